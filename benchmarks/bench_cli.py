@@ -20,7 +20,7 @@ from figure import Figure, alternating_medians_s
 from scipy.spatial.transform import Rotation
 
 import steelyard as sy
-from steelyard.wrist.regressor import features, wrench_regressor
+from steelyard.wrist._regressor import features, wrench_regressor
 
 COMMAND = str(Path(sys.executable).parent / "steelyard")
 LIBRARIES = (sys.executable, "-c", "import numpy, scipy, pinocchio")

@@ -29,8 +29,8 @@ from steelyard.payload import HALF_WIDTH
 from steelyard.recording import Samples
 from steelyard.robot import JointLimits, RobotModel, load_robot
 from steelyard.simulation import SensorModel, simulate
-from steelyard.torque.prediction import predict
-from steelyard.torque.shortest import typical_payload
+from steelyard.torque._prediction import predict
+from steelyard.torque._shortest import typical_payload
 from steelyard.trajectory import FourierTrajectory, load_trajectory
 
 SEEDS = int(os.environ.get("SEEDS", "100"))

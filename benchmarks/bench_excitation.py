@@ -35,7 +35,7 @@ from steelyard.excitation import (
     design,
 )
 from steelyard.robot import JointLimits, RobotModel, load_robot
-from steelyard.robot.geometry import Body
+from steelyard.robot._geometry import Body
 from steelyard.trajectory import load_trajectory
 
 NOISE = [

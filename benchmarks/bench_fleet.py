@@ -24,8 +24,8 @@ import psutil
 from figure import Figure
 
 from steelyard.fleet import Fleet
-from steelyard.fleet.catalogue import Entry
-from steelyard.fleet.reduce import Reduction, reduce_log
+from steelyard.fleet._catalogue import Entry
+from steelyard.fleet._reduce import Reduction, reduce_log
 from steelyard.inertia import InertialParameters
 from steelyard.io import write_recording
 from steelyard.recording import Recording

@@ -90,7 +90,7 @@ def _processor_s() -> float:
 def _make_data(there: Path) -> None:
     """A user's files: an arm with a gripper, and two tables without a header."""
     from steelyard.inertia import InertialParameters
-    from steelyard.io.urdf import write_urdf
+    from steelyard.io._urdf import write_urdf
     from steelyard.robot import load_robot
     from steelyard.simulation import SensorModel, simulate
     from steelyard.trajectory import load_trajectory

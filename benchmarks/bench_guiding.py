@@ -17,9 +17,9 @@ from dataclasses import replace
 import numpy as np
 from figure import Figure
 
-from steelyard.control.compensation import Compensator
-from steelyard.control.guiding import GuidingComparison, RectanglePath, TeachMode, compare_guiding
-from steelyard.simulation.guided import GuidedOptions, Hand
+from steelyard.control._compensation import Compensator
+from steelyard.control._guiding import GuidingComparison, RectanglePath, TeachMode, compare_guiding
+from steelyard.simulation._guided import GuidedOptions, Hand
 from steelyard_papers.xu2024.guiding import (
     XU2024_MEAN_REDUCTION,
     XU2024_VARIANCE_REDUCTION,

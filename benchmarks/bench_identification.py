@@ -13,8 +13,8 @@ import numpy as np
 from figure import Figure, median_s
 
 from steelyard.identification import identify
-from steelyard.identification.feasible import feasible_parameters
-from steelyard.identification.least_squares import solve_weighted
+from steelyard.identification._feasible import feasible_parameters
+from steelyard.identification._least_squares import solve_weighted
 from steelyard.io import write_recording
 from steelyard.recording import Recording, Samples
 from steelyard.robot import load_robot

@@ -13,11 +13,11 @@ from pathlib import Path
 import numpy as np
 from figure import Figure
 
-from steelyard.computing import one_blas_thread
+from steelyard._computing import one_blas_thread
 from steelyard.identification import DynamicModel, RegressionFactor, identify
-from steelyard.identification.feasible import ParameterBounds, feasible_parameters
+from steelyard.identification._feasible import ParameterBounds, feasible_parameters
+from steelyard.identification._least_squares import solve_weighted
 from steelyard.identification.gains import gains_from_targets
-from steelyard.identification.least_squares import solve_weighted
 from steelyard.io import read_recording, write_recording
 from steelyard.robot import ParameterBasis, load_robot
 from steelyard.signals import Preparation, prepare

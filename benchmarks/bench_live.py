@@ -39,11 +39,11 @@ from steelyard.live import (
     UrSource,
     watch,
 )
-from steelyard.live.apart import PageApart, PageOptions
-from steelyard.live.controller import Controller
-from steelyard.live.motion import payload_motion
-from steelyard.live.serve import CLOCK_OUTPUT
-from steelyard.live.world import NOMINAL_GAINS, PlayedRecording, SimulatedArm
+from steelyard.live._apart import PageApart, PageOptions
+from steelyard.live._controller import Controller
+from steelyard.live._motion import payload_motion
+from steelyard.live._serve import CLOCK_OUTPUT
+from steelyard.live._world import NOMINAL_GAINS, PlayedRecording, SimulatedArm
 from steelyard.payload import HALF_WIDTH
 from steelyard.robot import RobotModel, load_robot
 from steelyard.signals import prepare

@@ -23,15 +23,15 @@ import numpy as np
 from figure import Figure
 from scipy.signal import detrend
 
-from steelyard.control.contact_force import contact_force
+from steelyard.control._contact_force import contact_force
 from steelyard.inertia import InertialParameters
-from steelyard.io.wrench import SensorDescription
+from steelyard.io._wrench import SensorDescription
 from steelyard.recording import Recording
 from steelyard.robot import RobotModel, load_robot
 from steelyard.simulation import SensorModel, SimulationOptions, simulate
-from steelyard.simulation.run import Truth
+from steelyard.simulation._run import Truth
 from steelyard.trajectory import FourierTrajectory
-from steelyard.workflow.wrist_online import weigh_wrist_online
+from steelyard.workflow._wrist_online import weigh_wrist_online
 from steelyard.wrist import (
     Postures,
     WrenchPayload,
@@ -41,9 +41,9 @@ from steelyard.wrist import (
     weigh_dynamic,
     weigh_static,
 )
+from steelyard.wrist._regressor import BaseGravity
 from steelyard.wrist.estimators import ESTIMATORS, RecursiveRestricted
 from steelyard.wrist.online import WristEstimator, WristPath, WristRow
-from steelyard.wrist.regressor import BaseGravity
 from steelyard_papers.liu2025.comparison_methods import (
     method_1,
     method_2,

@@ -28,7 +28,7 @@ assert abs(payload.mass - 2.5) < payload.quantities[0].half_width, payload
 """
 DOES = {
     "core": EXAMPLE,
-    "robot": "import steelyard as sy; from steelyard.robot.symbolic import SymbolicBasis",
+    "robot": "import steelyard as sy; from steelyard.robot._symbolic import SymbolicBasis",
     "excitation": """
 import steelyard as sy
 from steelyard.excitation import DesignSettings
@@ -51,7 +51,7 @@ assert len(sy.read_recording("empty.parquet")) == len(recording)
     "report": EXAMPLE
     + """
 payload.plot().save("payload.png")
-from steelyard.workflow.payload import Weighing
+from steelyard.workflow._payload import Weighing
 Weighing(model, str(files / "ur10_loaded.npz")).page().write(Path("page.html"))
 """,
     "cli": """
@@ -60,9 +60,9 @@ commands = "example ur10", "identify ur10 empty.npz -o m.json --friction power",
 for words in commands:
     subprocess.run([sys.executable, "-m", "steelyard", *words.split()], check=True, stdout=subprocess.DEVNULL)
 """,
-    "live": "import viser, steelyard.live.page",
-    "ros2": "import websockets, rosbags, steelyard.live.ros2",
-    "franka": "import pylibfranka, steelyard.live.franka",
+    "live": "import viser, steelyard.live._page",
+    "ros2": "import websockets, rosbags, steelyard.live._ros2",
+    "franka": "import pylibfranka, steelyard.live._franka",
     "fleet": EXAMPLE
     + """
 rows = (f"a,ur10,{files}/ur10_{name}.npz,{load}" for name, load in (("empty", 0), ("loaded", 2)))

@@ -5,7 +5,7 @@
     python benchmarks/gpu_design.py judge OUT         # here: exact values and certificates of what was found
 
 The problem: a UR10 in the envelope of xu2024's trajectory, 10 s, 5 harmonics, at rest at both ends.
-`run` uses the code of the library (`steelyard.excitation.batch`), with stand-ins for the two
+`run` uses the code of the library (`steelyard.excitation._batch`), with stand-ins for the two
 packages that know the arm; all that it needs of the arm is in the file.
 """
 
@@ -23,7 +23,7 @@ SOURCE = Path(__file__).parents[1] / "src"
 PROBLEM = Path(__file__).with_suffix(".json")
 CASES = {"free": False, "home": True}
 LAST_STAGES = ((1.0, 8.0, 1e-4, 0.4), (1.0, 32.0, 1e-5, 0.3), (1.0, 100.0, 1e-6, 0.3))
-"""As in `steelyard.excitation.batch`, closer to the limits."""
+"""As in `steelyard.excitation._batch`, closer to the limits."""
 CONSTANTS = (
     *("home", "joint_placements", "joint_axes", "joint_types", "T_joint_link", "T_joint_flange"),
     "gravity_base",
@@ -52,7 +52,7 @@ class Arm:
     n = 6
 
     def __init__(self, content: dict) -> None:
-        from steelyard.robot.drive import DriveModel
+        from steelyard.robot._drive import DriveModel
 
         for name in CONSTANTS:
             value = content[name]
@@ -62,11 +62,11 @@ class Arm:
 
 def pieces(case: str):
     """Space, limits and criterion of a case."""
-    from steelyard.excitation.gradients import RegressorRows
-    from steelyard.excitation.limits import DesignLimits
-    from steelyard.excitation.objective import Criterion, _condition, _condition_merit
-    from steelyard.excitation.space import MotionSpace
-    from steelyard.robot.chain import JointLimits
+    from steelyard.excitation._gradients import RegressorRows
+    from steelyard.excitation._limits import DesignLimits
+    from steelyard.excitation._objective import Criterion, _condition, _condition_merit
+    from steelyard.excitation._space import MotionSpace
+    from steelyard.robot._chain import JointLimits
 
     content = json.loads(PROBLEM.read_text())
     arm = Arm(content)
@@ -83,8 +83,8 @@ def run(out: Path, starts: int) -> None:
     for name in ("pinocchio", "coal"):
         if name not in sys.modules:
             sys.modules[name] = types.ModuleType(name)
-    from steelyard.excitation import batch as module
-    from steelyard.excitation.search import _random_start
+    from steelyard.excitation import _batch as module
+    from steelyard.excitation._search import _random_start
 
     if any(d.platform == "gpu" for d in __import__("jax").devices()):
         device = "gpu"

@@ -20,10 +20,10 @@ from concurrent.futures import ThreadPoolExecutor
 import cyipopt
 import numpy as np
 
-from steelyard.computing import one_blas_thread
+from steelyard._computing import one_blas_thread
 from steelyard.excitation import ConditionNumber, DesignLimits, DesignSettings
-from steelyard.excitation.search import Search
-from steelyard.excitation.space import MotionSpace
+from steelyard.excitation._search import Search
+from steelyard.excitation._space import MotionSpace
 from steelyard.robot import load_robot
 from steelyard.trajectory import load_trajectory
 

@@ -39,8 +39,8 @@ def writers() -> dict[str, tuple[Writer, Writer]]:
     """What writes an old and a new file of each kind; made in the working directory."""
     from steelyard.excitation import Design
     from steelyard.identification import DynamicModel
-    from steelyard.workflow.payload import Weighing
-    from steelyard.workflow.stream import weigh_online
+    from steelyard.workflow._payload import Weighing
+    from steelyard.workflow._stream import weigh_online
 
     Path("limits.toml").write_text("v_max = 2.0\na_max = 5.0\n")
     steelyard("simulate planar2r -o empty.npz")

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 
 import steelyard as sy
-from steelyard.io.arms import arm_for_export
-from steelyard.report.payload import payload_page
+from steelyard.io._arms import arm_for_export
+from steelyard.report._payload import payload_page
 from steelyard.simulation import SimulationOptions
 
 robot, motion = sy.load_robot("ur10"), sy.load_trajectory("xu2024")

@@ -12,8 +12,8 @@ from conftest import steelyard
 from steelyard.identification import identify
 from steelyard.inertia import InertialParameters
 from steelyard.live import Row, Stream, UrSource
-from steelyard.live.controller import Controller
-from steelyard.live.serve import Served
+from steelyard.live._controller import Controller
+from steelyard.live._serve import Served
 from steelyard.payload import Payload
 from steelyard.robot import load_robot
 from steelyard.signals import prepare

@@ -5,21 +5,21 @@ from functools import cache
 
 import numpy as np
 
-from steelyard.control.contact_force import contact_force
+from steelyard.control._contact_force import contact_force
 from steelyard.drawing import Band, Curve, Panel, Plot
 from steelyard.excitation import Design, DesignLimits
 from steelyard.identification import DynamicModel, identify
 from steelyard.inertia import InertialParameters
 from steelyard.payload import Payload
-from steelyard.payload.online import CurvePoint
+from steelyard.payload._online import CurvePoint
 from steelyard.quality import check_quality
 from steelyard.recording import Recording, Samples
 from steelyard.report import Page, Section, Table
-from steelyard.report.control import contact_page
-from steelyard.report.identification import identification_page
-from steelyard.report.motion import excitation_page
-from steelyard.report.online import online_plot
-from steelyard.report.payload import payload_page, wrench_page
+from steelyard.report._control import contact_page
+from steelyard.report._identification import identification_page
+from steelyard.report._motion import excitation_page
+from steelyard.report._online import online_plot
+from steelyard.report._payload import payload_page, wrench_page
 from steelyard.robot import load_robot
 from steelyard.torque import weigh
 from steelyard.trajectory import load_trajectory
@@ -32,7 +32,7 @@ from steelyard.wrist import (
     weigh_dynamic,
     weigh_static,
 )
-from steelyard.wrist.regressor import features, wrench_regressor
+from steelyard.wrist._regressor import features, wrench_regressor
 
 LOAD = InertialParameters.from_com(3.5, [0.02, -0.03, 0.06], np.diag([0.02, 0.03, 0.025]))
 EVIL = '</script><script>window.evil=1</script><img src=x onerror="window.evil=1">&lt;b'

@@ -12,8 +12,8 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 import steelyard
 from conftest import steelyard as run_command
+from steelyard._computing import ahead_of_others, one_blas_thread, short_pauses
 from steelyard.cli import _VERBS
-from steelyard.computing import ahead_of_others, one_blas_thread, short_pauses
 from steelyard.recording import Samples
 from steelyard.robot import load_robot
 from steelyard.trajectory import FourierTrajectory

@@ -9,9 +9,9 @@ from scipy.spatial.transform import Rotation
 from steelyard.inertia import InertialParameters
 from steelyard.robot import load_robot
 from steelyard.trajectory import FourierTrajectory
+from steelyard.wrist._recording import WristSensor
+from steelyard.wrist._regressor import BaseGravity, features, wrench_regressor
 from steelyard.wrist.online import WristEstimator, WristPath, WristRow
-from steelyard.wrist.recording import WristSensor
-from steelyard.wrist.regressor import BaseGravity, features, wrench_regressor
 
 LOADS = {
     "LOAD": InertialParameters.from_com(

@@ -10,7 +10,7 @@ import sympy as sp
 
 from steelyard.inertia import InertialParameters
 from steelyard.robot import ParameterBasis, load_robot
-from steelyard.robot.symbolic import SymbolicBasis
+from steelyard.robot._symbolic import SymbolicBasis
 
 ORDER, HALVES = [3, 4, 5, 0, 1, 2], np.array([0.5, 1, 1, 0.5, 1, 1])
 EQ_29 = """

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from steelyard.identification.feasible import ParameterBounds, feasible_parameters
+from steelyard.identification._feasible import ParameterBounds, feasible_parameters
 from steelyard.inertia import InertialParameters
 from steelyard.robot import ParameterBasis, load_robot
-from steelyard.robot.symbolic import SymbolicBasis
+from steelyard.robot._symbolic import SymbolicBasis
 
 ORDER, HALVES = [3, 4, 5, 0, 1, 2], np.array([0.5, 1, 1, 0.5, 1, 1])
 PI_34 = np.array([0.1112, 0.6, 0.04, 1.3651, 3.2, 0.03])

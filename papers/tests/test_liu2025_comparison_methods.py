@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from steelyard.control.contact_force import contact_force
+from steelyard.control._contact_force import contact_force
 from steelyard.inertia import InertialParameters
 from steelyard.robot import load_robot
 from steelyard.simulation import SensorModel, SimulationOptions, simulate
@@ -16,7 +16,7 @@ from steelyard.wrist import (
     weigh_dynamic,
     weigh_static,
 )
-from steelyard.wrist.regressor import BaseGravity
+from steelyard.wrist._regressor import BaseGravity
 from steelyard_papers.liu2025.comparison_methods import method_1, method_2
 from steelyard_papers.liu2025.motions import Visits
 

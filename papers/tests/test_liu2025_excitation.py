@@ -5,7 +5,7 @@ import pytest
 
 from steelyard.errors import InfeasibleDesign
 from steelyard.excitation import DesignLimits, Liu2025, OrientationWorkspace, Sector
-from steelyard.excitation.gradients import RegressorRows
+from steelyard.excitation._gradients import RegressorRows
 from steelyard.robot import load_robot
 from steelyard.trajectory import FourierTrajectory
 from steelyard_papers.liu2025.postures import postures_for

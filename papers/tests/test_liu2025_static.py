@@ -6,7 +6,7 @@ from scipy.spatial.transform import Rotation
 
 from steelyard.inertia import InertialParameters
 from steelyard.wrist import Postures, WrenchRecording, WristSensor, weigh_static
-from steelyard.wrist.regressor import BaseGravity, wrench_regressor
+from steelyard.wrist._regressor import BaseGravity, wrench_regressor
 from steelyard_papers.liu2025.static import weigh_linear
 
 UPRIGHT = np.array([0.0, 0.0, -9.81])

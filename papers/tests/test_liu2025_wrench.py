@@ -5,8 +5,8 @@ import pytest
 from scipy.linalg import eigh
 
 from steelyard.inertia import InertialParameters
+from steelyard.wrist._regressor import BaseGravity, features, wrench_regressor
 from steelyard.wrist.estimators import RecursiveRestricted
-from steelyard.wrist.regressor import BaseGravity, features, wrench_regressor
 
 UPRIGHT = np.array([0.0, 0.0, -9.81])
 MASS, MZ, INERTIA = 40.173, 0.905, np.diag([3.24, 0.809, 4.049])

@@ -6,7 +6,7 @@ import sympy as sp
 
 from steelyard.inertia import InertialParameters
 from steelyard.robot import ParameterBasis, load_robot
-from steelyard.robot.symbolic import SymbolicBasis
+from steelyard.robot._symbolic import SymbolicBasis
 from steelyard_papers.xu2024.printed import EPSILON, PI
 
 TABLE_III = {"a3": 0.612, "a4": 0.5723, "d4": 0.163941, "d5": 0.1157, "d6": 0.0922}

@@ -171,13 +171,13 @@ def test_the_command_line_weighs_by_the_papers_recursion(model, tmp_path, monkey
     """`weigh --online --estimator xu2024`: the plug finds it; the answer is that of the estimator itself."""
     from importlib.metadata import EntryPoint
 
-    from steelyard.workflow.stream import weigh_online
+    from steelyard.workflow._stream import weigh_online
     from steelyard_papers.xu2024.online import estimator_for
 
     plug = EntryPoint(
         "xu2024", "steelyard_papers.xu2024.online:estimator_for", "steelyard.estimators"
     )
-    monkeypatch.setattr("steelyard.workflow.stream.entry_points", lambda group: [plug])
+    monkeypatch.setattr("steelyard.workflow._stream.entry_points", lambda group: [plug])
     assert estimator_for(model, 0.01).rows == UR10_ROWS
     t = np.arange(400) / 125
     q, v, a = load_trajectory("xu2024").at(t)

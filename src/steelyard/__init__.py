@@ -14,12 +14,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from steelyard.control.compensation import Compensator as Compensator
-    from steelyard.control.contact_force import contact_force as contact_force
-    from steelyard.control.guiding import compare_guiding as compare_guiding
+    from steelyard.control._compensation import Compensator as Compensator
+    from steelyard.control._contact_force import contact_force as contact_force
+    from steelyard.control._guiding import compare_guiding as compare_guiding
     from steelyard.errors import SteelyardError as SteelyardError
     from steelyard.excitation import DesignLimits as DesignLimits
-    from steelyard.excitation.design import design as design
+    from steelyard.excitation._design import design as design
     from steelyard.fleet import Fleet as Fleet
     from steelyard.identification import DynamicModel as DynamicModel
     from steelyard.identification import load_model as load_model
@@ -39,24 +39,24 @@ if TYPE_CHECKING:
     from steelyard.robot import RobotModel as RobotModel
     from steelyard.robot import load_robot as load_robot
     from steelyard.robot import robot_names as robot_names
-    from steelyard.signals.prepare import prepare as prepare
+    from steelyard.signals._prepare import prepare as prepare
     from steelyard.simulation import simulate as simulate
-    from steelyard.torque.shortest import Accuracy as Accuracy
-    from steelyard.torque.shortest import ShortestMotion as ShortestMotion
-    from steelyard.torque.shortest import shortest_motion as shortest_motion
+    from steelyard.torque._shortest import Accuracy as Accuracy
+    from steelyard.torque._shortest import ShortestMotion as ShortestMotion
+    from steelyard.torque._shortest import shortest_motion as shortest_motion
     from steelyard.trajectory import FourierTrajectory as FourierTrajectory
     from steelyard.trajectory import load_trajectory as load_trajectory
     from steelyard.verdict import Doubt as Doubt
     from steelyard.verdict import DoubtKind as DoubtKind
     from steelyard.verdict import Verdict as Verdict
-    from steelyard.workflow.arm import KnownMass as KnownMass
-    from steelyard.workflow.arm import identify as identify
-    from steelyard.workflow.contacts import collisions as collisions
-    from steelyard.workflow.payload import weigh as weigh
-    from steelyard.workflow.stream import weigh_online as weigh_online
-    from steelyard.workflow.wrist import contact as contact
-    from steelyard.workflow.wrist import weigh_wrist as weigh_wrist
-    from steelyard.workflow.wrist_online import weigh_wrist_online as weigh_wrist_online
+    from steelyard.workflow._arm import KnownMass as KnownMass
+    from steelyard.workflow._arm import identify as identify
+    from steelyard.workflow._contacts import collisions as collisions
+    from steelyard.workflow._payload import weigh as weigh
+    from steelyard.workflow._stream import weigh_online as weigh_online
+    from steelyard.workflow._wrist import contact as contact
+    from steelyard.workflow._wrist import weigh_wrist as weigh_wrist
+    from steelyard.workflow._wrist_online import weigh_wrist_online as weigh_wrist_online
     from steelyard.wrist import WrenchPayload as WrenchPayload
     from steelyard.wrist import WrenchRecording as WrenchRecording
     from steelyard.wrist import WristSensor as WristSensor
@@ -64,8 +64,8 @@ if TYPE_CHECKING:
     from steelyard.wrist import weigh_static as weigh_static
 
 _HOME = {
-    "Accuracy": "torque.shortest",
-    "Compensator": "control.compensation",
+    "Accuracy": "torque._shortest",
+    "Compensator": "control._compensation",
     "DHTable": "robot",
     "DesignLimits": "excitation",
     "Doubt": "verdict",
@@ -75,27 +75,27 @@ _HOME = {
     "Fleet": "fleet",
     "FourierTrajectory": "trajectory",
     "InertialParameters": "inertia",
-    "KnownMass": "workflow.arm",
+    "KnownMass": "workflow._arm",
     "ParameterBasis": "robot",
     "Payload": "payload",
     "Preparation": "recording",
     "Recording": "recording",
     "RobotModel": "robot",
     "Samples": "recording",
-    "ShortestMotion": "torque.shortest",
+    "ShortestMotion": "torque._shortest",
     "SteelyardError": "errors",
     "Verdict": "verdict",
     "WrenchPayload": "wrist",
     "WrenchRecording": "wrist",
     "WristSensor": "wrist",
     "check_quality": "quality",
-    "collisions": "workflow.contacts",
-    "compare_guiding": "control.guiding",
-    "contact": "workflow.wrist",
-    "contact_force": "control.contact_force",
+    "collisions": "workflow._contacts",
+    "compare_guiding": "control._guiding",
+    "contact": "workflow._wrist",
+    "contact_force": "control._contact_force",
     "design": "excitation",
     "gains_from_targets": "identification.gains",
-    "identify": "workflow.arm",
+    "identify": "workflow._arm",
     "load_model": "identification",
     "load_robot": "robot",
     "load_trajectory": "trajectory",
@@ -103,14 +103,14 @@ _HOME = {
     "read_recording": "io",
     "robot_names": "robot",
     "save_model": "identification",
-    "shortest_motion": "torque.shortest",
+    "shortest_motion": "torque._shortest",
     "simulate": "simulation",
-    "weigh": "workflow.payload",
+    "weigh": "workflow._payload",
     "weigh_dynamic": "wrist",
-    "weigh_online": "workflow.stream",
+    "weigh_online": "workflow._stream",
     "weigh_static": "wrist",
-    "weigh_wrist": "workflow.wrist",
-    "weigh_wrist_online": "workflow.wrist_online",
+    "weigh_wrist": "workflow._wrist",
+    "weigh_wrist_online": "workflow._wrist_online",
     "write_recording": "io",
 }
 

@@ -9,7 +9,7 @@ from scipy.spatial.transform import Rotation
 
 import steelyard as sy
 from conftest import lively_motion, steelyard
-from steelyard.robot.drive import GAIN_TOLERANCE
+from steelyard.robot._drive import GAIN_TOLERANCE
 
 ARM = """
 gravity_base = [0.0, 0.0, -9.81]

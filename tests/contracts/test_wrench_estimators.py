@@ -8,9 +8,9 @@ from scipy.linalg import eigh
 
 from steelyard.errors import InvalidSamples
 from steelyard.inertia import InertialParameters
+from steelyard.wrist._regression import WrenchRegression, long_run_sum
+from steelyard.wrist._regressor import wrench_regressor
 from steelyard.wrist.estimators import ESTIMATORS, RecursiveRestricted, RecursiveTotalLeastSquares
-from steelyard.wrist.regression import WrenchRegression, long_run_sum
-from steelyard.wrist.regressor import wrench_regressor
 
 BODY = InertialParameters.from_com(8.0, [0.03, -0.05, 0.12], np.diag([0.11, 0.08, 0.06]))
 SW = np.diag([0.2, 0.25, 0.3, 0.02, 0.025, 0.03]) ** 2

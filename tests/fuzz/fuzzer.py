@@ -110,7 +110,7 @@ def make_sound_files() -> None:
     from steelyard import saved
     from steelyard.robot import load_robot
     from steelyard.trajectory import FourierTrajectory
-    from steelyard.trajectory.fourier import DESIGN_VERSION
+    from steelyard.trajectory._fourier import DESIGN_VERSION
 
     motion = FourierTrajectory.random(
         np.zeros(2), reach=1.5, speed=2.0, period_s=4.0, harmonics=3, seed=1

@@ -5,13 +5,13 @@ import pytest
 from scipy.signal import lfilter
 
 from steelyard.control.collision import ArmDynamics, FrameForce, Observer, ObserverSample
-from steelyard.control.collision.dynamics import TorqueUncertainty
-from steelyard.control.collision.thresholds import _Tail
+from steelyard.control.collision._dynamics import TorqueUncertainty
+from steelyard.control.collision._thresholds import _Tail
 from steelyard.identification import identify
 from steelyard.inertia import InertialParameters
 from steelyard.recording import Samples
 from steelyard.robot import DriveModel, RobotModel, load_robot
-from steelyard.robot.momentum import MomentumDynamics
+from steelyard.robot._momentum import MomentumDynamics
 from steelyard.trajectory import FourierTrajectory
 
 LOAD = InertialParameters.from_com(2.0, [0.03, -0.05, 0.08], np.diag([0.02, 0.03, 0.025]))

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from steelyard.control.compensation import Compensator, flange_body
+from steelyard.control._compensation import Compensator, flange_body
 from steelyard.identification import FrictionLaw, identify
 from steelyard.inertia import InertialParameters
 from steelyard.payload import Payload
@@ -87,7 +87,7 @@ def test_long_motions_are_cut_where_nobody_sees_it(models, name, monkeypatch):
     model = models[name]
     q, v, a = motion(model.robot, 5)
     whole = Compensator(model, body()).batch(q, v, a).total
-    monkeypatch.setattr("steelyard.control.compensation._CHUNK", 37)
+    monkeypatch.setattr("steelyard.control._compensation._CHUNK", 37)
     np.testing.assert_allclose(Compensator(model, body()).batch(q, v, a).total, whole, atol=1e-9)
 
 

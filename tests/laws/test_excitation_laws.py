@@ -18,10 +18,10 @@ from steelyard.excitation import (
     Sector,
     Xu2024,
 )
-from steelyard.excitation.gradients import MotionSlacks, RegressorRows
-from steelyard.excitation.space import MotionSpace
+from steelyard.excitation._gradients import MotionSlacks, RegressorRows
+from steelyard.excitation._space import MotionSpace
 from steelyard.robot import DriveModel, JointLimits, RobotModel, load_robot, robot_names
-from steelyard.robot.geometry import Body, CollisionModel
+from steelyard.robot._geometry import Body, CollisionModel
 
 OBJECTIVES = (ConditionNumber(), DOptimal(), Xu2024(), Liu2025(gravity=True), PayloadOptimal())
 

@@ -11,8 +11,8 @@ import pytest
 
 from steelyard.export import TARGETS, Export
 from steelyard.inertia import InertialParameters
-from steelyard.io.mjcf import mjcf_text
-from steelyard.io.urdf import urdf_text
+from steelyard.io._mjcf import mjcf_text
+from steelyard.io._urdf import urdf_text
 from steelyard.payload import Payload
 from steelyard.robot import RobotModel, load_robot
 from steelyard.verdict import Verdict

@@ -10,8 +10,8 @@ from steelyard.signals import central_differences, low_pass, noise_gains
 from steelyard.simulation import SensorModel, SimulationOptions, simulate
 from steelyard.trajectory import FourierTrajectory
 from steelyard.wrist import PoseKalmanFilter
-from steelyard.wrist.regression import WrenchRegression
-from steelyard.wrist.regressor import (
+from steelyard.wrist._regression import WrenchRegression
+from steelyard.wrist._regressor import (
     FEATURES,
     BaseGravity,
     feature_covariance,

@@ -13,11 +13,11 @@ from steelyard.identification.gains import (
     gains_from_targets,
     scaled_by_targets,
 )
-from steelyard.identification.gains.scale import SMOOTH_HZ
+from steelyard.identification.gains._scale import SMOOTH_HZ
 from steelyard.io import read_recording
 from steelyard.recording import Preparation
 from steelyard.robot import load_robot
-from steelyard.robot.drive import GAIN_DRIFT
+from steelyard.robot._drive import GAIN_DRIFT
 from steelyard.signals import prepare
 from steelyard.torque import weigh
 

@@ -9,9 +9,9 @@ import pytest
 
 import steelyard as sy
 from steelyard.identification import identify
-from steelyard.identification.feasible import ParameterBounds, feasible_parameters
+from steelyard.identification._feasible import ParameterBounds, feasible_parameters
+from steelyard.identification._least_squares import solve_weighted
 from steelyard.identification.gains import gains_from_targets
-from steelyard.identification.least_squares import solve_weighted
 from steelyard.io import read_recording
 from steelyard.recording import Recording
 from steelyard.robot import DriveModel, RobotModel, load_robot

@@ -5,10 +5,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from steelyard.control.contact_force import contact_force
+from steelyard.control._contact_force import contact_force
 from steelyard.errors import InvalidRecording
-from steelyard.io.wrench import SensorDescription
-from steelyard.workflow.wrist_online import weigh_wrist_online
+from steelyard.io._wrench import SensorDescription
+from steelyard.workflow._wrist_online import weigh_wrist_online
 from steelyard.wrist import Postures, WrenchSamples, WristSensor, weigh_dynamic, weigh_static
 from steelyard.wrist.estimators import ESTIMATORS
 

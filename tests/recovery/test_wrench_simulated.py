@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from steelyard.control.contact_force import contact_force
+from steelyard.control._contact_force import contact_force
 from steelyard.inertia import InertialParameters
 from steelyard.robot import load_robot
 from steelyard.simulation import Push, SensorModel, SimulationOptions, simulate
@@ -19,8 +19,8 @@ from steelyard.wrist import (
     weigh_dynamic,
     weigh_static,
 )
+from steelyard.wrist._regressor import BaseGravity
 from steelyard.wrist.estimators import ESTIMATORS
-from steelyard.wrist.regressor import BaseGravity
 
 TILT = np.radians([1.8, -2.3])
 LOAD = InertialParameters.from_com(12.0, [0.02, -0.03, 0.08], np.diag([0.4, 0.3, 0.25]))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from steelyard.arrays import Array, Indices
+from steelyard._arrays import Array, Indices
 
 
 @dataclass(frozen=True, eq=False)

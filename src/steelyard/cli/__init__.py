@@ -63,7 +63,7 @@ def _steelyard(
     if ctx.invoked_subcommand is None:
         print(ctx.get_help())
         return
-    from steelyard.computing import one_blas_thread
+    from steelyard._computing import one_blas_thread
 
     ctx.with_resource(one_blas_thread())
 

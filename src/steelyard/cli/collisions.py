@@ -13,7 +13,7 @@ from steelyard.cli.output import Output
 
 if TYPE_CHECKING:
     from steelyard.control.collision import Detections
-    from steelyard.control.collision.observer import ObserverKind
+    from steelyard.control.collision._observer import ObserverKind
 
 
 def command(
@@ -53,8 +53,8 @@ def command(
     Exit code 1 when the thresholds or the model do not fit the recording.
     """
     from steelyard.identification import DynamicModel
-    from steelyard.report.control import collisions_page
-    from steelyard.workflow.contacts import collisions
+    from steelyard.report._control import collisions_page
+    from steelyard.workflow._contacts import collisions
 
     if learn is None:
         options.refuse_without_effect(ctx, "without --learn", "false_alarms")

@@ -15,7 +15,7 @@ from steelyard.cli.output import Output
 from steelyard.recording import DEFAULT_CUTOFF_HZ
 
 if TYPE_CHECKING:
-    from steelyard.control.contact_force import ContactForce
+    from steelyard.control._contact_force import ContactForce
 
 
 _TABLE = options.file_to_write(
@@ -50,9 +50,9 @@ def command(
     as_json: options.JsonFlag = False,
 ) -> None:
     """Takes load and zero drift off a recording: what is left is contact. Writes a table and a picture."""
-    from steelyard.io.wrench import write_contact_force
-    from steelyard.report.control import contact_page
-    from steelyard.workflow.wrist import contact as contact_of
+    from steelyard.io._wrench import write_contact_force
+    from steelyard.report._control import contact_page
+    from steelyard.workflow._wrist import contact as contact_of
     from steelyard.wrist import WrenchPayload
 
     load = WrenchPayload.load(payload)

@@ -22,7 +22,7 @@ from steelyard.errors import UnknownName
 if TYPE_CHECKING:
     from steelyard.inertia import InertialParameters
     from steelyard.payload import Payload
-    from steelyard.workflow.payload import Weighing
+    from steelyard.workflow._payload import Weighing
 
 
 _EXAMPLES = {
@@ -71,7 +71,7 @@ def command(
 
         return show_live(picture.parent, as_json=as_json)
     from steelyard.inertia import InertialParameters
-    from steelyard.report.payload import motions_section
+    from steelyard.report._payload import motions_section
 
     picture.parent.mkdir(parents=True, exist_ok=True)
     report = report or picture.with_suffix(".html")
@@ -109,7 +109,7 @@ def _weighed(output: Output, motion: str, truth: InertialParameters, seed: int) 
     from steelyard.signals import prepare
     from steelyard.simulation import SensorModel, SimulationOptions, simulate
     from steelyard.trajectory import load_trajectory
-    from steelyard.workflow.payload import Weighing
+    from steelyard.workflow._payload import Weighing
 
     robot = load_robot("ur10")
     trajectory = load_trajectory(motion)

@@ -135,7 +135,7 @@ def command(
     """
     from steelyard.cli.design_accuracy import WeighingRequest
     from steelyard.excitation import DesignSettings, design
-    from steelyard.report.motion import excitation_page, shortest_page
+    from steelyard.report._motion import excitation_page, shortest_page
 
     _refuse_without_effect(ctx)
     arm = options.load_arm(robot, lock, flange, gravity)
@@ -213,7 +213,7 @@ def _finish(
 ) -> None:
     """Writes and prints what was found."""
     from steelyard.drawing import save_picture
-    from steelyard.report.motion import orientation_plot
+    from steelyard.report._motion import orientation_plot
 
     given = ctx.params
     out = Output(ctx.params["as_json"])
@@ -299,7 +299,7 @@ def _objective(name: str, rigid: bool, noise: str | None) -> Objective:
 def _write(
     path: Path, arm: RobotModel, bounds: DesignLimits, found: Design, rate: float, *, approach: bool
 ) -> None:
-    from steelyard.io.motions import write_motion
+    from steelyard.io._motions import write_motion
     from steelyard.trajectory import ApproachedTrajectory, Trajectory
 
     trajectory: Trajectory = found.trajectory

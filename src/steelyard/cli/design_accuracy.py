@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from steelyard.identification import DynamicModel
     from steelyard.inertia import InertialParameters
     from steelyard.robot import RobotModel
-    from steelyard.torque.shortest import Accuracy, ShortestMotion
+    from steelyard.torque._shortest import Accuracy, ShortestMotion
 
 _RULE = (
     "--accuracy is mass=1% or 20g, com=2mm, inertia=5% (of the largest, about the flange) or 0.001"
@@ -56,7 +56,7 @@ class WeighingRequest:
             ctx: with its options
             arm: that it names
         """
-        from steelyard.torque.prediction import assumed_model
+        from steelyard.torque._prediction import assumed_model
 
         given = ctx.params
         noise = given["noise"]
@@ -79,7 +79,7 @@ class WeighingRequest:
     @property
     def loaded(self) -> RobotModel:
         """The arm with the payload on its flange."""
-        from steelyard.torque.prediction import loaded_arm
+        from steelyard.torque._prediction import loaded_arm
 
         return loaded_arm(self.model, self.body)
 
@@ -101,7 +101,7 @@ class WeighingRequest:
             longest_s: that it may take, [s]
             settings: of the search
         """
-        from steelyard.torque.shortest import shortest_motion
+        from steelyard.torque._shortest import shortest_motion
 
         return shortest_motion(
             self.model,
@@ -121,7 +121,7 @@ def predicted_table(design: Design) -> tuple[str, tuple[str, ...], list[tuple[st
     Args:
         design: with a prediction
     """
-    from steelyard.torque.shortest import ShortestMotion
+    from steelyard.torque._shortest import ShortestMotion
 
     found = ShortestMotion.of(design)
     wanted = found.requested.half_widths * [1, 1e3, 1e3, 1e3, *[1] * 6]
@@ -156,7 +156,7 @@ def _model_of(path: Path, arm: RobotModel) -> DynamicModel:
 
 
 def _typical(text: str, robot: RobotModel) -> InertialParameters:
-    from steelyard.torque.shortest import typical_payload
+    from steelyard.torque._shortest import typical_payload
 
     mass, _, centre = text.partition(":")
     number = re.fullmatch(r"\s*([0-9.eE+-]+)\s*kg\s*", mass)
@@ -180,7 +180,7 @@ def _typical(text: str, robot: RobotModel) -> InertialParameters:
 
 def _accuracy(requests: list[str], body: InertialParameters) -> Accuracy:
     """What is requested, in SI; shares are those of the typical payload."""
-    from steelyard.torque.shortest import Accuracy
+    from steelyard.torque._shortest import Accuracy
 
     whole = {"mass": body.mass, "inertia": float(np.abs(body.inertia).max())}
     found: dict[str, float] = {}

@@ -185,7 +185,7 @@ def command(
 def _motion(ctx: typer.Context) -> None:
     """Writes a motion for one target, or for several, whose files then differ in their endings."""
     from steelyard.cli.live import arm_and_motion
-    from steelyard.io.motions import MOTION_TARGETS, approached, motion_text
+    from steelyard.io._motions import MOTION_TARGETS, approached, motion_text
 
     given = ctx.params
     file = given["file"]
@@ -369,7 +369,7 @@ def _payload(
     }
     text: Callable[[], str] = partial(export.text, force=force)
     if into is not None:
-        from steelyard.io.into import payload_into
+        from steelyard.io._into import payload_into
 
         load = replace(there, forced=export.verdict.blocking)
         text = partial(payload_into, load, into, to, locked)
@@ -387,7 +387,7 @@ def _arm(
     force: bool,
 ) -> _Result:
     from steelyard.identification import DynamicModel
-    from steelyard.io.arms import ARM_TARGETS, arm_for_export, arm_into
+    from steelyard.io._arms import ARM_TARGETS, arm_for_export, arm_into
     from steelyard.verdict import Verdict
 
     if to not in ARM_TARGETS:

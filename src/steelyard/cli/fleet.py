@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from steelyard import saved
+from steelyard._computing import interruptible
 from steelyard.cli.options import (
     FlangeOption,
     JsonFlag,
@@ -20,7 +21,6 @@ from steelyard.cli.options import (
     require_targets,
 )
 from steelyard.cli.output import Output, number
-from steelyard.computing import interruptible
 from steelyard.errors import InvalidSamples, UnreadableFile
 
 if TYPE_CHECKING:
@@ -291,7 +291,7 @@ def _trend(
 
 def _write(table: pa.Table, output: Path | None) -> None:
     if output is not None:
-        from steelyard.fleet.store import write_table
+        from steelyard.fleet._store import write_table
 
         write_table(table, output)
 

@@ -14,7 +14,7 @@ from steelyard.cli.output import Output
 from steelyard.errors import InvalidInertia, InvalidRobot
 
 if TYPE_CHECKING:
-    from steelyard.control.guiding import GuidingComparison
+    from steelyard.control._guiding import GuidingComparison
     from steelyard.identification import DynamicModel
     from steelyard.inertia import InertialParameters
     from steelyard.payload import Payload
@@ -69,11 +69,11 @@ def command(
     Prints mean and variance of the hand's force for each axis. Exit code 1 when compensation does
     not help.
     """
-    from steelyard.control.guiding import RectanglePath, TeachMode, compare_guiding
+    from steelyard.control._guiding import RectanglePath, TeachMode, compare_guiding
     from steelyard.payload import Payload
-    from steelyard.report.control import guiding_page
+    from steelyard.report._control import guiding_page
     from steelyard.robot import RobotModel
-    from steelyard.simulation.guided import GuidedOptions, Hand
+    from steelyard.simulation._guided import GuidedOptions, Hand
 
     model = _arm(arm, lock, flange)
     if isinstance(model, RobotModel):

@@ -18,11 +18,11 @@ from steelyard.cli.output import Output, number
 from steelyard.errors import InvalidSamples, SteelyardError, UnreadableFile
 
 if TYPE_CHECKING:
-    from steelyard.identification.feasible import FeasibleArm
-    from steelyard.identification.feasible_space import ParameterBounds
-    from steelyard.identification.fit import Estimator
+    from steelyard.identification._feasible import FeasibleArm
+    from steelyard.identification._feasible_space import ParameterBounds
+    from steelyard.identification._fit import Estimator
     from steelyard.recording import Preparation, Recording
-    from steelyard.workflow.arm import Identification
+    from steelyard.workflow._arm import Identification
 
 
 _NAMED = 5  # weak parameters that are named
@@ -110,7 +110,7 @@ def command(
     Exit code 1 when the motion says nothing about some of them, or much of a joint's torque is
     unexplained.
     """
-    from steelyard.workflow.arm import Identification
+    from steelyard.workflow._arm import Identification
 
     if not feasible:
         options.refuse_without_effect(ctx, "without --feasible", "bounds")
@@ -148,8 +148,8 @@ def command(
     with saved.together():
         model.save(output)
         if urdf is not None:
-            from steelyard.io.arms import arm_for_export
-            from steelyard.io.urdf import write_urdf
+            from steelyard.io._arms import arm_for_export
+            from steelyard.io._urdf import write_urdf
 
             write_urdf(arm_for_export(model).robot, urdf)
         out.report(ctx, lambda: found.page(bodies), read_files, report=report, picture=picture)
@@ -163,7 +163,7 @@ def command(
 
 def _gains(wanted: str, read: Callable[[Path], Recording]) -> Any:
     """Where gains come from, as `Identification.of` takes it."""
-    from steelyard.workflow.arm import KnownMass
+    from steelyard.workflow._arm import KnownMass
 
     if wanted in ("auto", "robot", "targets"):
         return wanted
@@ -186,7 +186,7 @@ def _gains(wanted: str, read: Callable[[Path], Recording]) -> Any:
 
 def _bounds(path: Path) -> ParameterBounds:
     """The bounds in a TOML file: a pair of numbers for each name."""
-    from steelyard.identification.feasible_space import ParameterBounds
+    from steelyard.identification._feasible_space import ParameterBounds
 
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))

@@ -17,9 +17,9 @@ from steelyard.cli.output import Output
 
 if TYPE_CHECKING:
     from steelyard.live import Event, LiveWeigher, Source, Update, WristUpdate, WristWeigher
-    from steelyard.live.apart import PageApart
-    from steelyard.live.motion import Motion
-    from steelyard.live.setting import Proposal
+    from steelyard.live._apart import PageApart
+    from steelyard.live._motion import Motion
+    from steelyard.live._setting import Proposal
     from steelyard.robot import RobotModel
     from steelyard.trajectory import FourierTrajectory
 
@@ -104,7 +104,7 @@ def opened_page(
     if not asked:
         yield None
         return
-    from steelyard.live.apart import PageApart, PageOptions
+    from steelyard.live._apart import PageApart, PageOptions
 
     options = PageOptions(urdf=urdf, host=host, port=port, dark=dark, kept=kept)
     with PageApart(weigher, source, options) as page:
@@ -130,7 +130,7 @@ def show_updates(updates: Iterable[Update | WristUpdate], accuracy: float, *, qu
 
 def _line_of(update: Update | WristUpdate, accuracy: float) -> str:
     """What is known, in one line; with a wrist sensor, the force of a contact too."""
-    from steelyard.live.words import progress_words
+    from steelyard.live._words import progress_words
 
     rows = f"{update.rows} rows, {update.missing} missing, {update.dropped} dropped"
     if update.waiting:

@@ -15,8 +15,8 @@ from steelyard.cli.options import file_to_write
 from steelyard.cli.output import Output, number
 
 if TYPE_CHECKING:
-    from steelyard.payload.online import CurvePoint
-    from steelyard.workflow.stream import OnlineCurve
+    from steelyard.payload._online import CurvePoint
+    from steelyard.workflow._stream import OnlineCurve
 
 OnlineFlag = Annotated[
     bool, typer.Option("--online", help="Sample by sample, showing how the answer becomes known.")

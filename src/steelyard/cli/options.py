@@ -19,9 +19,9 @@ from steelyard.errors import InvalidRobot, InvalidSamples, UnknownName, Unreadab
 
 if TYPE_CHECKING:
     from steelyard.excitation import DesignLimits
-    from steelyard.io.wrench import SensorDescription
+    from steelyard.io._wrench import SensorDescription
     from steelyard.recording import Recording
-    from steelyard.recording.columns import Requested
+    from steelyard.recording._columns import Requested
     from steelyard.robot import RobotModel
 
 _TARGETS = "files to write"
@@ -313,7 +313,7 @@ def load_limits(
         package_dir: folders where 'package://' paths begin
     """
     from steelyard.excitation import DesignLimits
-    from steelyard.io.designs import load_limits
+    from steelyard.io._designs import load_limits
 
     if path is None:
         return DesignLimits.of(arm)
@@ -355,7 +355,7 @@ def read_requested(
         degrees: whether angles are in degrees
         names: of the columns of a table without a header, as t,q*6,current*6
     """
-    from steelyard.io.recordings import file_kind, read_as
+    from steelyard.io._recordings import file_kind, read_as
 
     asked = requested(column, joints, wrench_convention, degrees=degrees, names=names)
     if not asked.joint_names and robot is not None and file_kind(path) == "bag":
@@ -372,7 +372,7 @@ def requested(
     names: str | None = None,
 ) -> Requested:
     """What the user says about files of recordings, as `read_requested` takes it."""
-    from steelyard.recording.columns import Requested, expanded_names
+    from steelyard.recording._columns import Requested, expanded_names
 
     if joints:
         joint_names = tuple(name.strip() for name in joints.split(","))
@@ -396,7 +396,7 @@ def described(
         tables: about tables with joints
         gravity: where things fall in the base frame, as X,Y,Z [m/s^2]; as the file says by default
     """
-    from steelyard.io.wrench import SensorDescription
+    from steelyard.io._wrench import SensorDescription
 
     if sensor is None:
         about = SensorDescription()

@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
+from steelyard._computing import interruptible
 from steelyard.cli.live import SourceArgument, YesFlag, arm_and_motion, require_yes, updating_line
 from steelyard.cli.options import FlangeOption, JsonFlag, LockOption, file_to_write
 from steelyard.cli.output import Output
-from steelyard.computing import interruptible
 
 
 @interruptible()
@@ -40,9 +40,9 @@ def command(
     from contextlib import ExitStack
 
     from steelyard.live import Row, Stream, record, source_of
-    from steelyard.live.motion import Motion
-    from steelyard.live.recorder import Recorder
-    from steelyard.live.ur import controller_of
+    from steelyard.live._motion import Motion
+    from steelyard.live._recorder import Recorder
+    from steelyard.live._ur import controller_of
 
     arm, core = arm_and_motion(motion, robot, lock, flange)
     with ExitStack() as open_now:

@@ -69,7 +69,7 @@ def command(
     """Finds static postures: of liu2025's Algorithm 1 or the best of them, random, or around a pick."""
     from steelyard.drawing import save_picture
     from steelyard.excitation import PostureSet
-    from steelyard.report.motion import orientation_plot
+    from steelyard.report._motion import orientation_plot
 
     if method not in _METHODS:
         raise UnknownName(f"no method '{method}'; there are {', '.join(_METHODS)}")

@@ -6,10 +6,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
+from steelyard._computing import interruptible
 from steelyard.cli.live import SecondsOption, SourceArgument, updating_line
 from steelyard.cli.options import JsonFlag, file_to_write
 from steelyard.cli.output import Output
-from steelyard.computing import interruptible
 
 
 @interruptible()

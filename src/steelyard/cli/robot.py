@@ -51,7 +51,7 @@ def command(
     basis = ParameterBasis.of(robot, drive=not rigid)
     formulas = [f"pi_{i + 1} = {words}" for i, words in enumerate(basis.names)]
     if symbolic:
-        from steelyard.robot.symbolic import SymbolicBasis
+        from steelyard.robot._symbolic import SymbolicBasis
 
         formulas = list(SymbolicBasis.of(robot, drive=not rigid).lines())
     output = Output(as_json)

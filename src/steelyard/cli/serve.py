@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from steelyard.computing import interruptible
+from steelyard._computing import interruptible
 from steelyard.errors import InvalidInertia, SourceFailed, UnknownName
 
 if TYPE_CHECKING:
@@ -35,9 +35,9 @@ def serve_arm(
 ) -> None:
     """Serves an arm in MuJoCo, or a recording, and prints the controller's log."""
     from steelyard.io import read_recording
-    from steelyard.live.controller import Controller, checked_fault
-    from steelyard.live.serve import Served
-    from steelyard.live.world import PlayedRecording, SimulatedArm
+    from steelyard.live._controller import Controller, checked_fault
+    from steelyard.live._serve import Served
+    from steelyard.live._world import PlayedRecording, SimulatedArm
 
     host, _, port = rtde.rpartition(":")
     if not host or not port.isdecimal():

@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
+from steelyard._computing import interruptible
 from steelyard.cli.live import RatingOption, SourceArgument, TransitionOption, YesFlag, settled
 from steelyard.cli.options import JsonFlag
 from steelyard.cli.output import Output
-from steelyard.computing import interruptible
 
 
 @interruptible()
@@ -33,7 +33,7 @@ def command(
     tool.
     """
     from steelyard.live import source_of
-    from steelyard.live.setting import Proposal
+    from steelyard.live._setting import Proposal
     from steelyard.payload import Payload
 
     out = Output(as_json)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from steelyard._computing import interruptible
 from steelyard.cli.live import (
     UPDATES_S,
     AccuracyOption,
@@ -37,13 +38,12 @@ from steelyard.cli.options import (
     requested,
 )
 from steelyard.cli.output import Output
-from steelyard.computing import interruptible
 from steelyard.errors import InvalidSamples
 from steelyard.recording import DEFAULT_CUTOFF_HZ
 
 if TYPE_CHECKING:
     from steelyard.identification import DynamicModel
-    from steelyard.io.wrench import SensorDescription
+    from steelyard.io._wrench import SensorDescription
     from steelyard.live import LiveWeigher, Source, Stream, Update, WristUpdate, WristWeigher
     from steelyard.robot import RobotModel
 

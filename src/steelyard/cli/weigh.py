@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from steelyard.identification import DynamicModel
     from steelyard.payload import Payload
     from steelyard.recording import Preparation
-    from steelyard.workflow.payload import Weighing
+    from steelyard.workflow._payload import Weighing
 
 _TITLE = "What the arm carries"
 _ONLINE_ALONE = ("accuracy", "real_time", "save_state", "resume", "estimator")
@@ -96,7 +96,7 @@ def command(
     """Weighs what the arm carries beyond the model. Exit code 1 when the answer is not to be trusted."""
     from steelyard.identification import DynamicModel
     from steelyard.payload import Payload
-    from steelyard.workflow.payload import Weighing
+    from steelyard.workflow._payload import Weighing
 
     out = Output(as_json)
     arm = DynamicModel.load(model)
@@ -111,7 +111,7 @@ def command(
     how = _preparation(arm, cutoff, kinematics)
     files = {"Payload": output, "Picture": picture, "Report": report}
     if online:
-        from steelyard.workflow.stream import weigh_online
+        from steelyard.workflow._stream import weigh_online
 
         _require_one(recordings, alone=method == "direct" and not (fix or empty or tool))
         title = f"{recordings[0].name}, sample by sample"
@@ -181,7 +181,7 @@ def _preparation(
     arm: DynamicModel, cutoff: float | None, kinematics: str | None
 ) -> Preparation | None:
     """How recordings become samples where the user says it; None for as the model's."""
-    from steelyard.workflow.data import preparation_for
+    from steelyard.workflow._data import preparation_for
 
     changes: dict[str, Any] = {"cutoff_hz": cutoff, "kinematics": kinematics}
     changes = {name: value for name, value in changes.items() if value is not None}

@@ -26,7 +26,7 @@ from steelyard.errors import InvalidSamples
 from steelyard.recording import DEFAULT_CUTOFF_HZ
 
 if TYPE_CHECKING:
-    from steelyard.workflow.wrist_online import WristOnlineWeighing
+    from steelyard.workflow._wrist_online import WristOnlineWeighing
     from steelyard.wrist import StaticWeight, WrenchPayload
 
 _TITLE = "What the sensor carries, in the sensor frame"
@@ -70,14 +70,14 @@ def command(
 
     Online, one recording is replayed (--dynamic), with rests and motion as they come.
     """
-    from steelyard.workflow.wrist import WristWeighing
+    from steelyard.workflow._wrist import WristWeighing
 
     arm = options.load_arm_if_named(robot, lock, flange)
     tables = options.requested(column, joints, wrench_convention, degrees=degrees, names=names)
     about = options.described(sensor, tables, gravity)
     out = Output(as_json)
     if online:
-        from steelyard.workflow.wrist_online import weigh_wrist_online
+        from steelyard.workflow._wrist_online import weigh_wrist_online
         from steelyard.wrist.online import WristOptions
 
         if static is not None or dynamic is None or estimator != "ml" or drift_again:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 import typer
 
+from steelyard._computing import interruptible
 from steelyard.cli.live import (
     UPDATES_S,
     AccuracyOption,
@@ -36,11 +37,10 @@ from steelyard.cli.live import (
 )
 from steelyard.cli.options import JsonFlag, file_to_write
 from steelyard.cli.output import Output
-from steelyard.computing import interruptible
 from steelyard.errors import SourceFailed
 
 if TYPE_CHECKING:
-    from steelyard.arrays import Array
+    from steelyard._arrays import Array
     from steelyard.identification import DynamicModel
     from steelyard.live import Update, WristUpdate
     from steelyard.trajectory import FourierTrajectory
@@ -84,9 +84,9 @@ def command(
     from steelyard.errors import InvalidSamples
     from steelyard.identification import DynamicModel
     from steelyard.live import LiveWeigher, Recorder, Stream, source_of, watch
-    from steelyard.live.motion import Motion, standing_posture
-    from steelyard.live.setting import Proposal
-    from steelyard.live.ur import controller_of
+    from steelyard.live._motion import Motion, standing_posture
+    from steelyard.live._setting import Proposal
+    from steelyard.live._ur import controller_of
 
     out = Output(as_json)
     known = DynamicModel.load(model)
@@ -168,7 +168,7 @@ def _core(
     period_s: float,
 ) -> FourierTrajectory:
     """The motion in a file, or a short one that is designed from where the arm stands."""
-    from steelyard.live.motion import payload_motion
+    from steelyard.live._motion import payload_motion
 
     if motion is not None:
         return arm_and_motion(motion, model.robot)[1]
@@ -212,7 +212,7 @@ def show_live(folder: Path, *, as_json: bool) -> None:
 def _identified(out: Output, path: Path) -> Path:
     """The model of the empty arm, from a simulated run of currents."""
     from steelyard.identification import identify
-    from steelyard.live.world import NOMINAL_GAINS
+    from steelyard.live._world import NOMINAL_GAINS
     from steelyard.robot import load_robot
     from steelyard.signals import prepare
     from steelyard.simulation import SimulationOptions, simulate

@@ -1,10 +1,10 @@
 """Plots as data, drawn for a page, live or not, into a picture file, or inline in a notebook."""
 
-from steelyard.drawing.interactive import panel_figure
-from steelyard.drawing.picture import Picture, notebook_html, save_picture
-from steelyard.drawing.plot import Band, Curve, Panel, Plot
-from steelyard.drawing.scene import Scene, Solid
-from steelyard.drawing.vector import vector_html
+from steelyard.drawing._interactive import panel_figure
+from steelyard.drawing._picture import Picture, notebook_html, save_picture
+from steelyard.drawing._plot import Band, Curve, Panel, Plot
+from steelyard.drawing._scene import Scene, Solid
+from steelyard.drawing._vector import vector_html
 
 __all__ = [
     "Band",

@@ -1,9 +1,9 @@
 """Excitation: motions and postures that make parameters visible. The only room that imports JAX."""
 
-from steelyard.excitation.certificate import Certificate
-from steelyard.excitation.design import Design, design
-from steelyard.excitation.limits import DesignLimits
-from steelyard.excitation.objective import (
+from steelyard.excitation._certificate import Certificate
+from steelyard.excitation._design import Design, design
+from steelyard.excitation._limits import DesignLimits
+from steelyard.excitation._objective import (
     OBJECTIVES,
     ConditionNumber,
     DOptimal,
@@ -12,9 +12,9 @@ from steelyard.excitation.objective import (
     PayloadOptimal,
     Xu2024,
 )
-from steelyard.excitation.postures import PostureSet, inverse_kinematics
-from steelyard.excitation.search import DesignSettings
-from steelyard.excitation.workspace import Cone, OrientationWorkspace, Scene, Sector
+from steelyard.excitation._postures import PostureSet, inverse_kinematics
+from steelyard.excitation._search import DesignSettings
+from steelyard.excitation._workspace import Cone, OrientationWorkspace, Scene, Sector
 
 __all__ = [
     "OBJECTIVES",

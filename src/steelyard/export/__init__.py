@@ -1,6 +1,6 @@
 """What was weighed, in the forms of controllers and simulators."""
 
-from steelyard.export.load import ErrorLimits, Load
-from steelyard.export.targets import TARGETS, Export
+from steelyard.export._load import ErrorLimits, Load
+from steelyard.export._targets import TARGETS, Export
 
 __all__ = ["TARGETS", "ErrorLimits", "Export", "Load"]

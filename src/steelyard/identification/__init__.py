@@ -1,11 +1,11 @@
 """Identification: from samples to parameters with an honest covariance."""
 
-from steelyard.identification.empty_arm import identify
-from steelyard.identification.estimate import Estimate
-from steelyard.identification.factor import RegressionFactor
-from steelyard.identification.model import DynamicModel, essential, load_model, save_model
-from steelyard.identification.validation import Validation, choose_friction
-from steelyard.robot.friction import FRICTION_MODELS, FrictionLaw
+from steelyard.identification._empty_arm import identify
+from steelyard.identification._estimate import Estimate
+from steelyard.identification._factor import RegressionFactor
+from steelyard.identification._model import DynamicModel, essential, load_model, save_model
+from steelyard.identification._validation import Validation, choose_friction
+from steelyard.robot._friction import FRICTION_MODELS, FrictionLaw
 
 __all__ = [
     "FRICTION_MODELS",

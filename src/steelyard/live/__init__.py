@@ -6,16 +6,16 @@ Only this room opens sockets and knows the clocks of others.
 from collections.abc import Sequence
 
 from steelyard.errors import UnknownName
-from steelyard.live.franka import FrankaSource
-from steelyard.live.recorder import Recorder, record
-from steelyard.live.replay import ReplaySource
-from steelyard.live.ros2 import PORT as ROS2_PORT
-from steelyard.live.ros2 import Ros2Source
-from steelyard.live.source import Event, EventKind, Row, Source, Stream
-from steelyard.live.ur import UrSource
-from steelyard.live.view import Update
-from steelyard.live.weigher import LiveWeigher, watch
-from steelyard.live.wrist import WristUpdate, WristWeigher
+from steelyard.live._franka import FrankaSource
+from steelyard.live._recorder import Recorder, record
+from steelyard.live._replay import ReplaySource
+from steelyard.live._ros2 import PORT as ROS2_PORT
+from steelyard.live._ros2 import Ros2Source
+from steelyard.live._source import Event, EventKind, Row, Source, Stream
+from steelyard.live._ur import UrSource
+from steelyard.live._view import Update
+from steelyard.live._weigher import LiveWeigher, watch
+from steelyard.live._wrist import WristUpdate, WristWeigher
 
 __all__ = [
     "Event",

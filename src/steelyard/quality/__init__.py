@@ -7,8 +7,8 @@ differentiates later. `check_quality` is for an arm's recording; `check_signals`
 for any table.
 """
 
-from steelyard.quality.check import DAMAGED_END, check_quality
-from steelyard.quality.table import (
+from steelyard.quality._check import DAMAGED_END, check_quality
+from steelyard.quality._table import (
     Finding,
     Place,
     QualityReport,

@@ -6,8 +6,8 @@ by their type that they are uniform, finite and differentiated, and say how. Whi
 is which signal is said in `columns`.
 """
 
-from steelyard.recording.layout import AXES, CHANNELS, WrenchConvention
-from steelyard.recording.recording import (
+from steelyard.recording._layout import AXES, CHANNELS, WrenchConvention
+from steelyard.recording._recording import (
     Library,
     Recording,
     checked_clock,
@@ -19,7 +19,7 @@ from steelyard.recording.recording import (
     recording_of,
     recording_of_arrays,
 )
-from steelyard.recording.samples import DEFAULT_CUTOFF_HZ, Preparation, Samples
+from steelyard.recording._samples import DEFAULT_CUTOFF_HZ, Preparation, Samples
 
 __all__ = [
     "AXES",

@@ -5,8 +5,8 @@ Whole recordings are prepared without delay (`prepare`), streams one row at a ti
 """
 
 from steelyard.recording import DEFAULT_CUTOFF_HZ, Preparation
-from steelyard.signals.causal import CausalPath, FixedLag, OnlineSample, RawRow, replay
-from steelyard.signals.filters import (
+from steelyard.signals._causal import CausalPath, FixedLag, OnlineSample, RawRow, replay
+from steelyard.signals._filters import (
     central_differences,
     low_pass,
     moving_mean,
@@ -15,7 +15,7 @@ from steelyard.signals.filters import (
     resample,
     uniform_clock,
 )
-from steelyard.signals.prepare import joint_torque, prepare, with_chosen_cutoff
+from steelyard.signals._prepare import joint_torque, prepare, with_chosen_cutoff
 
 __all__ = [
     "DEFAULT_CUTOFF_HZ",

@@ -1,5 +1,5 @@
 """The payload from joint torques or motor currents."""
 
-from steelyard.torque.weigh import weigh
+from steelyard.torque._weigh import weigh
 
 __all__ = ["weigh"]

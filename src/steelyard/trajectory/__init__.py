@@ -1,6 +1,6 @@
 """Trajectories as mathematics: Fourier series that can be evaluated anywhere, and the bundled ones."""
 
-from steelyard.trajectory.fourier import (
+from steelyard.trajectory._fourier import (
     TRAJECTORIES,
     ApproachedTrajectory,
     FourierTrajectory,

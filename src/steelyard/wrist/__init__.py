@@ -1,12 +1,12 @@
 """Payloads from a wrist force/torque sensor: a static stage at rest, a dynamic stage in motion."""
 
-from steelyard.wrist.dynamic import weigh_dynamic
-from steelyard.wrist.kalman import PoseKalmanFilter
-from steelyard.wrist.payload import StaticWeight, WrenchPayload
-from steelyard.wrist.recording import WrenchRecording, WristSensor
-from steelyard.wrist.rest import Postures, RestRule
-from steelyard.wrist.samples import WrenchSamples
-from steelyard.wrist.static import weigh_static
+from steelyard.wrist._dynamic import weigh_dynamic
+from steelyard.wrist._kalman import PoseKalmanFilter
+from steelyard.wrist._payload import StaticWeight, WrenchPayload
+from steelyard.wrist._recording import WrenchRecording, WristSensor
+from steelyard.wrist._rest import Postures, RestRule
+from steelyard.wrist._samples import WrenchSamples
+from steelyard.wrist._static import weigh_static
 
 __all__ = [
     "PoseKalmanFilter",

@@ -19,12 +19,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from steelyard.arrays import Array
+from steelyard._arrays import Array
 from steelyard.errors import InvalidSamples
 from steelyard.identification import DynamicModel, Validation, choose_friction, identify
-from steelyard.identification.least_squares import solve_weighted
-from steelyard.identification.problem import kinds
-from steelyard.identification.validation import FrictionChoice, validation_of
+from steelyard.identification._least_squares import solve_weighted
+from steelyard.identification._problem import kinds
+from steelyard.identification._validation import FrictionChoice, validation_of
 from steelyard.recording import Recording
 from steelyard.robot import ParameterBasis, RobotModel
 from steelyard.signals import Preparation, prepare

@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from steelyard.arrays import Array
+from steelyard._arrays import Array
 from steelyard.errors import InfeasibleDesign
 from steelyard.excitation import ConditionNumber, Design, DesignLimits, DesignSettings, design
 from steelyard.recording import Recording

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from steelyard.arrays import Array
+from steelyard._arrays import Array
 from steelyard.report import Page
 from steelyard_papers.gaz2017.at_rest import reached_masses, stated_masses
 from steelyard_papers.gaz2017.contacts import Contacts, predicted, three_contacts

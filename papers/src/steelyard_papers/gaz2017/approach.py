@@ -19,10 +19,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from steelyard.arrays import Array
+from steelyard._arrays import Array
 from steelyard.inertia import InertialParameters
 from steelyard.robot import DriveModel, RobotModel
-from steelyard.simulation.arm import Arm
+from steelyard.simulation._arm import Arm
 from steelyard_papers.visit import Visit
 
 _BESIDE = 0.05  # [rad]

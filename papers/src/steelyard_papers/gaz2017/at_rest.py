@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from steelyard.arrays import Array
+from steelyard._arrays import Array
 from steelyard.inertia import InertialParameters
 from steelyard_papers.gaz2017.approach import Held, Reached
 from steelyard_papers.gaz2017.gravity import (

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.arrays import Array
+from steelyard._arrays import Array
 from steelyard.control.collision import Detections, Detector, Guard, Observer, Thresholds
 from steelyard.identification import DynamicModel, identify
 from steelyard.inertia import InertialParameters

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from steelyard.arrays import Array
+from steelyard._arrays import Array
 from steelyard.control.collision import (
     Contact,
     Detections,
@@ -25,7 +25,7 @@ from steelyard.identification import DynamicModel
 from steelyard.inertia import InertialParameters
 from steelyard.recording import Recording
 from steelyard.robot import RobotModel, load_robot
-from steelyard.robot.momentum import MomentumDynamics
+from steelyard.robot._momentum import MomentumDynamics
 from steelyard.signals import Preparation, prepare
 from steelyard_papers.gaz2017.approach import Held, come_to_rest
 from steelyard_papers.gaz2017.collision import LIMIT_NM, FigureSix, figure_six, watched_run

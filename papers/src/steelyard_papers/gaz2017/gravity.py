@@ -20,15 +20,15 @@ from functools import cache
 
 import numpy as np
 
-from steelyard.arrays import Array
+from steelyard._arrays import Array
 from steelyard.excitation import PostureSet
 from steelyard.identification import identify
 from steelyard.inertia import InertialParameters
 from steelyard.payload import Payload
 from steelyard.recording import Samples
 from steelyard.robot import RobotModel, load_robot
-from steelyard.robot.symbolic import SymbolicBasis
-from steelyard.simulation.arm import Arm
+from steelyard.robot._symbolic import SymbolicBasis
+from steelyard.simulation._arm import Arm
 from steelyard.torque import weigh
 from steelyard_papers.gaz2017.approach import Held, Reached, come_to_rest
 from steelyard_papers.gaz2017.printed import GRAVITY_38, GRAVITY_42, GRAVITY_LOADED_42, HEAVY, LIGHT

@@ -13,15 +13,15 @@ from functools import cache
 
 import numpy as np
 
-from steelyard.arrays import Array
+from steelyard._arrays import Array
 from steelyard.identification import identify
-from steelyard.identification.feasible import feasible_parameters
-from steelyard.identification.feasible_space import ParameterBounds
+from steelyard.identification._feasible import feasible_parameters
+from steelyard.identification._feasible_space import ParameterBounds
 from steelyard.inertia import InertialParameters
 from steelyard.payload import Payload
 from steelyard.recording import Samples
 from steelyard.robot import ParameterBasis, RobotModel, load_robot
-from steelyard.robot.symbolic import SymbolicBasis
+from steelyard.robot._symbolic import SymbolicBasis
 from steelyard.signals import Preparation, prepare
 from steelyard.simulation import SensorModel, Simulation, simulate
 from steelyard.torque import weigh

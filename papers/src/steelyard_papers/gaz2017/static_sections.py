@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from steelyard.arrays import Array
+from steelyard._arrays import Array
 from steelyard.drawing import Curve, Panel, Plot
 from steelyard.inertia import InertialParameters
 from steelyard.payload import Payload

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from steelyard.arrays import Array
-from steelyard.control.contact_force import ContactForce, contact_force
+from steelyard._arrays import Array
+from steelyard.control._contact_force import ContactForce, contact_force
 from steelyard.wrist import (
     Postures,
     StaticWeight,

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from steelyard.arrays import Array
+from steelyard._arrays import Array
 from steelyard.robot import RobotModel
 from steelyard.simulation import Truth
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from steelyard.arrays import Array
+from steelyard._arrays import Array
 from steelyard.wrist import (
     Postures,
     StaticWeight,
@@ -14,8 +14,8 @@ from steelyard.wrist import (
     WrenchSamples,
     weigh_dynamic,
 )
+from steelyard.wrist._regression import WrenchRegression
 from steelyard.wrist.estimators import ESTIMATORS
-from steelyard.wrist.regression import WrenchRegression
 from steelyard_papers.liu2025.static import weigh_linear
 
 

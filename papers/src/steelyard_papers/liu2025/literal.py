@@ -20,12 +20,12 @@ import time
 
 import numpy as np
 
-from steelyard.arrays import Array
+from steelyard._arrays import Array
 from steelyard.inertia import InertialParameters
 from steelyard.verdict import Verdict
 from steelyard.wrist import StaticWeight, WrenchPayload, WrenchSamples
-from steelyard.wrist.estimators.recursive import RecursiveTotalLeastSquares
-from steelyard.wrist.regressor import wrench_regressor, wrench_tensor
+from steelyard.wrist._regressor import wrench_regressor, wrench_tensor
+from steelyard.wrist.estimators._recursive import RecursiveTotalLeastSquares
 
 _FIRST_INFORMATION = 1e-9
 

@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import ArrayLike
 
-from steelyard.arrays import Array
+from steelyard._arrays import Array
 from steelyard.errors import InfeasibleDesign
 from steelyard.excitation import DesignLimits, PostureSet, inverse_kinematics
 from steelyard.robot import RobotModel

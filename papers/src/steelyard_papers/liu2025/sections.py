@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from steelyard.arrays import Array
-from steelyard.control.contact_force import ContactForce
+from steelyard._arrays import Array
+from steelyard.control._contact_force import ContactForce
 from steelyard.drawing import Curve, Panel, Plot
 from steelyard.report import Section, Table
 from steelyard_papers.liu2025.answers import METHODS, STRONG, Answers, Contacts

@@ -17,10 +17,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from steelyard.arrays import Array
+from steelyard._arrays import Array
 from steelyard.verdict import Verdict
 from steelyard.wrist import Postures, StaticWeight
-from steelyard.wrist.regressor import BaseGravity, wrench_regressor
+from steelyard.wrist._regressor import BaseGravity, wrench_regressor
 
 LinearMethod = Literal["ls", "tls"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from steelyard.arrays import Array
+from steelyard._arrays import Array
 from steelyard.drawing import Curve, Panel, Plot
 from steelyard.excitation import Design, PostureSet
 from steelyard.report import Section, Table

@@ -13,14 +13,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from steelyard.arrays import Array
+from steelyard._arrays import Array
 from steelyard.inertia import InertialParameters
 from steelyard.recording import Recording
 from steelyard.robot import RobotModel
 from steelyard.simulation import SensorModel, SimulationOptions, Truth, simulate
 from steelyard.trajectory import Trajectory
 from steelyard.wrist import WristSensor
-from steelyard.wrist.regressor import BaseGravity
+from steelyard.wrist._regressor import BaseGravity
 from steelyard_papers.liu2025.cell import Cell
 from steelyard_papers.liu2025.motions import FromRest, Motions, Visits
 from steelyard_papers.sharing import Progress

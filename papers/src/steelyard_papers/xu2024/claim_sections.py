@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from steelyard.arrays import Array
+from steelyard._arrays import Array
 from steelyard.drawing import Curve, Panel, Plot
 from steelyard.report import Section, Table
 from steelyard_papers.sharing import every

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from steelyard.arrays import Array
+from steelyard._arrays import Array
 from steelyard.identification import DynamicModel, identify
 from steelyard.recording import Samples
 from steelyard.signals import Preparation, prepare

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from steelyard.arrays import Array
+from steelyard._arrays import Array
 from steelyard.drawing import Curve, Panel, Plot
 from steelyard.excitation import (
     ConditionNumber,

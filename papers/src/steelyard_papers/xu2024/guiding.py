@@ -19,8 +19,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from steelyard.arrays import Array
-from steelyard.control.guiding import GuidingComparison, RectanglePath, TeachMode
+from steelyard._arrays import Array
+from steelyard.control._guiding import GuidingComparison, RectanglePath, TeachMode
 from steelyard.identification import DynamicModel, identify
 from steelyard.inertia import InertialParameters
 from steelyard.payload import Payload
@@ -28,7 +28,7 @@ from steelyard.recording import Recording, Samples
 from steelyard.robot import DriveModel, RobotModel, load_robot
 from steelyard.signals import Preparation, prepare
 from steelyard.simulation import SensorModel, Simulation, SimulationOptions, simulate
-from steelyard.simulation.guided import GuidedOptions, GuidedRun, Hand
+from steelyard.simulation._guided import GuidedOptions, GuidedRun, Hand
 from steelyard.torque import weigh
 from steelyard.torque.online import OnlineEstimator, OnlineSample
 from steelyard.trajectory import load_trajectory

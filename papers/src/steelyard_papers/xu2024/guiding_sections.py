@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from steelyard.arrays import Array
-from steelyard.control.guiding import GuidingComparison
+from steelyard._arrays import Array
+from steelyard.control._guiding import GuidingComparison
 from steelyard.drawing import Curve, Panel, Plot
 from steelyard.report import Section, Table
 from steelyard_papers.sharing import every

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from steelyard.arrays import Array
+from steelyard._arrays import Array
 from steelyard.drawing import Curve, Panel, Plot
 from steelyard.identification import DynamicModel
 from steelyard.inertia import PARAMETER_NAMES
 from steelyard.recording import Recording, Samples
 from steelyard.report import Section, Table
 from steelyard.robot import load_robot
-from steelyard.robot.symbolic import SymbolicBasis
+from steelyard.robot._symbolic import SymbolicBasis
 from steelyard.signals import Preparation, prepare
 from steelyard_papers.sharing import every
 from steelyard_papers.xu2024.printed import (

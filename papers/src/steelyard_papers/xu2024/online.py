@@ -21,16 +21,16 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from steelyard.arrays import Array, Indices
+from steelyard._arrays import Array, Indices
 from steelyard.errors import InvalidSamples
 from steelyard.identification import DynamicModel
-from steelyard.identification.problem import kinds
+from steelyard.identification._problem import kinds
 from steelyard.inertia import InertialParameters
 from steelyard.payload import Payload
-from steelyard.payload.online import Counts
+from steelyard.payload._online import Counts
 from steelyard.signals import OnlineSample
 from steelyard.torque.online import OnlineOptions
-from steelyard.torque.online.rows import OnlineRows
+from steelyard.torque.online._rows import OnlineRows
 from steelyard.verdict import Doubt, DoubtKind, Verdict
 
 UR10_ROWS = tuple(row - 1 for row in (7, 14, 22, 23, 27, 29, 30, 31, 32, 33, 34, 35, 36))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtr
 
-from steelyard.arrays import Array
+from steelyard._arrays import Array
 from steelyard.drawing import Band, Curve, Panel, Plot
 from steelyard.report import Section, Table
 from steelyard_papers.xu2024.motion_sections import Row

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from steelyard.arrays import Array
+from steelyard._arrays import Array
 from steelyard.identification import DynamicModel, Estimate, FrictionLaw, RegressionFactor
 from steelyard.robot import ParameterBasis, RobotModel, load_robot
 from steelyard.torque.online import (

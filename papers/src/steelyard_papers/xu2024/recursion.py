@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from steelyard.arrays import Array, Mask
+from steelyard._arrays import Array, Mask
 from steelyard.identification import DynamicModel
 from steelyard.recording import Samples
 from steelyard_papers.xu2024.online import SMALL_CHANGE, TIMES, UR10_ROWS, Xu2024Estimator

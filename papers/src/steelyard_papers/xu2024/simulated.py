@@ -16,13 +16,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from steelyard.arrays import Array
+from steelyard._arrays import Array
 from steelyard.identification import DynamicModel, identify
 from steelyard.recording import Recording, Samples
 from steelyard.robot import RobotModel, load_robot
 from steelyard.signals import Preparation, prepare
 from steelyard.simulation import SensorModel, Simulation, SimulationOptions, simulate
-from steelyard.torque.methods.static import postures_at_rest
+from steelyard.torque.methods._static import postures_at_rest
 from steelyard.torque.online import OnlineEstimator, OnlineSample
 from steelyard.trajectory import FourierTrajectory, Trajectory, load_trajectory
 from steelyard_papers.sharing import Progress

@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from steelyard.arrays import Array
+from steelyard._arrays import Array
 from steelyard.robot import RobotModel, load_robot
 from steelyard.simulation import SensorModel, Simulation, SimulationOptions, simulate
 from steelyard.trajectory import Trajectory, load_trajectory

@@ -1,11 +1,11 @@
 """Collision detection: external torque from an observer, thresholds, contacts, their force, and reactions."""
 
-from steelyard.control.collision.detection import Contact, Detections, Detector
-from steelyard.control.collision.dynamics import ArmDynamics, FrameForce
-from steelyard.control.collision.observer import Observer, ObserverSample, ObserverState
-from steelyard.control.collision.reaction import Guard, Pace, Reaction
-from steelyard.control.collision.residuals import Residuals
-from steelyard.control.collision.thresholds import Thresholds
+from steelyard.control.collision._detection import Contact, Detections, Detector
+from steelyard.control.collision._dynamics import ArmDynamics, FrameForce
+from steelyard.control.collision._observer import Observer, ObserverSample, ObserverState
+from steelyard.control.collision._reaction import Guard, Pace, Reaction
+from steelyard.control.collision._residuals import Residuals
+from steelyard.control.collision._thresholds import Thresholds
 
 __all__ = [
     "ArmDynamics",

@@ -1,8 +1,8 @@
 """Drive gains [Nm/A], three ways: given, from the controller's targets and model, from a known mass."""
 
-from steelyard.identification.gains.drive_gains import DriveGains
-from steelyard.identification.gains.known_mass import gains_from_known_mass
-from steelyard.identification.gains.scale import scaled_by_targets
-from steelyard.identification.gains.targets import gains_from_targets
+from steelyard.identification.gains._drive_gains import DriveGains
+from steelyard.identification.gains._known_mass import gains_from_known_mass
+from steelyard.identification.gains._scale import scaled_by_targets
+from steelyard.identification.gains._targets import gains_from_targets
 
 __all__ = ["DriveGains", "gains_from_known_mass", "gains_from_targets", "scaled_by_targets"]

@@ -1,11 +1,11 @@
 """The methods of weighing, one file each, behind one interface: a `WeighingProblem` in, an `Answer` out."""
 
-from steelyard.torque.methods.difference import difference, difference_weighted
-from steelyard.torque.methods.direct import direct
-from steelyard.torque.methods.pooled import pooled
-from steelyard.torque.methods.problem import Answer, WeighingProblem
-from steelyard.torque.methods.static import combined, static
-from steelyard.torque.methods.torque_change import manufacturer, torque_change
+from steelyard.torque.methods._difference import difference, difference_weighted
+from steelyard.torque.methods._direct import direct
+from steelyard.torque.methods._pooled import pooled
+from steelyard.torque.methods._problem import Answer, WeighingProblem
+from steelyard.torque.methods._static import combined, static
+from steelyard.torque.methods._torque_change import manufacturer, torque_change
 
 __all__ = ["METHODS", "Answer", "WeighingProblem"]
 

@@ -1,9 +1,9 @@
 """Payloads while the arm moves: `init`, `step`, `estimate`; states are values."""
 
-from steelyard.payload.online import Counts, Episode
+from steelyard.payload._online import Counts, Episode
 from steelyard.signals import OnlineSample
-from steelyard.torque.online.estimator import OnlineEstimator
-from steelyard.torque.online.state import OnlineOptions, OnlineState
+from steelyard.torque.online._estimator import OnlineEstimator
+from steelyard.torque.online._state import OnlineOptions, OnlineState
 
 __all__ = [
     "Counts",

@@ -1,14 +1,14 @@
-"""Estimators of the dynamic stage, by name: all solve a `steelyard.wrist.regression.WrenchRegression`."""
+"""Estimators of the dynamic stage, by name: all solve a `steelyard.wrist._regression.WrenchRegression`."""
 
-from steelyard.wrist.estimators.batch import (
+from steelyard.wrist._regression import WrenchEstimator
+from steelyard.wrist.estimators._batch import (
     LEAST_SQUARES,
     MAXIMUM_LIKELIHOOD,
     RESTRICTED,
     TOTAL,
     WEIGHTED,
 )
-from steelyard.wrist.estimators.recursive import RecursiveRestricted, RecursiveTotalLeastSquares
-from steelyard.wrist.regression import WrenchEstimator
+from steelyard.wrist.estimators._recursive import RecursiveRestricted, RecursiveTotalLeastSquares
 
 __all__ = ["ESTIMATORS", "RecursiveRestricted", "RecursiveTotalLeastSquares", "WrenchEstimator"]
 

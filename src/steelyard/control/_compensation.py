@@ -1,0 +1,365 @@
+"""The torque that an arm needs for a motion, with what it carries: feed-forward for a controller.
+
+    tau = gravity(q) + inertia(q, v, a) + friction(q, v) + offset
+    gravity = Y(q, 0, 0) pi,   inertia = (Y(q, v, a) - Y(q, 0, 0)) pi,   pi = pi_empty + J phi
+
+with phi the ten numbers of the payload and J the payload Jacobian (gaz2017 eq. (27)). Gravity takes
+the columns of the links, so base parameters suffice; the offset B of a drive is not gravity, though
+it does not vanish at rest. A joint that slides always the same way against gravity carries a
+constant weight, which no motion separates from its offset: regrouping adds the masses to B ("B1 +
+7.4 m1 + ..."). Where columns of links reach B, all of it counts as gravity, the drive's own offset
+included; only their sum is known. Inertia holds rotors, Coriolis and centrifugal torques too. What
+a payload adds is
+
+    d tau = W phi + Fl s (|L| - |L_empty|),   cov d tau = G Sigma G',   G = W (1 + Fl s sign(L))
+
+W the payload regressor, Sigma the covariance of phi; Fl is there only where friction grows with the
+torque L that a gear carries. The covariance is that of the payload alone: the arm's own model error
+comes on top of it, with the payload or without.
+
+Sample by sample: `init`, `step`; the state is a value, what friction remembers (presliding).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from steelyard._arrays import Array, Indices, Mask, freeze
+from steelyard.errors import InvalidInertia, InvalidRobot, InvalidSamples
+from steelyard.identification import DynamicModel
+from steelyard.identification._problem import kinds
+from steelyard.inertia import PARAMETER_NAMES, InertialParameters
+from steelyard.payload import Payload
+from steelyard.robot import ParameterBasis, RobotModel
+from steelyard.robot._transmission import JointFriction
+from steelyard.verdict import DoubtKind
+
+_CHUNK = 2048
+_ROUNDING = 1e-12
+_HARDLY = 1e-3  # of gravity [N/kg]: a joint that slides level but for rounding
+
+
+@dataclass(frozen=True, eq=False)
+class _FeedForward:
+    """The torque for the drives to apply, or a part of it, (n,) or (N, n) each [Nm or N].
+
+    Attributes:
+        gravity: holds links and payload
+        inertia: moves links, payload and rotors, Coriolis and centrifugal torques with it
+        friction: what friction takes
+        offset: constant torque of each drive; part of gravity where no motion separates it from a
+            weight
+        std: standard deviation of the sum, from the payload's covariance; NaN where the payload has
+            none, infinite where a number that counts was not excited; None where it was not
+            calculated
+    """
+
+    gravity: Array
+    inertia: Array
+    friction: Array
+    offset: Array
+    std: Array | None = None
+
+    def __post_init__(self) -> None:
+        freeze(self, "gravity", "inertia", "friction", "offset", "std")
+
+    @property
+    def total(self) -> Array:
+        """The sum of all parts, (n,) or (N, n) [Nm or N]."""
+        return np.asarray(self.gravity + self.inertia + self.friction + self.offset)
+
+
+@dataclass(frozen=True, eq=False)
+class Compensator:
+    """Feed-forward torque of an arm, identified or described, and of the payload in its flange frame."""
+
+    model: DynamicModel | RobotModel
+    payload: Payload | InertialParameters | None = None
+    body: InertialParameters = field(init=False)
+    _rigid: _IdentifiedArm | _DescribedArm = field(init=False, repr=False)
+    _friction: JointFriction = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        model = self.model
+        body = flange_body(self.robot, self.payload)
+        rigid: _IdentifiedArm | _DescribedArm
+        if isinstance(model, RobotModel):
+            rigid = _DescribedArm(model.with_payload(body))
+            friction = model.drive.joint_friction
+        else:
+            rigid = _IdentifiedArm.of(model, body)
+            friction = model.friction
+        object.__setattr__(self, "body", body)
+        object.__setattr__(self, "_rigid", rigid)
+        object.__setattr__(self, "_friction", friction)
+
+    @property
+    def robot(self) -> RobotModel:
+        """The kinematics of the arm."""
+        if isinstance(self.model, RobotModel):
+            return self.model
+        return self.model.robot
+
+    def slow_friction(self, speed: float) -> Array:
+        """The friction of each drive at a low speed, [rad/s or m/s], without that of load, (n,) [Nm or N]."""
+        ones = np.ones(self.robot.n)
+        # a described drive blurs its sign itself
+        if isinstance(self.model, RobotModel):
+            s = None
+        else:
+            s = ones
+        columns = self._friction.law.at(speed * ones, s=s)
+        return np.asarray(np.maximum((self._friction.coefficients * columns).sum(axis=0), 0.0))
+
+    def init(self) -> Array | None:
+        """The state before the first sample: nothing to remember."""
+        return None
+
+    def step(
+        self, state: Array | None, q: ArrayLike, v: ArrayLike, a: ArrayLike
+    ) -> tuple[Array, _FeedForward]:
+        """The next state, and the torque of one sample, (n,) each.
+
+        Args:
+            state: as `init` or `step` gave it
+            q: joint positions, (n,) [rad or m]
+            v: joint velocities, (n,) [rad/s or m/s]
+            a: joint accelerations, (n,) [rad/s^2 or m/s^2]
+        """
+        motion = np.array([[q, v, a]], dtype=float)
+        if motion.shape != (1, 3, self.robot.n) or not np.isfinite(motion).all():
+            raise InvalidSamples(
+                f"a sample of {self.robot.name} is {self.robot.n} finite numbers each for q, v and"
+                " a"
+            )
+        state, parts = self._parts(state, motion)
+        return state, _FeedForward(*(part[0] for part in parts))
+
+    def batch(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> _FeedForward:
+        """The torque along a motion in the order of time, (N, n) each.
+
+        Args:
+            q: joint positions, (N, n) [rad or m]
+            v: joint velocities, (N, n) [rad/s or m/s]
+            a: joint accelerations, (N, n) [rad/s^2 or m/s^2]
+        """
+        motion = _checked_motion(self.robot, q, v, a)
+        state = self.init()
+        done = []
+        for start in range(0, len(motion), _CHUNK):
+            state, parts = self._parts(state, motion[start : start + _CHUNK])
+            done.append(parts)
+        return _FeedForward(*(np.concatenate(part) for part in zip(*done, strict=True)))
+
+    def gravity(self, q: ArrayLike) -> Array:
+        """The torque that holds arm and payload against gravity at q, (N, n) or (n,) [Nm or N]."""
+        rows = np.atleast_2d(np.asarray(q, dtype=float))
+        checked = _checked_motion(self.robot, rows, np.zeros_like(rows), np.zeros_like(rows))[:, 0]
+        tau = self._rigid.gravity(checked)
+        return tau[0] if np.ndim(q) == 1 else tau
+
+    def payload_torque(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> _FeedForward:
+        """What the payload adds to the torque of each joint, with its deviation; q, v, a as in `batch`."""
+        motion = _checked_motion(self.robot, q, v, a)
+        still = np.zeros_like(motion[:, 1])
+        W = self.robot.payload_regressor(motion[:, 0], motion[:, 1], motion[:, 2])
+        held = self.robot.payload_regressor(motion[:, 0], still, still) @ self.body.vector
+        moved = W @ self.body.vector - held
+        friction = still
+        G = W
+        if self._friction.law.load:
+            friction, slope = self._load_friction(motion, W)
+            G = W + slope
+        if isinstance(self.payload, Payload):
+            sigma = self.payload.covariance
+        else:
+            sigma = None
+        return _FeedForward(held, moved, friction, still, _std(G, sigma))
+
+    def _parts(self, state: Array | None, motion: Array) -> tuple[Array, tuple[Array, ...]]:
+        """The next state, and the parts of a few samples, (k, n) each."""
+        q = motion[:, 0]
+        v = motion[:, 1]
+        if state is None:
+            state = self._friction.init(q[0])
+        gravity, rigid, offset, load = self._rigid.torques(motion)
+        state, friction = self._friction.along(state, q, v, load)
+        return state, (gravity, rigid - gravity, friction, offset)
+
+    def _load_friction(self, motion: Array, W: Array) -> tuple[Array, Array]:
+        """Friction that the payload adds, (N, n), and its slope with the ten numbers, (N, n, 10)."""
+        drives = self._friction.transmission
+        friction = self._friction
+        columns = friction.law.columns(
+            drives.to_drives(motion[:, 0]), drives.to_drives(motion[:, 1])
+        )
+        share = friction.coefficients[-1] * columns[0]
+        joint_load = self._rigid.torques(motion)[3]
+        load, empty = drives.load(joint_load), drives.load(joint_load - W @ self.body.vector)
+        of_each = drives.load(W.transpose(0, 2, 1)) * (share * np.sign(load))[:, None]
+        added = drives.to_joints(share * (np.abs(load) - np.abs(empty)))
+        return added, drives.to_joints(of_each).transpose(0, 2, 1)
+
+
+def flange_body(
+    robot: RobotModel, payload: Payload | InertialParameters | None, *, inertia_needed: bool = True
+) -> InertialParameters:
+    """The body that a payload is, refused unless it is in the robot's flange frame and was weighed well.
+
+    Only the frame's name is compared: that the payload was weighed at this very flange, the caller
+    knows. A body without a covariance is taken as it is: whoever gives one means it. None gives ten
+    zeros.
+
+    Args:
+        inertia_needed: refuse one whose inertia is not known; else it counts as none, as gaz2017
+            does after weighing at rest
+    """
+    if payload is None:
+        return InertialParameters.nothing(robot.flange)
+    if isinstance(payload, Payload):
+        body = payload.body
+    else:
+        body = payload
+    if body.frame != robot.flange:
+        raise InvalidRobot(
+            f"the payload is in frame '{body.frame}', the flange of {robot.name} is"
+            f" '{robot.flange}';"
+            " bring it there with in_frame()"
+        )
+    if isinstance(payload, Payload):
+        _require_well_weighed(robot, payload, inertia_needed=inertia_needed)
+    return body
+
+
+def _require_well_weighed(robot: RobotModel, payload: Payload, *, inertia_needed: bool) -> None:
+    against = [
+        doubt for doubt in payload.verdict.blocking if doubt.kind is not DoubtKind.NOT_EXCITED
+    ]
+    if against:
+        reasons = "; ".join(doubt.words for doubt in against)
+        raise InvalidInertia(
+            f"the payload was weighed badly: {reasons}; weigh it again, or give payload.body if"
+            " you mean it"
+        )
+    unknown = ~np.isfinite(payload.std)
+    if unknown.any():
+        counts = np.abs(ParameterBasis.of(robot).payload_jacobian).max(axis=0) > 0
+        counts[4:] &= inertia_needed
+        missing = np.array(PARAMETER_NAMES)[unknown & counts]
+        if len(missing):
+            raise InvalidInertia(
+                f"the payload's {', '.join(missing)} were not excited; weigh it with a richer"
+                " motion, or give"
+                " payload.body if you know that these numbers are right"
+            )
+    words: str | None = payload.body.why_not_physical
+    if unknown.any():  # then only the mass can say
+        massless = np.isfinite(payload.std[0]) and payload.body.mass <= 0
+        if massless:
+            words = f"the mass is {payload.body.mass:.4g} kg"
+        else:
+            words = None
+    if words:
+        raise InvalidInertia(
+            f"no body can be this payload: {words}; weigh it again, or give payload.body if you"
+            " mean it"
+        )
+
+
+class _IdentifiedArm(NamedTuple):
+    """Links, rotors and offsets of an identified arm: which base parameters they are, the payload in them."""
+
+    robot: RobotModel
+    theta: Array
+    columns: Indices
+    links: Indices
+    weight: Indices
+    rigid: Indices
+    offsets: Indices
+
+    @classmethod
+    def of(cls, model: DynamicModel, body: InertialParameters) -> _IdentifiedArm:
+        theta = (
+            model.estimate.value[: len(model.basis)] + model.basis.payload_jacobian @ body.vector
+        )
+        kind = kinds(model.basis.short_names)
+        is_weight = _holds_weight(model, kind)
+        links = np.flatnonzero(~np.isin(kind, ("Ia", "Fc", "Fv", "B")))
+        return cls(
+            model.robot,
+            theta,
+            model.basis.independent,
+            links,
+            weight=np.concatenate([links, np.flatnonzero(is_weight)]),
+            rigid=np.flatnonzero(~np.isin(kind, ("Fc", "Fv", "B")) | is_weight),
+            offsets=np.flatnonzero((kind == "B") & ~is_weight),
+        )
+
+    def torques(self, motion: Array) -> tuple[Array, Array, Array, Array]:
+        """Gravity; links and rotors; offset; what the gears carry: (k, n) each."""
+        Y = self.robot.regressor(motion[:, 0], motion[:, 1], motion[:, 2])[:, :, self.columns]
+        rigid, offset, load = (
+            Y[:, :, which] @ self.theta[which] for which in (self.rigid, self.offsets, self.links)
+        )
+        return self.gravity(motion[:, 0]), rigid, offset, load
+
+    def gravity(self, q: Array) -> Array:
+        rest = np.zeros_like(q)
+        Y = self.robot.regressor(q, rest, rest)[:, :, self.columns[self.weight]]
+        return np.asarray(Y @ self.theta[self.weight])
+
+
+class _DescribedArm(NamedTuple):
+    """Links, payload, rotors and offsets of an arm whose links and drives are given."""
+
+    robot: RobotModel
+
+    def torques(self, motion: Array) -> tuple[Array, Array, Array, Array]:
+        """Gravity; links and rotors; offset; what the gears carry: (k, n) each."""
+        q = motion[:, 0]
+        v = motion[:, 1]
+        a = motion[:, 2]
+        drive = self.robot.drive
+        links = self.robot.inverse_dynamics(q, v, a)
+        rotors = drive.transmission.to_joints(drive.rotor_inertia * drive.transmission.to_drives(a))
+        offset = np.tile(drive.transmission.to_joints(drive.offset), (len(q), 1))
+        return self.gravity(q), links + rotors, offset, links
+
+    def gravity(self, q: Array) -> Array:
+        return self.robot.gravity_torque(q)
+
+
+def _checked_motion(robot: RobotModel, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
+    """Position, velocity and acceleration of each sample, (N, 3, n)."""
+    shapes = {np.shape(signal) for signal in (q, v, a)}
+    shape = next(iter(shapes))
+    if len(shapes) > 1 or len(shape) != 2 or shape[1] != robot.n or not shape[0]:
+        raise InvalidSamples(
+            f"a motion of {robot.name} is (N, {robot.n}) each for q, v and a, got"
+            f" {', '.join(str(np.shape(signal)) for signal in (q, v, a))}"
+        )
+    motion = np.stack([np.asarray(signal, dtype=float) for signal in (q, v, a)], axis=1)
+    if not np.isfinite(motion).all():
+        raise InvalidSamples("a motion must be finite numbers")
+    return motion
+
+
+def _holds_weight(model: DynamicModel, kind: NDArray[np.str_]) -> Mask:
+    """Which base parameters are offsets that hold the weight of links that slide against gravity."""
+    reach = np.abs(model.basis.K[:, : 10 * model.robot.n]).max(axis=1)
+    return np.asarray((kind == "B") & (reach > _HARDLY * np.linalg.norm(model.robot.gravity_base)))
+
+
+def _std(G: Array, sigma: Array | None) -> Array:
+    """Standard deviation of G phi, (N, n); infinite where a number that counts has no finite variance."""
+    if sigma is None:
+        return np.full(G.shape[:2], np.nan)
+    known = np.isfinite(np.diag(sigma))
+    part = G[:, :, known]
+    variance = np.einsum("nji,ik,njk->nj", part, sigma[np.ix_(known, known)], part)
+    counts = (np.abs(G[:, :, ~known]) > _ROUNDING * np.abs(G).max()).any(axis=-1)
+    return np.where(counts, np.inf, np.sqrt(np.maximum(variance, 0.0)))

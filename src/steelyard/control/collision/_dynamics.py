@@ -1,0 +1,330 @@
+"""An arm as observers of contacts see it: its motion, its uncertainty, and forces at its frames.
+
+An identified arm knows base parameters pi = K phi only. Torques depend on phi through pi alone, so
+any phi with K phi = pi moves like the arm (its links need not be real bodies):
+
+    phi = phi_0 + E (pi - K phi_0),   E puts base parameters at the columns they are named after
+
+with a little mass in every link of phi_0, because Pinocchio keeps first moments as mass times
+centre. All of phi belongs together: masses of links that slide against gravity regroup into
+offsets, so B is that of phi, too, not that of pi. A payload adds to the last link.
+
+Friction is that of the identified law, or of the robot's own drives. Where it grows with the torque
+that a gear carries, it takes that from the measured torque, contact included.
+
+The torque that a model predicts is linear in its parameters, tau = Y(q, v, a) theta, so where they
+are uncertain by the covariance S the torque of joint j is uncertain by
+
+    std_j^2 = noise_j^2 + Y_j (S + J S_payload J') Y_j'
+
+large where the arm is quick and the parameters of friction or inertia are poorly known. noise_j is
+what was left of the torques in the fit: model errors that no parameter takes. Friction that has
+changed since the arm was identified may change again: the change counts as one more standard
+deviation of Fc, Fv and B.
+
+A force F and a torque N at the origin of a frame turn the joints by tau = J' (F, N). Only the
+joints between the base and that frame feel it, so the others must show nothing. What J' cannot
+distinguish (a force through an axis, more unknowns than joints) is left out of the answer, which is
+the smallest one that explains the torques, and named in a sentence.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from steelyard._arrays import Array, Indices
+from steelyard.control._compensation import flange_body
+from steelyard.errors import InvalidSamples
+from steelyard.identification import DynamicModel
+from steelyard.identification._problem import kinds
+from steelyard.inertia import InertialParameters
+from steelyard.payload import Payload
+from steelyard.robot import RobotModel
+from steelyard.robot._momentum import MomentumDynamics
+from steelyard.robot._transmission import JointFriction
+from steelyard.torque.online._rows import OnlineRows
+
+_SMALLEST_ARM = (
+    0.05  # [m], and for torques [1]: a direction that turns joints with less is not determined
+)
+_UNKNOWN_SHARE = 1e-6
+_SMALLEST = 1e-12
+_LITTLE_MASS = 0.1  # [kg]
+_UNCERTAIN_SHARE = 0.1  # standard deviation of Fl beyond which the gear's load is not used
+
+
+@dataclass(frozen=True, eq=False)
+class ArmDynamics:
+    """A loaded arm as observers see it: links, payload and rotors (rigid), and friction of the drives.
+
+    Attributes:
+        model: of the empty arm; None where links and drives are given
+        payload: as it was given, in the flange frame
+    """
+
+    rigid: MomentumDynamics
+    friction: JointFriction
+    model: DynamicModel | None = None
+    payload: Payload | InertialParameters | None = None
+
+    @classmethod
+    def of(
+        cls, model: DynamicModel | RobotModel, payload: Payload | InertialParameters | None = None
+    ) -> ArmDynamics:
+        """The arm of a model with a payload, in the flange frame."""
+        if isinstance(model, RobotModel):
+            robot = model
+        else:
+            robot = _rigid_robot(model)
+        offset = robot.drive.offset
+        if payload is not None:
+            robot = robot.with_payload(flange_body(robot, payload, inertia_needed=False))
+        U = robot.drive.transmission.matrix
+        rigid = MomentumDynamics(robot, U.T @ (robot.drive.rotor_inertia[:, None] * U))
+        if isinstance(model, RobotModel):
+            return cls(rigid, robot.drive.joint_friction, None, payload)
+        return cls(rigid, replace(_with_sure_shares(model), offset=offset), model, payload)
+
+    @property
+    def robot(self) -> RobotModel:
+        """The arm with its payload."""
+        return self.rigid.robot
+
+    @property
+    def n(self) -> int:
+        """Number of joints."""
+        return self.rigid.robot.n
+
+    def with_friction_change(self, change: Array) -> ArmDynamics:
+        """The same arm with another friction: a change of Fc, Fv and B of the drives, (3, n)."""
+        coefficients = self.friction.coefficients.copy()
+        coefficients[:2] += change[:2]
+        offset = self.friction.offset + change[2]
+        return replace(
+            self, friction=replace(self.friction, coefficients=coefficients, offset=offset)
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class TorqueUncertainty:
+    """Standard deviation of the torque that a model predicts, at any state.
+
+    Attributes:
+        rows: makes the regressor of the model; None where links and drives are given: a deviation
+            is then 1
+        x: payload and parameters in the order of `rows`, (10 + p,)
+        root: a square root of their covariance, covariance = root @ root.T, (p, p)
+        noise: of each joint's torque in the fit, (n,) [Nm or N]
+        friction: which parameters are Fc, Fv and B, in this order, (3 n,)
+        friction_change: standard deviation of these beyond the covariance, (3, n)
+    """
+
+    rows: OnlineRows | None
+    x: Array
+    root: Array
+    noise: Array
+    friction: Indices
+    friction_change: Array
+
+    @classmethod
+    def of(cls, arm: ArmDynamics, friction_change: Array | None = None) -> TorqueUncertainty:
+        """That of an arm and what it carries; a `Payload` brings the covariance of the numbers it knows.
+
+        Args:
+            friction_change: of Fc, Fv and B since the arm was identified, (3, n); none by default
+        """
+        if friction_change is None:
+            change = np.zeros((3, arm.n))
+        else:
+            change = np.abs(friction_change)
+        model = arm.model
+        payload = arm.payload
+        if model is None:
+            nothing = np.zeros(0)
+            return cls(
+                None, nothing, np.zeros((0, 0)), np.ones(arm.n), nothing.astype(np.intp), change
+            )
+        covariance = np.array(model.estimate.covariance)
+        load = np.zeros(10)
+        if payload is not None:
+            load = (payload.body if isinstance(payload, Payload) else payload).vector
+        if isinstance(payload, Payload):
+            known = np.isfinite(payload.std)
+            J = model.basis.payload_jacobian[:, known]
+            covariance[: len(J), : len(J)] += J @ payload.covariance[np.ix_(known, known)] @ J.T
+        rows = OnlineRows.of(model)
+        x = np.concatenate([load, model.estimate.value[rows.theta_order]])
+        kind = kinds(model.estimate.names)
+        friction = np.concatenate([np.flatnonzero(kind == name) for name in ("Fc", "Fv", "B")])
+        values, vectors = np.linalg.eigh(covariance)
+        root = vectors * np.sqrt(np.maximum(values, 0.0))
+        return cls(rows, x, root, np.array(model.estimate.noise), friction, change)
+
+    def std(self, motion: Array, memory: Array, weights: Array | None = None) -> Array:
+        """Standard deviation of each torque without and with the change of friction, (k, 2, m).
+
+        Args:
+            motion: q, v and a of each sample in the order of time, (k, 3, n)
+            memory: what friction remembered before, (2, n)
+            weights: of the joints in m sums of torques, (k, m, n); each joint by itself when None
+        """
+        if self.rows is None:
+            if weights is None:
+                m = motion.shape[2]
+            else:
+                m = weights.shape[1]
+            return np.ones((len(motion), 2, m))
+        Y, _ = self.rows.regressor(motion, memory, self.x)
+        columns = Y @ self.root
+        changed = Y[:, :, self.friction] * self.friction_change.ravel()
+        noise = np.broadcast_to(self.noise**2, Y.shape[:2])
+        if weights is not None:
+            columns = weights @ columns
+            changed = weights @ changed
+            noise = weights**2 @ self.noise**2
+        plain = np.einsum("kjp,kjp->kj", columns, columns) + noise
+        both = np.stack([plain, plain + np.einsum("kjp,kjp->kj", changed, changed)], axis=1)
+        return np.asarray(np.sqrt(np.maximum(both, _SMALLEST)))
+
+
+def _rigid_robot(model: DynamicModel) -> RobotModel:
+    """A robot that moves as the identified one does, its drives without friction; links need not be real."""
+    basis = model.basis
+    n = model.robot.n
+    robot = model.robot
+    known = np.isfinite(model.estimate.std) & np.isfinite(model.estimate.value)
+    unknown = np.array(model.estimate.names)[~known]
+    if unknown.size:
+        raise InvalidSamples(
+            f"the model does not know {', '.join(unknown)}: identify it from a motion that excites"
+            " all"
+            " joints, or leave them out (steelyard.identification.essential)"
+        )
+    pi = model.estimate.value[: len(basis)]
+    phi = np.zeros(14 * n)
+    phi[: 10 * n : 10] = _LITTLE_MASS
+    phi[basis.independent] += pi - basis.K @ phi
+    links = [
+        InertialParameters.from_vector(phi[10 * j : 10 * j + 10], name)
+        for j, name in enumerate(robot.link_names)
+    ]
+    drive = type(robot.drive)(
+        phi[10 * n : 11 * n],
+        offset=phi[13 * n :],
+        gain=robot.drive.gain,
+        coupling=robot.drive.coupling,
+    )
+    return robot.with_links(links).with_drive(drive)
+
+
+def _with_sure_shares(model: DynamicModel) -> JointFriction:
+    """The friction of a model, without Fl where its value is uncertain."""
+    friction = model.friction
+    estimate = model.estimate
+    if not model.law.load:
+        return friction
+    coefficients = friction.coefficients.copy()
+    coefficients[-1, estimate.std[kinds(estimate.names) == "Fl"] >= _UNCERTAIN_SHARE] = 0.0
+    return replace(friction, coefficients=coefficients)
+
+
+@dataclass(frozen=True, eq=False)
+class FrameForce:
+    """What a contact does to the arm at a frame.
+
+    Attributes:
+        frame: at whose origin it acts
+        force_base: (3,) [N], in the base frame's axes
+        torque_base: (3,) [Nm], in the base frame's axes; 0 for a pure force
+        std: standard deviations of force and torque, (6,); infinite where the posture does not
+            determine them
+        unexplained: joint torques that no such contact makes, (n,) [Nm or N]
+        status: what the posture determines, a sentence
+    """
+
+    frame: str
+    force_base: Array
+    torque_base: Array
+    std: Array
+    unexplained: Array
+    status: str
+
+    @classmethod
+    def of(
+        cls,
+        robot: RobotModel,
+        q: ArrayLike,
+        external: ArrayLike,
+        *,
+        frame: str | None = None,
+        kind: Literal["force", "wrench"] = "force",
+        torque_std: ArrayLike = 1.0,
+    ) -> FrameForce:
+        """The contact at a frame that explains external joint torques.
+
+        Args:
+            q: joint positions, (n,) [rad or m]
+            external: torque at the joints, positive along the axes, (n,) [Nm or N]
+            frame: where it acts; the flange by default
+            kind: 'force' for a force through the frame's origin, 'wrench' for force and torque
+            torque_std: standard deviation of the external torques, () or (n,) [Nm or N]
+        """
+        torque = np.asarray(external, dtype=float)
+        std = np.broadcast_to(np.asarray(torque_std, dtype=float), (robot.n,))
+        if torque.shape != (robot.n,) or not np.isfinite(torque).all() or not (std > 0).all():
+            raise InvalidSamples(
+                f"external must be {robot.n} finite numbers and torque_std positive, got {torque}"
+                f" and {std}"
+            )
+        if kind not in ("force", "wrench"):
+            raise InvalidSamples(f"kind must be 'force' or 'wrench', got '{kind}'")
+        if kind == "force":
+            unknowns = 3
+        else:
+            unknowns = 6
+        A = robot.frame_jacobian(q, frame)[:unknowns].T
+        value, deviation, hidden = _smallest_solution(
+            A / std[:, None], torque / std, _SMALLEST_ARM / std.max()
+        )
+        full = np.zeros(6)
+        full_std = np.zeros(6)
+        full[:unknowns] = value
+        full_std[:unknowns] = deviation
+        name = frame or robot.flange
+        unexplained = np.asarray(torque - A @ value)
+        return cls(name, full[:3], full[3:], full_std, unexplained, _status(name, kind, hidden))
+
+
+def _smallest_solution(A: Array, b: Array, smallest: float) -> tuple[Array, Array, Array]:
+    """Least squares with what A determines; standard deviations; directions that it does not, (k, cols)."""
+    left, size, right = np.linalg.svd(A, full_matrices=True)
+    size = np.concatenate([size, np.zeros(A.shape[1] - len(size))])
+    seen = size > smallest
+    count = min(A.shape)
+    inverse = np.where(seen, 1.0 / np.where(seen, size, 1.0), 0.0)
+    value = right.T[:, :count] @ (inverse[:count] * (left.T[:count] @ b))
+    deviation = np.sqrt(((right * inverse[:, None]) ** 2).sum(axis=0))
+    hidden = right[~seen]
+    lost = (hidden**2).sum(axis=0) > _UNKNOWN_SHARE
+    return np.asarray(value), np.where(lost, np.inf, deviation), hidden
+
+
+def _status(frame: str, kind: str, hidden: Array) -> str:
+    if not len(hidden):
+        return f"this posture determines the whole {kind} at {frame}"
+    words = []
+    for direction in hidden:
+        if np.abs(direction[:3]).max() > 0.5:
+            part, what = (direction[:3], "force")
+        else:
+            part, what = (direction[-3:], "torque")
+        numbers = ", ".join(f"{x:.2f}" for x in part / np.linalg.norm(part))
+        words.append(f"{what} along ({numbers})")
+    return (
+        f"this posture does not determine {' and '.join(words)} at {frame} (base axes): taken"
+        " as zero"
+    )

@@ -1,0 +1,344 @@
+"""External torque without a sensor for it: the generalised-momentum observer and two others beside it.
+
+From the balance of momentum (gaz2017 eq. (48), `steelyard.robot._momentum`)
+
+    dp/dt = tau + tau_external - f + C' v - g
+
+the residual r = K (p - integral(tau - f + C' v - g + r)) follows dr/dt = K (tau_external - r): it
+is the external torque behind a first-order filter of K 1/s, without acceleration and without
+inverting M. Between two samples, h apart, the mean external torque is
+
+    e = (p_1 - p_0) / h - (b_0 + b_1) / 2,      b = tau - f + C' v - g
+
+and the filter's own pole is integrated exactly, so any h is stable, also one that changes:
+
+    r_1 = exp(-K h) r_0 + (1 - exp(-K h)) e
+
+The other two share filter and interface and differ in e only:
+
+    inverse-dynamics   e = M a + C v + g + f - tau, with a = (v_1 - v_0) / h    joint torques, (n,)
+    energy             e = (E_1 - E_0) / h - v' (tau - f)                      power into the arm, (1,) [W]
+
+Power says nothing at rest, nor where. Positive r pushes along the joint's axis.
+
+At rest and where a joint turns round, friction can be anything between -F and F = Fc + Fs + Fl |L| (and the
+speed law at the speed w_0, steep for a small exponent), whatever the law says: F s. What it may be
+more or less than that, times the weight of rest
+
+    exp(-|w| / w_0),   w speed of the drive,   w_0 = 2 widths, or 3 widths in the filter's time (presliding)
+
+is the slack that no observer can distinguish from a contact. Where the direction changes between
+two samples, nobody knows when: the mean of both may be wrong by half the difference, which counts
+as slack, too.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from steelyard._arrays import Array
+from steelyard.control.collision._dynamics import ArmDynamics
+from steelyard.errors import InvalidSamples, UnknownName
+from steelyard.identification import DynamicModel
+from steelyard.inertia import InertialParameters
+from steelyard.payload import Payload
+from steelyard.robot import RobotModel
+from steelyard.robot._transmission import JointFriction
+
+_SETTLING = 8.0  # filter times after which the start of an observer is forgotten
+_SLIDING_WIDTHS = 3.0
+_BLURRED_WIDTHS = 2.0
+_SLOW = 0.01  # [rad/s]
+ObserverKind = Literal["momentum", "inverse-dynamics", "energy"]
+_FORMER = {"direct": "inverse-dynamics"}  # a name that files and command lines still hold
+
+
+class ObserverSample(NamedTuple):
+    """Motion and torque of one instant.
+
+    Attributes:
+        t: time, [s], on any clock that goes forwards
+        q: joint position, (n,) [rad or m]
+        v: joint velocity, (n,) [rad/s or m/s]
+        tau: torque that the drive applies to the joint, (n,) [Nm or N]
+    """
+
+    t: float
+    q: ArrayLike
+    v: ArrayLike
+    tau: ArrayLike
+
+
+class ObserverState(NamedTuple):
+    """Where an observer stands; a value.
+
+    Attributes:
+        t: time, [s]
+        residual: external torque at the joints, (n,) [Nm or N], or power, (1,) [W]
+        store: what is balanced: momentum, (n,), velocity, (n,), or energy, (1,)
+        supply: what changes it, beside contacts, like `store`
+        slack: how much of the residual unknown friction may be, downwards and upwards, (2, n) or
+            (2, 1), >= 0
+        memory: what friction remembers, (2, n): its direction, between -1 and 1, and the drives'
+            positions
+        v: joint velocity, (n,) [rad/s or m/s]
+        a: joint acceleration behind the same filter, (n,) [rad/s^2 or m/s^2]
+    """
+
+    t: float
+    residual: Array
+    store: Array
+    supply: Array
+    slack: Array
+    memory: Array
+    v: Array
+    a: Array
+
+    @property
+    def beyond_friction(self) -> Array:
+        """The part of the residual that no friction at rest explains, like `residual`."""
+        return np.asarray(self.residual - np.clip(self.residual, -self.slack[0], self.slack[1]))
+
+
+class _Slack(NamedTuple):
+    """What friction may be beside its law, at rest and where joints turn round."""
+
+    friction: JointFriction
+    at_rest: Array  # Fc + Fs of each drive, (n,) [Nm]
+    slow: Array  # what the speed law adds at the speed w_0, (n,) [Nm]
+    share: Array | None  # Fl, (n,); None where no gear's load counts
+    rest_speed: Array  # w_0, (n,) [rad/s]
+
+    @classmethod
+    def of(cls, friction: JointFriction, filter_s: float) -> _Slack:
+        law = friction.law
+        if law.direction == "presliding":
+            speed = _SLIDING_WIDTHS * law.width / filter_s
+        else:
+            if law.direction == "exact":
+                blurred = 0.0
+            else:
+                blurred = _BLURRED_WIDTHS
+            speed = np.maximum(blurred * law.width, _SLOW)
+        size = np.abs(friction.coefficients)
+        at_rest = (size * law.breakaway(0.0)).sum(axis=0)
+        slow = (size * law.breakaway(speed)).sum(axis=0) - at_rest
+        if law.load:
+            share = size[-1]
+        else:
+            share = None
+        return cls(friction, at_rest, slow, share, speed)
+
+    def at(self, before: Array, s: Array, v: Array, load: Array) -> Array:
+        """How much of a residual unknown friction may be, downwards and upwards, at the joints, (2, n) [Nm].
+
+        Directions of the drives before and now (s) are between -1 and 1, (n,); joints move with v,
+        the gears carry a load, (n,) [Nm].
+        """
+        drives = self.friction.transmission
+        if self.share is None:
+            most = self.at_rest
+        else:
+            most = self.at_rest + self.share * np.abs(load)
+        weight = (most + self.slow) * np.exp(-np.abs(drives.to_drives(v)) / self.rest_speed)
+        turned = 0.5 * most * np.abs(s - before)
+        up = weight * (1.0 + s) + turned
+        down = weight * (1.0 - s) + turned  # less friction looks like a push
+        if not drives.is_coupled:
+            return np.array([down, up])
+        along = np.maximum(drives.matrix, 0.0)
+        against = np.maximum(-drives.matrix, 0.0)
+        return np.array([down @ along + up @ against, up @ along + down @ against])
+
+
+@dataclass(frozen=True, eq=False)
+class Observer(ABC):
+    """What all observers share: `init`, `step`, and the filter.
+
+    Attributes:
+        arm: loaded, with friction
+        gain_hz: K / (2 pi), where the filter passes half the power of a contact, [Hz]
+        longest_gap_s: a longer pause between two samples is refused, [s]
+    """
+
+    arm: ArmDynamics
+    gain_hz: float = 5.0
+    longest_gap_s: float = 0.1
+    _unknown_friction: _Slack = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if not 0 < self.gain_hz < np.inf or not 0 < self.longest_gap_s < np.inf:
+            raise InvalidSamples(
+                f"gain_hz and longest_gap_s must be positive, got {self.gain_hz} and"
+                f" {self.longest_gap_s}"
+            )
+        slack = _Slack.of(self.arm.friction, 1.0 / (2 * np.pi * self.gain_hz))
+        object.__setattr__(self, "_unknown_friction", slack)
+
+    @staticmethod
+    def of(
+        model: DynamicModel | RobotModel,
+        payload: Payload | InertialParameters | None = None,
+        *,
+        kind: ObserverKind = "momentum",
+        gain_hz: float = 5.0,
+        longest_gap_s: float = 0.1,
+    ) -> Observer:
+        """The observer of an arm and what it carries, in the flange frame.
+
+        Args:
+            model: an identified arm, or a robot whose links and drives are known
+            kind: 'momentum', 'inverse-dynamics' or 'energy'
+            gain_hz: K / (2 pi), [Hz]
+            longest_gap_s: a longer pause between two samples is refused, [s]
+        """
+        name = _FORMER.get(kind, kind)
+        if name not in _KINDS:
+            raise UnknownName(
+                f"no observer '{kind}'; there are {', '.join(get_args(ObserverKind))}"
+            )
+        return _KINDS[name](ArmDynamics.of(model, payload), gain_hz, longest_gap_s)
+
+    @property
+    def settling_s(self) -> float:
+        """How long the filter needs to forget that it began without contact, [s]."""
+        return _SETTLING / (2 * np.pi * self.gain_hz)
+
+    @property
+    def of_momentum(self) -> Observer:
+        """The momentum observer of the same arm with the same filter."""
+        if isinstance(self, _MomentumObserver):
+            return self
+        return _MomentumObserver(self.arm, self.gain_hz, self.longest_gap_s)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What each residual belongs to: a joint, unless an observer says otherwise."""
+        return self.arm.robot.joint_names
+
+    @property
+    def unit(self) -> str:
+        """Of the residual."""
+        return "Nm"
+
+    def torque_weights(self, v: Array) -> Array | None:
+        """How residuals are made of joint torques at velocities v, (k, m, n); None where they are torques."""
+        return None
+
+    @abstractmethod
+    def _balance(self, q: Array, v: Array, tau: Array, friction: Array) -> tuple[Array, Array]:
+        """What is balanced and what changes it."""
+
+    def _mean_external(self, state: ObserverState, store: Array, supply: Array, h: float) -> Array:
+        return np.asarray((store - state.store) / h - 0.5 * (supply + state.supply))
+
+    def _slack(self, before: Array, s: Array, v: Array, load: Array) -> Array:
+        return self._unknown_friction.at(before, s, v, load)
+
+    def init(self, sample: ObserverSample) -> ObserverState:
+        """The state at the first sample: no contact."""
+        q, v, tau = self._checked(sample)
+        memory, friction, load = self.arm.friction.step(self.arm.friction.init(q, v), q, v, tau)
+        store, supply = self._balance(q, v, tau, friction)
+        slack = self._slack(memory[0], memory[0], v, load)
+        zero = np.zeros(len(self.names))
+        return ObserverState(
+            float(sample.t), zero, store, supply, slack, memory, v, np.zeros(self.arm.n)
+        )
+
+    def step(self, state: ObserverState, sample: ObserverSample) -> ObserverState:
+        """The next state; a repeated time changes nothing."""
+        q, v, tau = self._checked(sample)
+        h = sample.t - state.t
+        if h == 0:
+            return state
+        if not 0 < h <= self.longest_gap_s:
+            raise InvalidSamples(
+                f"{h:.4g} s from t = {state.t:.4f} s to the next sample; the observer takes steps"
+                " of up to"
+                f" {self.longest_gap_s:g} s forwards: start it anew after a pause"
+            )
+        memory, friction, load = self.arm.friction.step(state.memory, q, v, tau)
+        store, supply = self._balance(q, v, tau, friction)
+        kept = np.exp(-2 * np.pi * self.gain_hz * h)
+        external = self._mean_external(state, store, supply, h)
+        residual = kept * state.residual + (1.0 - kept) * external
+        slack = kept * state.slack + (1.0 - kept) * self._slack(state.memory[0], memory[0], v, load)
+        a = kept * state.a + (1.0 - kept) / h * (v - state.v)
+        return ObserverState(float(sample.t), residual, store, supply, slack, memory, v, a)
+
+    def _checked(self, sample: ObserverSample) -> tuple[Array, Array, Array]:
+        q, v, tau = np.array(sample[1:], dtype=float)
+        if q.shape != (self.arm.n,):
+            raise InvalidSamples(
+                f"{self.arm.robot.name} has {self.arm.n} joints, the sample {q.shape}"
+            )
+        if not np.isfinite(q @ q + v @ v + tau @ tau):
+            raise InvalidSamples(
+                f"the sample at t = {sample.t} s holds numbers that are not finite"
+            )
+        return q, v, tau
+
+
+@dataclass(frozen=True, eq=False)
+class _MomentumObserver(Observer):
+    """The generalised-momentum observer."""
+
+    def _balance(self, q: Array, v: Array, tau: Array, friction: Array) -> tuple[Array, Array]:
+        p, drift = self.arm.rigid.momentum(q, v)
+        return p, tau - friction + drift
+
+
+@dataclass(frozen=True, eq=False)
+class _InverseDynamicsObserver(Observer):
+    """Inverse dynamics with the acceleration from differences of velocity, less the measured torque."""
+
+    def _balance(self, q: Array, v: Array, tau: Array, friction: Array) -> tuple[Array, Array]:
+        return np.concatenate([q, v]), tau - friction
+
+    def _mean_external(self, state: ObserverState, store: Array, supply: Array, h: float) -> Array:
+        n = self.arm.n
+        a = (store[n:] - state.store[n:]) / h
+        q, v = np.split(0.5 * (store + state.store), 2)
+        return np.asarray(self.arm.rigid.torque(q, v, a) - 0.5 * (supply + state.supply))
+
+
+@dataclass(frozen=True, eq=False)
+class _EnergyObserver(Observer):
+    """The power that contacts bring into the arm; nothing at rest, and not at which joint."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """One residual."""
+        return ("power",)
+
+    @property
+    def unit(self) -> str:
+        """Of the residual."""
+        return "W"
+
+    def torque_weights(self, v: Array) -> Array:
+        """Power is velocity times torque, (k, 1, n)."""
+        return v[:, None, :]
+
+    def _balance(self, q: Array, v: Array, tau: Array, friction: Array) -> tuple[Array, Array]:
+        return np.array([self.arm.rigid.energy(q, v)]), np.array([v @ (tau - friction)])
+
+    def _slack(self, before: Array, s: Array, v: Array, load: Array) -> Array:
+        down, up = Observer._slack(self, before, s, v, load)
+        along = np.maximum(v, 0.0)
+        against = np.maximum(-v, 0.0)
+        return np.array([[down @ along + up @ against], [up @ along + down @ against]])
+
+
+_KINDS: dict[str, Callable[[ArmDynamics, float, float], Observer]] = {
+    "momentum": _MomentumObserver,
+    "inverse-dynamics": _InverseDynamicsObserver,
+    "energy": _EnergyObserver,
+}

@@ -1,0 +1,335 @@
+"""Plots as one picture, drawn by Matplotlib: a file, or inline in a notebook.
+
+Plots stand below each other, each under its caption and one legend, its panels in rows. Matplotlib
+is loaded when something is drawn, and its own windows and settings are left alone.
+"""
+
+from __future__ import annotations
+
+import base64
+import html
+import io
+import textwrap
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from steelyard.drawing._plot import INK, MUTED, SOFT, Z95, Band, Curve, Panel, Plot
+from steelyard.errors import MissingExtra, UnreadableFile
+from steelyard.saved import replacing
+
+_WIDTH = 12.0
+_WIDTH_INLINE = 8.0  # [inch]
+_DPI = 120
+_DPI_INLINE = 90
+_HEIGHT = 1.9
+_HEIGHT_SQUARE = 3.2  # of a panel, [inch]
+_TITLE = 0.3
+_LINE = 0.175
+_LEGEND = 0.22  # heights of words, [inch]
+_GAP = 0.12
+_EDGE = 0.12  # above words, and left of them, [inch]
+_ABOVE = 0.22
+_BELOW = 0.4
+_LEFT = 0.6
+_RIGHT = 0.1  # of a panel: for its title, ticks and labels, [inch]
+_LETTERS = 13.5  # in an inch of a caption
+_LONG_WORDS = 90  # letters on an axis of words, beyond which they stand upright
+
+
+@dataclass(frozen=True, eq=False)
+class Picture:
+    """Plots below each other, which a notebook shows."""
+
+    plots: Sequence[Plot]
+
+    def _repr_html_(self) -> str:
+        return "".join(map(_image, self.plots))
+
+    def save(self, path: str | Path) -> None:
+        """Writes them as a .png, .svg, .pdf or .jpg file."""
+        save_picture(self.plots, Path(path))
+
+
+def save_picture(
+    plots: Sequence[Plot], path: Path, *, title: str = "", words: Sequence[str] = ()
+) -> None:
+    """Writes plots below each other, title and words above; the ending of the file says which kind it is."""
+    path = Path(path)
+    kind = path.suffix.lower().removeprefix(".")
+    with _matplotlib():
+        figure = _figure(plots, _WIDTH, title, words)
+        if kind not in figure.canvas.get_supported_filetypes():
+            raise UnreadableFile(f"{path}: the name of a picture ends in .png, .svg, .pdf or .jpg")
+        with replacing(path) as part:
+            figure.savefig(part, format=kind, dpi=_DPI)
+
+
+def notebook_html(
+    headers: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    *,
+    words: str = "",
+    plot: Plot | None = None,
+) -> str:
+    """A result in a notebook: a table, words, and a small image where Matplotlib is installed."""
+    if any(headers):
+        head = _row(headers, "th")
+    else:
+        head = ""
+    if rows:
+        table = f"<table>{head}{''.join(_row(row, 'td') for row in rows)}</table>"
+    else:
+        table = ""
+    return f"{table}{f'<p>{html.escape(words)}</p>' if words else ''}{'' if plot is None else _image(plot)}"
+
+
+def _row(cells: Sequence[str], kind: str) -> str:
+    return f"<tr>{''.join(f'<{kind}>{html.escape(cell)}</{kind}>' for cell in cells)}</tr>"
+
+
+def _image(plot: Plot) -> str:
+    out = io.BytesIO()
+    try:
+        with _matplotlib():
+            _figure([plot], _WIDTH_INLINE, "", ()).savefig(out, format="png", dpi=_DPI_INLINE)
+    except MissingExtra:
+        return ""
+    data = base64.b64encode(out.getvalue()).decode("ascii")
+    words = html.escape(plot.caption)
+    return f'<img alt="{words}" style="max-width:100%" src="data:image/png;base64,{data}">'
+
+
+def _matplotlib() -> AbstractContextManager[None]:
+    """Matplotlib with words as plain text: a name of a joint is no formula."""
+    try:
+        import matplotlib
+    except ModuleNotFoundError as error:
+        raise MissingExtra("matplotlib", "report") from error
+    return matplotlib.rc_context({"text.parse_math": False})
+
+
+def _figure(plots: Sequence[Plot], width: float, title: str, words: Sequence[str]) -> Any:
+    from matplotlib.figure import Figure
+
+    heading = _wrapped(" ".join(words), width)
+    top = (_TITLE if title else 0.0) + _LINE * len(heading)
+    heights = [_head_height(x, width) + _shape(x)[0] * _panel_height(x) + _GAP for x in plots]
+    tops = np.cumsum([_GAP + top, *heights])
+    figure = Figure(figsize=(width, tops[-1]))
+    _write(figure, title, _GAP, size=14, colour=INK)
+    _write(figure, "\n".join(heading), _GAP + (_TITLE if title else 0.0), size=9.5, colour=INK)
+    for plot, start in zip(plots, tops[:-1], strict=True):
+        _draw_plot(figure, plot, float(start))
+    return figure
+
+
+def _write(figure: Any, words: str, top: float, *, size: float, colour: str) -> None:
+    """Words from the left edge, so far below the top [inch]."""
+    width, height = figure.get_size_inches()
+    figure.text(_EDGE / width, 1 - top / height, words, va="top", fontsize=size, color=colour)
+
+
+def _wrapped(words: str, width: float) -> list[str]:
+    return textwrap.wrap(words, int(_LETTERS * width))
+
+
+def _head_height(plot: Plot, width: float) -> float:
+    """Of the caption and the legend, [inch]."""
+    if len(plot.shared_legend) > 1:
+        legend = _LEGEND
+    else:
+        legend = 0.0
+    return _GAP + _LINE * len(_wrapped(plot.caption, width)) + legend
+
+
+def _panel_height(plot: Plot) -> float:
+    """Of a row of panels with their titles, ticks and labels, [inch]."""
+    square = any(panel.equal for panel in plot.panels)
+    words = max((_words_height(panel) for panel in plot.panels), default=0.0)
+    return (_HEIGHT_SQUARE if square else _HEIGHT) + words
+
+
+def _words_height(panel: Panel) -> float:
+    """Of upright words on the axis of x, beyond that of numbers, [inch]."""
+    if _upright(panel):
+        return max(map(len, _bar_words(panel))) / _LETTERS
+    return 0.0
+
+
+def _shape(plot: Plot) -> tuple[int, int]:
+    """Rows and columns of the panels."""
+    columns = max(1, min(plot.columns, len(plot.panels)))
+    return -(-len(plot.panels) // columns), columns
+
+
+def _draw_plot(figure: Any, plot: Plot, top: float) -> None:
+    width, height = figure.get_size_inches()
+    (_, columns), colours, tall = _shape(plot), plot.colours, _panel_height(plot)
+    lines = _wrapped(plot.caption, width)
+    _write(figure, "\n".join(lines), top + _GAP, size=9.5, colour=SOFT)
+    below = 1 - (top + _GAP + _LINE * len(lines)) / height
+    place = {"loc": "upper left", "bbox_to_anchor": (_EDGE / width, below)}
+    _draw_legend(figure, plot.shared_legend, colours, place)
+    top += _head_height(plot, width)
+    wide = (width - _EDGE) / columns
+    shared_x, shared_y = (
+        len({getattr(panel, axis) for panel in plot.panels}) == 1 for axis in "xy"
+    )
+    for k, panel in enumerate(plot.panels):
+        upper = top + (k // columns) * tall
+        lower = upper + tall - _BELOW - _words_height(panel)
+        left = _EDGE + (k % columns) * wide + _LEFT
+        size = (wide - _LEFT - _RIGHT) / width, (lower - upper - _ABOVE) / height
+        ax = figure.add_axes((left / width, 1 - lower / height, *size))
+        _draw_panel(ax, panel, colours)
+        if not plot.shared_legend:
+            above = {"loc": "lower right", "bbox_to_anchor": (1, 0.98)}
+            _draw_legend(ax, panel.legend, colours, above if columns == 1 else {"loc": "best"})
+        if not shared_x or k + columns >= len(plot.panels):
+            ax.set_xlabel(panel.x, fontsize=8.5, color=SOFT)
+        if not shared_y or k % columns == 0:
+            ax.set_ylabel(panel.y, fontsize=8.5, color=SOFT)
+
+
+def _draw_legend(
+    where: Any, names: Sequence[tuple[str, str]], colours: dict[str, str], place: dict[str, Any]
+) -> None:
+    if len(names) > 1:
+        handles = [_swatch(name, style, colours[name]) for name, style in names]
+        look = {
+            "fontsize": 8.5,
+            "frameon": False,
+            "borderpad": 0.1,
+            "borderaxespad": 0,
+            "handlelength": 1.8,
+        }
+        where.legend(handles=handles, ncols=len(names), **look, **place)
+
+
+def _draw_panel(ax: Any, panel: Panel, colours: dict[str, str]) -> None:
+    bars = [part for part in panel.curves if isinstance(part, Curve) and part.style == "bars"]
+    for part in panel.curves:
+        if isinstance(part, Band):
+            low = np.asarray(part.low, dtype=float)
+            high = np.asarray(part.high, dtype=float)
+            ax.fill_between(part.x, low, high, color=colours[part.name], alpha=0.18, lw=0)
+        elif part.style != "bars":
+            _draw_curve(ax, part, colours[part.name])
+    if bars:
+        _draw_bars(ax, panel, bars, colours)
+    elif (
+        all(isinstance(part, Band) or part.style != "dots" for part in panel.curves)
+        and not panel.equal
+    ):
+        ax.margins(x=0)
+    if panel.log_y:
+        from matplotlib.ticker import LogLocator
+
+        ax.set_yscale("log")
+        ax.yaxis.set_major_locator(LogLocator(subs=panel.log_ticks))
+        ax.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
+        ax.minorticks_off()
+    if panel.equal:
+        ax.set_aspect("equal", adjustable="datalim")
+    if panel.x_range is not None:
+        ax.set_xlim(*panel.x_range)
+    if panel.y_range is not None:
+        ax.set_ylim(*panel.y_range)
+    _draw_marks(ax, panel)
+    ax.set_title(panel.title, fontsize=9, loc="left", color=INK, pad=4)
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.spines[["left", "bottom"]].set_color(MUTED)
+    ax.grid(color="#eceff2", lw=0.7)
+    ax.set_axisbelow(True)
+    ax.tick_params(labelsize=8, color=MUTED, labelcolor=INK)
+
+
+def _draw_curve(ax: Any, curve: Curve, colour: str) -> None:
+    x = curve.x
+    y = np.asarray(curve.y, dtype=float)
+    if curve.style == "dots":
+        if len(y) > 200:
+            size = 1.5
+        elif len(y) > 30:
+            size = 3
+        else:
+            size = 5
+        ax.plot(x, y, "o", color=colour, ms=size, mew=0, rasterized=True)
+    else:
+        if curve.style == "dashed":
+            ls = "--"
+        else:
+            ls = "-"
+        ax.plot(x, y, color=colour, lw=2.4 if colour == MUTED else 1.1, ls=ls)
+    if curve.y_std is not None:
+        half = np.where(np.isfinite(curve.y_std), Z95 * np.asarray(curve.y_std), 0.0)
+        ax.errorbar(x, y, yerr=half, fmt="none", ecolor=INK, elinewidth=0.8, capsize=2)
+
+
+def _draw_bars(ax: Any, panel: Panel, bars: Sequence[Curve], colours: dict[str, str]) -> None:
+    """Bars on words; those of one word side by side, unless the panel says which words there are."""
+    order = _bar_words(panel)
+    if panel.categories:
+        width = 0.8
+    else:
+        width = 0.8 / len(bars)
+    for i, bar in enumerate(bars):
+        if panel.categories:
+            shift = 0.0
+        else:
+            shift = (i - (len(bars) - 1) / 2) * width
+        x = [order.index(str(word)) + shift for word in bar.x]
+        ax.bar(x, bar.y, width, color=colours[bar.name])
+        if bar.y_std is not None:
+            half = np.where(np.isfinite(bar.y_std), Z95 * np.asarray(bar.y_std), 0.0)
+            ax.errorbar(x, bar.y, yerr=half, fmt="none", ecolor=INK, elinewidth=0.8, capsize=2)
+    ax.set_xticks(range(len(order)), order, rotation=90 if _upright(panel) else 0)
+
+
+def _bar_words(panel: Panel) -> list[str]:
+    """The words on the axis of x, in their order."""
+    curves = [part for part in panel.curves if isinstance(part, Curve) and part.style == "bars"]
+    return list(
+        panel.categories or dict.fromkeys(str(word) for curve in curves for word in curve.x)
+    )
+
+
+def _upright(panel: Panel) -> bool:
+    """Whether there are too many words to write them side by side."""
+    return sum(len(word) + 2 for word in _bar_words(panel)) > _LONG_WORDS
+
+
+def _draw_marks(ax: Any, panel: Panel) -> None:
+    left, right = ax.get_xlim()
+    for x, words in panel.marks:
+        ax.axvline(x, color="#7b8794", lw=0.9, ls=":")
+        late = (x - left) > 0.75 * (right - left)
+        place = {"xytext": (-3 if late else 3, 0), "textcoords": "offset points", "va": "top"}
+        at = {
+            "xy": (x, 1.0),
+            "xycoords": ("data", "axes fraction"),
+            "ha": "right" if late else "left",
+        }
+        ax.annotate(words, **at, **place, fontsize=8, color=SOFT)
+
+
+def _swatch(name: str, style: str, colour: str) -> Any:
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    if style == "band":
+        return Patch(color=colour, alpha=0.25, lw=0, label=name)
+    if style == "bars":
+        return Patch(color=colour, lw=0, label=name)
+    if style == "dots":
+        return Line2D([], [], color=colour, ls="", marker="o", ms=4, label=name)
+    if style == "dashed":
+        kind = "--"
+    else:
+        kind = "-"
+    return Line2D([], [], color=colour, ls=kind, lw=3 if colour == MUTED else 1.6, label=name)

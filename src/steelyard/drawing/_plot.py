@@ -1,0 +1,214 @@
+"""A plot as data: curves and bands in panels, and the colours and legend that every drawing of it shares."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from steelyard._arrays import Array
+from steelyard.errors import InvalidSamples
+
+INK = "#1f2933"
+SOFT = "#52606d"
+MUTED = "#b8c1cc"
+TRUTH = "#c23030"
+_PALETTE = ("#2266aa", "#d9822b", "#2a9d5c", "#8e5bb5", "#b04a6f", "#5f7a8a", "#8a7a2a", "#17a2b8")
+Z95 = 1.96  # half of a 95 % interval, in standard deviations
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """One line of a plot.
+
+    Attributes:
+        name: in the legend; curves of one name share a colour
+        x: (N,), or N words for bars
+        y: (N,); NaN is a gap
+        style: 'line', 'dashed', 'dots' or 'bars'
+        y_std: standard deviation, drawn as 95 % error bars, (N,); none by default
+        colour: as '#2266aa'; by the name when empty: 'measured' grey, 'truth' red, the others in
+            turn
+    """
+
+    name: str
+    x: Array | Sequence[str]
+    y: Array
+    style: Literal["line", "dashed", "dots", "bars"] = "line"
+    y_std: Array | None = None
+    colour: str = ""
+
+    def __post_init__(self) -> None:
+        _require_one_length(
+            self.name, self.x, self.y, *([] if self.y_std is None else [self.y_std])
+        )
+
+    @property
+    def has_words(self) -> bool:
+        """Whether x are words."""
+        return len(self.x) > 0 and isinstance(self.x[0], str)
+
+
+@dataclass(frozen=True, eq=False)
+class Band:
+    """An area between two lines: an interval, a threshold.
+
+    Attributes:
+        name: in the legend
+        x: (N,)
+        low: (N,); NaN is a gap
+        high: (N,)
+        colour: as '#2266aa'; that of the next curve of the panel when empty
+    """
+
+    name: str
+    x: Array
+    low: Array
+    high: Array
+    colour: str = ""
+
+    def __post_init__(self) -> None:
+        _require_one_length(self.name, self.x, self.low, self.high)
+
+
+@dataclass(frozen=True, eq=False)
+class Panel:
+    """One pair of axes, whose labels x and y hold the unit.
+
+    Attributes:
+        marks: x of vertical lines, each with a word
+        log_y: whether y is logarithmic
+        equal: whether both axes have one scale
+        categories: order of the words on x, for bars
+        x_range: of the axis, may be reversed; all that is drawn when None
+        y_range: of the axis, may be reversed; all that is drawn when None
+    """
+
+    title: str
+    x: str
+    y: str
+    curves: Sequence[Curve | Band]
+    marks: Sequence[tuple[float, str]] = ()
+    log_y: bool = False
+    equal: bool = False
+    categories: Sequence[str] = ()
+    x_range: tuple[float, float] | None = None
+    y_range: tuple[float, float] | None = None
+
+    @property
+    def legend(self) -> tuple[tuple[str, str], ...]:
+        """Name and style of each part, each name once; the style of an area is 'band'."""
+        styles = {
+            part.name: "band" if isinstance(part, Band) else part.style for part in self.curves
+        }
+        return tuple((name, style) for name, style in styles.items() if name)
+
+    @property
+    def log_ticks(self) -> tuple[int, ...]:
+        """Which ticks of every decade to draw: 1, 2 and 5, or 1 alone where there are many decades."""
+        drawn = np.concatenate(
+            [np.zeros(0), *(part.y for part in self.curves if isinstance(part, Curve))]
+        )
+        above = drawn[np.isfinite(drawn) & (drawn > 0)]
+        if above.size and above.max() > 300 * above.min():
+            return (1,)
+        return (1, 2, 5)
+
+
+@dataclass(frozen=True, eq=False)
+class Plot:
+    """Panels under one caption, which says what to see in them.
+
+    Attributes:
+        panels: side by side, one in a row on a phone
+        columns: panels in a row on a wide screen, 1 to 3
+    """
+
+    caption: str
+    panels: Sequence[Panel]
+    columns: int = 2
+
+    @classmethod
+    def over_time(
+        cls,
+        caption: str,
+        t: Array,
+        signals: Mapping[str, Array],
+        names: Sequence[str],
+        *,
+        units: str | Sequence[str],
+        std: Mapping[str, Array] | None = None,
+        marks: Sequence[tuple[float, str]] = (),
+    ) -> Plot:
+        """Signals over time, one panel for each of their columns.
+
+        Args:
+            t: time, (N,) [s]
+            signals: by name in the legend, each (N, k)
+            names: of the k panels
+            units: label of y, one for all or k
+            std: standard deviations of some signals, (N, k): 95 % bands are drawn
+            marks: x of vertical lines, each with a word
+        """
+        if isinstance(units, str):
+            labels = [units] * len(names)
+        else:
+            labels = list(units)
+        panels = []
+        for k, name in enumerate(names):
+            parts: list[Curve | Band] = []
+            for key, signal in signals.items():
+                y = np.asarray(signal)[:, k]
+                if std is not None and key in std:
+                    half = Z95 * np.asarray(std[key])[:, k]
+                    parts.append(Band(f"{key}: 95 %", t, y - half, y + half))
+                parts.append(Curve(key, t, y))
+            panels.append(Panel(name, "time [s]", labels[k], parts, marks))
+        return cls(caption, panels)
+
+    @property
+    def shared_legend(self) -> tuple[tuple[str, str], ...]:
+        """The legend of the panel that shows most, if it serves all; empty where panels need their own."""
+        legends = [panel.legend for panel in self.panels]
+        longest = max(legends, key=len, default=())
+        if all(set(legend) <= set(longest) for legend in legends):
+            return longest
+        return ()
+
+    @property
+    def colours(self) -> dict[str, str]:
+        """The colour of every name; panels share them."""
+        found: dict[str, str] = {}
+        for panel in self.panels:
+            for curve in panel.curves:
+                if isinstance(curve, Curve) and curve.name not in found:
+                    used = sum(colour in _PALETTE for colour in found.values())
+                    known = curve.colour or _colour_by_name(curve.name)
+                    found[curve.name] = known or _PALETTE[used % len(_PALETTE)]
+        for panel in self.panels:
+            for i, part in enumerate(panel.curves):
+                if isinstance(part, Band) and part.name not in found:
+                    lines = [
+                        c for c in (*panel.curves[i:], *panel.curves[i::-1]) if isinstance(c, Curve)
+                    ]
+                    found[part.name] = part.colour or (
+                        found[lines[0].name] if lines else _PALETTE[0]
+                    )
+        return found
+
+
+def _colour_by_name(name: str) -> str:
+    word = name.lower()
+    if word.startswith("measured"):
+        return MUTED
+    if word.startswith("truth"):
+        return TRUTH
+    return ""
+
+
+def _require_one_length(name: str, *columns: Array | Sequence[str]) -> None:
+    lengths = [len(column) for column in columns]
+    if len(set(lengths)) > 1:
+        raise InvalidSamples(f"curve '{name}': x and y need one length, got {lengths}")

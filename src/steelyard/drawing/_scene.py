@@ -1,0 +1,124 @@
+"""A scene in 3D as data: solids that move with frames, for a page that draws them itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from steelyard._arrays import Array
+
+_ARC = np.deg2rad(np.arange(-90, 91, 10))
+_BALL = np.column_stack([np.cos(_ARC), np.sin(_ARC)])
+_SIDES = 24
+
+
+@dataclass(frozen=True, eq=False)
+class Solid:
+    """A body of revolution on a frame.
+
+    Attributes:
+        name: in the legend; empty where it needs none
+        frame: number of the frame that it moves with
+        placement: of the profile's axis z in the frame, (4, 4) [m]; it may stretch
+        profile: radius and height along z, (P, 2); a point that comes twice is an edge
+        colour: as '#2266aa'
+        opacity: 1 for a solid that hides what is behind it
+        sides: of the polygon that is turned about z; 4 for a box
+    """
+
+    name: str
+    frame: int
+    placement: Array
+    profile: Array
+    colour: str
+    opacity: float = 1.0
+    sides: int = _SIDES
+
+    @classmethod
+    def ellipsoid(
+        cls,
+        name: str,
+        frame: int,
+        centre: Array,
+        matrix: Array,
+        *,
+        colour: str,
+        opacity: float = 1.0,
+    ) -> Solid:
+        """The ellipsoid { x : (x - centre)' matrix^-1 (x - centre) <= 1 }.
+
+        Args:
+            name: in the legend
+            frame: number of the frame that it moves with
+            centre: (3,) [m], in the frame
+            matrix: (3, 3) [m^2]
+            colour: as '#2266aa'
+            opacity: 1 for a solid that hides what is behind it
+        """
+        values, axes = np.linalg.eigh(matrix)
+        axes[:, 2] *= np.sign(np.linalg.det(axes))
+        T = np.eye(4)
+        T[:3, :3] = axes * np.sqrt(np.maximum(values, 0.0))
+        T[:3, 3] = centre
+        return cls(name, frame, T, _BALL, colour, opacity)
+
+
+@dataclass(frozen=True, eq=False)
+class Scene:
+    """Solids on frames that move.
+
+    Attributes:
+        caption: what to see in it
+        solids: in the order of their legend
+        frames: at each time, (K, F, 4, 4) [m], in the frame of the floor
+        t: (K,) [s]
+        load: number of the frame with what is carried, which a second view follows
+        close: half of what the second view shows, [m]
+        axes: length of the axes of that frame that are drawn, [m]
+    """
+
+    caption: str
+    solids: Sequence[Solid]
+    frames: Array
+    t: Array
+    load: int
+    close: float
+    axes: float
+
+    @property
+    def legend(self) -> tuple[tuple[str, str], ...]:
+        """Name and colour of each solid that has a name, each once."""
+        return tuple({solid.name: solid.colour for solid in self.solids if solid.name}.items())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for a page, lengths rounded to a tenth of a millimetre."""
+        corners = self.frames[..., :3, 3].reshape(-1, 3)
+        centre = (corners.min(axis=0) + corners.max(axis=0)) / 2
+        reach = float(np.linalg.norm(corners - centre, axis=1).max())
+        return {
+            "solids": [
+                {
+                    "frame": solid.frame,
+                    "placement": _rounded(solid.placement[:3], 6),
+                    "profile": _rounded(solid.profile, 5),
+                    "colour": solid.colour,
+                    "opacity": solid.opacity,
+                    "sides": solid.sides,
+                }
+                for solid in self.solids
+            ],
+            "frames": [[_rounded(T[:3], 4) for T in posture] for posture in self.frames],
+            "t": _rounded(self.t, 3),
+            "centre": _rounded(centre, 4),
+            "reach": round(1.05 * reach + 0.05, 4),
+            "load": self.load,
+            "close": round(self.close, 4),
+            "axes": round(self.axes, 4),
+        }
+
+
+def _rounded(values: Array, digits: int) -> list[float]:
+    return [float(x) for x in np.round(np.ravel(values), digits)]

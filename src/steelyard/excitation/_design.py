@@ -1,0 +1,338 @@
+"""Design of a motion: the best Fourier series found from several starts, with its certificate.
+
+A motion needs a posture inside all limits to begin with. If no posture is inside, no motion is, and
+the error names the limit that stays broken at the best posture found.
+
+The best motions of all starts (`search`) are judged by their exact value and certified; one whose
+certificate fails is shrunk towards its centre posture by a little, or left out. So what is returned
+keeps every limit, and nothing is returned otherwise.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from steelyard import fields, saved
+from steelyard._arrays import Array, Indices, finite
+from steelyard.errors import InfeasibleDesign, InvalidTrajectory
+from steelyard.excitation._certificate import CERTIFICATE, Certificate
+from steelyard.excitation._limits import DesignLimits
+from steelyard.excitation._objective import ConditionNumber, Objective
+from steelyard.excitation._search import BY_HAND, DesignSettings, Search
+from steelyard.excitation._space import MotionSpace
+from steelyard.robot import RobotModel
+from steelyard.trajectory import FourierTrajectory
+from steelyard.trajectory._fourier import DESIGN_VERSION, TRAJECTORY
+from steelyard.verdict import Doubt, DoubtKind, Verdict
+
+_SHRINKS = (1.0, 0.998, 0.99, 0.97, 0.94, 0.9, 0.8)
+_SMALLEST_STROKE = 0.01  # [rad or m]
+_COMFORTABLE = 0.02
+_CANDIDATES = 400
+_ROUNDS = 8
+_KEPT = 12
+
+
+_FORMAT = {
+    **dict.fromkeys(("objective", "status"), fields.TEXT),
+    **{name: fields.number(finite=False) for name in ("value", "condition_number")},
+    "std": fields.named(fields.number(0.0, finite=False)),
+    "start_values": fields.each(fields.or_null(fields.number())),
+    "seconds": fields.number(0.0),
+    "robot": fields.TEXT,
+    "verdict": fields.VERDICT,
+    "certificate": fields.table(CERTIFICATE),
+    "trajectory": fields.table(TRAJECTORY),
+    "prediction": fields.or_null(fields.anything),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Design:
+    """A designed motion that keeps its limits.
+
+    Attributes:
+        trajectory: the motion
+        certificate: every limit that was given, checked at 1 kHz; it holds, and says what was not
+            checked
+        objective: name of the objective
+        value: of the objective, exact, at the recording's rate
+        condition_number: of the stacked base regressor, for all that the motion determines
+        std: predicted standard deviation of each payload parameter, by name; only for payload
+            designs
+        start_values: value that each refined start reached; infinite for those that reached nothing
+        seconds: wall time, compilation included, [s]
+        verdict: why the search ended, the closest limit, and what was not checked
+        robot: name of the arm; empty where a file does not say
+        prediction: what a weighing along it will know, as `torque.ShortestMotion` writes it; None
+            elsewhere
+    """
+
+    trajectory: FourierTrajectory
+    certificate: Certificate
+    objective: str
+    value: float
+    condition_number: float
+    std: dict[str, float]
+    start_values: tuple[float, ...]
+    seconds: float
+    verdict: Verdict
+    robot: str = ""
+    prediction: Mapping[str, Any] | None = None
+
+    @property
+    def status(self) -> str:
+        """The verdict in a sentence."""
+        return self.verdict.sentence
+
+    def to_dict(self) -> dict[str, Any]:
+        """The design as plain values, for JSON."""
+        names = ("objective", "value", "condition_number", "std", "seconds", "status", "robot")
+        finite = [x if np.isfinite(x) else None for x in self.start_values]
+        return {
+            **{name: getattr(self, name) for name in names},
+            "start_values": finite,
+            "verdict": self.verdict.to_dict(),
+            "certificate": self.certificate.to_dict(),
+            "trajectory": self.trajectory.to_dict(),
+            "prediction": self.prediction,
+        }
+
+    def save(self, path: str | Path) -> None:
+        """Writes the trajectory with its certificate to a JSON file."""
+        saved.save(self.to_dict(), "design", path, version=DESIGN_VERSION, sealed=True)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Design:
+        """A design from its JSON file."""
+        return saved.loaded(path, "design", cls._from_dict, version=DESIGN_VERSION, sealed=True)
+
+    @classmethod
+    def _from_dict(cls, content: Mapping[str, Any]) -> Design:
+        fields.check(content, _FORMAT)
+        rest = {
+            name: content[name]
+            for name in ("objective", "value", "condition_number", "std", "seconds")
+        }
+        return cls(
+            trajectory=FourierTrajectory.from_dict(content["trajectory"]),
+            certificate=Certificate.from_dict(content["certificate"]),
+            start_values=tuple(float("inf") if x is None else x for x in content["start_values"]),
+            verdict=Verdict.from_dict(content["verdict"]),
+            robot=content["robot"],
+            prediction=content["prediction"],
+            **rest,
+        )
+
+
+def design(
+    robot: RobotModel,
+    *,
+    harmonics: int = 5,
+    period_s: float = 10.0,
+    objective: Objective | None = None,
+    limits: DesignLimits | None = None,
+    joints: Sequence[int] | None = None,
+    start: ArrayLike | None = None,
+    settings: DesignSettings | None = None,
+) -> Design:
+    """The best motion found that keeps all limits, with its certificate.
+
+    Ctrl-C while it searches ends the search; the best motion so far is returned.
+
+    Args:
+        harmonics: L
+        period_s: length of the motion, [s]
+        objective: what the motion is for; the condition number by default
+        limits: to keep; those of the robot by default
+        joints: indices of the joints that move, from 0; all by default, the others stay at home
+        start: posture in which the motion begins and ends, (n,) [rad or m]; free by default
+    """
+    began = time.perf_counter()
+    settings = settings or DesignSettings()
+    objective = objective or ConditionNumber()
+    limits = limits or DesignLimits.of(robot)
+    moving = moving_joints(robot, limits, harmonics, period_s, joints)
+    if start is None:
+        posture = None
+    else:
+        posture = finite(start, (robot.n,), "start", InvalidTrajectory)
+    centre = centre_posture(robot, limits, moving, posture, settings.seed)
+    w = 2 * np.pi / period_s
+    scale = np.minimum(limits.joints.v_max, limits.joints.a_max / w)[moving] / 2
+    if settings.at_rest and harmonics < 2:
+        raise InvalidTrajectory("at rest at both ends, 1 harmonic leaves no motion; use at least 2")
+    space = MotionSpace(
+        centre, moving, harmonics, period_s, settings.at_rest, start is not None, scale
+    )
+    search = Search(robot, limits, space, objective, settings)
+    found = search.run()
+    trajectory, certificate = _certified(robot, limits, space, found)
+    whole = ConditionNumber(drive=objective.drive)
+    return Design(
+        trajectory=trajectory,
+        certificate=certificate,
+        objective=objective.name,
+        value=search.criterion.value(trajectory, settings.rate_hz),
+        condition_number=whole.evaluate(robot, trajectory, limits=limits),
+        std=search.criterion.payload_std(trajectory, settings.rate_hz),
+        start_values=tuple(value for value, _ in found),
+        seconds=time.perf_counter() - began,
+        verdict=verdict_on(search.stopped, certificate),
+        robot=robot.name,
+    )
+
+
+def moving_joints(
+    robot: RobotModel,
+    limits: DesignLimits,
+    harmonics: int,
+    period_s: float,
+    joints: Sequence[int] | None,
+) -> Indices:
+    """The joints that move, of a motion that makes sense.
+
+    Args:
+        harmonics: L
+        period_s: length of the motion, [s]
+        joints: indices of those that move; all by default
+    """
+    if harmonics < 1:
+        raise InvalidTrajectory(f"a motion needs at least 1 harmonic, got {harmonics}")
+    if not (np.isfinite(period_s) and period_s > 0):
+        raise InvalidTrajectory(f"period_s must be positive, got {period_s}")
+    if len(limits.joints) != robot.n:
+        raise InvalidTrajectory(
+            f"{robot.name} has {robot.n} joints, the limits are for {len(limits.joints)}"
+        )
+    moving = np.array(range(robot.n) if joints is None else sorted(set(joints)), dtype=np.intp)
+    if not moving.size or moving[0] < 0 or moving[-1] >= robot.n:
+        raise InvalidTrajectory(
+            f"joints that move must be some of 1 to {robot.n}, got {[int(j) + 1 for j in moving]}"
+        )
+    _require_room(robot, limits, moving, period_s)
+    return moving
+
+
+def _require_room(
+    robot: RobotModel, limits: DesignLimits, joints: Indices, period_s: float
+) -> None:
+    """Refuses limits that leave a joint unbounded, or no motion worth its name."""
+    w = 2 * np.pi / period_s
+    v_max = limits.joints.v_max
+    a_max = limits.joints.a_max
+    for j in joints:
+        name = robot.joint_names[j]
+        if np.isinf(v_max[j]) and np.isinf(a_max[j]):
+            raise InvalidTrajectory(
+                f"{name} of {robot.name} has no limit of velocity or acceleration; give one"
+                " (--limits)"
+            )
+        for limit, bound, stroke, power in (
+            ("velocity", v_max[j], v_max[j] / w, 1),
+            ("acceleration", a_max[j], a_max[j] / w**2, 2),
+        ):
+            if stroke < _SMALLEST_STROKE:
+                needed = period_s * (_SMALLEST_STROKE / stroke) ** (1 / power)
+                raise InfeasibleDesign(
+                    f"a period of {period_s:g} s is too short for the {limit} limit {bound:g} of"
+                    f" {name}:"
+                    f" it could swing by {stroke:.2g} only, less than {_SMALLEST_STROKE:g};"
+                    f" it needs {needed:.3g} s, {needed - period_s:.3g} s more"
+                )
+
+
+def centre_posture(
+    robot: RobotModel, limits: DesignLimits, joints: Indices, start: Array | None, seed: int
+) -> Array:
+    """A posture strictly inside all limits, (n,): the given start, else home where it is, else one found."""
+    if start is not None:
+        if limits.room_at_rest(robot, start[None])[0] <= 0:
+            worst = limits.closest_at_rest(robot, start)
+            raise InfeasibleDesign(f"the start posture is outside the limits: {worst.sentence}")
+        return start
+    rng = np.random.default_rng(seed)
+    low = np.maximum(limits.joints.q_min, robot.home - np.pi)
+    high = np.minimum(limits.joints.q_max, robot.home + np.pi)
+    low, high = np.minimum(low, high), np.maximum(low, high)
+    q = np.tile(robot.home, (_CANDIDATES, 1))
+    q[1:, joints] = rng.uniform(low[joints], high[joints], (_CANDIDATES - 1, len(joints)))
+    best, inside = _ranked(robot, limits, q)
+    for k in range(_ROUNDS):
+        if inside[0] > _COMFORTABLE and (k > 1 or np.array_equal(best[0], robot.home)):
+            break
+        step = (high - low)[joints] * 0.2 * 0.5**k
+        near = np.repeat(best[:_KEPT], 20, axis=0)
+        near[1:, joints] += rng.normal(size=(len(near) - 1, len(joints))) * step
+        near[:, joints] = np.clip(near[:, joints], low[joints], high[joints])
+        best, inside = _ranked(robot, limits, near)
+    if inside[0] <= 0:
+        worst = limits.closest_at_rest(robot, best[0])
+        raise InfeasibleDesign(
+            f"no posture of {robot.name} keeps all limits: at the best one found, {worst.sentence}"
+        )
+    return np.asarray(best[0])
+
+
+def _ranked(robot: RobotModel, limits: DesignLimits, q: Array) -> tuple[Array, Array]:
+    """The postures, most inside first, and how far; home goes first where it is well inside."""
+    inside = limits.room_at_rest(robot, q)
+    order = np.argsort(-inside, kind="stable")
+    home = np.flatnonzero((q == robot.home).all(axis=1) & (inside > _COMFORTABLE))
+    if home.size:
+        order = np.concatenate([home, order[~np.isin(order, home)]])
+    return q[order], inside[order]
+
+
+def _certified(
+    robot: RobotModel,
+    limits: DesignLimits,
+    space: MotionSpace,
+    found: list[tuple[float, Array | None]],
+) -> tuple[FourierTrajectory, Certificate]:
+    """The best motion that keeps all limits, shrunk where it must be."""
+    worst = None
+    for _, u in sorted(found, key=lambda pair: pair[0]):
+        if u is None:
+            continue
+        for shrink in _SHRINKS:
+            trajectory = space.trajectory(shrink * u)
+            certificate = limits.certify(robot, trajectory)
+            if certificate.holds:
+                return trajectory, certificate
+            worst = worst or certificate.worst
+    if worst is None:
+        words = "the search was stopped before it had any"
+    else:
+        words = worst.sentence
+    raise InfeasibleDesign(f"no motion was found that keeps all limits; in the way is {words}")
+
+
+def verdict_on(stopped: str, certificate: Certificate) -> Verdict:
+    """The verdict on a certified motion.
+
+    Args:
+        stopped: why the search ended early, in words; empty when it did not
+    """
+    if stopped:
+        ended = f"{stopped}; the best so far"
+    else:
+        ended = "best of all starts"
+    if certificate.unchecked:
+        which = "every limit that was given holds"
+    else:
+        which = "every limit holds"
+    closest = f"{which} at {certificate.rate_hz:g} Hz, closest is {certificate.worst.sentence}"
+    found = Verdict(f"{ended}; {closest}")
+    if stopped == BY_HAND:
+        found = found.doubted(Doubt(DoubtKind.STOPPED, stopped, blocks=False))
+    if not certificate.unchecked:
+        return found
+    return found.doubted(Doubt(DoubtKind.NOT_CHECKED, certificate.not_checked, blocks=False))

@@ -1,0 +1,404 @@
+"""What a motion is for, as a number to be made small.
+
+All objectives are functions of the Gram matrix G of the rows that a motion contributes
+(`gradients`), with the eigenvalues l_1 <= ... <= l_p. Each has an exact value, and a smooth merit
+f(G) with its derivative df/dG:
+
+    condition   (1/2) log(l_p / l_1), smoothed: (1 / 2s) (log sum l^s + log sum l^-s), which is above it and
+                tends to it as the sharpness s grows (s = 1 is the A-optimal trace); the smallest eigenvalues
+                of a good motion coincide, where the plain condition number has no gradient
+    xu2024      eq. (18): 10 cond(Y) + 5 cond(Y_i) + cond(Y_g) + cond(Y_f), the inertia, first-moment and
+                friction columns by themselves
+    liu2025     eq. (40): cond(C'C) of the inertial wrench on a sensor at the flange, weight not counted
+    dopt        -(1 / 2p) log det G: the volume of the confidence region
+    payload     the mean of log std of the ten payload parameters, friction changes and offsets as nuisance:
+                with C the inverse of G, f = (1 / 20) sum log C_ii, df/dG = -(1 / 20) sum C_i C_i' / C_ii
+
+liu2025's own G is singular where the moving joints meet in one point (a spherical wrist): a point
+mass there does not move. Only independent columns are kept, and the value is the condition of
+those.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from steelyard._arrays import Array, Indices
+from steelyard.errors import InvalidTrajectory, UnknownName
+from steelyard.excitation._gradients import RegressorRows
+from steelyard.excitation._limits import DesignLimits
+from steelyard.inertia import PARAMETER_NAMES
+from steelyard.robot import ParameterBasis, RobotModel
+from steelyard.trajectory import FourierTrajectory
+
+_SMALLEST_EIGENVALUE = 1e-15  # of the largest; below it, rounding rules
+_DEPENDENT = 1e-6
+_NOISE_SHARE = 0.005  # of the torque limit, where no noise is given
+_XU_WEIGHTS = {"all": 10.0, "inertia": 5.0, "moment": 1.0, "friction": 1.0}
+_PROBES = 200
+
+Signals = tuple[Array, Array, Array]  # positions, velocities and accelerations, (N, n) each
+
+
+@dataclass(frozen=True, eq=False)
+class Criterion:
+    """An objective for one arm and the joints of it that move.
+
+    Attributes:
+        robot: the arm
+        rows: that a motion contributes
+        names: what each column of the rows stands for
+        merit: smooth value and derivative by G, of G, a sharpness, and numpy (by default) or
+            jax.numpy
+        exact: value, of the triangular factor of all rows
+    """
+
+    robot: RobotModel
+    rows: RegressorRows
+    names: tuple[str, ...]
+    merit: Callable[..., tuple[Any, Any]]
+    exact: Callable[[Array], float]
+
+    def log_det_merit(self, G: Any, sharpness: Any, xp: Any = np) -> tuple[Any, Any]:
+        """-(1 / 2p) log det G and its derivative: a way to where the other merits have gradients.
+
+        Args:
+            G: (p, p)
+            sharpness: has no effect
+            xp: numpy or jax.numpy
+        """
+        return _log_det_merit(G, sharpness, xp)
+
+    def value(self, trajectory: FourierTrajectory, rate_hz: float) -> float:
+        """The exact value at the rate_hz of a recording."""
+        return self.exact(self._factor(trajectory, rate_hz))
+
+    def payload_std(self, trajectory: FourierTrajectory, rate_hz: float) -> dict[str, float]:
+        """The standard deviation of each payload parameter at a rate_hz, by name; none of other rows."""
+        if self.rows.kind != "payload":
+            return {}
+        std = zip(self.names, _std(self._factor(trajectory, rate_hz)), strict=True)
+        return {name: float(x) for name, x in std if name in PARAMETER_NAMES}
+
+    def _factor(self, trajectory: FourierTrajectory, rate_hz: float) -> Array:
+        t = np.arange(round(trajectory.duration_s * rate_hz)) / rate_hz
+        A = self.rows.exact(self.robot, *trajectory.at(t))
+        return np.asarray(np.linalg.qr(A.reshape(-1, len(self.rows.columns)), mode="r"))
+
+
+class Objective(ABC):
+    """An objective for any arm.
+
+    Attributes:
+        name: in `OBJECTIVES`
+        drive: with rotor inertia, friction and offset, or the links only
+    """
+
+    name: str
+    drive: bool = True
+
+    @staticmethod
+    def named(name: str) -> Objective:
+        """An objective with its defaults, one of `OBJECTIVES`."""
+        if name not in OBJECTIVES:
+            raise UnknownName(f"no objective '{name}'; there are {', '.join(OBJECTIVES)}")
+        return OBJECTIVES[name]()
+
+    def evaluate(
+        self,
+        robot: RobotModel,
+        trajectory: FourierTrajectory,
+        *,
+        limits: DesignLimits | None = None,
+        rate_hz: float = 125.0,
+    ) -> float:
+        """The exact value of the objective for any trajectory; joints that stand still in it count as such.
+
+        Args:
+            limits: between which the joints may move; those of the robot by default
+            rate_hz: of the recording, [Hz]
+        """
+        moving = np.flatnonzero(np.hypot(trajectory.sine, trajectory.cosine).sum(axis=1) > 0)
+        possible = self.criterion(
+            robot, limits or DesignLimits.of(robot), trajectory.offset, moving
+        )
+        return possible.value(trajectory, rate_hz)
+
+    def criterion(
+        self, robot: RobotModel, limits: DesignLimits, centre: Array, joints: Indices
+    ) -> Criterion:
+        """The objective for what the joints that move can excite; the others stay at the centre, (n,)."""
+        rng = np.random.default_rng(0)
+        low = np.maximum(limits.joints.q_min, centre - np.pi)
+        high = np.minimum(limits.joints.q_max, centre + np.pi)
+        q = np.tile(centre, (_PROBES, 1))
+        v = np.zeros((_PROBES, robot.n))
+        a = np.zeros((_PROBES, robot.n))
+        q[:, joints] = rng.uniform(low[joints], high[joints], (_PROBES, len(joints)))
+        v[:, joints], a[:, joints] = rng.uniform(-2, 2, (2, _PROBES, len(joints)))
+        return self._criterion(robot, (q, v, a))
+
+    @abstractmethod
+    def _criterion(self, robot: RobotModel, possible: Signals) -> Criterion:
+        """The objective for one arm and random signals that it can have."""
+
+
+@dataclass(frozen=True, eq=False)
+class ConditionNumber(Objective):
+    """The condition number of the stacked base regressor.
+
+    Attributes:
+        weights: factor of each joint's rows, (n,); 1 / noise makes it the weighted one; all 1 by
+            default
+        drive: with rotor inertia, friction and offset, or the links only
+    """
+
+    weights: Sequence[float] | None = None
+    drive: bool = True
+    name = "condition"
+
+    def _criterion(self, robot: RobotModel, possible: Signals) -> Criterion:
+        rows, names = _base_rows(robot, possible, self.weights, self.drive)
+        return Criterion(robot, rows, names, _condition_merit, _condition)
+
+
+@dataclass(frozen=True, eq=False)
+class DOptimal(ConditionNumber):
+    """The volume of the confidence region of the base parameters (log det)."""
+
+    name = "dopt"
+
+    def _criterion(self, robot: RobotModel, possible: Signals) -> Criterion:
+        return replace(
+            super()._criterion(robot, possible), merit=_log_det_merit, exact=_minus_log_det
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Xu2024(Objective):
+    """The composite of xu2024 eq. (18): condition numbers of the regressor and of its parts.
+
+    Attributes:
+        weights: factor of each joint's rows, (n,), the paper's Lambda_0^(-1/2); all 1 by default
+    """
+
+    weights: Sequence[float] | None = None
+    name = "xu2024"
+
+    def _criterion(self, robot: RobotModel, possible: Signals) -> Criterion:
+        rows, names = _base_rows(robot, possible, self.weights, True)
+        parts = [(factor, part) for factor, part in _xu_parts(names) if len(part)]
+
+        def merit(G: Any, sharpness: Any, xp: Any = np) -> tuple[Any, Any]:
+            total = 0.0
+            slope = 0.0
+            for factor, part in parts:
+                E = np.eye(len(names))[:, part]
+                f, S = _condition_merit(E.T @ G @ E, sharpness, xp)
+                total += factor * xp.exp(f)
+                slope += factor * xp.exp(f) * (E @ S @ E.T)
+            return xp.log(total), slope / total
+
+        def exact(R: Array) -> float:
+            return sum(factor * _condition(R[:, part]) for factor, part in parts)
+
+        return Criterion(robot, rows, names, merit, exact)
+
+
+@dataclass(frozen=True, eq=False)
+class Liu2025(Objective):
+    """The condition of the inertial wrench of a load on a sensor at the flange (liu2025 eq. (40)).
+
+    Attributes:
+        gravity: whether the load's weight counts, too; the paper leaves it out
+    """
+
+    gravity: bool = False
+    name = "liu2025"
+
+    def _criterion(self, robot: RobotModel, possible: Signals) -> Criterion:
+        every = RegressorRows("wrench", np.arange(10), np.ones(6), self.gravity)
+        columns = independent_columns(every.exact(robot, *possible).reshape(-1, 10))
+        rows = RegressorRows("wrench", columns, np.ones(6), self.gravity)
+        names = tuple(PARAMETER_NAMES[i] for i in columns)
+        return Criterion(robot, rows, names, _condition_merit, lambda R: _condition(R) ** 2)
+
+
+@dataclass(frozen=True, eq=False)
+class PayloadOptimal(Objective):
+    """The geometric mean of the standard deviations of a payload's parameters, the empty arm being known.
+
+    Attributes:
+        noise: standard deviation of each joint's torque, (n,) [Nm or N]; half a percent of the
+            torque limit by default, 1 where there is none
+        nuisance: whether friction and offset of every joint may have changed since the empty run
+    """
+
+    noise: Sequence[float] | None = None
+    nuisance: bool = True
+    name = "payload"
+
+    def _criterion(self, robot: RobotModel, possible: Signals) -> Criterion:
+        limit = robot.limits.tau_max
+        noise = (
+            np.where(np.isfinite(limit), _NOISE_SHARE * limit, 1.0)
+            if self.noise is None
+            else self.noise
+        )
+        weights = 1.0 / _per_joint(noise, robot.n, "noise")
+        names = [
+            *PARAMETER_NAMES,
+            *(f"{x}{j + 1}" for x in ("Fc", "Fv", "B") for j in range(robot.n)),
+        ]
+        if self.nuisance:
+            count = 10 + 3 * robot.n
+        else:
+            count = 10
+        every = RegressorRows("payload", np.arange(count), weights)
+        columns = independent_columns(every.exact(robot, *possible).reshape(-1, count))
+        ten = int((columns < 10).sum())
+
+        def merit(G: Any, sharpness: Any, xp: Any = np) -> tuple[Any, Any]:
+            C = gram_inverse(G, xp)
+            variance = xp.diag(C)[:ten]
+            slope = -(C[:, :ten] / variance) @ C[:ten] / (2 * ten)
+            return xp.log(variance).mean() / 2, slope
+
+        def exact(R: Array) -> float:
+            return float(np.exp(np.log(_std(R)[:ten]).mean()))
+
+        rows = RegressorRows("payload", columns, weights)
+        return Criterion(robot, rows, tuple(names[i] for i in columns), merit, exact)
+
+
+OBJECTIVES: dict[str, type[Objective]] = {
+    "condition": ConditionNumber,
+    "dopt": DOptimal,
+    "payload": PayloadOptimal,
+    "xu2024": Xu2024,
+    "liu2025": Liu2025,
+}
+"""The objectives by name, as the command line knows them."""
+
+
+def regression_condition(
+    robot: RobotModel,
+    trajectory: FourierTrajectory,
+    *,
+    noise: Sequence[float] | None = None,
+    rate_hz: float = 125.0,
+) -> float:
+    """The condition number that `identify` prints of a motion: rows over noise, columns of unit length.
+
+    It says how near to dependent the columns are, whatever their units; `ConditionNumber` counts
+    units.
+
+    Args:
+        noise: standard deviation of each joint's torque, (n,) [Nm or N]; alike by default
+        rate_hz: of the recording, [Hz]
+    """
+    t = np.arange(round(trajectory.duration_s * rate_hz)) / rate_hz
+    rows, _ = _base_rows(
+        robot, trajectory.at(t), None if noise is None else 1.0 / np.asarray(noise), True
+    )
+    A = rows.exact(robot, *trajectory.at(t)).reshape(-1, len(rows.columns))
+    length = np.linalg.norm(A, axis=0)
+    return _condition(np.asarray(np.linalg.qr(A / np.where(length > 0, length, 1.0), mode="r")))
+
+
+def _std(R: Array) -> Array:
+    """The standard deviation of each unknown from the factor R of whitened rows, (p,)."""
+    return np.asarray(np.sqrt((np.linalg.inv(R) ** 2).sum(axis=1)))
+
+
+def _log_det_merit(G: Any, sharpness: Any, xp: Any = np) -> tuple[Any, Any]:
+    values, vectors = _eigen(G, xp)
+    p = len(values)
+    return -xp.log(values).sum() / (2 * p), -(vectors / values) @ vectors.T / (2 * p)
+
+
+def _condition_merit(G: Any, sharpness: Any, xp: Any = np) -> tuple[Any, Any]:
+    values, vectors = _eigen(G, xp)
+    high = (values / values[-1]) ** sharpness
+    low = (values[0] / values) ** sharpness
+    f = xp.log(values[-1] / values[0]) + (xp.log(high.sum()) + xp.log(low.sum())) / sharpness
+    slope = (high / high.sum() - low / low.sum()) / (2 * values)
+    return f / 2, (vectors * slope) @ vectors.T
+
+
+def _eigen(G: Any, xp: Any) -> tuple[Any, Any]:
+    values, vectors = xp.linalg.eigh(G)
+    return xp.maximum(values, _SMALLEST_EIGENVALUE * xp.maximum(values[-1], 1e-300)), vectors
+
+
+def gram_inverse(G: Any, xp: Any = np) -> Any:
+    """The inverse of a Gram matrix, its columns scaled to unit length before.
+
+    Args:
+        G: (p, p)
+        xp: numpy or jax.numpy
+    """
+    length = xp.sqrt(xp.maximum(xp.diag(G), 1e-300))
+    values, vectors = _eigen(G / xp.outer(length, length), xp)
+    return (vectors / values) @ vectors.T / xp.outer(length, length)
+
+
+def _condition(R: Array) -> float:
+    values = np.linalg.svd(R, compute_uv=False)
+    if values[-1] > 0:
+        return float(values[0] / values[-1])
+    return float("inf")
+
+
+def _minus_log_det(R: Array) -> float:
+    sign, log_det = np.linalg.slogdet(R)
+    if sign:
+        return float(-2 * log_det)
+    return float("inf")
+
+
+def _base_rows(
+    robot: RobotModel, possible: Signals, weights: Sequence[float] | Array | None, drive: bool
+) -> tuple[RegressorRows, tuple[str, ...]]:
+    basis = ParameterBasis.of_regressor(robot, robot.regressor(*possible), drive=drive)
+    if weights is None:
+        factor = np.ones(robot.n)
+    else:
+        factor = _per_joint(weights, robot.n, "weights")
+    names = tuple(basis.parameter_names[i] for i in basis.independent)
+    return RegressorRows("torque", basis.independent, factor), names
+
+
+def _xu_parts(names: tuple[str, ...]) -> list[tuple[float, Indices]]:
+    def kind(name: str) -> str:
+        if name[0] in "FB":
+            return "friction"
+        if name[0] == "I":
+            return "inertia"
+        return "moment"
+
+    kinds = np.array([kind(name) for name in names])
+    return [
+        (factor, np.flatnonzero((kinds == part) | (part == "all")))
+        for part, factor in _XU_WEIGHTS.items()
+    ]
+
+
+def independent_columns(A: Array) -> Indices:
+    """The first columns of A, (N, p), that are not in the span of those before them."""
+    length = np.linalg.norm(A, axis=0)
+    R = np.asarray(np.linalg.qr(A / np.where(length > 0, length, 1.0), mode="r"))
+    R[:, length <= _DEPENDENT * length.max()] = 0.0
+    return ParameterBasis.independent_columns(R, _DEPENDENT)[0]
+
+
+def _per_joint(values: Sequence[float] | Array, n: int, name: str) -> Array:
+    array = np.array(values, dtype=float)
+    if array.shape != (n,) or not np.isfinite(array).all() or not (array > 0).all():
+        raise InvalidTrajectory(f"{name} must be {n} positive numbers, got {array}")
+    return array

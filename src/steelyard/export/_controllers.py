@@ -1,0 +1,333 @@
+"""A payload for the controllers of arms, and for the driver of a wrist sensor; one function per format.
+
+- Universal Robots: inertia about the centre of gravity along the axes of the tool flange, in the
+  order xx, yy, zz, xy, xz, yz. The controller refuses components above 133 kg m^2 and negative
+  moments.
+- Franka: matrices are written column by column. JSON has no comments, so Desk's file has a key for
+  them.
+- ABB RAPID: principal moments about the centre of gravity, and a quaternion of their axes.
+- KUKA KRL: principal moments, and the angles A, B, C of their axes, R = Rz(A) Ry(B) Rx(C).
+- FANUC: the numbers of a payload schedule, to be typed in; moments about its own axes, products are
+  lost.
+- Mecademic: mass and centre of mass; it has no inertia.
+- force_torque_tools (ROS) takes a reading for bias + m g, the weight that pulls at the sensor, g
+  where things
+  fall: what the load does to the sensor. The zero drift of a weighed payload has the same sign.
+
+The principal axes of I_c = R diag(moments) R' can be named and pointed in 24 right-handed ways; the
+one with the largest trace of R turns least. A body that is symmetric about an axis, or alike in all
+directions, has more ways; any of them has the same inertia.
+"""
+
+from __future__ import annotations
+
+import json
+from itertools import permutations, product
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from steelyard._arrays import Array
+from steelyard.errors import InvalidInertia, UnknownName
+from steelyard.export._load import Load, Target
+from steelyard.export._simulators import roll_pitch_yaw
+
+_UNCHECKED = (
+    "The form of this file could not be checked against a manual; compare it with yours before use."
+)
+_ABOUT_COM = "Inertia is about the centre of mass"
+
+
+def _decimal(value: float, digits: int) -> str:
+    """A number without an exponent, with at most so many digits behind the point."""
+    text = f"{value:.{digits}f}".rstrip("0")
+    if text.endswith("."):
+        text = text + "0"
+    if text == "-0.0":
+        return "0.0"
+    return text
+
+
+def _decimals(values: ArrayLike, digits: int) -> list[str]:
+    return [_decimal(float(value), digits) for value in np.ravel(values)]
+
+
+def _commented(mark: str, comments: list[str], *lines: str) -> str:
+    """Lines of code below their comments."""
+    return "\n".join([*(f"{mark} {words}" for words in comments), *lines, ""])
+
+
+# --- Universal Robots
+
+_UR_LARGEST = 133.0  # [kg m^2]
+_UR_UNITS = f"kg; m from the tool flange; kg m^2. {_ABOUT_COM}, along the axes of the tool flange"
+_UR_SWITCH = (
+    "The payload changes at once (transition time 0 s); give a time where the arm shall"
+    " change softly."
+)
+
+
+def _urscript(load: Load) -> str:
+    """The call of set_target_payload."""
+    inertia = _accepted_by_ur(load)
+    notes = [
+        "set_target_payload(m, cog, inertia [Ixx, Iyy, Izz, Ixy, Ixz, Iyz], transition time [s]).",
+        "It also zeroes the force/torque reading: call it when nothing touches the tool.",
+        _UR_SWITCH,
+    ]
+    lists = [", ".join(_decimals(load.body.com, 7)), ", ".join(_decimals(inertia, 9))]
+    call = f"set_target_payload({_decimal(load.body.mass, 6)}, [{lists[0]}], [{lists[1]}], 0.0)"
+    return _commented("#", load.head("URScript", _UR_UNITS, notes=notes), call)
+
+
+def _ur_ros2(load: Load) -> str:
+    """The request of ur_msgs/srv/SetPayload as YAML."""
+    inertia = _decimals(_accepted_by_ur(load), 9)
+    notes = [
+        "A request of the type ur_msgs/srv/SetPayload: ros2 service call SERVICE"
+        " ur_msgs/srv/SetPayload"
+        ' "$(cat FILE)".',
+        "Older drivers know mass and center_of_gravity only: leave out the rest, and with it the"
+        " inertia.",
+        _UR_SWITCH,
+    ]
+    x, y, z = _decimals(load.body.com, 7)
+    names = ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")
+    return _commented(
+        "#",
+        load.head("the ROS 2 driver of Universal Robots", _UR_UNITS, notes=notes),
+        f"mass: {_decimal(load.body.mass, 6)}",
+        f"center_of_gravity: {{x: {x}, y: {y}, z: {z}}}",
+        *(f"{name}: {value}" for name, value in zip(names, inertia, strict=True)),
+        "transition_time: 0.0",
+    )
+
+
+def _accepted_by_ur(load: Load) -> Array:
+    inertia = load.inertia_com
+    if np.abs(inertia).max() > _UR_LARGEST:
+        raise InvalidInertia(
+            f"the inertia has a component of {np.abs(inertia).max():.4g} kg m^2; the controller"
+            " takes at most"
+            f" {_UR_LARGEST:g}"
+        )
+    inertia[:3] = inertia[:3].clip(min=0.0)
+    return inertia
+
+
+# --- Franka
+
+_FRANKA_UNITS = (
+    f"kg; m in the flange frame; kg m^2. {_ABOUT_COM}, along the axes of the flange,"
+    " column by column"
+)
+
+
+def _desk(load: Load) -> str:
+    """The file endeffector-config.json."""
+    notes = [
+        "The transformation from the flange to the tool centre point is not part of a payload: the"
+        " identity"
+        " stands for it; put yours in.",
+        "It replaces the end effector: the mass must be all that hangs on the flange.",
+        "The key 'comment' is not part of Franka's form; take it out where Desk refuses it.",
+    ]
+    content = {
+        "comment": load.head("Franka Desk (endeffector-config.json)", _FRANKA_UNITS, notes=notes),
+        "id": load.name,
+        "name": load.name,
+        "color": "#808080",
+        "mass": float(_decimal(load.body.mass, 6)),
+        "centerOfMass": [float(text) for text in _decimals(load.body.com, 7)],
+        "transformation": np.eye(4).ravel(order="F").tolist(),
+        "inertia": [float(text) for text in _columns(load)],
+    }
+    return json.dumps(content, indent=2) + "\n"
+
+
+def _franka_ros2(load: Load) -> str:
+    """The request of franka_msgs/srv/SetLoad as YAML, and the same as a call of libfranka."""
+    mass = _decimal(load.body.mass, 6)
+    com = ", ".join(_decimals(load.body.com, 7))
+    inertia = ", ".join(_columns(load))
+    notes = [
+        "A request of the type franka_msgs/srv/SetLoad: ros2 service call SERVICE"
+        " franka_msgs/srv/SetLoad"
+        ' "$(cat FILE)".',
+        "The load comes on top of the end effector that Desk knows: it must not hold its mass"
+        " again.",
+        f"libfranka: robot.setLoad({mass}, {{{{{com}}}}}, {{{{{inertia}}}}});",
+    ]
+    return _commented(
+        "#",
+        load.head("franka_ros2 and libfranka", _FRANKA_UNITS, notes=notes),
+        f"mass: {mass}",
+        f"center_of_mass: [{com}]",
+        f"load_inertia: [{inertia}]",
+    )
+
+
+def _columns(load: Load) -> list[str]:
+    return _decimals(load.body.inertia_com.ravel(order="F"), 9)
+
+
+# --- ABB and KUKA: principal moments
+
+_RAPID_LONGEST_NAME = 32
+_RAPID_UNITS = (
+    "kg; mm; quaternion (scalar first) of the principal axes in this frame; principal moments in"
+    " kg m^2"
+    " about the centre of gravity, which is the centre of mass"
+)
+_KRL_UNITS = (
+    "kg; X Y Z in mm from the flange; A B C in degrees (Z, Y', X''), the principal axes in this"
+    " frame;"
+    " J: principal moments in kg m^2 about the centre of mass"
+)
+
+
+def _rapid(load: Load) -> str:
+    """The declaration of a loaddata."""
+    from scipy.spatial.transform import Rotation  # slow to import, and only this format needs it
+
+    if len(load.name) > _RAPID_LONGEST_NAME or not load.name[0].isalpha():
+        raise UnknownName(
+            f"a name in RAPID begins with a letter and has at most {_RAPID_LONGEST_NAME}"
+            " characters,"
+            f" got '{load.name}'"
+        )
+    moments, axes = _principal_inertia(load)
+    notes = [
+        "loaddata: mass, centre of gravity, axes of moment, ix, iy, iz.",
+        "RAPID reads the load of a tool (tload of tooldata) in the wrist frame tool0, but a payload"
+        " (GripLoad) in the frame of the active tool: for that give the flange's pose in the tool"
+        " frame.",
+    ]
+    quaternion = Rotation.from_matrix(axes).as_quat()[[3, 0, 1, 2]]
+    if quaternion[0] < 0:
+        quaternion = -quaternion
+    com = ",".join(_decimals(1e3 * load.body.com, 4))
+    turn = ",".join(_decimals(quaternion, 9))
+    numbers = f"{_decimal(load.body.mass, 6)},[{com}],[{turn}],{','.join(_decimals(moments, 9))}"
+    comments = load.head("ABB RAPID", _RAPID_UNITS, notes=notes)
+    return _commented("!", comments, f"PERS loaddata {load.name} := [{numbers}];")
+
+
+def _krl(load: Load) -> str:
+    """The assignment of LOAD_DATA[number]."""
+    moments, axes = _principal_inertia(load)
+    com = zip("XYZ", _decimals(1e3 * load.body.com, 4), strict=True)
+    angles = zip("ABC", _decimals(np.degrees(roll_pitch_yaw(axes)[::-1]), 7), strict=True)
+    inertia = zip("XYZ", _decimals(moments, 9), strict=True)
+    place, spin = (
+        ",".join(f"{key} {value}" for key, value in pairs) for pairs in ([*com, *angles], inertia)
+    )
+    data = f"{{M {_decimal(load.body.mass, 6)},CM {{{place}}},J {{{spin}}}}}"
+    comments = load.head("KUKA KRL", _KRL_UNITS, notes=[_UNCHECKED])
+    return _commented(";", comments, f"LOAD_DATA[{load.number}]={data}")
+
+
+def _principal_inertia(load: Load) -> tuple[Array, Array]:
+    """Principal moments about the centre of mass, (3,) [kg m^2], and their axes as columns, (3, 3)."""
+    if load.is_point:
+        return np.zeros(3), np.eye(3)
+    values, vectors = np.linalg.eigh(load.body.inertia_com)
+    ways = [
+        (list(order), axes)
+        for order in permutations(range(3))
+        for signs in product((1.0, -1.0), repeat=3)
+        if np.linalg.det(axes := vectors[:, order] * np.array(signs)) > 0
+    ]
+    order, axes = max(ways, key=lambda way: np.trace(way[1]))
+    return values[order].clip(min=0.0), axes
+
+
+# --- FANUC and Mecademic
+
+_KGF_CM_S2 = 0.0980665  # one kgf cm s^2 in kg m^2: 9.80665 N times 0.01 m times 1 s^2
+_FANUC_UNITS = (
+    "kg; cm; kgf cm s^2 (1 of them is 0.0980665 kg m^2). Moments about axes through the centre of"
+    " mass,"
+    " along X, Y and Z of this frame"
+)
+
+
+def _payload_schedule(load: Load) -> str:
+    """The fields of a payload schedule with their values."""
+    inertia = load.inertia_com
+    products = ", ".join(
+        f"{name} {x:.3g}" for name, x in zip(("Ixy", "Ixz", "Iyz"), inertia[3:], strict=True)
+    )
+    share = np.abs(inertia[3:]).max() / max(inertia[:3].max(), 1e-300)
+    lost = (
+        f"the products of inertia ({products} kg m^2, up to {100 * share:.2g} % of the largest"
+        " moment)"
+    )
+    notes = [
+        "Of the schedule's frame only this was known: X up, Y right, Z out of the flange.",
+        _UNCHECKED,
+    ]
+    com = zip("XYZ", _decimals(1e2 * load.body.com, 5), strict=True)
+    moments = zip("XYZ", _decimals(inertia[:3].clip(min=0.0) / _KGF_CM_S2, 9), strict=True)
+    return _commented(
+        "!",
+        load.head("a FANUC payload schedule", _FANUC_UNITS, notes=notes, left_out=lost),
+        f"SCHEDULE No [{load.number}]",
+        f"PAYLOAD [kg]: {_decimal(load.body.mass, 6)}",
+        *(f"PAYLOAD CENTER {axis} [cm]: {value}" for axis, value in com),
+        *(f"PAYLOAD INERTIA {axis} [kgf cm s^2]: {value}" for axis, value in moments),
+    )
+
+
+def _set_payload(load: Load) -> str:
+    """Mecademic's command SetPayload."""
+    notes = ["Leave these lines out where only commands are understood."]
+    comments = load.head("Mecademic", "kg; mm from the flange", notes=notes, left_out="the inertia")
+    numbers = ",".join([_decimal(load.body.mass, 6), *_decimals(1e3 * load.body.com, 4)])
+    return _commented("//", comments, f"SetPayload({numbers})")
+
+
+# --- force_torque_tools
+
+
+def _sensor_calibration(load: Load) -> str:
+    """The YAML file with bias, frame, centre of mass and mass."""
+    notes = [
+        "bias: what the sensor shows without a load, where it shows what the load does to it;"
+        " negate all six"
+        " where the driver shows the reverse.",
+        "gripper_com_pose: x y z of the centre of mass; its three angles have no meaning and are"
+        " 0.",
+        f"gripper_com_frame_id: '{load.body.frame}' stands for the frame_id of the sensor's"
+        " messages; put"
+        " yours in.",
+    ]
+    units = "kg; m, N and Nm in the frame of the sensor"
+    if load.bias is None:
+        bias = np.zeros(6)
+    else:
+        bias = load.bias
+    return _commented(
+        "#",
+        load.head("force_torque_tools", units, notes=notes, left_out="the inertia"),
+        f"bias: [{', '.join(_decimals(bias, 6))}]",
+        f"gripper_com_frame_id: {load.body.frame}",
+        f"gripper_com_pose: [{', '.join(_decimals(load.body.com, 7))}, 0.0, 0.0, 0.0]",
+        f"gripper_mass: {_decimal(load.body.mass, 6)}",
+    )
+
+
+CONTROLLERS = {
+    "ur": Target("Universal Robots, URScript set_target_payload", _urscript),
+    "ur-ros2": Target("Universal Robots, ROS 2 service ur_msgs/srv/SetPayload", _ur_ros2),
+    "franka": Target("Franka Desk, endeffector-config.json", _desk),
+    "franka-ros2": Target("franka_ros2 service SetLoad, libfranka setLoad", _franka_ros2),
+    "abb": Target("ABB RAPID, loaddata", _rapid),
+    "kuka": Target("KUKA KRL, LOAD_DATA", _krl),
+    "fanuc": Target("FANUC payload schedule, to be typed in", _payload_schedule),
+    "mecademic": Target("Mecademic, SetPayload", _set_payload, inertia=False),
+    "ft-yaml": Target(
+        "force_torque_tools (ROS), YAML", _sensor_calibration, inertia=False, in_sensor_frame=True
+    ),
+}
+"""What controllers and drivers read, by name."""

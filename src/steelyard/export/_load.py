@@ -1,0 +1,290 @@
+"""A weighed body on its way into a file: in the frame of the target, with what is known about it.
+
+The covariance of the ten numbers follows the body into the frame, Sigma_new = A Sigma A'. The
+inertia about the centre of mass is not linear in them,
+
+    I_c = I - (h'h 1 - h h') / m,
+
+so its uncertainty is that of its slope, dI_c = dI + dm (h'h 1 - h h') / m^2 - (2 h'dh 1 - dh h' - h
+dh') / m.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from steelyard._arrays import Array, freeze
+from steelyard.errors import InvalidInertia, UnknownName
+from steelyard.inertia import InertialParameters
+from steelyard.verdict import Doubt, Verdict
+
+_HALF_WIDTH = 1.96  # standard deviations, 95 %
+_ENTRIES = ("Ixx", "Iyy", "Izz", "Ixy", "Ixz", "Iyz")
+_UPPER = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
+_ROUNDING = 1e-9  # of the largest entry of the inertia about the origin
+_DENSITY = 2700.0  # [kg/m^3] of aluminium, midway between plastics and steel
+INERTIAS = ("estimated", "sphere", "none")
+"""What can be written for the inertia: what was weighed, that of a ball, or that of a point."""
+
+
+@dataclass(frozen=True)
+class ErrorLimits:
+    """How uncertain a payload may be and still go to a controller without force.
+
+    Attributes:
+        mass: largest 95 % half-width of the mass, as a share of the mass
+        com: largest 95 % half-width of the centre of mass in any direction, [m]
+    """
+
+    mass: float = 0.10
+    com: float = 0.020
+
+    def __post_init__(self) -> None:
+        if not self.mass > 0 or not self.com > 0:
+            raise InvalidInertia(
+                f"the largest errors must be positive, got {self.mass:g} of the mass and"
+                f" {self.com:g} m"
+            )
+
+
+@dataclass(frozen=True, eq=False)
+class Load:
+    """What an export writes.
+
+    Attributes:
+        body: what was weighed; its mass is positive
+        covariance: of its ten numbers, (10, 10); infinite where unknown
+        verdict: how good the estimate is
+        holds: what was weighed, in words
+        bias: what the wrist sensor that weighed it shows without a load, (6,) [N, Nm], in the frame
+            of the body, which is the sensor's; None when unknown, and for what no sensor weighed
+        name: what the payload is called where a format names it: letters, digits and underscores
+        number: of the payload where a format counts them, from 1
+        frame: the target's frame in words, and how the body came there; empty before
+            `in_target_frame`
+        forced: doubts that were overruled
+        stand_in: what the inertia is instead of the estimate, in words; empty where it is the
+            estimate
+    """
+
+    body: InertialParameters
+    covariance: Array
+    verdict: Verdict
+    holds: str
+    bias: Array | None = None
+    name: str = "payload"
+    number: int = 1
+    frame: str = ""
+    forced: tuple[Doubt, ...] = ()
+    stand_in: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.name.isidentifier() or not self.name.isascii():
+            raise UnknownName(
+                f"a payload's name is letters, digits and underscores, got '{self.name}'"
+            )
+        if self.number < 1:
+            raise UnknownName(f"payloads are counted from 1, got {self.number}")
+        if not self.body.mass > 0:
+            raise InvalidInertia(f"no controller takes this payload: {self.body.why_not_physical}")
+        freeze(self, "covariance", "bias")
+
+    def in_target_frame(self, wanted: str, T_target_load: Array | None) -> Load:
+        """The load in the frame that a target wants, 'flange' or 'sensor'.
+
+        Args:
+            T_target_load: the frame that the load is in, in that frame, (4, 4); None where they are
+                the same
+        """
+        T = T_target_load
+        source = self.body.frame
+        if T is None:
+            words = (
+                f"the {wanted} frame of the target, taken to be the frame '{source}' that the"
+                " payload was"
+                " weighed in (make sure that it is)"
+            )
+            return replace(self, frame=words)
+        exact = np.round(T, 9) + 0.0  # what trigonometry left of zeros is no length and no angle
+        place = " ".join(f"{x:.6g}" for x in exact[:3, 3])
+        rows = "; ".join(" ".join(f"{x:.6g}" for x in row) for row in exact[:3, :3])
+        return replace(
+            self,
+            body=self.body.in_frame(wanted, T),
+            covariance=InertialParameters.moved_covariance(self.covariance, T),
+            bias=None,
+            frame=f"the {wanted} frame of the target; the frame '{source}' that the payload was"
+            " weighed in"
+            f" sits there at ({place}) m with the axes (rows) [{rows}]",
+        )
+
+    def with_inertia(self, choice: str | None) -> Load:
+        """The load with the inertia that shall be written.
+
+        Args:
+            choice: one of `INERTIAS`; by default the estimate where it is known, and a ball where
+                it is not
+        """
+        if choice is not None and choice not in INERTIAS:
+            raise UnknownName(f"the inertia is one of {', '.join(INERTIAS)}, not '{choice}'")
+        if choice is None:
+            if self._inertia_is_useful or self.is_point:
+                choice = "estimated"
+            else:
+                choice = "sphere"
+        if choice == "estimated":
+            return self
+        if choice == "sphere":
+            radius = (3 * self.body.mass / (4 * np.pi * _DENSITY)) ** (1 / 3)
+        else:
+            radius = 0.0
+        instead = "a point: all of the mass in its centre"
+        if radius:
+            instead = (
+                f"a homogeneous ball of {_DENSITY:g} kg/m^3, {2e3 * radius:.3g} mm in diameter"
+            )
+        words = (
+            f"{self._inertia_words()} Not written; in its place stands the inertia of {instead}."
+        )
+        moment = 0.4 * self.body.mass * radius**2
+        body = self.body.from_com(
+            self.body.mass, self.body.com, moment * np.eye(3), self.body.frame
+        )
+        return replace(self, body=body, stand_in=words)
+
+    @property
+    def mass_error(self) -> float:
+        """95 % half-width of the mass, [kg]."""
+        return float(_HALF_WIDTH * np.sqrt(self.covariance[0, 0]))
+
+    @property
+    def com_error(self) -> float:
+        """95 % half-width of the centre of mass in its worst direction, [m]; the same in every frame."""
+        covariance = self.covariance[:4, :4]
+        if not np.isfinite(covariance).all():
+            return float("inf")
+        slope = np.column_stack([-self.body.com, np.eye(3)]) / self.body.mass
+        return float(
+            _HALF_WIDTH * np.sqrt(max(np.linalg.eigvalsh(slope @ covariance @ slope.T)[-1], 0.0))
+        )
+
+    @property
+    def knows_inertia(self) -> bool:
+        """Whether all ten numbers were excited."""
+        return bool(np.isfinite(self.covariance).all())
+
+    @property
+    def inertia_com(self) -> Array:
+        """Inertia about the centre of mass, entries xx, yy, zz, xy, xz, yz, (6,) [kg m^2]."""
+        inertia = self.body.inertia_com
+        return np.array([inertia[entry] for entry in _UPPER])
+
+    @property
+    def inertia_com_error(self) -> Array:
+        """95 % half-widths of `inertia_com`, (6,) [kg m^2]; infinite where unknown."""
+        if not self.knows_inertia:
+            return np.full(6, np.inf)
+        slope = _inertia_com_slope(self.body)
+        return np.asarray(
+            _HALF_WIDTH * np.sqrt(np.diag(slope @ self.covariance @ slope.T).clip(min=0.0))
+        )
+
+    @property
+    def is_point(self) -> bool:
+        """Whether all mass sits in one point, as where only mass and centre of mass are known."""
+        return bool(
+            np.abs(self.body.inertia_com).max() <= _ROUNDING * np.abs(self.body.inertia).max()
+        )
+
+    def head(
+        self, target: str, units: str, *, notes: Sequence[str] = (), left_out: str = ""
+    ) -> list[str]:
+        """The sentences above a payload: frame, units, uncertainty, doubts, and what the format cannot hold.
+
+        Args:
+            target: what reads the file
+            units: of the numbers, in words
+            notes: what else a user of this target must know
+            left_out: what the format has no place for
+        """
+        sentences = [
+            f"Payload for {target}, written by steelyard.",
+            *(f"FORCED in spite of a doubt: {doubt.words}." for doubt in self.forced),
+            f"Holds: {self.holds}.",
+            f"Frame: {self.frame}.",
+            f"Units: {units}.",
+            f"Weighed (95 %): mass {self.body.mass:.6g} +- {self.mass_error:.2g} kg,"
+            f" centre of mass +- {1e3 * self.com_error:.2g} mm in its worst direction.",
+            self._inertia_words(),
+            f"Status: {self.verdict.sentence}.",
+        ]
+        if left_out:
+            sentences.append(f"Left out, for this format has no place for it: {left_out}.")
+        ascii_words = (
+            words.encode("ascii", "replace").decode("ascii") for words in (*sentences, *notes)
+        )
+        return [" ".join(words.split()) for words in ascii_words]
+
+    @property
+    def _inertia_is_useful(self) -> bool:
+        """Whether no half-width is larger than the largest moment."""
+        return bool(self.inertia_com_error.max() <= self.inertia_com[:3].max())
+
+    def _inertia_words(self) -> str:
+        if self.stand_in:
+            return self.stand_in
+        if not self.knows_inertia:
+            return "The inertia was not measured."
+        pairs = zip(_ENTRIES, self.inertia_com, self.inertia_com_error, strict=True)
+        entries = ", ".join(f"{name} {value:.3g} +- {error:.1g}" for name, value, error in pairs)
+        words = f"Inertia about the centre of mass, axes of this frame (95 %): {entries} kg m^2."
+        if not self._inertia_is_useful:
+            words += (
+                " It is hardly known: the largest half-width is larger than the largest moment."
+            )
+        return words
+
+    def require_moments(self) -> None:
+        """Refuses a negative principal moment; a controller may read one as a request for its default."""
+        smallest = self.body.principal_moments[0]
+        if smallest < -_ROUNDING * np.abs(self.body.inertia).max():
+            raise InvalidInertia(
+                f"the payload has a negative moment of inertia, {smallest:.3g} kg m^2 about its"
+                " centre of"
+                " mass: no controller takes it, force or not; weigh again with more motion"
+            )
+
+
+@dataclass(frozen=True)
+class Target:
+    """A form that a load can be written in.
+
+    Attributes:
+        words: what reads it
+        write: the text of a load
+        inertia: whether it holds the inertia
+        in_sensor_frame: whether it holds the body and the zero drift in the frame of a wrist sensor
+    """
+
+    words: str
+    write: Callable[[Load], str]
+    inertia: bool = True
+    in_sensor_frame: bool = False
+
+
+def _inertia_com_slope(body: InertialParameters) -> Array:
+    """The derivative of the six entries of the inertia about the centre of mass, (6, 10)."""
+    m = body.mass
+    h = body.first_moment
+    one = np.eye(3)
+    rows = np.empty((6, 10))
+    for i, unit in enumerate(np.eye(10)):
+        d = InertialParameters.from_vector(unit)
+        dh = d.first_moment
+        change = d.inertia + d.mass * (h @ h * one - np.outer(h, h)) / m**2
+        change = change - (2 * (h @ dh) * one - np.outer(dh, h) - np.outer(h, dh)) / m
+        rows[:, i] = [change[entry] for entry in _UPPER]
+    return rows

@@ -1,0 +1,135 @@
+"""The one door to all formats: a load is brought into the target's frame, judged, and written.
+
+export = Export.of(load, "ur", T_target_load=T)
+text = export.text()            # refuses where there are doubts
+export.write("payload.script", force=True)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from numpy.typing import ArrayLike
+
+from steelyard.errors import InvalidInertia, UnknownName
+from steelyard.export._controllers import CONTROLLERS
+from steelyard.export._load import ErrorLimits, Load, Target
+from steelyard.export._simulators import SIMULATORS
+from steelyard.inertia import checked_transform
+from steelyard.saved import write_text
+from steelyard.verdict import Doubt, DoubtKind, Verdict
+
+TARGETS: dict[str, Target] = CONTROLLERS | SIMULATORS
+"""Where a load can go, by name."""
+
+
+@dataclass(frozen=True, eq=False)
+class Export:
+    """A load for a target, before it is written.
+
+    Attributes:
+        load: in the frame of the target
+        target: what it is written for
+        verdict: whether it may be written, and what counts against it
+    """
+
+    load: Load
+    target: Target
+    verdict: Verdict
+
+    @classmethod
+    def of(
+        cls,
+        load: Load,
+        target: str,
+        *,
+        T_target_load: ArrayLike | None = None,
+        limits: ErrorLimits | None = None,
+        inertia: str | None = None,
+    ) -> Export:
+        """A load for a controller or a simulator, one of `TARGETS`.
+
+        Args:
+            T_target_load: the frame that the load was weighed in (flange or sensor), in the frame
+                that the target wants, (4, 4); by default they are the same, which for a wrist
+                sensor must be said
+            limits: how uncertain it may be; 10 % of the mass and 20 mm by default
+            inertia: 'estimated', 'sphere' (that of a homogeneous ball) or 'none' (that of a point);
+                by default the estimate where it is known, else that of a ball
+        """
+        if target not in TARGETS:
+            raise UnknownName(
+                f"payloads are not exported to '{target}'; there are {', '.join(TARGETS)}"
+            )
+        form = TARGETS[target]
+        if load.bias is not None and T_target_load is None and not form.in_sensor_frame:
+            raise InvalidInertia(
+                "this payload was weighed in the frame of a wrist sensor: say where the sensor"
+                " sits in the"
+                " flange frame of the target"
+            )
+        if T_target_load is None:
+            T = None
+        else:
+            T = checked_transform(T_target_load)
+        there = load.in_target_frame("sensor" if form.in_sensor_frame else "flange", T)
+        if form.inertia:
+            there = there.with_inertia(inertia)
+        measured = form.inertia and inertia in (None, "estimated")
+        doubts = _doubts(there, limits or ErrorLimits(), form, needs_inertia=measured)
+        return cls(there, form, Verdict(load.verdict.summary, doubts))
+
+    def text(self, *, force: bool = False) -> str:
+        """The text, with frame, units and doubts as comments; doubts refuse it, or are repeated by force."""
+        against = self.verdict.blocking
+        if against and not force:
+            reasons = "; ".join(doubt.words for doubt in against)
+            raise InvalidInertia(f"not exported: {reasons}; weigh again, or use force")
+        if self.target.inertia:
+            self.load.require_moments()
+        return self.target.write(replace(self.load, forced=against))
+
+    def write(self, path: str | Path, *, force: bool = False) -> str:
+        """The text, which also goes into a file."""
+        text = self.text(force=force)
+        write_text(path, text)
+        return text
+
+
+def _doubts(
+    load: Load, limits: ErrorLimits, target: Target, *, needs_inertia: bool
+) -> tuple[Doubt, ...]:
+    """What counts against a load that is in the target's frame."""
+    doubts = []
+    if target.inertia and not load.stand_in and not load.body.is_physical:
+        words = f"no real body has these numbers: {load.body.why_not_physical}"
+        doubts.append(Doubt(DoubtKind.NOT_PHYSICAL, words))
+    doubts += [
+        replace(doubt, words=f"the estimate itself says: {doubt.words}")
+        for doubt in load.verdict.doubts
+        if needs_inertia or not target.inertia or doubt.kind is not DoubtKind.NOT_EXCITED
+    ]
+    if needs_inertia and not load.knows_inertia:
+        words = (
+            "the motion said nothing about some of the ten numbers; they were not measured"
+            " (--inertia sphere writes a ball in their place)"
+        )
+        doubts.append(Doubt(DoubtKind.NOT_EXCITED, words))
+    share = load.mass_error / load.body.mass
+    if not share <= limits.mass:
+        words = (
+            f"the mass is known to +- {100 * share:.3g} % (95 %), more than"
+            f" {100 * limits.mass:g} % allowed"
+        )
+        doubts.append(Doubt(DoubtKind.TOO_UNCERTAIN, words))
+    if not load.com_error <= limits.com:
+        words = (
+            f"the centre of mass is known to +- {1e3 * load.com_error:.3g} mm (95 %),"
+            f" more than {1e3 * limits.com:g} mm allowed"
+        )
+        doubts.append(Doubt(DoubtKind.TOO_UNCERTAIN, words))
+    if target.in_sensor_frame and load.bias is None:
+        words = "the zero drift of the sensor was not measured in this frame; zeros stand for it"
+        doubts.append(Doubt(DoubtKind.NOT_EXCITED, words))
+    return tuple(doubts)

@@ -1,0 +1,323 @@
+"""What factors say: the model of an arm, the payload of a log, and the state of an arm in a log.
+
+**The model** is the weighted fit of the merged factor of an arm's empty logs. Noise that is
+correlated in time acts on slow columns like white noise of variance kappa sigma^2, kappa the
+`widening` of the logs:
+
+    C = A^-1 (sum_j w_j^4 kappa_j sigma_j^2 R_j'R_j) A^-1,      A = sum_j w_j^2 R_j'R_j.
+
+**The payload** is found as by the direct method (`steelyard.torque.methods._direct`): loaded torques
+follow tau = Y (pi + J phi), the model is a prior on pi, friction and offset are free.
+
+**The state of a log** takes the links and rotors theta_r of the arm as its model has them, and
+finds what may change from day to day: friction and offset f, payload phi, and the relative change
+gamma_j of each gain,
+
+    tau_j - Y_j theta_r = Y_f f + Y J phi + gamma_j Y_j (theta_r + J phi),
+
+linear but for the last product, which is taken from the round before. What it leaves beyond the
+log's own free fit, over what noise alone would leave, is the contradiction of the log, with gains
+held to half a
+percent: where it is large, the log is not of this arm, whatever friction and payload were.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from steelyard._arrays import Array, Mask
+from steelyard.fleet._reduce import Reduction
+from steelyard.identification import DynamicModel, RegressionFactor
+from steelyard.identification._estimate import Estimate
+from steelyard.identification._least_squares import Solution, solve_weighted
+from steelyard.identification._problem import kinds
+from steelyard.inertia import InertialParameters
+from steelyard.payload import Evidence, Payload, judge
+from steelyard.payload._judgement import doubted_model, strange_residuals
+from steelyard.robot._basis import triangle_with
+from steelyard.robot._friction import FrictionLaw
+from steelyard.torque._other_causes import scale_doubt
+from steelyard.torque._prior import (
+    by_gravity,
+    contradiction,
+    shifted,
+    slow_noise,
+    through_prior,
+    widened,
+)
+from steelyard.torque.methods import Answer, WeighingProblem
+from steelyard.verdict import Doubt, DoubtKind, Verdict
+
+_FRICTION = ("Fc", "Fv", "Fs", "Fl", "B")
+_GAIN_DRIFT = 0.005  # of what gains of one arm change by as a rule: more is a contradiction
+_GAIN_STD = 0.05  # of what gains may change by, before anything is measured
+_ROUNDS = 3
+
+
+@dataclass(frozen=True, eq=False)
+class LogState:
+    """What an arm was like in one log.
+
+    Attributes:
+        value: friction coefficients, ten numbers of the payload, relative changes of the gains, (f
+            + 10 + n,)
+        std: their standard deviations for the model as it is, like value; infinite where the log
+            says nothing
+        noise: standard deviation of the residuals, (n,) [Nm]
+        contradiction: how much more the log deviates than noise does, see above
+    """
+
+    value: Array
+    std: Array
+    noise: Array
+    contradiction: float
+
+
+def arm_model(
+    how: Reduction,
+    factor: RegressionFactor,
+    widening: Array,
+    *,
+    made_from: Sequence[str],
+    from_currents: bool = False,
+    doubts: Sequence[Doubt] = (),
+) -> DynamicModel:
+    """The model of an arm from the merged factor of its empty logs.
+
+    Args:
+        how: its logs became factors
+        factor: of all of them
+        widening: of their noise by correlation in time, (n,)
+        made_from: the logs, in words
+        from_currents: whether torques were motor currents times the gains of the arm
+        doubts: what counts against the logs
+    """
+    solution = solve_weighted(factor)
+    covariance = _spread(factor, solution, solution.noise * np.sqrt(widening))
+    absent = _absent(how.law, how.names)
+    covariance[absent] = 0.0
+    covariance[:, absent] = 0.0
+    unknown = solution.unknown & ~absent
+    count = len(how.names) - int(absent.sum())
+    summary = ""
+    against = list(doubts)
+    if unknown.any():
+        missing = ", ".join(np.array(how.names)[unknown])
+        words = f"the logs say nothing about {unknown.sum()} of {count} parameters: {missing}"
+        against.append(Doubt(DoubtKind.NOT_EXCITED, words))
+    else:
+        summary = f"all {count} parameters were excited (condition number {solution.condition:.3g})"
+    estimate = Estimate(
+        solution.value,
+        covariance,
+        how.names,
+        solution.noise,
+        widening,
+        solution.condition,
+        Verdict(summary, tuple(against)),
+    )
+    if from_currents:
+        robot = how.robot.with_drive(how.robot.drive.with_tolerances())
+    else:
+        robot = how.robot
+    return DynamicModel(
+        robot,
+        how.law,
+        estimate,
+        np.zeros((0, robot.n)),
+        how.preparation.kinematics,
+        tuple(made_from),
+        factor,
+        from_currents=from_currents,
+        preparation=how.preparation,
+    )
+
+
+def payload_of(
+    model: DynamicModel, factor: RegressionFactor, widening: Array, torque: Array
+) -> Payload:
+    """What the arm carried in a log, beyond what it carried when it was empty.
+
+    Args:
+        model: of the empty arm
+        factor: of the log
+        widening: of its noise by correlation in time, (n,)
+        torque: root mean square of its torques, (n,) [Nm]
+    """
+    problem = WeighingProblem(model, (), np.zeros((0, 11)))
+    mixing = problem.mixing
+    prior = problem.prior()
+    n = model.robot.n
+    solution = solve_weighted(factor, prior, mixing)
+    noises = (solution.noise * np.sqrt(widening), slow_noise(model))
+    covariance, expected = (_spread(factor, solution, noise, prior, mixing) for noise in noises)
+    drifted = solution.gain_response(factor, n, mixing)
+    if model.from_currents:
+        wrong = drifted + through_prior(model, solution, prior)
+    else:
+        wrong = drifted
+    moved = contradiction(prior, solution.value, solution.inverse, (covariance, expected))
+    answer = Answer.of(
+        solution, covariance, wrong, drifted, friction=problem.friction, contradiction=moved
+    )
+    wide, gain_error, shares = widened(
+        answer.covariance,
+        model.robot.drive,
+        per_gain=answer.per_gain,
+        per_drift=answer.per_drift,
+        contradiction=moved,
+        friction=answer.friction,
+    )
+    wide, shares = shifted(wide, shares, "gravity", by_gravity(model.robot, answer.value))
+    strange = strange_residuals(model.robot.joint_names, answer.noise, model.estimate.noise, torque)
+    if answer.unknown[0]:
+        scale = None
+    else:
+        scale = _other_scale(problem, factor, solution, widening, wide[0, 0])
+    plain = InertialParameters.from_vector(answer.value, model.robot.flange)
+    evidence = Evidence(
+        plain,
+        wide,
+        answer.unknown,
+        unfelt=problem.unfelt,
+        contradiction=moved,
+        doubts=[
+            doubt for doubt in (doubted_model(model.verdict), strange, scale) if doubt is not None
+        ],
+        shares=shares,
+    )
+    body, verdict = judge(evidence)
+    return Payload(body, plain, wide, answer.noise, verdict, "direct", gain_error, shares)
+
+
+def _other_scale(
+    problem: WeighingProblem,
+    factor: RegressionFactor,
+    solution: Solution,
+    widening: Array,
+    variance: float,
+) -> Doubt | None:
+    """A doubt where the torques of a log have another scale than the empty arm says (see `other_causes`).
+
+    The torques that the solution says are a combination of the columns that there are: the factor
+    is enough.
+
+    Args:
+        variance: of the mass, [kg^2]
+    """
+    mass = len(solution.value) - 10
+    mixing = np.column_stack([problem.mixing, problem.mixing @ solution.value])
+    prior = np.insert(problem.prior(), mass + 10, 0.0, axis=1)
+    again = solve_weighted(factor, prior, mixing)
+    spread = _spread(factor, again, again.noise * np.sqrt(widening), prior, mixing)
+    drift = problem.model.robot.drive.gain_drift or 0.0
+    moved = again.value[mass] - solution.value[mass]
+    return scale_doubt(
+        float(again.value[-1]), spread[-1, -1] + drift**2, float(moved), np.sqrt(variance)
+    )
+
+
+def state_names(model: DynamicModel) -> tuple[str, ...]:
+    """What a state holds of friction and gains: 'Fc1', ..., 'gain1', ...; without the ten of the payload.
+
+    Args:
+        model: of the arm
+    """
+    named = [name.rstrip("r") for name in np.array(model.estimate.names)[_changing(model)]]
+    return (*named, *(f"gain{j + 1}" for j in range(model.robot.n)))
+
+
+def log_state(
+    model: DynamicModel, factor: RegressionFactor, widening: Array, noise: Array
+) -> LogState:
+    """The state of an arm in one of its logs.
+
+    Args:
+        model: of the arm, links and rotors of which are taken as they are
+        factor: of the log
+        widening: of its noise by correlation in time, (n,)
+        noise: of the log's own free fit, (n,) [Nm]
+    """
+    free = _changing(model)
+    n = model.robot.n
+    f = int(free.sum())
+    J = np.zeros((len(free), 10))
+    J[: len(model.basis)] = model.basis.payload_jacobian
+    rigid = np.where(free, 0.0, model.estimate.value)
+    prior = np.zeros((n, f + 10 + n + 1))
+    prior[:, f + 10 : -1] = np.eye(n) / _GAIN_STD
+    carried = rigid
+    for _ in range(_ROUNDS):
+        own = _of_state(factor, np.column_stack([np.eye(len(free))[:, free], J]), rigid, carried)
+        solution = solve_weighted(own, prior)
+        carried = rigid + J @ solution.value[f : f + 10]
+    covariance = _spread(own, solution, solution.noise * np.sqrt(widening), prior)
+    everything = _of_state(factor, np.eye(len(free)), np.zeros(len(free)), carried)
+    quiet = 1.0 / np.maximum(noise * np.sqrt(widening), 1e-10)
+    held, whole = (_least(part.weighted(quiet), n) for part in (own, everything))
+    tested = max(everything.p - own.p, 1)
+    beyond = float(np.sqrt(max(held - whole, 0.0) / tested))
+    return LogState(solution.value, np.sqrt(np.diag(covariance)), solution.noise, beyond)
+
+
+def _changing(model: DynamicModel) -> Mask:
+    """Which parameters of a model may change from log to log."""
+    return np.isin(kinds(model.estimate.names), _FRICTION) & ~_absent(
+        model.law, model.estimate.names
+    )
+
+
+def _absent(law: FrictionLaw, names: Sequence[str]) -> Mask:
+    """Which coefficients a friction law does not have: shares of carried torque that were not sure."""
+    out = np.zeros(len(names), dtype=bool)
+    if law.carrying is not None:
+        out[np.flatnonzero(kinds(names) == "Fl")] = law.carrying == 0
+    return out
+
+
+def _of_state(
+    factor: RegressionFactor, mixing: Array, rigid: Array, carried: Array
+) -> RegressionFactor:
+    """The factor of the same rows in friction, payload and gains, without what links and rotors take."""
+    n = len(factor.R)
+    size = mixing.shape[1] + len(factor.R) + 1
+    R = np.zeros((n, size, size))
+    for j, triangle in enumerate(factor.R):
+        columns = triangle[:, :-1]
+        block = np.zeros((len(triangle), size))
+        block[:, : mixing.shape[1]] = columns @ mixing
+        block[:, mixing.shape[1] + j] = columns @ carried
+        block[:, -1] = triangle[:, -1] - columns @ rigid
+        R[j] = triangle_with(R[j], block)
+    return RegressionFactor(R, factor.rows)
+
+
+def _least(triangle: Array, n: int) -> float:
+    """The least sum of squares of weighted rows and of the prior on the n gains, their last unknowns."""
+    prior = np.zeros((n, len(triangle)))
+    prior[:, -n - 1 : -1] = np.eye(n) / _GAIN_DRIFT
+    return float(triangle_with(triangle, prior)[-1, -1] ** 2)
+
+
+def _spread(
+    factor: RegressionFactor,
+    solution: Solution,
+    noise: Array,
+    prior: Array | None = None,
+    mixing: Array | None = None,
+) -> Array:
+    """The covariance of a solution for noise of the joints that acts like white noise so large, (m, m)."""
+    rows = (factor.R[:, :, :-1] * (solution.weights**2 * noise)[:, None, None]).reshape(
+        -1, factor.p
+    )
+    if mixing is not None:
+        rows = rows @ mixing
+    if prior is not None:
+        rows = np.vstack([rows, prior[:, :-1]])
+    half = rows @ solution.inverse
+    covariance = half.T @ half
+    covariance[solution.unknown, solution.unknown] = np.inf
+    return np.asarray(covariance)

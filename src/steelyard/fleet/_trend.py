@@ -1,0 +1,362 @@
+"""Changes of friction, offsets, gains, residuals and payload, beyond what noise and temperature make.
+
+A series is one quantity of an arm, y_k with standard deviation s_k in log k. Without a change it
+follows
+
+    y = X b + e,        X = [1, temperature, configured load], as far as they vary,
+
+with e of the variance s_k^2 + omega^2, omega the scatter from log to log, found from the residuals;
+those beyond four deviations count as four, so that one odd log is no change. A change adds a
+column: a step between two logs, or a ramp that begins at a log, with some logs on either side. Each
+of the m candidates has a statistic t (Student, N - rank - 1 degrees of freedom); the largest
+counts, with Bonferroni's p-value
+
+    p = m P(|t| > t_max),
+
+where t is divided by the root of (1 + r) / (1 - r) for neighbouring residuals that are correlated
+by r > 0. The payload has one more test: whether loaded logs carry what is configured, t = mean
+error over its deviation, which contains the model's own.
+
+Over all series of all arms the rate of false discoveries is held by Benjamini and Yekutieli (2001):
+the k-th smallest of M p-values is flagged, with all smaller ones, where p <= rate k / (M sum_i
+1/i). This holds however series depend on each other, which those of one arm do (Benjamini and
+Hochberg's needs that they do not, or not negatively); it asks for p-values ten times smaller.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy import special
+
+from steelyard._arrays import Array, Mask
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+UNITS = {
+    "Fc": "Nm",
+    "Fv": "Nm s/rad",
+    "Fs": "Nm",
+    "Fl": "",
+    "B": "Nm",
+    "gain": "",
+    "residual": "Nm",
+    "payload": "kg",
+}
+"""The kinds of series, and their units; friction that has an exponent has its own."""
+
+WORDS = {
+    "Fc": "Coulomb friction",
+    "Fv": "viscous friction",
+    "Fs": "Stribeck friction",
+    "Fl": "friction by load",
+    "B": "offset",
+    "gain": "gain",
+    "residual": "residual",
+    "payload": "payload",
+}
+
+_FEWEST = 8  # logs that a change is looked for in
+_SIDE = 3  # logs on either side of a change
+_VARIES = 1e-6
+_MOST = 4.0  # deviations
+_MOST_MEMORY = 0.9
+_SCALE = 1.4826  # of a median deviation that is a standard deviation of normal numbers
+
+
+@dataclass(frozen=True, eq=False)
+class Change:
+    """The likeliest change of a series.
+
+    Attributes:
+        at: first log after it
+        ramp: whether it goes on from there, or is a step
+        size: of the step, or of the ramp up to the last log
+        std: its standard deviation
+        p: probability of one as clear without any change
+    """
+
+    at: int
+    ramp: bool
+    size: float
+    std: float
+    p: float
+
+
+@dataclass(frozen=True, eq=False)
+class ArmTrend:
+    """The series of one arm.
+
+    Attributes:
+        robot: name of the arm
+        time: when its logs began, (N,) [s since 1970]
+        files: the logs
+        joint_names: of the arm
+        names: kind and joint of each series, counted from 1; joint 0 is the arm
+        value: (S, N)
+        std: for the model as it is, like value
+        changes: the likeliest of each series; None where there are too few logs
+        level: mean error of the payload of loaded logs, its standard deviation and p-value; None
+            without any
+        left_out: logs that are not of this arm, and how much they contradict its model
+    """
+
+    robot: str
+    time: Array
+    files: Sequence[str]
+    joint_names: Sequence[str]
+    names: Sequence[tuple[str, int]]
+    value: Array
+    std: Array
+    changes: Sequence[Change | None]
+    level: Change | None
+    left_out: Mapping[str, float]
+
+
+@dataclass(frozen=True, eq=False)
+class Trends:
+    """What changed in a fleet.
+
+    Attributes:
+        arms: their series
+        rate: of false discoveries among the flagged changes, at most, on average
+    """
+
+    arms: Sequence[ArmTrend]
+    rate: float
+
+    @property
+    def series(self) -> pa.Table:
+        """Every value of every series: robot, joint, kind, unit, time, file, value, std."""
+        import pyarrow as pa
+
+        tables = [_series(arm) for arm in self.arms]
+        if tables:
+            return pa.concat_tables(tables)
+        return pa.table({})
+
+    @property
+    def changes(self) -> pa.Table:
+        """The likeliest change of each series, the most certain first, with `flagged` and words."""
+        import pyarrow as pa
+
+        rows = [row for arm in self.arms for row in _tested(arm)]
+        q = adjusted([row["p"] for row in rows])
+        for row, each in zip(rows, q, strict=True):
+            row["q"] = float(each)
+            row["flagged"] = bool(each <= self.rate)
+        return pa.Table.from_pylist(
+            sorted(rows, key=lambda row: (row["p"], -abs(row["size"] / row["std"])))
+        )
+
+
+def adjusted(p: Sequence[float]) -> Array:
+    """The smallest rate of false discoveries at which each would be flagged (Benjamini, Yekutieli), (M,).
+
+    Args:
+        p: of all tests
+    """
+    values = np.asarray(p, dtype=float)
+    M = len(values)
+    order = np.argsort(values)
+    if M == 0:
+        return values
+    ranks = np.arange(1, M + 1)
+    scaled = values[order] * M * np.sum(1.0 / ranks) / ranks
+    out = np.empty(M)
+    out[order] = np.minimum(np.minimum.accumulate(scaled[::-1])[::-1], 1.0)
+    return out
+
+
+def likeliest_change(time: Array, y: Array, std: Array, aside: Array) -> Change | None:
+    """The likeliest change of a series; None where there are too few logs.
+
+    Args:
+        time: of the logs in ascending order, (N,) [s]
+        y: values, (N,)
+        std: their standard deviations, (N,)
+        aside: what else a value may depend on, (N, k)
+    """
+    X = _null(aside)
+    freedom = len(y) - X.shape[1] - 1
+    if len(y) < _FEWEST or freedom < _SIDE:
+        return None
+    w = _weights(X, y, std)
+    columns, ats, ramps = _candidates(time)
+    Q = np.linalg.qr(X * w[:, None])[0]
+    plain = y * w
+    C = columns * w[:, None]
+    plain = plain - Q @ (Q.T @ plain)
+    C = C - Q @ (Q.T @ C)
+    rest = _clipped(plain)
+    rest = rest - Q @ (Q.T @ rest)
+    length = np.linalg.norm(C, axis=0)
+    seen = length > _VARIES * np.linalg.norm(columns * w[:, None], axis=0)
+    along = np.where(seen, C.T @ rest / np.where(seen, length, 1.0), 0.0)
+    best = int(np.abs(along).argmax())
+    left = rest - C[:, best] * (along[best] / length[best])
+    noise = float(np.sqrt(max(left @ left, 1e-300) / freedom * _memory(left)))
+    t = abs(float(along[best])) / noise
+    p = min(1.0, 2.0 * float(seen.sum()) * float(special.stdtr(freedom, -t)))
+    size = float(C[:, best] @ plain) / float(length[best]) ** 2
+    return Change(int(ats[best]), bool(ramps[best]), size, noise / float(length[best]), p)
+
+
+def level(y: Array, std: float) -> Change:
+    """Whether the mean of values differs from zero.
+
+    Args:
+        y: values, (N,)
+        std: of what all of them share, and of one of them
+    """
+    if len(y) > 1:
+        scatter = float(np.var(y, ddof=1)) / len(y)
+    else:
+        scatter = 0.0
+    mean = float(np.mean(y))
+    spread = float(np.sqrt(scatter + std**2))
+    return Change(0, False, mean, spread, float(2.0 * special.ndtr(-abs(mean) / spread)))
+
+
+def _null(aside: Array) -> Array:
+    """Columns of a series without a change: a constant, and what varies beside it, centred, (N, k + 1)."""
+    columns = [np.ones(len(aside))]
+    for column in aside.T:
+        centred = np.where(np.isfinite(column), column, np.nan)
+        if np.isfinite(centred).all() and np.ptp(centred) > _VARIES:
+            columns.append((centred - centred.mean()) / np.ptp(centred))
+    X = np.column_stack(columns)
+    if np.linalg.matrix_rank(X) == X.shape[1]:
+        return X
+    return X[:, :2]
+
+
+def _weights(X: Array, y: Array, std: Array) -> Array:
+    """One over the deviation of each value, scatter from log to log included, (N,)."""
+    rest = y - X @ np.linalg.lstsq(X / std[:, None], y / std, rcond=None)[0]
+    scatter = _SCALE * float(np.median(np.abs(rest - np.median(rest))))
+    omega = max(0.0, scatter**2 - float(np.median(std)) ** 2)
+    return np.asarray(1.0 / np.sqrt(std**2 + omega))
+
+
+def _candidates(time: Array) -> tuple[Array, np.ndarray[Any, Any], Mask]:
+    """Columns of steps and ramps, (N, m), the first log after each, (m,), and which are ramps, (m,)."""
+    N = len(time)
+    ats = np.arange(_SIDE, N - _SIDE + 1)
+    steps = (np.arange(N)[:, None] >= ats).astype(float)
+    begins = np.arange(0, N - 2 * _SIDE + 1)
+    ramps = np.maximum(time[:, None] - time[begins], 0.0) / np.maximum(
+        time[-1] - time[begins], 1e-9
+    )
+    flags = np.repeat([False, True], [len(ats), len(begins)])
+    return np.hstack([steps, ramps]), np.concatenate([ats, begins]), flags
+
+
+def _clipped(rest: Array) -> Array:
+    """Residuals of which none is beyond four deviations, (N,)."""
+    middle = float(np.median(rest))
+    far = _MOST * _SCALE * float(np.median(np.abs(rest - middle)))
+    return np.clip(rest, middle - far, middle + far)
+
+
+def _memory(rest: Array) -> float:
+    """By how much correlation between neighbours widens the variance of a mean; its estimate is too small."""
+    r = float(rest[1:] @ rest[:-1]) / max(float(rest @ rest), 1e-300)
+    r = min(r + (1.0 + 4.0 * r) / len(rest), _MOST_MEMORY)
+    if r > 0:
+        return (1.0 + r) / (1.0 - r)
+    return 1.0
+
+
+def _series(arm: ArmTrend) -> pa.Table:
+    import pyarrow as pa
+
+    S, N = arm.value.shape
+    if S:
+        kinds, joints = zip(*arm.names, strict=True)
+    else:
+        kinds, joints = ((), ())
+    return pa.table(
+        {
+            "robot": pa.array(np.repeat([arm.robot], S * N)),
+            "joint": np.repeat(joints, N),
+            "kind": pa.array(np.repeat(kinds, N)),
+            "unit": pa.array(np.repeat([UNITS[kind] for kind in kinds], N)),
+            "time": pa.array(
+                (np.tile(arm.time, S) * 1e6).astype(np.int64), pa.timestamp("us", "UTC")
+            ),
+            "file": pa.array(np.tile(np.asarray(arm.files, dtype=str), S)),
+            "value": arm.value.ravel(),
+            "std": arm.std.ravel(),
+        }
+    )
+
+
+def _tested(arm: ArmTrend) -> list[dict[str, Any]]:
+    """The tests of an arm as rows of a table."""
+    rows = []
+    tests = [(*name, "change", change) for name, change in zip(arm.names, arm.changes, strict=True)]
+    for kind, joint, test, change in [*tests, ("payload", 0, "level", arm.level)]:
+        if change is None:
+            continue
+        began = datetime.fromtimestamp(float(arm.time[change.at]), UTC)
+        k = arm.names.index((kind, joint))
+        if change.at:
+            before = float(np.median(arm.value[k][: change.at]))
+        else:
+            before = 0.0
+        if joint:
+            name = arm.joint_names[joint - 1]
+        else:
+            name = ""
+        rows.append(
+            {
+                **{"robot": arm.robot, "joint": joint, "kind": kind, "test": test, "since": began},
+                **{"ramp": change.ramp, "size": change.size, "std": change.std, "before": before},
+                **{"p": change.p, "words": _words(kind, name, test, change, before, began)},
+            }
+        )
+    return rows
+
+
+def _words(kind: str, joint: str, test: str, change: Change, before: float, began: datetime) -> str:
+    """A change as people say it."""
+    if test == "level":
+        if change.size > 0:
+            side = "more"
+        else:
+            side = "less"
+        return (
+            f"carries {abs(change.size):.2f} +- {1.96 * change.std:.2g} kg {side} than is"
+            " configured"
+        )
+    if kind in ("gain", "Fl"):
+        scale, unit = (100.0, "%")
+    else:
+        scale, unit = (1.0, UNITS[kind])
+    size = scale * change.size
+    half = 1.96 * scale * change.std
+    share = ""
+    if kind in ("Fc", "Fv", "Fs", "residual") and abs(before) > abs(change.size) / 10:
+        share = f" ({100 * change.size / abs(before):+.0f} %)"
+    if joint:
+        where = f" of {joint}"
+    else:
+        where = ""
+    if change.ramp:
+        how = "rises" if size > 0 else "falls"
+    else:
+        how = "steps"
+    if kind == "payload":
+        guess = ": was the tool changed?"
+    else:
+        guess = ""
+    return (
+        f"{WORDS[kind]}{where} {how} by {size:+.3g} +- {half:.2g} {unit}{share} since"
+        f" {began:%Y-%m-%d}{guess}"
+    )

@@ -1,0 +1,238 @@
+"""A covariance that holds when residuals are correlated in time, as those of real arms are.
+
+With weights w_g and noise of covariance Gamma_g in group g (a joint of a recording), the estimate
+A^-1 sum_g w_g^2 Y_g'tau_g has the covariance
+
+    C = A^-1 M A^-1,    M = sum_g w_g^4 Y_g' Gamma_g Y_g   (and Z'Z of a prior with rows Z).
+
+Gamma_g is that of a stationary process with the spectrum S, a smoothed periodogram: few numbers,
+where a free estimate of M would need as many independent stretches of data as there are unknowns.
+With the discrete Fourier transform F of the rows, Y' Gamma Y is the mean of F* S F (stretches are
+long beside the memory of the noise, so their ends do not matter).
+
+S is taken from residuals, which show less than the noise: a fit swallows part of it, most of it
+where the motion is, at low frequencies. Of the fit that is weighted by 1 / S (generalised least
+squares, of covariance G) it is known exactly how much: the noise has the spectrum of the residuals
+plus F G F*. So S, this fit and G are found alternately. (For white noise this is the usual N - p.)
+
+Where one number is fitted, kappa = S(0) / sigma^2 is enough: the sum of N residuals has the
+variance N S(0). A fit has taken the slowest part of the noise out of its residuals, so there S(0)
+comes from an autoregression of all of them,
+
+    x_t = sum_l a_l x_{t-l} + e_t,      S(0) = var(e) / (1 - sum_l a_l)^2
+
+with coefficients from the autocovariances (Yule, Walker) and the order by the Bayesian information
+criterion.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steelyard._arrays import Array
+from steelyard.identification._least_squares import Solution
+from steelyard.identification._problem import Rows
+
+_FEWEST_NEIGHBOURS = 8
+_SHARE_OF_FREQUENCY = 0.15
+_ROUNDS = 3
+_HIGHEST_ORDER = 24  # of an autoregression
+
+
+def correlated_covariance(
+    rows: Sequence[Rows],
+    solution: Solution,
+    *,
+    prior: Array | None = None,
+    mixing: Array | None = None,
+) -> tuple[Array, Array]:
+    """The covariance of a solution, (m, m), infinite where unknown; and how correlation widens it, (n,).
+
+    Args:
+        rows: of each recording, in the order of time, in p columns
+        solution: of them all, with one group for each joint of each recording
+        prior: rows [Z z] of what was known before with unit noise, (r, m + 1)
+        mixing: the p combinations of the m unknowns, (p, m); the identity by default
+    """
+    p = rows[0].Y.shape[2]
+    if mixing is None:
+        mixed = np.eye(p)
+    else:
+        mixed = mixing
+    if prior is None:
+        known = np.zeros((0, mixed.shape[1] + 1))
+    else:
+        known = prior
+    groups = [_Group.of(part, j, p) for part in rows for j in range(part.tau.shape[1])]
+    spectra = [group.spectrum(mixed @ solution.value, np.zeros((p, p))) for group in groups]
+    for _ in range(_ROUNDS):
+        theta, G = _generalised(groups, spectra, known, mixed)
+        spectra = [group.spectrum(theta, G) for group in groups]
+    Z = known[:, :-1]
+    parts = zip(groups, spectra, solution.weights, strict=True)
+    M = mixed.T @ sum(w**4 * group.quadratic(S) for group, S, w in parts) @ mixed + Z.T @ Z
+    spread = solution.inverse @ M @ solution.inverse
+    spread = (spread + spread.T) / 2
+    spread[solution.unknown, solution.unknown] = np.inf
+    widening = np.array([S[0] / max(float(np.mean(S)), 1e-300) for S in spectra])
+    return np.asarray(spread), widening.reshape(len(rows), -1).mean(axis=0)
+
+
+def covariance_of_sums(columns: Array, residuals: Array) -> Array:
+    """The covariance of sum_t x_t r_t, (k, k), where r is noise with the spectrum of some residuals.
+
+    What a fit has swallowed of the noise is not added back, so it is a little too small.
+
+    Args:
+        columns: x, in the order of time, 0 where a row does not count, (N, k)
+        residuals: r, the same, (N,)
+    """
+    size = _quick_length(len(residuals))
+    count = int(np.count_nonzero(residuals))
+    if not count:
+        return np.zeros((columns.shape[1], columns.shape[1]))
+    T = np.fft.rfft(residuals, size)
+    X = np.fft.rfft(columns, size, axis=0)
+    power = _smoothed(np.abs(T) ** 2 / count)
+    weighted = X * np.sqrt(power * _twice(size, len(T)))[:, None]
+    return np.asarray(weighted.real.T @ weighted.real + weighted.imag.T @ weighted.imag)
+
+
+def _twice(size: int, frequencies: int) -> Array:
+    """How often each frequency of a one-sided transform of a signal counts, over its length."""
+    twice = np.full(frequencies, 2.0 / size)
+    twice[0] /= 2
+    if size % 2 == 0:
+        twice[-1] /= 2
+    return twice
+
+
+def _generalised(
+    groups: Sequence[_Group], spectra: Sequence[Array], known: Array, mixed: Array
+) -> tuple[Array, Array]:
+    """Generalised least squares with given spectra: the p parameters and their covariance."""
+    p = len(mixed)
+    A = np.zeros((p, p))
+    b = np.zeros(p)
+    for group, S in zip(groups, spectra, strict=True):
+        inverse = 1.0 / np.maximum(S, 1e-12 * S.max(initial=1e-300) + 1e-300)
+        A += group.quadratic(inverse)
+        b[group.columns] += group.product(inverse)
+    Z = known[:, :-1]
+    z = known[:, -1]
+    G = np.linalg.pinv(mixed.T @ A @ mixed + Z.T @ Z, rcond=1e-14, hermitian=True)
+    return mixed @ (G @ (mixed.T @ b + Z.T @ z)), mixed @ G @ mixed.T
+
+
+@dataclass(frozen=True, eq=False)
+class _Group:
+    """The rows of one joint of one recording as Fourier transforms.
+
+    Attributes:
+        F: of the columns that are not zero, (frequencies, columns)
+        T: of the torque, (frequencies,)
+        columns: which ones they are
+        p: how many there are in all
+        size: length of the transformed signals
+        count: how many rows count
+    """
+
+    F: NDArray[np.complex128]
+    T: NDArray[np.complex128]
+    columns: NDArray[np.intp]
+    p: int
+    size: int
+    count: int
+
+    @classmethod
+    def of(cls, rows: Rows, j: int, p: int) -> _Group:
+        """The group of a joint; rows that do not count are zero."""
+        usable = rows.usable[:, j]
+        columns = np.flatnonzero(rows.Y[:, j].any(axis=0))
+        Y = rows.Y[:, j][:, columns]
+        if not usable.all():
+            Y = np.where(usable[:, None], Y, 0.0)
+        size = _quick_length(len(Y))
+        tau = np.where(usable, rows.tau[:, j], 0.0)
+        F = np.fft.rfft(Y, size, axis=0)
+        T = np.fft.rfft(tau, size)
+        return cls(F, T, columns, p, size, int(usable.sum()))
+
+    def quadratic(self, S: Array) -> Array:
+        """The mean of F* S F, (p, p)."""
+        weighted = self.F * np.sqrt(S * _twice(self.size, len(S)))[:, None]
+        out = np.zeros((self.p, self.p))
+        out[np.ix_(self.columns, self.columns)] = (
+            weighted.real.T @ weighted.real + weighted.imag.T @ weighted.imag
+        )
+        return out
+
+    def product(self, S: Array) -> Array:
+        """The mean of F* S T, (columns,)."""
+        return np.asarray(
+            (self.F.conj() * (S * _twice(self.size, len(S)) * self.T)[:, None]).sum(axis=0).real
+        )
+
+    def spectrum(self, theta: Array, G: Array) -> Array:
+        """The spectrum of the noise, from the residuals and what a fit of covariance G has swallowed."""
+        if self.count == 0:
+            return np.zeros(len(self.T))
+        mine = G[np.ix_(self.columns, self.columns)]
+        swallowed = sum(np.einsum("fa,fa->f", X @ mine, X) for X in (self.F.real, self.F.imag))
+        power = np.abs(self.T - self.F @ theta[self.columns]) ** 2 + np.maximum(swallowed, 0.0)
+        return _smoothed(power / self.count)
+
+
+def _smoothed(power: Array) -> Array:
+    """The mean of each frequency and its neighbours, more of them at high frequencies, (frequencies,)."""
+    last = len(power) - 1
+    k = np.arange(last + 1)
+    half = np.minimum(np.maximum(_FEWEST_NEIGHBOURS, (_SHARE_OF_FREQUENCY * k).astype(int)), last)
+    mirrored = np.concatenate([power[:0:-1], power, power[-2::-1]])
+    total = np.concatenate([[0.0], np.cumsum(mirrored)])
+    centre = last + k
+    return np.asarray((total[centre + half + 1] - total[centre - half]) / (2 * half + 1))
+
+
+def _quick_length(count: int) -> int:
+    """The shortest length from `count` on that has no prime factors but 2, 3 and 5: quick to transform."""
+    odd: list[int] = [3**i * 5**j for i in range(20) for j in range(14) if 3**i * 5**j < 2 * count]
+    return min(k << max(0, (-(-count // k) - 1).bit_length()) for k in odd)
+
+
+def widening(residuals: Sequence[Array]) -> float:
+    """The kappa of a joint's residuals, at least 1.
+
+    Args:
+        residuals: of one or many recordings, each in the order of time, (N,)
+    """
+    N = sum(len(part) for part in residuals)
+    gamma = np.sum([_autocovariance(part) for part in residuals], axis=0) / max(N, 1)
+    best = 1.0
+    lowest = np.inf
+    a = np.zeros(0)
+    variance = float(gamma[0])
+    for order in range(min(_HIGHEST_ORDER, N // 10) + 1):
+        if order:  # Levinson, Durbin
+            last = float(gamma[order] - a @ gamma[order - 1 : 0 : -1]) / variance
+            a = np.append(a - last * a[::-1], last)
+            variance = variance * (1 - last**2)
+        if not variance > 0:
+            break
+        score = N * np.log(variance) + order * np.log(N)
+        if score < lowest:
+            best = variance / (1 - float(a.sum())) ** 2 / float(gamma[0])
+            lowest = score
+    return max(best, 1.0)
+
+
+def _autocovariance(x: Array) -> Array:
+    """The sums of products of a signal with itself, 0 to `_HIGHEST_ORDER` rows apart."""
+    centred = np.concatenate([x - x.mean(), np.zeros(_HIGHEST_ORDER)])
+    return np.array(
+        [centred[: len(x)] @ centred[lag : lag + len(x)] for lag in range(_HIGHEST_ORDER + 1)]
+    )

@@ -1,0 +1,292 @@
+"""Identification of the empty arm, and the verdict on it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from steelyard._computing import Progress
+from steelyard.errors import InvalidSamples
+from steelyard.identification._estimate import Estimate
+from steelyard.identification._fit import Estimator, Fit, fit
+from steelyard.identification._least_squares import solve_weighted
+from steelyard.identification._model import DynamicModel
+from steelyard.identification._other_causes import causes_of_empty_torques
+from steelyard.identification._problem import RowMaker, require_same_joints, samples_of
+from steelyard.identification._validation import FrictionChoice, choose_friction
+from steelyard.recording import Samples
+from steelyard.robot import ParameterBasis, RobotModel
+from steelyard.robot._friction import FrictionLaw
+from steelyard.verdict import Doubt, DoubtKind, Verdict
+
+_CHOOSING = 0.9  # of the time, where the law is chosen
+_FAST = 0.2  # of the rate: central differences are off by a quarter there
+_MOST_FAST_POWER = 0.05
+_RESTING = 0.01  # [rad/s]
+_STILL = 0.01  # [rad]: steps of an encoder are quick, and no motion
+_MOST_UNEXPLAINED = (
+    1 / 3
+)  # of the RMS of a joint's torque; of large joints healthy fits leave a tenth
+_HOPELESS = 0.5  # of the same, however small the joint is
+_STRUCTURED = 4.0  # of the widening by correlation: sensor noise alone has about 1
+_NEXT_TO_NONE = 0.02  # of the viscous friction at 1 rad/s
+_MATTERS = 0.05  # of the largest torque: gravity that is off by three degrees
+
+
+def identify(
+    robot: RobotModel,
+    samples: Samples | Iterable[Samples],
+    *,
+    friction: str | FrictionLaw | None = None,
+    estimator: Estimator = "weighted",
+    progress: Progress | None = None,
+) -> DynamicModel:
+    """The arm as its motion and torques show it: base parameters of links, rotors and friction.
+
+    Args:
+        robot: kinematics and coupling of its drives
+        samples: one or many, each in the order of time, each weighted by its own noise
+        friction: the name of a law; 'auto' for the one that predicts best; a law with shapes to
+            start from; or None for the exponents and the width of the sign of `robot.drive` as they
+            are
+        estimator: 'weighted', 'ordinary' or 'huber'
+    """
+    parts = _checked(robot, samples)
+    robot = _with_gains_of(robot, parts)
+    choice = None
+    if friction == "auto":
+        choice = choose_friction(robot, parts, progress=_part(progress, 0.0, _CHOOSING))
+        progress = _part(progress, _CHOOSING, 1.0)
+    if choice is None:
+        name = friction
+    else:
+        name = choice.law
+    if isinstance(name, str):
+        law = FrictionLaw.named(name, robot.n)
+    else:
+        law = name or _law_of(robot)
+    maker = RowMaker(robot, ParameterBasis.of(robot))
+    found = fit(maker, parts, law, estimator=estimator, progress=progress)
+    return _model(robot, maker, parts, found, choice)
+
+
+def _part(progress: Progress | None, start: float, end: float) -> Progress | None:
+    """Progress of a part of the work, as that of the whole."""
+    if progress is None:
+        return None
+    return lambda share, words: progress(start + (end - start) * share, words)
+
+
+def _checked(robot: RobotModel, samples: Samples | Iterable[Samples]) -> Sequence[Samples]:
+    parts = samples_of(samples)
+    if not parts:
+        raise InvalidSamples("there are no samples to identify from")
+    for part in parts:
+        require_same_joints(robot, part)
+        _require_quick_sampling(part)
+    if len({part.kinematics for part in parts}) > 1:
+        raise InvalidSamples("some samples hold measured motion, others commanded; use one kind")
+    return parts
+
+
+def _with_gains_of(robot: RobotModel, parts: Sequence[Samples]) -> RobotModel:
+    """The robot with the gains that made the torques, worth what a maker's number is unless it says."""
+    gains = [part.gain for part in parts if part.gain is not None]
+    if not gains:
+        return robot
+    if len(gains) < len(parts) or any(not np.allclose(gain, gains[0]) for gain in gains):
+        raise InvalidSamples(
+            "some torques were made of currents with other gains than the others; use one kind"
+        )
+    drive = robot.drive
+    if drive.gain is None or not np.allclose(drive.gain, gains[0]):
+        drive = replace(drive, gain=gains[0], gain_std=None, gain_common=None)
+    return robot.with_drive(drive.with_tolerances())
+
+
+def _require_quick_sampling(samples: Samples) -> None:
+    """Refuses samples that are too far apart for the motion they hold: derivatives would be wrong."""
+    power = np.abs(np.fft.rfft(samples.v - samples.v.mean(axis=0), axis=0)) ** 2
+    fast = np.fft.rfftfreq(len(samples)) > _FAST
+    share = power[fast].sum(axis=0) / np.maximum(power.sum(axis=0), 1e-300)
+    moving = np.ptp(samples.q, axis=0) > _STILL
+    if (share * moving).max() > _MOST_FAST_POWER:
+        j = int((share * moving).argmax())
+        raise InvalidSamples(
+            f"{samples.joint_names[j]} moves too quickly for {samples.rate_hz:.4g} Hz:"
+            f" {100 * share[j]:.0f} % of its motion lies above {_FAST * samples.rate_hz:.3g} Hz;"
+            " record faster, move more slowly, or filter more"
+        )
+
+
+def _law_of(robot: RobotModel) -> FrictionLaw:
+    """The law with fixed shapes that the robot's own drive model has."""
+    return replace(robot.drive.law, stribeck=False, load=False, smooth_speed=False)
+
+
+def _model(
+    robot: RobotModel,
+    maker: RowMaker,
+    parts: Sequence[Samples],
+    found: Fit,
+    choice: FrictionChoice | None,
+) -> DynamicModel:
+    p = len(found.theta)
+    names = maker.names(found.law)
+    noise_grams = np.concatenate([maker.noise_grams(part, p) for part in parts])
+    shift = solve_weighted(found.factor).motion_shift(noise_grams)
+    verdict = _verdict(found, names, parts).doubted(*_stopped(choice))
+    if not verdict.has(DoubtKind.UNEXPLAINED_TORQUE):
+        verdict = verdict.doubted(*_other_causes(maker, parts, found))
+    estimate = Estimate(
+        found.theta,
+        found.covariance[:p, :p] + np.outer(shift, shift),
+        names,
+        np.sqrt(np.mean(found.noise**2, axis=0)),
+        found.inflation,
+        found.condition,
+        verdict,
+    )
+    shape_std = np.sqrt(np.diag(found.covariance)[p:]).reshape(found.law.log_shapes.shape)
+    made_from = tuple(
+        f"{len(part)} samples at {part.rate_hz:.4g} Hz: {'; '.join(part.made_by)}" for part in parts
+    )
+    preparations = {part.preparation for part in parts}
+    rates = {part.rate_hz for part in parts}
+    return DynamicModel(
+        robot,
+        found.law,
+        estimate,
+        shape_std,
+        parts[0].kinematics,
+        made_from,
+        found.factor,
+        choice,
+        from_currents=parts[0].gain is not None,
+        preparation=preparations.pop() if len(preparations) == 1 else None,
+        motion_shift=shift,
+        rate_hz=rates.pop() if len(rates) == 1 else None,
+    )
+
+
+def _verdict(found: Fit, names: Sequence[str], parts: Sequence[Samples]) -> Verdict:
+    if found.law.carrying is None:
+        left_out = 0
+    else:
+        left_out = int((found.law.carrying == 0).sum())
+    count = len(names) - left_out
+    summary = f"all {count} parameters were excited (condition number {found.condition:.3g})"
+    joint_names = parts[0].joint_names
+    doubts = []
+    if found.unknown.any():
+        missing = ", ".join(np.array(names)[found.unknown])
+        speed = np.max([np.abs(part.v).max(axis=0) for part in parts], axis=0)
+        still = [name for name, v in zip(parts[0].joint_names, speed, strict=True) if v < _RESTING]
+        if still:
+            why = f"; {', '.join(still)} never moved"
+        else:
+            why = ""
+        which = f"{found.unknown.sum()} of {count} parameters: {missing}{why}"
+        doubts.append(Doubt(DoubtKind.NOT_EXCITED, f"the motion says nothing about {which}"))
+        summary = ""
+    doubts += _unexplained(found, joint_names)
+    doubts += _negative_friction(found, names, joint_names)
+    doubts += _doubtful_shapes(found, joint_names)
+    return Verdict(summary, tuple(doubts))
+
+
+def _unexplained(found: Fit, joint_names: Sequence[str]) -> list[Doubt]:
+    """A doubt where the fit leaves much of a joint's torque unexplained.
+
+    Residuals are compared with the torques about zero, row by row as they were fitted. Noise of a
+    sensor may be large beside the torque of a small joint, which is no fault of the model: then the
+    residuals are not correlated in time. Up to half of it the doubt blocks only where it matters
+    beside other joints.
+    """
+    n = len(joint_names)
+    rows = np.maximum(found.factor.rows.reshape(-1, n).sum(axis=0), 1)
+    residual = np.sqrt(
+        found.factor.squared_residuals(found.theta).reshape(-1, n).sum(axis=0) / rows
+    )
+    torque = np.sqrt((found.factor.R[:, :, -1] ** 2).sum(axis=1).reshape(-1, n).sum(axis=0) / rows)
+    guilty = (residual > _MOST_UNEXPLAINED * torque) & (found.inflation > _STRUCTURED)
+    grave = guilty & ((residual > _MATTERS * torque.max()) | (residual > _HOPELESS * torque))
+    if not guilty.any():
+        return []
+    share = 100 * residual / np.maximum(torque, 1e-300)
+    which = ", ".join(
+        f"{share[j]:.0f} % of the torque of {joint_names[j]} ({residual[j]:.3g} Nm or N RMS)"
+        for j in np.flatnonzero(guilty).tolist()
+    )
+    words = (
+        f"{which} stay unexplained; check the direction of gravity (a tilted base, a wall), signs"
+        " and gains"
+        " of the drives, and whether this is the robot of the recording"
+    )
+    return [Doubt(DoubtKind.UNEXPLAINED_TORQUE, words, blocks=bool(grave.any()))]
+
+
+def _negative_friction(found: Fit, names: Sequence[str], joint_names: Sequence[str]) -> list[Doubt]:
+    """Doubts where friction is below zero beyond its 95 % interval, and not next to none."""
+    half = dict(zip(names, 1.96 * np.sqrt(np.diag(found.covariance)), strict=False))
+    value = dict(zip(names, found.theta, strict=True))
+    doubts = []
+    for kind, other, words in (("Fc", "Fv", "Coulomb"), ("Fv", "Fc", "viscous")):
+        negative = [
+            f"{kind}{j} of {joint} ({value[f'{kind}{j}']:.3g} +- {half[f'{kind}{j}']:.2g} Nm)"
+            for j, joint in enumerate(joint_names, start=1)
+            if value[f"{kind}{j}"] + half[f"{kind}{j}"] < 0
+            and -value[f"{kind}{j}"] > _NEXT_TO_NONE * abs(value[f"{other}{j}"])
+        ]
+        if negative:
+            why = (
+                f"{words} friction came out negative, which no drive has: {', '.join(negative)};"
+                " its law"
+                " holds at the speeds of the recording only, and another law may fit better"
+            )
+            doubts.append(Doubt(DoubtKind.NEGATIVE_FRICTION, why, blocks=False))
+    return doubts
+
+
+def _doubtful_shapes(found: Fit, joint_names: Sequence[str]) -> list[Doubt]:
+    """Doubts where shapes of the friction law did not come to rest, or lie at an end of their range."""
+    law = found.law
+    doubts = []
+    if not found.settled:
+        words = (
+            f"the shapes of the friction law '{law.name}' did not come to rest: the data"
+            " hardly show some"
+        )
+        doubts.append(Doubt(DoubtKind.NOT_CONVERGED, words, blocks=False))
+    extreme = [
+        f"{name.replace('_', ' ')} of {joint_names[j]} ({getattr(law, name)[j]:.3g})"
+        for name, row in zip(law.free_shapes, law.at_bounds, strict=True)
+        for j in np.flatnonzero(row).tolist()
+    ]
+    if extreme:
+        words = (
+            f"the friction law '{law.name}' has shapes at the end of their range:"
+            f" {', '.join(extreme)};"
+            " the data hardly show them, or another law may fit better"
+        )
+        doubts.append(Doubt(DoubtKind.FRICTION_SHAPE, words, blocks=False))
+    return doubts
+
+
+def _other_causes(maker: RowMaker, parts: Sequence[Samples], found: Fit) -> list[Doubt]:
+    """Doubts where the arm feels another gravity than the robot says, or runs contradict each other."""
+    rows = [maker.rows(part, found.law, found.theta) for part in parts]
+    return causes_of_empty_torques(maker.robot, parts, rows, maker.names(found.law), found.theta)
+
+
+def _stopped(choice: FrictionChoice | None) -> list[Doubt]:
+    """A doubt where the user stopped the comparison of friction laws."""
+    if choice is None or not choice.not_compared:
+        return []
+    words = (
+        f"stopped by hand: {choice.law} is the best of {len(choice.scores)} friction laws so far;"
+        f" not compared: {', '.join(choice.not_compared)}"
+    )
+    return [Doubt(DoubtKind.STOPPED, words, blocks=False)]

@@ -1,0 +1,108 @@
+"""Estimated parameters: values, covariance, names and a verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from steelyard import fields
+from steelyard._arrays import Array, freeze
+from steelyard.verdict import Verdict
+
+FORMAT = {
+    "value": fields.numbers("p"),
+    "covariance": fields.numbers("p", "p", finite=False, covariance=True),
+    "names": fields.each(fields.TEXT, "p"),
+    "noise": fields.numbers("n", low=0.0),
+    "inflation": fields.numbers("n", finite=False, low=0.0),
+    "condition": fields.number(0.0, finite=False),
+    "verdict": fields.VERDICT,
+}
+"""Fields of a saved estimate."""
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """Estimated parameters with their covariance.
+
+    Attributes:
+        value: (p,) [SI]
+        covariance: (p, p); infinite on the diagonal where the data say nothing
+        names: of the parameters
+        noise: standard deviation of the torque residuals of each joint, (n,) [Nm]
+        inflation: how much the correlation of the residuals in time has widened the covariance,
+            (n,)
+        condition: condition number of the weighted regression, columns scaled to unit length
+        verdict: whether they may be used, and what counts against them
+    """
+
+    value: Array
+    covariance: Array
+    names: Sequence[str]
+    noise: Array
+    inflation: Array
+    condition: float
+    verdict: Verdict
+
+    def __post_init__(self) -> None:
+        freeze(self, "value", "covariance", "noise", "inflation")
+        object.__setattr__(self, "names", tuple(self.names))
+
+    def __repr__(self) -> str:
+        return f"<Estimate: {len(self.names)} parameters. {self.verdict}>"
+
+    @property
+    def status(self) -> str:
+        """The verdict as a sentence without a full stop."""
+        return self.verdict.sentence
+
+    @property
+    def std(self) -> Array:
+        """Standard deviation of each parameter, (p,) [SI]."""
+        return np.asarray(np.sqrt(np.diag(self.covariance)))
+
+    @property
+    def relative_std(self) -> Array:
+        """Standard deviation of each parameter over its size, (p,)."""
+        return np.asarray(self.std / np.maximum(np.abs(self.value), 1e-300))
+
+    def weak(self, largest_relative_std: float = 0.3) -> tuple[str, ...]:
+        """Names of the parameters that the data hardly determine.
+
+        Args:
+            largest_relative_std: beyond it a parameter is weak
+        """
+        flags = zip(self.names, self.relative_std, strict=True)
+        return tuple(name for name, relative in flags if relative > largest_relative_std)
+
+    def interval(self, level: float = 0.95) -> Array:
+        """Lower and upper end of the interval of each parameter, (p, 2) [SI].
+
+        Args:
+            level: probability that it contains the truth
+        """
+        from scipy.special import ndtri
+
+        half = ndtri(0.5 + level / 2) * self.std
+        return np.column_stack([self.value - half, self.value + half])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, as texts, numbers and arrays."""
+        return {
+            "value": self.value,
+            "covariance": self.covariance,
+            "names": list(self.names),
+            "noise": self.noise,
+            "inflation": self.inflation,
+            "condition": self.condition,
+            "verdict": self.verdict.to_dict(),
+        }
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> Estimate:
+        """The estimate that `to_dict` has written."""
+        fields.check(content, FORMAT, "estimate")
+        return cls(**{**content, "verdict": Verdict.from_dict(content["verdict"])})

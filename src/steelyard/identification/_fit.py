@@ -1,0 +1,259 @@
+"""The fit: weights, friction shapes and carried torque found alternately.
+
+Unknowns that are linear, theta, are solved for; shapes of friction, eta = log(alpha, width, vs),
+are found by Gauss-Newton steps on both together (variable projection): with D the derivative of the
+torque by eta,
+
+    min over theta, d  | W (tau - Y(eta) theta - D d) |^2 ,     eta <- eta + d,
+
+until d is zero; a weak prior on d (two e-foldings) keeps shapes that the data do not show where
+they are. The solution of the last step holds theta and eta with their common covariance. The torque
+that gears carry, where friction depends on it, is taken from the theta before. A share Fl of it
+that is not positive beyond its 95 % interval is left out and the fit repeated: where torques
+carried hardly vary, it would be noise that a payload multiplies.
+
+Huber's robust estimate repeats the fit with rows weighted by min(1, c sigma / |residual|)^(1/2), c = 1.345.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steelyard._arrays import Array
+from steelyard._computing import Progress
+from steelyard.errors import InvalidSamples
+from steelyard.identification._covariance import correlated_covariance
+from steelyard.identification._factor import RegressionFactor
+from steelyard.identification._least_squares import Solution, solve_grams, solve_weighted
+from steelyard.identification._problem import RowMaker, Rows, kinds
+from steelyard.recording import Samples
+from steelyard.robot._friction import FrictionLaw
+
+Estimator = Literal["weighted", "ordinary", "huber"]
+
+_ROUNDS = 30
+_ROUNDS_TO_COMPARE = 15  # shapes that still move then hardly matter
+_LONGEST_STEP = 0.7
+_SETTLED = 2e-3
+_HUBER = 1.345
+_PRIOR_STD = 2.0
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """What a fit found.
+
+    Attributes:
+        law: friction with its shapes
+        theta: linear unknowns, (p,)
+        covariance: of theta and then of the logarithms of the free shapes, (p + s, p + s)
+        noise: standard deviation of the residuals, (parts, n) [Nm]
+        inflation: how much correlation widens the variance of slow columns, (n,)
+        condition: of the weighted regression with columns of unit length
+        unknown: which of theta the data do not determine, (p,)
+        factor: of all rows in theta alone, each joint of each part with its own group
+        settled: whether the shapes came to rest
+    """
+
+    law: FrictionLaw
+    theta: Array
+    covariance: Array
+    noise: Array
+    inflation: Array
+    condition: float
+    unknown: NDArray[np.bool_]
+    factor: RegressionFactor
+    settled: bool
+
+
+def fit(
+    maker: RowMaker,
+    parts: Sequence[Samples],
+    law: FrictionLaw,
+    *,
+    estimator: Estimator = "weighted",
+    progress: Progress | None = None,
+) -> Fit:
+    """Fits the unknowns to samples.
+
+    Args:
+        parts: sets of samples, each in the order of time
+        law: of friction, with shapes to start from
+        estimator: 'weighted', 'ordinary' or 'huber'
+    """
+    if estimator not in ("weighted", "ordinary", "huber"):
+        raise InvalidSamples(
+            f"estimator must be 'weighted', 'ordinary' or 'huber', got '{estimator}'"
+        )
+    task = _Task(maker, parts, estimator)
+    found = task.finish(task.best(law.starts, progress))
+    while (sure := _sure_shares(maker, found)) is not None:
+        found = task.finish(task.best([replace(found.law, carrying=sure)], progress))
+    return found
+
+
+def settle(
+    maker: RowMaker, parts: Sequence[Samples], starts: Sequence[FrictionLaw]
+) -> tuple[FrictionLaw, Array]:
+    """The law with the shapes that fit best and its linear unknowns, (p,), without their covariance.
+
+    Args:
+        parts: sets of samples, each in the order of time
+        starts: one law with the shapes to start from
+    """
+    end = _Task(maker, parts, "weighted", _ROUNDS_TO_COMPARE).best(starts, None)
+    return end.law, end.solution.value[: len(maker.names(end.law))]
+
+
+@dataclass(frozen=True, eq=False)
+class _End:
+    """Where an iteration ended: the law, the solution, the one before that its rows were made from."""
+
+    law: FrictionLaw
+    solution: Solution
+    before: Solution | None
+    settled: bool
+
+
+@dataclass(frozen=True, eq=False)
+class _Task:
+    """Samples to fit."""
+
+    maker: RowMaker
+    parts: Sequence[Samples]
+    estimator: Estimator
+    rounds: int = _ROUNDS
+
+    def best(self, starts: Sequence[FrictionLaw], progress: Progress | None) -> _End:
+        """The likeliest of the ends of all starts."""
+        ends = [self._settled(start, progress) for start in starts]
+        return min(ends, key=lambda end: float(self._counts @ np.log(end.solution.noise + 1e-12)))
+
+    def finish(self, end: _End) -> Fit:
+        """The fit with its covariance, from triangular factors."""
+        law, p = end.law, len(self.maker.names(end.law))
+        parts = [self._rows(k, law, end.before) for k in range(len(self.parts))]
+        factor = RegressionFactor.of_rows(parts)
+        prior = _prior(factor.p, p)
+        solution = solve_weighted(factor, prior, equal_weights=self.estimator == "ordinary")
+        theta = solution.value[:p]
+        rows = [self.maker.rows(part, law, theta, shapes=True) for part in self.parts]
+        spread, inflation = correlated_covariance(rows, solution, prior=prior)
+        unknown = solution.unknown[:p]
+        if law.carrying is not None:
+            none = np.flatnonzero(kinds(self.maker.names(law)) == "Fl")[law.carrying == 0]
+            unknown[none] = False
+            spread[none] = 0.0
+            spread[:, none] = 0.0
+        return Fit(
+            law,
+            theta,
+            spread,
+            solution.noise.reshape(len(self.parts), -1),
+            inflation,
+            solution.condition,
+            unknown,
+            factor if factor.p == p else factor.columns(np.arange(p)),
+            end.settled,
+        )
+
+    @cached_property
+    def _counts(self) -> NDArray[np.int64]:
+        """How many rows each joint of each part has, (parts * n,)."""
+        return np.concatenate([part.mask.sum(axis=0) for part in self.parts])
+
+    def _settled(self, law: FrictionLaw, progress: Progress | None) -> _End:
+        """The law whose shapes no longer move, and its solution."""
+        p = len(self.maker.names(law))
+        before = None
+        solution = self._solve(law, None)
+        repeats = bool(law.free_shapes) or law.load or self.estimator == "huber"
+        for i in range(self.rounds if repeats else 0):
+            before = solution
+            solution = self._solve(law, before)
+            step = np.clip(solution.value[p:], -_LONGEST_STEP, _LONGEST_STEP).reshape(
+                law.log_shapes.shape
+            )
+            moved = law.with_log_shapes(law.log_shapes + step)
+            still = np.abs(moved.log_shapes - law.log_shapes).max(initial=0.0) < _SETTLED
+            if progress is not None:
+                progress((i + 1) / self.rounds, f"fitting {law.name}")
+            if still and _small(solution.value[:p] - before.value[:p], solution.inverse[:p, :p]):
+                return _End(law, solution, before, settled=True)
+            law = moved
+        return _End(law, solution, before, settled=not repeats)
+
+    def _solve(self, law: FrictionLaw, before: Solution | None) -> Solution:
+        """The solution from inner products, with a weak prior on the step of the shapes."""
+        p = len(self.maker.names(law))
+        if before is None:
+            theta = None
+        else:
+            theta = before.value[:p]
+        if self.estimator == "huber" and before is not None:
+            grams = np.concatenate(
+                [self._rows(k, law, before).grams for k in range(len(self.parts))]
+            )
+        else:
+            grams = np.concatenate([self.maker.grams(part, law, theta) for part in self.parts])
+        if before is None:
+            weights = None
+        else:
+            weights = before.weights
+        prior = _prior(grams.shape[1] - 1, p)
+        equal = self.estimator == "ordinary"
+        return solve_grams(grams, self._counts, prior, weights=weights, equal_weights=equal)
+
+    def _rows(self, k: int, law: FrictionLaw, before: Solution | None) -> Rows:
+        """The rows of a part, with the columns of the shapes once theta is known."""
+        part = self.parts[k]
+        if before is None:
+            theta = None
+        else:
+            theta = before.value[: len(self.maker.names(law))]
+        rows = self.maker.rows(part, law, theta, shapes=theta is not None)
+        if self.estimator != "huber" or before is None or theta is None:
+            return rows
+        noise = before.noise.reshape(len(self.parts), -1)[k]
+        w = _huber_weights(rows.tau - rows.Y[:, :, : len(theta)] @ theta, noise)
+        return Rows(rows.Y * w[:, :, None], rows.tau * w, rows.usable)
+
+
+def _sure_shares(maker: RowMaker, found: Fit) -> Array | None:
+    """1 for drives whose Fl is positive beyond its 95 % interval, else 0; None where no more fall out."""
+    if not found.law.load:
+        return None
+    which = kinds(maker.names(found.law)) == "Fl"
+    std = np.sqrt(np.diag(found.covariance)[: len(which)][which])
+    if found.law.carrying is None:
+        before = np.ones(len(std))
+    else:
+        before = found.law.carrying
+    sure = np.where(found.theta[which] > 1.96 * std, before, 0.0)
+    if np.array_equal(sure, before):
+        return None
+    return sure
+
+
+def _prior(m: int, p: int) -> Array:
+    """Rows that hold the step of the m - p shapes near zero, (m - p, m + 1)."""
+    prior = np.zeros((m - p, m + 1))
+    prior[:, p:m] = np.eye(m - p) / _PRIOR_STD
+    return prior
+
+
+def _huber_weights(residuals: Array, noise: Array) -> Array:
+    size = np.abs(residuals) / np.maximum(_HUBER * noise, 1e-12)
+    return np.asarray(1.0 / np.sqrt(np.maximum(size, 1.0)))
+
+
+def _small(change: Array, inverse: Array) -> bool:
+    """Whether a change of theta is far below its own uncertainty."""
+    std = np.sqrt(np.maximum(np.diag(inverse), 0.0))
+    return bool((np.abs(change) <= 0.01 * std + 1e-9).all())

@@ -1,0 +1,168 @@
+"""How much later the torques of each joint come than its motion.
+
+Position and torque pass through filters and buses of their own, so that the torque which a log
+shows at t is that of t - L. With f the torque that the model predicts, the measured one is f(t -
+L_j), which is linear in what is left of L_j once torques are shifted by the lag so far:
+
+    tau_j(t + L_j) = f_j(t) - f_j'(t) d_j,       L_j <- L_j + d_j,
+
+so a column -f_j' for each joint, beside those of links, rotors, friction and of the shapes of its
+law, finds the lag in a few Gauss-Newton steps, to fractions of a sample, with a covariance C that
+allows for correlation in time. Where a joint turns round, friction jumps or follows the way
+travelled, which looks like a lag: rows within 0.1 s of that do not count. Friction that grows with
+the load does too: the law is the one with load.
+
+Joints of an arm share their buses. Where the lags agree (chi^2 of their distances from the mean
+1'C^-1 L / 1'C^-1 1 within its 99 % range), the mean is that of all. A lag within 1.96 deviations of
+zero is
+zero: the data cannot tell, and it moves no parameter by more than so many of its deviations. Up to
+0.1 s are searched; more is no delay of a bus, and is not repaired.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from scipy.special import chdtri
+
+from steelyard._arrays import Array, Mask
+from steelyard.identification._covariance import correlated_covariance
+from steelyard.identification._factor import RegressionFactor
+from steelyard.identification._fit import settle
+from steelyard.identification._least_squares import solve_grams, solve_weighted
+from steelyard.identification._problem import RowMaker, Rows
+from steelyard.recording import Samples
+from steelyard.robot import ParameterBasis, RobotModel
+from steelyard.robot._friction import FrictionLaw
+
+LONGEST_S = 0.1
+"""The longest lag that is searched, [s]."""
+
+_LAW = "load"
+_MOST_ROWS = 6000
+_LOWEST_RATE_HZ = 30.0  # more rows are thinned, but not below this rate
+_TURNING_S = 0.1
+_ENDS_S = 0.5  # of a recording that begins or ends in motion: accelerations are doubtful there
+_FEWEST_ROWS = 10  # for each unknown
+_REACH_S = 0.04  # to both sides, of the slope: noise of accelerations is large in shorter ones
+_ROUNDS = 12
+_SETTLED_S = 5e-5
+_LONGEST_STEP_S = 0.02
+_PRIOR_S = 0.1
+_PRIOR_SHAPES = 2.0
+_LONGEST_STEP_SHAPES = 0.7
+_AGREE = 0.01
+_SURE = 1.96
+_SURE_BEYOND = 3.5  # standard deviations of a lag that is longer than what is searched
+_SHORTEST = 0.02  # samples
+
+
+def time_lags(robot: RobotModel, samples: Sequence[Samples]) -> tuple[Array, Array, Mask]:
+    """How much later torques come than motion, 0 where the data cannot tell, and deviations, (n,) [s] each.
+
+    Last, the joints that show a longer lag than what is searched, (n,).
+
+    Args:
+        robot: the arm
+        samples: of it, each in the order of time, torques not shifted
+    """
+    found, covariance = _estimated(robot, samples)
+    n = robot.n
+    variance = np.diag(covariance)
+    known = (np.abs(found) < LONGEST_S) & (variance < LONGEST_S**2)
+    beyond = (np.abs(found) >= LONGEST_S) & (found**2 > _SURE_BEYOND**2 * variance)
+    if not known.any():
+        return np.zeros(n), np.full(n, np.inf), beyond
+    inverse = np.linalg.inv(covariance[np.ix_(known, known)])
+    mean = inverse.sum(axis=0) @ found[known] / inverse.sum()
+    apart = found[known] - mean
+    if apart @ inverse @ apart <= chdtri(max(int(known.sum()) - 1, 1), _AGREE):
+        lag = np.full(n, mean)
+        std = np.full(n, 1 / np.sqrt(inverse.sum()))
+    else:
+        lag = np.where(known, found, 0.0)
+        std = np.where(known, np.sqrt(variance), np.inf)
+    shortest_s = _SHORTEST / max(each.rate_hz for each in samples)
+    return np.where(np.abs(lag) > np.maximum(_SURE * std, shortest_s), lag, 0.0), std, beyond
+
+
+def _estimated(robot: RobotModel, samples: Sequence[Samples]) -> tuple[Array, Array]:
+    """The lag of each joint for itself, (n,) [s], and the covariance, (n, n)."""
+    n = robot.n
+    maker = RowMaker(robot, ParameterBasis.of(robot))
+    often = np.ceil(sum(len(each) for each in samples) / _MOST_ROWS)
+    parts = [
+        _smooth_parts(each, int(min(often, each.rate_hz / _LOWEST_RATE_HZ))) for each in samples
+    ]
+    law = FrictionLaw.named(_LAW, n)
+    lag = np.zeros(n)
+    p = len(maker.names(law))
+    counts = np.concatenate([part.mask.sum(axis=0) for part in parts])
+    if counts.sum() < _FEWEST_ROWS * (p + law.log_shapes.size + n):
+        return lag, np.diag(np.full(n, np.inf))
+    law, theta = settle(maker, parts, law.starts)
+    weights = None
+    for _ in range(_ROUNDS):
+        rows = [
+            _rows(maker.rows(part, law, theta, shapes=True), part, every, theta, lag)
+            for part, every in zip(parts, samples, strict=True)
+        ]
+        prior = _prior(rows[0].Y.shape[2], p, n)
+        solution = solve_grams(
+            np.concatenate([part.grams for part in rows]), counts, prior, weights=weights
+        )
+        found = solution.value
+        weights = solution.weights
+        theta = found[:p]
+        law = _moved(law, found[p:-n])
+        step = np.clip(found[-n:], -_LONGEST_STEP_S, _LONGEST_STEP_S)
+        lag = lag + step
+        if np.abs(step).max() < _SETTLED_S:
+            break
+    solution = solve_weighted(RegressionFactor.of_rows(rows), prior)
+    covariance, _ = correlated_covariance(rows, solution, prior=prior)
+    return lag, covariance[-n:, -n:]
+
+
+def _smooth_parts(samples: Samples, often: int) -> Samples:
+    """One of so many samples, without the ends and what is near to where a joint turns round."""
+    every = max(1, often)
+    thin = {name: getattr(samples, name)[::every] for name in ("q", "v", "a", "tau")}
+    rate_hz = samples.rate_hz / every
+    side = np.where(samples.mask, np.sign(samples.v), 0.0)[::every]
+    same = side != 0
+    for k in range(1, int(np.ceil(_TURNING_S * rate_hz)) + 1):
+        alike = side[k:] == side[:-k]
+        same[k:] &= alike
+        same[:-k] &= alike
+    ends = int(np.ceil(_ENDS_S * rate_hz))
+    same[:ends] = False
+    same[len(same) - ends :] = False
+    return replace(samples, rate_hz=rate_hz, usable=same, **thin)
+
+
+def _rows(rows: Rows, part: Samples, samples: Samples, theta: Array, lag: Array) -> Rows:
+    """Rows with a column of the lag for each joint, torques shifted by the lag so far."""
+    predicted = rows.Y[:, :, : len(theta)] @ theta
+    reach = max(1, round(_REACH_S * part.rate_hz))
+    columns = np.zeros((*part.q.shape, part.n))
+    rise = predicted[2 * reach :] - predicted[: -2 * reach]
+    joints = np.arange(part.n)
+    columns[reach:-reach, joints, joints] = -rise * part.rate_hz / (2 * reach)
+    tau = [np.interp(part.t + lag[j], samples.t, samples.tau[:, j]) for j in joints]
+    return Rows(np.concatenate([rows.Y, columns], axis=2), np.column_stack(tau), rows.usable)
+
+
+def _moved(law: FrictionLaw, step: Array) -> FrictionLaw:
+    step = np.clip(step, -_LONGEST_STEP_SHAPES, _LONGEST_STEP_SHAPES)
+    return law.with_log_shapes(law.log_shapes + step.reshape(law.log_shapes.shape))
+
+
+def _prior(m: int, p: int, n: int) -> Array:
+    """Rows that hold steps of shapes and lags near zero, (m - p, m + 1)."""
+    prior = np.zeros((m - p, m + 1))
+    width = np.append(np.full(m - p - n, _PRIOR_SHAPES), np.full(n, _PRIOR_S))
+    prior[:, p:m] = np.diag(1 / width)
+    return prior

@@ -1,0 +1,446 @@
+"""The identified arm: base parameters and friction with covariance, able to predict torque."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from steelyard import fields, saved
+from steelyard._arrays import Array
+from steelyard.errors import InvalidSamples, UnreadableFile
+from steelyard.identification._estimate import FORMAT as ESTIMATE
+from steelyard.identification._estimate import Estimate
+from steelyard.identification._factor import RegressionFactor
+from steelyard.identification._least_squares import solve_weighted
+from steelyard.identification._problem import RowMaker, Rows, kinds, require_same_joints
+from steelyard.identification._validation import FrictionChoice, Validation, validation_of
+from steelyard.recording import Preparation, Samples
+from steelyard.robot import ParameterBasis, RobotModel
+from steelyard.robot._friction import FORMAT as LAW
+from steelyard.robot._friction import FrictionLaw
+from steelyard.robot._model import FORMAT as ROBOT
+from steelyard.robot._transmission import JointFriction
+from steelyard.verdict import Doubt, DoubtKind, Verdict
+
+if TYPE_CHECKING:
+    from steelyard.drawing import Picture
+    from steelyard.identification._feasible import FeasibleArm
+    from steelyard.identification._feasible_space import ParameterBounds
+
+_VERSION = 3
+_FRICTION = ("Fc", "Fv", "B", "Fs", "Fl")
+_SPEEDS = 201
+_SPEEDS_HZ = 10.0  # of friction that is drawn
+_FAR = 3.0  # times as large are residuals of a file's parameters as it says itself
+_SCORES = fields.row(
+    fields.TEXT,
+    fields.named(fields.number(0.0, finite=False)),
+    fields.TEXT,
+    fields.each(fields.TEXT),
+)
+_FORMAT = {
+    "robot": fields.table(ROBOT),
+    "law": fields.table(LAW),
+    "estimate": fields.table(ESTIMATE),
+    "shape_std": fields.numbers("shapes", "n", finite=False, low=0.0),
+    "kinematics": fields.one_of("measured", "commanded"),
+    "made_from": fields.each(fields.TEXT),
+    "choice": fields.or_null(_SCORES),
+    "from_currents": fields.FLAG,
+    "preparation": fields.or_null(fields.table(fields.PREPARATION)),
+    "temperature": fields.or_null(fields.numbers("n", finite=False)),
+    "lag_std": fields.or_null(fields.numbers("n", finite=False, low=0.0)),
+    "motion_shift": fields.or_null(fields.numbers("p")),
+    "rate_hz": fields.or_null(fields.number(1e-9)),
+    "factor": fields.table(
+        {"R": fields.numbers("parts", "p+1", "p+1"), "rows": fields.numbers("parts", low=0.0)}
+    ),
+}
+_ORIGIN = {False: "measured torques", True: "torques made of motor currents"}
+_FILTERS = ("cutoff_hz", "torque_cutoff_hz", "order", "mean_length")
+_MATTERS = (*_FILTERS, "fourier_period_s", "fourier_harmonics", "lag_s")
+"""Parts of a preparation that change what an estimate answers."""
+
+
+@dataclass(frozen=True, eq=False)
+class DynamicModel:
+    """An arm whose base parameters and friction are known from measurements.
+
+    Attributes:
+        robot: kinematics and coupling of its drives
+        law: of friction, with the shapes that were found
+        estimate: values and covariance of the base parameters and friction coefficients
+        shape_std: standard deviation of the logarithm of each free shape, (len(law.free_shapes), n)
+        kinematics: whether it was fitted to 'measured' or 'commanded' motion
+        made_from: what it was fitted to, one sentence per set of samples
+        factor: triangular factors of the rows it was fitted to, one for each joint of each
+            recording
+        choice: how the friction law was chosen; None when it was given
+        from_currents: whether its torques were motor currents times the gains of `robot.drive`
+        preparation: how the samples were made that it was fitted to; None where that is not known
+        temperature: of the drives, mean over what it was fitted to, (n,) [K or degrees Celsius];
+            None where that is not known
+        lag_std: standard deviation of the time by which torques come later than motion, (n,) [s],
+            infinite where the data do not show it; None where it was not estimated
+        motion_shift: how far noise of the measured motion may have moved the parameters, (p,); None
+            where that is not known
+        rate_hz: of the samples that it was fitted to, [Hz]; None where they had several
+    """
+
+    robot: RobotModel
+    law: FrictionLaw
+    estimate: Estimate
+    shape_std: Array
+    kinematics: Literal["measured", "commanded"]
+    made_from: Sequence[str]
+    factor: RegressionFactor = field(repr=False)
+    choice: FrictionChoice | None = None
+    from_currents: bool = False
+    preparation: Preparation | None = None
+    temperature: Array | None = None
+    lag_std: Array | None = None
+    motion_shift: Array | None = None
+    rate_hz: float | None = None
+    basis: ParameterBasis = field(init=False, repr=False)
+    _maker: RowMaker = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        basis = ParameterBasis.of(self.robot)
+        object.__setattr__(self, "basis", basis)
+        object.__setattr__(self, "_maker", RowMaker(self.robot, basis, most_kept_samples=0))
+
+    @property
+    def verdict(self) -> Verdict:
+        """Whether the model may be used, and what counts against it."""
+        return self.estimate.verdict
+
+    @property
+    def lag(self) -> Array:
+        """How much later torques come than motion in the recordings it was fitted to, (n,) [s]."""
+        if self.preparation is None:
+            lag_s = None
+        else:
+            lag_s = self.preparation.lag_s
+        if lag_s is None:
+            return np.zeros(self.robot.n)
+        return np.array(lag_s)
+
+    @property
+    def lag_words(self) -> str:
+        """How much later torques come than motion, with 95 % intervals, in a sentence."""
+        lag = 1e3 * self.lag
+        std = self.lag_std
+        if std is None:
+            if lag.any():
+                given = ", ".join(f"{x:.3g}" for x in lag)
+            else:
+                given = ""
+            if given:
+                return f"Torques were taken {given} ms later than the motion, as given."
+            return "Whether torques and motion are in time was not asked."
+        half = 1.96e3 * std
+        if np.ptp(lag) == 0 and np.isfinite(half).all() and half.max() == half.min():
+            if lag[0]:
+                return (
+                    f"Torques come {lag[0]:.3g} +- {half[0]:.2g} ms later than the motion, at"
+                    " every joint."
+                )
+            return f"Torques and motion are in time, as far as the data show (+- {half[0]:.2g} ms)."
+        pairs = zip(self.robot.joint_names, lag, half, strict=True)
+        each = [
+            f"{name} {x:.3g} +- {w:.2g}" if np.isfinite(w) else f"{name} unknown"
+            for name, x, w in pairs
+        ]
+        return f"Torques come later than the motion by {', '.join(each)} ms."
+
+    @property
+    def friction(self) -> JointFriction:
+        """The friction of the drives as the joints feel it; B holds the weight that regroups into it."""
+        names = self.estimate.names
+        value = self.estimate.value
+        offset = value[kinds(names) == "B"]
+        return JointFriction(
+            self.law, self.law.coefficients(names, value), offset, self.robot.drive.transmission
+        )
+
+    def rows(self, samples: Samples, theta: Array | None = None) -> Rows:
+        """The rows of a regression in the parameters of the model, with its friction law.
+
+        Args:
+            samples: in the order of time
+            theta: parameters that say what torque the gears carry, (p,); those of the model by
+                default
+        """
+        return self._maker.rows(samples, self.law, self.estimate.value if theta is None else theta)
+
+    def noise_grams(self, samples: Samples) -> Array:
+        """What noise of the accelerations adds to the inner products of each joint's rows, (n, p, p)."""
+        return self._maker.noise_grams(samples, len(self.estimate.value))
+
+    def keeping_rows(self) -> DynamicModel:
+        """The same model, which keeps what it has computed of samples for as long as it lives."""
+        same = copy(self)
+        object.__setattr__(same, "_maker", RowMaker(self.robot, self.basis))
+        return same
+
+    def torque(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
+        """The torque that the drives apply along a motion in the order of time, predicted, (N, n) [Nm or N].
+
+        Args:
+            q: joint positions, (N, n) [rad or m]
+            v: joint velocities, (N, n) [rad/s or m/s]
+            a: joint accelerations, (N, n) [rad/s^2 or m/s^2]
+        """
+        motion = Samples(
+            q=np.asarray(q),
+            v=np.asarray(v),
+            a=np.asarray(a),
+            tau=np.zeros(np.shape(q)),
+            rate_hz=1.0,
+            joint_names=self.robot.joint_names,
+            kinematics=self.kinematics,
+        )
+        return np.asarray(self.rows(motion).Y @ self.estimate.value)
+
+    def __str__(self) -> str:
+        return f"{self.robot.name}, friction law '{self.law.name}'. {self.verdict}"
+
+    def __repr__(self) -> str:
+        return f"<DynamicModel: {self}>"
+
+    def _repr_html_(self) -> str:
+        from steelyard.drawing import notebook_html
+
+        found = zip(self.estimate.names, self.estimate.value, self.estimate.std, strict=True)
+        rows = [(name, f"{value:.4g}", f"{std:.2g}") for name, value, std in found]
+        return notebook_html(
+            ("", "value [SI]", "std"), rows, words=str(self), plot=self.plot().plots[0]
+        )
+
+    def plot(self) -> Picture:
+        """Friction and offset of each joint against its speed, with 95 % intervals; a notebook shows it."""
+        from steelyard.drawing import Band, Curve, Panel, Picture, Plot
+        from steelyard.drawing._plot import Z95
+
+        n = self.robot.n
+        v_max = self.robot.limits.v_max
+        share = np.linspace(-1.0, 1.0, _SPEEDS)[:, None]
+        v = share * np.where(np.isfinite(v_max), v_max, 1.0)
+        q = np.cumsum(v, axis=0) / _SPEEDS_HZ
+        none = np.zeros((_SPEEDS, n))
+        words = (self.robot.joint_names, self.kinematics)
+        rubbing = np.isin(kinds(self.estimate.names), _FRICTION)
+        Y = self.rows(Samples(q, v, none, none, _SPEEDS_HZ, *words)).Y[:, :, rubbing]
+        torque = Y @ self.estimate.value[rubbing]
+        covariance = self.estimate.covariance[np.ix_(rubbing, rubbing)]
+        half = Z95 * np.sqrt(np.einsum("nji,ik,njk->nj", Y, covariance, Y))
+        panels = []
+        for j, name in enumerate(self.robot.joint_names):
+            x = v[:, j]
+            y = torque[:, j]
+            width = half[:, j]
+            region = Band("95 %", x, y - width, y + width)
+            parts: list[Curve | Band] = [region, Curve("friction and offset", x, y)]
+            panels.append(Panel(name, "speed [rad/s or m/s]", "torque [Nm or N]", parts))
+        return Picture([Plot(f"Friction against speed, law '{self.law.name}'.", panels, 3)])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, as texts, numbers and arrays."""
+        choice = self.choice
+        return {
+            "robot": self.robot.to_dict(),
+            "law": self.law.to_dict(),
+            "estimate": self.estimate.to_dict(),
+            "shape_std": self.shape_std,
+            "kinematics": self.kinematics,
+            "made_from": list(self.made_from),
+            "choice": None if choice is None else list(vars(choice).values()),
+            "from_currents": self.from_currents,
+            "preparation": None if self.preparation is None else self.preparation.to_dict(),
+            "temperature": self.temperature,
+            "lag_std": self.lag_std,
+            "motion_shift": self.motion_shift,
+            "rate_hz": self.rate_hz,
+            "factor": {"R": self.factor.R, "rows": self.factor.rows},
+        }
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> DynamicModel:
+        """The model that `to_dict` has written."""
+        fields.check(content, _FORMAT)
+        robot = RobotModel.from_dict(content["robot"])
+        factor = content["factor"]
+        return cls(
+            robot,
+            FrictionLaw.from_dict(content["law"]),
+            Estimate.from_dict(content["estimate"]),
+            np.array(content["shape_std"], dtype=float).reshape(-1, robot.n),
+            content["kinematics"],
+            tuple(content["made_from"]),
+            RegressionFactor(
+                np.array(factor["R"], dtype=float), np.array(factor["rows"], dtype=np.int64)
+            ),
+            None if content["choice"] is None else FrictionChoice(*content["choice"]),
+            bool(content["from_currents"]),
+            None
+            if content["preparation"] is None
+            else Preparation.from_dict(content["preparation"]),
+            **{
+                name: None if content[name] is None else np.array(content[name], dtype=float)
+                for name in ("temperature", "lag_std", "motion_shift")
+            },
+            rate_hz=content["rate_hz"],
+        )
+
+    def save(self, path: str | Path) -> None:
+        """Writes the model to a JSON file."""
+        saved.save(self.to_dict(), "model", path, version=_VERSION)
+
+    @classmethod
+    def load(cls, path: str | Path) -> DynamicModel:
+        """The model in a JSON file that `save` wrote."""
+        model = saved.loaded(path, "model", cls.from_dict, version=_VERSION)
+        model._require_consistent(path)
+        return model
+
+    def _require_consistent(self, path: str | Path) -> None:
+        """Refuses parameters that leave other residuals of the rows that they were fitted to than it says."""
+        if tuple(self.estimate.names) != tuple(self._maker.names(self.law)):
+            raise UnreadableFile(
+                f"{path}: its parameters are not those of its robot and friction law"
+            )
+        left = np.linalg.norm(self.factor.R @ np.append(self.estimate.value, -1.0), axis=1)
+        squares = (left**2).reshape(-1, self.robot.n).sum(axis=0)
+        rms = np.sqrt(
+            squares / np.maximum(self.factor.rows.reshape(-1, self.robot.n).sum(axis=0), 1)
+        )
+        said = self.estimate.noise
+        if (off := np.maximum(rms, said) > _FAR * np.minimum(rms, said) + 1e-9).any():
+            j = int(off.argmax())
+            raise UnreadableFile(
+                f"{path}: its parameters leave {rms[j]:.3g} at {self.robot.joint_names[j]}, not"
+                f" {said[j]:.3g}"
+                " as it says: it was changed; identify the arm again"
+            )
+
+    @property
+    def gain_response(self) -> Array:
+        """How the parameters change with the logarithm of each drive's gain, (p, n)."""
+        return solve_weighted(self.factor).gain_response(self.factor, self.robot.n)
+
+    def require_alike(self, samples: Samples) -> None:
+        """Refuses samples of other joints, another kind of motion, or torques made otherwise than its own."""
+        require_same_joints(self.robot, samples)
+        if samples.kinematics != self.kinematics:
+            raise InvalidSamples(
+                f"the model was fitted to {self.kinematics} motion,"
+                f" these samples hold {samples.kinematics} motion"
+            )
+        if (samples.gain is not None) != self.from_currents:
+            here = _ORIGIN[self.from_currents]
+            there = _ORIGIN[not self.from_currents]
+            raise InvalidSamples(
+                f"the model was fitted to {here}, these samples hold {there}: use one kind"
+            )
+        gain = self.robot.drive.gain
+        if samples.gain is not None and gain is not None and not np.allclose(samples.gain, gain):
+            raise InvalidSamples(
+                f"the model was fitted with gains {np.round(gain, 3)} Nm/A, these torques were"
+                " made with"
+                f" {np.round(samples.gain, 3)} Nm/A: prepare both with the same"
+            )
+
+    def preparation_doubt(self, samples: Samples) -> Doubt | None:
+        """A doubt where samples were made otherwise than those that the model was fitted to."""
+        mine = self.preparation
+        theirs = samples.preparation
+        if mine is None or theirs is None:
+            return None
+        here = mine.to_dict()
+        there = theirs.to_dict()
+        names = [name for name in _MATTERS if here[name] != there[name]]
+        differ = [f"{name} {there[name]} instead of {here[name]}" for name in names]
+        if not differ:
+            return None
+        words = f"the samples were not prepared as those of the model: {', '.join(differ)}"
+        return Doubt(DoubtKind.PREPARED_OTHERWISE, words, blocks=False)
+
+    def validate(self, samples: Samples) -> Validation:
+        """How well the model predicts the torques of samples, at rest too.
+
+        Args:
+            samples: in the order of time, best of a recording it was not fitted to
+        """
+        require_same_joints(self.robot, samples)
+        return validation_of(samples.tau, self.rows(samples).Y @ self.estimate.value)
+
+    def feasible_arm(self, bounds: ParameterBounds | None = None) -> FeasibleArm:
+        """The arm of real bodies, within bounds on their numbers, that explains the model's data best."""
+        from steelyard.identification._feasible import feasible_parameters
+
+        weights = solve_weighted(self.factor).weights
+        return feasible_parameters(
+            self.robot, self.basis, self.factor.weighted(weights), bounds=bounds
+        )
+
+    def friction_torque(self, samples: Samples) -> tuple[Array, Array]:
+        """Friction and offset as measured (torque less links and rotors) and as modelled, (N, n) each.
+
+        Args:
+            samples: in the order of time
+        """
+        rows = self.rows(samples)
+        rest = np.isin(kinds(self.estimate.names), _FRICTION)
+        rigid = rows.Y[:, :, ~rest] @ self.estimate.value[~rest]
+        return rows.tau - rigid, np.asarray(rows.Y[:, :, rest] @ self.estimate.value[rest])
+
+
+def save_model(model: DynamicModel, path: str | Path) -> None:
+    """Writes a model to a JSON file, as its `save` does."""
+    model.save(path)
+
+
+def load_model(path: str | Path) -> DynamicModel:
+    """The model in a JSON file that its `save` wrote."""
+    return DynamicModel.load(path)
+
+
+def essential(model: DynamicModel, largest_relative_std: float = 0.3) -> DynamicModel:
+    """The same model without the parameters that the data hardly determine, the others estimated anew.
+
+    The parameter with the largest relative standard deviation is dropped (set to zero), again and
+    again, until all that are left lie below the limit.
+
+    Args:
+        model: with all parameters
+        largest_relative_std: the limit
+    """
+    if not largest_relative_std > 0:
+        raise InvalidSamples(f"largest_relative_std must be positive, got {largest_relative_std}")
+    p = len(model.estimate.value)
+    naive = np.sqrt(np.diag(solve_weighted(model.factor).inverse))
+    widening = np.where(naive > 0, model.estimate.std / np.maximum(naive, 1e-300), 1.0)
+    kept = np.flatnonzero(np.isfinite(model.estimate.std))
+    while True:
+        solution = solve_weighted(model.factor.columns(kept))
+        std = np.sqrt(np.diag(solution.inverse)) * widening[kept]
+        relative = std / np.maximum(np.abs(solution.value), 1e-300)
+        if relative.max(initial=0.0) <= largest_relative_std:
+            break
+        kept = np.delete(kept, relative.argmax())
+    value = np.zeros(p)
+    covariance = np.zeros((p, p))
+    value[kept] = solution.value
+    covariance[np.ix_(kept, kept)] = solution.inverse * np.outer(widening[kept], widening[kept])
+    summary = f"{len(kept)} essential parameters of {p}; the others are below their own uncertainty"
+    verdict = replace(
+        model.verdict, summary=summary
+    )  # its doubts stay: fewer parameters mend none of them
+    estimate = replace(model.estimate, value=value, covariance=covariance, verdict=verdict)
+    return replace(model, estimate=estimate)

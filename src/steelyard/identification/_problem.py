@@ -1,0 +1,276 @@
+"""The regression of one or many sets of samples: rows of torque, linear in the unknowns, for a friction law.
+
+    tau = Y theta + D d,   theta = [base parameters of links, rotors, Fc, Fv, B;  Fs, Fl of the friction law]
+
+with d a step of the logarithms of the law's shapes and D the derivative of the torque by them.
+Columns of links, rotors and offsets do not depend on the law: they are computed once and kept,
+without the zeros of links before a joint (up to a limit, beyond which they are computed again in
+every pass), and so are their inner products. Of the Gram matrices [Y D tau]'[Y D tau] a pass
+computes the few rows of friction only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steelyard._arrays import Array, Indices, Mask
+from steelyard.errors import InvalidSamples
+from steelyard.recording import Recording, Samples
+from steelyard.robot import ParameterBasis, RobotModel
+from steelyard.robot._friction import FrictionLaw
+
+_ENOUGH = 60  # samples for a mean over postures
+_DRIVES = ("Ia", "Fc", "Fv", "B", "Fs", "Fl")  # what gears do not carry
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """The rows of one set of samples.
+
+    Attributes:
+        Y: regressor, (N, n, p)
+        tau: torques, (N, n) [Nm or N]
+        usable: which torques count, (N, n)
+    """
+
+    Y: Array
+    tau: Array
+    usable: NDArray[np.bool_]
+
+    @property
+    def grams(self) -> Array:
+        """The inner products [Y tau]'[Y tau] of each joint's rows that count, (n, p + 1, p + 1)."""
+        _, n, p = self.Y.shape
+        out = np.zeros((n, p + 1, p + 1))
+        for j in range(n):
+            there = np.flatnonzero(self.Y[:, j].any(axis=0))
+            columns = np.column_stack([self.Y[:, j, there], self.tau[:, j]])
+            columns[~self.usable[:, j]] = 0.0
+            places = np.append(there, p)
+            out[j][np.ix_(places, places)] = columns.T @ columns
+        return out
+
+    def thinned(self, every: int) -> Rows:
+        """One in so many instants."""
+        return Rows(self.Y[::every], self.tau[::every], self.usable[::every])
+
+
+@dataclass(frozen=True, eq=False)
+class _Fixed:
+    """The columns of one joint that no friction law changes.
+
+    Attributes:
+        places: which unknowns they belong to, (r,)
+        Y: the columns and the torque, (N, r + 1)
+        usable: which rows count, (N,)
+    """
+
+    places: Indices
+    Y: Array
+    usable: Mask
+
+    @cached_property
+    def gram(self) -> Array:
+        """The inner products over the rows that count, (r + 1, r + 1)."""
+        if self.usable.all():
+            counted = self.Y
+        else:
+            counted = self.Y[self.usable]
+        return np.asarray(counted.T @ counted)
+
+    def torque(self, theta: Array) -> Array:
+        """What the unknowns add to the torque of the joint through these columns, (N,)."""
+        return np.asarray(self.Y[:, :-1] @ theta[self.places])
+
+
+@dataclass(frozen=True, eq=False)
+class RowMaker:
+    """Makes the rows of a regression for any friction law.
+
+    Attributes:
+        robot: kinematics and coupling of the drives
+        basis: base parameters of links, rotors, Fc, Fv and B
+        most_kept_samples: of how many samples the fixed columns are kept for the next pass
+    """
+
+    robot: RobotModel
+    basis: ParameterBasis
+    most_kept_samples: int = 400_000
+    _kept: dict[int, tuple[Samples, list[_Fixed]]] = field(default_factory=dict, repr=False)
+
+    def names(self, law: FrictionLaw) -> tuple[str, ...]:
+        """Names of the unknowns."""
+        return (*self._base_names, *law.extra_names)
+
+    @cached_property
+    def _base_names(self) -> tuple[str, ...]:
+        return self.basis.short_names
+
+    def rows(
+        self,
+        samples: Samples,
+        law: FrictionLaw,
+        theta: Array | None = None,
+        *,
+        shapes: bool = False,
+    ) -> Rows:
+        """The rows of a set of samples.
+
+        Args:
+            samples: in the order of time
+            theta: the unknowns so far, for the torque that gears carry, (p,); none carried when
+                None
+            shapes: whether the columns D of the law's free shapes follow; they need theta
+        """
+        fixed = self._fixed(samples)
+        values, places = self._friction(samples, fixed, law, theta, shapes=shapes)
+        out = np.zeros((*samples.q.shape, max(len(self.names(law)), places.max() + 1)))
+        for j, columns in enumerate(fixed):
+            out[:, j, columns.places] = columns.Y[:, :-1]
+        for values_of_one, where in zip(values, places, strict=True):
+            self.robot.drive.transmission.write(out, values_of_one, where)
+        return Rows(out, samples.tau, samples.mask)
+
+    def grams(self, samples: Samples, law: FrictionLaw, theta: Array | None = None) -> Array:
+        """The inner products [Y D tau]'[Y D tau] of each joint's rows, D once theta is known, (n, m, m).
+
+        Args:
+            samples: in the order of time
+            theta: the unknowns so far, (p,)
+        """
+        every = self._fixed(samples)
+        values, places = self._friction(samples, every, law, theta, shapes=theta is not None)
+        m = max(len(self.names(law)), int(places.max()) + 1)
+        coupling = self.robot.drive.transmission.matrix
+        out = np.zeros((samples.n, m + 1, m + 1))
+        for j, fixed in enumerate(every):
+            drives = np.flatnonzero(coupling[:, j])
+            C = (
+                (values[:, :, drives] * coupling[drives, j])
+                .transpose(0, 2, 1)
+                .reshape(-1, len(samples))
+            )
+            if not fixed.usable.all():
+                C = C * fixed.usable
+            own = places[:, drives].ravel()
+            rest = np.append(fixed.places, m)
+            out[j][np.ix_(rest, rest)] = fixed.gram
+            out[j][np.ix_(own, rest)] = across = C @ fixed.Y
+            out[j][np.ix_(rest, own)] = across.T
+            out[j][np.ix_(own, own)] = C @ C.T
+        return out
+
+    def noise_grams(self, samples: Samples, p: int) -> Array:
+        """What noise of the accelerations adds to the inner products Y'Y of each joint, (n, p, p).
+
+        With s_k the standard deviation of the noise of a_k, and y_jk = dY_j / da_k: sum_k s_k^2
+        y_jk'y_jk.
+        """
+        out = np.zeros((samples.n, p, p))
+        if samples.a_noise is None or not samples.a_noise.any():
+            return out
+        every = -(-len(samples) // _ENOUGH)
+        q = samples.q[::every]
+        usable = samples.mask[::every]
+        still = np.zeros_like(q)
+        b = len(self.basis)
+        held = self.basis.reduce(self.robot.regressor(q, still, still))
+        for one in np.diag(samples.a_noise):
+            moved = self.basis.reduce(self.robot.regressor(q, still, still + one)) - held
+            counted = (moved * usable[:, :, None]).transpose(1, 0, 2)
+            out[:, :b, :b] += every * (counted.transpose(0, 2, 1) @ counted)
+        return out
+
+    def torque(self, samples: Samples, law: FrictionLaw, theta: Array) -> Array:
+        """The torque that the unknowns predict, (N, n) [Nm or N].
+
+        Args:
+            samples: in the order of time
+            theta: the unknowns, (p,)
+        """
+        every = self._fixed(samples)
+        values, places = self._friction(samples, every, law, theta, shapes=False)
+        friction = np.einsum("tj,tkj->kj", theta[places], values)
+        rest = np.column_stack([fixed.torque(theta) for fixed in every])
+        return rest + self.robot.drive.transmission.to_joints(friction)
+
+    def _fixed(self, samples: Samples) -> list[_Fixed]:
+        """The columns of links, rotors and offsets, joint by joint."""
+        if id(samples) in self._kept:
+            return self._kept[id(samples)][1]
+        chunks = self.robot.regressor_chunks(samples.q, samples.v, samples.a)
+        Y = np.concatenate([self.basis.reduce(chunk) for _, chunk in chunks])
+        changing = np.isin(kinds(self._base_names), ("Fc", "Fv"))
+        fixed = []
+        for j in range(samples.n):
+            places = np.flatnonzero(Y[:, j].any(axis=0) & ~changing)
+            columns = np.column_stack([Y[:, j, places], samples.tau[:, j]])
+            fixed.append(_Fixed(places, columns, samples.mask[:, j]))
+        if sum(len(kept) for kept, _ in self._kept.values()) + len(Y) <= self.most_kept_samples:
+            self._kept[id(samples)] = (samples, fixed)
+        return fixed
+
+    def _friction(
+        self,
+        samples: Samples,
+        fixed: Sequence[_Fixed],
+        law: FrictionLaw,
+        theta: Array | None,
+        *,
+        shapes: bool,
+    ) -> tuple[Array, Indices]:
+        """The columns of friction and of its free shapes, (k, N, n), and whose unknowns they are, (k, n)."""
+        drives = self.robot.drive.transmission
+        kind = kinds(self.names(law))
+        places = np.array([np.flatnonzero(kind == term) for term in law.terms])
+        u = drives.to_drives(samples.q)
+        v = drives.to_drives(samples.v)
+        load = None
+        if law.load and theta is not None:
+            links = np.where(np.isin(kind, _DRIVES), 0.0, theta)
+            load = drives.load(np.column_stack([columns.torque(links) for columns in fixed]))
+        columns = law.columns(u, v, load)
+        if not shapes or theta is None or not law.free_shapes:
+            return columns, places
+        slopes = law.slopes(u, v, load, columns, theta[places])
+        steps = len(kind) + np.arange(law.log_shapes.size).reshape(-1, samples.n)
+        return np.concatenate([columns, slopes]), np.concatenate([places, steps])
+
+
+def kinds(names: Sequence[str]) -> NDArray[np.str_]:
+    """What each name stands for, without joint number and regrouping: 'Izz1r' is 'Izz'."""
+    return np.array([name.rstrip("r").rstrip("0123456789") for name in names])
+
+
+def samples_of(given: Samples | Iterable[Samples]) -> list[Samples]:
+    """One or many samples as a list; anything else is refused."""
+    if isinstance(given, Samples | Recording | str):
+        many = [given]
+    else:
+        many = list(given)
+    for one in many:
+        if not isinstance(one, Samples):
+            raise InvalidSamples(
+                f"Samples are wanted, got {type(one).__name__}: prepare() the recording first"
+            )
+    return many
+
+
+def require_same_joints(robot: RobotModel, samples: Samples) -> None:
+    """Refuses samples of another number of joints, or of the same joints in another order."""
+    if samples.n != robot.n:
+        raise InvalidSamples(
+            f"{robot.name} has {robot.n} joints, the samples have {samples.n}:"
+            f" {', '.join(samples.joint_names)}"
+        )
+    named = sorted(samples.joint_names) == sorted(robot.joint_names)
+    if named and tuple(samples.joint_names) != tuple(robot.joint_names):
+        raise InvalidSamples(
+            f"the joints of {robot.name} are in the order {', '.join(robot.joint_names)},"
+            f" those of the samples {', '.join(samples.joint_names)}"
+        )

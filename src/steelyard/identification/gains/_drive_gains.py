@@ -1,0 +1,137 @@
+"""Torque per ampere: a value that says how it is known and how well.
+
+The logarithms of the gains are off by causes that are independent of each other, each with a
+standard deviation of one: a drive's own (its winding, its current sensor), and some that drives
+share (the batch of magnets, the maker's way to measure, the controller's masses that a scale was
+found by).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import ndtri
+
+from steelyard._arrays import Array, Mask, freeze
+from steelyard.errors import InvalidRobot
+from steelyard.robot import DriveModel
+from steelyard.robot._drive import GAIN_TOLERANCE
+from steelyard.verdict import Verdict
+
+Origin = Literal["given", "targets", "known mass"]
+
+
+@dataclass(frozen=True, eq=False)
+class DriveGains:
+    """Torque of each drive per ampere, gear included, with how it is known and how well.
+
+    Attributes:
+        value: (n,) [Nm/A]; NaN where the data do not determine it
+        std: standard deviation, as far as the data show, (n,) [Nm/A]; infinite where they do not
+        how: 'given', from the controller's 'targets', or from a 'known mass'
+        verdict: how good they are
+        notes: a sentence for each joint
+        common: what drives share of `std`: how one standard deviation of each cause moves the
+            logarithms of the gains, (n, causes); None where the data do not determine
+    """
+
+    value: Array
+    std: Array
+    how: Origin
+    verdict: Verdict
+    notes: Sequence[str]
+    common: Array | None = None
+
+    def __post_init__(self) -> None:
+        freeze(self, "value", "std", "common")
+        if self.value.ndim == 1:
+            n = len(self.value)
+        else:
+            n = -1
+        if self.std.shape != (n,) or len(self.notes) != n:
+            raise InvalidRobot(
+                "gains, standard deviations and notes must be one for each joint,"
+                f" got {self.value.shape}, {self.std.shape} and {len(self.notes)}"
+            )
+        if self.how not in get_args(Origin):
+            known = ", ".join(map(repr, get_args(Origin)))
+            raise InvalidRobot(f"gains come from {known}, not from '{self.how}'")
+        if (
+            not np.array_equal(np.isnan(self.value), np.isinf(self.std))
+            or not (self.std >= 0).all()
+        ):
+            raise InvalidRobot(
+                "a standard deviation must not be negative, and is infinite exactly where the gain"
+                " is unknown"
+                f" (NaN); got {self.std} for {self.value}"
+            )
+        object.__setattr__(self, "notes", tuple(self.notes))
+
+    @classmethod
+    def given(cls, values: ArrayLike, *, std: ArrayLike = 0.0) -> DriveGains:
+        """Gains that somebody states.
+
+        Args:
+            values: (n,) [Nm/A]; negative for a motor that counts its current the other way
+            std: of each for itself, () or (n,) [Nm/A]; by default they are worth what a maker's
+                numbers are
+        """
+        value = np.array(values, dtype=float)
+        spread = np.asarray(std, dtype=float)
+        if value.ndim != 1 or not value.size or not np.isfinite(value).all() or not value.all():
+            raise InvalidRobot(
+                f"gains must be one finite number other than 0 for each joint, got {value}"
+            )
+        stated = bool(spread.any())
+        if stated:
+            words = "with the uncertainty that was stated"
+        else:
+            words = "worth what a maker's numbers are"
+        return cls(
+            value,
+            np.full(len(value), spread) if spread.ndim == 0 else spread,
+            "given",
+            Verdict(f"gains as given, {words}"),
+            ("as given",) * len(value),
+            np.zeros((len(value), 0)) if stated else None,
+        )
+
+    def __len__(self) -> int:
+        return len(self.value)
+
+    @property
+    def known(self) -> Mask:
+        """Which joints have a known gain, (n,)."""
+        return np.isfinite(self.std)
+
+    def in_drive(self, drive: DriveModel) -> DriveModel:
+        """Drives with these gains, and with all that may be wrong with them.
+
+        To what the data show comes what motors differ by, one from another; and all of them
+        together, where the data do not determine.
+
+        Args:
+            drive: of n joints, with other gains or none
+        """
+        value = np.abs(self.value)
+        std = self.std
+        common = self.common
+        if common is not None:
+            std = np.sqrt(np.maximum(std**2 - value**2 * (common**2).sum(axis=1), 0.0))
+        if self.how == "targets" or common is None:
+            std = np.hypot(std, GAIN_TOLERANCE * value)
+        known = replace(drive, gain=self.value, gain_std=None, gain_common=common).with_tolerances()
+        return replace(known, gain_std=std)
+
+    def interval(self, level: float = 0.95) -> Array:
+        """Lower and upper end of the interval of each gain, (n, 2) [Nm/A]; NaN where unknown.
+
+        Args:
+            level: probability that it contains the truth
+        """
+        half = ndtri(0.5 + level / 2) * np.where(self.known, self.std, np.nan)
+        return np.column_stack([self.value - half, self.value + half])

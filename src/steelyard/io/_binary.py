@@ -1,0 +1,285 @@
+"""Recordings in binary files, ours and those of others: Parquet and NumPy's archives (NPZ).
+
+Parquet has a column for each scalar signal, called `t`, `q.<joint>`, `tau.<joint>`, `wrench.fx`, so
+that any tool shows what they are. Its rows lie in groups of `GROUP_ROWS`, so that a recording of
+hours is read piece by piece. NPZ has an array for each signal, named as in Recording, one row for
+each time. What is known beside the numbers is JSON in Parquet's metadata, and a text of its own in
+NPZ.
+"""
+
+from __future__ import annotations
+
+import math
+import zipfile
+import zlib
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steelyard._arrays import Array
+from steelyard.errors import SteelyardError, UnreadableFile
+from steelyard.quality import DAMAGED_END
+from steelyard.recording import Recording, imported, recording_of, recording_of_arrays
+from steelyard.recording._columns import Requested, find_layout
+from steelyard.recording._layout import Layout, Piece
+from steelyard.saved import replacing
+
+GROUP_ROWS = 2**14
+"""Rows in a group: half a minute at 500 Hz, 7 MB of an arm with every channel."""
+
+_OWN = "steelyard"  # under which name a file holds what is known beside the numbers
+_HEADERS = {
+    (1, 0): np.lib.format.read_array_header_1_0,
+    (2, 0): np.lib.format.read_array_header_2_0,
+}
+_LARGEST_ARCHIVE = 2**30  # [bytes] of the signals, unpacked
+
+
+def _read_parquet(path: Path, requested: Requested) -> Recording:
+    """The recording in a Parquet file."""
+    layout = _parquet_layout(path, requested)
+    with _opened_parquet(path) as file:
+        table = file.read(columns=list(layout.names))
+    if table.num_rows == 0:
+        raise UnreadableFile(f"{path}: it has columns, but no rows; nothing was recorded")
+    return recording_of(layout, layout.gather(_numbers(table, layout.names, path)), str(path))
+
+
+def parquet_pieces(path: Path, requested: Requested) -> tuple[Layout, Iterator[Piece]]:
+    """The layout of a Parquet file, and its rows, some at a time."""
+    layout = _parquet_layout(path, requested)
+    return layout, (layout.gather(columns) for columns in _batches(path, layout))
+
+
+def _write_parquet(recording: Recording, path: Path) -> None:
+    """Writes a Parquet file that holds every field of the recording, whole or not at all."""
+    pq = imported("pyarrow.parquet")
+    names = {channel: recording.column_names(channel) for channel in recording.signals}
+    facts = {_OWN: Layout(names, recording.facts).to_json()}
+    table = recording.to_dataframe("pyarrow").replace_schema_metadata(facts)
+    with replacing(path) as part:
+        pq.write_table(
+            table, part, row_group_size=GROUP_ROWS, compression="zstd", use_dictionary=False
+        )
+
+
+def _read_arrows(path: Path, requested: Requested) -> Recording:
+    """The recording in a stream of Arrow's batches."""
+    table, notes = _arrows_table(path)
+    columns = {name: np.asarray(table[name]) for name in table.column_names}
+    shapes = {name: (column.shape, column.dtype.kind) for name, column in columns.items()}
+    found = recording_of_arrays(shapes, lambda wanted: columns, requested, str(path))
+    return replace(found, notes=(*found.notes, *notes))
+
+
+def _arrows_table(path: Path) -> tuple[Any, tuple[str, ...]]:
+    """The table in a stream of Arrow's batches; one that was cut short, up to its last whole batch."""
+    ipc = imported("pyarrow.ipc")
+    batches = []
+    cut = False
+    import pyarrow as pa
+
+    try:
+        reader = ipc.open_stream(path.read_bytes())
+    except (pa.ArrowException, OSError) as error:
+        raise UnreadableFile(f"{path}: it holds no stream of Arrow's batches ({error})") from error
+    try:
+        batches += reader
+    except (pa.ArrowException, OSError):
+        cut = True
+    if not batches:
+        raise UnreadableFile(f"{path}: it has columns, but no rows; nothing was recorded")
+    words = f"{DAMAGED_END}: its writer was stopped; the last, broken batch is left out"
+    return pa.Table.from_batches(batches), (words,) if cut else ()
+
+
+def _read_npz(path: Path, requested: Requested) -> Recording:
+    """The recording in an archive."""
+    shapes = _npz_shapes(path)
+    if _OWN in shapes:
+        own = _npz_arrays(path, {_OWN})[_OWN]
+    else:
+        own = None
+    if own is not None and (own.dtype.kind != "U" or own.ndim):
+        raise UnreadableFile(
+            f"{path}: what steelyard wrote beside the numbers is damaged; write it again"
+        )
+    shapes.pop(_OWN, None)
+    if own is None:
+        text = None
+    else:
+        text = str(own)
+    return recording_of_arrays(shapes, partial(_npz_arrays, path), requested, str(path), own=text)
+
+
+def _write_npz(recording: Recording, path: Path) -> None:
+    """Writes an archive that holds every field of the recording, whole or not at all."""
+    piece = recording.signals
+    names = {
+        channel: ("t",)
+        if channel == "t"
+        else tuple(f"{channel}[{k}]" for k in range(values.shape[1]))
+        for channel, values in piece.items()
+    }
+    arrays: dict[str, Any] = {**piece, _OWN: np.array(Layout(names, recording.facts).to_json())}
+    with replacing(path) as part, part.open("wb") as file:
+        np.savez_compressed(file, **arrays)
+
+
+def _parquet_layout(path: Path, requested: Requested) -> Layout:
+    with _opened_parquet(path) as file:
+        schema = file.schema_arrow
+    own = (schema.metadata or {}).get(_OWN.encode())
+    if own is None:
+        text = None
+    else:
+        text = own.decode("utf-8", errors="replace")
+    layout = find_layout(schema.names, requested, str(path), own=text)
+    nothing = {name: np.empty(0) for name in layout.names}
+    return layout.in_seconds(lambda: next(_batches(path, layout), nothing), str(path))
+
+
+def _batches(path: Path, layout: Layout) -> Iterator[dict[str, Array]]:
+    """The columns as they are written, a group of rows at a time."""
+    with _opened_parquet(path) as file:
+        for batch in file.iter_batches(GROUP_ROWS, columns=list(layout.names)):
+            if batch.num_rows:
+                yield _numbers(batch, layout.names, path)
+
+
+def _numbers(table: Any, names: Sequence[str], path: Path) -> dict[str, Array]:
+    """The columns as numbers; empty cells are NaN."""
+    columns = {}
+    for name in names:
+        column = table.column(table.schema.get_field_index(name))
+        try:
+            columns[name] = column.cast("float64", safe=False).to_numpy(zero_copy_only=False)
+        except (ValueError, NotImplementedError) as error:
+            raise UnreadableFile(
+                f"{path}: column '{name}' holds {column.type}, not numbers; convert it"
+            ) from error
+    return columns
+
+
+@contextmanager
+def _opened_parquet(path: Path) -> Iterator[Any]:
+    """The open file; its own errors become ours. Nothing is read ahead, which would keep the whole file.
+
+    Args:
+        path: of the file
+    """
+    pq = imported("pyarrow.parquet")
+    from pyarrow import ArrowException
+
+    try:
+        with pq.ParquetFile(path, buffer_size=2**16, pre_buffer=False) as file:
+            yield file
+    except (ArrowException, OSError) as error:
+        reason = str(error).splitlines()[0]
+        raise UnreadableFile(
+            f"{path}: the Parquet file is damaged ({reason}); copy it again"
+        ) from error
+
+
+@contextmanager
+def _archive(path: Path) -> Iterator[zipfile.ZipFile]:
+    """The open archive; its own errors become ours."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            names = archive.namelist()
+            if len(set(names)) < len(names):
+                raise zipfile.BadZipFile("two arrays have one name")
+            yield archive
+    except (
+        zipfile.BadZipFile,
+        zlib.error,
+        EOFError,
+        OSError,
+        RuntimeError,
+        NotImplementedError,
+    ) as error:
+        if isinstance(error, SteelyardError):
+            raise
+        raise UnreadableFile(
+            f"{path}: the archive is damaged or was not finished by its writer ({error});"
+            " copy it again from where it was written"
+        ) from error
+
+
+def _npz_shapes(path: Path) -> dict[str, tuple[tuple[int, ...], str]]:
+    """Shape and kind of number of every array in an archive, of which nothing else is read."""
+    with _archive(path) as archive:
+        found: dict[str, tuple[tuple[int, ...], str]] = {}
+        for member in archive.namelist():
+            with archive.open(member) as file:
+                try:
+                    read = _HEADERS[np.lib.format.read_magic(file)]
+                    shape, _, dtype = read(file)
+                    found[member.removesuffix(".npy")] = (shape, dtype.kind)
+                except (ValueError, KeyError, SyntaxError, TypeError, RecursionError, MemoryError):
+                    found[member.removesuffix(".npy")] = ((), "O")  # not an array
+        return found
+
+
+def _npz_arrays(path: Path, names: Collection[str]) -> dict[str, NDArray[np.generic]]:
+    """Some arrays of an archive, (N,) or (N, k), by name; those that it does not have are missing.
+
+    Args:
+        path: of the archive
+        names: of the arrays
+    """
+    shapes = _npz_shapes(path)
+    wanted = [name for name in shapes if name in names]
+    if sum(8 * math.prod(shapes[name][0]) for name in wanted) > _LARGEST_ARCHIVE:
+        limit = f"{_LARGEST_ARCHIVE >> 20} MB"
+        raise UnreadableFile(
+            f"{path}: its signals need more than {limit} of memory; write Parquet instead"
+        )
+    found = {}
+    with _archive(path) as archive:
+        members = {member.removesuffix(".npy"): member for member in archive.namelist()}
+        for name in wanted:
+            with archive.open(members[name]) as file:
+                try:
+                    found[name] = np.lib.format.read_array(file, allow_pickle=False)
+                except (ValueError, SyntaxError) as error:
+                    raise UnreadableFile(
+                        f"{path}: the array '{name}' is damaged ({error})"
+                    ) from error
+    return found
+
+
+def _npz_columns(path: Path, wanted: Collection[str]) -> tuple[dict[str, Array], tuple[str, ...]]:
+    found = _npz_arrays(path, wanted)
+    return {name: np.asarray(x, dtype=float) for name, x in found.items() if x.ndim}, ()
+
+
+def _parquet_columns(
+    path: Path, wanted: Collection[str]
+) -> tuple[dict[str, Array], tuple[str, ...]]:
+    with _opened_parquet(path) as file:
+        chosen = [name for name in file.schema_arrow.names if name in wanted]
+        return _numbers(file.read(columns=chosen), chosen, path), ()
+
+
+def _arrows_columns(
+    path: Path, wanted: Collection[str]
+) -> tuple[dict[str, Array], tuple[str, ...]]:
+    table, notes = _arrows_table(path)
+    return _numbers(table, [name for name in table.column_names if name in wanted], path), notes
+
+
+COLUMN_READERS = {"parquet": _parquet_columns, "npz": _npz_columns, "arrows": _arrows_columns}
+"""What reads some columns by name, and what is to be noted of the file, by its kind."""
+
+READERS = {"parquet": _read_parquet, "npz": _read_npz, "arrows": _read_arrows}
+"""What reads a recording from a path, with what is requested, by the kind of file."""
+
+WRITERS = {".parquet": _write_parquet, ".npz": _write_npz}
+"""What writes a recording to a path, by how its name ends."""

@@ -1,0 +1,230 @@
+"""An identified arm, or a payload, in a user's own URDF or MJCF.
+
+The arm of the file is the model's when the joints have the same names and the same axes at
+q = 0, in the base frame or with the flange as the common frame; then the frames of a link in model
+and file differ by a constant transform.
+
+What else hangs on a link there (a flange, a camera, a gripper that is held
+still) keeps its masses: with `kept` the ten numbers of these bodies, the link gets the real body
+that explains the data best together with them,
+
+    |R_1 K (phi + kept) - z|^2  =  |R_1 K phi - (z - R_1 K kept)|^2
+
+so that the sum is the identified arm and no link gets a negative mass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from steelyard._arrays import Array
+from steelyard.errors import InvalidRobot, UnknownName, UnreadableFile
+from steelyard.export import Load
+from steelyard.inertia import InertialParameters
+from steelyard.io._mjcf import MjcfFile
+from steelyard.io._urdf import UrdfFile
+from steelyard.robot import RobotModel
+
+_FILES: dict[str, type[UrdfFile] | type[MjcfFile]] = {"urdf": UrdfFile, "mjcf": MjcfFile}
+_SAME_PLACE = 1e-3
+_SAME_AXIS = 1e-3  # [m], [rad]: what rounded kinematics may differ by
+_UNITS = "kg; m; kg m^2. Inertia is about the centre of mass"
+
+
+@dataclass(frozen=True, eq=False)
+class Into:
+    """A user's own file with the arm of a model, and the payload that goes there.
+
+    Attributes:
+        path: of the file
+        target: its kind
+        locked: position of each joint that shall not move, by name [rad or m]
+        T_there_link: the frame of each link of the model in that of the file's link, (n, 4, 4)
+        T_there_flange: the flange of the model in the file's last link, (4, 4)
+        flange: name of the flange in the file; None where it has none in this place
+        kept: bodies of each link in the file that stay as they are, in the frames of the file's
+            links
+        load: a payload, in the frame of the flange
+        name: what the payload is called in the file
+    """
+
+    path: Path
+    target: str
+    locked: Mapping[str, float]
+    T_there_link: Array
+    T_there_flange: Array
+    flange: str | None
+    kept: tuple[InertialParameters, ...]
+    load: Load | None
+    name: str
+
+    @classmethod
+    def of(
+        cls,
+        path: Path,
+        target: str,
+        robot: RobotModel,
+        load: Load | None,
+        locked: Mapping[str, float],
+    ) -> Into:
+        """The file, or a refusal where it is of another arm.
+
+        Args:
+            path: of the file
+            target: its kind, 'urdf' or 'mjcf'
+            robot: the arm of the model
+            load: a payload, in the frame of its flange; none where it is None
+            locked: position of each joint of the file that shall not move, by name [rad or m]
+        """
+        if load is None:
+            name = "payload"
+        else:
+            name = load.name
+        there = _open(path, target, name, locked).robot(robot.joint_names, robot.flange)
+        T_base = _common_base(robot, there, path.name)
+        ours, theirs = (_link_frames(arm) for arm in (robot, there))
+        T_flange = T_base @ robot.forward_kinematics(np.zeros(robot.n))
+        apart = np.linalg.inv(there.forward_kinematics(np.zeros(there.n))) @ T_flange
+        return cls(
+            path, target, locked,
+            _rounded(np.linalg.inv(theirs) @ T_base @ ours),
+            _rounded(np.linalg.inv(theirs[-1]) @ T_flange),
+            there.flange if np.allclose(apart, np.eye(4), atol=_SAME_PLACE) else None,
+            there.links, load, name,
+        )  # fmt: skip
+
+    def text(
+        self, own: Sequence[InertialParameters], arm: RobotModel, remarks: Sequence[str]
+    ) -> str:
+        """The patched text.
+
+        Args:
+            own: what the file's links become, in the frames of the model's links
+            arm: joints and drives, friction linear
+            remarks: for the head of the file
+        """
+        file = _open(self.path, self.target, self.name, self.locked)
+        coupled = arm.drive.coupling is not None
+        for j, joint in enumerate(arm.joint_names):
+            file.set_link(joint, own[j].in_frame(self.kept[j].frame, self.T_there_link[j]))
+            if not coupled:
+                friction, damping, rotor = (
+                    max(float(values[j]), 0.0)
+                    for values in (arm.drive.coulomb, arm.drive.viscous, arm.drive.rotor_inertia)
+                )
+                file.set_drive(joint, damping=damping, friction=friction, rotor=rotor)
+        words = [f"Patched: the inertials of the links of {', '.join(arm.joint_names)}."]
+        if file.rotors:
+            what = "damping, friction and rotor inertia"
+        else:
+            what = "damping and friction"
+        words.append(
+            f"Not patched: {what}, for the motors are coupled; they stand in the JSON beside."
+            if coupled
+            else f"Patched: {what} of these joints."
+        )
+        words += [
+            f"Kept as they are: {body.mass:.4g} kg of bodies that are fixed to, or held still on,"
+            " the link of"
+            f" {joint}; its inertial is what was identified without them."
+            for joint, body in zip(arm.joint_names, self.kept, strict=True)
+            if body.mass > 0
+        ]
+        if self.load is not None:
+            to = file.link_of(arm.joint_names[-1])
+            T = self.T_there_flange
+            if self.flange is not None:
+                to, T = file.link_of_frame(self.flange)
+            place = file.fix(
+                self.name, self.load.body, self.load.head(self.path.name, _UNITS), to, T
+            )
+            words.append(f"Added: the payload, {place}.")
+        return file.text([*words, *remarks])
+
+
+def payload_into(load: Load, path: Path, target: str, locked: Mapping[str, float]) -> str:
+    """A user's own URDF or MJCF with a payload at its flange, everything else as it is.
+
+    Args:
+        load: in the frame of the flange
+        path: of the file
+        target: its kind, 'urdf' or 'mjcf'
+        locked: position of each joint that shall not move, by name [rad or m]
+    """
+    file = _open(path, target, load.name, locked)
+    flange = load.body.frame
+    if isinstance(file, UrdfFile):
+        flange = file.robot((), flange).flange
+    to, T = file.link_of_frame(flange)
+    place = file.fix(load.name, load.body, load.head(path.name, _UNITS), to, T)
+    return file.text([f"Added: the payload, {place}."])
+
+
+def _open(path: Path, target: str, name: str, locked: Mapping[str, float]) -> UrdfFile | MjcfFile:
+    if target not in _FILES:
+        raise UnknownName(f"--into patches files for {' and '.join(_FILES)}, not for '{target}'")
+    try:
+        return _FILES[target](path, replaced=name, locked=locked)
+    except OSError as error:
+        raise UnreadableFile(f"cannot read {path}: {error.strerror}") from error
+
+
+def _common_base(ours: RobotModel, theirs: RobotModel, source: str) -> Array:
+    """T_theirs_ours of the base frames, (4, 4), or a refusal where the arms are not the same."""
+    if ours.joint_names != theirs.joint_names:
+        raise InvalidRobot(
+            f"{source} is of another arm: its joints are {', '.join(theirs.joint_names)}, those of"
+            " the model"
+            f" {', '.join(ours.joint_names)}"
+        )
+    zero = np.zeros(ours.n)
+    by_flange = theirs.forward_kinematics(zero) @ np.linalg.inv(ours.forward_kinematics(zero))
+    refusals = []
+    for T in (np.eye(4), by_flange):
+        words = _difference(ours, theirs, T)
+        if not words:
+            return T
+        refusals.append(words)
+    raise InvalidRobot(f"{source} is of another arm: {refusals[0]}")
+
+
+def _difference(ours: RobotModel, theirs: RobotModel, T: Array) -> str:
+    """Where the axes of two arms at q = 0 differ, in words; empty where they do not."""
+    zero = np.zeros(ours.n)
+    frames = T @ ours.joint_frames(zero)[1:]
+    others = theirs.joint_frames(zero)[1:]
+    for j, name in enumerate(ours.joint_names):
+        axis = frames[j, :3, :3] @ ours.joint_axes[j]
+        other = others[j, :3, :3] @ theirs.joint_axes[j]
+        angle = np.arctan2(np.linalg.norm(np.cross(axis, other)), axis @ other)
+        apart = others[j, :3, 3] - frames[j, :3, 3]
+        beside = float(np.linalg.norm(apart - (apart @ axis) * axis))
+        slides = [arm.joint_types[j] == "prismatic" for arm in (ours, theirs)]
+        if slides[0] != slides[1]:
+            return f"joint {name} slides in one and turns in the other"
+        if angle > _SAME_AXIS or (beside > _SAME_PLACE and not slides[0]):
+            return (
+                f"the axis of joint {name} is {1e3 * beside:.3g} mm and {np.degrees(angle):.3g}"
+                " degrees away"
+                " from the model's, all joints at zero"
+            )
+    if ours.flange == theirs.flange:
+        apart = np.linalg.inv(theirs.forward_kinematics(zero)) @ T @ ours.forward_kinematics(zero)
+        if not np.allclose(apart, np.eye(4), atol=_SAME_PLACE):
+            return f"the flange '{ours.flange}' sits elsewhere than the model's"
+    return ""
+
+
+def _link_frames(robot: RobotModel) -> Array:
+    """T_base_link of each link at q = 0, (n, 4, 4)."""
+    return np.asarray(robot.joint_frames(np.zeros(robot.n))[1:] @ robot.T_joint_link)
+
+
+def _rounded(T: Array) -> Array:
+    """Transforms (..., 4, 4) that are the identity but for rounding, exactly that."""
+    same = (np.abs(T - np.eye(4)).max(axis=(-1, -2), keepdims=True)) < 1e-9
+    return np.where(same, np.eye(4), T)

@@ -1,0 +1,325 @@
+"""Recordings in and out of files: the door of the room for measured signals.
+
+    recording = read_recording("log.csv", columns={"tau": "effort_"})
+    write_recording(recording, "log.parquet")
+
+Parquet and NPZ keep every field of a Recording. Text tables, ROS 2 bags and foreign files keep only
+numbers under names; what they leave open (a wrench's frame, degrees, what an effort is) is an
+argument, never a guess, and what is not read stands in `notes`.
+
+A long recording comes in blocks that overlap, in constant memory. Block k answers for the times
+from k block_s up to (k+1) block_s since the first row, its core, and carries overlap_s more on both
+sides where there are rows: what a zero-phase filter spoils at its ends lies in the overlap and is
+cut off.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import chain
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from steelyard._arrays import Array
+from steelyard.errors import InvalidRecording, UnreadableFile
+from steelyard.io._binary import COLUMN_READERS, READERS, WRITERS, parquet_pieces
+from steelyard.recording import Recording, WrenchConvention, recording_of
+from steelyard.recording._columns import Requested
+from steelyard.recording._layout import Layout, Piece
+
+FileKind = Literal["parquet", "arrows", "npz", "text", "bag"]
+_SUFFIXES: dict[str, FileKind] = {  # a ROS 2 bag may be a folder too
+    ".parquet": "parquet",
+    ".arrows": "arrows",
+    ".npz": "npz",
+    ".csv": "text",
+    ".tsv": "text",
+    ".txt": "text",
+    ".db3": "bag",
+    ".mcap": "bag",
+}
+_BEGINS = {
+    ".parquet": (b"PAR1", "Parquet (.parquet)"),
+    ".npz": (b"PK", "a zip archive, as NPZ (.npz) and spreadsheets are"),
+    ".db3": (b"SQLi", "an SQLite database, as bags (.db3) are"),
+    ".mcap": (b"\x89MCA", "a bag (.mcap)"),
+}
+"""How binary files begin, and what one that begins so looks like."""
+
+_PARQUET_END = b"PAR1"
+_MCAP_END = b"P0\r\n"
+
+
+def read_recording(
+    path: str | Path,
+    *,
+    columns: Mapping[str, str | Sequence[str]] | None = None,
+    joint_names: Sequence[str] = (),
+    wrench_frame: str | None = None,
+    wrench_convention: WrenchConvention | None = None,
+    degrees: bool = False,
+    names: Sequence[str] = (),
+) -> Recording:
+    """The recording in a file: Parquet, a stream of Arrow's, NPZ, a text table with a header, or a ROS 2 bag.
+
+    Columns are found by name (`q_0`, `qd_0`, `tau_0`, `actual_q_0`, ...). What is not read, and a
+    damaged end that was left out, stands in the recording's `notes`. See docs/recordings.md.
+
+    Args:
+        path: the file, or the folder of a bag; a data frame is for `Recording.from_dataframe`
+        columns: for a channel of Recording or 't', the list of its columns, their word without the
+            index, or what their names begin with; an empty list leaves the channel out. Of a bag:
+            'q' and 'wrench' are topics, and 'effort' is either 'tau' or 'current'
+        joint_names: instead of those in the file; of a bag: the joints to read, in order
+        wrench_frame: needed where a foreign file has a wrench and does not say
+        wrench_convention: 'load_on_sensor' or 'sensor_on_load'; needed where a foreign file has a
+            wrench
+        degrees: whether joint angles and their derivatives are in degrees; all joints must then be
+            revolute
+        names: of the columns of a text table that does not name them, in their order
+    """
+    requested = Requested(
+        dict(columns or {}),
+        tuple(joint_names),
+        wrench_frame,
+        wrench_convention,
+        degrees,
+        tuple(names),
+    )
+    return read_as(path, requested)
+
+
+def read_as(path: str | Path, requested: Requested) -> Recording:
+    """The recording in a file, with everything that the caller says about it."""
+    if not isinstance(path, str | Path):
+        raise UnreadableFile(
+            f"a recording is read from a file, not from {type(path).__name__}; a data frame is for"
+            " Recording.from_dataframe"
+        )
+    path = Path(path)
+    kind = file_kind(path)
+    if requested.names and kind != "text":
+        raise UnreadableFile(
+            f"{path}: names are for text tables without a header; this file has its own"
+        )
+    return _read(kind, path, requested)
+
+
+def read_columns(
+    path: Path, wanted: Collection[str], names: Sequence[str] = ()
+) -> tuple[dict[str, Array], tuple[str, ...]]:
+    """Columns of a table, (N,) or (N, k), by the names that it has itself, and what is to be noted of it.
+
+    Args:
+        wanted: names of the columns; those that it does not have are missing
+        names: of all columns of a text table without a header
+    """
+    kind = file_kind(path)
+    if kind == "bag":
+        raise UnreadableFile(
+            f"{path}: a bag's wrench has no orientation of its own; give a robot, whose joints"
+            " show it"
+        )
+    if kind == "text":
+        from steelyard.io._tables import text_columns
+
+        return text_columns(path, wanted, names)
+    return COLUMN_READERS[kind](path, wanted)
+
+
+def write_recording(recording: Recording, path: str | Path) -> None:
+    """Writes a recording with all its fields as .parquet or .npz, whole or not at all."""
+    path = Path(path)
+    writer = WRITERS.get(path.suffix.lower())
+    if writer is None:
+        raise UnreadableFile(
+            f"{path}: a recording is not written to '{path.suffix}' files, which would lose names,"
+            " frames"
+            f" and notes; known are {', '.join(WRITERS)}"
+        )
+    writer(recording, path)
+
+
+def recording_blocks(
+    path: str | Path, *, block_s: float, overlap_s: float, requested: Requested | None = None
+) -> Iterator[Recording]:
+    """The recording in a file, block by block; of a Parquet file only a block is in memory at a time.
+
+    The `epoch_s` of a block says where it begins on the file's clock. Where a hole in the file
+    leaves a block without rows of its own, the block is left out.
+
+    Args:
+        block_s: length of a block without its overlaps, [s]
+        overlap_s: what it has more on either side, to be cut off again after a zero-phase filter,
+            [s]
+        requested: what the caller says about the file, as the arguments of `read_recording`
+    """
+    if not block_s > 0 or not overlap_s >= 0:
+        raise InvalidRecording(
+            f"block_s must be positive and overlap_s not negative, got {block_s} and {overlap_s}"
+        )
+    path, requested, kind = Path(path), requested or Requested(), file_kind(Path(path))
+    if kind == "parquet":
+        layout, pieces = parquet_pieces(path, requested)
+    else:
+        recording = _read(kind, path, requested)
+        layout = Layout({}, recording.facts)
+        pieces = iter([recording.signals])
+    return _cut(pieces, layout, block_s=block_s, overlap_s=overlap_s, place=str(path))
+
+
+def _read(kind: FileKind, path: Path, requested: Requested) -> Recording:
+    """The whole recording; the readers of text and of bags are loaded where they are needed."""
+    if kind == "text":
+        from steelyard.io._tables import read_table
+
+        return read_table(path, requested)
+    if kind == "bag":
+        from steelyard.io._rosbag import read_bag
+
+        return read_bag(path, requested)
+    return READERS[kind](path, requested)
+
+
+def file_kind(path: Path) -> FileKind:
+    """What a file is, from its name, once its first and last bytes agree."""
+    suffix = path.suffix.lower()
+    kind = _SUFFIXES.get(suffix)
+    if kind in (None, "bag") and path.is_dir():
+        _require_bag(path)
+        return "bag"
+    if not suffix:
+        _ends(path)  # a folder that is not there, as a rule
+    if kind is None:
+        raise UnreadableFile(
+            f"{path}: a recording is not read from '{path.suffix}' files; known are"
+            f" {', '.join(_SUFFIXES)}"
+            " and the folders of ROS 2 bags"
+        )
+    first, last = _ends(path)
+    looks = [words for begin, words in _BEGINS.values() if first.startswith(begin)]
+    if (kind == "text" and looks) or not first.startswith(_BEGINS.get(suffix, (b"", ""))[0]):
+        raise UnreadableFile(
+            f"{path}: it is not what its name says, it begins like"
+            f" {looks[0] if looks else 'neither Parquet nor NPZ nor a bag'}; rename it or export"
+            " it again"
+        )
+    if kind == "parquet" and last != _PARQUET_END:
+        raise UnreadableFile(
+            f"{path}: it was not finished by its writer (a Parquet file ends with its footer, this"
+            " one does"
+            " not); copy it again from where it was written, or record again"
+        )
+    if suffix == ".mcap" and last != _MCAP_END:
+        raise UnreadableFile(
+            f"{path}: it was not finished by its recorder (its end is missing); copy it again,"
+            " or repair it with mcap recover"
+        )
+    return kind
+
+
+def _require_bag(path: Path) -> None:
+    if (path / "metadata.yaml").is_file():
+        return
+    files = sorted(
+        file.name for file in path.iterdir() if _SUFFIXES.get(file.suffix.lower()) == "bag"
+    )
+    if files:
+        hint = (
+            f"it was not finished by its recorder; give the file itself ({files[0]}), or ros2"
+            " bag reindex"
+        )
+    else:
+        hint = "give a file"
+    raise UnreadableFile(
+        f"{path}: it is a folder, but no ROS 2 bag (metadata.yaml is missing); {hint}"
+    )
+
+
+def _ends(path: Path) -> tuple[bytes, bytes]:
+    """The first and the last four bytes."""
+    if path.is_fifo():
+        raise UnreadableFile(
+            f"{path}: it is a pipe, and files are read more than once; write it to a file"
+        )
+    try:
+        with path.open("rb") as file:
+            first = file.read(4)
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(size - 4, 0))
+            last = file.read(4)
+    except FileNotFoundError as error:
+        raise UnreadableFile(
+            f"{path}: no such file; look at the path (now in {Path.cwd()})"
+        ) from error
+    except OSError as error:
+        raise UnreadableFile(f"{path}: it cannot be opened: {error.strerror}") from error
+    if size == 0:
+        raise UnreadableFile(
+            f"{path}: the file is empty; nothing was recorded, or nothing was copied"
+        )
+    return first, last
+
+
+def _cut(
+    pieces: Iterator[Piece], layout: Layout, *, block_s: float, overlap_s: float, place: str
+) -> Iterator[Recording]:
+    """The blocks of rows that come in pieces; a block without rows in its core is passed over."""
+    first = next(pieces, None)
+    if first is None:
+        raise UnreadableFile(f"{place}: it has columns, but no rows; nothing was recorded")
+    start = float(first["t"][0])
+    epoch_s = float(layout.facts.get("epoch_s", 0.0)) + start
+    layout = replace(layout, facts={**layout.facts, "epoch_s": epoch_s})
+    held = {name: x[:0] for name, x in first.items()}
+    k = 0
+
+    def block() -> Iterator[Recording]:
+        """Block k as the only one, or none; afterwards k is the next with rows, and its rows are held."""
+        nonlocal held, k
+        t = held["t"]
+        begin = k * block_s
+        end = (k + 1) * block_s
+        i, j = np.searchsorted(t, (begin, end))
+        rows = slice(
+            *np.searchsorted(t, (begin - overlap_s, np.nextafter(end + overlap_s, np.inf)))
+        )
+        found = {name: x[rows] for name, x in held.items()}
+        if j < len(t):
+            k = max(k + 1, int(t[j] // block_s))
+        else:
+            k = k + 1
+        kept = min(np.searchsorted(t, k * block_s - overlap_s), len(t) - 1)
+        held = {name: x[kept:] for name, x in held.items()}
+        if i < j:
+            yield recording_of(layout, found, f"{place}, block from {begin:g} s")
+
+    for piece in _forward(chain([first], pieces), place):
+        rows = {**piece, "t": piece["t"] - start}
+        held = {name: np.concatenate([held[name], x]) for name, x in rows.items()}
+        while held["t"][-1] > (k + 1) * block_s + overlap_s:
+            yield from block()
+    while k * block_s <= held["t"][-1]:
+        yield from block()
+
+
+def _forward(pieces: Iterable[Piece], place: str) -> Iterator[Piece]:
+    """The same pieces, once it is sure that time goes forward within and between them."""
+    before = -np.inf
+    rows = 0
+    for piece in pieces:
+        t = piece["t"]
+        bad = np.flatnonzero(~(np.diff(t, prepend=before) >= 0) | ~np.isfinite(t))
+        if bad.size:
+            raise UnreadableFile(
+                f"{place}: time goes back or is not a number in row {rows + bad[0] + 1}:"
+                f" {t[bad[0]]:.6f} s;"
+                " sort the rows or split the file there"
+            )
+        before = float(t[-1])
+        rows = rows + len(t)
+        yield piece

@@ -1,0 +1,425 @@
+"""Recordings in ROS 2 bags: sensor_msgs/JointState, and geometry_msgs/WrenchStamped beside it.
+
+    read_recording("bag", columns={"tau": "effort"}, joint_names=robot.joint_names)
+    read_recording("bag.mcap", columns={"q": "/arm/joint_states", "current": "effort"})
+    read_recording("bag", columns={"tau": [], "wrench": "/ft"}, wrench_convention="load_on_sensor")
+
+`columns` says what a bag leaves open. `q` is a topic; a single JointState topic needs no name.
+`effort` is a word that ROS defines as a torque and drivers fill with what they have: it is named as
+`tau` (torque) or `current`, never guessed. A Universal Robots arm never publishes its torque there:
+it is the motor current of older drivers and of `use_currents_as_efforts`, and else RTDE's
+`actual_current_as_torque`, from which the controller has taken off gravity and the payload it
+believes in.
+
+Joints go by name. A message has them in the order of its publisher, often alphabetical:
+`joint_names` chooses and orders them. Messages of other joints on the same topic (a gripper's) are
+left out and counted.
+
+The clock is that of the headers' stamps, when the state was measured, not when the recorder got it.
+A wrench has its own stamps: each row takes the wrench nearest in time; between two it would lose
+part of its noise.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from steelyard._arrays import Array
+from steelyard.errors import InvalidRecording, UnknownName, UnreadableFile
+from steelyard.io._ros_messages import (
+    JOINT_STATE,
+    TEXT,
+    WRENCH,
+    Bag,
+    Integers,
+    JointStates,
+    Wrenches,
+)
+from steelyard.recording import Recording
+from steelyard.recording._columns import REFUSED, Requested
+
+_KNOWN = {
+    "q": "a topic",
+    "v": "'velocity'",
+    "tau": "'effort'",
+    "current": "'effort'",
+    "wrench": "a topic",
+}
+_FIELDS = {"v": "velocity", "tau": "effort", "current": "effort"}
+_GRAVITY_LESS = "actual_current_as_torque"
+UR_JOINTS = (
+    "shoulder_pan_joint", "shoulder_lift_joint", "elbow_joint",
+    "wrist_1_joint", "wrist_2_joint", "wrist_3_joint",
+)  # fmt: skip
+"""From the base on; messages often have them sorted by name."""
+
+_UR_SWITCH = re.compile(r"""name\s*=\s*["']use_currents_as_efforts["']\s*>\s*(\w*)\s*<""")
+_LATE_NS = 500_000_000  # messages may overtake each other by so much; more is a clock that was set
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What the caller says about JointState messages; what was not said is None, what is left out is empty.
+
+    Attributes:
+        place: where they are, for messages
+        topic: of the joints
+        effort: 'tau' or 'current'
+        velocity: whether it is read
+        wrench: its topic
+    """
+
+    place: str
+    topic: str | None
+    effort: str | None
+    velocity: bool
+    wrench: str | None
+
+    @classmethod
+    def of(cls, requested: Requested, place: str) -> Choice:
+        """The choice in what was requested, or a refusal.
+
+        Args:
+            requested: by the caller
+            place: a bag or a bridge, for messages
+        """
+        columns = {
+            name: _one_word(name, wanted, place) for name, wanted in requested.columns.items()
+        }
+        for name, word in columns.items():
+            if word == _GRAVITY_LESS:
+                raise UnreadableFile(f"{place}: {word} cannot serve as {name}: {REFUSED[word]}")
+            if word and name in _FIELDS and word != _FIELDS[name]:
+                raise UnknownName(
+                    f"{place}: {name} of a bag is {_KNOWN[name]} of a JointState, got '{word}'"
+                )
+        if requested.degrees:
+            raise UnreadableFile(
+                f"{place}: a JointState is in radians (REP 103); leave out degrees"
+            )
+        said = [name for name in ("tau", "current") if columns.get(name)]
+        if len(said) > 1:
+            raise UnreadableFile(f"{place}: effort cannot be both tau and current; name one")
+        if "tau" in columns or "current" in columns:
+            silent = ""
+        else:
+            silent = None
+        effort = said[0] if said else silent
+        velocity = columns.get("v", "velocity") != ""
+        return cls(place, columns.get("q"), effort, velocity, columns.get("wrench"))
+
+    def refusal(self, words: str) -> UnreadableFile:
+        """An error that names the place."""
+        return UnreadableFile(f"{self.place}: {words}")
+
+    def require_effort_named(self, topic: str, *, there: bool, how: str) -> None:
+        """Refuses an effort of which nobody says what it is, and one that is wanted and not there.
+
+        Args:
+            topic: of the messages
+            there: whether they have an effort
+            how: it is said what the effort is
+        """
+        if not there and self.effort:
+            raise self.refusal(f"{topic} has no effort; nothing can be read as {self.effort}")
+        if there and self.effort is None:
+            raise self.refusal(
+                f"{topic} has an effort, and drivers fill it with a torque or with a current; say"
+                f" {how}"
+            )
+
+    def require_usable_effort(
+        self, topic: str, orders: Sequence[Sequence[str]], descriptions: Sequence[str]
+    ) -> list[str]:
+        """Refuses the effort of a UR as a torque, and as a current where its description says otherwise.
+
+        Args:
+            topic: of the messages
+            orders: names of joints, as messages have them
+            descriptions: of the robot (URDF), where there are any
+
+        Returns:
+            notes
+        """
+        if _GRAVITY_LESS in topic:
+            raise self.refusal(f"{topic} cannot serve as {self.effort}: {REFUSED[_GRAVITY_LESS]}")
+        if not any(is_ur(names) for names in orders):
+            return []
+        if self.effort == "tau":
+            raise self.refusal(
+                "these are the joints of a Universal Robots arm, whose effort is never its torque:"
+                " it is"
+                f" {_GRAVITY_LESS} (the controller has taken off gravity with the payload it"
+                " believes in)"
+                " or, with use_currents_as_efforts:=true, the motor current; record that and read"
+                " it with"
+                " columns={'current': 'effort'} (--column current=effort)"
+            )
+        switches = {match.lower() for text in descriptions for match in _UR_SWITCH.findall(text)}
+        if switches and switches != {"true"}:
+            raise self.refusal(
+                "its robot_description says that use_currents_as_efforts is off: the effort is"
+                f" {_GRAVITY_LESS}, and {REFUSED[_GRAVITY_LESS]}; record with"
+                " use_currents_as_efforts:=true"
+            )
+        if switches:
+            return []
+        return [
+            "the effort of a UR is a current only with use_currents_as_efforts:=true or an old"
+            " driver;"
+            " the bag does not show which"
+        ]
+
+
+def read_bag(path: Path, requested: Requested) -> Recording:
+    """The recording in a ROS 2 bag."""
+    return _Reader(path, requested).recording()
+
+
+class _Reader:
+    """Reads one bag; what it decides goes into the notes."""
+
+    def __init__(self, path: Path, requested: Requested) -> None:
+        self.path = path
+        self.place = str(path)
+        self.requested = requested.of_foreign
+        self.choice = Choice.of(self.requested, self.place)
+        self.refusal, self.notes = self.choice.refusal, list[str]()
+
+    def recording(self) -> Recording:
+        with Bag.opened(self.path) as bag:
+            topic = self.topic(bag, JOINT_STATE, self.choice.topic, "q")
+            states = bag.joint_states(topic)
+            if (said := bag.announced(topic)) != (found := len(states)):
+                self.notes.append(
+                    f"incomplete: the bag says that {topic} has {said} messages, but {found} are"
+                    " there"
+                )
+            wrenches = self.wrenches(bag)
+            described = [name for name in bag.topics(TEXT) if "robot_description" in name]
+            descriptions = [_first_text(bag, name) for name in described]
+        joints, rows = self.joints(states)
+        by_receipt = states.unstamped(rows) or (wrenches is not None and wrenches.unstamped())
+        if by_receipt:
+            self.notes.append(
+                "stamps are zero: time is when the recorder got the messages, delays included"
+            )
+        rows, clock_ns = self.clock(states, rows, by_receipt=by_receipt)
+        facts: dict[str, Any] = {**self.signals(states, joints, rows)}
+        if "tau" in facts or "current" in facts:
+            self.notes += self.choice.require_usable_effort(
+                states.topic, states.orders, descriptions
+            )
+        if wrenches is not None:
+            facts["wrench"] = self.nearest(wrenches, clock_ns, by_receipt=by_receipt)
+            facts |= self.wrench_facts(wrenches, joints)
+        facts |= {"joint_names": joints, "source": self.path.name, "epoch_s": clock_ns[0] / 1e9}
+        try:
+            return Recording(t=(clock_ns - clock_ns[0]) / 1e9, notes=self.notes, **facts)
+        except InvalidRecording as error:
+            raise self.refusal(str(error)) from error
+
+    def topic(self, bag: Bag, kind: str, wanted: str | None, channel: str) -> str:
+        """The topic to read; a note where it was not named."""
+        there = bag.topics(kind)
+        short = kind.rsplit("/", 1)[-1]
+        held = (
+            ", ".join(f"{topic} ({own})" for topic, own in sorted(bag.kinds.items())) or "nothing"
+        )
+        if wanted is not None:
+            if bag.kinds.get(wanted) != kind:
+                raise UnknownName(
+                    f"{self.place}: there is no {short} topic '{wanted}'; the bag holds {held}"
+                )
+            return wanted
+        if not there:
+            raise self.refusal(f"no topic holds {kind}; the bag holds {held}")
+        if len(there) > 1:
+            raise self.refusal(
+                f"{len(there)} topics hold {short}: {', '.join(there)};"
+                f" choose with columns={{'{channel}': '{there[0]}'}} (--column"
+                f" {channel}={there[0]})"
+            )
+        self.notes.append(f"{channel} is from {there[0]}, the only {short} topic")
+        return there[0]
+
+    def wrenches(self, bag: Bag) -> Wrenches | None:
+        asked = (
+            self.requested.wrench_frame is not None or self.requested.wrench_convention is not None
+        )
+        if self.choice.wrench == "" or (self.choice.wrench is None and not asked):
+            there = bag.topics(WRENCH)
+            self.notes += [f"not read: the wrench on {', '.join(there)}"] if there else []
+            return None
+        if self.requested.wrench_convention is None:
+            raise self.refusal(
+                "a WrenchStamped does not say who pushes whom; give wrench_convention"
+                " ('load_on_sensor' or 'sensor_on_load')"
+            )
+        return bag.wrenches(self.topic(bag, WRENCH, self.choice.wrench, "wrench"))
+
+    def joints(self, states: JointStates) -> tuple[tuple[str, ...], Integers]:
+        """The joints in their order, and the numbers of the messages that have them all."""
+        wanted = self.requested.joint_names
+        sets = states.sets()
+        there = "; ".join(f"{', '.join(names)} ({count} messages)" for names, count in sets.items())
+        if any(len(set(names)) < len(names) or not names for names in states.orders):
+            raise self.refusal(f"messages of {states.topic} name a joint twice or none: {there}")
+        if not wanted and len(sets) > 1:
+            raise self.refusal(
+                f"the messages of {states.topic} are about different joints: {there};"
+                " say which, in the order of the arm, with joint_names"
+            )
+        joints = tuple(wanted) or states.orders[0]
+        complete = np.array([set(joints) <= set(names) for names in states.orders])
+        rows = np.flatnonzero(complete[states.which])
+        if not rows.size:
+            raise self.refusal(
+                f"no message of {states.topic} has all of {', '.join(joints)}; there are {there}."
+                " Name these in the arm's order with joint_names: --joints"
+                f" {_alike(joints, list(sets))}"
+            )
+        left = len(states) - len(rows)
+        self.notes += (
+            [f"left out {left} messages of {states.topic} about other joints"] if left else []
+        )
+        self.notes += (
+            [] if wanted else [f"joints are in the order of the messages: {', '.join(joints)}"]
+        )
+        return joints, rows
+
+    def clock(
+        self, messages: JointStates | Wrenches, rows: Integers, *, by_receipt: bool
+    ) -> tuple[Integers, Integers]:
+        """The messages in the order of time, and their times, (N,) [ns]."""
+        if by_receipt:
+            return rows, messages.received[rows]
+        topic = messages.topic
+        named = messages.header[rows] != 0
+        if not named.all():
+            self.notes.append(f"left out {np.sum(~named)} messages of {topic} with a stamp of zero")
+            rows = rows[named]
+        ns = messages.header[rows]
+        late = int((np.maximum.accumulate(ns) - ns).max())
+        if late > _LATE_NS:
+            raise self.refusal(
+                f"the stamps of {topic} go back by {late / 1e9:.3f} s; a clock was set,"
+                " or two publishers differ; split the bag there"
+            )
+        if late:
+            self.notes.append(
+                f"messages of {topic} came up to {late / 1e6:.3g} ms late, after others; sorted"
+            )
+        order = np.argsort(ns, kind="stable")
+        return rows[order], ns[order]
+
+    def signals(
+        self, states: JointStates, joints: Sequence[str], rows: Integers
+    ) -> dict[str, Array]:
+        choice = self.choice
+        q = states.column("position", joints, rows)
+        if choice.velocity:
+            v = states.column("velocity", joints, rows)
+        else:
+            v = None
+        effort = states.column("effort", joints, rows)
+        if q is None:
+            raise self.refusal(f"{states.topic} has no positions; another topic may have them")
+        if v is None or np.isnan(v).all(axis=0).any():
+            missing = f"{states.topic} has no velocity of each joint"
+            self.notes.append(missing if choice.velocity else "velocity is not read")
+        how = (
+            "columns={'tau': 'effort'} for a torque [Nm], {'current': 'effort'} for a motor"
+            " current [A],"
+            " or {'tau': []} to leave it out (--column tau=effort, current=effort, tau=)"
+        )
+        choice.require_effort_named(states.topic, there=effort is not None, how=how)
+        signals = {"q": q}
+        if v is not None and not np.isnan(v).all(axis=0).any():
+            signals["v"] = v
+        if effort is not None and choice.effort:
+            signals[choice.effort] = effort
+            self.notes.append(f"{choice.effort} is the effort of {states.topic} as the caller says")
+        return signals
+
+    def nearest(self, wrenches: Wrenches, clock_ns: Integers, *, by_receipt: bool) -> Array:
+        """For each row the wrench nearest in time, (N, 6); NaN farther than one and a half of its steps."""
+        order, when = self.clock(wrenches, np.arange(len(wrenches)), by_receipt=by_receipt)
+        after = np.searchsorted(when, clock_ns).clip(max=len(when) - 1)
+        before = (after - 1).clip(min=0)
+        nearer_after = np.abs(when[after] - clock_ns) < np.abs(when[before] - clock_ns)
+        index = np.where(nearer_after, after, before)
+        apart = np.abs(when[index] - clock_ns)
+        steps = np.diff(when)
+        if (steps > 0).any():
+            reach = 1.5 * np.median(steps[steps > 0])
+        else:
+            reach = 0.0
+        values = wrenches.values[order][index]
+        values[apart > reach] = np.nan
+        lost = int((apart > reach).sum())
+        self.notes.append(
+            f"each row has the wrench of {wrenches.topic} nearest in time"
+            f" ({np.median(apart) / 1e6:.3g} ms away in the median)"
+            + (f"; {lost} rows have none within {reach / 1e6:.3g} ms" if lost else "")
+        )
+        return values
+
+    def wrench_facts(self, wrenches: Wrenches, joints: Sequence[str]) -> dict[str, Any]:
+        named = sorted(wrenches.frames)
+        frame = self.requested.wrench_frame or (named[0] if len(named) == 1 else "")
+        if not frame:
+            raise self.refusal(
+                f"the headers of {wrenches.topic} name {len(named)} frames"
+                f" ({', '.join(map(repr, named))}) instead of one; give wrench_frame"
+            )
+        if named != [frame]:
+            self.notes.append(
+                f"the wrench's frame is {frame} as the caller says; its headers say"
+                f" {', '.join(named)}"
+            )
+        if is_ur(joints):
+            self.notes.append(
+                "if the wrench is the UR driver's own, it is actual_TCP_force:"
+                f" {REFUSED['actual_TCP_force']}"
+            )
+        return {"wrench_frame": frame, "wrench_convention": self.requested.wrench_convention}
+
+
+def _one_word(name: str, wanted: str | Sequence[str], place: str) -> str:
+    if name not in _KNOWN:
+        known = ", ".join(f"{channel} ({what})" for channel, what in _KNOWN.items())
+        raise UnknownName(f"{place}: a bag gives no channel '{name}'; it gives {known}")
+    if isinstance(wanted, str):
+        words = [wanted]
+    else:
+        words = list(wanted)
+    if len(words) > 1 or (not words and name == "q"):
+        raise UnknownName(f"{place}: {name} of a bag is {_KNOWN[name]}, got {len(words)} names")
+    if words:
+        return words[0]
+    return ""
+
+
+def _alike(joints: Sequence[str], sets: Sequence[tuple[str, ...]]) -> str:
+    """Those joints of messages whose names end like the wanted ones, or the other way round; A,B,... else."""
+    for names in sets:
+        groups = [[name for name in names if name.endswith(x) or x.endswith(name)] for x in joints]
+        if all(len(group) == 1 for group in groups) and len({g[0] for g in groups}) == len(joints):
+            return ",".join(group[0] for group in groups)
+    return "A,B,..."
+
+
+def is_ur(names: Sequence[str]) -> bool:
+    """Whether these are the joints of a Universal Robots arm."""
+    return all(any(name.endswith(joint) for name in names) for joint in UR_JOINTS)
+
+
+def _first_text(bag: Bag, topic: str) -> str:
+    return next((str(message.data) for _, message in bag.messages(topic)), "")

@@ -1,0 +1,305 @@
+"""Recordings in text tables: a line of names, then a line of numbers for each time.
+
+The delimiter (comma, semicolon, tab, spaces) and a decimal comma are seen from the first lines.
+Lines of comment (#) may come first; the last of them is the header where the next line is numbers
+already, as `numpy.savetxt` writes it. A table without names is read with those that the caller
+gives.
+
+A log that grew while the power failed ends in half a line, in lines with too few fields, or in NUL
+bytes. Such an end is left out and noted. A bad line with good ones after it is another matter:
+nobody knows what else is wrong, so it is refused.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import NoReturn
+
+from steelyard._arrays import Array
+from steelyard.errors import UnreadableFile
+from steelyard.quality import DAMAGED_END
+from steelyard.recording import Recording, imported, recording_of
+from steelyard.recording._columns import Requested, find_layout
+
+_EMPTY = ("", "nan", "NaN", "NAN", "null", "NULL", "NA", "N/A", "None")
+_BOM = b"\xef\xbb\xbf"
+_TAIL_LINES = 20  # lines before the last that show how many decimals its last value should have
+
+
+@dataclass(frozen=True)
+class _Header:
+    """The names, and how the lines after them are to be read."""
+
+    names: list[str]
+    delimiter: str
+    begin: int  # offset of the first line of numbers
+    quoted: bool = False
+    decimal: str = "."
+
+    def fields(self, line: bytes) -> list[str]:
+        text = line.decode(errors="replace").strip("\r\n")
+        if self.delimiter == " ":
+            return text.split()
+        if self.quoted:
+            try:
+                return next(csv.reader([text], delimiter=self.delimiter), [])
+            except csv.Error:  # a line end inside of a line; a field without end
+                return []
+        return text.split(self.delimiter)
+
+    def is_whole(self, line: bytes, needed: list[int]) -> bool:
+        """Whether a line has every field, and a number in those needed."""
+        fields = self.fields(line)
+        return len(fields) == len(self.names) and all(
+            _is_number(fields[k], self.decimal) for k in needed
+        )
+
+
+def read_table(path: Path, requested: Requested) -> Recording:
+    """The recording in a text table."""
+    data = _text(path)
+    header = _header(data, path, requested.names)
+    layout = find_layout(header.names, requested, str(path))
+    columns, damage = _columns(data, header, layout.names, path)
+    if damage:
+        layout = layout.noting(damage)
+    layout = layout.in_seconds(lambda: columns, str(path))
+    return recording_of(layout, layout.gather(columns), str(path))
+
+
+def text_columns(
+    path: Path, wanted: Collection[str], given: Sequence[str]
+) -> tuple[dict[str, Array], tuple[str, ...]]:
+    """Columns of a text table by name, and what is to be noted of it.
+
+    Args:
+        wanted: names of the columns; those that it does not have are missing
+        given: names of all columns of a table without a header
+    """
+    data = _text(path)
+    header = _header(data, path, given)
+    chosen = [name for name in header.names if name in wanted]
+    if not chosen:
+        return {}, ()
+    columns, damage = _columns(data, header, chosen, path)
+    return columns, (damage,) if damage else ()
+
+
+def _columns(
+    data: bytes, header: _Header, names: Sequence[str], path: Path
+) -> tuple[dict[str, Array], str]:
+    """Columns by name, and how the end is damaged, in words."""
+    needed = [header.names.index(name) for name in names]
+    end = _end_of_whole(data, header, needed)
+    if end == header.begin:
+        _refuse_without_rows(data, header, path)
+    values = _parse(memoryview(data)[header.begin : end], header, needed)
+    if values is None:
+        raise UnreadableFile(f"{path}: {_first_bad_line(data[:end], header, needed)}")
+    return dict(zip(names, values, strict=True)), _damage(data, end) if data[end:].strip() else ""
+
+
+def _refuse_without_rows(data: bytes, header: _Header, path: Path) -> NoReturn:
+    if not data[header.begin :].strip(b"\0\r\n\t "):
+        raise UnreadableFile(f"{path}: it has a header, but no rows; nothing was recorded")
+    raise UnreadableFile(
+        f"{path}: no line after the header has {len(header.names)} fields with numbers where they"
+        " are needed;"
+        f" the first is line {_line_number(data, header.begin)}: {_excerpt(data, header.begin)}"
+    )
+
+
+def _text(path: Path) -> bytes:
+    data = path.read_bytes()
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise UnreadableFile(f"{path}: the text is in UTF-16; save it as UTF-8")
+    if b"\0" in data[: data.find(b"\n") + 1 or None]:
+        raise UnreadableFile(
+            f"{path}: it does not begin with text, but with NUL bytes; the file is damaged"
+        )
+    return data.removeprefix(_BOM)
+
+
+def _header(data: bytes, path: Path, given: Sequence[str]) -> _Header:
+    """The line of names: the first that is no comment, or the comment before the first line of numbers.
+
+    Args:
+        path: of the file
+        given: names of a table without one
+    """
+    comment = line = b""
+    offset = end = 0
+    while end < len(data) and (not line or line.startswith(b"#")):
+        comment = line or comment
+        offset = end
+        end = data.find(b"\n", end) + 1 or len(data)
+        line = data[offset:end].strip()
+    if not _is_numeric(line) and given:
+        raise UnreadableFile(
+            f"{path}: it has names, {_excerpt(line, 0)}; leave out names (--names)"
+        )
+    if _is_numeric(line):
+        if given or not comment:
+            return _without_names(data, offset, given, path)
+        line = comment
+        end = offset
+    text = line.lstrip(b"#").strip().decode(errors="replace")
+    delimiter = max(",;\t", key=text.count)
+    if delimiter not in text:
+        delimiter = " "
+    first = data[end : data.find(b"\n", end) + 1 or None]
+    header = _Header([], delimiter, end, b'"' in line + first, _decimal(first, delimiter))
+    return replace(header, names=[name.strip(" \t\"'") for name in header.fields(text.encode())])
+
+
+def _without_names(data: bytes, begin: int, given: Sequence[str], path: Path) -> _Header:
+    """The header of a table that has none."""
+    first = data[begin : data.find(b"\n", begin) + 1 or None]
+    text = first.decode(errors="replace").strip()
+    delimiter = next((x for x in ";\t," if x in text), " ")
+    header = _Header([], delimiter, begin, decimal=_decimal(first, delimiter))
+    count = len(header.fields(first))
+    if len(given) != count:
+        if given:
+            but = f", not {len(given)} as the names are"
+        else:
+            but = ""
+        raise UnreadableFile(
+            f"{path}: it begins with numbers, {count} columns{but}; name them in their order, each"
+            " once, with"
+            " names (--names t,q*6,current*6, say; other words than those of a signal are passed"
+            " over)"
+        )
+    return replace(header, names=list(given))
+
+
+def _decimal(line: bytes, delimiter: str) -> str:
+    """A comma where commas are left after the delimiter is something else and points are missing."""
+    if delimiter != "," and b"," in line and b"." not in line:
+        return ","
+    return "."
+
+
+def _is_numeric(line: bytes) -> bool:
+    fields = [field for field in re.split(rb"[,;\s]+", line) if field]
+    return bool(fields) and all(_is_number(field.decode(errors="replace"), ".") for field in fields)
+
+
+def _is_number(text: str, decimal: str) -> bool:
+    text = text.strip(' \t"')
+    if text in _EMPTY:
+        return True
+    try:
+        float(text.replace(decimal, "."))
+    except ValueError:
+        return False
+    return "_" not in text
+
+
+def _end_of_whole(data: bytes, header: _Header, needed: list[int]) -> int:
+    """Offset after the last whole line; that of the first line where there is none."""
+    end = len(data)
+    while end > header.begin:
+        start = max(data.rfind(b"\n", header.begin, end - 1) + 1, header.begin)
+        line = data[start:end]
+        if header.is_whole(line, needed) and (
+            line.endswith(b"\n") or not _may_be_cut(data, start, header)
+        ):
+            return end
+        end = start
+    return end
+
+
+def _may_be_cut(data: bytes, start: int, header: _Header) -> bool:
+    """Whether the last value of a last line without its newline looks shorter than it was.
+
+    A value with an exponent cannot be trusted (1e-0 of 1e-05); another one is believed when it has
+    as many decimals as the fewest in the lines before it.
+    """
+    last = header.fields(data[start:])[-1].strip()
+    before = data[max(header.begin, start - 1000 * _TAIL_LINES) : start].splitlines()[-_TAIL_LINES:]
+    values = [header.fields(line)[-1].strip() for line in before if line.strip()]
+    decimals = [len(value.partition(header.decimal)[2]) for value in (last, *values)]
+    return "e" in last.lower() or decimals[0] < min(decimals[1:], default=0)
+
+
+def _damage(data: bytes, end: int) -> str:
+    lines = sum(1 for line in data[end:].split(b"\n") if line.strip(b"\0\r "))
+    return (
+        f"{DAMAGED_END}: the last {len(data) - end} bytes ({lines} broken"
+        f" line{'' if lines == 1 else 's'},"
+        f" from line {_line_number(data, end)}) are left out"
+    )
+
+
+def _parse(rows: memoryview, header: _Header, needed: list[int]) -> list[Array] | None:
+    """The needed columns of the lines after the header; None when a line is damaged."""
+    csv_reader = imported("pyarrow.csv")
+    import pyarrow as pa
+
+    if header.delimiter == " ":
+        rows = _single_spaced(rows)
+    names = [str(k) for k in range(len(header.names))]
+    chosen = [names[k] for k in needed]
+    parsing = csv_reader.ParseOptions(
+        delimiter=header.delimiter, quote_char='"' if header.quoted else False
+    )
+    converting = csv_reader.ConvertOptions(
+        column_types=dict.fromkeys(chosen, pa.float64()),
+        include_columns=chosen,
+        null_values=list(_EMPTY),
+        decimal_point=header.decimal,
+    )
+    try:
+        table = csv_reader.read_csv(
+            pa.BufferReader(rows),
+            read_options=csv_reader.ReadOptions(column_names=names),
+            parse_options=parsing,
+            convert_options=converting,
+        )
+    except pa.ArrowInvalid:
+        return None
+    return [table.column(name).to_numpy() for name in chosen]
+
+
+def _single_spaced(rows: memoryview) -> memoryview:
+    """One space between numbers and none around them."""
+    text = bytes(rows).replace(b"\t", b" ").replace(b"\r", b"")
+    while b"  " in text:
+        text = text.replace(b"  ", b" ")
+    return memoryview(text.replace(b"\n ", b"\n").replace(b" \n", b"\n").strip(b" "))
+
+
+def _first_bad_line(data: bytes, header: _Header, needed: list[int]) -> str:
+    """What is wrong where, in words."""
+    number = _line_number(data, header.begin)
+    for line in data[header.begin :].split(b"\n"):
+        if line.strip() and not header.is_whole(line, needed):
+            return (
+                f"line {number} is damaged, with good lines after it:"
+                f" {_fault(line, header, needed)};"
+                " repair or remove the line"
+            )
+        number += 1
+    return "the numbers cannot be read, though every line looks whole; write the table anew"
+
+
+def _fault(line: bytes, header: _Header, needed: list[int]) -> str:
+    fields = header.fields(line)
+    if len(fields) != len(header.names):
+        return f"{len(fields)} fields instead of {len(header.names)}: {_excerpt(line, 0)}"
+    wrong = next(k for k in needed if not _is_number(fields[k], header.decimal))
+    return f"{fields[wrong][:40]!r} is no number (column {header.names[wrong]})"
+
+
+def _excerpt(data: bytes, offset: int) -> str:
+    line = data[offset : data.find(b"\n", offset) + 1 or None]
+    return repr(line[:60].decode(errors="replace").rstrip("\r\n"))
+
+
+def _line_number(data: bytes, offset: int) -> int:
+    return data.count(b"\n", 0, offset) + 1

@@ -1,0 +1,329 @@
+"""Files of wrist sensors: what a sensor is (TOML), what it measured without a robot, what touched it.
+
+    sensor = SensorDescription.load("sensor.toml")
+    recording = sensor.recording("log.csv")
+
+A description names everything that a table leaves open: the columns, the sign, the frame, the order
+of a quaternion. Nothing is guessed. See docs/wrench.md for every key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from steelyard import fields
+from steelyard._arrays import Array
+from steelyard.control._contact_force import ContactForce
+from steelyard.errors import InvalidRecording, NoTime, SteelyardError, UnreadableFile
+from steelyard.io._recordings import file_kind, read_as, read_columns
+from steelyard.recording import AXES, Recording, imported
+from steelyard.recording._columns import SLICE, Requested
+from steelyard.robot import RobotModel
+from steelyard.saved import read_toml, replacing
+from steelyard.wrist._recording import WrenchFrame, WrenchRecording, WristSensor
+
+
+def _names(value: Any, place: str, sizes: dict[str, int]) -> None:
+    (fields.TEXT if isinstance(value, str) else fields.each(fields.TEXT))(value, place, sizes)
+
+
+_FORMAT = {
+    **dict.fromkeys(
+        ("name", "convention", "frame", "quaternion_order", "quaternion_of"), fields.TEXT
+    ),
+    **{name: fields.numbers(3) for name in ("translation", "rotation_rpy_degrees", "gravity_base")},
+    "yaw": fields.one_of("known", "unknown"),
+    "range": fields.numbers(6, finite=False, low=0.0),
+    "noise": fields.numbers(6, low=0.0),
+    "motion_noise": fields.named(fields.number(0.0)),
+    "rate_hz": fields.number(1e-9),
+    "postures": fields.FLAG,
+    "columns": fields.named(_names),
+    "scale": fields.named(fields.number()),
+}
+_COLUMNS = {
+    "t": 1,
+    "wrench": 6,
+    "quaternion": 4,
+    "rotation": 9,
+    "position": 3,
+    "acceleration": 3,
+    "angular_velocity": 3,
+    "temperature": 1,
+}
+
+
+@dataclass(frozen=True, eq=False)
+class SensorDescription:
+    """A wrist sensor and how its tables are written.
+
+    Attributes:
+        sensor: the sensor itself
+        gravity_base: gravity without a tilt, (3,) [m/s^2], in the base frame; None when not given
+        columns: names of the columns of each signal
+        scale: what the numbers of a signal are multiplied with
+        rate_hz: rows per second where a table has no time, [Hz]
+        postures: whether each row is a posture at rest
+        quaternion_order: 'xyzw' or 'wxyz'
+        quaternion_of: 'base_from_sensor' (R_base_sensor) or 'sensor_from_base' (its inverse)
+        stated: keys that its file has: what is stated there, recordings may not contradict
+        tables: what else is said about tables with joints
+    """
+
+    sensor: WristSensor = field(default_factory=WristSensor)
+    gravity_base: Array | None = None
+    columns: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    scale: Mapping[str, float] = field(default_factory=dict)
+    rate_hz: float | None = None
+    postures: bool = False
+    quaternion_order: str = "xyzw"
+    quaternion_of: str = "base_from_sensor"
+    stated: Collection[str] = ()
+    tables: Requested = field(default_factory=Requested)
+
+    @classmethod
+    def load(cls, path: str | Path) -> SensorDescription:
+        """The description of a wrist sensor in a TOML file."""
+        path = Path(path)
+        content = _toml(path)
+        unknown = sorted(set(content) - set(_FORMAT))
+        if unknown:
+            raise UnreadableFile(
+                f"{path}: unknown keys {', '.join(unknown)}; known are {', '.join(sorted(_FORMAT))}"
+            )
+        T = np.eye(4)
+        try:
+            T[:3, 3] = content.get("translation", [0.0, 0.0, 0.0])
+            angles = content.get("rotation_rpy_degrees", [0.0, 0.0, 0.0])
+            T[:3, :3] = Rotation.from_euler("xyz", angles, degrees=True).as_matrix()
+            sensor = WristSensor(
+                content.get("name", path.stem),
+                content.get("convention", "load_on_sensor"),
+                content.get("frame", "sensor"),
+                T,
+                content.get("yaw", "known") != "unknown",
+                np.array(content.get("range", [np.inf] * 6)),
+                np.array(content["noise"]) if "noise" in content else None,
+                {str(name): float(std) for name, std in content.get("motion_noise", {}).items()},
+            )
+            if "gravity_base" in content:
+                gravity = np.array(content["gravity_base"], dtype=float)
+            else:
+                gravity = None
+            fields.table(_FORMAT, partial=True)(content, "", {})
+        except (SteelyardError, ValueError, TypeError, ArithmeticError, LookupError) as error:
+            raise UnreadableFile(f"{path}: {error}") from error
+        return cls(
+            sensor,
+            gravity,
+            _checked_columns(content.get("columns", {}), path),
+            dict(content.get("scale", {})),
+            content.get("rate_hz"),
+            bool(content.get("postures", False)),
+            _one_of(content, "quaternion_order", ("xyzw", "wxyz"), path),
+            _one_of(content, "quaternion_of", ("base_from_sensor", "sensor_from_base"), path),
+            tuple(content),
+        )
+
+    def recording(self, path: str | Path) -> WrenchRecording:
+        """The recording of a wrist sensor in a table without joints: text, NPZ, Parquet, Arrow's stream."""
+        path = Path(path)
+        if "wrench" not in self.columns:
+            raise UnreadableFile(
+                f"{path}: the sensor's description does not say which columns are the wrench;"
+                " give [columns] wrench = [...] in its TOML file, or a robot for a recording with"
+                " joints"
+            )
+        listed = [column for names in self.columns.values() for column in names]
+        wanted = {*listed, *(_apart(column)[0] for column in listed)}
+        table, notes = read_columns(path, wanted, self.tables.names)
+        arrays = {
+            name: _gathered(table, names, name, path) * self.scale.get(name, 1.0)
+            for name, names in self.columns.items()
+        }
+        N = len(arrays["wrench"])
+        motion: dict[str, Array] = {
+            name: arrays[name]
+            for name in ("position", "acceleration", "angular_velocity")
+            if name in arrays
+        }
+        if "temperature" in arrays:
+            motion["temperature"] = arrays["temperature"][:, 0]
+        made = WrenchRecording.of_measured(
+            arrays["t"][:, 0] if "t" in arrays else np.arange(N) / (self.rate_hz or 1.0),
+            arrays["wrench"],
+            self._orientation(arrays, path),
+            sensor=self.sensor,
+            motion=motion,
+            timed=not self.postures and ("t" in arrays or self.rate_hz is not None),
+            source=path.name,
+        )
+        if notes:
+            return replace(made, notes=(*made.notes, *notes))
+        return made
+
+    def of_joints(self, source: str | Path | Recording, robot: RobotModel) -> WrenchRecording:
+        """The wrench of an arm's recording with the sensor's pose from its joints.
+
+        A table without time is one of postures at rest, unless the description says its `rate_hz`.
+
+        Args:
+            robot: the arm
+        """
+        timed = not self.postures
+        try:
+            if isinstance(source, Recording):
+                recording = source
+            else:
+                recording = self.joints(source, robot)
+        except NoTime:
+            timed = False
+            counted = replace(self.tables, rate_hz=1.0)
+            recording = replace(self, tables=counted).joints(str(source), robot)
+        return WrenchRecording.of_joints(recording, robot, self.agreeing(recording), timed=timed)
+
+    def joints(self, path: str | Path, robot: RobotModel) -> Recording:
+        """The recording of an arm with its wrench; what a foreign file leaves open is as stated here.
+
+        Args:
+            robot: the arm, whose joints are read from a bag, in its order
+        """
+        bag = file_kind(Path(path)) == "bag"
+        requested = self.tables
+        sensor = self.sensor
+        if bag:
+            named = {}
+        else:
+            named = {name: self.columns[name] for name in ("t", "wrench") if name in self.columns}
+        if self.stated or sensor.convention != "load_on_sensor":
+            convention = sensor.convention
+        else:
+            convention = None
+        if "frame" in self.stated or sensor.frame == "base" or not bag:
+            frame = sensor.frame
+        else:
+            frame = None
+        assumed = Requested(named, (), frame, convention, rate_hz=self.rate_hz)
+        if bag and not requested.joint_names:
+            requested = replace(requested, joint_names=robot.joint_names)
+        found = read_as(path, replace(requested, assumed=assumed))
+        if found.wrench is None:
+            raise InvalidRecording(f"{path} has no wrench; is a wrist sensor connected and logged?")
+        return found
+
+    def agreeing(self, recording: Recording) -> WristSensor:
+        """The sensor, with what a recording says about its wrench; a contradiction is refused."""
+        own: dict[str, Any] = {"convention": recording.wrench_convention or self.sensor.convention}
+        if recording.wrench_frame in get_args(WrenchFrame):
+            own["frame"] = recording.wrench_frame
+        for name, value in own.items():
+            stated = getattr(self.sensor, name)
+            if name in self.stated and value != stated:
+                raise InvalidRecording(
+                    f"{recording.source or 'the recording'} says that the {name} of its wrench is"
+                    f" '{value}',"
+                    f" the description of the sensor says '{stated}': correct one of them"
+                )
+        return replace(self.sensor, **own)
+
+    def _orientation(self, arrays: Mapping[str, Array], path: Path) -> Array | None:
+        if "rotation" in arrays:
+            R = arrays["rotation"].reshape(-1, 3, 3)
+        elif "quaternion" in arrays:
+            q = arrays["quaternion"]
+            if self.quaternion_order != "xyzw":
+                q = q[:, [1, 2, 3, 0]]
+            norm = np.linalg.norm(q, axis=1)
+            if (np.abs(norm - 1) > 0.05).any():
+                row = int(np.abs(norm - 1).argmax())
+                raise UnreadableFile(
+                    f"{path}: the quaternion in row {row + 1} has length {norm[row]:.3g}, not 1"
+                )
+            R = Rotation.from_quat(q).as_matrix()
+        else:
+            return None
+        if self.quaternion_of == "base_from_sensor":
+            return R
+        return np.asarray(R.transpose(0, 2, 1))
+
+
+def write_contact_force(contact: ContactForce, path: str | Path) -> None:
+    """Writes an external wrench over time as Parquet: t, external, its deviation, raw, load, drift."""
+    pq = imported("pyarrow.parquet")
+    import pyarrow as pa
+
+    columns = {"t": contact.t}
+    for kind in ("external", "std", "raw", "load", "drift"):
+        columns |= {f"{kind}_{axis}": getattr(contact, kind)[:, i] for i, axis in enumerate(AXES)}
+    facts = {"frame": contact.frame, "status": contact.verdict.sentence, "units": "s, N, Nm"}
+    table = pa.table(columns).replace_schema_metadata(facts)
+    with replacing(Path(path)) as part:
+        pq.write_table(table, part)
+
+
+def _toml(path: Path) -> dict[str, Any]:
+    if path.suffix.lower() in (".yaml", ".yml"):
+        raise UnreadableFile(
+            f"{path}: a sensor is described in TOML; see docs/wrench.md for an example"
+        )
+    if not path.exists():
+        raise UnreadableFile(f"{path}: no such file; look at the path (now in {Path.cwd()})")
+    return read_toml(path)
+
+
+def _one_of(content: Mapping[str, Any], key: str, known: tuple[str, str], path: Path) -> str:
+    value = str(content.get(key, known[0]))
+    if value not in known:
+        raise UnreadableFile(
+            f"{path}: {key} must be {' or '.join(map(repr, known))}, got '{value}'"
+        )
+    return value
+
+
+def _checked_columns(columns: Mapping[str, Any], path: Path) -> dict[str, list[str]]:
+    checked = {}
+    for name, names in columns.items():
+        if name not in _COLUMNS:
+            raise UnreadableFile(f"{path}: no signal '{name}'; known are {', '.join(_COLUMNS)}")
+        if isinstance(names, str):
+            listed = [names]
+        else:
+            listed = [str(x) for x in names]
+        if len(listed) not in (1, _COLUMNS[name]):
+            raise UnreadableFile(
+                f"{path}: {name} has {_COLUMNS[name]} columns (or one array of so many), got"
+                f" {len(listed)}"
+            )
+        checked[name] = listed
+    return checked
+
+
+def _gathered(table: Mapping[str, Array], names: Sequence[str], signal: str, path: Path) -> Array:
+    parts = {name: table.get(name) for name in names}
+    for name in names:
+        word, *ends = _apart(name)
+        if parts[name] is None and ends and np.ndim(table.get(word, 0.0)) == 2:
+            parts[name] = table[word][:, slice(*ends)]
+    missing = [name for name, part in parts.items() if part is None]
+    if missing:
+        raise UnreadableFile(f"{path}: no column {', '.join(missing)}; it has {', '.join(table)}")
+    array = np.column_stack([part for part in parts.values() if part is not None])
+    if array.shape[1] != _COLUMNS[signal]:
+        raise UnreadableFile(
+            f"{path}: {signal} needs {_COLUMNS[signal]} columns, got {array.shape[1]}"
+        )
+    return array
+
+
+def _apart(name: str) -> tuple[Any, ...]:
+    """The word of a name as pose[3:7], and where its columns begin and end; the name alone otherwise."""
+    found = SLICE.fullmatch(name)
+    if found:
+        return (found["word"], int(found["start"]), int(found["stop"]))
+    return (name,)

@@ -1,0 +1,363 @@
+"""What `watch` knows on a page: the arm in 3D, the payload with its intervals, torques, events, a button.
+
+viser serves the page, to this machine alone unless another host is given, and asks nothing of the
+network. The weighing thread only leaves its newest `Update`; another thread draws it, at most 30
+times per second in 3D, ten times as text, four times as plots, and not at all while nobody looks
+(`live.apart` has the page in a process of its own, so that rows do not wait for plots). Whoever has
+the page can set the payload: so the button is there on this machine's own address only, answers to
+the page itself only (other websites in the same browser can talk to the port, too), and asks before
+anything is sent.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import socket
+import threading
+import time
+from collections import deque
+from collections.abc import Sequence
+from html import escape
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from steelyard._arrays import Array
+from steelyard.drawing import Curve, Panel, Plot, vector_html
+from steelyard.errors import MissingExtra, SourceFailed, SteelyardError
+from steelyard.live._scene import Scene
+from steelyard.live._script import Believed
+from steelyard.live._setting import Proposal
+from steelyard.live._source import Row, Source
+from steelyard.live._view import Update, View
+from steelyard.live._words import answer_html, events_html, numbers_html, question_html
+from steelyard.live._wrist import WristUpdate, WristView
+from steelyard.payload._online import CurvePoint
+from steelyard.report._online import online_plot
+from steelyard.robot._geometry import Body
+
+if TYPE_CHECKING:
+    import viser
+
+_HERE = ("127.0.0.1", "localhost", "::1")
+_RATE_HZ = 30.0
+_TEXTS_HZ = 10.0
+_PLOTS_HZ = 4.0
+_TORQUE_S = 10.0  # that the plot of torques shows, [s]
+_POINTS = 200
+_STEP_S = 0.1  # of the curve of the mass, at most; and time between two of them at first, [s]
+_EVENTS = 60
+_WIDTH = 400  # of a column, [px]
+_CLOSING_S = 15.0  # for browsers that do not answer, at most
+_BRAND = (34, 102, 170)
+
+
+class Page:
+    """A page that shows updates; close it, or use it in a `with`.
+
+    Args:
+        view: whose updates are shown
+        source: of its rows; the button is there where its controller takes a payload
+        bodies: what the arm looks like; capsules by default
+        host: address to listen at; this machine alone by default
+        port: to listen at, or the next one that is free; 0 for any
+        dark: at first
+        kept: where a payload that was set is kept together with the one before, for `set-payload
+            --undo`
+    """
+
+    def __init__(
+        self,
+        view: View | WristView,
+        source: Source,
+        *,
+        bodies: Sequence[Body] = (),
+        host: str = _HERE[0],
+        port: int = 8080,
+        dark: bool = False,
+        kept: Path | None = None,
+    ) -> None:
+        robot = view.robot
+        self.view: Any = view  # takes the updates of its own kind
+        self._kept = kept
+        self._dark = dark
+        self._joints = view.joints
+        takes = view.settable and Proposal.takes_payloads(source) and host in _HERE
+        self._controller = source if takes else None
+        self._newest: Update | WristUpdate | None = None
+        self._row: tuple[float, ...] = ()  # values of the newest one
+        self._carried: Update | WristUpdate | None = None  # whose payload is in the scene
+        self._events: deque[tuple[float, str, str]] = deque(maxlen=_EVENTS)
+        self._points: list[CurvePoint] = []
+        self._step_s = _STEP_S
+        self._traced: deque[tuple[float, Array]] = deque(maxlen=int(_TORQUE_S * _TEXTS_HZ))
+        self._lock, self._fresh, self._closed = threading.Lock(), threading.Event(), False
+        self._server = _served(host, port)
+        self.url = f"http://{host}:{self._server.get_port()}"
+        self._scene = Scene(self._server.scene, robot, bodies or Body.to_draw(robot))
+        self._scene.look(self._server.initial_camera)
+        self._build()
+        self._dress()
+        self._thread = threading.Thread(target=self._draw, name="steelyard page", daemon=True)
+        self._thread.start()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Ends the page."""
+        self._closed = True
+        self._fresh.set()
+        self._thread.join(timeout=5.0)
+        with contextlib.redirect_stdout(io.StringIO()):  # viser prints when it has stopped
+            self._server.stop()
+            if (thread := self._server._websock_server._server_thread) is not None:
+                thread.join(_CLOSING_S)
+
+    def show(self, update: Update | WristUpdate) -> None:
+        """Takes an update to show; returns at once.
+
+        Args:
+            update: of the weigher
+        """
+        with self._lock:
+            self._newest = update
+            self._row = update.values
+            self._events.extend((event.t, str(event.kind), event.words) for event in update.events)
+        self._fresh.set()
+
+    def follow(self, row: Row) -> None:
+        """Takes a row whose posture is to be shown, between two updates; returns at once.
+
+        Args:
+            row: newer than the last update
+        """
+        self._row = row.values
+        self._fresh.set()
+
+    # --- what is on the page
+
+    def _build(self) -> None:
+        gui = self._server.gui
+        traces = self.view.traces
+        gui.set_panel_label(f"steelyard · {self.view.robot.name}")
+        gui.main_panel.dock_right()
+        gui.main_panel.set_width(_WIDTH)
+        style = (resources.files("steelyard.live") / "assets" / "page.css").read_text(
+            encoding="utf-8"
+        )
+        gui.add_html(f"<style>{style}</style>")
+        self._answer = gui.add_html(answer_html(None, self.view.accuracy))
+        if self._controller is not None:
+            gui.add_button("Set payload …").on_click(self._ask)
+        self._numbers, self._log = gui.add_html(""), gui.add_html("")
+        gui.add_checkbox("Dark", self._dark).on_update(self._turn)
+        panel = gui.add_panel()
+        panel.dock_left()
+        panel.set_width(_WIDTH)
+        with panel.add_tab("Over time"):
+            self._masses = gui.add_html("")
+            first = traces.choices[1 if self.view.settable and len(traces.choices) > 1 else 0]
+            self._chosen = gui.add_dropdown(traces.title, traces.choices, initial_value=first)
+            self._trace, self._centre = gui.add_html(""), gui.add_html("")
+
+    def _turn(self, event: viser.GuiEvent[Any]) -> None:
+        self._dark = event.target.value
+        self._dress()
+
+    def _dress(self) -> None:
+        self._server.gui.configure_theme(
+            dark_mode=self._dark, show_logo=False, show_share_button=False, brand_color=_BRAND
+        )
+        self._scene.dress(dark=self._dark)
+
+    # --- on the page's own thread
+
+    def _draw(self) -> None:
+        """Draws what is new, and what is due, until the page is closed."""
+        before = None
+        texts_s = 0.0
+        plots_s = 0.0
+        while not self._closed:
+            self._fresh.wait(1 / _PLOTS_HZ)
+            self._fresh.clear()
+            now_s = time.monotonic()
+            with self._lock:
+                update = self._newest
+                row = self._row
+                events = tuple(self._events)
+            if update is None:
+                continue
+            if update is not before:
+                self._remember(update)
+                before = update
+            if self._server.get_clients():
+                self._move(row, update)
+                if now_s >= texts_s:
+                    texts_s = now_s + 1 / _TEXTS_HZ
+                    self._write(update, events)
+                if now_s >= plots_s:
+                    plots_s = now_s + 1 / _PLOTS_HZ
+                    self._plot()
+            time.sleep(max(now_s + 1 / _RATE_HZ - time.monotonic(), 0.0))
+
+    def _remember(self, update: Update | WristUpdate) -> None:
+        """Keeps what the plots show; the curve of the mass is thinned out where it becomes long."""
+        if self._points:
+            last_s = self._points[-1].t
+        else:
+            last_s = -np.inf
+        payload = self.view.to_draw(update)
+        if payload is not None and not 0 <= update.t - last_s < self._step_s:
+            body = payload.body
+            std = float(payload.std[0])
+            com_std = payload.com_std
+            seen = body.mass > 2 * std
+            point = CurvePoint(
+                t=update.t,
+                mass=body.mass,
+                mass_std=std,
+                com=body.com if seen else np.full(3, np.nan),
+                com_std=com_std if seen else np.full(3, np.inf),
+                payload=update.changes + 1,
+                converged=update.converged,
+                status="",
+            )
+            if update.t > last_s:
+                self._points = [*self._points, point]
+            else:
+                self._points = [point]
+            if len(self._points) > 2 * _POINTS:
+                self._points = self._points[::2]
+                self._step_s = 2 * self._step_s
+        if (instant := self.view.trace(update)) is not None:
+            self._traced.append((update.t, instant))
+
+    def _move(self, row: Sequence[float], update: Update | WristUpdate) -> None:
+        with self._server.atomic():
+            self._scene.pose(np.array([row[k] for k in self._joints]))
+            if update is not self._carried:
+                self._carried = update
+                self._scene.carry(self.view.to_draw(update))
+
+    def _write(
+        self, update: Update | WristUpdate, events: Sequence[tuple[float, str, str]]
+    ) -> None:
+        _put(self._answer, answer_html(update, self.view.accuracy))
+        if self.view.settable:
+            believed = Believed.of(self._said(update))
+        else:
+            believed = None
+        _put(self._numbers, numbers_html(update.payload, believed))
+        _put(self._log, events_html(update, events))
+
+    def _plot(self) -> None:
+        if self._points:
+            *masses, centre = online_plot(self._points, accuracy=self.view.accuracy).panels
+            _put(self._masses, _drawn(masses))
+            _put(self._centre, _drawn([centre]))
+        if self._traced:
+            traces = self.view.traces
+            chosen = self._chosen.value
+            j = traces.choices.index(chosen)
+            t = np.array([t for t, _ in self._traced])
+            rows = np.array([row[:, j] for _, row in self._traced]).T
+            curves = [Curve(name, t, y) for name, y in zip(traces.curves, rows, strict=True)]
+            if chosen in self.view.robot.joint_names:
+                title = "torque"
+            else:
+                title = f"{chosen} of a contact"
+            panel = Panel(title, "time [s]", f"{title.split()[0]} [{traces.units[j]}]", curves)
+            _put(self._trace, _drawn([panel]))
+
+    def _said(self, update: Update | WristUpdate) -> dict[str, float]:
+        return dict(zip(self.view.columns, update.values, strict=True))
+
+    # --- the button, on threads of viser
+
+    def _ask(self, event: viser.GuiEvent[Any]) -> None:
+        """Shows old beside new, or why nothing can be set; sends only after another click."""
+        client = event.client
+        update = self._newest
+        if client is None or update is None or self._controller is None or not self._ours(client):
+            return
+        try:
+            payload = self.view.answer(update)
+            if payload is None:
+                raise SourceFailed("nothing was weighed yet")
+            proposal = Proposal.of(self._controller, payload)
+        except SteelyardError as error:
+            return _say(client, "The payload cannot be set now", str(error))
+        modal = client.gui.add_modal(f"Set the payload of {self._controller}?")
+        with modal:
+            client.gui.add_html(question_html(proposal))
+            yes = client.gui.add_button("Set it", color="red")
+            no = client.gui.add_button("Cancel", color="gray")
+        no.on_click(lambda _: modal.close())
+
+        @yes.on_click
+        def _(_: object) -> None:
+            modal.close()
+            self._send(client, proposal)
+
+    def _send(self, client: viser.ClientHandle, proposal: Proposal) -> None:
+        try:
+            if self._kept is not None and proposal.old is not None:
+                proposal.save(self._kept)
+            words = proposal.send()
+        except SteelyardError as error:
+            return _say(client, "The payload was not set", str(error))
+        _say(client, "Done", f"{words[0].upper()}{words[1:]}.")
+
+    def _ours(self, client: viser.ClientHandle) -> bool:
+        """Whether a browser shows our page, and not a website that talks to our port."""
+        connection = self._server._websock_server._live_connections.get(client.client_id)
+        if connection is None:
+            request = None
+        else:
+            request = connection.request
+        if request is None:
+            origin = None
+        else:
+            origin = request.headers.get("Origin")
+        port = self._server.get_port()
+        return origin in {f"http://{name}:{port}" for name in (*_HERE[:2], "[::1]")}
+
+
+def _served(host: str, port: int) -> viser.ViserServer:
+    """A server that listens, without words in the terminal."""
+    try:
+        import viser
+    except ImportError as error:
+        raise MissingExtra("viser", "live") from error
+    try:
+        with socket.create_server((host, 0)):
+            pass
+    except OSError as error:
+        raise SourceFailed(
+            f"no page can be served at '{host}': {error.strerror or error}"
+        ) from error
+    with contextlib.redirect_stdout(io.StringIO()):
+        return viser.ViserServer(host=host, port=port, verbose=False)
+
+
+def _put(handle: viser.GuiHtmlHandle, content: str) -> None:
+    if handle.content != content:
+        handle.content = content
+
+
+def _drawn(panels: Sequence[Panel]) -> str:
+    return f'<div class="sy">{vector_html(Plot("", panels, 1))}</div>'
+
+
+def _say(client: viser.ClientHandle, title: str, words: str) -> None:
+    modal = client.gui.add_modal(title)
+    with modal:
+        client.gui.add_html(f'<div class="sy"><p>{escape(words)}</p></div>')
+        client.gui.add_button("Close", color="gray").on_click(lambda _: modal.close())

@@ -1,0 +1,112 @@
+"""`replay:FILE`: a recording as if it came from an arm now, row by row."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from steelyard._arrays import Array
+from steelyard.errors import SourceFailed, SteelyardError
+from steelyard.io import read_recording
+from steelyard.io._wrench import SensorDescription
+from steelyard.live._source import MOTION_COLUMN, Connection, EndOfSource, Source, Values
+from steelyard.recording import AXES, Recording, WrenchConvention
+from steelyard.wrist.online import rows_of
+
+_CHUNK = 100  # rows
+
+
+@dataclass(frozen=True)
+class ReplaySource(Source):
+    """A recorded file; where it is over, the source ends.
+
+    Attributes:
+        path: of the recording
+        speed: times as fast as it was recorded; None for as fast as it goes
+        sensor: what a wrist sensor is, whose file has no joints; its wrench is turned to our
+            convention
+    """
+
+    path: str
+    speed: float | None = 1.0
+    sensor: SensorDescription | None = None
+
+    def __str__(self) -> str:
+        return f"replay:{self.path}"
+
+    @cached_property
+    def recording(self) -> Recording:
+        """What is replayed."""
+        try:
+            return read_recording(self.path)
+        except SteelyardError as error:
+            raise SourceFailed(str(error)) from error
+
+    def connect(self) -> Connection:
+        """The recording from its beginning."""
+        if self.sensor is not None:
+            return _Replayed(
+                _wrist_signals(self.path, self.sensor), "load_on_sensor", self.speed, str(self)
+            )
+        recording = self.recording
+        signals = recording.signals | {"t": recording.t[:, None] + recording.epoch_s}
+        return _Replayed(signals, recording.wrench_convention, self.speed, str(self))
+
+
+def _wrist_signals(path: str, sensor: SensorDescription) -> dict[str, Array]:
+    """Time, wrench and motion of a table without joints."""
+    try:
+        rows = rows_of(sensor.recording(path))
+    except SteelyardError as error:
+        raise SourceFailed(str(error)) from error
+    t, wrench, motion = zip(*rows, strict=True)
+    return {"t": np.array(t)[:, None], "wrench": np.array(wrench), MOTION_COLUMN: np.array(motion)}
+
+
+class _Replayed(Connection):
+    """The rows of a recording, each not before its time."""
+
+    def __init__(
+        self,
+        signals: dict[str, Array],
+        wrench_convention: WrenchConvention | None,
+        speed: float | None,
+        place: str,
+    ) -> None:
+        self.columns = tuple(
+            each for name, x in signals.items() for each in _names(name, x.shape[1])
+        )
+        self.wrench_convention = wrench_convention
+        self._rows = np.hstack(list(signals.values()))
+        self._speed = speed
+        self._next = 0
+        self._place = place
+        self._began_s = time.monotonic()
+        self._closed = False
+
+    def read(self) -> Sequence[Values]:
+        if self._next == len(self._rows) or self._closed:
+            raise EndOfSource(f"{self._place} is over")
+        start = self._next
+        end = min(self._next + _CHUNK, len(self._rows))
+        if self._speed is not None:
+            t = (self._rows[:, 0] - self._rows[0, 0]) / self._speed
+            time.sleep(min(max(t[start] - (time.monotonic() - self._began_s), 0.0), 0.1))
+            end = min(int(np.searchsorted(t, time.monotonic() - self._began_s, side="right")), end)
+        self._next = max(start, end)
+        return [tuple(row) for row in self._rows[start:end].tolist()]
+
+    def close(self) -> None:
+        self._closed = True
+
+
+def _names(channel: str, count: int) -> list[str]:
+    if channel == "t":
+        return ["t"]
+    if channel == "wrench":
+        return [f"wrench_stamped.{axis}" for axis in AXES]
+    return [f"{channel}_{k}" for k in range(count)]

@@ -1,0 +1,250 @@
+"""URScript: the programs that we send, and how a simulated controller reads them.
+
+A program starts with `def NAME():` or `sec NAME():` in column one and ends with `end` there. `sec`
+runs beside the robot's own program within one control step; `def` replaces it. Of the language only
+calls with numbers are understood: movej, servoj, stopj, sleep, set_target_payload and set_payload.
+The rest is refused.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Literal, NamedTuple, TypeAlias
+
+import numpy as np
+
+from steelyard._arrays import Array
+from steelyard.errors import SourceFailed
+
+LARGEST_INERTIA = 133.0
+"""What a controller takes at most as an entry of the inertia, [kg m^2]."""
+
+_HEAD = re.compile(r"(def|sec) (\w+)\(\):")
+_MOTIONS = {"movej", "servoj", "stopj", "sleep"}
+_PAYLOADS = {"set_target_payload", "set_payload"}
+_LARGEST_POSITION = 1e3  # [rad]
+_QUINTIC = 1.875, 5.7735  # largest speed and acceleration of a move of 1 in 1 s
+
+_Number: TypeAlias = float | tuple[float, ...]
+
+
+class Believed(NamedTuple):
+    """A payload as a controller holds it.
+
+    Attributes:
+        mass: [kg]
+        cog: centre of gravity, (3,) [m], from the tool flange
+        inertia: xx, yy, zz, xy, xz, yz about the centre of gravity, (6,) [kg m^2], axes of the
+            flange
+    """
+
+    mass: float = 0.0
+    cog: tuple[float, ...] = (0.0, 0.0, 0.0)
+    inertia: tuple[float, ...] = (0.0,) * 6
+
+    @classmethod
+    def of(cls, said: Mapping[str, float]) -> Believed | None:
+        """What a controller says that it believes in; None where it does not say.
+
+        Args:
+            said: one row of its outputs, by RTDE's names or libfranka's
+        """
+        if "m_load" in said:
+            inertia = tuple(said[f"I_load_{k}"] for k in (0, 4, 8, 1, 2, 5))
+            return cls(said["m_load"], tuple(said[f"F_x_Cload_{k}"] for k in range(3)), inertia)
+        if "payload_cog_0" not in said:
+            return None
+        inertia = tuple(said.get(f"payload_inertia_{k}", 0.0) for k in range(6))
+        return cls(said["payload"], tuple(said[f"payload_cog_{k}"] for k in range(3)), inertia)
+
+    def script(self, *, transition_s: float, with_inertia: bool = True) -> str:
+        """The program that makes a controller believe in it, beside the one that runs.
+
+        Args:
+            transition_s: in which the controller changes over, [s]
+            with_inertia: for controllers that take it, from 5.10 on; else mass and centre alone
+        """
+        call = f"set_payload({_text(self.mass)}, {_list(self.cog)})"
+        if with_inertia:
+            numbers = (
+                f"{_text(self.mass)}, {_list(self.cog)}, {_list(self.inertia)},"
+                f" {_text(transition_s)}"
+            )
+            call = f"set_target_payload({numbers})"
+        return f"sec steelyard_payload():\n {call}\nend\n"
+
+
+def _text(value: float) -> str:
+    if round(value, 9):
+        return f"{value:.9f}".rstrip("0").rstrip(".")
+    return "0"
+
+
+def _list(values: Sequence[float]) -> str:
+    return f"[{', '.join(map(_text, values))}]"
+
+
+class Call(NamedTuple):
+    """A statement of a program.
+
+    Attributes:
+        name: of the function
+        args: numbers and lists of numbers, those with a name (`a=`, `v=`) behind the others
+        named: these by name
+    """
+
+    name: str
+    args: tuple[_Number, ...]
+    named: dict[str, _Number]
+
+
+class Program(NamedTuple):
+    """A program that a controller has understood.
+
+    Attributes:
+        kind: 'def' replaces the running program, 'sec' runs beside it
+        name: of the program
+        calls: its statements
+    """
+
+    kind: Literal["def", "sec"]
+    name: str
+    calls: tuple[Call, ...]
+
+    @classmethod
+    def parsed(cls, text: str) -> Program:
+        """The program in a text, or a refusal that names the line.
+
+        Args:
+            text: whole, from `def` or `sec` to `end`, perhaps with its own call behind
+        """
+        lines = [
+            (k, line.split("#")[0].rstrip()) for k, line in enumerate(text.splitlines(), start=1)
+        ]
+        lines = [(k, line) for k, line in lines if line]
+        if lines:
+            head = _HEAD.fullmatch(lines[0][1])
+        else:
+            head = None
+        if head is None:
+            raise SourceFailed("a program begins with 'def NAME():' or 'sec NAME():' in column one")
+        end = next((i for i, (_, line) in enumerate(lines) if line == "end"), None)
+        if end is None:
+            raise SourceFailed("a program ends with 'end' in column one")
+        if [line for _, line in lines[end + 1 :]] not in ([], [f"{head[2]}()"]):
+            raise SourceFailed(f"line {lines[end + 1][0]}: something follows the program")
+        if head[1] == "sec":
+            known = _PAYLOADS
+        else:
+            known = _MOTIONS | _PAYLOADS
+        calls = tuple(_call(line, k, known) for k, line in lines[1:end])
+        return cls("sec" if head[1] == "sec" else "def", head[2], calls)
+
+    def targets(self, start: Array, step_s: float) -> Iterator[Array]:
+        """The positions that the program commands, one per control step, (n,) [rad].
+
+        Args:
+            start: where the arm is commanded to be, (n,) [rad]
+            step_s: length of a control step, [s]
+        """
+        q = start
+        for name, args, named in self.calls:
+            if name == "movej":
+                goal = np.array(args[0])
+                speed, acceleration = (
+                    float(_one(named.get(x, y))) for x, y in (("v", 1.05), ("a", 1.4))
+                )
+                far = float(np.abs(goal - q).max())
+                time_s = max(_QUINTIC[0] * far / speed, np.sqrt(_QUINTIC[1] * far / acceleration))
+                for k in range(1, round(time_s / step_s) + 1):
+                    s = min(k * step_s / time_s, 1.0)
+                    yield q + (10 * s**3 - 15 * s**4 + 6 * s**5) * (goal - q)
+                q = goal
+            elif name == "servoj":
+                q = np.array(args[0])
+                if len(args) > 3:
+                    held_s = _one(args[3])
+                else:
+                    held_s = step_s
+                yield from (q for _ in range(max(round(held_s / step_s), 1)))
+            elif name == "sleep":
+                yield from (q for _ in range(round(_one(args[0]) / step_s)))
+
+    def payloads(self) -> Iterator[Believed]:
+        """The payloads that it sets."""
+        for name, args, _ in self.calls:
+            if name in _PAYLOADS:
+                if name == "set_target_payload" and len(args) > 2:
+                    inertia = args[2]
+                else:
+                    inertia = (0.0,) * 6
+                yield Believed(_one(args[0]), _many(args[1]), _many(inertia))
+
+
+def _one(value: _Number) -> float:
+    return float(np.ravel(value)[0])
+
+
+def _many(value: _Number) -> tuple[float, ...]:
+    return tuple(float(x) for x in np.ravel(value))
+
+
+def _call(line: str, k: int, known: set[str]) -> Call:
+    """The call on an indented line."""
+    refusal = SourceFailed(f"line {k}: '{line.strip()[:60]}' is not understood")
+    try:
+        if line[0] in " \t":
+            node = ast.parse(line.strip(), mode="eval").body
+        else:
+            node = None
+        if (
+            not isinstance(node, ast.Call)
+            or not isinstance(node.func, ast.Name)
+            or node.func.id not in known
+        ):
+            raise refusal
+        args = tuple(_literal(arg) for arg in node.args)
+        named = {str(word.arg): _literal(word.value) for word in node.keywords}
+    except (SyntaxError, ValueError) as error:
+        raise refusal from error
+    call = Call(node.func.id, args, named)
+    if why := _wrong(call):
+        raise SourceFailed(f"line {k}: {call.name}: {why}")
+    return call
+
+
+def _literal(node: ast.expr) -> _Number:
+    value = ast.literal_eval(node)
+    if isinstance(value, list) and all(isinstance(x, int | float) for x in value):
+        return tuple(float(x) for x in value)
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return float(value)
+    raise ValueError(value)
+
+
+def _wrong(call: Call) -> str:
+    """What is wrong with the arguments of a call, in words; empty where nothing is."""
+    sizes = [len(x) if isinstance(x, tuple) else 0 for x in call.args]
+    if call.name in ("movej", "servoj"):
+        if sizes[:1] != [6] or max(map(abs, _many(call.args[0]))) > _LARGEST_POSITION:
+            return "it takes a posture of six joints [rad]"
+    elif call.name in _PAYLOADS:
+        if sizes[:2] != [0, 3] or (
+            len(sizes) > 2 and call.name == "set_target_payload" and sizes[2] != 6
+        ):
+            return "it takes a mass, a centre of gravity of three, and an inertia of six numbers"
+        if len(sizes) > 2 and sizes[2]:
+            inertia = _many(call.args[2])
+        else:
+            inertia = (0.0,)
+        if (
+            _one(call.args[0]) < 0
+            or min(inertia[:3]) < 0
+            or max(map(abs, inertia)) > LARGEST_INERTIA
+        ):
+            return f"no mass and no moment is negative, no inertia above {LARGEST_INERTIA:g} kg m^2"
+    elif sizes != [0]:
+        return "it takes one number"
+    return ""

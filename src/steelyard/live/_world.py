@@ -1,0 +1,248 @@
+"""What is behind a simulated controller: an arm in MuJoCo, or a recording.
+
+The arm in MuJoCo follows its command as `simulation` does: feed-forward by the model of the arm
+with the payload that the controller believes in, and feedback with three poles at the bandwidth,
+which has to bear friction and what is really carried. The command itself goes through a filter of
+third order,
+
+    q''' = w^3 (u - q) - 3 w^2 q' - 3 w q'',
+
+so that position, velocity and acceleration of the target belong together (a real controller looks
+ahead).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+from scipy.linalg import expm
+from scipy.spatial.transform import Rotation
+
+from steelyard._arrays import Array
+from steelyard.errors import InvalidRobot
+from steelyard.inertia import InertialParameters
+from steelyard.live._script import Believed
+from steelyard.recording import Recording
+from steelyard.robot import DriveModel, RobotModel
+from steelyard.simulation import SensorModel
+from steelyard.simulation._plant import Plant
+
+NOMINAL_GAINS = (14.73, 14.33, 11.55, 11.25, 11.5, 11.5)
+"""Drive gains of a simulated arm whose description has none, [Nm/A]: those of a UR10 (xu2024)."""
+
+_BANDWIDTH = 2 * np.pi * 10.0  # [rad/s], of the feedback
+_COMMAND = 2 * np.pi * 8.0  # [rad/s], of the filter on the command
+_POSTURES = 30
+_INERTIA_EVERY = 5  # steps
+
+Outputs = Mapping[str, Sequence[float]]
+"""What the arm says of itself, by RTDE's names."""
+
+
+class World(ABC):
+    """An arm behind a controller.
+
+    Attributes:
+        rate_hz: control steps per second, [Hz]
+        robot: the arm; None where only a recording is known
+        over: whether nothing more comes
+    """
+
+    rate_hz: float
+    robot: RobotModel | None
+    over: bool
+
+    @abstractmethod
+    def step(self, command: Array | None, believed: Believed) -> tuple[float, Outputs]:
+        """The time of the next instant since the start, [s], and what the arm says then.
+
+        Args:
+            command: position that the program commands, (6,) [rad]; None to stay
+            believed: the payload that the controller counts on
+        """
+
+
+class SimulatedArm(World):
+    """An arm in MuJoCo that follows commands.
+
+    Args:
+        robot: the empty arm; without gains it gets `NOMINAL_GAINS`
+        payloads: what it carries from when on, by time [s], in the flange frame; None for nothing
+        sensors: their errors
+        start: posture, (6,) [rad]; home by default
+        rate_hz: control steps per second, [Hz]
+        seed: of the noise
+    """
+
+    def __init__(
+        self,
+        robot: RobotModel,
+        payloads: Mapping[float, InertialParameters | None] | None = None,
+        *,
+        sensors: SensorModel | None = None,
+        start: Array | None = None,
+        rate_hz: float = 500.0,
+        seed: int = 0,
+    ) -> None:
+        if robot.n != 6:
+            raise InvalidRobot(f"a UR arm has 6 joints, {robot.name} has {robot.n}")
+        if robot.drive.gain is not None:
+            gain = robot.drive.gain
+        else:
+            gain = np.array(NOMINAL_GAINS)
+        self.robot = self._arm = robot.with_drive(replace(robot.drive, gain=gain))
+        self.rate_hz = rate_hz
+        self.over = False
+        self._gain, self._sensors = gain, sensors or SensorModel()
+        self._generator = np.random.default_rng(seed)
+        self._h = 1 / rate_hz
+        self._k = -1
+        q = np.array(robot.home if start is None else start, dtype=float)
+        self._target = np.zeros((3, 6))
+        self._target[0] = self._command = q
+        self._filter = _command_filter(self._h)
+        self._plants = {
+            round(at_s * rate_hz): self._plant(body, q)
+            for at_s, body in sorted((payloads or {}).items())
+        }
+        if 0 in self._plants:
+            self._plant_now = self._plants.pop(0)
+        else:
+            self._plant_now = self._plant(None, q)
+        self._believed: Believed | None = None
+        self._model = self._arm
+        rest = np.zeros(6)
+        self._inertia = self._plant_now.inertia[0]
+        self._rotors = self._inertia - self._plant_now.loaded.mass_matrix(q)
+        missing = self._plant_now.loaded.torque(q, rest, rest) - self._feed_forward(Believed())
+        self._integral = np.linalg.solve(self._inertia, missing)
+
+    def step(self, command: Array | None, believed: Believed) -> tuple[float, Outputs]:
+        """One control step of the engine; see `World`."""
+        self._k += 1
+        self._take(self._plants.pop(self._k, None))
+        if command is not None:
+            self._command = np.asarray(command)
+        self._target = self._filter[:, :3] @ self._target + np.outer(
+            self._filter[:, 3], self._command
+        )
+        plant = self._plant_now
+        q = plant.q
+        v = plant.v
+        if self._k % _INERTIA_EVERY == 0:
+            self._inertia = plant.loaded.mass_matrix(q) + self._rotors
+        error = self._target[0] - q
+        w = _BANDWIDTH
+        asked = 3 * w**2 * error + 3 * w * (self._target[1] - v) + self._integral
+        self._integral = self._integral + w**3 * self._h * error
+        target_tau = self._feed_forward(believed)
+        row = plant.step(target_tau + self._inertia @ asked, ())
+        tau = self._sensors.noisy_torque(row.tau[None], self._h, self._generator)[0]
+        outputs = {
+            "actual_q": self._sensors.encoder(row.q),
+            "actual_qd": row.v,
+            "actual_current": tau / self._gain,
+            "target_q": self._target[0],
+            "target_qd": self._target[1],
+            "target_qdd": self._target[2],
+            "target_moment": target_tau,
+            "target_current": target_tau / self._gain,
+        }
+        return self._k * self._h, {name: signal.tolist() for name, signal in outputs.items()}
+
+    def _take(self, plant: Plant | None) -> None:
+        """Carries something else from here on, in the present motion."""
+        if plant is not None:
+            plant.q = self._plant_now.q
+            plant.w = self._plant_now.w
+            self._plant_now = plant
+
+    def _feed_forward(self, believed: Believed) -> Array:
+        if believed != self._believed:
+            self._believed = believed
+            drive = self._arm.drive
+            known = self._arm.with_drive(DriveModel(drive.rotor_inertia, coupling=drive.coupling))
+            if believed.mass:
+                self._model = known.with_payload(_body(believed, known.flange))
+            else:
+                self._model = known
+        return np.asarray(self._model.torque(*self._target))
+
+    def _plant(self, body: InertialParameters | None, q: Array) -> Plant:
+        others = q + np.random.default_rng(0).uniform(-1.5, 1.5, (_POSTURES, 6))
+        start = np.array([q, np.zeros(6), np.zeros(6)])
+        return Plant(self._arm, body, step_s=self._h, postures=np.vstack([q, others]), start=start)
+
+
+class PlayedRecording(World):
+    """A recording behind a controller; its arm follows no command.
+
+    Args:
+        recording: with motor currents
+        robot: the arm that it is of; None where that does not matter
+    """
+
+    def __init__(self, recording: Recording, robot: RobotModel | None = None) -> None:
+        if recording.n != 6 or recording.current is None:
+            raise InvalidRobot(
+                "a UR controller sends motor currents of 6 joints;"
+                f" {recording.source or 'the recording'} has"
+                f" {recording.n} joints and {', '.join(recording.channels)}"
+            )
+        self.robot, self.rate_hz, self.over, self._next = (
+            robot,
+            float(round(recording.rate_hz)),
+            False,
+            0,
+        )
+        self._t = recording.t
+        signals = {
+            "actual_q": recording.q,
+            "actual_qd": recording.v,
+            "actual_current": recording.current,
+            "target_q": recording.q_commanded,
+            "target_qd": recording.v_commanded,
+            "target_qdd": recording.a_commanded,
+            "target_current": recording.current_target,
+            "target_moment": recording.tau_target,
+        }
+        self._rows = {
+            name: signal.tolist() for name, signal in signals.items() if signal is not None
+        }
+
+    def step(self, command: Array | None, believed: Believed) -> tuple[float, Outputs]:
+        """The next row; after the last one, the last one again. See `World`."""
+        k = min(self._next, len(self._t) - 1)
+        late_s = (self._next - k) / self.rate_hz
+        self._next += 1
+        self.over = self._next > len(self._t)
+        return float(self._t[k]) + late_s, {name: rows[k] for name, rows in self._rows.items()}
+
+
+def tool_pose(robot: RobotModel, q: Sequence[float]) -> list[float]:
+    """Where the flange is, [m], and how it is turned, as a rotation vector, (6,), in the base frame.
+
+    Args:
+        robot: the arm
+        q: joint positions, (6,) [rad]
+    """
+    T = robot.forward_kinematics(np.array(q))
+    return [*T[:3, 3].tolist(), *Rotation.from_matrix(T[:3, :3]).as_rotvec().tolist()]
+
+
+def _body(believed: Believed, frame: str) -> InertialParameters:
+    xx, yy, zz, xy, xz, yz = believed.inertia
+    inertia = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+    return InertialParameters.from_com(believed.mass, np.array(believed.cog), inertia, frame)
+
+
+def _command_filter(step_s: float) -> Array:
+    """The next position, velocity and acceleration of these and the command, (3, 4)."""
+    w = _COMMAND
+    A = np.zeros((4, 4))
+    A[0, 1] = A[1, 2] = 1.0
+    A[2] = [-(w**3), -3 * w**2, -3 * w, w**3]
+    return np.asarray(expm(step_s * A)[:3])

@@ -1,0 +1,404 @@
+"""What was weighed: ten numbers with their covariance and a verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from steelyard import fields, saved
+from steelyard._arrays import Array, freeze
+from steelyard.errors import InvalidSamples
+from steelyard.inertia import PARAMETER_NAMES, InertialParameters
+from steelyard.recording import Library, data_frame
+from steelyard.verdict import Doubt, DoubtKind, Verdict, together
+
+if TYPE_CHECKING:
+    from steelyard.drawing import Picture
+    from steelyard.export import ErrorLimits, Load
+
+HALF_WIDTH = 1.96
+"""Standard deviations in half the width of a 95 % interval."""
+
+_VERSION = 4
+_HOLDS = (
+    "what the arm carries beyond what it carried when its model was identified; a gripper that was"
+    " mounted"
+    " then is not in it"
+)
+
+
+class Quantity(NamedTuple):
+    """One number of a result, as people read it.
+
+    Attributes:
+        name: what it is
+        value: in the unit
+        std: its standard deviation, in the unit; infinite where unknown
+        unit: not always SI: lengths are in mm
+    """
+
+    name: str
+    value: float
+    std: float
+    unit: str
+
+    @classmethod
+    def of_body(cls, body: InertialParameters, std: Array, com_std: Array) -> tuple[Self, ...]:
+        """Mass, centre of mass, and inertia about the origin of the frame of a body.
+
+        Args:
+            std: standard deviation of its ten numbers, (10,) [SI]
+            com_std: of its centre of mass, (3,) [m]
+        """
+        if body.mass:
+            com = body.com
+        else:
+            com = np.zeros(3)
+        rows = [cls("mass", body.mass, float(std[0]), "kg")]
+        for axis, x, x_std in zip("xyz", com, com_std, strict=True):
+            rows.append(cls(f"centre of mass {axis}", 1e3 * float(x), 1e3 * float(x_std), "mm"))
+        for name, x, x_std in zip(PARAMETER_NAMES[4:], body.vector[4:], std[4:], strict=True):
+            rows.append(cls(f"{name} about the {body.frame}", float(x), float(x_std), "kg m^2"))
+        return tuple(rows)
+
+    @property
+    def half_width(self) -> float:
+        """Half the width of the 95 % interval, in the unit."""
+        return HALF_WIDTH * self.std
+
+    @property
+    def rounded(self) -> tuple[str, str]:
+        """Value and half-width, to two digits of the half-width; "unknown" and nothing where it is."""
+        half = self.half_width
+        if not np.isfinite(half):
+            return "unknown", ""
+        if half <= 0:
+            digits = 4
+        else:
+            digits = int(np.clip(1 - np.floor(np.log10(half)), 0, 9))
+        return f"{self.value:.{digits}f}", f"{half:.{digits}f}"
+
+    @property
+    def cells(self) -> tuple[str, str, str, str]:
+        """Name, value, half-width and unit, for a table."""
+        if not np.isfinite(self.std):
+            return self.name, "unknown", "", self.unit
+        return self.name, f"{self.value:.4f}", f"{self.half_width:.4f}", self.unit
+
+
+_SHARE = fields.number(0.0, 1.0)
+_SHARES = fields.table(
+    {
+        **dict.fromkeys(("noise", "friction", "gains", "drift"), _SHARE),
+        **dict.fromkeys(("motion", "gravity"), fields.optional(_SHARE)),
+    }
+)
+_ROUNDING = 1e-6
+
+
+def _shares(value: Any, place: str, sizes: dict[str, int]) -> None:
+    """A rule: shares of a whole, or none."""
+    (_SHARES if value else fields.table({}))(value, place, sizes)
+    if value and abs(sum(value.values()) - 1.0) > _ROUNDING:
+        raise ValueError(f"'{place}' must be shares that sum up to one")
+
+
+_UNKNOWN_TOGETHER = "the tool or the part is not known: its mass or centre of mass has no interval"
+FORMAT = {
+    "mass": fields.number(),
+    "mass_std": fields.number(0.0, finite=False),
+    "com": fields.numbers(3, finite=False),
+    "com_std": fields.numbers(3, finite=False),
+    "frame": fields.TEXT,
+    "order": fields.row(*map(fields.one_of, PARAMETER_NAMES)),
+    "vector": fields.numbers(10),
+    "unconstrained": fields.numbers(10),
+    "std": fields.numbers(10, finite=False),
+    "covariance": fields.numbers(10, 10, finite=False, covariance=True),
+    "excited": fields.each(fields.TEXT),
+    "channels": fields.size_of("n"),
+    "noise": fields.numbers("n", low=0.0),
+    "method": fields.TEXT,
+    "gain_error": fields.or_null(fields.numbers(10, "causes")),
+    "shares": _shares,
+    "verdict": fields.VERDICT,
+}
+"""Fields of a saved payload."""
+
+
+@dataclass(frozen=True, eq=False)
+class Payload:
+    """What was weighed.
+
+    Attributes:
+        body: the answer; physical where all ten numbers were excited and a real body is near the
+            estimate
+        unconstrained: the plain estimate, which no real body may have
+        covariance: of its ten numbers in the order of `PARAMETER_NAMES`, (10, 10); infinite where
+            unknown
+        noise: standard deviation of the residuals: of the torque of each joint, (n,) [Nm or N]
+        verdict: whether it may be used, and what counts against it
+        method: of weighing
+        gain_error: how one standard deviation of each cause of wrong drive gains moves the ten
+            numbers, (10, causes), which is in the covariance too; None where torques were measured
+        shares: of the mass's variance, by what makes it: 'noise', 'friction' (of the day, and where
+            loaded data contradict the empty arm), 'gains', their 'drift' since the empty runs, the
+            noise of 'motion', and 'gravity' where its size is a nominal one
+    """
+
+    body: InertialParameters
+    unconstrained: InertialParameters
+    covariance: Array
+    noise: Array
+    verdict: Verdict
+    method: str = "direct"
+    gain_error: Array | None = None
+    shares: Mapping[str, float] = field(default_factory=dict)
+    _KIND: ClassVar[str] = "payload"
+
+    def __post_init__(self) -> None:
+        freeze(self, "covariance", "noise", "gain_error")
+
+    @property
+    def mass(self) -> float:
+        """[kg]."""
+        return self.body.mass
+
+    @property
+    def com(self) -> Array:
+        """Centre of mass, (3,) [m], in the frame of the body; NaN where there is no mass."""
+        if self.body.mass:
+            return self.body.com
+        return np.full(3, np.nan)
+
+    @property
+    def std(self) -> Array:
+        """Standard deviation of the ten numbers in the order of `PARAMETER_NAMES`, (10,) [SI]."""
+        return np.asarray(np.sqrt(np.diag(self.covariance)))
+
+    @property
+    def com_std(self) -> Array:
+        """Standard deviation of the centre of mass, (3,) [m]; infinite where there is no mass."""
+        if self.body.mass == 0:
+            return np.full(3, np.inf)
+        return np.asarray(np.sqrt(np.diag(self.body.com_covariance(self.covariance))))
+
+    @property
+    def excited(self) -> tuple[str, ...]:
+        """Names of the numbers that the data, or what was fixed, determine, of `PARAMETER_NAMES`."""
+        return tuple(
+            name for name, std in zip(PARAMETER_NAMES, self.std, strict=True) if np.isfinite(std)
+        )
+
+    @property
+    def status(self) -> str:
+        """The verdict as a sentence without a full stop."""
+        return self.verdict.sentence
+
+    @property
+    def quantities(self) -> tuple[Quantity, ...]:
+        """Mass, centre of mass, and inertia about the origin of the frame, as people read them."""
+        return Quantity.of_body(self.body, self.std, self.com_std)
+
+    def together_with(self, tool: Payload) -> Payload:
+        """The tool and this part as one load, their uncertainties added.
+
+        Args:
+            tool: that the arm carried when its model was identified, in the same frame
+        """
+        if tool.body.frame != self.body.frame:
+            raise InvalidSamples(
+                f"the tool is given in frame '{tool.body.frame}', the part in '{self.body.frame}':"
+                " express both in one frame first"
+            )
+        mine = self.gain_error
+        others = tool.gain_error
+        covariance = self.covariance + tool.covariance
+        if mine is None or others is None:
+            if mine is None:
+                gain_error = others
+            else:
+                gain_error = mine
+        elif mine.shape != others.shape:  # gains that are known otherwise
+            gain_error = np.hstack([mine, others])
+        else:  # a gain that is wrong is wrong for both
+            gain_error = mine + others
+            covariance = covariance + mine @ others.T + others @ mine.T
+        parts = {name: self._part(name) + tool._part(name) for name in (self.shares or tool.shares)}
+        if "gains" in parts and gain_error is not None:
+            parts["gains"] = float(gain_error[0] @ gain_error[0])
+        known = np.isfinite(np.diag(covariance))
+        if known[:4].all():
+            doubts = []
+        else:
+            doubts = [Doubt(DoubtKind.NOT_EXCITED, _UNKNOWN_TOGETHER)]
+        summaries = f"the part: {self.verdict.summary}; the tool: {tool.verdict.summary}"
+        plain = self.unconstrained.vector + tool.unconstrained.vector
+        return replace(
+            self,
+            body=InertialParameters.from_vector(
+                self.body.vector + tool.body.vector, self.body.frame
+            ),
+            unconstrained=InertialParameters.from_vector(plain, self.body.frame),
+            covariance=covariance,
+            verdict=together(
+                f"tool and part together; {summaries}", (self.verdict, tool.verdict)
+            ).doubted(*doubts),
+            gain_error=gain_error,
+            shares={name: part / sum(parts.values()) for name, part in parts.items()},
+        )
+
+    def _part(self, name: str) -> float:
+        """What a share is of the mass's variance, [kg^2]."""
+        return self.shares.get(name, 0.0) * float(self.covariance[0, 0])
+
+    # --- for people
+
+    def __str__(self) -> str:
+        mass, *com = self.quantities[:4]
+        centre = ", ".join(f"{x.value:.1f} +- {x.half_width:.1f}" for x in com)
+        words = f"{mass.value:.3f} +- {mass.half_width:.3f} kg"
+        if self.body.mass:
+            words += f", centre of mass {centre} mm in frame '{self.body.frame}'"
+        return f"{words} (95 %). {self.verdict}"
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self}>"
+
+    def _repr_html_(self) -> str:
+        from steelyard.drawing import notebook_html
+        from steelyard.payload._views import body_plot
+
+        headers = ("", "weighed", "\u00b1 (95 %)", "unit")
+        cells = [x.cells for x in self.quantities]
+        drawn = self.body.mass > 0
+        if drawn:
+            plot = body_plot(self.body, self.covariance, origin=self.body.frame)
+        else:
+            plot = None
+        return notebook_html(headers, cells, words=str(self.verdict), plot=plot)
+
+    def plot(self) -> Picture:
+        """The payload on its frame, and its centre of mass enlarged; a notebook shows it."""
+        from steelyard.drawing import Picture
+        from steelyard.payload._views import body_plot, com_plot
+
+        if not self.body.mass > 0:
+            raise InvalidSamples("nothing was weighed: there is no payload to draw")
+        views = body_plot(self.body, self.covariance, origin=self.body.frame)
+        return Picture([views, com_plot(self.body, self.covariance)])
+
+    # --- for programs and files
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything there is to know, as texts, numbers and arrays."""
+        return {
+            "mass": self.mass,
+            "mass_std": float(self.std[0]),
+            "com": self.com,
+            "com_std": self.com_std,
+            "frame": self.body.frame,
+            "order": list(PARAMETER_NAMES),
+            "vector": self.body.vector,
+            "unconstrained": self.unconstrained.vector,
+            "std": self.std,
+            "covariance": self.covariance,
+            "excited": list(self.excited),
+            "channels": len(self.noise),
+            "noise": self.noise,
+            "method": self.method,
+            "gain_error": self.gain_error,
+            "shares": dict(self.shares),
+            "verdict": self.verdict.to_dict(),
+        }
+
+    def to_frame(self, library: Library = "pandas") -> Any:
+        """A data frame of pandas or Polars, or a table of Arrow: name, value, std, half_width (95 %), unit.
+
+        DuckDB and others take the payload itself.
+        """
+        rows = self.quantities
+        names = ("name", "value", "std", "half_width", "unit")
+        return data_frame({name: [getattr(row, name) for row in rows] for name in names}, library)
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        return self.to_frame("pyarrow").__arrow_c_stream__(requested_schema)
+
+    @classmethod
+    def from_dict(cls, content: dict[str, Any]) -> Self:
+        """The payload that `to_dict` has written."""
+        fields.check(content, FORMAT)
+        frame = content["frame"]
+        return cls(
+            InertialParameters.from_vector(content["vector"], frame),
+            InertialParameters.from_vector(content["unconstrained"], frame),
+            np.array(content["covariance"], dtype=float),
+            np.array(content["noise"], dtype=float),
+            Verdict.from_dict(content["verdict"]),
+            content["method"],
+            None if content["gain_error"] is None else np.array(content["gain_error"], dtype=float),
+            content["shares"],
+        )
+
+    def save(self, path: str | Path) -> None:
+        """Writes the payload to a JSON file."""
+        saved.save(self.to_dict(), self._KIND, path, version=_VERSION)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """The payload in a JSON file that `save` wrote."""
+        return saved.loaded(path, cls._KIND, cls.from_dict, version=_VERSION)
+
+    # --- for controllers and simulators
+
+    def as_load(self, *, name: str = "payload", number: int = 1) -> Load:
+        """What an export writes.
+
+        Args:
+            name: what the payload is called where a format names it
+            number: of the payload where a format counts them
+        """
+        from steelyard.export import Load
+
+        return Load(self.body, self.covariance, self.verdict, _HOLDS, name=name, number=number)
+
+    def export(
+        self,
+        target: str,
+        path: str | Path | None = None,
+        *,
+        T_target_payload: ArrayLike | None = None,
+        limits: ErrorLimits | None = None,
+        inertia: str | None = None,
+        force: bool = False,
+        name: str = "payload",
+        number: int = 1,
+    ) -> str:
+        """The text for a controller or a simulator, with frame, units and doubts as comments.
+
+        Args:
+            target: one of `steelyard.export.TARGETS`, as 'ur', 'abb' or 'urdf'
+            path: of the file that it goes into; none by default
+            T_target_payload: the frame that the payload was weighed in, in the frame that the
+                target wants, (4, 4); by default they are the same
+            limits: how uncertain it may be; 10 % of the mass and 20 mm by default
+            inertia: 'estimated', 'sphere' (that of a homogeneous ball) or 'none' (that of a point);
+                by default the estimate where it is known, else that of a ball
+            force: in spite of doubts, which the text then repeats
+            name: what the payload is called where a format names it
+            number: of the payload where a format counts them
+        """
+        from steelyard.export import Export
+
+        load = self.as_load(name=name, number=number)
+        export = Export.of(
+            load, target, T_target_load=T_target_payload, limits=limits, inertia=inertia
+        )
+        if path is None:
+            return export.text(force=force)
+        return export.write(path, force=force)

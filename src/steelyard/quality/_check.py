@@ -1,0 +1,474 @@
+"""The whole check of an arm's recording: table, joints, units, motion, torques.
+
+Position q and velocity v are compared without differentiating: over windows of 0.1 s, the change of
+q stands against the integral of v (trapezoids), which averages the noise instead of amplifying it.
+With x the integral and y the change,
+
+    correlation = x'y / (|x| |y|),    ratio = sign(x'y) |x| / |y|,
+
+and v follows q when the first is near 1 and the second too. A ratio of 180/pi means degrees.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from steelyard._arrays import Array, Mask
+from steelyard.quality._table import (
+    FEWEST_ROWS,
+    GAP_STEPS,
+    Finding,
+    Place,
+    QualityReport,
+    check_jumps,
+    check_signals,
+    many,
+    repeated_rows,
+)
+from steelyard.recording import Recording
+
+DAMAGED_END = "damaged end"
+"""How the note begins about a file that was read only up to its last whole row."""
+
+AT_LIMIT = 0.999
+"""Of tau_max, where a drive is saturated: the last digits of the published number are rounded."""
+
+_STILL = (
+    0.01  # [rad] a joint that moves less shows neither inertia nor friction, only brake and noise
+)
+_WINDOW_S = 0.1  # long against noise and lag, short against a swing
+_WINDOW_MOTION = 2e-3  # [rad] RMS over the windows; below it the comparison of q and v weighs noise
+_FOLLOWS = (
+    0.8  # correlation of v with the change of q: 0.9999 on real logs, below 0.5 for a wrong column
+)
+_SCALE = (
+    0.1  # how far the ratio may be off 1: 0.001 on real logs, some per cent where v is filtered
+)
+_DEGREE = 180.0 / np.pi
+_TURNS = (
+    4.0 * np.pi
+)  # arms turn to 2 pi; beyond twice that a joint has no stops, or the unit is degrees
+_MANY_TURNS = 8.0 * np.pi  # a joint without stops that goes so far counts its turns
+_REACH = 2.0  # times the limit of position: no arm is there
+_FAR_SHARE = 0.1  # of the rows: degrees are far consistently, a spike is not
+_FAST = 3.0  # times v_max: no drive does that
+_FAST_SHARE = 0.05  # of the windows, for the same reason
+_SATURATED_ROWS = (
+    5  # a measured torque never repeats to the last digit that often while the arm moves
+)
+_SATURATED_FACTOR = (
+    3.0  # nor three times longer than the channel repeats itself elsewhere (held samples)
+)
+_SATURATED_MOTION = (
+    1e-3  # [rad] that some joint moves meanwhile; a simulated arm at rest repeats rightly
+)
+_BEYOND_LIMIT = 2.0  # times tau_max: no drive gives that
+_MOST = {
+    "q": 1e5,
+    "v": 1e5,
+    "a": 1e6,
+    "tau": 1e6,
+    "current": 1e6,
+    "wrench": 1e6,
+    "temperature": 1e4,
+}
+"""Of signals by the first word of their name, in any unit: what is beyond is no measurement."""
+
+_BEYOND_SHARE = 0.01  # of the rows: a spike may
+_MEASURED = ("tau", "current", "wrench")
+_TARGETS = ("tau_target", "current_target")
+
+
+class _Limits(Protocol):
+    """What is needed of `steelyard.robot.JointLimits`; infinite where there is no limit."""
+
+    @property
+    def q_min(self) -> Array: ...
+
+    @property
+    def q_max(self) -> Array: ...
+
+    @property
+    def v_max(self) -> Array: ...
+
+    @property
+    def tau_max(self) -> Array: ...
+
+
+def check_quality(
+    recording: Recording,
+    *,
+    limits: _Limits | None = None,
+    gain: ArrayLike | None = None,
+) -> QualityReport:
+    """What is wrong with a recording, the worst first.
+
+    Args:
+        limits: of the arm's joints (`robot.limits`): their number, reach, speed and torque
+        gain: of the drives that make torques of motor currents, (n,) [Nm/A]; none to leave currents
+            alone
+    """
+    if limits is None:
+        joints = recording.n
+    else:
+        joints = int(np.size(limits.q_min))
+    findings = [
+        *_other_joints(recording, joints),
+        *_damaged_end(recording),
+        *_impossible(recording),
+    ]
+    if joints != recording.n:
+        limits = None
+    signals = {channel: getattr(recording, channel) for channel in recording.channels}
+    names = {channel: recording.joint_names for channel in signals if channel != "wrench"}
+    findings += check_signals(recording.t, signals, names)
+    recording = without_impossible(recording)
+    findings += [*_degrees(recording, limits), *_velocity(recording)]
+    findings += [
+        *check_jumps(recording.t, recording.q, "q", recording.joint_names),
+        *_still(recording),
+    ]
+    findings += [*_flat_effort(recording), *_saturation(recording, repeated_rows(signals))]
+    if limits is not None:
+        findings += [
+            *_at_torque_limit(recording, limits),
+            *_beyond_torque_limit(recording, limits, gain),
+        ]
+        if not any(finding.kind == "degrees" for finding in findings):
+            findings += _outside_limits(recording, limits)
+    findings.sort(key=lambda finding: ("error", "warning", "info").index(finding.severity))
+    return QualityReport(
+        source=recording.source,
+        rows=len(recording),
+        joints=recording.n,
+        duration_s=recording.duration_s,
+        rate_hz=recording.rate_hz,
+        findings=tuple(findings),
+    )
+
+
+def _place(recording: Recording, channel: str, joints: Mask) -> Place:
+    return Place.of(channel, recording.joint_names, joints)
+
+
+def _row_of_joint(recording: Recording, channel: str, j: int, row: int) -> Place:
+    only = np.arange(recording.n) == j
+    return Place.of(channel, recording.joint_names, only, t=recording.t, row=row)
+
+
+def _damaged_end(recording: Recording) -> Iterator[Finding]:
+    """Whether the file was read only up to its last whole row."""
+    for note in recording.notes:
+        if note.startswith(DAMAGED_END):
+            place = Place(row=len(recording), t_s=recording.duration_s)
+            yield Finding("damaged_end", "warning", note, place)
+
+
+def _other_joints(recording: Recording, expected: int) -> Iterator[Finding]:
+    """Whether the recording has another number of joints than the arm."""
+    if expected != recording.n:
+        text = (
+            f"the recording has {many(recording.n, 'joint')}, the arm has {expected}:"
+            " another arm's log, or columns missing?"
+        )
+        yield Finding("joint_count", "error", text, Place(joints=tuple(recording.joint_names)))
+
+
+def _degrees(recording: Recording, limits: _Limits | None) -> Iterator[Finding]:
+    """Whether positions are in degrees: consistently far beyond the limits, or too fast for the drives.
+
+    Without limits two joints must agree, or one be many turns away, since one may turn without
+    stops.
+    """
+    reach = np.full(recording.n, np.inf)
+    fast = np.zeros(recording.n, bool)
+    if limits is not None:
+        reach = np.maximum(np.abs(limits.q_min), np.abs(limits.q_max))
+        change, _, time_s = _windows(recording)
+        often = _FAST_SHARE * len(change)
+        fast = (np.abs(change) > _FAST * limits.v_max * time_s[:, None]).sum(axis=0) > often
+    bounded = np.isfinite(reach)
+    q = np.abs(_finite(recording.q))
+    far = (q > np.where(bounded, _REACH * reach, _TURNS)).mean(axis=0) > _FAR_SHARE
+    if not (far | fast).any():
+        return
+    beyond = (q > _MANY_TURNS).mean(axis=0) > _FAR_SHARE
+    sure = bool((far & bounded | fast).any() or far.sum() > 1 or beyond.any())
+    place = _place(recording, "q", far | fast)
+    cure = "say so with --degrees (in Python: degrees=True)"
+    meaning = f"degrees (or motor angles), not joint angles in radians; if degrees, {cure}"
+    if beyond.sum() == 1:
+        meaning += "; if the joint counts its turns, take whole turns off"
+    elif not beyond.any():
+        meaning += "; or the recording is of another arm"
+    if not sure:
+        meaning = f"degrees, or a joint without stops? If degrees, {cure}"
+    largest = np.fmax.reduce(q[:, far | fast], axis=None)
+    text = f"q reaches {largest:.4g} ({', '.join(place.joints)}): {meaning}"
+    yield Finding("degrees", "error" if sure else "warning", text, place)
+
+
+def without_impossible(recording: Recording) -> Recording:
+    """The recording with NaN for values that no arm has, in any unit."""
+    changed: dict[str, Any] = {}
+    for name in recording.channels:
+        values = getattr(recording, name)
+        if (beyond := np.abs(values) > _MOST[name.split("_")[0]]).any():
+            changed[name] = np.where(beyond, np.nan, values)
+    if changed:
+        return replace(recording, **changed)
+    return recording
+
+
+def _impossible(recording: Recording) -> Iterator[Finding]:
+    """Which signals have values that no arm has, in any unit: few are left out, many are an error."""
+    for name in recording.channels:
+        values = np.abs(_finite(getattr(recording, name)))
+        beyond = values > _MOST[name.split("_")[0]]
+        if not beyond.any():
+            continue
+        rows = beyond.any(axis=1)
+        names = () if name == "wrench" else recording.joint_names
+        place = Place.of(
+            name, names, np.asarray(beyond.any(axis=0)), t=recording.t, row=int(rows.argmax())
+        )
+        text = f"{name} reaches {np.fmax.reduce(values, axis=None):.3g}: no arm does;"
+        if rows.mean() > _BEYOND_SHARE:
+            yield Finding("absurd", "error", f"{text} the file is broken", place)
+        else:
+            words = f"{text} {many(int(rows.sum()), 'row')} left out, first {place}"
+            yield Finding("absurd", "warning", words, place)
+
+
+def _velocity(recording: Recording) -> Iterator[Finding]:
+    """Whether v contradicts the change of q: another unit, sign, order or signal."""
+    change, integral, _ = _windows(recording)
+    if recording.v is None or len(change) == 0:
+        return
+    yy, xx, xy = (
+        (a * b).mean(axis=0)
+        for a, b in ((change, change), (integral, integral), (integral, change))
+    )
+    moved = np.maximum(xx, yy) > _WINDOW_MOTION**2
+    tiny = np.finfo(float).tiny
+    correlation = xy / np.sqrt(np.maximum(xx * yy, tiny))
+    ratio = np.copysign(np.sqrt(xx / np.maximum(yy, tiny)), xy)
+    faults = np.array(
+        [_fault_of(float(c), float(r)) for c, r in zip(correlation, ratio, strict=True)]
+    )
+    for fault in sorted(set(faults[moved]) - {""}):
+        guilty = moved & (faults == fault)
+        place = _place(recording, "v", guilty)
+        text = (
+            f"v contradicts the change of q ({', '.join(place.joints)}; ratio"
+            f" {np.median(ratio[guilty]):.3g},"
+            f" correlation {np.median(correlation[guilty]):.2f}): {fault}"
+        )
+        yield Finding("velocity", "error", text, place)
+
+
+def _fault_of(correlation: float, ratio: float) -> str:
+    if abs(correlation) < _FOLLOWS:
+        return "v is another signal, or its columns are in another order"
+    if ratio < 0:
+        sign = " and has the opposite sign"
+    else:
+        sign = ""
+    for scale, words in (
+        (_DEGREE, "v is in degrees/s"),
+        (1 / _DEGREE, "v is in rad/s but q in degrees"),
+    ):
+        if abs(abs(ratio) / scale - 1) < _SCALE:
+            return words + sign
+    if abs(abs(ratio) - 1) > _SCALE:
+        return "v is in another unit" + sign
+    if sign:
+        return "v has the opposite sign"
+    return ""
+
+
+def _windows(recording: Recording) -> tuple[Array, Array, Array]:
+    """Change of q, integral of v (0 without v), both (M, n), and time (M,); no window has a gap or a NaN."""
+    dt = np.diff(recording.t)
+    rows = round(_WINDOW_S * recording.rate_hz)
+    starts = np.arange(0, len(dt) - rows + 1, max(rows, 1))
+    if rows < 1 or starts.size == 0:
+        return np.empty((0, recording.n)), np.empty((0, recording.n)), np.empty(0)
+    q = _finite(recording.q)
+    if recording.v is None:
+        v = np.zeros_like(q)
+    else:
+        v = _finite(recording.v)
+    end = starts[-1] + rows
+    change = q[starts + rows] - q[starts]
+    integral = np.add.reduceat((0.5 * (v[1:] + v[:-1]) * dt[:, None])[:end], starts)
+    time_s = recording.t[starts + rows] - recording.t[starts]
+    good = np.maximum.reduceat(dt[:end], starts) <= GAP_STEPS / recording.rate_hz
+    good &= np.isfinite(change).all(axis=1) & np.isfinite(integral).all(axis=1)
+    return change[good], integral[good], time_s[good]
+
+
+def _finite(values: Array) -> Array:
+    return np.where(np.isfinite(values), values, np.nan)
+
+
+def _still(recording: Recording) -> Iterator[Finding]:
+    """Which joints never move."""
+    q = _finite(recording.q)
+    still = np.fmax.reduce(q) - np.fmin.reduce(q) < _STILL
+    if still.any():
+        place = _place(recording, "q", still)
+        who = f"{', '.join(place.joints)} never move{'s' if len(place.joints) == 1 else ''}"
+        text = (
+            f"{'no joint moves' if still.all() else who} (less than {_STILL:g} rad):"
+            " what shows only in such motion stays unknown"
+        )
+        yield Finding("still_joint", "warning", text, place)
+
+
+def _outside_limits(recording: Recording, limits: _Limits) -> Iterator[Finding]:
+    """Which joints were outside their limits."""
+    outside = (recording.q < limits.q_min) | (recording.q > limits.q_max)
+    for j, rows, place in _joints_in(recording, "q", recording.q, outside):
+        words = f"q is outside [{limits.q_min[j]:.4g}, {limits.q_max[j]:.4g}]"
+        yield Finding(
+            "position_limit", "warning", f"{words} {rows}: another zero, or another arm?", place
+        )
+
+
+def _joints_in(
+    recording: Recording, channel: str, values: Array, which: Mask
+) -> Iterator[tuple[int, str, Place]]:
+    """Each joint with some rows, (N, n), in a state: how many, the first value, and its place."""
+    for j in np.flatnonzero(which.any(axis=0)).tolist():
+        row = int(np.argmax(which[:, j]))
+        place = _row_of_joint(recording, channel, j, row)
+        rows = many(int(which[:, j].sum()), "row")
+        yield j, f"in {rows}, first {values[row, j]:.4g} {place}", place
+
+
+def _flat_effort(recording: Recording) -> Iterator[Finding]:
+    """Which torques, currents and forces are missing or constant."""
+    if not set(_MEASURED) & set(recording.channels):
+        text = "neither torque nor current nor wrench is recorded: the motion alone weighs nothing"
+        yield Finding("no_effort", "warning", text)
+    for channel in recording.channels:
+        values = getattr(recording, channel)
+        if channel not in (*_MEASURED, *_TARGETS) or len(recording) < FEWEST_ROWS:
+            continue
+        flat = (values == values[0]).all(axis=0)
+        if flat.any():
+            if channel == "wrench":
+                place = Place(channel)
+            else:
+                place = _place(recording, channel, flat)
+            if flat.all():
+                who = "every column"
+            else:
+                who = ", ".join(place.joints) or many(int(flat.sum()), "column")
+            if channel in _TARGETS:
+                yield Finding("flat", "info", f"{channel} is constant ({who})", place)
+            else:
+                text = f"{channel} is constant ({who}): it was not measured, or not logged"
+                useless = (
+                    flat.all() and channel != "wrench"
+                )  # the joint torques may be fine without it
+                yield Finding("flat", "error" if useless else "warning", text, place)
+
+
+def saturated(values: Array, q: Array) -> Mask:
+    """Where torques or currents stand at their own extreme while the arm moves, (N, n).
+
+    Args:
+        values: torques or currents, (N, n)
+        q: positions, (N, n) [rad or m]
+    """
+    out = np.zeros(values.shape, bool)
+    for j, column in enumerate(values.T):
+        for first, rows in _stands_at_extremes(column):
+            if _moves(q[first : first + rows]):
+                out[:, j] |= column == column[first]
+    return out
+
+
+def _saturation(recording: Recording, repeated: Mask) -> Iterator[Finding]:
+    """Which torques and currents stand at their own extreme while the arm moves."""
+    fresh = np.flatnonzero(~repeated)
+    for channel in ("tau", "current"):
+        values = getattr(recording, channel)
+        for j in range(0 if values is None else recording.n):
+            stands = _stands_at_extremes(values[fresh, j])
+            stands = [x for x in stands if _moves(recording.q[fresh[x[0] : x[0] + x[1]]])]
+            if stands:
+                first, rows = max(stands, key=lambda stand: stand[1])
+                place = _row_of_joint(recording, channel, j, int(fresh[first]))
+                text = (
+                    f"{channel} stands at its extreme {values[fresh[first], j]:.5g} for {rows}"
+                    " rows,"
+                    f" {place}: saturated, such rows are left out"
+                )
+                yield Finding("saturation", "warning", text, place)
+
+
+def _moves(q: Array) -> bool:
+    return bool((q.max(axis=0) > q.min(axis=0) + _SATURATED_MOTION).any())
+
+
+def _stands_at_extremes(values: Array) -> list[tuple[int, int]]:
+    """First row and length of the longest stand at the largest and smallest value, where suspicious."""
+    starts = np.flatnonzero(np.append(True, values[1:] != values[:-1]))
+    lengths = np.diff(np.append(starts, len(values)))
+    ends = [
+        values[starts] == extreme for extreme in (np.fmax.reduce(values), np.fmin.reduce(values))
+    ]
+    others = lengths[~(ends[0] | ends[1])]
+    if not others.size:
+        return []
+    need = max(float(_SATURATED_ROWS), _SATURATED_FACTOR * float(np.percentile(others, 99)))
+    longest = [int(np.argmax(np.where(end, lengths, 0))) for end in ends]
+    return [(int(starts[k]), int(lengths[k])) for k in longest if lengths[k] >= need]
+
+
+def _at_torque_limit(recording: Recording, limits: _Limits) -> Iterator[Finding]:
+    """Which torques reach the largest that the drive gives."""
+    if recording.tau is None:
+        return
+    bound = limits.tau_max
+    beyond = np.abs(recording.tau) >= AT_LIMIT * bound
+    for j, rows, place in _joints_in(recording, "tau", recording.tau, beyond):
+        words = f"tau is at or beyond the limit of {bound[j]:.4g} {rows}"
+        yield Finding("saturation", "warning", f"{words}: saturated, or another unit", place)
+
+
+def _beyond_torque_limit(
+    recording: Recording, limits: _Limits, gain: ArrayLike | None
+) -> Iterator[Finding]:
+    """Which torques are far beyond what the drive gives: another unit, or another drive."""
+    bound = limits.tau_max
+    torques = []
+    if recording.tau is not None:
+        torques.append(
+            ("tau", recording.tau, "another unit, torques before the gears, or another arm?")
+        )
+    if recording.current is not None and gain is not None:
+        question = (
+            "is it a torque in Nm already (then read it as tau), or the gain of another drive?"
+        )
+        torques.append(("current x gain", recording.current * np.asarray(gain), question))
+    for what, values, question in torques:
+        torque = np.abs(_finite(values))
+        beyond = (torque > _BEYOND_LIMIT * bound).mean(axis=0) > _BEYOND_SHARE
+        if beyond.any():
+            largest = np.fmax.reduce(torque)
+            j = int(np.argmax(np.where(beyond, largest / bound, 0.0)))
+            place = _place(recording, what.split()[0], np.arange(recording.n) == j)
+            words = (
+                f"{what} reaches {largest[j]:,.0f} Nm ({place.joints[0]}), the limit is"
+                f" {bound[j]:,.4g}"
+            )
+            yield Finding("torque_limit", "error", f"{words}: {question}", place)

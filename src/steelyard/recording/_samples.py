@@ -1,0 +1,206 @@
+"""Samples: what can be fitted, and how it shall be made of a recording."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from itertools import takewhile
+from typing import Any, Literal
+
+import numpy as np
+
+from steelyard._arrays import Array, Mask, finite
+from steelyard.errors import InvalidRecording, InvalidSamples
+from steelyard.fields import PREPARATION, table
+from steelyard.recording._recording import Recording
+
+DEFAULT_CUTOFF_HZ = 20.0
+"""The cut-off of the filter on the signals of a wrist sensor where none is given, [Hz]."""
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """How Samples shall be made.
+
+    Attributes:
+        rate_hz: of the samples before decimation, [Hz]; None for the recording's own mean rate
+        cutoff_hz: of the zero-phase low-pass filter on the motion, [Hz]; 'auto' for the one that
+            the motion itself asks for (`steelyard.signals._cutoff`); None for no filter
+        torque_cutoff_hz: of the same filter on the torques, [Hz]; None, because friction jumps
+            where a joint turns round, and a filter smears the jump in the torques but not in the
+            regressor
+        order: of both filters
+        mean_length: length of a moving mean on motion and torques, odd [samples]; 1 for none
+        kinematics: fit the motion 'measured' or the one 'commanded'
+        fourier_period_s: period of a Fourier series fitted to the positions, whose derivatives are
+            used, [s]; None for central differences
+        fourier_harmonics: how many it has
+        lowest_speed: torques of a joint that is slower do not count, because friction at rest is
+            anything up to its limit, [rad/s]; 0 to count all, say with torque sensors behind the
+            gear or at rest
+        decimate: keep every k-th sample
+        trim_s: leave out so much at both ends, where filters see too little, [s]
+        longest_gap_s: a longer hole in the recording is refused, not filled, [s]; None for
+            5 median steps or 0.05 s, whichever is longer
+        lag_s: how much later the torques of each joint come than its motion, n numbers [s]; None
+            where that is not known: nothing is shifted, and `steelyard.identify` estimates it
+    """
+
+    rate_hz: float | None = None
+    cutoff_hz: float | Literal["auto"] | None = "auto"
+    torque_cutoff_hz: float | None = None
+    order: int = 4
+    mean_length: int = 1
+    kinematics: Literal["measured", "commanded"] = "measured"
+    fourier_period_s: float | None = None
+    fourier_harmonics: int = 5
+    lowest_speed: float = 0.01
+    decimate: int = 1
+    trim_s: float = 0.0
+    longest_gap_s: float | None = None
+    lag_s: tuple[float, ...] | None = None
+
+    def __post_init__(self) -> None:
+        if self.lag_s is not None:
+            object.__setattr__(self, "lag_s", tuple(float(lag) for lag in self.lag_s))
+            if not np.isfinite(self.lag_s).all():
+                raise InvalidSamples(f"lag_s must be finite numbers [s], got {self.lag_s}")
+        if self.kinematics not in ("measured", "commanded"):
+            raise InvalidSamples(
+                f"kinematics must be 'measured' or 'commanded', got '{self.kinematics}'"
+            )
+        if isinstance(self.cutoff_hz, str) and self.cutoff_hz != "auto":
+            raise InvalidSamples(
+                f"cutoff_hz is a number [Hz], 'auto' or None, got '{self.cutoff_hz}'"
+            )
+        if self.decimate < 1 or self.lowest_speed < 0 or self.trim_s < 0:
+            raise InvalidSamples(
+                "decimate must be at least 1, lowest_speed and trim_s not negative"
+            )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Every field as a plain value, for JSON."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> Preparation:
+        """The preparation that `to_dict` wrote; fields that it lacks have their defaults."""
+        if unknown := sorted(set(content) - set(PREPARATION)):
+            raise InvalidSamples(
+                f"a preparation has no '{unknown[0]}'; it has {', '.join(PREPARATION)}"
+            )
+        table(PREPARATION, partial=True)(content, "preparation", {})
+        return cls(**content)
+
+    def motion_of(self, recording: Recording) -> tuple[Array, ...]:
+        """Position, and velocity and acceleration where they are commanded, each (N, n)."""
+        if self.kinematics == "measured":
+            return (recording.q,)
+        if recording.q_commanded is None:
+            raise InvalidRecording(
+                "the recording has no commanded positions; use kinematics='measured' and a model"
+                " fitted to it"
+            )
+        derived = takewhile(lambda x: x is not None, (recording.v_commanded, recording.a_commanded))
+        return (recording.q_commanded, *(x for x in derived if x is not None))
+
+
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """Signals ready to fit: uniform in time, finite, differentiated.
+
+    Attributes:
+        q: joint position, (N, n) [rad or m]
+        v: joint velocity, (N, n) [rad/s or m/s]
+        a: joint acceleration, (N, n) [rad/s^2 or m/s^2]
+        tau: torque that the drive applies to the joint, (N, n) [Nm or N]
+        rate_hz: samples per second, [Hz]
+        joint_names: n names
+        kinematics: whether q, v, a are those 'measured' or those 'commanded'
+        usable: which torques count in a fit (low speeds may be left out), (N, n); all when None
+        made_by: how it was made, one sentence for each step
+        start_s: time of the first sample on the recording's clock, [s]
+        warnings: what is wrong with the recording they come from, one sentence each
+        gain: of the drives that made torques of motor currents, (n,) [Nm/A]; None where torques
+            were measured
+        preparation: how they were made of a recording, its cut-off as a number; None where they
+            were made otherwise
+        a_noise: standard deviation of the noise of a, (n,) [rad/s^2 or m/s^2]; None where it is not
+            known
+    """
+
+    q: Array
+    v: Array
+    a: Array
+    tau: Array
+    rate_hz: float
+    joint_names: Sequence[str]
+    kinematics: Literal["measured", "commanded"]
+    usable: Mask | None = None
+    made_by: Sequence[str] = ()
+    start_s: float = 0.0
+    warnings: Sequence[str] = ()
+    gain: Array | None = None
+    preparation: Preparation | None = None
+    a_noise: Array | None = None
+
+    def __post_init__(self) -> None:
+        shape = np.shape(self.q)
+        if len(shape) != 2 or shape[0] == 0 or len(tuple(self.joint_names)) != shape[1]:
+            raise InvalidSamples(
+                f"samples are (N, n) with n = {len(tuple(self.joint_names))} names, got {shape}"
+            )
+        if not (np.isfinite(self.rate_hz) and self.rate_hz > 0):
+            raise InvalidSamples(f"rate_hz must be positive, got {self.rate_hz}")
+        if self.kinematics not in ("measured", "commanded"):
+            raise InvalidSamples(
+                f"kinematics must be 'measured' or 'commanded', got '{self.kinematics}'"
+            )
+        for name in ("q", "v", "a", "tau"):
+            object.__setattr__(self, name, finite(getattr(self, name), shape, name, InvalidSamples))
+        if self.gain is not None:
+            object.__setattr__(self, "gain", finite(self.gain, shape[1:], "gain", InvalidSamples))
+        if self.usable is None:
+            usable = np.ones(shape, bool)
+        else:
+            usable = np.array(self.usable, dtype=bool)
+        if usable.shape != shape:
+            raise InvalidSamples(f"usable must be {shape}, got {usable.shape}")
+        usable.setflags(write=False)
+        object.__setattr__(self, "usable", usable)
+        object.__setattr__(self, "joint_names", tuple(self.joint_names))
+        object.__setattr__(self, "made_by", tuple(self.made_by))
+        object.__setattr__(self, "warnings", tuple(self.warnings))
+
+    def __len__(self) -> int:
+        return len(self.q)
+
+    def __repr__(self) -> str:
+        return (
+            f"<Samples: {len(self)} at {self.rate_hz:g} Hz, {self.n} joints, {self.kinematics}"
+            " motion>"
+        )
+
+    @property
+    def n(self) -> int:
+        """Number of joints."""
+        return int(self.q.shape[1])
+
+    @property
+    def t(self) -> Array:
+        """Time of each sample on the recording's clock, (N,) [s]."""
+        return self.start_s + np.arange(len(self)) / self.rate_hz
+
+    @property
+    def mask(self) -> Mask:
+        """Which torques count in a fit, (N, n)."""
+        assert self.usable is not None  # noqa: S101 - filled at the door
+        return self.usable
+
+    def rows(self, which: slice) -> Samples:
+        """A contiguous part: a slice without a step."""
+        if which.step not in (None, 1):
+            raise InvalidSamples("samples stay uniform: take a slice without a step, or decimate")
+        start = which.indices(len(self))[0]
+        cut = {name: getattr(self, name)[which] for name in ("q", "v", "a", "tau", "usable")}
+        return replace(self, start_s=self.start_s + start / self.rate_hz, **cut)

@@ -1,0 +1,313 @@
+"""Pages of a payload, weighed with joint torques or a wrist sensor: the answer, and why to believe it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from steelyard._arrays import Array
+from steelyard.drawing import Band, Curve, Panel, Plot, Scene
+from steelyard.identification import DynamicModel
+from steelyard.inertia import PARAMETER_NAMES, InertialParameters
+from steelyard.payload import HALF_WIDTH, Payload, Quantity
+from steelyard.payload._views import body_plot, com_plot
+from steelyard.recording import Samples
+from steelyard.report._page import Page, Section, Table
+from steelyard.report._pieces import (
+    WRENCH_AXES,
+    WRENCH_UNITS,
+    autocorrelation_plot,
+    judged,
+    relative_std_plot,
+    torque_plots,
+)
+from steelyard.report._scene import arm_scene
+from steelyard.wrist import StaticWeight, WrenchPayload, WrenchSamples
+
+_PARAMETER_UNITS = ("kg", "kg m", "kg m", "kg m", *["kg m²"] * 6)
+
+
+def payload_page(
+    model: DynamicModel,
+    payload: Payload,
+    samples: Samples,
+    *,
+    truth: InertialParameters | None = None,
+    others: Mapping[str, Payload] | None = None,
+    extra: Sequence[Section] = (),
+) -> Page:
+    """The page of a payload weighed with joint torques.
+
+    Args:
+        model: of the empty arm
+        samples: of the loaded arm, to draw
+        truth: the payload where it is known, in the flange frame
+        others: the same payload by other methods, by name
+        extra: sections of the caller, as how an online estimate became known
+    """
+    views, com = (draw(payload.body, payload.covariance, truth) for draw in (body_plot, com_plot))
+    scene = arm_scene(
+        model.robot, samples.q, samples.t, payload.body, payload.covariance, truth=truth
+    )
+    torque, rms, residual, correlation = _torque_parts(model, payload, samples)
+    sections = [
+        Section(
+            "The payload", _moved(payload), [_payload_table(payload, truth), scene, views, com]
+        ),
+        *([_others_section(payload, others, truth)] if others else []),
+        Section("Torque with and without the payload", (), [torque, rms, residual, correlation]),
+        _excited_section(payload.body, payload.std),
+        *extra,
+    ]
+    return _page(f"What {model.robot.name} carries", payload, sections, [views, com, torque])
+
+
+def motions_section(
+    found: Mapping[str, Payload], truth: InertialParameters, *, words: Sequence[str] = ()
+) -> Section:
+    """One payload weighed on several motions, beside the truth.
+
+    Args:
+        found: the answers by the name of the motion; the last one is drawn
+        truth: the payload, in the flange frame
+        words: about the motions
+    """
+    known = [truth.mass, *(1e3 * truth.com), *truth.vector[4:]]
+    rows: list[list[str | float | None]] = []
+    for k, quantities in enumerate(zip(*(one.quantities for one in found.values()), strict=True)):
+        cells = [cell for x in quantities for cell in (x.value, x.half_width)]
+        rows.append([quantities[0].name, *cells, known[k], quantities[0].unit.replace("^2", "²")])
+    head = ["", *(cell for name in found for cell in (name, "± (95 %)")), "truth", "unit"]
+    name, last = list(found.items())[-1]
+    plot = body_plot(last.body, last.covariance, truth)
+    drawn = replace(plot, caption=f"On the motion '{name}'. {plot.caption}")
+    return Section(
+        "Another motion", words, [Table("The same payload on each motion.", head, rows), drawn]
+    )
+
+
+def wrench_page(
+    payload: WrenchPayload,
+    samples: WrenchSamples | None = None,
+    static: StaticWeight | None = None,
+    *,
+    scene: Scene | None = None,
+) -> Page:
+    """The page of a payload weighed with a wrist sensor: in motion, at rest, or both.
+
+    Args:
+        payload: the answer
+        samples: of the motion
+        static: what the postures say
+        scene: the arm with the payload; None where joints are not known
+    """
+    sections = [
+        _body_section(payload, scene),
+        _zero_section(payload),
+        *([] if samples is None else [_motion_section(payload, samples)]),
+        *([] if static is None else [_static_section(static, payload)]),
+        *([_excited_section(payload.body, payload.std)] if payload.knows_inertia else []),
+    ]
+    return _page("What the wrist sensor carries", payload, sections)
+
+
+def _page(
+    title: str, payload: Payload, sections: Sequence[Section], picture: Sequence[Plot] = ()
+) -> Page:
+    mass, *com = map(_with_interval, payload.quantities[:4])
+    axes = ", ".join(f"{axis} {words}" for axis, words in zip("xyz", com, strict=True))
+    answer = [
+        f"The payload weighs {mass} (95 % interval).",
+        f"Its centre of mass lies at {axes} in the frame '{payload.body.frame}'.",
+    ]
+    good, doubts = judged(payload.verdict)
+    return Page(title, [*answer, *good], sections, doubts=doubts, picture=picture)
+
+
+def _with_interval(number: Quantity) -> str:
+    """A number with its 95 % interval, to two digits of the interval, as '3.527 ± 0.011 kg'."""
+    if not np.isfinite(number.std):
+        return f"{number.value:.4g} {number.unit} (not known)"
+    value, half = number.rounded
+    return f"{value} ± {half} {number.unit}"
+
+
+def _quantity_rows(quantities: Sequence[Quantity]) -> list[list[str | float | None]]:
+    return [[x.name, x.value, x.half_width, x.unit.replace("^2", "²")] for x in quantities]
+
+
+def _payload_table(payload: Payload, truth: InertialParameters | None = None) -> Table:
+    """Mass, centre of mass and inertia with 95 % intervals, beside the truth where it is known."""
+    head = ["", "weighed", "± (95 %)", "unit"]
+    rows = _quantity_rows(payload.quantities[:10])
+    if truth is not None:
+        head.insert(3, "truth")
+        for row, value in zip(
+            rows, [truth.mass, *(1e3 * truth.com), *truth.vector[4:]], strict=True
+        ):
+            row.insert(3, float(value))
+    known = all(np.isfinite(x.std) for x in payload.quantities[:10])
+    if known:
+        note = ""
+    else:
+        note = "∞: the data say nothing about it, do not use the number."
+    return Table(f"The payload in the frame '{payload.body.frame}'.", head, rows, note)
+
+
+def _excited_section(body: InertialParameters, std: Array) -> Section:
+    """Which of the ten numbers the data determine, each deviation against a natural size."""
+    mass = max(abs(body.mass), 1e-9)
+    radius = np.sqrt(max(abs(float(np.trace(body.inertia))) / (2 * mass), 1e-6))
+    size = np.array([mass, *[mass * radius] * 3, *[mass * radius**2] * 6])
+    caption = (
+        "Standard deviation of the ten numbers over a natural size: the mass, the mass times the"
+        " radius of"
+        f" gyration about the frame ({1e3 * radius:.0f} mm), and that times the radius again."
+    )
+    plot = relative_std_plot(caption, PARAMETER_NAMES, np.asarray(std) / size)
+    order = zip(PARAMETER_NAMES, body.vector, std, _PARAMETER_UNITS, strict=True)
+    rows = [[name, value, HALF_WIDTH * s, unit] for name, value, s, unit in order]
+    table = Table("The ten numbers.", ("", "value", "± (95 %)", "unit"), rows)
+    return Section("Which of the ten were excited", (), [plot, table])
+
+
+def _moved(payload: Payload) -> list[str]:
+    """Words where the answer is not the plain estimate."""
+    if np.array_equal(payload.body.vector, payload.unconstrained.vector):
+        return []
+    why = payload.unconstrained.why_not_physical or "it is not that of a real body"
+    return [
+        "The plain estimate was moved to the nearest real body in the metric of its covariance:"
+        f" {why}."
+    ]
+
+
+def _others_section(
+    payload: Payload, others: Mapping[str, Payload], truth: InertialParameters | None
+) -> Section:
+    head = (
+        "method",
+        "mass [kg]",
+        "±",
+        "x [mm]",
+        "±",
+        "y [mm]",
+        "±",
+        "z [mm]",
+        "±",
+        "Ixx",
+        "Iyy",
+        "Izz",
+    )
+    rows: list[list[str | float | None]] = []
+    for name, one in (("this page", payload), *others.items()):
+        com = [
+            x for i in range(3) for x in (1e3 * one.body.com[i], 1e3 * HALF_WIDTH * one.com_std[i])
+        ]
+        inertia = [float(one.body.inertia[i, i]) for i in range(3)]
+        rows.append([name, one.body.mass, HALF_WIDTH * one.std[0], *com, *inertia])
+    if truth is not None:
+        com = [x for i in range(3) for x in (1e3 * truth.com[i], None)]
+        rows.append(
+            ["truth", truth.mass, None, *com, *(float(truth.inertia[i, i]) for i in range(3))]
+        )
+    table = Table(
+        "The same recording by other methods, 95 % intervals, inertia in kg m².", head, rows
+    )
+    return Section(
+        "Other methods", [f"{name}: {one.verdict}" for name, one in others.items()], [table]
+    )
+
+
+def _torque_parts(
+    model: DynamicModel, payload: Payload, samples: Samples
+) -> tuple[Plot, Table, Plot, Plot]:
+    """Torques, what is left of them as a table and over time, and its correlation."""
+    theta = model.estimate.value.copy()
+    empty = np.asarray(model.rows(samples).Y @ theta)
+    theta[: len(model.basis)] += model.basis.payload_jacobian @ payload.body.vector
+    loaded = np.asarray(model.rows(samples, theta).Y @ theta)
+    torque, left, correlation = torque_plots(
+        model,
+        samples,
+        {"with payload": loaded, "empty arm": empty},
+        titles=samples.joint_names,
+        caption="Torque of the loaded arm: measured, and predicted with and without the payload.",
+        residual_caption="Measured less predicted torque, friction as in the empty runs. Weighing"
+        " estimates"
+        " friction anew, so a step at every reversal says that friction has changed, not that the"
+        " payload is"
+        " wrong.",
+    )
+    rms = [
+        ["without the payload", *np.sqrt(np.mean((samples.tau - empty) ** 2, axis=0))],
+        ["with the payload", *np.sqrt(np.mean((samples.tau - loaded) ** 2, axis=0))],
+        ["with friction estimated anew", *payload.noise],
+    ]
+    caption = "Root mean square of what is left, each joint [Nm or N]."
+    return torque, Table(caption, ("", *samples.joint_names), rms), left, correlation
+
+
+def _body_section(payload: WrenchPayload, scene: Scene | None) -> Section:
+    parts: list[Table | Plot | Scene] = [
+        _payload_table(payload),
+        *([] if scene is None else [scene]),
+        body_plot(payload.body, payload.covariance, origin="sensor"),
+        com_plot(payload.body, payload.covariance),
+    ]
+    if payload.knows_inertia and not np.allclose(payload.T_flange_sensor, np.eye(4)):
+        parts.append(_payload_table(payload.in_flange()))
+    return Section(
+        "The payload", [f"Estimated by {payload.method}."] if payload.method else [], parts
+    )
+
+
+def _zero_section(payload: WrenchPayload) -> Section:
+    caption = "What the sensor shows without a load, and how the base stands."
+    table = Table(
+        caption, ("", "value", "± (95 %)", "unit"), _quantity_rows(payload.quantities[10:])
+    )
+    noise = Table("Root mean square of what is left [N, Nm].", WRENCH_AXES, [list(payload.noise)])
+    return Section("Zero drift and tilt", (), [table, noise])
+
+
+def _motion_section(payload: WrenchPayload, samples: WrenchSamples) -> Section:
+    predicted = payload.wrench(samples.features(payload.gravity_base)) + payload.drift
+    residual = samples.wrench - predicted
+    both = Plot.over_time(
+        "The wrench in motion, measured and predicted from payload, drift and tilt.",
+        samples.t,
+        {"measured": samples.wrench, "predicted": predicted},
+        WRENCH_AXES,
+        units=WRENCH_UNITS,
+    )
+    left = {"residual": residual}
+    rate = 1.0 / float(np.median(np.diff(samples.t)))
+    return Section(
+        "Force and torque in motion",
+        [f"How the samples were made: {'; '.join(samples.made_by)}."],
+        [
+            both,
+            Plot.over_time(
+                "Measured less predicted.", samples.t, left, WRENCH_AXES, units=WRENCH_UNITS
+            ),
+            autocorrelation_plot(residual, rate, WRENCH_AXES),
+        ],
+    )
+
+
+def _static_section(static: StaticWeight, payload: WrenchPayload) -> Section:
+    number = np.arange(1, len(static.postures) + 1).astype(float)
+    std = np.sqrt(static.postures.variance)
+    panels = []
+    for name, axes, unit in (("force", range(3), "N"), ("torque", range(3, 6), "Nm")):
+        parts: list[Curve | Band] = [
+            Curve(WRENCH_AXES[i][1], number, static.residual[:, i], "dots", std[:, i]) for i in axes
+        ]
+        panels.append(Panel(name, "posture", f"residual [{unit}]", parts))
+    plot = Plot("What each posture at rest leaves over; bars from its own scatter (95 %).", panels)
+    words = [f"{len(static.postures)} postures.", *static.postures.notes]
+    words += [str(doubt) for doubt in static.verdict.doubts if not payload.verdict.has(doubt.kind)]
+    return Section("Postures at rest", words, [plot])

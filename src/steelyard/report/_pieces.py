@@ -1,0 +1,119 @@
+"""Pieces that pages share: torques and what is left over, deviations as bars."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from steelyard._arrays import Array
+from steelyard.drawing import Band, Curve, Panel, Plot
+from steelyard.identification import DynamicModel
+from steelyard.payload import HALF_WIDTH
+from steelyard.recording import Samples
+from steelyard.verdict import Verdict
+
+WRENCH_AXES = ("fx", "fy", "fz", "τx", "τy", "τz")
+WRENCH_UNITS = ("force [N]",) * 3 + ("torque [Nm]",) * 3
+_LONGEST_LAG_S = 1.0
+_WEAK = 0.3
+_SMALLEST = 1e-12
+
+
+def judged(verdict: Verdict) -> tuple[list[str], list[str]]:
+    """What an answer says of its verdict, and what counts against it, each doubt once."""
+    words = str(replace(verdict, doubts=verdict.blocking))
+    aside = [str(doubt) for doubt in verdict.doubts if not doubt.blocks]
+    if verdict.ok:
+        return ([words], aside)
+    return ([], [words, *aside])
+
+
+def torque_plots(
+    model: DynamicModel,
+    samples: Samples,
+    predicted: Mapping[str, Array],
+    *,
+    titles: Sequence[str],
+    caption: str,
+    residual_caption: str,
+) -> list[Plot]:
+    """Torques measured and predicted, what the first prediction leaves over, and its correlation in time.
+
+    The sign of the speed of a joint at rest is that of noise. Where the friction law takes it as it
+    is, the prediction jumps between two values there, and is not drawn.
+
+    Args:
+        predicted: torques by name, each (N, n) [Nm or N]
+        titles: of the n panels of torque
+    """
+    if model.law.direction == "exact":
+        shown = samples.mask
+    else:
+        shown = np.ones_like(samples.mask)
+    if shown.all():
+        note = ""
+    else:
+        note = " Where a joint is at rest its friction is not determined: no prediction."
+    drawn = {name: np.where(shown, torque, np.nan) for name, torque in predicted.items()}
+    residual = samples.tau - next(iter(predicted.values()))
+    left = {"residual": np.where(shown, residual, np.nan)}
+    return [
+        Plot.over_time(
+            caption + note,
+            samples.t,
+            {"measured": samples.tau, **drawn},
+            titles,
+            units="torque [Nm]",
+        ),
+        Plot.over_time(
+            residual_caption, samples.t, left, samples.joint_names, units="residual [Nm]"
+        ),
+        autocorrelation_plot(residual, samples.rate_hz, samples.joint_names),
+    ]
+
+
+def autocorrelation_plot(residual: Array, rate_hz: float, names: Sequence[str]) -> Plot:
+    """How long a residual, (N, n) at rate_hz, remembers: its autocorrelation, and that of white noise."""
+    lags = max(1, min(len(residual) // 4, round(_LONGEST_LAG_S * rate_hz)))
+    values = _autocorrelation(residual, lags)
+    lag = np.arange(lags + 1) / rate_hz
+    edge = np.full(lags + 1, HALF_WIDTH / np.sqrt(len(residual)))
+    parts: list[Curve | Band] = [Band("white noise: 95 %", lag, -edge, edge, "#7b8794")]
+    parts += [Curve(name, lag, values[:, j]) for j, name in enumerate(names)]
+    caption = (
+        "Correlation of the residuals in time. Outside the grey band they are not white noise: the"
+        " model misses something, or a filter smears; the intervals of this page are widened for"
+        " it."
+    )
+    return Plot(caption, [Panel("", "lag [s]", "autocorrelation", parts)], 1)
+
+
+def relative_std_plot(caption: str, names: Sequence[str], relative: Array) -> Plot:
+    """Bars of standard deviations over sizes, relative, (p,), logarithmic; infinite ones are left out."""
+    known = [i for i in range(len(names)) if np.isfinite(relative[i]) and relative[i] > _SMALLEST]
+    lost = [names[i] for i in range(len(names)) if not np.isfinite(relative[i])]
+    if lost:
+        words = f" The data say nothing about {', '.join(lost)}: no bar."
+    else:
+        words = ""
+    kinds = (("determined by the data", "#2266aa", False), ("weak (above 30 %)", "#d9822b", True))
+    parts: list[Curve | Band] = []
+    for label, colour, weak in kinds:
+        chosen = [i for i in known if (relative[i] > _WEAK) == weak]
+        if chosen:
+            percent = 100 * np.asarray(relative)[chosen]
+            parts.append(Curve(label, [names[i] for i in chosen], percent, "bars", colour=colour))
+    order = tuple(names[i] for i in known)
+    panel = Panel("", "parameter", "std / size [%]", parts, log_y=True, categories=order)
+    return Plot(caption + words, [panel], 1)
+
+
+def _autocorrelation(signal: Array, most_lags: int) -> Array:
+    """Of a signal with itself, later by 0, 1, 2 ... samples, (most_lags + 1, n)."""
+    x = signal - signal.mean(axis=0)
+    length = 1 << int(np.ceil(np.log2(2 * len(x))))
+    power = np.abs(np.fft.rfft(x, length, axis=0)) ** 2
+    products = np.fft.irfft(power, length, axis=0)[: most_lags + 1]
+    return np.asarray(products / np.maximum(products[0], 1e-300))

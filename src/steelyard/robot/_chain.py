@@ -1,0 +1,318 @@
+"""Joints in a row as a Pinocchio model: how far they may go, where the frames are and how they move."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import ArrayLike
+
+from steelyard import fields
+from steelyard._arrays import Array, Mask, freeze, read_only
+from steelyard.errors import InvalidRobot, UnknownName
+from steelyard.robot._dh import JointType
+
+STANDARD_GRAVITY = (0.0, 0.0, -9.81)
+"""Gravity in the base frame of an arm that stands upright, [m/s^2]."""
+
+
+_BOUND = 1e100  # no limit is so large and finite
+_LIMITS = ("q_min", "q_max", "v_max", "a_max", "tau_max")
+FORMAT = {
+    **dict.fromkeys(("name", "source", "flange"), fields.TEXT),
+    **{name: fields.each(fields.TEXT, "n") for name in ("joint_names", "link_names")},
+    **{
+        name: fields.numbers("n", 4, 4, rigid=True) for name in ("joint_placements", "T_joint_link")
+    },
+    "joint_types": fields.each(fields.one_of("revolute", "prismatic", "continuous"), "n"),
+    "joint_axes": fields.numbers("n", 3),
+    "T_joint_flange": fields.numbers(4, 4, rigid=True),
+    "gravity_base": fields.numbers(3),
+    "home": fields.numbers("n"),
+    "links": fields.numbers("n", 10),
+    "limits": fields.table({name: fields.numbers("n", finite=False) for name in _LIMITS}),
+}
+"""Fields of a saved chain of links."""
+
+
+@dataclass(frozen=True, eq=False)
+class JointLimits:
+    """Limits of every joint; infinite where none is published.
+
+    Attributes:
+        q_min: lowest position, (n,) [rad or m]
+        q_max: highest position, (n,) [rad or m]
+        v_max: largest speed, (n,) [rad/s or m/s]
+        a_max: largest acceleration, (n,) [rad/s^2 or m/s^2]
+        tau_max: largest torque, (n,) [Nm or N]
+    """
+
+    q_min: Array
+    q_max: Array
+    v_max: Array
+    a_max: Array
+    tau_max: Array
+
+    def __post_init__(self) -> None:
+        n = np.size(self.q_min)
+        for name in _LIMITS:
+            values = np.array(getattr(self, name), dtype=float)
+            sized = np.isinf(values) | (np.abs(values) < _BOUND)
+            if values.shape != (n,) or not sized.all():
+                raise InvalidRobot(
+                    f"limit '{name}' must hold {n} numbers (infinite where there is none), got"
+                    f" {values}"
+                )
+            object.__setattr__(self, name, read_only(values))
+        self.require_order(self.q_min, self.q_max, [f"joint {j + 1}" for j in range(n)])
+        for name in ("v_max", "a_max", "tau_max"):
+            if (getattr(self, name) <= 0).any():
+                raise InvalidRobot(f"limit '{name}' must be positive, got {getattr(self, name)}")
+
+    @staticmethod
+    def require_order(q_min: Array, q_max: Array, names: Sequence[str]) -> None:
+        """Refuses lowest positions q_min that are not below the highest q_max, (n,); names the joint."""
+        bad = np.flatnonzero(q_min >= q_max)
+        if bad.size:
+            j = bad[0]
+            raise InvalidRobot(f"{names[j]}: q_min {q_min[j]:g} is not below q_max {q_max[j]:g}")
+
+    def __len__(self) -> int:
+        return len(self.q_min)
+
+    @property
+    def nearest_to_zero(self) -> Array:
+        """The allowed posture nearest to zero, (n,) [rad or m]."""
+        return read_only(np.clip(np.zeros(len(self)), self.q_min, self.q_max))
+
+    @classmethod
+    def none(cls, n: int) -> JointLimits:
+        """No limits for n joints."""
+        inf = np.full(n, np.inf)
+        return cls(-inf, inf, inf, inf, inf)
+
+    def of_joints(self, which: Mask) -> JointLimits:
+        """The limits of some of the joints, `which` (n,)."""
+        return JointLimits(*(getattr(self, name)[which] for name in _LIMITS))
+
+
+@dataclass(frozen=True, eq=False)
+class FrameMotion:
+    """How a frame moves, in its own coordinates, gravity not included.
+
+    Attributes:
+        linear_velocity: of its origin, (N, 3) [m/s], in the frame
+        angular_velocity: (N, 3) [rad/s], in the frame
+        linear_acceleration: of its origin, as an observer at rest sees it, (N, 3) [m/s^2], in the
+            frame
+        angular_acceleration: (N, 3) [rad/s^2], in the frame
+    """
+
+    linear_velocity: Array
+    angular_velocity: Array
+    linear_acceleration: Array
+    angular_acceleration: Array
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class KinematicChain:
+    """What `RobotModel` knows without masses; it is not made by itself.
+
+    Motion is given as joint positions q [rad or m], velocities v [rad/s or m/s] and accelerations a
+    [rad/s^2 or m/s^2], each (N, n).
+    """
+
+    name: str
+    flange: str
+    limits: JointLimits
+    _pin: pin.Model = field(repr=False)
+    T_joint_link: Array = field(repr=False)
+    link_names: tuple[str, ...] = field(repr=False)
+    _data: pin.Data = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        freeze(self, "T_joint_link")
+        object.__setattr__(self, "_data", self._pin.createData())
+
+    def __repr__(self) -> str:
+        return (
+            f"<{type(self).__name__}: {self.name}, {', '.join(self.joint_names)}; flange"
+            f" '{self.flange}'>"
+        )
+
+    @property
+    def n(self) -> int:
+        """Number of joints."""
+        return int(self._pin.nv)
+
+    @property
+    def joint_names(self) -> tuple[str, ...]:
+        """Names of the joints, from the base outwards."""
+        return tuple(self._pin.names)[1:]
+
+    @property
+    def joint_types(self) -> tuple[JointType, ...]:
+        """'revolute', 'prismatic' or 'continuous' (revolute without limits) for each joint."""
+        pairs = zip(self._pin.joints[1:], np.isinf(self.limits.q_min), strict=True)
+        return tuple(
+            "prismatic" if _subspace(joint)[0].any() else "continuous" if unlimited else "revolute"
+            for joint, unlimited in pairs
+        )
+
+    @property
+    def frames(self) -> tuple[str, ...]:
+        """Names of all frames that `forward_kinematics` and `frame_motion` know."""
+        return tuple(f.name for f in self._pin.frames)
+
+    @property
+    def joint_placements(self) -> Array:
+        """Each joint frame in the joint frame before it at q = 0, (n, 4, 4)."""
+        return np.array([placement.homogeneous for placement in self._pin.jointPlacements[1:]])
+
+    @property
+    def joint_axes(self) -> Array:
+        """Axis of each joint, (n, 3), in its joint frame."""
+        return np.array([_subspace(joint).sum(axis=0) for joint in self._pin.joints[1:]])
+
+    @property
+    def T_joint_flange(self) -> Array:
+        """The flange in the last joint frame, (4, 4)."""
+        return np.array(self._pin.frames[self._frame(self.flange)].placement.homogeneous)
+
+    def forward_kinematics(self, q: ArrayLike, frame: str | None = None) -> Array:
+        """T_base_frame of a frame (default: the flange), (N, 4, 4); (4, 4) of one q (n,)."""
+        frame_index = self._frame(frame or self.flange)
+        (rows,) = self._rows(q)
+        T = np.empty((len(rows), 4, 4))
+        for i, qi in enumerate(rows):
+            pin.forwardKinematics(self._pin, self._data, qi)
+            T[i] = pin.updateFramePlacement(self._pin, self._data, frame_index).homogeneous
+        return T[0] if np.ndim(q) == 1 else T
+
+    def joint_frames(self, q: ArrayLike) -> Array:
+        """T_base_joint of the base itself and of every joint frame, (n + 1, 4, 4), at one q (n,)."""
+        (qi,) = self._row(q)
+        pin.forwardKinematics(self._pin, self._data, qi)
+        return np.array([placement.homogeneous for placement in self._data.oMi])
+
+    def frame_motion(
+        self, q: ArrayLike, v: ArrayLike, a: ArrayLike, frame: str | None = None
+    ) -> FrameMotion:
+        """Velocity and acceleration of a frame (default: the flange) along a motion q, v, a, each (N, n)."""
+        frame_index = self._frame(frame or self.flange)
+        rows = self._rows(q, v, a)
+        motion = np.empty((4, len(rows[0]), 3))
+        for i, (qi, vi, ai) in enumerate(zip(*rows, strict=True)):
+            pin.forwardKinematics(self._pin, self._data, qi, vi, ai)
+            velocity = pin.getFrameVelocity(self._pin, self._data, frame_index, pin.LOCAL)
+            acceleration = pin.getFrameClassicalAcceleration(
+                self._pin, self._data, frame_index, pin.LOCAL
+            )
+            motion[:, i] = (
+                velocity.linear,
+                velocity.angular,
+                acceleration.linear,
+                acceleration.angular,
+            )
+        return FrameMotion(*motion)
+
+    def frame_jacobian(self, q: ArrayLike, frame: str | None = None) -> Array:
+        """J with (linear, angular) velocity of a frame's origin in the base = J v, (6, n), at one q (n,)."""
+        index = self._frame(frame or self.flange)
+        (qi,) = self._row(q)
+        return np.array(
+            pin.computeFrameJacobian(self._pin, self._data, qi, index, pin.LOCAL_WORLD_ALIGNED)
+        )
+
+    def _frame(self, name: str) -> int:
+        """The number of a frame; where a joint and a link have its name, that of the link."""
+        model = self._pin
+        if model.existFrame(name, pin.FrameType.BODY):
+            return int(model.getFrameId(name, pin.FrameType.BODY))
+        if not model.existFrame(name):
+            raise UnknownName(f"{self.name} has no frame '{name}'; it has {', '.join(self.frames)}")
+        return int(model.getFrameId(name))
+
+    def _rows(self, *signals: ArrayLike) -> tuple[Array, ...]:
+        """Joint signals, each (N, n) or (n,), as (N, n) arrays of one length."""
+        rows = tuple(np.atleast_2d(np.asarray(s, dtype=float)) for s in signals)
+        for s in rows:
+            if s.ndim != 2 or s.shape[1] != self.n or len(s) != len(rows[0]):
+                raise InvalidRobot(
+                    f"{self.name} has {self.n} joints: joint signals are (N, {self.n}) and of one"
+                    " length,"
+                    f" got shapes {', '.join(str(r.shape) for r in rows)}"
+                )
+        return rows
+
+    def _row(self, *signals: ArrayLike) -> tuple[Array, ...]:
+        """Joint signals of one posture, each (n,)."""
+        rows = self._rows(*signals)
+        if len(rows[0]) != 1:
+            raise InvalidRobot(f"this matrix is for one posture at a time, got {len(rows[0])}")
+        return tuple(row[0] for row in rows)
+
+
+def joints_in_a_row(
+    name: str,
+    joints: Iterable[tuple[str, str, Array, Array, str, Array]],
+    flange: str,
+    T_joint_flange: Array,
+) -> pin.Model:
+    """A massless Pinocchio model with a frame for each link and one for the flange.
+
+    Args:
+        name: of the robot
+        joints: name, type, axis (3,), placement at q = 0 (4, 4), name of the link, T_joint_link (4,
+            4)
+        flange: its name, also where it is that of the last link
+        T_joint_flange: where it is in the last joint frame, (4, 4)
+    """
+    model = pin.Model()
+    model.name = name
+    before = 0  # the frame that the next one hangs from: Pinocchio locks joints by way of them
+    for i, (joint, kind, axis, T, link, T_link) in enumerate(joints):
+        if np.array_equal(axis, (0, 0, 1)):
+            if kind == "prismatic":
+                moves = pin.JointModelPZ()
+            else:
+                moves = pin.JointModelRZ()
+        else:
+            slides = kind == "prismatic"
+            moves = (
+                pin.JointModelPrismaticUnaligned if slides else pin.JointModelRevoluteUnaligned
+            )(axis)
+        model.addJoint(i, moves, pin.SE3(T), joint)
+        before = model.addJointFrame(i + 1, before)
+        before = model.addFrame(pin.Frame(link, i + 1, before, pin.SE3(T_link), pin.FrameType.BODY))
+    if not model.existFrame(flange):
+        frame = pin.Frame(flange, model.nv, before, pin.SE3(T_joint_flange), pin.FrameType.OP_FRAME)
+        model.addFrame(frame)
+    return model
+
+
+def locked_chain(model: pin.Model, locked: Mapping[str, float], source: str) -> pin.Model:
+    """The model without some of its joints, which stand still.
+
+    Args:
+        locked: position of each joint that shall not move, by name [rad or m]
+        source: of the robot, for messages
+    """
+    joints = tuple(model.names)[1:]
+    q = pin.neutral(model)
+    for name, position in locked.items():
+        if name not in joints:
+            raise UnknownName(f"{source} has no movable joint '{name}'; it has {', '.join(joints)}")
+        if not np.isfinite(position):
+            raise InvalidRobot(f"joint '{name}' cannot be locked at {position}")
+        q[model.joints[model.getJointId(name)].idx_q] = position
+    if locked:
+        return pin.buildReducedModel(model, [model.getJointId(name) for name in locked], q)
+    return model
+
+
+def _subspace(joint: pin.JointModel) -> Array:
+    """Linear and angular velocity of a joint at unit speed, (2, 3), in its frame; one of them is zero."""
+    return np.asarray(joint.createData().S, dtype=float).reshape(2, 3)

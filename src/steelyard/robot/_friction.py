@@ -1,0 +1,349 @@
+"""The friction law of drives: its columns for a batch, or row by row with memory, from the same formulas.
+
+For a drive that moves at speed v, at position u, and carries the torque L, friction is linear in
+coefficients,
+
+    f = Fc s + Fv |v|^alpha sign(v) + B + Fs exp(-(v / vs)^2) s + Fl |L| s
+
+with shapes that are not: the exponent alpha (xu2024 eq. (2); 1 is linear), the Stribeck speed vs,
+and what the direction s is where a joint turns round or rests:
+
+    exact       sign(v)
+    band        sign(v), but 0 for |v| < width [rad/s]                                        (ding2019)
+    smooth      tanh(v / width), width in rad/s
+    presliding  dz = (sign(du) - z) |du| / width, width in rad: the direction follows the way travelled, as
+                asperities and teeth bend before they slip (Dahl 1968). It remembers, so at rest it keeps the
+                torque of the last motion, which no function of speed can.
+
+Fl is the share of the carried torque that a gear turns into friction (harmonic drives do). Where
+only the torque tau of a drive is known, L follows from it,
+
+    tau = L + f_0 + Fl |L| s   =>   L = (tau - f_0) / (1 + Fl s sign(tau - f_0)),   f_0 all other friction
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from steelyard import fields
+from steelyard._arrays import Array, Mask
+from steelyard.errors import InvalidRobot, UnknownName
+
+Direction = Literal["exact", "band", "smooth", "presliding"]
+
+FRICTION_MODELS: dict[str, tuple[Direction, bool, bool, bool]] = {
+    "linear": ("exact", False, False, False),
+    "band": ("band", False, False, False),
+    "power": ("exact", True, False, False),
+    "smooth": ("smooth", False, False, False),
+    "smooth-power": ("smooth", True, False, False),
+    "stribeck": ("smooth", False, True, False),
+    "load": ("smooth", True, False, True),
+    "presliding": ("presliding", False, False, False),
+    "presliding-power": ("presliding", True, False, False),
+    "presliding-load": ("presliding", True, False, True),
+}
+"""The laws by name: direction, curved, stribeck, load."""
+
+_BOUNDS = {
+    "exponent": (0.05, 2.0),
+    "smooth": (1e-3, 0.3),
+    "presliding": (1e-5, 0.1),
+    "stribeck_speed": (5e-3, 2.0),
+}
+_FIRST_STRIBECK = (0.05, 0.15, 0.5)  # [rad/s]
+_FIRST_WIDTH = {"exact": 1.0, "band": 0.02, "smooth": 0.02, "presliding": 1e-3}
+_SHAPE_STEP = 1e-4  # of a logarithm
+_SLIDING = 0.01  # [rad/s]: a drive that is found faster has slid for a while
+
+
+_POSITIVE = fields.numbers("n", low=1e-12)
+FORMAT = {
+    "name": fields.TEXT,
+    "direction": fields.one_of(*get_args(Direction)),
+    **dict.fromkeys(("curved", "stribeck", "load", "fixed", "smooth_speed"), fields.FLAG),
+    **dict.fromkeys(("exponent", "stribeck_speed"), _POSITIVE),
+    "width": fields.numbers("n", low=0.0),
+    "carrying": fields.or_null(fields.numbers("n")),
+}
+"""Fields of a saved law."""
+
+
+@dataclass(frozen=True, eq=False)
+class FrictionLaw:
+    """A friction law of n drives: its terms and shapes.
+
+    A motion is positions u [rad or m] and speeds v [rad/s or m/s] of the drives, and the load that
+    each gear carries [Nm or N], None for none: (N, n) each in the order of time, or (n,) for one
+    row.
+
+    Attributes:
+        name: of the law
+        direction: how it treats rest and reversal
+        curved: whether the speed law has an exponent of its own
+        stribeck: whether friction falls with speed from rest
+        load: whether friction grows with the carried torque
+        exponent: alpha of each drive, (n,)
+        width: of the direction, (n,) [rad/s, or rad for presliding]
+        stribeck_speed: vs, (n,) [rad/s]
+        fixed: whether the shapes are given, not found
+        smooth_speed: whether the speed law is |v|^alpha s, as in `DriveModel`, not |v|^alpha sign(v)
+        carrying: 1 for drives whose friction grows with the carried torque, 0 for others, (n,); all
+            when None
+    """
+
+    name: str
+    direction: Direction
+    curved: bool
+    stribeck: bool
+    load: bool
+    exponent: Array
+    width: Array
+    stribeck_speed: Array
+    fixed: bool = False
+    smooth_speed: bool = False
+    carrying: Array | None = None
+
+    @classmethod
+    def named(
+        cls, name: str, n: int, *, exponent: Array | None = None, width: Array | None = None
+    ) -> FrictionLaw:
+        """A law by name, one of `FRICTION_MODELS`, for n drives.
+
+        Args:
+            exponent: to start from, (n,); 0.7 by default where the law is curved
+            width: to start from, (n,) [rad/s, or rad for presliding]
+        """
+        if name not in FRICTION_MODELS:
+            raise UnknownName(f"no friction law '{name}'; there are {', '.join(FRICTION_MODELS)}")
+        direction, curved, stribeck, load = FRICTION_MODELS[name]
+        if exponent is None:
+            first = np.full(n, 0.7 if curved else 1.0)
+        else:
+            first = np.array(exponent, dtype=float)
+        if width is None:
+            widths = np.full(n, _FIRST_WIDTH[direction])
+        else:
+            widths = np.array(width, dtype=float)
+        if (
+            first.shape != (n,)
+            or widths.shape != (n,)
+            or not (first > 0).all()
+            or not (widths > 0).all()
+        ):
+            raise InvalidRobot(f"exponent and width of a friction law must be {n} positive numbers")
+        return cls(name, direction, curved, stribeck, load, first, widths, np.full(n, 0.1))
+
+    @property
+    def terms(self) -> tuple[str, ...]:
+        """The kinds of its coefficients, in the order of `columns`: Fc, Fv, and Fs, Fl where it has them."""
+        return ("Fc", "Fv", *(("Fs",) if self.stribeck else ()), *(("Fl",) if self.load else ()))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, as texts, numbers and arrays."""
+        return {name: getattr(self, name) for name in self.__dataclass_fields__}
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> FrictionLaw:
+        """The law that `to_dict` has written."""
+        fields.check(content, FORMAT, "law")
+        arrays = ("exponent", "width", "stribeck_speed", "carrying")
+        given = {k: v for k, v in content.items() if v is not None}
+        values: dict[str, Any] = {k: np.array(v) if k in arrays else v for k, v in given.items()}
+        return cls(**values)
+
+    @property
+    def extra_names(self) -> tuple[str, ...]:
+        """Names of the coefficients beyond Fc, Fv and B: Fs1 ... Fl1 ..."""
+        return tuple(f"{kind}{j + 1}" for kind in self.terms[2:] for j in range(len(self.exponent)))
+
+    def coefficients(self, names: Sequence[str], values: Array) -> Array:
+        """The coefficients of its terms, (terms, n), among values of parameters by name ('Fc1' or 'Fc1r')."""
+        found = dict(zip((name.rstrip("r") for name in names), values, strict=True))
+        drives = range(1, len(self.exponent) + 1)
+        return np.array([[found.get(f"{kind}{j}", 0.0) for j in drives] for kind in self.terms])
+
+    @property
+    def free_shapes(self) -> tuple[str, ...]:
+        """Which shapes are found from data."""
+        if self.fixed:
+            return ()
+        names = [
+            *(["exponent"] if self.curved else []),
+            *(["stribeck_speed"] if self.stribeck else []),
+        ]
+        return (*names, *(["width"] if self.direction in ("smooth", "presliding") else []))
+
+    @property
+    def starts(self) -> tuple[FrictionLaw, ...]:
+        """Where to start looking for the shapes; a Stribeck curve has several valleys, the others one."""
+        if not self.stribeck or self.fixed:
+            return (self,)
+        return tuple(
+            replace(self, stribeck_speed=np.full(len(self.exponent), v)) for v in _FIRST_STRIBECK
+        )
+
+    def with_log_shapes(self, values: Array) -> FrictionLaw:
+        """The same law with free shapes exp(`values`), (len(free_shapes), n), held within their bounds."""
+        changes = {}
+        for name, row in zip(self.free_shapes, values, strict=True):
+            changes[name] = np.clip(np.exp(row), *self._bounds(name))
+        return replace(self, **changes)
+
+    @property
+    def at_bounds(self) -> Mask:
+        """Which free shapes lie at an end of their range, (len(free_shapes), n)."""
+        out = np.zeros((len(self.free_shapes), len(self.exponent)), dtype=bool)
+        for row, name in zip(out, self.free_shapes, strict=True):
+            low, high = self._bounds(name)
+            row[:] = np.isclose(getattr(self, name), low) | np.isclose(getattr(self, name), high)
+        return out
+
+    def _bounds(self, shape: str) -> tuple[float, float]:
+        return _BOUNDS[self.direction if shape == "width" else shape]
+
+    @property
+    def log_shapes(self) -> Array:
+        """Logarithms of the free shapes, (len(free_shapes), n)."""
+        rows = [np.log(getattr(self, name)) for name in self.free_shapes]
+        return np.array(rows).reshape(-1, len(self.exponent))
+
+    def columns(self, u: Array, v: Array, load: Array | None = None) -> Array:
+        """The columns of its coefficients along a motion u, v, load: (terms, N, n)."""
+        return self.step(self.init(u[0]), u, v, load)[1]
+
+    def slopes(
+        self, u: Array, v: Array, load: Array | None, here: Array, coefficients: Array
+    ) -> Array:
+        """How friction along u, v, load changes with the logarithm of each free shape, (shapes, N, n) [Nm].
+
+        Args:
+            here: `columns` of the same motion, (terms, N, n)
+            coefficients: of its terms, (terms, n)
+        """
+        out = np.empty((len(self.free_shapes), *v.shape))
+        for k, name in enumerate(self.free_shapes):
+            log_shapes = self.log_shapes
+            log_shapes[k] += _SHAPE_STEP
+            moved = self.with_log_shapes(log_shapes)
+            if name == "width":
+                columns = moved.columns(u, v, load)
+            else:
+                columns = moved.at(v, load, here[0])
+            out[k] = np.einsum("tj,tkj->kj", coefficients, columns - here) / _SHAPE_STEP
+        return out
+
+    def init(self, u: Array, v: Array | None = None) -> Array:
+        """What it remembers before the first row at u, (2, n): direction and position of the drives.
+
+        A drive that slides there, at speed v, has its direction already; with None it is open.
+        """
+        if v is None:
+            s = np.zeros_like(u)
+        else:
+            s = np.sign(v) * (np.abs(v) > _SLIDING)
+        return np.array([s, u])
+
+    def step(
+        self, memory: Array, u: Array, v: Array, load: Array | None = None
+    ) -> tuple[Array, Array]:
+        """What it remembers after one more row of u, v, load, or a few, (2, n), and their columns.
+
+        The memory is as `init` or `step` gave it; columns are (terms, n), or (terms, k, n) for k
+        rows.
+        """
+        if self.direction == "presliding":
+            s = self._bent(memory, u)
+        else:
+            s = self._turned(v)
+        after = np.empty_like(memory)
+        if u.ndim == 1:
+            after[0], after[1] = (s, u)
+        else:
+            after[0], after[1] = (s[-1], u[-1])
+        return after, self.at(v, load, s)
+
+    def at(self, v: Any, load: Any = None, s: Any = None, xp: Any = np) -> Any:
+        """The columns at single instants of speed v and load, (terms, ..., n).
+
+        Args:
+            s: direction of friction, like v; that of a drive which has always moved like this when
+                None
+            xp: whose arrays these are: numpy or jax.numpy
+        """
+        if s is None:
+            s = self._turned(v)
+        if xp is not np:
+            return xp.stack(list(self._terms(v, load, s, xp)))
+        out = np.empty((2 + self.stribeck + self.load, *v.shape))
+        for k, column in enumerate(self._terms(v, load, s, np)):
+            out[k] = column
+        return out
+
+    def _terms(self, v: Any, load: Any, s: Any, xp: Any) -> Iterator[Any]:
+        """The law: the column of each coefficient, in the order of `terms`."""
+        yield s
+        if self.curved:
+            yield xp.abs(v) ** self.exponent * (s if self.smooth_speed else xp.sign(v))
+        else:
+            yield xp.abs(v) * s if self.smooth_speed else v
+        if self.stribeck:
+            yield xp.exp(-((v / self.stribeck_speed) ** 2)) * s
+        if self.load:
+            share = 1.0 if self.carrying is None else self.carrying
+            yield xp.zeros_like(s) if load is None else xp.abs(load) * s * share
+
+    @staticmethod
+    def carried_torque(rest: Array, share: Array, s: Array) -> tuple[Array, Array]:
+        """The torque L that gears carry, like rest, and Fl s sign(L): how much of it friction adds.
+
+        Args:
+            rest: torque of the drives less all friction that does not grow with L, (..., n) [Nm or
+                N]
+            share: Fl, (n,)
+            s: direction of friction, like rest
+        """
+        slope = share * s * np.sign(rest)
+        return rest / (1.0 + slope), slope
+
+    def breakaway(self, speed: float | Array, load: Array | None = None) -> Array:
+        """The columns of drives that come out of rest forwards, (terms, n), with a low speed and a load."""
+        ones = np.ones(len(self.exponent))
+        out: Array = self.at(speed * ones, load, ones)
+        if self.stribeck:
+            out[2] = 1.0
+        return out
+
+    def _turned(self, v: Array) -> Array:
+        """The direction that speed alone gives; for presliding that of a drive which has slid for long."""
+        if self.direction == "smooth":
+            return np.asarray(np.tanh(v / self.width))
+        sign = np.sign(v)
+        if self.direction == "band":
+            return np.where(np.abs(v) < self.width, 0.0, sign)
+        return sign
+
+    def _bent(self, memory: Array, u: Array) -> Array:
+        """The state z of bent asperities; exact for motion that is monotone between rows."""
+        z, before = memory
+        if u.ndim > 1:
+            before = np.concatenate([before[None], u[:-1]])
+        way = u - before
+        kept = np.exp(np.abs(way) / -self.width)
+        s = np.sign(way) * (1.0 - kept)
+        if u.ndim == 1:
+            return np.asarray(s + kept * z)
+        s[0] += kept[0] * z
+        step = 1
+        while step < len(s):  # z[i] = s[i] + kept[i] z[i - 1], over steps of 1, 2, 4, ... rows
+            s[step:] += kept[step:] * s[:-step]
+            kept[step:] *= kept[:-step].copy()
+            step *= 2
+        if (way == 0).any():  # at rest nothing changes, not even by rounding
+            moving = np.where(way == 0, 0, np.arange(len(s))[:, None])
+            s = np.take_along_axis(s, np.maximum.accumulate(moving, axis=0), axis=0)
+        return np.asarray(s)

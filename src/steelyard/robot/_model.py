@@ -1,0 +1,440 @@
+"""A serial arm: rigid-body dynamics and the regressor that identification stands on.
+
+The torque that the drives apply is linear in the parameters phi of links and drives,
+
+    tau = Y(q, v, a) phi,   phi = [link 1 (10) ... link n (10), Ia (n), Fc (n), Fv (n), B (n)],   k = 14 n
+
+with each link's ten numbers in Pinocchio's order (`steelyard.inertia`), in the link's frame.
+Pinocchio gives the columns of a link in its joint frame; where a (classic DH) link frame sits
+elsewhere, the columns of a link are multiplied by the 10 x 10 matrix of that change of frame. A
+payload, fixed to the flange, adds to the last link, so its columns are those of the last link, seen
+from the flange frame.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import ArrayLike
+
+from steelyard import fields
+from steelyard._arrays import Array, finite, read_only
+from steelyard.errors import InvalidRobot
+from steelyard.inertia import (
+    PARAMETER_NAMES,
+    InertialParameters,
+    checked_transform,
+    frame_change_matrix,
+)
+from steelyard.robot._chain import FORMAT as CHAIN
+from steelyard.robot._chain import (
+    STANDARD_GRAVITY,
+    JointLimits,
+    KinematicChain,
+    joints_in_a_row,
+    locked_chain,
+)
+from steelyard.robot._dh import FORMAT as DH
+from steelyard.robot._dh import DHTable
+from steelyard.robot._drive import DRIVE_NAMES, DriveModel
+from steelyard.robot._drive import FORMAT as DRIVE
+from steelyard.robot._urdf import ParsedURDF, read_urdf
+
+_JOINT_ROWS = (
+    "joint_names",
+    "joint_types",
+    "joint_axes",
+    "joint_placements",
+    "link_names",
+    "T_joint_link",
+)
+FORMAT = {**CHAIN, "drive": fields.table(DRIVE), "dh": fields.or_null(fields.table(DH))}
+"""Fields of a saved robot."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RobotModel(KinematicChain):
+    """An arm of n joints in a row. Make one with `from_urdf`, `from_dh` or `steelyard.load_robot`.
+
+    Motion is given as joint positions q [rad or m], velocities v [rad/s or m/s] and accelerations a
+    [rad/s^2 or m/s^2], each (N, n); torques are [Nm or N].
+
+    Attributes:
+        name: of the robot
+        flange: name of the frame that a payload is fixed to and expressed in
+        limits: of the joints
+        T_joint_link: each link frame in its joint frame, (n, 4, 4)
+        link_names: name of the link that each joint moves; also the name of its frame
+        drive: rotor inertia, friction, gains and coupling of the drives
+        dh: the table it was made from; None for a URDF
+        home: a posture to start from, (n,) [rad or m]
+        source: where its numbers come from, in words
+        held: position of each joint of its URDF that was taken to stand still, by name [rad or m]
+    """
+
+    drive: DriveModel
+    dh: DHTable | None
+    home: Array
+    source: str
+    held: Mapping[str, float] = field(default_factory=dict)
+
+    @classmethod
+    def from_urdf(
+        cls,
+        path: str | Path,
+        *,
+        flange: str | None = None,
+        locked: Mapping[str, float] | None = None,
+        gravity_base: ArrayLike = STANDARD_GRAVITY,
+    ) -> RobotModel:
+        """The arm that a URDF file describes; meshes are not needed, fixed joints are merged.
+
+        Joints that are not on the way to the flange (fingers, a camera's) stand still at the
+        position nearest to zero, and `source` says so. Friction is that of <dynamics>.
+
+        Args:
+            flange: frame for payloads; by default 'tool0' or 'flange' where there is one, else
+                where fingers branch off, else the last link
+            locked: position of each joint that shall not move, by name [rad or m]
+            gravity_base: where things fall, (3,) [m/s^2], in the base frame
+        """
+        text = read_urdf(path)
+        return cls.from_urdf_text(
+            text, flange=flange, locked=locked, gravity_base=gravity_base, source=Path(path).name
+        )
+
+    @classmethod
+    def from_urdf_text(
+        cls,
+        text: str,
+        *,
+        flange: str | None = None,
+        locked: Mapping[str, float] | None = None,
+        gravity_base: ArrayLike = STANDARD_GRAVITY,
+        source: str = "URDF text",
+    ) -> RobotModel:
+        """The arm that a URDF text describes; `locked`, `gravity_base` and the flange as in `from_urdf`."""
+        parsed = ParsedURDF.of(text, source, locked=locked or {}, flange=flange)
+        model = parsed.model
+        model.gravity.linear = finite(gravity_base, (3,), "gravity_base", InvalidRobot)
+        n = model.nv
+        coulomb, viscous = parsed.friction
+        if parsed.held:
+            still = ", ".join(f"{name} = {x:g}" for name, x in parsed.held.items())
+            source += f". Held still, not on the way to the flange '{parsed.flange}': {still}"
+        return cls(
+            name=model.name,
+            flange=parsed.flange,
+            limits=parsed.limits,
+            drive=DriveModel(np.zeros(n), coulomb=coulomb, viscous=viscous),
+            dh=None,
+            home=parsed.limits.nearest_to_zero,
+            source=source,
+            _pin=model,
+            T_joint_link=np.tile(np.eye(4), (n, 1, 1)),
+            link_names=parsed.link_names,
+            held=parsed.held,
+        )
+
+    @classmethod
+    def from_dh(
+        cls,
+        dh: DHTable,
+        *,
+        name: str = "arm",
+        joint_names: Sequence[str] = (),
+        links: Sequence[InertialParameters] = (),
+        limits: JointLimits | None = None,
+        drive: DriveModel | None = None,
+        T_link_flange: ArrayLike | None = None,
+    ) -> RobotModel:
+        """The arm that a table of Denavit-Hartenberg parameters describes.
+
+        Args:
+            joint_names: joint1, joint2, ... by default
+            links: inertial parameters of each link in its DH frame; massless by default
+            limits: of the joints; none by default
+            drive: of the joints; ideal by default
+            T_link_flange: the flange in the last DH frame, (4, 4); that frame itself by default
+        """
+        n = len(dh)
+        names = tuple(joint_names) or tuple(f"joint{i + 1}" for i in range(n))
+        bodies = tuple(links) or (InertialParameters.nothing(),) * n
+        if limits is None:
+            limits = JointLimits.none(n)
+        if drive is None:
+            drive = DriveModel.ideal(n)
+        for what, items in (
+            ("joint_names", names),
+            ("links", bodies),
+            ("limits", limits),
+            ("drive", drive),
+        ):
+            if len(items) != n:
+                raise InvalidRobot(f"the DH table has {n} rows, but {len(items)} {what} were given")
+        if len(set(names)) != n:
+            raise InvalidRobot(f"each joint needs its own name, got {', '.join(names)}")
+        if T_link_flange is None:
+            T_link_flange = np.eye(4)
+        else:
+            T_link_flange = checked_transform(T_link_flange)
+        link_names = tuple(f"link{i + 1}" for i in range(n))
+        axes = np.tile([0.0, 0.0, 1.0], (n, 1))
+        rows = (names, dh.joint_types, axes, dh.joint_placements, link_names, dh.T_joint_link)
+        model = joints_in_a_row(
+            name, zip(*rows, strict=True), "flange", dh.T_joint_link[-1] @ T_link_flange
+        )
+        model.gravity.linear = np.array(STANDARD_GRAVITY)
+        made = cls(
+            name=name,
+            flange="flange",
+            limits=limits,
+            drive=drive,
+            dh=dh,
+            home=limits.nearest_to_zero,
+            source=f"{dh.convention} DH table",
+            _pin=model,
+            T_joint_link=dh.T_joint_link,
+            link_names=link_names,
+        )
+        return made.with_links(bodies)
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> RobotModel:
+        """The robot that `to_dict` wrote down."""
+        try:
+            return cls._from_dict(content)
+        except (KeyError, TypeError, ValueError) as error:
+            raise InvalidRobot(f"a saved robot is incomplete: {error}") from error
+
+    @classmethod
+    def _from_dict(cls, content: Mapping[str, Any]) -> RobotModel:
+        fields.check(content, FORMAT, "robot")
+        rows = ("joint_axes", "joint_placements", "T_joint_link")
+        joints = {**content, **{name: np.array(content[name]) for name in rows}}
+        every = (joints[name] for name in _JOINT_ROWS)
+        T_joint_flange = np.array(content["T_joint_flange"])
+        model = joints_in_a_row(
+            content["name"], zip(*every, strict=True), content["flange"], T_joint_flange
+        )
+        model.gravity.linear = finite(content["gravity_base"], (3,), "gravity_base", InvalidRobot)
+        made = cls(
+            name=content["name"],
+            flange=content["flange"],
+            limits=JointLimits(**content["limits"]),
+            drive=DriveModel(**content["drive"]),
+            dh=None if content["dh"] is None else DHTable(**content["dh"]),
+            home=read_only(content["home"]),
+            source=content["source"],
+            _pin=model,
+            T_joint_link=content["T_joint_link"],
+            link_names=tuple(content["link_names"]),
+        )
+        links = zip(content["links"], made.link_names, strict=True)
+        return made.with_links(
+            [InertialParameters.from_vector(vector, name) for vector, name in links]
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """All there is to know, as texts, numbers and arrays."""
+        names = ("name", "source", "flange", "gravity_base", "home", *_JOINT_ROWS, "T_joint_flange")
+        parts: dict[str, Any] = {"limits": self.limits, "drive": self.drive, "dh": self.dh}
+        return {
+            **{name: getattr(self, name) for name in names},
+            "links": [body.vector for body in self.links],
+            **{name: None if part is None else _fields(part) for name, part in parts.items()},
+        }
+
+    def with_links(self, links: Sequence[InertialParameters]) -> RobotModel:
+        """The same arm with other links, n of them, each in its link's frame."""
+        if len(links) != self.n:
+            raise InvalidRobot(f"{self.name} has {self.n} links, got {len(links)}")
+        model = self._pin.copy()
+        for i, (body, T) in enumerate(zip(links, self.T_joint_link, strict=True)):
+            model.inertias[i + 1] = _pinocchio_inertia(body.in_frame(f"joint {i + 1}", T))
+        return replace(self, _pin=model)
+
+    def with_payload(self, payload: InertialParameters) -> RobotModel:
+        """The same arm with a payload, in the flange frame, fixed to its flange."""
+        if payload.frame != self.flange:
+            raise InvalidRobot(
+                f"the payload is in frame '{payload.frame}', the flange of {self.name} is"
+                f" '{self.flange}';"
+                " bring it there with in_frame()"
+            )
+        *others, last = self.links
+        T_link_flange = np.linalg.inv(self.T_joint_link[-1]) @ self.T_joint_flange
+        return self.with_links([*others, last + payload.in_frame(last.frame, T_link_flange)])
+
+    def with_drive(self, drive: DriveModel) -> RobotModel:
+        """The same arm with other drives."""
+        if len(drive) != self.n:
+            raise InvalidRobot(f"{self.name} has {self.n} joints, the drive model {len(drive)}")
+        return replace(self, drive=drive)
+
+    def with_gravity(self, gravity_base: ArrayLike) -> RobotModel:
+        """The same arm mounted another way: things fall along gravity_base, (3,) [m/s^2]."""
+        model = self._pin.copy()
+        model.gravity.linear = finite(gravity_base, (3,), "gravity_base", InvalidRobot)
+        return replace(self, _pin=model)
+
+    def with_locked(self, locked: Mapping[str, float]) -> RobotModel:
+        """The same arm with joints `locked` at positions [rad or m], by name: identify the others alone."""
+        free = np.array([name not in locked for name in self.joint_names])
+        if not free.any():
+            raise InvalidRobot(f"{self.name}: with all joints locked there is nothing to identify")
+        model = locked_chain(self._pin, locked, self.name)
+        return replace(
+            self,
+            limits=self.limits.of_joints(free),
+            drive=self.drive.of_joints(free),
+            dh=None,
+            home=read_only(self.home[free]),
+            _pin=model,
+            T_joint_link=self.T_joint_link[free],
+            link_names=tuple(
+                name for name, kept in zip(self.link_names, free, strict=True) if kept
+            ),
+        )
+
+    @property
+    def links(self) -> tuple[InertialParameters, ...]:
+        """Inertial parameters of each link, in the link's frame."""
+        bodies = zip(self._pin.inertias[1:], self.link_names, self.T_joint_link, strict=True)
+        return tuple(
+            InertialParameters.from_vector(body.toDynamicParameters(), name).in_frame(
+                name, np.linalg.inv(T)
+            )
+            for body, name, T in bodies
+        )
+
+    def require_real(self, engine: str) -> None:
+        """Refuses links that no real body can be, and negative rotors: no engine moves them."""
+        for body in self.links:
+            if not body.is_physical:
+                raise InvalidRobot(
+                    f"link '{body.frame}' of {self.name} is no real body, and {engine} moves no"
+                    " other:"
+                    f" {body.why_not_physical}; identify feasible parameters, or give others by"
+                    " with_links()"
+                )
+        if (self.drive.rotor_inertia < 0).any():
+            raise InvalidRobot(
+                f"{self.name} has negative rotor inertia, which {engine} refuses:"
+                f" {self.drive.rotor_inertia}"
+            )
+
+    @property
+    def gravity_base(self) -> Array:
+        """Where things fall, (3,) [m/s^2], in the base frame."""
+        return np.array(self._pin.gravity.linear)
+
+    @property
+    def parameter_names(self) -> tuple[str, ...]:
+        """Names of the k = 14 n columns of the regressor: m1, mx1, ..., Izz6, Ia1, ..., B6."""
+        inertial = [f"{name}{j + 1}" for j in range(self.n) for name in PARAMETER_NAMES]
+        return (*inertial, *(f"{name}{j + 1}" for name in DRIVE_NAMES for j in range(self.n)))
+
+    @property
+    def parameters(self) -> Array:
+        """The parameters phi of links and drives, (k,) [SI]."""
+        return np.concatenate([*(body.vector for body in self.links), self.drive.parameters()])
+
+    def inverse_dynamics(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
+        """The torque that moves the links, without the drives' own part, (N, n); (n,) of one q, v, a (n,)."""
+        rows = self._rows(q, v, a)
+        tau = np.empty(rows[0].shape)
+        for i, (qi, vi, ai) in enumerate(zip(*rows, strict=True)):
+            tau[i] = pin.rnea(self._pin, self._data, qi, vi, ai)
+        return tau[0] if np.ndim(q) == 1 else tau
+
+    def torque(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
+        """The torque of the drives, with rotors, friction and offset, (N, n); (n,) of one q, v, a (n,)."""
+        rigid = self.inverse_dynamics(q, v, a)
+        return rigid + self.drive.torque(v, a, load=rigid)
+
+    def mass_matrix(self, q: ArrayLike) -> Array:
+        """The joint-space inertia M(q) of the links, (n, n) [kg m^2 for revolute joints], at one q (n,)."""
+        (qi,) = self._row(q)
+        upper = np.triu(pin.crba(self._pin, self._data, qi))
+        return np.asarray(upper + np.triu(upper, 1).T)
+
+    def coriolis_matrix(self, q: ArrayLike, v: ArrayLike) -> Array:
+        """C of Coriolis and centrifugal torques C v, with dM/dt = C + C', (n, n), at one q and v (n,)."""
+        qi, vi = self._row(q, v)
+        return np.array(pin.computeCoriolisMatrix(self._pin, self._data, qi, vi))
+
+    def gravity_torque(self, q: ArrayLike) -> Array:
+        """The torque that holds the links against gravity, (N, n); (n,) of one q (n,)."""
+        (rows,) = self._rows(q)
+        tau = np.empty(rows.shape)
+        for i, qi in enumerate(rows):
+            tau[i] = pin.computeGeneralizedGravity(self._pin, self._data, qi)
+        return tau[0] if np.ndim(q) == 1 else tau
+
+    def regressor(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
+        """The matrix Y(q, v, a) with `torque = Y @ parameters`, (N, n, k), columns as in `parameter_names`.
+
+        Stribeck and load-dependent friction are not linear in phi and have no column.
+        """
+        rows = self._rows(q, v, a)
+        N, n = rows[0].shape
+        Y = np.empty((N, n, 14 * n))
+        links = Y[:, :, : 10 * n]
+        for i, (qi, vi, ai) in enumerate(zip(*rows, strict=True)):
+            links[i] = pin.computeJointTorqueRegressor(self._pin, self._data, qi, vi, ai)
+        for columns, change in _changes_of_frame(self.T_joint_link.tobytes()):
+            links[:, :, columns] = links[:, :, columns] @ change
+        self.drive.fill_regressor(Y[:, :, 10 * n :], rows[1], rows[2])
+        return Y
+
+    def regressor_chunks(
+        self, q: ArrayLike, v: ArrayLike, a: ArrayLike, chunk: int = 4096
+    ) -> Iterator[tuple[slice, Array]]:
+        """The regressor of a long q, v, a, in pieces: (rows of q, regressor of these rows)."""
+        q, v, a = self._rows(q, v, a)
+        for start in range(0, len(q), chunk):
+            piece = slice(start, min(start + chunk, len(q)))
+            yield piece, self.regressor(q[piece], v[piece], a[piece])
+
+    def payload_regressor(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
+        """W(q, v, a) with `extra torque = W @ payload.vector`, (N, n, 10), payload in the flange frame."""
+        rows = self._rows(q, v, a)
+        last = slice(10 * (self.n - 1), 10 * self.n)
+        W = np.empty((*rows[0].shape, 10))
+        for i, (qi, vi, ai) in enumerate(zip(*rows, strict=True)):
+            W[i] = pin.computeJointTorqueRegressor(self._pin, self._data, qi, vi, ai)[:, last]
+        return np.asarray(W @ frame_change_matrix(self.T_joint_flange))
+
+
+def _fields(part: Any) -> dict[str, Any]:
+    return {
+        name: getattr(part, name) for name in part.__dataclass_fields__ if not name.startswith("_")
+    }
+
+
+def _pinocchio_inertia(body: InertialParameters) -> pin.Inertia:
+    """The body as Pinocchio writes it; in the frame of its joint."""
+    if body.mass != 0.0:
+        return pin.Inertia.FromDynamicParameters(body.vector)
+    if body.first_moment.any():
+        raise InvalidRobot(
+            f"a link without mass cannot have the first moment {body.first_moment} kg m"
+        )
+    return pin.Inertia(0.0, np.zeros(3), body.inertia)
+
+
+@lru_cache(maxsize=64)
+def _changes_of_frame(T_joint_link: bytes) -> tuple[tuple[slice, Array], ...]:
+    """Columns of each link whose frame is not its joint's, and their 10 x 10 change; links keep theirs."""
+    changes = []
+    for j, T in enumerate(np.frombuffer(T_joint_link).reshape(-1, 4, 4)):
+        if not np.array_equal(T, np.eye(4)):
+            changes.append((slice(10 * j, 10 * (j + 1)), read_only(frame_change_matrix(T))))
+    return tuple(changes)

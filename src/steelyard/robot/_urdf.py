@@ -1,0 +1,328 @@
+"""A URDF as a Pinocchio model of joints in a row."""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+import xml.etree.ElementTree as ET
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pinocchio as pin
+
+from steelyard._arrays import Array
+from steelyard.errors import InvalidRobot, UnknownName, UnreadableFile
+from steelyard.robot._chain import JointLimits, locked_chain
+
+_MOVABLE = ("revolute", "prismatic", "continuous")
+_UNLIMITED = "1e9"
+_ARM_JOINTS = 3  # as many in a row are more than a finger
+_INERTIA_KEYS = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
+
+
+@dataclass(frozen=True)
+class ParsedURDF:
+    """What a URDF says of a chain of joints.
+
+    Attributes:
+        model: the Pinocchio model, unlocked joints only
+        limits: of its joints
+        link_names: name of the link that each joint moves
+        flange: name of the frame for payloads
+        friction: Coulomb [Nm or N] and viscous [Nm s/rad or N s/m] friction of <dynamics>, (2, n)
+        held: position of each joint that stands still because it is not on the way to the flange
+            [rad or m]
+    """
+
+    model: pin.Model
+    limits: JointLimits
+    link_names: tuple[str, ...]
+    flange: str
+    friction: Array
+    held: Mapping[str, float]
+
+    @classmethod
+    def of(
+        cls, text: str, source: str, *, locked: Mapping[str, float], flange: str | None
+    ) -> ParsedURDF:
+        """The chain of joints in a URDF, up to its flange; fingers and other branches stand still.
+
+        Args:
+            source: where it comes from, for messages
+            locked: position of each joint that shall not move, by name [rad or m]
+            flange: frame for payloads; 'tool0', 'flange', where fingers branch off, or the last
+                link
+        """
+        root = _xml(text, source)
+        joints = {j.get("name", ""): j for j in root.findall("joint") if j.get("type") != "fixed"}
+        _require_known_types(joints, source)
+        _require_readable_inertials(root, source)
+        unlimited = _free_continuous_joints(joints)
+        limits = {name: _limits(joint, source) for name, joint in joints.items()}
+        try:
+            model = pin.buildModelFromXML(ET.tostring(root, encoding="unicode"))
+        except (ValueError, RuntimeError) as error:
+            raise InvalidRobot(f"{source} is not a usable URDF: {_one_line(error)}") from error
+        model = locked_chain(model, locked, source)
+        way, end = _way_to_flange(model, joints, flange, source)
+        ranges = {name: limits[name][:2] for name in tuple(model.names)[1:] if name not in way}
+        held = _standing(ranges, locked, joints)
+        model = locked_chain(model, held, source)
+        if model.nv == 0:
+            raise InvalidRobot(f"{source} has no movable joint left")
+        names = tuple(model.names)[1:]
+        columns = np.array([limits[name] for name in names]).T
+        columns[:, [name in unlimited for name in names]] *= np.array(
+            [[np.inf], [np.inf], [1], [1]]
+        )
+        q_min, q_max, v_max, tau_max = columns
+        JointLimits.require_order(q_min, q_max, names)
+        made = JointLimits(q_min, q_max, v_max, np.full(len(names), np.inf), tau_max)
+        friction = np.array([_friction(joints[name], source) for name in names]).T
+        found = _flange(model, flange or end, source)
+        return cls(model, made, _link_names(model, joints), found, friction, held)
+
+
+def read_urdf(path: str | Path) -> str:
+    """The text of a URDF file."""
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except OSError as error:
+        raise UnreadableFile(f"cannot read URDF {path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise UnreadableFile(f"{path} is not a URDF: it is not text") from error
+    if not text.strip():
+        raise UnreadableFile(f"{path} is empty")
+    return text
+
+
+def with_found_meshes(
+    path: str | Path, word: str, package_folders: Sequence[str]
+) -> tuple[str, list[tuple[str, str]]]:
+    """The URDF with whole paths of its meshes, less those that are not found: link and file of each.
+
+    Args:
+        word: 'collision' or 'visual', whose meshes count
+        package_folders: where 'package://' paths begin, besides ROS's folders, the URDF's and those
+            above it
+    """
+    folders = [*map(Path, package_folders), *_ros_folders(), *Path(path).absolute().parents]
+    root = _xml(read_urdf(path), str(path))
+    missing = []
+    for link in root.findall("link"):
+        for part in link.findall(word):
+            mesh = part.find("geometry/mesh")
+            if mesh is None:
+                continue
+            name = mesh.get("filename", "")
+            found = next((file for file in _mesh_paths(name, folders) if file.is_file()), None)
+            if found is None:
+                link.remove(part)
+                missing.append((link.get("name", ""), name))
+            else:
+                mesh.set("filename", str(found))
+    return ET.tostring(root, encoding="unicode"), missing
+
+
+def _ros_folders() -> Iterator[Path]:
+    """Where ROS finds packages."""
+    for name, inside in (("ROS_PACKAGE_PATH", ""), ("AMENT_PREFIX_PATH", "share")):
+        yield from (Path(one) / inside for one in os.environ.get(name, "").split(os.pathsep) if one)
+
+
+def _mesh_paths(name: str, folders: Sequence[Path]) -> Iterator[Path]:
+    """Where the mesh of a URDF may be, nearest to what it says first."""
+    scheme, _, rest = name.rpartition("://")
+    for folder in folders:
+        yield folder / rest
+        package, _, inside = rest.partition("/")
+        if scheme in ("package", "model") and folder.name == package:
+            yield folder / inside
+
+
+def _flange(model: pin.Model, requested: str | None, source: str) -> str:
+    """The name of the flange frame: the requested one, 'tool0', 'flange', or the last link."""
+    on_last = [f.name for f in model.frames if f.parentJoint == model.nv]
+    if requested is not None:
+        if requested not in on_last:
+            raise UnknownName(
+                f"{source}: '{requested}' is no frame behind the last joint; those are"
+                f" {', '.join(on_last)}"
+            )
+        return requested
+    for usual in ("tool0", "flange"):
+        if usual in on_last:
+            return usual
+    links = [
+        f.name for f in model.frames if f.parentJoint == model.nv and f.type == pin.FrameType.BODY
+    ]
+    return str(links[-1] if links else on_last[-1])
+
+
+def _xml(text: str, source: str) -> ET.Element:
+    try:
+        root = ET.fromstring(text)
+    except ET.ParseError as error:
+        raise InvalidRobot(f"{source} does not parse as XML: {error}") from error
+    if root.tag != "robot":
+        raise InvalidRobot(f"{source} is not a URDF: its root is <{root.tag}>, not <robot>")
+    return root
+
+
+def _require_known_types(joints: Mapping[str, ET.Element], source: str) -> None:
+    for name, joint in joints.items():
+        kind = joint.get("type")
+        axis = joint.find("axis")
+        if kind not in _MOVABLE:
+            raise InvalidRobot(
+                f"{source}: joint '{name}' is of type '{kind}'; known are fixed,"
+                f" {', '.join(_MOVABLE)}"
+            )
+        if axis is not None and not any(_numbers(axis.get("xyz", "").split())):
+            raise InvalidRobot(
+                f"{source}: joint '{name}' turns about or slides along no axis: {axis.attrib}"
+            )
+
+
+def _require_readable_inertials(root: ET.Element, source: str) -> None:
+    """Refuses links whose inertia the URDF parser would silently leave out."""
+    for link in root.findall("link"):
+        inertial = link.find("inertial")
+        if inertial is None:
+            continue
+        mass = inertial.find("mass")
+        inertia = inertial.find("inertia")
+        texts = [None if mass is None else mass.get("value")]
+        texts += [None if inertia is None else inertia.get(key) for key in _INERTIA_KEYS]
+        if not np.isfinite(_numbers(texts)).all():
+            raise InvalidRobot(
+                f"{source}: the <inertial> of link '{link.get('name')}' needs a finite <mass value>"
+                f" and <inertia> with {', '.join(_INERTIA_KEYS)}"
+            )
+
+
+def _numbers(texts: Sequence[str | None]) -> list[float]:
+    """The texts as numbers; NaN where one is missing or no number."""
+    numbers = []
+    for text in texts:
+        try:
+            numbers.append(math.nan if text is None else float(text))
+        except ValueError:
+            numbers.append(math.nan)
+    return numbers
+
+
+def _free_continuous_joints(joints: Mapping[str, ET.Element]) -> set[str]:
+    """Continuous joints become revolute ones with huge limits, so that one number is one position."""
+    free = {name for name, joint in joints.items() if joint.get("type") == "continuous"}
+    for name in free:
+        joints[name].set("type", "revolute")
+        limit = joints[name].find("limit")
+        if limit is None:
+            limit = ET.SubElement(joints[name], "limit", effort="0", velocity="0")
+        limit.set("lower", "-" + _UNLIMITED)
+        limit.set("upper", _UNLIMITED)
+    return free
+
+
+def _limits(joint: ET.Element, source: str) -> tuple[float, float, float, float]:
+    name = joint.get("name")
+    limit = joint.find("limit")
+    if limit is None:
+        raise InvalidRobot(
+            f"{source}: joint '{name}' has no <limit>; add one or make it continuous"
+        )
+    keys = ("lower", "upper", "velocity", "effort")
+    values = _numbers([limit.get(key, "0") for key in keys])
+    for key, value in zip(keys, values, strict=True):
+        if not math.isfinite(value):
+            raise InvalidRobot(
+                f"{source}: joint '{name}' has {key} '{limit.get(key)}'; it must be finite"
+            )
+    lower, upper, speed, effort = values
+    return lower, upper, speed or math.inf, effort or math.inf
+
+
+def _way_to_flange(
+    model: pin.Model, joints: Mapping[str, ET.Element], flange: str | None, source: str
+) -> tuple[list[str], str | None]:
+    """The joints between base and flange, and the link where the arm ends if branches follow it.
+
+    Without a flange the way goes on where most joints follow. Joints that mimic others, and those
+    that are mimicked, are fingers.
+    """
+    names = list(model.names)
+    parents = list(model.parents)
+    for known in (flange,) if flange is not None else ("tool0", "flange"):
+        ends = [frame.parentJoint for frame in model.frames if frame.name == known]
+        if ends:
+            return [names[i] for i in model.supports[ends[0]]][1:], None
+    mimics = {
+        name: m.get("joint") for name in names[1:] if (m := joints[name].find("mimic")) is not None
+    }
+    fingers = {*mimics, *mimics.values()}
+    after = [0] * len(names)  # joints that follow at most, fingers not counted
+    for i in range(len(names) - 1, 0, -1):
+        after[i] += names[i] not in fingers
+        after[parents[i]] = max(after[parents[i]], after[i])
+    way: list[str] = []
+    at = 0
+    while branches := [i for i in range(1, len(names)) if parents[i] == at]:
+        first, *others = sorted(branches, key=lambda i: -after[i])
+        if not after[first] or (others and after[others[0]] == after[first]):
+            if after[first] >= _ARM_JOINTS:
+                raise InvalidRobot(
+                    f"{source} branches into several arms at '{names[first]}' and"
+                    f" '{names[others[0]]}';"
+                    " name the flange of one (flange=, --flange)"
+                )
+            parent = joints[names[first]].find("parent")
+            return way, None if parent is None else parent.get("link")
+        way.append(names[first])
+        at = first
+    return way, None
+
+
+def _standing(
+    ranges: Mapping[str, tuple[float, float]],
+    locked: Mapping[str, float],
+    joints: Mapping[str, ET.Element],
+) -> dict[str, float]:
+    """Where joints off the way stand: as near to zero as they can, or as those that they mimic."""
+    held = {name: float(np.clip(0.0, *ends)) for name, ends in ranges.items()}
+    at = {**held, **locked}
+    for name in held:
+        mimic = joints[name].find("mimic")
+        if mimic is not None and (leader := mimic.get("joint", "")) in at:
+            multiplier, offset = _numbers([mimic.get("multiplier", "1"), mimic.get("offset", "0")])
+            held[name] = multiplier * at[leader] + offset + 0.0  # no -0
+    return held
+
+
+def _friction(joint: ET.Element, source: str) -> tuple[float, float]:
+    """Coulomb and viscous friction of a joint's <dynamics>; zero where it has none."""
+    dynamics = joint.find("dynamics")
+    if dynamics is None:
+        return 0.0, 0.0
+    coulomb, viscous = _numbers([dynamics.get(key, "0") for key in ("friction", "damping")])
+    if not (math.isfinite(coulomb + viscous) and min(coulomb, viscous) >= 0):
+        raise InvalidRobot(
+            f"{source}: the <dynamics> of joint '{joint.get('name')}' must have a friction and"
+            " damping of at"
+            f" least 0, got {dynamics.attrib}"
+        )
+    return coulomb, viscous
+
+
+def _link_names(model: pin.Model, joints: Mapping[str, ET.Element]) -> tuple[str, ...]:
+    children = {name: joint.find("child") for name, joint in joints.items()}
+    return tuple(
+        str(c.get("link")) if (c := children[n]) is not None else n for n in model.names[1:]
+    )
+
+
+def _one_line(error: Exception) -> str:
+    return re.sub(r"\s+", " ", str(error)).strip()

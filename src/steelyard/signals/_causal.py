@@ -1,0 +1,436 @@
+"""Rows as a robot sends them become samples for an online estimator: `prepare` without the future.
+
+    rows (jitter, holes, NaN) -> a uniform grid -> filtered, differentiated -> OnlineSample,
+    `delay_s` late
+
+Positions between rows come from the cubic through the four rows around, torques from a straight
+line. After a hole in the stream everything starts anew. Rows that cannot be used are not swallowed:
+they go on as samples that the estimator counts and skips, and do not touch the filters: times that
+go back, steps that no drive makes, readings that stand still while the arm moved. Ten of them in a
+row that agree with each other are right, and what came before was wrong (a clock was set, an
+outlier was the last row): all starts anew.
+
+The filters give what `prepare` gives, a fixed time late. A Butterworth filter run once forwards and
+once backwards is a symmetric sum over neighbours,
+
+    y_k = sum_i g_i x_{k+i},   g_i = g_-i,   sum_i g_i = 1,   sum_i g_i i^2 = 0,
+
+whose weights g_i die away within about two periods of the cut-off. Cut off there (and corrected so
+that both sums hold again: cubics pass unchanged) and waited for, they need no future: the answer
+for sample k comes when sample k + lag has come. The lag is the same for every frequency (that of a
+filter run forwards alone is not), so torques that wait as long belong to the same instant as the
+motion, and a model that was fitted to samples of `prepare` fits these. Derivatives are central
+differences of the y_k: g is folded with (-1, 0, 1) / 2 and (1, -2, 1).
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from steelyard._arrays import Array
+from steelyard.errors import InvalidRecording, InvalidSamples
+from steelyard.recording import Preparation, Recording, Samples, default_gap_s
+from steelyard.robot import DriveModel
+from steelyard.signals._filters import low_pass
+from steelyard.signals._prepare import joint_torque, with_chosen_cutoff
+
+_PERIODS = 2.0  # of the cut-off on either side: less than 1 % of the weights lies beyond
+_DIFFERENCES = {
+    3: (np.array([-0.5, 0.0, 0.5]), np.array([1.0, -2.0, 1.0])),
+    5: (np.array([1.0, -8.0, 0.0, 8.0, -1.0]) / 12, np.array([-1.0, 16.0, -30.0, 16.0, -1.0]) / 12),
+}
+_LARGEST = 1e6  # SI: beyond, a number is corrupt
+_ROUNDING = 1e-6  # of a step
+_FASTEST = 100.0  # [rad/s or m/s]: no joint is
+_FAST = 3.0  # times v_max: no drive does that
+_ANEW = 10  # rows
+
+
+class OnlineSample(NamedTuple):
+    """Motion and torque of one instant.
+
+    Attributes:
+        t: time, [s], on any clock that goes forwards
+        q: joint position, (n,) [rad or m]
+        v: joint velocity, (n,) [rad/s or m/s]
+        a: joint acceleration, (n,) [rad/s^2 or m/s^2]
+        tau: torque that the drive applies to the joint, (n,) [Nm or N]
+        fault: why it must not be used, a name of the estimator's counts; empty where it may
+    """
+
+    t: float
+    q: ArrayLike
+    v: ArrayLike
+    a: ArrayLike
+    tau: ArrayLike
+    fault: str = ""
+
+
+class RawRow(NamedTuple):
+    """What an arm sends at one instant.
+
+    Attributes:
+        t: time, [s], on any clock
+        motion: position, then velocity and acceleration where they were commanded, (c, n), c = 1, 2
+            or 3
+        tau: torque that the drive applies to the joint, (n,) [Nm or N]
+    """
+
+    t: float
+    motion: Array
+    tau: Array
+
+
+@dataclass(frozen=True)
+class FixedLag:
+    """The zero-phase low-pass filter of `prepare` with central differences, `delay_s` late.
+
+    For any signals, of joints or of a wrist sensor. States are values; `step` changes none.
+
+    Attributes:
+        cutoff_hz: as in `Preparation`, [Hz]; None for no filter
+        rate_hz: samples per second, [Hz]
+        order: of the filter
+        shortest_lag: wait for at least so many samples, to fall in step with another filter
+        points: of the differences, 3 as in `prepare`, or 5, which take less off quick motions
+    """
+
+    cutoff_hz: float | None
+    rate_hz: float
+    order: int = 4
+    shortest_lag: int = 1
+    points: Literal[3, 5] = 3
+    _kernels: Array = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if not self.rate_hz > 0:
+            raise InvalidSamples(f"rate_hz must be positive, got {self.rate_hz}")
+        if self.cutoff_hz is None:
+            weights = np.ones(1)
+        else:
+            weights = self._weights(self.cutoff_hz)
+        first, second = _DIFFERENCES[self.points]
+        kernels = [
+            np.pad(weights, self.points // 2),
+            np.convolve(weights, first) * self.rate_hz,
+            np.convolve(weights, second) * self.rate_hz**2,
+        ]
+        more = max(self.shortest_lag - len(kernels[0]) // 2, 0)
+        object.__setattr__(self, "_kernels", np.pad(np.array(kernels), ((0, 0), (more, more))))
+
+    def _weights(self, cutoff_hz: float) -> Array:
+        reach = int(np.ceil(_PERIODS * self.rate_hz / cutoff_hz))
+        pulse = np.zeros((8 * reach + 1, 1))
+        pulse[4 * reach] = 1.0
+        weights = low_pass(pulse, cutoff_hz, self.rate_hz, order=self.order)[
+            3 * reach : 5 * reach + 1, 0
+        ]
+        moments = np.array([np.ones(2 * reach + 1), (np.arange(-reach, reach + 1) / reach) ** 2])
+        missing = np.array([1.0, 0.0]) - moments @ weights
+        return np.asarray(weights + moments.T @ np.linalg.solve(moments @ moments.T, missing))
+
+    @property
+    def lag(self) -> int:
+        """How late the answer is [samples]."""
+        return int(self._kernels.shape[1]) // 2
+
+    @property
+    def delay_s(self) -> float:
+        """How late the answer is, [s]."""
+        return self.lag / self.rate_hz
+
+    def weights_of_later(self, later: Array) -> Array:
+        """Weights of a full state for the values of n signals that come later than `lag` ago, (n, length).
+
+        Args:
+            later: than that, (n,) [samples]; straight lines between samples
+        """
+        at = np.arange(self._kernels.shape[1])
+        weights = self._kernels[0]
+        return np.array([np.interp(at - each, at, weights, left=0.0, right=0.0) for each in later])
+
+    def init(self, n: int) -> Array:
+        """The state before the first sample of n signals, (0, n)."""
+        return np.zeros((0, n))
+
+    def step(self, state: Array, x: ArrayLike) -> tuple[Array, Array | None]:
+        """The next state; value, first and second derivative `lag` samples ago, (3, n), None at first.
+
+        The state is as `init` or `step` gave it, x the next value, (n,).
+        """
+        length = self._kernels.shape[1]
+        new = np.concatenate([state[-length + 1 :], np.asarray(x, dtype=float)[None]])
+        return new, None if len(new) < length else self._kernels @ new
+
+
+class _PathState(NamedTuple):
+    """What a causal path remembers.
+
+    Attributes:
+        rows: the last rows [t, motion, tau], at most four, (r, 1 + (c + 1) n)
+        next_s: the next instant of the grid, [s]
+        motion: state of the filter on the motion, (k, c n)
+        tau: state of the filter on the torques, (k, n)
+        last_s: time of the last sample that was made, [s]
+        refused: rows that were late or impossible, one after the other, and agree, (r, 1 + (c + 1)
+            n)
+    """
+
+    rows: Array
+    next_s: float
+    motion: Array
+    tau: Array
+    last_s: float
+    refused: Array
+
+
+@dataclass(frozen=True)
+class CausalPath:
+    """Makes samples of rows, one at a time. States are values; `step` changes none.
+
+    Attributes:
+        n: number of joints
+        rate_hz: of the samples, [Hz], at most that of the rows
+        preparation: how samples were made that the model was fitted to, its cut-off as a number
+        channels: 1 for positions, 2 with commanded velocities, 3 with accelerations too
+        v_max: largest speed of each joint (`robot.limits`), (n,) [rad/s or m/s]; steps far beyond
+            are dropped
+    """
+
+    n: int
+    rate_hz: float
+    preparation: Preparation = field(default_factory=Preparation)
+    channels: int = 1
+    v_max: Array | None = field(default=None, compare=False)
+    _motion: FixedLag = field(init=False, repr=False, compare=False)
+    _tau: FixedLag = field(init=False, repr=False, compare=False)
+    _weights: Array = field(init=False, repr=False, compare=False)
+    _longest_gap_s: float = field(init=False, repr=False, compare=False)
+    _fastest: Array = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        how = self.preparation
+        if how.fourier_period_s is not None or how.mean_length > 1 or how.decimate > 1:
+            raise InvalidSamples(
+                "a stream can be filtered (cutoff_hz, torque_cutoff_hz), but not fitted with a"
+                " Fourier"
+                " series, averaged or decimated"
+            )
+        if isinstance(how.cutoff_hz, str):
+            raise InvalidSamples(
+                "a stream cannot choose its cut-off: give a number, or the preparation of the model"
+            )
+        cutoffs = (how.cutoff_hz, how.torque_cutoff_hz)
+        late = np.resize(how.lag_s or (0.0,), self.n) * self.rate_hz
+        lag = max(FixedLag(cutoff, self.rate_hz, how.order).lag for cutoff in cutoffs)
+        lag += int(np.ceil(np.abs(late).max(initial=0.0)))
+        motion, tau = (
+            FixedLag(cutoff, self.rate_hz, how.order, shortest_lag=lag) for cutoff in cutoffs
+        )
+        if how.longest_gap_s is None:
+            longest = default_gap_s(1 / self.rate_hz)
+        else:
+            longest = how.longest_gap_s
+        object.__setattr__(self, "_motion", motion)
+        object.__setattr__(self, "_tau", tau)
+        object.__setattr__(self, "_weights", tau.weights_of_later(late))
+        object.__setattr__(self, "_longest_gap_s", longest)
+        if self.v_max is None:
+            v_max = np.full(self.n, np.inf)
+        else:
+            v_max = np.asarray(self.v_max)
+        object.__setattr__(self, "_fastest", np.minimum(_FAST * v_max, _FASTEST))
+
+    @classmethod
+    def of(
+        cls, recording: Recording, preparation: Preparation, v_max: Array | None = None
+    ) -> CausalPath:
+        """The path of a recording's rows, for a model that was fitted to samples of such a preparation.
+
+        Args:
+            v_max: largest speed of each joint (`robot.limits`), (n,) [rad/s or m/s]
+        """
+        rate_hz = preparation.rate_hz or recording.rate_hz
+        if not rate_hz > 0:
+            raise InvalidRecording(
+                "the clock of the recording stands still: there is nothing to replay"
+            )
+        preparation = with_chosen_cutoff(preparation, [recording])
+        return cls(recording.n, rate_hz, preparation, len(preparation.motion_of(recording)), v_max)
+
+    @property
+    def delay_s(self) -> float:
+        """How long after its instant a sample comes, [s]: the filters, and two rows to interpolate."""
+        return self._motion.delay_s + 2 / self.rate_hz
+
+    def init(self) -> _PathState:
+        """The state before the first row."""
+        return self._empty(-np.inf)
+
+    def step(self, state: _PathState, row: RawRow) -> tuple[_PathState, tuple[OnlineSample, ...]]:
+        """The next state and the samples that are ready, in the order of time; mostly one."""
+        new = np.concatenate([[row.t], np.ravel(row.motion), row.tau])
+        if new.size != 1 + (self.channels + 1) * self.n:
+            raise InvalidSamples(
+                f"a row is {self.channels} x {self.n} numbers of motion and {self.n} torques,"
+                f" got {np.shape(row.motion)} and {np.shape(row.tau)}"
+            )
+        if not np.isfinite(new[0]) or not np.abs(new[1:]).max() < _LARGEST:
+            return state, (self._bad(np.nan, "corrupt"),)
+        if fault := self._fault(state.rows, new):
+            return self._refused(state, new, fault)
+        if len(state.rows) and row.t - state.rows[-1, 0] > self._longest_gap_s:
+            state = self._empty(state.last_s)
+        rows = np.concatenate([state.rows[-3:], new[None]])
+        state = state._replace(rows=rows, refused=state.refused[:0])
+        if len(state.rows) == 4:
+            return self._through_filters(state)
+        return (state, ())
+
+    def _fault(self, rows: Array, new: Array) -> str:
+        """Why a row cannot follow others; empty where it can."""
+        if not len(rows):
+            return ""
+        since_s = new[0] - rows[-1, 0]
+        positions = slice(1, 1 + self.n)
+        if since_s <= 0:
+            if since_s < 0:
+                return "late"
+            return "repeated"
+        moved = len(rows) > 1 and (rows[-1, positions] != rows[-2, positions]).any()
+        if moved and (new[1:] == rows[-1, 1:]).all():
+            return "frozen"
+        steps = np.abs(new[positions] - rows[-1, positions])
+        if (steps > self._fastest * max(since_s, 1 / self.rate_hz)).any():
+            return "impossible"
+        return ""
+
+    def _refused(
+        self, state: _PathState, new: Array, fault: str
+    ) -> tuple[_PathState, tuple[OnlineSample, ...]]:
+        """The state after a row that cannot be used; where many of them agree, all starts anew."""
+        times = {"repeated": state.last_s, "late": state.last_s - 1.0}
+        bad = (self._bad(times.get(fault, np.nan), fault),)
+        if fault in ("repeated", "frozen"):
+            return state, bad
+        agree = not self._fault(state.refused, new)
+        refused = np.concatenate([state.refused if agree else state.refused[:0], new[None]])
+        if len(refused) < _ANEW:
+            return state._replace(refused=refused), bad
+        return self._empty(state.last_s)._replace(rows=new[None]), bad
+
+    def _through_filters(self, state: _PathState) -> tuple[_PathState, tuple[OnlineSample, ...]]:
+        """The state and samples after the instants of the grid between the two middle rows."""
+        start = state.rows[1, 0]
+        end = state.rows[2, 0]
+        if np.isinf(state.next_s):
+            t = start
+        else:
+            t = state.next_s
+        motion = state.motion
+        tau = state.tau
+        last_s = state.last_s
+        ready = []
+        while t <= end + _ROUNDING / self.rate_hz:
+            x, torque = self._between(state.rows, t)
+            motion, moved = self._motion.step(motion, x)
+            tau, pulled = self._tau.step(tau, torque)
+            if moved is not None and pulled is not None:
+                last_s = t - self._motion.delay_s
+                torque = np.einsum("jk,kj->j", self._weights, tau)
+                ready.append(OnlineSample(last_s, *self._kinematics(moved), torque))
+            t += 1.0 / self.rate_hz
+        return _PathState(state.rows, t, motion, tau, last_s, state.refused), tuple(ready)
+
+    def _between(self, rows: Array, t: float) -> tuple[Array, Array]:
+        """Motion and torque at an instant between the two middle rows of four."""
+        times: list[float] = rows[:, 0].tolist()
+        weights = [math.prod((t - u) / (one - u) for u in times if u != one) for one in times]
+        share = (t - times[1]) / (times[2] - times[1])
+        cut = 1 + self.channels * self.n
+        return np.array(weights) @ rows[:, 1:cut], (1 - share) * rows[1, cut:] + share * rows[
+            2, cut:
+        ]
+
+    def _kinematics(self, moved: Array) -> tuple[Array, Array, Array]:
+        """Position, velocity and acceleration from the filtered channels and their derivatives."""
+        value, first, second = moved
+        n = self.n
+        if self.channels == 1:
+            return value, first, second
+        if self.channels == 2:
+            return value[:n], value[n:], first[n:]
+        return value[:n], value[n : 2 * n], value[2 * n :]
+
+    def _bad(self, t: float, fault: str) -> OnlineSample:
+        """A sample that is counted and skipped."""
+        nothing = np.zeros(self.n)
+        return OnlineSample(t, nothing, nothing, nothing, nothing, fault)
+
+    def _empty(self, last_s: float) -> _PathState:
+        rows = np.zeros((0, 1 + (self.channels + 1) * self.n))
+        motion = self._motion.init(self.channels * self.n)
+        tau = self._tau.init(self.n)
+        return _PathState(rows, -np.inf, motion, tau, last_s, rows)
+
+
+def replay(
+    source: Recording | Samples,
+    preparation: Preparation | None = None,
+    *,
+    drive: DriveModel | None = None,
+    v_max: Array | None = None,
+    sleep: Callable[[float], None] | None = None,
+) -> Iterator[OnlineSample]:
+    """The samples of a recording one at a time, each made from what came before it and a short time after.
+
+    Samples, which are prepared already, come as they are. Rows of a recording go through a
+    `CausalPath`; those that cannot be used go on as samples that an estimator counts and skips.
+    Time is the recording's.
+
+    Args:
+        preparation: how samples were made that the model was fitted to; the defaults otherwise
+        drive: that makes torques of motor currents; needed where only currents were recorded
+        v_max: largest speed of each joint (`robot.limits`), (n,) [rad/s or m/s]; steps far beyond
+            are dropped
+        sleep: waits for so many seconds (`time.sleep`), so that samples come no faster than their
+            own clock
+    """
+    if isinstance(source, Samples):
+        rows = zip(source.t, source.q, source.v, source.a, source.tau, strict=True)
+        samples: Iterator[OnlineSample] = (OnlineSample(*row) for row in rows)
+    else:
+        path = CausalPath.of(source, preparation or Preparation(), v_max)
+        samples = _through(path, source, joint_torque(source, drive))
+    if sleep is None:
+        return samples
+    return _paced(samples, sleep)
+
+
+def _through(path: CausalPath, recording: Recording, tau: Array) -> Iterator[OnlineSample]:
+    state = path.init()
+    motion = np.stack(path.preparation.motion_of(recording), axis=1)
+    for t, x, torque in zip(recording.t, motion, tau, strict=True):
+        state, ready = path.step(state, RawRow(float(t), x, torque))
+        yield from ready
+
+
+def _paced(
+    samples: Iterator[OnlineSample], sleep: Callable[[float], None]
+) -> Iterator[OnlineSample]:
+    ahead_s = None
+    for sample in samples:
+        now = time.monotonic()
+        if np.isfinite(sample.t):
+            if ahead_s is None:
+                ahead_s = sample.t - now
+            if (wait := sample.t - now - ahead_s) > 0:
+                sleep(wait)
+        yield sample

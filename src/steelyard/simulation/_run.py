@@ -1,0 +1,436 @@
+"""A simulated run: the loop of controller and plant, its truth, and what the sensors make of it.
+
+The drives get a feed-forward torque from the model of the empty, frictionless arm along the
+commanded motion, and feedback on the position error e, its derivative and its integral,
+
+    tau = tau_model(q_c, v_c, a_c) + M (3 w e' + 3 w^2 e + w^3 integral e),   w = 2 pi bandwidth
+
+with all three poles at -w. Payload, friction, offset and a tilted base are unknown to the
+feed-forward; the feedback has to bear them, so the arm follows with small errors, as real ones do.
+Only M is that of the loaded
+arm: gains are tuned to the inertia that a drive really moves. The integral starts where it holds
+the arm on the trajectory, as if it had been there before.
+
+A guard sees what the sensors say, row by row, and sets how far the command is on its path (path
+time s, its rate r and the slope of that rate), so that an arm can stop where it is touched and go
+on later: q_c = q(s), v_c = r q'(s), a_c = r^2 q''(s) + r' q'(s).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from steelyard._arrays import Array, finite, freeze
+from steelyard.errors import InvalidRecording, InvalidRobot, InvalidTrajectory, SimulationFailed
+from steelyard.inertia import InertialParameters
+from steelyard.recording import Recording
+from steelyard.robot import DriveModel, RobotModel
+from steelyard.simulation._arm import Push
+from steelyard.simulation._plant import Instant, Plant
+from steelyard.simulation._sensors import SensorModel
+from steelyard.trajectory import Trajectory
+
+_ABSURD_SPEED = 1e3
+_PROGRESS_CALLS = 50
+_INERTIA_EVERY_S = 0.01
+_LONGEST = 2.0  # over the motion, of a run with a guard
+_ROUNDING = (
+    1e-5  # of a step written with six digits; the rows are then exact and the step is adjusted
+)
+
+
+class _Guard(Protocol):
+    """What sets the pace of a commanded motion, as `steelyard.control.collision.Guard` does."""
+
+    def look(self, t: float, q: Array, v: Array, tau: Array) -> None:
+        """Takes what sensors say at a time."""
+
+    def go(self, t: float) -> tuple[float, float, float]:
+        """Path time, its rate, and the slope of the rate, at a time."""
+
+
+@dataclass(frozen=True, eq=False)
+class SimulationOptions:
+    """How a simulation runs.
+
+    Attributes:
+        step_s: time step of engine and controller, [s]
+        bandwidth_hz: of the controller's feedback, [Hz]
+        gravity_base: where things fall in the simulated world, (3,) [m/s^2], in the base frame; as
+            the robot model says when None. Give another one for an arm that is tilted and does not
+            know it
+        progress: called about 50 times with the fraction that is done
+        guard: that sets the pace of the motion, which then lasts up to twice as long; none by
+            default
+    """
+
+    step_s: float = 0.001
+    bandwidth_hz: float = 10.0
+    gravity_base: Array | None = None
+    progress: Callable[[float], None] | None = None
+    guard: _Guard | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("step_s", "bandwidth_hz"):
+            if not 0 < getattr(self, name) < np.inf:
+                raise InvalidRobot(f"{name} must be positive, got {getattr(self, name)}")
+        if self.gravity_base is not None:
+            object.__setattr__(
+                self, "gravity_base", finite(self.gravity_base, (3,), "gravity_base", InvalidRobot)
+            )
+
+
+@dataclass(frozen=True, eq=False)
+class Truth:
+    """What really happened, row for row with the recording, without noise.
+
+    At every row tau + external = rigid-body torque + rotor torque + friction, and tau_link =
+    rigid-body torque - external.
+
+    Attributes:
+        t: time, (N,) [s]
+        q: joint position, (N, n) [rad or m]
+        v: joint velocity, (N, n) [rad/s or m/s]
+        a: joint acceleration, (N, n) [rad/s^2 or m/s^2]
+        tau: torque that the drive applies to the joint, (N, n) [Nm or N]
+        tau_link: torque behind the gear: tau less rotor inertia, friction and offset, (N, n) [Nm or
+            N]
+        friction: torque that friction and offset take, (N, n) [Nm or N]
+        external: joint torque of the pushes, (N, n) [Nm or N]
+        wrench: what the load does to the flange, (N, 6) [N, Nm], in the flange frame
+        payload: at the flange, in the flange frame; ten zeros for none
+        gravity_base: where things fell, (3,) [m/s^2], in the base frame
+    """
+
+    t: Array
+    q: Array
+    v: Array
+    a: Array
+    tau: Array
+    tau_link: Array
+    friction: Array
+    external: Array
+    wrench: Array
+    payload: InertialParameters
+    gravity_base: Array
+
+    def __post_init__(self) -> None:
+        freeze(self, *(item.name for item in fields(self) if item.name != "payload"))
+
+    def __len__(self) -> int:
+        return len(self.t)
+
+
+@dataclass(frozen=True, eq=False)
+class Simulation:
+    """A simulated run.
+
+    Attributes:
+        recording: what the sensors say
+        truth: what really happened, at the same times
+    """
+
+    recording: Recording
+    truth: Truth
+
+
+def simulate(
+    robot: RobotModel,
+    trajectory: Trajectory,
+    *,
+    payload: InertialParameters | None = None,
+    sensors: SensorModel | None = None,
+    rate_hz: float = 125.0,
+    seed: int = 0,
+    pushes: Sequence[Push] = (),
+    options: SimulationOptions | None = None,
+) -> Simulation:
+    """The run of an arm in MuJoCo along a trajectory, as sensors record it and as it really was.
+
+    Args:
+        robot: the empty arm; the controller knows it, but not its friction
+        trajectory: to follow; the arm starts on it
+        payload: fixed to the flange and unknown to the controller, in the flange frame; none by
+            default
+        rate_hz: rows of the recording per second, [Hz]; each must fall on a step
+        seed: of the noise; the same seed gives the same bytes
+        pushes: forces from outside
+    """
+    options = options or SimulationOptions()
+    sensors = sensors or SensorModel()
+    sensors.require_fit(robot.n)
+    every, t = _steps(trajectory.duration_s, rate_hz, options.step_s)
+    command = _Command.of(trajectory, t, robot.n)
+    if options.gravity_base is None:
+        gravity = robot.gravity_base
+    else:
+        gravity = options.gravity_base
+    plant = Plant(
+        robot.with_gravity(gravity),
+        payload,
+        step_s=command.step_s,
+        postures=command.q[:: command.stride],
+        start=np.array([command.q[0], command.v[0], command.a[0]]),
+    )
+    servo = _Servo(robot, command, plant, options.bandwidth_hz)
+    if options.guard is not None:
+        every, t = _steps(_LONGEST * trajectory.duration_s, rate_hz, options.step_s)
+        servo = _GuardedServo(
+            servo, trajectory, options.guard, _Said(sensors, t, every, seed, command.v[0])
+        )
+    q, rows = _run(plant, servo, t=t, every=every, pushes=pushes, options=options)
+    truth = Truth(t=t[: len(q) : every], **rows, payload=plant.arm.payload, gravity_base=gravity)
+    velocity = sensors.velocity(q, command.v[0], step_s=command.step_s)
+    if velocity is None:
+        measured = truth.v
+    else:
+        measured = velocity[::every]
+    return Simulation(
+        _recording(robot, servo.followed.every(every), truth, measured, sensors, seed), truth
+    )
+
+
+def _steps(duration_s: float, rate_hz: float, step_s: float) -> tuple[int, Array]:
+    """Steps per row, and the time of every step, (K,) [s]."""
+    if not 0 < rate_hz < np.inf:
+        raise InvalidRecording(f"rate_hz must be positive, got {rate_hz}")
+    every = round(1 / (rate_hz * step_s))
+    if every == 0 or abs(every * rate_hz * step_s - 1) > _ROUNDING:
+        fine = int(np.ceil(1 / (rate_hz * step_s)))
+        raise InvalidRecording(
+            f"rows at {rate_hz:g} Hz do not fall on steps of {step_s:g} s; take rate_hz ="
+            f" {1 / (max(every, 1) * step_s):.6g} or options with step_s ="
+            f" {1 / (fine * rate_hz):.6g}"
+        )
+    if not (np.isfinite(duration_s) and duration_s * rate_hz >= 1):
+        raise InvalidTrajectory(
+            f"a trajectory must last at least one period of {rate_hz:g} Hz and end, got"
+            f" {duration_s} s"
+        )
+    last_row = int(duration_s * rate_hz * (1 + 1e-12))
+    return every, np.arange(last_row * every + 1) / (rate_hz * every)
+
+
+class _Command(NamedTuple):
+    """A commanded motion at every step: time (K,), position, velocity and acceleration, each (K, n)."""
+
+    t: Array
+    q: Array
+    v: Array
+    a: Array
+
+    @classmethod
+    def of(cls, trajectory: Trajectory, t: Array, n: int) -> _Command:
+        """The trajectory at given times, checked."""
+        signals = tuple(np.asarray(signal, dtype=float) for signal in trajectory.at(t))
+        if [signal.shape for signal in signals] != [(len(t), n)] * 3:
+            raise InvalidTrajectory(
+                f"the robot has {n} joints: trajectory.at(t) must give q, v and a of shape"
+                f" {(len(t), n)},"
+                f" got {', '.join(str(signal.shape) for signal in signals)}"
+            )
+        if not all(np.isfinite(signal).all() for signal in signals):
+            raise InvalidTrajectory("trajectory.at(t) gave numbers that are not finite")
+        return cls(t, *signals)
+
+    @property
+    def step_s(self) -> float:
+        return float(self.t[1] - self.t[0])
+
+    @property
+    def stride(self) -> int:
+        """Steps from one mass matrix of the controller to the next."""
+        return max(1, round(_INERTIA_EVERY_S / self.step_s))
+
+    def every(self, k: int) -> _Command:
+        """Every k-th step."""
+        return _Command(*(signal[::k] for signal in self))
+
+
+class _Servo:
+    """The controller: it knows the empty arm, its command, and the inertia of the plant."""
+
+    def __init__(
+        self, robot: RobotModel, command: _Command, plant: Plant, bandwidth_hz: float
+    ) -> None:
+        drive = DriveModel(robot.drive.rotor_inertia, coupling=robot.drive.coupling)
+        w = 2 * np.pi * bandwidth_hz
+        self._command = command
+        self._inertia = plant.inertia
+        self._plant = plant
+        self._known = robot.with_drive(drive)
+        self._feedforward = self._known.torque(command.q, command.v, command.a)
+        self._damping = 3 * w
+        self._stiffness = 3 * w**2
+        self._integration = w**3 * command.step_s
+        start = plant.loaded.torque(command.q[0], command.v[0], command.a[0])
+        self._integral = np.linalg.solve(plant.inertia[0], start - self._feedforward[0])
+
+    @property
+    def followed(self) -> _Command:
+        """What was commanded at every step of the run."""
+        return self._command
+
+    def torque(self, k: int, q: Array, v: Array) -> Array:
+        """The torque for step k, (n,) [Nm or N]; to be asked once for each step."""
+        command = self._command
+        inertia = self._inertia[k // command.stride]
+        return self._pulled(command.q[k] - q, command.v[k] - v, self._feedforward[k], inertia)
+
+    def _pulled(self, error: Array, slowness: Array, feedforward: Array, inertia: Array) -> Array:
+        asked = self._stiffness * error + self._damping * slowness + self._integral
+        self._integral = self._integral + self._integration * error
+        return np.asarray(feedforward + inertia @ asked)
+
+    def goes_on(self, k: int, positions: Array, instant: Instant) -> bool:
+        """Takes what happened at the step of a row, and positions so far; whether the run goes on."""
+        return True
+
+
+class _Said:
+    """What the sensors say to a guard while the arm moves: the same as the recording holds afterwards."""
+
+    def __init__(
+        self, sensors: SensorModel, t: Array, every: int, seed: int, v_start: Array
+    ) -> None:
+        self._sensors = sensors
+        self._t = t
+        self._every = every
+        self._v_start = v_start
+        rows = np.zeros((len(t[::every]), len(v_start)))
+        generator = np.random.default_rng(seed).spawn(2)[0]
+        self._noise = sensors.noisy_torque(rows, float(t[every]), generator)
+        self._h = float(t[1])
+
+    def row(self, k: int, positions: Array, instant: Instant) -> tuple[float, Array, Array, Array]:
+        """Time, position, velocity and torque at step k, which is that of a row."""
+        back = max(1, round(self._sensors.velocity_window_s / self._h))
+        first = max(0, k - back)
+        velocity = self._sensors.velocity(positions[first : k + 1], self._v_start, step_s=self._h)
+        if velocity is None:
+            v = instant.v
+        else:
+            v = velocity[-1]
+        if self._sensors.torque_side == "motor":
+            tau = instant.tau
+        else:
+            tau = instant.tau_link
+        return (
+            float(self._t[k]),
+            self._sensors.encoder(instant.q),
+            v,
+            tau + self._noise[k // self._every],
+        )
+
+
+class _GuardedServo(_Servo):
+    """The same controller on a motion whose pace a guard sets; it ends where the motion ends."""
+
+    def __init__(self, plain: _Servo, trajectory: Trajectory, guard: _Guard, said: _Said) -> None:
+        self.__dict__.update(plain.__dict__)
+        self._trajectory = trajectory
+        self._guard = guard
+        self._said = said
+        self._rows: list[tuple[float, Array, Array, Array]] = []
+        self._s = 0.0
+
+    @property
+    def followed(self) -> _Command:
+        """What was commanded at every step of the run."""
+        return _Command(*(np.array(column) for column in zip(*self._rows, strict=True)))
+
+    def torque(self, k: int, q: Array, v: Array) -> Array:
+        """The torque for step k at the pace of the guard, (n,) [Nm or N]."""
+        t = k * self._command.step_s
+        self._s, rate, slope = self._guard.go(t)
+        q_c, dq, ddq = (x[0] for x in self._trajectory.at(np.array([self._s])))
+        v_c = rate * dq
+        a_c = rate**2 * ddq + slope * dq
+        self._rows.append((t, q_c, v_c, a_c))
+        if k % self._command.stride == 0:
+            self._moved = self._plant.loaded.mass_matrix(q_c) + self._plant.rotors
+        return self._pulled(q_c - q, v_c - v, self._known.torque(q_c, v_c, a_c), self._moved)
+
+    def goes_on(self, k: int, positions: Array, instant: Instant) -> bool:
+        """Shows a row to the guard; the run goes on until the motion is at its end."""
+        self._guard.look(*self._said.row(k, positions, instant))
+        return self._s < self._trajectory.duration_s
+
+
+def _run(
+    plant: Plant,
+    servo: _Servo,
+    *,
+    t: Array,
+    every: int,
+    pushes: Sequence[Push],
+    options: SimulationOptions,
+) -> tuple[Array, dict[str, Array]]:
+    """The positions of every step, (K, n), and the signals of the rows by name."""
+    placed = [
+        (push.start_s, push.start_s + push.duration_s, plant.arm.place(push)) for push in pushes
+    ]
+    positions = np.empty((len(t), plant.robot.n))
+    rows = []
+    report_every = max(1, len(t) // _PROGRESS_CALLS)
+    for k in range(len(t)):
+        acting = [push for start, end, push in placed if start <= t[k] < end]
+        positions[k] = plant.q
+        row = plant.step(servo.torque(k, plant.q, plant.v), acting)
+        if k % every == 0:
+            rows.append(row)
+            if not servo.goes_on(k, positions, row):
+                return positions[: k + 1], _by_name(rows)
+        if words := plant.runaway(_ABSURD_SPEED):
+            raise SimulationFailed(
+                f"{plant.robot.name} ran away at t = {t[k]:.3f} s: {words}; take a shorter step_s,"
+                " a lower"
+                " bandwidth_hz, or a weaker push"
+            )
+        if options.progress is not None and (
+            k % report_every == report_every - 1 or k == len(t) - 1
+        ):
+            options.progress((k + 1) / len(t))
+    return positions, _by_name(rows)
+
+
+def _by_name(rows: Sequence[Instant]) -> dict[str, Array]:
+    return {name: np.array([getattr(row, name) for row in rows]) for name in rows[0]._fields}
+
+
+def _recording(
+    robot: RobotModel, command: _Command, truth: Truth, v: Array, sensors: SensorModel, seed: int
+) -> Recording:
+    """What the sensors say of the rows."""
+    torque_noise, wrench_noise = np.random.default_rng(seed).spawn(2)
+    at_motor = sensors.torque_side == "motor"
+    gain = robot.drive.gain
+    wrist = sensors.wrist_sensor
+    tau = sensors.noisy_torque(
+        truth.tau if at_motor else truth.tau_link, float(truth.t[1]), torque_noise
+    )
+    return Recording(
+        truth.t,
+        sensors.encoder(truth.q),
+        robot.joint_names,
+        v=v,
+        tau=tau,
+        current=robot.drive.transmission.load(tau) / gain
+        if at_motor and gain is not None
+        else None,
+        q_commanded=command.q,
+        v_commanded=command.v,
+        a_commanded=command.a,
+        wrench=sensors.noisy_wrench(truth.wrench, wrench_noise) if wrist else None,
+        wrench_frame=robot.flange if wrist else None,
+        wrench_convention="load_on_sensor" if wrist else None,
+        source=f"MuJoCo simulation of {robot.name}",
+        notes=(
+            f"payload of {truth.payload.mass:g} kg; torque at the {sensors.torque_side}; seed"
+            f" {seed}",
+        ),
+    )

@@ -1,0 +1,200 @@
+"""What a weighing will know, before the arm has moved.
+
+The answer of `direct` depends on measured torques only through the weights of the joints and the
+spectra of residuals. Both are known before where the empty arm was identified: its noise, how much
+correlation in time widens it, what its own runs leave uncertain, and what its gains are worth. So
+the covariance of a payload that is carried along a motion can be had from the motion alone, by the
+formulas that `weigh` uses.
+
+Of an arm that nobody has identified, everything but friction is taken as known, torques as exact,
+and their noise as white.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from steelyard._arrays import Array, freeze
+from steelyard.errors import InvalidSamples
+from steelyard.identification import DynamicModel, Estimate, RegressionFactor
+from steelyard.identification._problem import RowMaker
+from steelyard.inertia import InertialParameters
+from steelyard.payload import HALF_WIDTH, Quantity
+from steelyard.recording import Preparation, Samples
+from steelyard.robot import ParameterBasis, RobotModel
+from steelyard.torque.methods._direct import predicted
+from steelyard.torque.methods._problem import WeighingProblem
+from steelyard.trajectory import Trajectory
+from steelyard.verdict import Verdict
+
+_NOISE_SHARE = 0.005  # of the torque limit, where no noise is given
+
+
+@dataclass(frozen=True, eq=False)
+class Prediction:
+    """What a weighing along a motion will know of a payload.
+
+    Attributes:
+        body: the payload that it is for
+        covariance: of its ten numbers, (10, 10); infinite where the motion says nothing
+        gain_error: how one standard deviation of each cause of wrong drive gains moves the ten
+            numbers, (10, causes), which is in the covariance too; None where torques are measured
+        by_noise: the part of the covariance that more samples narrow: noise and friction, (10, 10)
+        shares: of the mass's variance, by what makes it, see `Payload`
+    """
+
+    body: InertialParameters
+    covariance: Array
+    by_noise: Array
+    gain_error: Array | None = None
+    shares: Mapping[str, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        freeze(self, "covariance", "by_noise", "gain_error")
+
+    @property
+    def std(self) -> Array:
+        """Standard deviation of the ten numbers in the order of `PARAMETER_NAMES`, (10,) [SI]."""
+        return np.asarray(np.sqrt(np.maximum(np.diag(self.covariance), 0.0)))
+
+    @property
+    def com_std(self) -> Array:
+        """Standard deviation of the centre of mass, (3,) [m]; infinite where it is unknown."""
+        known = np.isfinite(np.diag(self.covariance))
+        C = np.where(np.outer(known, known), self.covariance, 0.0)
+        variance = np.maximum(np.diag(self.body.com_covariance(C)), 0.0)
+        return np.where(known[1:4] & known[0], np.sqrt(variance), np.inf)
+
+    @property
+    def half_widths(self) -> Array:
+        """Of the 95 % intervals of mass, centre of mass and inertia about the flange, (10,) [SI]."""
+        return HALF_WIDTH * np.concatenate([self.std[:1], self.com_std, self.std[4:]])
+
+    @property
+    def quantities(self) -> tuple[Quantity, ...]:
+        """The payload with its deviations, as people read them."""
+        return Quantity.of_body(self.body, self.std, self.com_std)
+
+    @property
+    def lasting(self) -> Array:
+        """Half-widths that no more motion narrows: gains, their drift, local gravity, (10,) [SI]."""
+        known = np.isfinite(np.diag(self.by_noise))
+        both = (np.where(np.outer(known, known), C, 0.0) for C in (self.covariance, self.by_noise))
+        return replace(self, covariance=np.subtract(*both)).half_widths
+
+
+def predict(
+    model: DynamicModel,
+    motion: Trajectory | Samples,
+    payload: InertialParameters,
+    *,
+    rate_hz: float = 125.0,
+    until_s: float | None = None,
+) -> Prediction:
+    """What `weigh` will know of a payload after a motion.
+
+    Args:
+        model: of the empty arm, see `assumed_model` for one that was not identified
+        motion: of the loaded arm; samples are taken as they are, their torques do not count
+        payload: that may be expected, in the flange frame
+        rate_hz: of the recording, [Hz]
+        until_s: how much of the motion counts, [s]; all of it by default
+    """
+    if not (np.isfinite(rate_hz) and rate_hz > 0):
+        raise InvalidSamples(f"rate_hz must be positive, got {rate_hz}")
+    if isinstance(motion, Samples):
+        samples = motion
+    else:
+        samples = _samples(model, motion, rate_hz, until_s)
+    problem = WeighingProblem(model, [samples], np.zeros((0, 11)))
+    answer = predicted(problem, payload.vector)
+    covariance, gain_error, shares = answer.widened(problem)
+    return Prediction(payload, covariance, answer.covariance, gain_error, shares)
+
+
+def assumed_model(robot: RobotModel, noise: Sequence[float] | None = None) -> DynamicModel:
+    """An arm that is what its description says: known without error but for its friction, torques exact.
+
+    Args:
+        robot: the arm
+        noise: standard deviation of each joint's torque, (n,) [Nm or N]; half a percent of the
+            torque limit by default, 1 where there is none
+    """
+    limit = robot.limits.tau_max
+    usual = np.where(np.isfinite(limit), _NOISE_SHARE * limit, 1.0)
+    if noise is None:
+        std = usual
+    else:
+        std = np.array(noise, dtype=float)
+    if std.shape != (robot.n,) or not (np.isfinite(std).all() and (std > 0).all()):
+        raise InvalidSamples(f"noise must be {robot.n} positive numbers, got {std}")
+    law = replace(robot.drive.law, stribeck=False, load=False, smooth_speed=False)
+    basis = ParameterBasis.of(robot)
+    names = RowMaker(robot, basis).names(law)
+    value = basis.K @ robot.parameters
+    verdict = Verdict("the arm is what its description says")
+    p = len(names)
+    estimate = Estimate(value, np.zeros((p, p)), names, std, np.ones(robot.n), 1.0, verdict)
+    empty = RegressionFactor.empty(robot.n, p)
+    return DynamicModel(
+        robot, law, estimate, np.zeros((0, robot.n)), "commanded", (robot.source,), empty
+    )
+
+
+def loaded_arm(model: DynamicModel, payload: InertialParameters) -> RobotModel:
+    """The arm of a model with a payload on its flange, for torques.
+
+    Args:
+        model: identified or assumed
+        payload: in the flange frame
+    """
+    return (_as_robot(model) if model.factor.has_rows else model.robot).with_payload(payload)
+
+
+def _as_robot(model: DynamicModel) -> RobotModel:
+    """An arm with the torques of a model: links nearest to the given ones, which may be no real bodies."""
+    robot = model.robot
+    basis = model.basis
+    names = model.estimate.names
+    phi = robot.parameters
+    masses = np.arange(0, 10 * robot.n, 10)
+    phi[masses] = np.where(
+        phi[masses] == 0, 1.0, phi[masses]
+    )  # Pinocchio wants one where a moment is
+    wide = np.linalg.pinv(basis.K)
+    phi = phi + wide @ (model.estimate.value[: len(basis)] - basis.K @ phi)
+    bodies = phi[: 10 * robot.n].reshape(-1, 10)
+    links = [
+        InertialParameters.from_vector(x, name)
+        for x, name in zip(bodies, robot.link_names, strict=True)
+    ]
+    rotor, coulomb, viscous, offset = phi[10 * robot.n :].reshape(4, -1)
+    drive = robot.drive.with_law(model.law, model.estimate.value[len(basis) : len(names)])
+    drive = replace(drive, rotor_inertia=rotor, coulomb=coulomb, viscous=viscous, offset=offset)
+    return robot.with_links(links).with_drive(drive)
+
+
+def _samples(
+    model: DynamicModel, motion: Trajectory, rate_hz: float, until_s: float | None
+) -> Samples:
+    if until_s is None:
+        length = motion.duration_s
+    else:
+        length = min(until_s, motion.duration_s)
+    how = model.preparation or Preparation()
+    count = max(round(length * rate_hz), 4)
+    edge = round(how.trim_s * rate_hz)
+    q, v, a = motion.at(np.arange(edge, max(count - edge, edge + 4)) / rate_hz)
+    return Samples(
+        q=q,
+        v=v,
+        a=a,
+        tau=np.zeros_like(q),
+        rate_hz=rate_hz,
+        joint_names=model.robot.joint_names,
+        kinematics=model.kinematics,
+        usable=np.abs(v) >= how.lowest_speed,
+    )

@@ -1,0 +1,297 @@
+"""What the empty arm says of a loaded one: a prior, how noisy torques are, and whether both fit together.
+
+The prior is rows [Z z] of unit noise, Z x = z, for the unknowns x. Loaded rows of weights w_g (a
+joint of a run each) and the prior give
+
+    x = A^-1 (sum_g w_g^2 Y_g'tau_g + Z'z),      A = sum_g w_g^2 Y_g'Y_g + Z'Z.
+
+**Contradiction.** The loaded runs move what the prior says by r = Z x - z. With nothing wrong, z is
+off by unit noise and the torques by noise that gives u = sum_g w_g^2 Y_g'e_g the covariance M_u, so
+
+    r = Z A^-1 u - (1 - P) e_z,   P = Z A^-1 Z'      =>      E r r' = Z C Z' + 1 - 2 P,
+
+C = A^-1 (M_u + Z'Z) A^-1 the covariance of x. It is not 1: a prior moves less where loaded rows say
+little,
+and more where their noise is correlated in time and their weights do not know. The contradiction is |r| over
+the root of the trace of this, about 1 when all is well. M_u is taken from the residuals of the
+loaded runs, but no larger than the noise of the empty arm makes it: residuals of a wrong model
+would excuse themselves.
+
+**Noise.** Correlated noise of variance s^2 acts on columns as slow as the motion like white noise
+of variance kappa s^2, kappa the inflation of the model (its spectrum at zero frequency over the
+mean). Two things make the plain product too small when runs are short:
+
+- The fit of the empty arm swallowed part of the noise, kappa for each parameter that it has fitted,
+  so the residuals of joint j show kappa p_j rows less than there are, where p_j = tr(A^-1 A_j) of A
+  = sum_j A_j:
+
+      s^2 = sum of squares / (N_j - kappa p_j)              (for white noise the usual N - p)
+
+- kappa comes from the nine lowest frequencies of each run, chi-square with 17 degrees of freedom,
+  less those that the fit has used up there: about half of its parameters, as the scatter of kappa
+  in simulated runs shows. An estimate that is weighted by variances with nu degrees of freedom is
+  wider than it says by nu / (nu - 4) (Cochran 1937: joints that happen to look quiet count for too
+  much). White noise is known from all frequencies, so only the share (kappa - 1) / kappa of the
+  variance is that uncertain.
+
+**Gains.** Where motor currents were measured, the gains of the drives are not exactly known: cause
+c, one drive's own or shared by all, moves the logarithm of gain j by s_jc. A gain that is wrong is
+wrong in the empty and in the loaded runs, so x moves with the logarithm of gain j by
+
+    d_j = A^-1 (sum over its groups of w_g^2 Y_g'tau_g + Z'Z x_j),  x_j how the empty arm's parameters move,
+
+and D S (D S)' is added to C, D = [d_1 ... d_n]. Gains that have changed since the empty runs
+(magnets weaken as they warm up) are wrong in the loaded runs alone: e_j is d_j without x_j. Drives
+warm up together, so with the standard deviation delta of that drift delta^2 e e' is added too, e =
+sum_j e_j. It does not cancel: one percent moves 3 kg on a UR10e by 2.7 %, and gains that are wrong
+by one percent in all runs by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from steelyard._arrays import Array, Indices, Mask
+from steelyard.identification import DynamicModel
+from steelyard.identification._least_squares import Solution, solve_weighted
+from steelyard.identification._problem import kinds
+from steelyard.robot import DriveModel, RobotModel
+
+FRICTION = ("Fc", "Fv", "B", "Fs")
+"""What changes from day to day and with the load, so that the empty arm does not determine it."""
+
+_NOTHING = 1e-12
+_NOMINAL_GRAVITY = (9.81, 9.80665)  # [m/s^2]
+_LOCAL_GRAVITY = 0.0015  # standard deviation of its size over the Earth, relative
+_EXACT_STD = 1e-6  # of a parameter that was set, not estimated
+_FEWEST_DIRECTIONS = (
+    1.0  # of the arm: where loaded runs test less than one, they contradict nothing
+)
+_FREEDOM = 17.0  # of the smoothed spectrum at zero frequency: (P_0 + 2 P_1 + ... + 2 P_8) / 17
+_LOW_SHARE = 0.5
+_FEWEST_FREEDOM = 8.0
+_FEWEST_LEFT = 0.25  # of the rows: when more than the rest is swallowed, the formula has no meaning
+
+
+def arm_rows(model: DynamicModel, but: Sequence[str] = FRICTION) -> Array:
+    """Rows [Z z] of unit noise of what the empty runs say of all parameters but some kinds, (r, p + 1).
+
+    Z'Z is the inverse of the covariance. Where the runs do not determine some of the parameters,
+    they may still determine combinations: then the rows are those of the triangular factor, less
+    what the others take, widened as much as correlation in time has widened the parameters that are
+    determined.
+
+    Args:
+        but: kinds of parameters to say nothing of
+    """
+    p = len(model.estimate.value)
+    estimate = model.estimate
+    kept = np.flatnonzero(~np.isin(kinds(estimate.names), but))
+    if not np.isfinite(np.diag(estimate.covariance)[kept]).all():
+        return _combinations(model, kept)
+    exact = np.diag(estimate.covariance)[kept] == 0  # set, not estimated
+    whitening = np.diag(np.full(len(kept), 1.0 / _EXACT_STD))
+    free = estimate.covariance[np.ix_(kept[~exact], kept[~exact])]
+    whitening[np.ix_(~exact, ~exact)] = np.linalg.inv(np.linalg.cholesky(free))
+    rows = np.zeros((len(kept), p + 1))
+    rows[:, kept] = whitening
+    rows[:, -1] = whitening @ estimate.value[kept]
+    return rows
+
+
+def _combinations(model: DynamicModel, kept: Indices) -> Array:
+    """The rows of `arm_rows` where the empty runs determine combinations of parameters only."""
+    p = len(model.estimate.value)
+    estimate = model.estimate
+    solution = solve_weighted(model.factor)
+    known = np.isfinite(np.diag(estimate.covariance)) & (np.diag(solution.inverse) > 0)
+    widening = np.median(estimate.std[known] / np.sqrt(np.diag(solution.inverse)[known]))
+    others = np.setdiff1d(np.arange(p), kept)
+    order = np.concatenate([others, kept, [p]])
+    triangle = np.asarray(np.linalg.qr(model.factor.weighted(solution.weights)[:, order])[1])
+    rows = np.zeros((len(kept), p + 1))
+    rows[:, kept] = triangle[len(others) : p, len(others) : p] / widening
+    rows[:, -1] = triangle[len(others) : p, p] / widening
+    return np.asarray(rows[np.abs(rows[:, :-1]).max(axis=1) > _NOTHING * np.abs(rows).max()])
+
+
+def contradiction(
+    prior: Array, value: Array, inverse: Array, covariances: Sequence[Array]
+) -> float:
+    """How far a solution moves what was known before, RMS over the RMS that noise alone makes.
+
+    Args:
+        prior: rows [Z z] of what was known, (r, m + 1)
+        value: the solution x, (m,)
+        inverse: A^-1, (m, m)
+        covariances: of the solution with the noise that there may be, (m, m) each, infinite where
+            unknown; the one with the smallest effect counts
+    """
+    Z = prior[:, :-1]
+    moved = Z @ value - prior[:, -1]
+    expected = len(Z) - 2.0 * _trace(Z, inverse) + min(_trace(Z, C) for C in covariances)
+    return float(np.sqrt(moved @ moved / max(expected, _FEWEST_DIRECTIONS)))
+
+
+def _trace(Z: Array, C: Array) -> float:
+    """The trace of Z C Z' over what is known."""
+    known = np.isfinite(np.diag(C))
+    return float(np.sum(Z[:, known] @ C[np.ix_(known, known)] * Z[:, known]))
+
+
+def slow_noise(model: DynamicModel) -> Array:
+    """Standard deviation of white noise that would blur slow columns as much as a joint's real one, (n,)."""
+    n = model.robot.n
+    estimate = model.estimate
+    kappa = np.maximum(estimate.inflation, 1.0)
+    fitted, rows = _fitted(model)
+    runs = max(len(model.factor.rows) // n, 1)
+    freedom = np.maximum(_FREEDOM * runs - _LOW_SHARE * fitted, _FEWEST_FREEDOM)
+    freedom *= (kappa / np.maximum(kappa - 1.0, 1e-9)) ** 2
+    assumed = rows * (1.0 - model.factor.p / max(rows.sum(), 1.0))
+    left = np.maximum(rows - kappa * fitted, np.maximum(_FEWEST_LEFT * rows, 1.0))
+    restored = np.maximum(assumed / left, 1.0)
+    return np.asarray(estimate.noise * np.sqrt(kappa * restored * freedom / (freedom - 4.0)))
+
+
+def _fitted(model: DynamicModel) -> tuple[Array, Array]:
+    """How many parameters each joint's rows have fitted, p_j, (n,), and how many rows there were, (n,)."""
+    factor = model.factor
+    n = model.robot.n
+    weights = np.resize(1.0 / np.maximum(model.estimate.noise, 1e-10), len(factor.rows))
+    Z = factor.R[:, :, :-1] * weights[:, None, None]
+    A = np.einsum("gip,giq->pq", Z, Z)
+    scale = 1.0 / np.sqrt(np.maximum(np.diag(A), 1e-300))
+    inverse = np.linalg.pinv(A * np.outer(scale, scale), rcond=1e-12, hermitian=True)
+    inverse *= np.outer(scale, scale)
+    fitted = np.einsum("gip,pq,giq->g", Z, inverse, Z, optimize=True)
+    return fitted.reshape(-1, n).sum(axis=0), factor.rows.reshape(-1, n).sum(axis=0).astype(float)
+
+
+def friction_share(inverse: Array, mass: int, friction: Mask) -> float:
+    """Which share of the variance of a mass would be gone if friction were known.
+
+    Args:
+        inverse: covariance of all unknowns, as far as it matters, (m, m)
+        mass: which of them is the mass
+        friction: which of them are friction, (m,)
+    """
+    across = inverse[mass, friction]
+    among = inverse[np.ix_(friction, friction)]
+    scale = 1.0 / np.sqrt(np.maximum(np.diag(among), 1e-300))
+    known = np.linalg.pinv(among * np.outer(scale, scale), rcond=1e-12, hermitian=True)
+    gone = (across * scale) @ known @ (across * scale)
+    return float(np.clip(gone / max(inverse[mass, mass], 1e-300), 0.0, 1.0))
+
+
+def widened(
+    covariance: Array,
+    drive: DriveModel,
+    *,
+    per_gain: Array,
+    per_drift: Array,
+    contradiction: float,
+    friction: float,
+) -> tuple[Array, Array | None, dict[str, float]]:
+    """A payload's covariance with all that may be wrong, what gains do, and shares of the mass's variance.
+
+    Args:
+        covariance: by noise, (10, 10); infinite where unknown
+        drive: with what may be wrong with its gains
+        per_gain: how the payload changes with the logarithm of each gain, (10, n)
+        per_drift: the same, where gains change in the loaded runs alone, (10, n)
+        contradiction: see above
+        friction: share of the mass's variance that would be gone if friction were known
+    """
+    factor = max(1.0, contradiction) ** 2
+    errors = drive.gain_errors
+    if errors.any():
+        gain_error = np.asarray(per_gain @ errors)
+    else:
+        gain_error = None
+    drift = (drive.gain_drift or 0.0) * per_drift.sum(axis=1)
+    noise = float(covariance[0, 0])
+    parts = {
+        "noise": (1.0 - friction) * noise,
+        "friction": (factor - 1.0 + friction) * noise,
+        "gains": 0.0 if gain_error is None else float(gain_error[0] @ gain_error[0]),
+        "drift": float(drift[0] ** 2),
+    }
+    total = sum(parts.values())
+    if 0 < total < np.inf:
+        shares = {name: part / total for name, part in parts.items()}
+    else:
+        shares = {}
+    wide = factor * covariance + np.outer(drift, drift)
+    return wide if gain_error is None else wide + gain_error @ gain_error.T, gain_error, shares
+
+
+def shifted(
+    covariance: Array, shares: Mapping[str, float], name: str, shift: Array | None
+) -> tuple[Array, dict[str, float]]:
+    """A payload's covariance and shares with one more cause.
+
+    Args:
+        covariance: without it, (10, 10)
+        shares: of the mass's variance, without it
+        name: of the cause
+        shift: by which one standard deviation of it moves the payload, (10,); None where it does
+            not count
+    """
+    if shift is None:
+        return covariance, dict(shares)
+    wide = covariance + np.outer(shift, shift)
+    known = np.isfinite(wide[0, 0]) and wide[0, 0] > 0
+    if known:
+        rest = float(covariance[0, 0] / wide[0, 0])
+    else:
+        rest = 1.0
+    return wide, {part: rest * share for part, share in shares.items()} | {name: 1.0 - rest}
+
+
+def by_gravity(robot: RobotModel, value: Array) -> Array | None:
+    """How one standard deviation of local gravity moves a payload, (10,); None where its size was given.
+
+    A size of 9.81 or 9.80665 is a nominal one; from the equator to the poles it is 9.780 to 9.832.
+
+    Args:
+        value: the ten numbers, (10,)
+    """
+    size = float(np.linalg.norm(robot.gravity_base))
+    if not np.isclose(size, _NOMINAL_GRAVITY, rtol=1e-9, atol=0.0).any():
+        return None
+    return np.append(_LOCAL_GRAVITY * value[:4], np.zeros(6))
+
+
+def through_prior(model: DynamicModel, solution: Solution, prior: Array) -> Array:
+    """How a solution changes because the gains change what the empty runs say, (m, n).
+
+    Args:
+        solution: of m unknowns, the parameters of the model first
+        prior: rows [Z z] of what the empty runs say, (r, m + 1)
+    """
+    return _through(model.gain_response, solution, prior)
+
+
+def motion_through_prior(model: DynamicModel, solution: Solution, prior: Array) -> Array:
+    """How a solution changes because noise of the motion has moved what the empty runs say, (m,).
+
+    Args:
+        solution: of m unknowns, the parameters of the model first
+        prior: rows [Z z] of what the empty runs say, (r, m + 1)
+    """
+    if model.motion_shift is None:
+        shift = np.zeros(len(model.estimate.value))
+    else:
+        shift = model.motion_shift
+    return _through(shift[:, None], solution, prior)[:, 0]
+
+
+def _through(of_model: Array, solution: Solution, prior: Array) -> Array:
+    """How a solution changes with changes of the model's parameters, (p, k), through the prior, (m, k)."""
+    moved = np.zeros((prior.shape[1] - 1, of_model.shape[1]))
+    moved[: len(of_model)] = of_model
+    Z = prior[:, :-1]
+    return np.asarray(solution.inverse @ (Z.T @ (Z @ moved)))

@@ -1,0 +1,179 @@
+"""The payload from joint torques, given the identified empty arm.
+
+A payload phi changes the base parameters by J phi, J the payload Jacobian (gaz2017 eq. (27)), so
+loaded torques follow tau = Y (pi + J phi) with the regressor Y of the empty arm. The methods differ
+in what they compare (`steelyard.torque.methods`); here their answers become payloads.
+
+Where motor currents were measured, gains may be wrong in all runs, and may have changed since the
+empty ones: each method says how its answer moves with either (see `prior`).
+
+Loaded runs that move the empty arm by more than noise does (friction was another one that day) say
+that the model is not quite right: the covariance is widened by the square of that contradiction
+(Birge).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+
+from steelyard._arrays import Array
+from steelyard.errors import InvalidSamples, UnknownName
+from steelyard.identification import DynamicModel
+from steelyard.identification._problem import require_same_joints, samples_of
+from steelyard.inertia import PARAMETER_NAMES, InertialParameters
+from steelyard.payload import HALF_WIDTH, Evidence, Payload, judge
+from steelyard.payload._judgement import doubted_model, strange_residuals
+from steelyard.recording import Samples
+from steelyard.torque._other_causes import other_causes
+from steelyard.torque.methods import METHODS, Answer, WeighingProblem
+from steelyard.torque.methods._problem import CERTAIN, fixed_rows
+from steelyard.verdict import Doubt, DoubtKind
+
+_UNLIKE = 4.0  # standard deviations
+_NOISY_MOTION = 1.0  # standard deviations
+
+
+def weigh(
+    model: DynamicModel,
+    samples: Samples | Iterable[Samples],
+    *,
+    method: str = "direct",
+    fixed: Mapping[str, float] | None = None,
+    empty: Samples | Iterable[Samples] | None = None,
+) -> Payload:
+    """What the arm carries, beyond what it carried when the model was identified.
+
+    Args:
+        samples: of the loaded arm, one or many
+        method: a name of `steelyard.torque.methods.METHODS`
+        fixed: numbers that are known, by name of `PARAMETER_NAMES` [SI], say {"mass": 2.8}; cx, cy,
+            cz for the centre of mass [m]; 'inertia' for all six, about the flange's origin
+        empty: for the methods that need them: runs of the empty arm ('torque-change' on the same
+            motion, 'pooled' on any), or the controller's torque of the empty arm on the same motion
+            ('manufacturer')
+    """
+    if method not in METHODS:
+        raise UnknownName(f"there is no method '{method}'; the methods are {', '.join(METHODS)}")
+    parts = _checked(model.require_alike, samples, "weigh from")
+    alike: Callable[[Samples], None] = model.require_alike
+    if (
+        method == "manufacturer"
+    ):  # torques of a controller are neither measured nor made of currents
+        alike = partial(require_same_joints, model.robot)
+    others = () if empty is None else _checked(alike, empty, "compare with")
+    problem = WeighingProblem(model.keeping_rows(), parts, fixed_rows(fixed or {}), others)
+    answer = METHODS[method](problem)
+    covariance, gain_error, shares = answer.widened(problem)
+    plain = InertialParameters.from_vector(answer.value, model.robot.flange)
+    body, verdict = judge(
+        Evidence(
+            plain,
+            covariance,
+            answer.unknown,
+            expected=answer.expected,
+            unfelt=problem.unfelt,
+            fixed=tuple(fixed or ()),
+            contradiction=answer.contradiction,
+            doubts=_doubts(problem, answer, method, fixed or {}, np.sqrt(covariance[0, 0])),
+            shares=shares,
+        )
+    )
+    assumed = _assumed(plain.mass, gain_error, shares)
+    summary = "; ".join(words for words in (verdict.summary, answer.remark, assumed) if words)
+    verdict = replace(verdict, summary=summary)
+    return Payload(body, plain, covariance, answer.noise, verdict, method, gain_error, shares)
+
+
+def _assumed(mass: float, gain_error: Array | None, shares: Mapping[str, float]) -> str:
+    """How exact torques are taken to be: a scale that is wrong in all runs alike shows nowhere."""
+    if not shares or mass <= 0:
+        return ""
+    if gain_error is None:
+        return (
+            "assumes torques exact: 1 % on all of them is 1 % of the mass, and not in the interval"
+        )
+    half = 100 * HALF_WIDTH * float(np.linalg.norm(gain_error[0])) / mass
+    return f"assumes torques exact to {half:.2g} % ({100 * shares['gains']:.0f} % of the variance)"
+
+
+def _doubts(
+    problem: WeighingProblem,
+    answer: Answer,
+    method: str,
+    fixed: Mapping[str, float],
+    mass_std: float,
+) -> tuple[Doubt, ...]:
+    """What counts against an answer beside its own numbers."""
+    model = problem.model
+    parts = problem.loaded
+    strange = None
+    others = tuple[Doubt, ...]()
+    if method != "static":  # friction at rest is no residual of a motion
+        others = other_causes(problem, answer.value, mass_std)
+        torque_rms = np.sqrt(np.mean(np.concatenate([part.tau for part in parts]) ** 2, axis=0))
+        strange = strange_residuals(
+            model.robot.joint_names, answer.noise, model.estimate.noise, torque_rms
+        )
+    doubts = (
+        *answer.doubts,
+        *{model.preparation_doubt(part) for part in parts},
+        doubted_model(model.verdict),
+        strange,
+        *others,
+        _noisy_motion(answer),
+        _unlike_fixed(problem, method, fixed),
+    )
+    return tuple(doubt for doubt in doubts if doubt is not None)
+
+
+def _noisy_motion(answer: Answer) -> Doubt | None:
+    """A doubt where noise of the measured motion moves an answer by more than noise of the torques does."""
+    if answer.shift is None:
+        return None
+    std = np.sqrt(np.diag(answer.covariance))
+    share = np.where(
+        np.isfinite(std) & ~answer.unknown, np.abs(answer.shift) / np.maximum(std, 1e-300), 0.0
+    )
+    if share.max() < _NOISY_MOTION:
+        return None
+    words = (
+        f"noise of the measured motion may have moved {PARAMETER_NAMES[int(share.argmax())]} by"
+        f" {share.max():.1f} of the deviations that noise of the torques makes (the mass by"
+        f" {answer.shift[0]:+.3g} kg): filter more, both runs, say with the cut-off 'auto'"
+    )
+    return Doubt(DoubtKind.NOISY_MOTION, words, blocks=False)
+
+
+def _checked(
+    require: Callable[[Samples], None], samples: Samples | Iterable[Samples], purpose: str
+) -> Sequence[Samples]:
+    parts = samples_of(samples)
+    if not parts:
+        raise InvalidSamples(f"there are no samples to {purpose}")
+    for part in parts:
+        require(part)
+    return parts
+
+
+def _unlike_fixed(
+    problem: WeighingProblem, method: str, fixed: Mapping[str, float]
+) -> Doubt | None:
+    """A doubt where the data contradict a number that was given."""
+    if not len(problem.fixed):
+        return None
+    without = replace(problem, fixed=np.zeros((0, 11)))
+    free = METHODS[method](without)
+    if free.unknown.any():
+        return None
+    rows = problem.fixed / CERTAIN
+    covariance, _, _ = free.widened(without)
+    std = np.sqrt(np.einsum("ki,ij,kj->k", rows[:, :-1], covariance, rows[:, :-1]))
+    z = np.abs(rows[:, :-1] @ free.value - rows[:, -1]) / std
+    if z.max() < _UNLIKE:
+        return None
+    words = f"the data contradict {', '.join(fixed)} as given by {z.max():.0f} standard deviations"
+    return Doubt(DoubtKind.CONTRADICTS_GIVEN, words)

@@ -1,0 +1,249 @@
+"""What every method of weighing starts from, and what every one answers with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from steelyard._arrays import Array, Mask
+from steelyard.errors import InvalidSamples, UnknownName
+from steelyard.identification import DynamicModel
+from steelyard.identification._least_squares import Solution
+from steelyard.identification._problem import kinds
+from steelyard.inertia import PARAMETER_NAMES
+from steelyard.recording import Samples
+from steelyard.torque._prior import FRICTION, arm_rows, by_gravity, friction_share, shifted, widened
+from steelyard.verdict import Doubt
+
+LOAD_ROUNDS = 4
+CERTAIN = 1e5
+"""One over the standard deviation of a number that is given, [1/SI]."""
+
+_WEAK = 1e-6
+_INVOLVED = 1e-3
+_SHORT = {"mass": "m"}
+_COM = ("cx", "cy", "cz")
+_DIAGONAL = ("Ixx", "Iyy", "Izz")
+
+
+@dataclass(frozen=True, eq=False)
+class WeighingProblem:
+    """An empty arm that is known, and runs with a load that is not.
+
+    Attributes:
+        model: of the empty arm
+        loaded: runs of the loaded arm, each in the order of time
+        fixed: rows [Z z] of what is known of the ten numbers, (k, 11)
+        empty: runs of the empty arm, or what its controller says of it; only some methods need them
+    """
+
+    model: DynamicModel
+    loaded: Sequence[Samples]
+    fixed: Array
+    empty: Sequence[Samples] = ()
+
+    @property
+    def jacobian(self) -> Array:
+        """How the parameters of the model change with the ten numbers of a payload, (p, 10)."""
+        columns = np.zeros((len(self.model.estimate.value), 10))
+        columns[: len(self.model.basis)] = self.model.basis.payload_jacobian
+        return columns
+
+    @property
+    def mixing(self) -> Array:
+        """The p parameters of the loaded arm from those of the empty arm and the payload, (p, p + 10)."""
+        return np.column_stack([np.eye(len(self.model.estimate.value)), self.jacobian])
+
+    @property
+    def friction(self) -> Mask:
+        """Which unknowns of the arm and the payload are friction, (p + 10,)."""
+        return np.append(np.isin(kinds(self.model.estimate.names), FRICTION), np.zeros(10, bool))
+
+    @property
+    def unfelt(self) -> Mask:
+        """Which of the ten numbers no motion of this arm shows, by its build, and none is given, (10,)."""
+        firm = ~np.isin(kinds(self.model.estimate.names), FRICTION)
+        return undetermined(np.vstack([self.jacobian[firm], self.fixed[:, :-1]]))
+
+    @property
+    def rounds(self) -> int:
+        """How often to solve: friction that grows with the load needs the load."""
+        if self.model.law.load:
+            return LOAD_ROUNDS
+        return 1
+
+    def prior(self, but: Sequence[str] = FRICTION) -> Array:
+        """Rows [Z z] of what the empty runs say, and of what is fixed, (r, p + 11).
+
+        Args:
+            but: kinds of parameters that they say nothing of
+        """
+        arm = arm_rows(self.model, but)
+        rows = np.zeros((len(arm) + len(self.fixed), arm.shape[1] + 10))
+        rows[: len(arm), : arm.shape[1] - 1] = arm[:, :-1]
+        rows[: len(arm), -1] = arm[:, -1]
+        rows[len(arm) :, arm.shape[1] - 1 :] = self.fixed
+        return rows
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """What a method answers with.
+
+    Attributes:
+        value: the ten numbers, (10,)
+        covariance: of them, (10, 10); infinite on the diagonal where unknown
+        unknown: which of them the data do not determine, (10,)
+        noise: standard deviation of the torque residuals of each joint, (n,) [Nm]
+        contradiction: how far the loaded runs move the empty arm, RMS over the RMS that noise alone
+            makes; about 1 when all is well, 0 where a method does not ask
+        per_gain: how the ten numbers change with the logarithm of each drive's gain, (10, n)
+        per_drift: the same, where gains change in the loaded runs alone, (10, n)
+        friction: share of the mass's variance that would be gone if friction were known
+        expected: why numbers are unknown by the nature of the method; empty where it can determine
+            all ten
+        doubts: what counts against the answer
+        remark: what else is to know about how it was found, in words
+        shift: how far noise of the measured motion may have moved the ten numbers, (10,); None for
+            not at all
+    """
+
+    value: Array
+    covariance: Array
+    unknown: Mask
+    noise: Array
+    contradiction: float
+    per_gain: Array
+    per_drift: Array
+    friction: float = 0.0
+    expected: str = ""
+    doubts: tuple[Doubt, ...] = ()
+    remark: str = ""
+    shift: Array | None = None
+
+    @classmethod
+    def of(
+        cls,
+        solution: Solution,
+        covariance: Array,
+        per_gain: Array,
+        per_drift: Array,
+        *,
+        friction: Mask,
+        contradiction: float = 0.0,
+    ) -> Answer:
+        """The answer whose ten numbers are the last of a solution's m unknowns.
+
+        Args:
+            solution: of loaded runs, or of empty and then loaded ones
+            covariance: of all unknowns, (m, m)
+            per_gain: how they change with the logarithm of each gain, (m, n)
+            per_drift: the same, in the loaded runs alone, (m, n)
+            friction: which of them are friction, (m,)
+            contradiction: see above
+        """
+        noise = solution.noise.reshape(-1, per_gain.shape[1])
+        return cls(
+            solution.value[-10:],
+            covariance[-10:, -10:],
+            solution.unknown[-10:],
+            np.sqrt(np.mean(noise**2, axis=0)),
+            contradiction,
+            per_gain[-10:],
+            per_drift[-10:],
+            friction_share(solution.inverse, len(friction) - 10, friction & ~solution.unknown),
+        )
+
+    def widened(self, problem: WeighingProblem) -> tuple[Array, Array | None, dict[str, float]]:
+        """The covariance with all that may be wrong, what gains do, and shares of the mass's variance.
+
+        Args:
+            problem: that it answers
+        """
+        covariance, gain_error, shares = widened(
+            self.covariance,
+            problem.model.robot.drive,
+            per_gain=self.per_gain,
+            per_drift=self.per_drift,
+            contradiction=self.contradiction,
+            friction=self.friction,
+        )
+        if len(problem.fixed):
+            gravity = None
+        else:
+            gravity = by_gravity(problem.model.robot, self.value)
+        for name, shift in (("motion", self.shift), ("gravity", gravity)):
+            covariance, shares = shifted(covariance, shares, name, shift)
+        return covariance, gain_error, shares
+
+
+def undetermined(rows: Array) -> Mask:
+    """Which columns of a set of equations have no certain value, (k,).
+
+    Args:
+        rows: of the equations, (r, k)
+    """
+    length = np.linalg.norm(rows, axis=0)
+    _, s, Vt = np.linalg.svd(rows / np.where(length > 0, length, 1.0))
+    weak = np.ones(rows.shape[1], bool)
+    weak[: len(s)] = s < _WEAK * s[0]
+    return np.asarray((np.abs(Vt[weak]) > _INVOLVED).any(axis=0) | (length == 0))
+
+
+def fixed_rows(fixed: Mapping[str, float]) -> Array:
+    """Rows [Z z] that hold known numbers of the payload where they are, (k, 11).
+
+    Args:
+        fixed: by name of `PARAMETER_NAMES`, or mass; cx, cy, cz for the centre of mass; 'inertia'
+            for all six
+    """
+    numbers = {_SHORT.get(name, name): value for name, value in fixed.items() if name != "inertia"}
+    if len(numbers) < len(fixed) - ("inertia" in fixed):
+        raise InvalidSamples("'m' and 'mass' are the same number: fix one of them")
+    if "inertia" in fixed:
+        numbers |= dict.fromkeys(PARAMETER_NAMES[4:], fixed["inertia"])
+    _require_possible(numbers)
+    rows = np.zeros((len(numbers), 11))
+    for row, (name, value) in zip(rows, numbers.items(), strict=True):
+        if name in _COM:
+            row[1 + _COM.index(name)] = CERTAIN
+            row[0] = -CERTAIN * value
+        else:
+            row[PARAMETER_NAMES.index(name)] = CERTAIN
+            row[-1] = CERTAIN * value
+    return rows
+
+
+def _require_possible(fixed: Mapping[str, float]) -> None:
+    """Refuses numbers that no body has."""
+    for name, value in fixed.items():
+        if name not in (*PARAMETER_NAMES, *_COM):
+            raise UnknownName(
+                f"'{name}' cannot be fixed; the numbers are {', '.join(PARAMETER_NAMES)}, cx, cy,"
+                " cz"
+                " and inertia (all six)"
+            )
+        if (
+            not np.isfinite(value)
+            or (name == "m" and value <= 0)
+            or (name in _DIAGONAL and value < 0)
+        ):
+            raise InvalidSamples(f"'{name}' cannot be fixed at {value}")
+    for first, moment in zip(_COM, ("mx", "my", "mz"), strict=True):
+        if {first, moment, "m"} <= set(fixed) and not np.isclose(
+            fixed[moment], fixed["m"] * fixed[first]
+        ):
+            raise InvalidSamples(
+                f"fixed numbers contradict each other: {moment} = {fixed[moment]:g}, but m {first}"
+                " ="
+                f" {fixed['m'] * fixed[first]:g}"
+            )
+    if set(_DIAGONAL) <= set(fixed):
+        moments = sorted(fixed[name] for name in _DIAGONAL)
+        if moments[2] > (1 + 1e-9) * (moments[0] + moments[1]):
+            raise InvalidSamples(
+                f"no body has the fixed inertia: {moments[2]:g} kg m^2 is more than the sum of the"
+                " other two"
+            )

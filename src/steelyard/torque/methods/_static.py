@@ -1,0 +1,177 @@
+"""Static: mass and centre of mass from postures at rest (gaz2017 eq. (38)-(44)); combined with motion (45).
+
+At rest tau = Y(q, 0, 0) (pi + J phi) depends on the first four numbers of phi alone. Rows of one
+rest are averaged to one equation, since what disturbs them is one draw for each posture: static
+friction, which may be anything between -F and F, F what the joint needs to move slowly. With the
+noise s of the torques its variance is s^2 + F^2 / 3. The arm's gravity is the prior that its empty
+runs gave, with their uncertainty. Joints that gravity does not move show nothing of the payload, so
+none need be left out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steelyard._arrays import Array
+from steelyard.errors import InvalidSamples
+from steelyard.identification import DynamicModel, RegressionFactor
+from steelyard.identification._least_squares import Solution, solve_weighted
+from steelyard.identification._problem import kinds
+from steelyard.inertia import PARAMETER_NAMES
+from steelyard.recording import Samples
+from steelyard.torque._prior import FRICTION, through_prior
+from steelyard.torque.methods._direct import with_prior
+from steelyard.torque.methods._problem import Answer, WeighingProblem, undetermined
+from steelyard.verdict import Doubt, DoubtKind
+
+_REST = 0.005  # slower is at rest, [rad/s]
+_SLOW = 0.05  # a joint that starts to move is as fast, [rad/s]
+_SAME = 0.005  # postures that are nearer are one, [rad]
+_SETTLE_S = 0.3  # after the arm has stopped it still rings
+_MOVING = ("Fc", "Fv", "Fs", "Fl")
+
+
+def static(problem: WeighingProblem) -> Answer:
+    """Mass and centre of mass from postures at rest; the inertia stays unknown.
+
+    Args:
+        problem: loaded runs that rest now and then
+    """
+    n = problem.model.robot.n
+    p = len(problem.model.estimate.value)
+    model = problem.model
+    if problem.fixed[:, 4:10].any():
+        raise InvalidSamples("at rest the inertia has no effect: fix none of its numbers")
+    postures, width = _posture_rows(problem)
+    k = len(postures) // n
+    prior = np.delete(np.vstack([problem.prior(_MOVING), postures]), np.s_[-7:-1], axis=1)
+    solution = solve_weighted(RegressionFactor.empty(n, p), prior, problem.mixing[:, :-6])
+    rest = (prior[:, :-1] @ solution.value - prior[:, -1])[-n * k :].reshape(k, n)
+    covariance = np.zeros((10, 10))
+    value = np.zeros(10)
+    per_gain = np.zeros((10, n))
+    per_drift = np.zeros((10, n))
+    value[:4] = solution.value[-4:]
+    covariance[:4, :4] = solution.inverse[-4:, -4:]
+    drifted = _posture_response(solution, prior, n, k)
+    wrong = drifted + through_prior(model, solution, prior[: -n * k])
+    per_gain[:4] = wrong[-4:]
+    per_drift[:4] = drifted[-4:]
+    friction = 1.0 - float(np.mean((model.estimate.noise / width) ** 2))
+    felt = np.vstack([postures[:, p : p + 4], problem.fixed[:, :4]])
+    unknown = np.append(undetermined(felt), np.ones(6, bool))
+    covariance[unknown, unknown] = np.inf
+    contradiction = float(np.sqrt((rest**2).sum() / max(n * k - 4, 1)))
+    noise = width * np.sqrt(np.mean(rest**2, axis=0))
+    expected = _enough(k)
+    doubts = tuple[Doubt, ...]()
+    if unknown[:4].any():
+        expected, doubts = _some_unknown(problem, k, unknown)
+    return Answer(
+        value,
+        covariance,
+        unknown,
+        noise,
+        contradiction,
+        per_gain,
+        per_drift,
+        friction,
+        expected=expected,
+        doubts=doubts,
+    )
+
+
+def combined(problem: WeighingProblem) -> Answer:
+    """The payload from motion and from postures at rest together.
+
+    Args:
+        problem: loaded runs, some moving and some resting
+    """
+    moving = [part for part in problem.loaded if part.mask.any() and np.abs(part.v).max() > _REST]
+    if not moving:
+        raise InvalidSamples(
+            "nothing moves in these runs: use the static method, or add a run that moves"
+        )
+    return with_prior(replace(problem, loaded=moving), _posture_rows(problem)[0])
+
+
+def postures_at_rest(samples: Samples) -> tuple[Array, Array]:
+    """Mean position and torque of each rest, (k, n) each; samples that all rest are split where they step.
+
+    Args:
+        samples: in the order of time; motion in between does not matter
+    """
+    still = (np.abs(samples.v) < _REST).all(axis=1)
+    step = np.abs(np.diff(samples.q, axis=0, prepend=samples.q[:1])).max(axis=1) > _SAME
+    run = np.cumsum(step | (still != np.roll(still, 1)))
+    if still.all():
+        settle = 0
+    else:
+        settle = round(_SETTLE_S * samples.rate_hz)
+    q = []
+    tau = []
+    for which in np.unique(run[still]):
+        rows = np.flatnonzero((run == which) & still)[settle:]
+        if rows.size:
+            q.append(samples.q[rows].mean(axis=0))
+            tau.append(samples.tau[rows].mean(axis=0))
+    return np.array(q).reshape(-1, samples.n), np.array(tau).reshape(-1, samples.n)
+
+
+def _posture_rows(problem: WeighingProblem) -> tuple[Array, Array]:
+    """One row [Z z] of unit noise for each joint of each rest, (k n, p + 11); and its noise, (n,) [Nm]."""
+    model = problem.model
+    rests = [postures_at_rest(part) for part in problem.loaded]
+    q, tau = (np.concatenate([rest[i] for rest in rests]) for i in (0, 1))
+    if not len(q):
+        raise InvalidSamples(
+            "the arm never rests in these runs: hold at least 2 postures for a second each,"
+            " with the flange tilted differently"
+        )
+    first = problem.loaded[0]
+    held = Samples(q, 0 * q, 0 * q, tau, first.rate_hz, first.joint_names, first.kinematics)
+    Y = model.rows(held).Y.copy()
+    Y[:, :, np.isin(kinds(model.estimate.names), _MOVING)] = 0.0  # friction that needs motion
+    width = np.hypot(model.estimate.noise, _friction_at_rest(model, Y) / np.sqrt(3))
+    rows = np.concatenate([Y @ problem.mixing, tau[:, :, None]], axis=2) / width[:, None]
+    return rows.reshape(-1, rows.shape[2]), width
+
+
+def _friction_at_rest(model: DynamicModel, Y: Array) -> Array:
+    """What each joint needs to move slowly out of postures with the regressor Y, (n,) [Nm]."""
+    links = ~np.isin(kinds(model.estimate.names), (*FRICTION, "Ia", "Fl"))
+    load = np.abs(Y[:, :, links] @ model.estimate.value[links]).mean(axis=0)
+    drives = np.abs((model.friction.coefficients * model.law.breakaway(_SLOW, load)).sum(axis=0))
+    return model.robot.drive.transmission.most_at_joints(drives)
+
+
+def _posture_response(solution: Solution, prior: Array, n: int, k: int) -> Array:
+    """How a solution changes with the logarithm of the gains, through the torques at rest, (m, n)."""
+    rows = prior[-n * k :].reshape(k, n, -1)
+    return np.asarray(solution.inverse @ np.einsum("kjm,kj->mj", rows[:, :, :-1], rows[:, :, -1]))
+
+
+def _enough(k: int) -> str:
+    return f"{k} postures at rest determine mass and centre of mass only"
+
+
+def _some_unknown(
+    problem: WeighingProblem, k: int, unknown: NDArray[np.bool_]
+) -> tuple[str, tuple[Doubt, ...]]:
+    """Why mass or centre of mass are unknown: this arm cannot feel them at rest, or postures are too few."""
+    robot = problem.model.robot
+    q = np.random.default_rng(0).uniform(-np.pi, np.pi, size=(50, robot.n))
+    held = robot.payload_regressor(q, 0 * q, 0 * q)[:, :, :4].reshape(-1, 4)
+    never = undetermined(np.vstack([held, problem.fixed[:, :4]]))
+    if not (unknown[:4] & ~never).any():
+        names = ", ".join(np.array(PARAMETER_NAMES[:4])[never])
+        return f"{_enough(k)}, and this arm cannot feel {names} at rest", ()
+    if k == 1:
+        few = f"{k} posture at rest is too few"
+    else:
+        few = f"{k} postures at rest are too few"
+    words = f"{few}: at least {max(1, 2 - k)} more with the flange tilted otherwise"
+    return few, (Doubt(DoubtKind.NOT_EXCITED, words),)

@@ -1,0 +1,189 @@
+"""Torque change: torques with and without the load on the same motion.
+
+    tau_L - tau_0 = Y J phi
+
+with tau_0 measured before (Khalil, Gautier and Lemoine 2007; 'Algorithm 1' in xu2024), friction
+taken as unchanged; or with tau_0 from the controller's own model of the empty arm (gaz2017 eq.
+(26), 'manufacturer'), which knows nothing of friction, so friction is estimated beside the payload.
+By as much as the controller's model differs from the identified one it may be wrong: the
+difference, seen as a payload, widens the interval.
+
+Two runs of one motion start at different times of their clocks. With loaded positions a_i and empty
+ones b_i at the same rate, the mean square of the distance at a shift of l samples,
+
+    d_l = (sum_i |a_i|^2 + sum_i |b_i+l|^2 - 2 sum_i a_i' b_i+l) / (number of i with both),
+
+is smallest where they lie on each other (the last sum for all l at once by a Fourier transform);
+between the
+samples Newton's steps s -= sum v'(b - a) / sum |v|^2 go on. What both have in common is used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from steelyard._arrays import Array
+from steelyard.errors import InvalidSamples
+from steelyard.identification import RegressionFactor
+from steelyard.identification._covariance import correlated_covariance
+from steelyard.identification._least_squares import solve_weighted
+from steelyard.identification._problem import Rows, kinds
+from steelyard.recording import Samples
+from steelyard.signals import resample
+from steelyard.torque._prior import FRICTION
+from steelyard.torque.methods._problem import Answer, WeighingProblem
+
+_SAME = (
+    0.02  # [rad], RMS: two runs of one motion agree to 1e-4, other motions differ by 0.1 and more
+)
+_COMMON_SHARE = 0.5  # of the shorter run: two rests in one posture are no common motion
+_NEWTON_STEPS = 3
+
+
+def torque_change(problem: WeighingProblem) -> Answer:
+    """The payload from torques before and after, friction taken as unchanged.
+
+    Args:
+        problem: loaded runs, and empty runs among which each of their motions is
+    """
+    if not problem.empty:
+        raise InvalidSamples(
+            "this method needs an empty run for each loaded run on the same motion"
+        )
+    found = [_changed(part, problem.empty, f"run {k + 1}") for k, part in enumerate(problem.loaded)]
+    pairs = [(loaded, change) for loaded, change, _ in found]
+    answer = _from_change(problem, problem.jacobian, pairs)
+    return replace(answer, remark="; ".join(words for _, _, words in found))
+
+
+def manufacturer(problem: WeighingProblem) -> Answer:
+    """The payload from torques less those of the controller's model of the empty arm.
+
+    Args:
+        problem: loaded runs, and for each the controller's torque of the empty arm as samples
+    """
+    if [part.q.shape for part in problem.empty] != [part.q.shape for part in problem.loaded]:
+        raise InvalidSamples(
+            "this method needs the controller's torque of the empty arm for each sample of each"
+            " loaded run"
+        )
+    runs = list(zip(problem.loaded, problem.empty, strict=True))
+    pairs = [(loaded, replace(loaded, tau=loaded.tau - empty.tau)) for loaded, empty in runs]
+    model = problem.model
+    friction = np.isin(kinds(model.estimate.names), FRICTION)
+    mixing = np.column_stack([np.eye(len(friction))[:, friction], problem.jacobian])
+    firm = np.where(friction, 0.0, model.estimate.value)
+    off = [model.rows(loaded).Y @ firm - empty.tau for loaded, empty in runs]
+    return _from_change(problem, mixing, pairs, off=off)
+
+
+def _changed(loaded: Samples, others: Sequence[Samples], name: str) -> tuple[Samples, Samples, str]:
+    """What a loaded run has in common with the nearest empty one, the change of its torque, and words."""
+    shifted = [(empty, _shift_s(loaded, empty)) for empty in others]
+    common = [(empty, shift_s, *_common(loaded, empty, shift_s)) for empty, shift_s in shifted]
+    empty, shift_s, rows, apart = min(common, key=lambda each: each[-1])
+    if apart > _SAME:
+        raise InvalidSamples(
+            f"{name}: the loaded and the empty motion are {apart:.3f} rad apart, whatever the"
+            " shift;"
+            " this method needs the same motion"
+        )
+    part = loaded.rows(rows)
+    times = _seconds(loaded)[rows] + shift_s
+    tau, counted, side = (
+        resample(_seconds(empty), x, times, smooth=False)
+        for x in (empty.tau, empty.mask.astype(float), np.sign(empty.v))
+    )
+    alike = (counted > 1 - 1e-9) & (
+        np.abs(side - np.sign(part.v)) < 1e-9
+    )  # friction jumps with the side
+    words = (
+        f"{name}: {len(part) / part.rate_hz:.1f} s in common with the empty run, {shift_s:+.3f} s"
+        " shifted,"
+        f" positions {apart:.1g} rad apart"
+    )
+    part = replace(part, usable=part.mask & alike)
+    return part, replace(part, tau=part.tau - tau), words
+
+
+def _shift_s(loaded: Samples, empty: Samples) -> float:
+    """How much later the empty run comes to where the loaded one is, both from their first samples on [s]."""
+    rate_hz = loaded.rate_hz
+    a = loaded.q - loaded.q.mean(axis=0)
+    count = int((len(empty) - 1) / empty.rate_hz * rate_hz * (1 + 1e-12)) + 1
+    b = resample(_seconds(empty), empty.q, np.arange(count) / rate_hz) - loaded.q.mean(axis=0)
+    lags = np.arange(1 - len(a), len(b))
+    size = len(lags)
+    product = np.fft.rfft(a, size, axis=0).conj() * np.fft.rfft(b, size, axis=0)
+    correlation = np.fft.irfft(product.sum(axis=1), size)[lags]
+    sums = [np.append(0.0, np.cumsum((x**2).sum(axis=1))) for x in (a, b)]
+    first = np.maximum(0, -lags)
+    last = np.minimum(len(a), len(b) - lags)
+    squares = sums[0][last] - sums[0][first] + sums[1][last + lags] - sums[1][first + lags]
+    overlap = last - first
+    distance = np.where(
+        overlap >= _COMMON_SHARE * min(len(a), len(b)),
+        (squares - 2 * correlation) / overlap,
+        np.inf,
+    )
+    shift_s = float(lags[distance.argmin()] / rate_hz)
+    for _ in range(_NEWTON_STEPS):
+        rows, _ = _common(loaded, empty, shift_s)
+        away = resample(_seconds(empty), empty.q, _seconds(loaded)[rows] + shift_s) - loaded.q[rows]
+        step_s = (loaded.v[rows] * away).sum() / max((loaded.v[rows] ** 2).sum(), 1e-300)
+        shift_s -= float(np.clip(step_s, -1 / rate_hz, 1 / rate_hz))
+    return shift_s
+
+
+def _common(loaded: Samples, empty: Samples, shift_s: float) -> tuple[slice, float]:
+    """The rows of a loaded run that a shifted empty one has too, and how far apart they are, RMS [rad]."""
+    times = _seconds(loaded) + shift_s
+    last_s = _seconds(empty)[-1]
+    inside = np.flatnonzero((times > -1e-9) & (times < last_s + 1e-9))
+    rows = slice(int(inside[0]), int(inside[-1]) + 1)
+    away = resample(_seconds(empty), empty.q, np.clip(times[rows], 0.0, last_s)) - loaded.q[rows]
+    return rows, float(np.sqrt(np.mean(away**2, axis=0)).max())
+
+
+def _seconds(samples: Samples) -> Array:
+    """Times since the first sample, (N,) [s]."""
+    return np.asarray(np.arange(len(samples)) / samples.rate_hz)
+
+
+def _from_change(
+    problem: WeighingProblem,
+    mixing: Array,
+    pairs: Sequence[tuple[Samples, Samples]],
+    *,
+    off: Sequence[Array] | None = None,
+) -> Answer:
+    """The payload, the last ten unknowns of a mixing, from loaded runs with the change of their torques.
+
+    Gains scale the change; or only the loaded torques, where those of the empty arm are a
+    controller's, which may be wrong by `off`, for each run (N, n) [Nm]: what that looks like is one
+    more standard deviation.
+    """
+    n = problem.model.robot.n
+    prior = np.zeros((len(problem.fixed), mixing.shape[1] + 1))
+    prior[:, -11:] = problem.fixed
+    rows = [problem.model.rows(change) for _, change in pairs]
+    factor = RegressionFactor.of_rows(rows)
+    solution = solve_weighted(factor, prior, mixing)
+    covariance, _ = correlated_covariance(rows, solution, prior=prior, mixing=mixing)
+
+    def moved_by(torques: Iterable[Array]) -> Array:
+        scaled = [Rows(part.Y, tau, part.usable) for part, tau in zip(rows, torques, strict=True)]
+        return solution.gain_response(RegressionFactor.of_rows(scaled), n, mixing)
+
+    drifted = moved_by(loaded.tau for loaded, _ in pairs)
+    if off is None:
+        wrong = solution.gain_response(factor, n, mixing)
+    else:
+        wrong = drifted
+        shift = moved_by(off).sum(axis=1)
+        covariance = covariance + np.outer(shift, shift)
+    friction = np.arange(mixing.shape[1]) < mixing.shape[1] - 10
+    return Answer.of(solution, covariance, wrong, drifted, friction=friction)

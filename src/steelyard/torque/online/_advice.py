@@ -1,0 +1,275 @@
+"""What to say about an online estimate: how sure it is, what is missing, and which motion would help.
+
+For each joint a slow swing from the present posture (0.3 rad to both sides in 2 s, the others at
+rest, whose torques then do not count) is imagined, and the standard deviation that a number would
+have after it computed. As long as the mass is not known as asked for, that number is the mass; then
+the one of the ten that is known least. To compare them, moments are divided by 0.1 m and inertias
+by (0.1 m)^2, the size of a part in a gripper.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from steelyard._arrays import Array, Mask
+from steelyard.identification import DynamicModel
+from steelyard.inertia import PARAMETER_NAMES
+from steelyard.payload import HALF_WIDTH
+from steelyard.payload._judgement import doubted_model, strange_residuals
+from steelyard.torque.online._rows import OnlineRows
+from steelyard.torque.online._state import OnlineOptions, OnlineState
+from steelyard.verdict import Doubt, DoubtKind
+
+_SWING = 0.3  # [rad or m]
+_SWING_S = 2.0
+_SWING_SAMPLES = 16
+_SWING_ROWS = 250.0
+_SIZE = np.array([1.0] + 3 * [0.1] + 6 * [0.01])  # [1, m, m^2]
+_UNITS = ("kg", *3 * ("kg m",), *6 * ("kg m^2",))
+_CALLED = ("the mass", *(f"the centre of mass along {x}" for x in "xyz"), *PARAMETER_NAMES[4:])
+_NOTHING = 0.1  # [kg]
+_WORTH = 0.7  # advice must promise a standard deviation this much smaller
+
+
+class OnlineAnswer(NamedTuple):
+    """The numbers behind a payload.
+
+    Attributes:
+        x: all unknowns, (m,)
+        covariance: of the payload, (10, 10); infinite where unknown
+        unknown: which of the ten the motion does not determine, (10,)
+        unfelt: which of the ten no motion of this arm shows, by its build, (10,)
+        S: factor of the covariance of all unknowns, S S', (m, m)
+        weights: of the joints' rows, (n,)
+        contradiction: how far the samples have moved the arm, RMS over the RMS that noise alone
+            makes
+        gain_error: how one standard deviation of each cause of wrong gains moves the payload, (10,
+            causes); None where gains are exact
+        shares: of the mass's variance, by what makes it, see `Payload`; none where it is unknown
+    """
+
+    x: Array
+    covariance: Array
+    unknown: Mask
+    unfelt: Mask
+    S: Array
+    weights: Array
+    contradiction: float
+    gain_error: Array | None
+    shares: Mapping[str, float]
+
+    @property
+    def half_width(self) -> float:
+        """Half-width of the mass's 95 % interval over the mass."""
+        return float(HALF_WIDTH * np.sqrt(self.covariance[0, 0]) / max(abs(self.x[0]), 1e-12))
+
+    @property
+    def reachable(self) -> float:
+        """The half-width that would be left after endless motion: drive gains, and their drift."""
+        share = self.shares.get("gains", 0.0) + self.shares.get("drift", 0.0)
+        if share:
+            return float(np.sqrt(share) * self.half_width)
+        return 0.0
+
+    def doubts(
+        self, state: OnlineState, model: DynamicModel, noise: ArrayLike, options: OnlineOptions
+    ) -> tuple[Doubt, ...]:
+        """What counts against the answer beside its own numbers.
+
+        Args:
+            model: of the empty arm
+            noise: standard deviation of the torques that is assumed, (n,) [Nm or N]
+            options: of the estimate
+        """
+        seen = state.spread.rows > 0
+        strange = None
+        if seen.all():
+            today = np.asarray(noise) * np.sqrt(state.spread.squares / state.spread.rows)
+            torque_rms = np.sqrt(state.torque_squares / max(state.counts.used, 1))
+            strange = strange_residuals(
+                model.robot.joint_names, today, model.estimate.noise, torque_rms
+            )
+        strange = strange or state.spread.doubt(model.robot.joint_names)
+        if options.forgetting_s is None:
+            least = float(np.sqrt(self.covariance[0, 0]))
+        else:
+            least = np.inf
+        scale = state.other_scale(model.robot.drive.gain_drift or 0.0, least)
+        doubts = (doubted_model(model.verdict), strange, scale, self.late(options.accuracy))
+        return tuple(doubt for doubt in doubts if doubt is not None)
+
+    def late(self, accuracy: float) -> Doubt | None:
+        """A doubt where the mass is not as sure as requested.
+
+        Args:
+            accuracy: half-width of its 95 % interval over the mass
+        """
+        if self.half_width <= accuracy:
+            return None
+        words = f"the mass is not yet known to {100 * accuracy:g} %"
+        if self.reachable > accuracy:
+            words = f"the mass is not known to {100 * accuracy:g} %, which no motion can show"
+        return Doubt(DoubtKind.NOT_CONVERGED, words, blocks=False)
+
+    @property
+    def least_known(self) -> int:
+        """Which of the ten is known least, for a part of 0.1 m."""
+        std = np.where(self.unfelt, 0.0, np.sqrt(np.diag(self.covariance)))
+        return int((std / _SIZE).argmax())
+
+    def best_motion(self, rows: OnlineRows, q: Array, which: int = 0) -> tuple[int, float]:
+        """The joint whose swing would make a number surest, and its standard deviation after it, [SI].
+
+        Args:
+            q: present posture, (n,) [rad or m]
+            which: of the ten; the mass by default
+        """
+        n = len(q)
+        w = 2 * np.pi / _SWING_S
+        phase = w * _SWING_S * (np.arange(_SWING_SAMPLES) + 0.5) / _SWING_SAMPLES
+        std = np.empty(n)
+        for j in range(n):
+            motion = np.zeros((_SWING_SAMPLES, 3, n))
+            motion[:, 0] = q
+            motion[:, 0, j] += _SWING * np.sin(phase)
+            motion[:, 1, j] = _SWING * w * np.cos(phase)
+            motion[:, 2, j] = -_SWING * w**2 * np.sin(phase)
+            at_rest = np.array([np.zeros(n), motion[0, 0]])
+            H, _ = rows.rows(motion, np.zeros((_SWING_SAMPLES, n)), at_rest, self.x)
+            H = H[:, j, :-1] * self.weights[j]
+            std[j] = _std_after(self.S, H * np.sqrt(_SWING_ROWS / _SWING_SAMPLES), which)
+        best = int(std.argmin())
+        return best, float(std[best])
+
+    def words(self, state: OnlineState, rows: OnlineRows, *, accuracy: float, advice: bool) -> str:
+        """How far an online estimate has come, which motion would help, and what was skipped.
+
+        Args:
+            accuracy: that was asked for the mass
+            advice: whether to look for a motion that would help
+        """
+        parts = [_how_well(self, accuracy)]
+        if advice and np.isfinite(state.reach).all():
+            parts.append(
+                _advice(self, state, rows, 0 if self.half_width > accuracy else self.least_known)
+            )
+        if state.history:
+            parts.append(f"payload {len(state.history) + 1}, since {state.start_s:.2f} s")
+        return "; ".join(part for part in (*parts, state.counts.words) if part)
+
+    def next_step(self, state: OnlineState, rows: OnlineRows, *, accuracy: float) -> str:
+        """What to do to know more, as a sentence without a full stop.
+
+        Args:
+            accuracy: that was asked for the mass
+        """
+        if not np.isfinite(state.reach).all():
+            return "move the arm: nothing is known yet"
+        half = HALF_WIDTH * float(np.sqrt(self.covariance[0, 0]))
+        if self.half_width > 1.0 and half < _NOTHING:
+            return f"nothing: less than {abs(self.x[0]) + half:.2g} kg is carried"
+        if self.half_width > accuracy:
+            which = 0
+        else:
+            which = self.least_known
+        joint, after, now, _ = _best_swing(self, state, rows, which)
+        move = f"move {rows.robot.joint_names[joint]}"
+        if self.unknown[which]:
+            return f"{move}: {_CALLED[which]} is unknown"
+        if after < _WORTH * now and which:
+            return f"{move}: {_CALLED[which]} is known least"
+        if after < _WORTH * now:
+            shares = HALF_WIDTH * np.array([now, after]) / max(abs(self.x[0]), 1e-12)
+            if shares[0] < 1:
+                known = f"known to {_percent(shares[0])}"
+            else:
+                known = "hardly known"
+            if shares[1] < 1:
+                then = f", then to about {_percent(shares[1])}"
+            else:
+                then = ""
+            return f"{move}: the mass is {known}{then}"
+        if not which:
+            return (
+                _advice(self, state, rows, 0)
+                or "no motion makes it surer: the drive gains limit it"
+            )
+        return (
+            "nothing: the mass is as sure as asked for, and no swing of a joint would show much"
+            " more"
+        )
+
+
+def _how_well(answer: OnlineAnswer, accuracy: float) -> str:
+    if answer.unknown[0]:
+        return ""
+    if answer.half_width <= accuracy:
+        return f"converged: the mass is known to {_percent(answer.half_width)}"
+    kilograms = answer.x[0]
+    half = HALF_WIDTH * np.sqrt(answer.covariance[0, 0])
+    known = f"mass {kilograms:.4g} +- {half:.2g} kg"
+    if answer.half_width < 1.0:
+        known = f"the mass is known to {_percent(answer.half_width)}"
+    if answer.reachable > accuracy:
+        if answer.shares["gains"] > answer.shares["drift"]:
+            limit = "gains"
+        else:
+            limit = "drift of the gains"
+        return f"{known}; no motion brings it below {_percent(answer.reachable)}, for the {limit}"
+    return f"{known}, {_percent(accuracy)} is asked for"
+
+
+def _best_swing(
+    answer: OnlineAnswer, state: OnlineState, rows: OnlineRows, which: int
+) -> tuple[int, float, float, float]:
+    """The joint whose swing helps a number most, its deviation then and now, and the variance that stays."""
+    joint, std = answer.best_motion(rows, (state.reach[0] + state.reach[1]) / 2, which)
+    now = float(np.sqrt(answer.covariance[which, which]))
+    if answer.unknown[which]:
+        return joint, std, now, 0.0
+    stays = max(
+        now**2 - float(answer.S[which] @ answer.S[which]), 0.0
+    )  # gains, a model that does not fit
+    return joint, float(np.sqrt(std**2 + stays)), now, stays
+
+
+def _advice(answer: OnlineAnswer, state: OnlineState, rows: OnlineRows, which: int) -> str:
+    joint, std, now, stays = _best_swing(answer, state, rows, which)
+    name = rows.robot.joint_names[joint]
+    if which:
+        if answer.unknown[which]:
+            known = ""
+        else:
+            known = f" (+- {HALF_WIDTH * now:.2g} {_UNITS[which]})"
+        words = f"least known is {PARAMETER_NAMES[which]}{known}"
+        if std < _WORTH * now:
+            return f"{words}: a swing of {name} would help most"
+        return ""
+    if std > _WORTH * now:
+        if answer.reachable > answer.half_width / np.sqrt(2):
+            return ""
+        if stays > now**2 / 2:
+            return "more motion will hardly help: the model limits it"
+        return "keep moving"
+    half = HALF_WIDTH * std / max(abs(answer.x[0]), 1e-12)
+    if answer.unknown[0] or half > 1.0:
+        words = ""
+    else:
+        words = f" (to {_percent(half)})"
+    return f"a swing of {name} by {_SWING:g} to both sides would help most{words}"
+
+
+def _percent(share: float) -> str:
+    """A share in percent, two digits, never with an exponent: 0.64 %, 12 %, 150 %."""
+    return f"{float(f'{100 * share:.2g}'):.15g} %"
+
+
+def _std_after(S: Array, H: Array, which: int) -> float:
+    """The standard deviation of one unknown after more rows."""
+    HS = H @ S
+    gain = np.linalg.solve(np.eye(len(H)) + HS @ HS.T, HS @ S[which])
+    return float(np.sqrt(max(S[which] @ S[which] - (HS @ S[which]) @ gain, 0.0)))

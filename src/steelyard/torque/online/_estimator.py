@@ -1,0 +1,464 @@
+"""The payload while the arm moves: the estimate of `weigh`, one sample at a time.
+
+Without forgetting it equals `weigh` with the same noise of the joints (`tests/contracts/`). Unknown
+are the payload, friction, and the arm with what its empty runs say as a prior (see `factor`).
+Samples are taken in blocks of five, and the work is shared: one step makes the rows, the next
+updates the factor by QR. Windows of 0.2 s are tested for a change (see `change`); where one is
+found, the last two windows are thrown away, and the payload restarts while the arm stays known.
+Residuals that are wider than the model says widen the
+answer: with information A_j from joint j whose variance is f_j times what was assumed,
+
+    C = A^-1 + A^-1 sum_j (f_j - 1) A_j A^-1
+
+(columns of payload and friction only, the arm is known from elsewhere; and no more than max_j f_j
+times A^-1, which holds with all columns).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steelyard._arrays import Array, Mask
+from steelyard.errors import InvalidSamples
+from steelyard.identification import DynamicModel
+from steelyard.inertia import InertialParameters
+from steelyard.payload import Evidence, Payload, judge
+from steelyard.payload._online import Episode
+from steelyard.recording import Preparation
+from steelyard.signals import OnlineSample
+from steelyard.torque._prior import by_gravity, contradiction, shifted, slow_noise
+from steelyard.torque.methods._problem import WeighingProblem
+from steelyard.torque.online._advice import OnlineAnswer
+from steelyard.torque.online._change import Creep, after_rest, change_statistic, friction_change
+from steelyard.torque.online._factor import NOTHING_STD, Knowledge, SystematicErrors
+from steelyard.torque.online._rows import OnlineRows
+from steelyard.torque.online._state import (
+    NOT_BEHIND,
+    BeforeRest,
+    OnlineOptions,
+    OnlineState,
+    Window,
+    no_reach,
+)
+
+_MOST_EPISODES = 1000
+# windows: before, the noise of today is not known, and a change cannot be distinguished from it
+_HEARD = 3
+_CLOCK_ROUNDING_S = 1e-4
+_CLOCK_SET = 10  # late samples in order: the clock was set back
+_YOUNG = 15  # windows
+_WILD = 5.0  # standard deviations, root mean square of a block: no noise does that
+_UNKNOWN = 1e-2  # of the standard deviation that stands for nothing
+
+
+@dataclass(frozen=True, eq=False)
+class OnlineEstimator:
+    """Weighs the payload of a known arm sample by sample. States are values; `step` changes none.
+
+    Attributes:
+        model: of the empty arm
+        kinematics: whether the stream holds 'measured' or 'commanded' motion; it must be the
+            model's
+        noise: standard deviation of each joint's torque that weighs its rows, (n,) [Nm or N]; by
+            default that of the model, widened by its correlation in time (see `noise`)
+        options: see `OnlineOptions`
+    """
+
+    model: DynamicModel
+    kinematics: Literal["measured", "commanded"]
+    noise: Array | None = None
+    options: OnlineOptions = field(default_factory=OnlineOptions)
+    _rows: OnlineRows = field(init=False, repr=False)
+    _weights: Array = field(init=False, repr=False)
+    _prior: Knowledge = field(init=False, repr=False)
+    _systematic: SystematicErrors = field(init=False, repr=False)
+    _friction_change: Array = field(init=False, repr=False)
+    _creep: Creep = field(init=False, repr=False)
+    _empty: Array = field(init=False, repr=False)
+    _unfelt: Mask = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.kinematics != self.model.kinematics:
+            raise InvalidSamples(
+                f"the model was fitted to {self.model.kinematics} motion, the stream holds"
+                f" {self.kinematics} motion"
+            )
+        n = self.model.robot.n
+        noise = np.array(slow_noise(self.model) if self.noise is None else self.noise, dtype=float)
+        if noise.shape != (n,) or not (np.isfinite(noise).all() and (noise > 0).all()):
+            raise InvalidSamples(f"noise must be {n} positive numbers, got {noise}")
+        rows = OnlineRows.of(self.model)
+        object.__setattr__(self, "noise", noise)
+        object.__setattr__(self, "_rows", rows)
+        object.__setattr__(self, "_weights", 1.0 / noise)
+        object.__setattr__(self, "_prior", Knowledge.of_empty_arm(self.model, rows))
+        object.__setattr__(self, "_systematic", SystematicErrors.of(self.model, rows, self._prior))
+        object.__setattr__(self, "_empty", self._prior.solution)
+        object.__setattr__(
+            self, "_unfelt", WeighingProblem(self.model, (), np.zeros((0, 11))).unfelt
+        )
+        change = friction_change(self.model, rows, self.options.friction_change)
+        object.__setattr__(self, "_friction_change", change)
+        slow = self.options.lowest_speed
+        if slow is None:
+            slow = (self.model.preparation or Preparation()).lowest_speed
+        object.__setattr__(self, "_creep", Creep.of(self.model, rows, self._weights, slow))
+
+    # --- the three verbs
+
+    def init(self) -> OnlineState:
+        """The state before the first sample."""
+        return OnlineState.of(self._prior, self.model.robot.n, 10 + self._rows.friction)
+
+    def step(self, state: OnlineState, sample: OnlineSample) -> OnlineState:
+        """The state after one more sample. Bad samples are counted and skipped."""
+        row = self._rows.checked(sample)
+        if fault := sample.fault or self._rows.fault(row, state.last_s):
+            if fault == "saturated":
+                last_s = row[0]
+            else:
+                last_s = state.last_s
+            state = state._replace(counts=state.counts.plus(fault), last_s=last_s)
+            if fault == "late" and not sample.fault:
+                return self._behind(state, row)
+            return state
+        if row[0] - state.last_s > self.options.longest_gap_s:
+            if state.start_s == -np.inf:
+                state = self._begun(state, row)
+            else:
+                state = self._paused(state, row[0])
+        pending = (*state.pending, row)
+        if len(pending) <= self.options.block:
+            state = self._with_work_done(state)
+            return state._replace(pending=pending, last_s=float(row[0]), behind=NOT_BEHIND)
+        while state.prepared or self._due(state):
+            state = self._with_work_done(state)
+        state = self._prepared(state, np.array(pending[:-1]), row[-len(self._weights) :])
+        return state._replace(pending=(row,), last_s=float(row[0]), behind=NOT_BEHIND)
+
+    def estimate(
+        self, state: OnlineState, *, physical: bool = True, advice: bool = True
+    ) -> Payload:
+        """What the arm carries now, with all samples of the state.
+
+        Args:
+            physical: look for the nearest real body, which takes much longer than a step; else the
+                plain one
+            advice: look for a motion that would help, which takes longer, too, and say it in the
+                verdict
+        """
+        state = self._drained(state)
+        answer = self._answer(state)
+        plain = InertialParameters.from_vector(answer.x[:10], self.model.robot.flange)
+        body, verdict = judge(
+            Evidence(
+                plain,
+                answer.covariance,
+                answer.unknown,
+                unfelt=answer.unfelt,
+                contradiction=answer.contradiction,
+                doubts=answer.doubts(state, self.model, np.asarray(self.noise), self.options),
+                shares=answer.shares,
+                look_for_body=physical,
+            )
+        )
+        words = answer.words(state, self._rows, accuracy=self.options.accuracy, advice=advice)
+        verdict = replace(
+            verdict, summary="; ".join(part for part in (words, verdict.summary) if part)
+        )
+        noise = np.asarray(self.noise) * np.sqrt(state.spread.inflation)
+        errors = answer.gain_error
+        shares = answer.shares
+        return Payload(
+            body, plain, answer.covariance, noise, verdict, gain_error=errors, shares=shares
+        )
+
+    # --- cheap views
+
+    def next_step(self, state: OnlineState) -> str:
+        """What to do to know more, as a sentence without a full stop."""
+        state = self._drained(state)
+        return self._answer(state).next_step(state, self._rows, accuracy=self.options.accuracy)
+
+    def torque(self, state: OnlineState, sample: OnlineSample) -> Array:
+        """The torque of a sample by the estimate, and by the empty arm, (2, n) [Nm or N]; NaN at rest."""
+        unknowns = (state.known.solution, self._empty)
+        slow = self._creep.lowest_speed
+        return self._rows.torque(sample, state.memory, *unknowns, lowest_speed=slow)
+
+    def residual(self, state: OnlineState, sample: OnlineSample) -> tuple[Array, Array]:
+        """Torque of a sample less that of the estimate, and its standard deviation, each (n,) [Nm or N].
+
+        Zero where a joint rests: friction can be anything there.
+        """
+        row = self._rows.checked(sample)
+        x = state.known.solution
+        n = len(self._weights)
+        motion = row[1 : 1 + 3 * n].reshape(1, 3, n)
+        tau = row[None, 1 + 3 * n :]
+        H = self._rows.rows(motion, tau, state.memory, self._empty)[0][0] * self._weights[:, None]
+        e = (H[:, -1] - H[:, :-1] @ x) / self._weights
+        std = np.sqrt(state.spread.inflation + state.known.variance(H[:, :-1])) / self._weights
+        return np.where(np.abs(motion[0, 1]) < self._creep.lowest_speed, 0.0, e), std
+
+    def converged(self, state: OnlineState) -> bool:
+        """Whether the mass is as sure as was asked for."""
+        return self._answer(self._drained(state)).half_width <= self.options.accuracy
+
+    # --- inside
+
+    def _begun(self, state: OnlineState, row: Array) -> OnlineState:
+        """The state when the first sample comes; friction remembers from there."""
+        q = row[1 : 1 + self.model.robot.n]
+        n = self.model.robot.n
+        return state._replace(
+            memory=self._rows.law.init(self._rows.drives.to_drives(q)),
+            last_tau=row[-n:].copy(),
+            window=Window.nothing(n, self._rows.m, float(row[0])),
+            start_s=float(row[0]),
+        )
+
+    def _behind(self, state: OnlineState, row: Array) -> OnlineState:
+        """The state after a late sample; after many the clock was set back, and what is carried unknown."""
+        before_s, count = state.behind
+        if row[0] > before_s:
+            count = count + 1
+        else:
+            count = 1
+        if count < _CLOCK_SET:
+            return state._replace(behind=(float(row[0]), count))
+        state = self._drained(state)
+        window = Window.nothing(len(self._weights), self._rows.m, state.last_s)
+        state = self._changed(state._replace(safe=state.base, window=window), 0.0)
+        state = self._begun(state._replace(counts=state.counts.plus("clocks"), rest=None), row)
+        return state._replace(pending=(row,), last_s=float(row[0]), behind=NOT_BEHIND)
+
+    def _paused(self, state: OnlineState, t: float) -> OnlineState:
+        """The state after a hole in the stream: what was pending is taken, the window ends."""
+        state = self._drained(state)
+        if state.window.rows.any():
+            state = self._judged(state)
+        window = Window.nothing(len(self._weights), self._rows.m, float(t))
+        if self.options.alarm is not None and state.spread.windows >= _HEARD:
+            state = self._rested(state, float(t))
+        return state._replace(window=window, counts=state.counts.plus("gaps"))
+
+    def _drained(self, state: OnlineState) -> OnlineState:
+        """The state with every sample in its factor."""
+        if state.prepared:
+            state = self._processed(state)
+        if not state.pending:
+            return state
+        rows = np.array(state.pending)
+        state = self._prepared(state, rows, rows[-1, -len(self._weights) :])
+        return self._processed(state)._replace(pending=())
+
+    def _due(self, state: OnlineState) -> bool:
+        return state.window.end_s - state.window.start_s > self.options.window_s - _CLOCK_ROUNDING_S
+
+    def _with_work_done(self, state: OnlineState) -> OnlineState:
+        """The state after one piece of waiting work: steps between blocks share it, so that none is long."""
+        if state.prepared:
+            return self._processed(state)
+        if self._due(state):
+            return self._judged(state)
+        return state
+
+    def _prepared(self, state: OnlineState, block: Array, next_tau: Array) -> OnlineState:
+        """The state with the rows of a block of samples [t q v a tau], (k, 1 + 4 n)."""
+        n = len(self._weights)
+        motion = block[:, 1 : 1 + 3 * n].reshape(-1, 3, n)
+        tau = block[:, 1 + 3 * n :]
+        rows, memory = self._rows.rows(motion, tau, state.memory, self._empty)
+        rows *= self._weights[:, None]
+        counting = np.abs(motion[:, 1]) >= self._creep.lowest_speed
+        creep = self._creep.pull(rows[:, :, :4] * counting[:, :, None], motion[:, 1])
+        return state._replace(prepared=(rows, block, next_tau, creep), memory=memory)
+
+    def _processed(self, state: OnlineState) -> OnlineState:
+        """The state with its prepared block in the factor."""
+        rows, block, next_tau, creep = state.prepared
+        n = len(self._weights)
+        motion = block[:, 1 : 1 + 3 * n].reshape(-1, 3, n)
+        tau = block[:, 1 + 3 * n :]
+        usable = np.abs(motion[:, 1]) >= self._creep.lowest_speed
+        e = -(rows.reshape(-1, rows.shape[2]) @ np.append(state.x, -1.0)).reshape(usable.shape)
+        spikes = self._rows.spikes(e, np.vstack([state.last_tau, tau, next_tau]) * self._weights)
+        usable[spikes] = False
+        reach = state.reach
+        counts = state.counts
+        if spikes.any():
+            counts = counts.plus("spikes", int(spikes.sum()))
+        state = state._replace(
+            prepared=(),
+            last_tau=tau[-1],
+            torque_squares=state.torque_squares + (tau**2).sum(axis=0),
+            counts=counts.plus("used", len(block) - int(spikes.sum())),
+            reach=np.array(  # one sample of a block is enough for advice
+                [
+                    np.minimum(reach[0], motion[-1, 0]),
+                    np.maximum(reach[1], motion[-1, 0]),
+                    np.maximum(reach[2], np.abs(motion[-1, 1])),
+                ]
+            ),
+        )
+        if not usable.all():
+            rows = rows * usable[:, :, None]
+            e = e * usable
+        state = self._informed(state, rows, e, usable.sum(axis=0), float(block[-1, 0]))
+        return state._replace(window=state.window._replace(friction=state.window.friction + creep))
+
+    def _informed(
+        self, state: OnlineState, rows: Array, e: Array, count: NDArray[np.int64], last_s: float
+    ) -> OnlineState:
+        """The state with rows in its factor and its window; those that do not count are zero."""
+        window = state.window
+        if not count.any():
+            return state._replace(
+                window=window._replace(end_s=last_s, samples=window.samples + len(rows))
+            )
+        known = state.known
+        information = state.information
+        pull = state.pull
+        if self.options.forgetting_s is not None:
+            weight = float(np.exp((window.end_s - last_s) / self.options.forgetting_s))
+            known = known.forgotten(weight, information.shape[1])
+            information = weight * information
+            pull = weight * pull
+        if self._systematic.by_gains:
+            pull = pull + (rows[:, :, -1:] * rows[:, :, :-1]).sum(axis=0)
+        flat = rows.reshape(-1, rows.shape[2])
+        known = known.plus(flat)
+        if (e**2).sum() > _WILD**2 * count.sum():  # by numbers that no row before these had shown
+            e = -(flat @ np.append(known.solution, -1.0)).reshape(e.shape)
+        near = np.ascontiguousarray(rows[:, :, : information.shape[1]].transpose(1, 0, 2))
+        window = Window(
+            window.start_s,
+            last_s,
+            window.payload + flat[:, :4].T @ flat,
+            window.joints + rows.sum(axis=0),
+            window.friction,
+            window.squares + (e**2).sum(axis=0),
+            window.rows + count,
+            window.samples + len(rows),
+        )
+        return state._replace(
+            known=known,
+            information=information + near.transpose(0, 2, 1) @ near,
+            pull=pull,
+            window=window,
+        )
+
+    def _judged(self, state: OnlineState) -> OnlineState:
+        """The state at the end of a window: another payload, or the same with a window more."""
+        window = state.window
+        empty = Window.nothing(len(self._weights), self._rows.m, window.end_s)
+        if state.spread.windows >= _HEARD:
+            alarm = self.options.alarm
+        else:
+            alarm = None
+        if alarm is not None and not window.rows.any():
+            state = self._rested(state, window.end_s)
+        if not window.rows.any() or (
+            alarm is not None and not window.moving
+        ):  # nothing to judge by
+            return state._replace(window=empty)
+        if alarm is not None and state.rest is not None:
+            rest, statistic = after_rest(state.rest, window)
+            if statistic > alarm:
+                before = state._replace(safe=state.rest.known, window=state.rest.since)
+                return self._changed(before, statistic)._replace(window=empty)
+            state = state._replace(rest=rest)
+        if alarm is not None:
+            statistic = change_statistic(window, state.base.R, state.x)
+            if statistic > alarm * state.heard.inflation.max():
+                return self._changed(state, statistic)._replace(window=empty)
+        x = state.known.solution
+        spread = state.spread
+        if state.settled:
+            total = window.joints[:, -1] - window.joints[:, :-1] @ x
+            spread = spread.with_window(total, window.squares, window.rows)
+        windows = state.windows + 1
+        return state._replace(
+            base=state.known,
+            safe=state.base,
+            x=x,
+            spread=spread,
+            heard=state.spread,
+            window=empty,
+            windows=windows,
+        )
+
+    def _rested(self, state: OnlineState, now_s: float) -> OnlineState:
+        """The state while the arm rests: what comes after is compared with what was known before."""
+        since = Window.nothing(len(self._weights), self._rows.m, now_s)
+        if state.rest is not None and not state.rest.since.rows.any():
+            return state._replace(rest=state.rest._replace(since=since))
+        return state._replace(rest=BeforeRest(state.safe, state.heard, since))
+
+    def _changed(self, state: OnlineState, statistic: float) -> OnlineState:
+        """The state when another payload was taken: the last windows thrown away, the arm kept.
+
+        Residuals since a rest are no noise: it may have been taken there. Changes that follow each
+        other within seconds point to noise that the model does not know.
+        """
+        young = state.windows < _YOUNG
+        before = self._answer(state._replace(known=state.safe))
+        episode = Episode(state.start_s, state.window.start_s, before.x[:10], before.covariance)
+        known = state.safe.restarted(self._friction_change)
+        if state.rest is None:
+            heard = state.heard
+        else:
+            heard = state.rest.heard
+        if young and state.history:
+            spread = heard.with_surprise(statistic / 4)
+        else:
+            spread = heard
+        return state._replace(
+            known=known,
+            begun=known,
+            base=known,
+            safe=known,
+            x=known.solution,
+            information=np.zeros_like(state.information),
+            pull=np.zeros_like(state.pull),
+            spread=spread,
+            heard=spread,
+            reach=no_reach(len(self._weights)),
+            rest=None,
+            start_s=state.window.start_s,
+            windows=0,
+            history=(*state.history[-_MOST_EPISODES + 1 :], episode),
+        )
+
+    def _answer(self, state: OnlineState) -> OnlineAnswer:
+        S = state.known.inverse
+        x = state.known.solution
+        inflation = state.spread.inflation
+        near = state.information.shape[1]
+        inverse = S @ S.T
+        excess = np.tensordot(inflation - 1.0, state.information, axes=1)
+        wider = inverse + inverse[:, :near] @ excess @ inverse[:near]
+        if (np.diag(wider) < 0.999 * np.diag(inverse)).any():  # hardly anything is known yet
+            wider = inflation.max() * inverse
+        narrower = np.sqrt(np.minimum(inflation.max() * np.diag(inverse) / np.diag(wider), 1.0))
+        wider *= np.outer(narrower, narrower)
+        moved = contradiction(self._systematic.arm, x, inverse, (inverse, wider))
+        covariance, gain_error, shares = self._systematic.widened(
+            wider[:10, :10], inverse, state.pull, contradiction=moved
+        )
+        covariance, shares = shifted(
+            covariance, shares, "gravity", by_gravity(self.model.robot, x[:10])
+        )
+        unknown = np.diag(inverse)[:10] > (_UNKNOWN * NOTHING_STD) ** 2
+        covariance[unknown, unknown] = np.inf
+        covariance = (covariance + covariance.T) / 2
+        if unknown[0]:
+            shares = {}
+        return OnlineAnswer(
+            x, covariance, unknown, self._unfelt, S, self._weights, moved, gain_error, shares
+        )

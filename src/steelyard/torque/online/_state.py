@@ -1,0 +1,345 @@
+"""What an online estimate is asked for, what it is given, and all that it knows: values.
+
+A real stream repeats rows, delivers them late, loses some, and contains numbers that are not
+finite. Such samples are counted and skipped; only one of another shape is refused, because it comes
+from another robot. The state is a value: it is kept, copied, saved and resumed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from steelyard import fields
+from steelyard._arrays import Array
+from steelyard.errors import InvalidSamples
+from steelyard.payload._online import HISTORY, Counts, Episode
+from steelyard.torque._other_causes import scale_doubt
+from steelyard.torque.online._factor import Knowledge
+from steelyard.torque.online._noise import Spread
+from steelyard.verdict import Doubt
+
+_SETTLED = 10  # windows
+_MOVING = 0.75  # of a window's samples
+
+
+@dataclass(frozen=True)
+class OnlineOptions:
+    """How the direct estimator works.
+
+    Attributes:
+        accuracy: half-width of the mass's 95 % interval over the mass at which it has converged
+        forgetting_s: time after which payload and friction count 1/e, [s]; None to forget nothing
+        alarm: threshold of the test for a change, see `change`; None to test for none
+        window_s: length of the tested windows, [s]; a change is seen after one to two of them
+        friction_change: how much friction may change with the payload, as a share of Fc + Fv
+        lowest_speed: torques of a joint that is slower do not count, [rad/s], as in `Preparation`;
+            None for that of the model's
+        longest_gap_s: a longer one is a pause, [s]
+        block: samples that are taken together
+    """
+
+    accuracy: float = 0.01
+    forgetting_s: float | None = None
+    alarm: float | None = 60.0
+    window_s: float = 0.2
+    friction_change: float = 0.03
+    lowest_speed: float | None = None
+    longest_gap_s: float = 0.25
+    block: int = 5
+
+    def __post_init__(self) -> None:
+        for name in ("accuracy", "forgetting_s", "alarm", "window_s", "longest_gap_s", "block"):
+            value = getattr(self, name)
+            if value is not None and not value > 0:
+                raise InvalidSamples(f"{name} must be positive, got {value}")
+
+
+class Window(NamedTuple):
+    """A short stretch of samples on trial: does the payload still explain them?
+
+    Attributes:
+        start_s: [s]
+        end_s: time of its last sample, [s]
+        payload: sums of W'[H tau] for the first four payload columns W, (4, m + 1)
+        joints: sums of the rows of each joint, (n, m + 1)
+        friction: what slow friction that the law does not know adds to W'tau, one standard
+            deviation for each drive and direction (see `Creep`), (4, 2 n)
+        squares: sums of squared residuals over their noise, (n,)
+        rows: how many each joint has, (n,)
+        samples: how many there were, at rest too
+    """
+
+    start_s: float
+    end_s: float
+    payload: Array
+    joints: Array
+    friction: Array
+    squares: Array
+    rows: Array
+    samples: float
+
+    @classmethod
+    def nothing(cls, n: int, m: int, start_s: float = -np.inf) -> Window:
+        """A window without samples.
+
+        Args:
+            start_s: when it begins, [s]
+        """
+        empty = (
+            np.zeros((4, m + 1)),
+            np.zeros((n, m + 1)),
+            np.zeros((4, 2 * n)),
+            np.zeros(n),
+            np.zeros(n),
+        )
+        return cls(start_s, start_s, *empty, 0.0)
+
+    def plus(self, other: Window) -> Window:
+        """Both windows as one."""
+        return Window(
+            self.start_s,
+            other.end_s,
+            self.payload + other.payload,
+            self.joints + other.joints,
+            self.friction + other.friction,
+            self.squares + other.squares,
+            self.rows + other.rows,
+            self.samples + other.samples,
+        )
+
+    @property
+    def moving(self) -> bool:
+        """Whether some joint moved nearly all the time; an arm that stops or starts shows odd friction."""
+        return bool(self.rows.max() >= _MOVING * self.samples)
+
+
+class BeforeRest(NamedTuple):
+    """What was known when the arm last rested, and what it has shown since.
+
+    Attributes:
+        known: before the rest
+        heard: spread of the residuals, before the rest
+        since: the samples since then
+    """
+
+    known: Knowledge
+    heard: Spread
+    since: Window
+
+
+NOT_BEHIND = (-np.inf, 0)
+"""When no clock goes on behind."""
+
+
+class OnlineState(NamedTuple):
+    """All that the direct estimator knows.
+
+    Attributes:
+        known: by all samples so far
+        begun: before this payload was taken
+        base: at the start of the window
+        safe: at the start of the window before
+        x: unknowns at the start of the window, (m,)
+        pending: rows [t q v a tau] that wait for their block
+        prepared: weighted rows, samples, the torque after them and creeping friction of a block
+            that waits for its update; or ()
+        memory: what friction remembers: direction and position of the drives, (2, n)
+        last_s: time of the last sample, [s]
+        behind: time of the last sample, [s], and how many there were, of a clock that goes on
+            behind
+        last_tau: torque of the last sample that was processed, (n,) [Nm or N]
+        torque_squares: sum of squares of the torques of all samples, (n,) [Nm^2 or N^2]
+        window: the samples on trial
+        rest: what was known before the last rest, for a while after it; or None
+        information: of payload and friction from each joint, (n, b, b)
+        pull: H'tau of each joint, rows over their noise, (n, m)
+        spread: of the residuals
+        heard: the same without the last window, which the next one may show to be of another
+            payload
+        reach: lowest and highest position, highest speed since the payload was taken, (3, n)
+        start_s: when this payload was first seen, [s]
+        windows: how many windows with motion this payload has
+        counts: of samples
+        history: earlier payloads
+    """
+
+    known: Knowledge
+    begun: Knowledge
+    base: Knowledge
+    safe: Knowledge
+    x: Array
+    pending: tuple[Array, ...]
+    prepared: tuple[Array, ...]
+    memory: Array
+    last_s: float
+    behind: tuple[float, int]
+    last_tau: Array
+    torque_squares: Array
+    window: Window
+    rest: BeforeRest | None
+    information: Array
+    pull: Array
+    spread: Spread
+    heard: Spread
+    reach: Array
+    start_s: float
+    windows: int
+    counts: Counts
+    history: tuple[Episode, ...]
+
+    @classmethod
+    def of(cls, known: Knowledge, n: int, nuisances: int) -> OnlineState:
+        """The state before the first sample.
+
+        Args:
+            known: what the empty arm says
+            n: number of joints
+            nuisances: number of unknowns that are payload or friction
+        """
+        x = known.solution
+        return cls(
+            known=known,
+            begun=known,
+            base=known,
+            safe=known,
+            x=x,
+            pending=(),
+            prepared=(),
+            memory=np.zeros((2, n)),
+            last_s=-np.inf,
+            behind=NOT_BEHIND,
+            last_tau=np.zeros(n),
+            torque_squares=np.zeros(n),
+            window=Window.nothing(n, len(x)),
+            rest=None,
+            information=np.zeros((n, nuisances, nuisances)),
+            pull=np.zeros((n, len(x))),
+            spread=Spread.nothing(n),
+            heard=Spread.nothing(n),
+            reach=no_reach(n),
+            start_s=-np.inf,
+            windows=0,
+            counts=Counts(),
+            history=(),
+        )
+
+    @property
+    def settled(self) -> bool:
+        """Whether residuals show the noise, and not the unknowns any more."""
+        return self.windows >= _SETTLED
+
+    @property
+    def to_look_at(self) -> OnlineState:
+        """The same without what only the next step needs: smaller, with the same estimate."""
+        return self._replace(base=self.begun, safe=self.begun, rest=None)
+
+    def other_scale(self, drift: float, least: float) -> Doubt | None:
+        """A doubt where torques have another scale since this payload was taken than the empty arm says.
+
+        Args:
+            drift: standard deviation of a change of the gains, relative
+            least: how far it must move the mass to count, [kg]
+        """
+        if not self.settled:
+            return None
+        e, variance, moved = self.known.scale_since(self.begun)
+        return scale_doubt(
+            e, variance * float(self.spread.inflation.max()) + drift**2, moved, least
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """The state as lists, numbers and text, exact, for JSON."""
+        return {name: _plain(value) for name, value in zip(self._fields, self, strict=True)}
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> OnlineState:
+        """The state that `to_dict` has written."""
+        fields.check(
+            {name: content[name] for name in _EMPTY_AT_FIRST}, _format_of(content), "state"
+        )
+        array: dict[str, Any] = {name: np.array(content[name], dtype=float) for name in _ARRAYS}
+        triangles = [np.array(content[name], dtype=float, order="F") for name in _TRIANGLES]
+        array |= {name: Knowledge(R) for name, R in zip(_TRIANGLES, triangles, strict=True)}
+        return cls(
+            **array,
+            pending=tuple(np.array(row, dtype=float) for row in content["pending"]),
+            prepared=tuple(np.array(item, dtype=float) for item in content["prepared"]),
+            last_s=float(content["last_s"]),
+            behind=(float(content["behind"][0]), int(content["behind"][1])),
+            window=Window(*_unplain(content["window"])),
+            rest=_rest(content["rest"]),
+            spread=_spread(content["spread"]),
+            heard=_spread(content["heard"]),
+            start_s=float(content["start_s"]),
+            windows=int(content["windows"]),
+            counts=Counts(*content["counts"]),
+            history=tuple(Episode(*_unplain(episode)) for episode in content["history"]),
+        )
+
+
+def no_reach(n: int) -> Array:
+    """The reach of n joints before the first sample, (3, n)."""
+    return np.array([np.full(n, np.inf), np.full(n, -np.inf), np.zeros(n)])
+
+
+_TRIANGLES = ("known", "begun", "base", "safe")
+_EMPTY_AT_FIRST = ("pending", "prepared", "rest", "history")
+_ARRAYS = ("x", "memory", "last_tau", "torque_squares", "information", "pull", "reach")
+
+
+def _format_of(content: Mapping[str, Any]) -> dict[str, fields.Rule]:
+    """What may stand where a fresh state has nothing, of n joints and m unknowns as the rest says."""
+    n = len(content["last_tau"])
+    m = len(content["x"])
+    block = fields.row(
+        fields.numbers("k", n, m + 1),
+        fields.numbers("k", 1 + 4 * n),
+        fields.numbers(n),
+        fields.numbers(4, 2 * n),
+    )
+    sums = fields.numbers(4, m + 1), fields.numbers(n, m + 1), fields.numbers(4, 2 * n)
+    window = fields.row(
+        *[fields.number()] * 2, *sums, *[fields.numbers(n, low=0.0)] * 2, fields.number(0.0)
+    )
+    noise = (fields.numbers(*np.shape(part)) for part in content["heard"][:-1])
+    heard = fields.row(*noise, fields.number(0.0))
+    rest = fields.row(fields.numbers(m + 1, m + 1), heard, window)
+    return {
+        "pending": fields.each(fields.numbers(1 + 4 * n)),
+        "prepared": block if content["prepared"] else fields.each(fields.anything, 0),
+        "rest": fields.or_null(rest),
+        "history": HISTORY,
+    }
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Knowledge):
+        value = value.R
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if isinstance(value, tuple):
+        return [_plain(item) for item in value]
+    return value
+
+
+def _unplain(values: list[Any]) -> list[Any]:
+    return [
+        np.array(value, dtype=float) if isinstance(value, list) else float(value)
+        for value in values
+    ]
+
+
+def _rest(values: list[Any] | None) -> BeforeRest | None:
+    if values is None:
+        return None
+    R, heard, since = values
+    known = Knowledge(np.array(R, dtype=float, order="F"))
+    return BeforeRest(known, _spread(heard), Window(*_unplain(since)))
+
+
+def _spread(values: list[Any]) -> Spread:
+    return Spread(*_unplain(values))._replace(windows=int(values[-1]))

@@ -1,0 +1,140 @@
+"""The payload from recordings of the loaded arm, prepared as those of the model were."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from steelyard._computing import one_blas_thread
+from steelyard.errors import SteelyardError
+from steelyard.identification import DynamicModel
+from steelyard.payload import Payload
+from steelyard.recording import Preparation
+from steelyard.torque import weigh as weigh_samples
+from steelyard.torque.methods import METHODS
+from steelyard.verdict import Doubt
+from steelyard.workflow._data import Data, Run, as_warm, preparation_for, qualities, runs_of
+
+if TYPE_CHECKING:
+    from steelyard.inertia import InertialParameters
+    from steelyard.report import Page, Section
+
+_ALL_METHODS = "all"
+
+
+@dataclass(frozen=True, eq=False)
+class Weighing:
+    """What `weigh` does with its arguments, step by step; each step is taken when it is first needed."""
+
+    model: DynamicModel
+    data: Data
+    method: str = "direct"
+    fixed: Mapping[str, float] = field(default_factory=dict)
+    empty: Data = ()
+    tool: Payload | None = None
+    preparation: Preparation | None = None
+
+    @cached_property
+    def runs(self) -> tuple[Run, ...]:
+        """Of the loaded arm, with samples."""
+        return self._prepared(self.data)
+
+    @cached_property
+    @one_blas_thread()
+    def payload(self) -> Payload:
+        """The answer."""
+        found = self._answer("direct" if self.method == _ALL_METHODS else self.method)
+        if self.tool is not None:
+            found = found.together_with(self.tool)
+        doubts = [*(doubt for run in self.runs for doubt in run.doubts), *self._arm[1]]
+        return replace(found, verdict=found.verdict.doubted(*doubts))
+
+    @cached_property
+    @one_blas_thread()
+    def methods(self) -> dict[str, Payload | str]:
+        """The answer of each method, or why it has none; empty unless all were requested."""
+        found: dict[str, Payload | str] = {}
+        for name in METHODS if self.method == _ALL_METHODS else ():
+            try:
+                found[name] = self._answer(name)
+            except SteelyardError as error:
+                found[name] = str(error)
+        return found
+
+    def page(
+        self, *, truth: InertialParameters | None = None, extra: Sequence[Section] = ()
+    ) -> Page:
+        """The page that shows and explains it, beside the truth where it is known, with sections of yours."""
+        from steelyard.report._payload import payload_page
+
+        others = {
+            name: answer for name, answer in self.methods.items() if not isinstance(answer, str)
+        }
+        samples = self.runs[0].ready
+        page = payload_page(
+            self.model, self.payload, samples, truth=truth, others=others, extra=extra
+        )
+        return page.with_quality(qualities(self.runs, self.model.robot))
+
+    @cached_property
+    def _how(self) -> Preparation:
+        return preparation_for(self.model, self.preparation)
+
+    @cached_property
+    def _arm(self) -> tuple[DynamicModel, tuple[Doubt, ...]]:
+        return as_warm(self.model, self.runs)
+
+    @cached_property
+    def _empty_runs(self) -> tuple[Run, ...]:
+        return self._prepared(self.empty)
+
+    def _prepared(self, data: Data) -> tuple[Run, ...]:
+        robot = self.model.robot
+        runs = runs_of(data, robot, how=self._how)
+        return tuple(
+            run.prepared(self._how, run.drive_for(self.model), robot.limits) for run in runs
+        )
+
+    def _answer(self, method: str) -> Payload:
+        loaded = [run.ready for run in self.runs]
+        if method == "manufacturer":
+            how = replace(self._how, lag_s=None)  # the controller's torques are in time
+            empty = [run.of_controller().prepared(how, None).ready for run in self.runs]
+        else:
+            empty = [run.ready for run in self._empty_runs]
+        return weigh_samples(
+            self._arm[0], loaded, method=method, fixed=self.fixed, empty=empty or None
+        )
+
+
+def weigh(
+    model: DynamicModel | str | Path,
+    data: Data,
+    *,
+    method: str = "direct",
+    fixed: Mapping[str, float] | None = None,
+    empty: Data = (),
+    tool: Payload | None = None,
+    preparation: Preparation | None = None,
+) -> Payload:
+    """What the arm carries, beyond what it carried when the model was identified.
+
+    Args:
+        model: of the empty arm, or its file
+        data: of the loaded arm: files, recordings, samples or tables; one or several
+        method: a name of `steelyard.torque.methods.METHODS`
+        fixed: numbers that are known, by name of `PARAMETER_NAMES` [SI], say {"mass": 2.8}; cx, cy,
+            cz for the centre of mass [m]; 'inertia' for all six, about the flange's origin
+        empty: runs of the empty arm, for the methods that need them ('torque-change' on the same
+            motions, 'pooled' on any)
+        tool: that the arm carried when its model was identified: the answer is then both together
+        preparation: how recordings become samples; as those of the model were, by default
+    """
+    if isinstance(model, DynamicModel):
+        arm = model
+    else:
+        arm = DynamicModel.load(model)
+    return Weighing(arm, data, method, fixed or {}, empty, tool, preparation).payload

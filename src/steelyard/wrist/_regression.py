@@ -1,0 +1,256 @@
+"""The regression of the dynamic stage: a wrench, a regressor with errors of known covariance, exact columns.
+
+    wrench_k = Y(x_k) phi + E_k eta + e_k,      x_k = true features + d_k,   cov e = Sw,  cov d_k = Sx_k
+
+Y is linear in x (`regressor`), so Y(x_k) has the errors T d_k, and the residual of the true
+parameters has the covariance S_k(phi) = Sw + B Sx_k B', B = T phi. The columns E (zero drift, tilt)
+are known exactly. What was known before, say from the static stage, is a prior: information L and
+value theta0 of theta = (phi, eta).
+
+An estimate theta that makes a sum of scores s_k(theta) zero has the covariance H^-1 V H^-1, H the
+slope of that sum and V the covariance of the sum at the truth: V = sum over lags of the scores'
+autocovariance, not N times their variance. Errors of a low-passed wrench are correlated over its
+window (V larger), those of a twice differentiated encoder are anti-correlated (V smaller); both are
+found in the scores themselves. The lags are weighted by Parzen's window, whose length follows from
+the scores' own persistence (Andrews 1991, AR(1)).
+
+**How noisy the wrench really is.** Errors in variables need the ratio of two noises, and a sensor's
+data sheet states only one part of the wrench's: cables, hysteresis and cross-talk come on top. If
+it is taken too small, total least squares blames the motion for everything, and the inertia
+explodes. But the noise Sx of the motion alone is enough for a consistent answer,
+
+    (sum Y'WY - E[dY'WdY]) theta = sum Y'W wrench          (corrected least squares, any W)
+
+and at that answer the residuals have the covariance Sw + B Sx B', from which Sw follows, axis by
+axis. It is never taken smaller than the sensor's own noise, nor larger while the noise of the
+motion, which is itself known to some ten percent only, explains the residuals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+
+from steelyard._arrays import Array
+from steelyard.wrist._regressor import wrench_regressor, wrench_slope, wrench_tensor
+
+_ROUNDS = 6
+_KNOWN = 1.25  # times its variance: what the noise of the motion may explain
+_LEAST = 0.02  # of the curvature must be left in every direction, else the correction is not used
+
+
+@dataclass(frozen=True, eq=False)
+class WrenchRegression:
+    """Wrenches to fit, with the covariance of all errors in them and in their regressor.
+
+    Attributes:
+        x: features of the motion, (N, 12)
+        x_covariance: of their errors, (N, 12, 12)
+        exact: columns beside the ten, known exactly, (N, 6, e)
+        wrench: what the load does to the sensor, (N, 6) [N, Nm]
+        wrench_covariance: of its errors, (6, 6)
+        prior_value: of the p = 10 + e unknowns, (p,)
+        prior_information: inverse covariance of the prior, (p, p); zeros for none
+    """
+
+    x: Array
+    x_covariance: Array
+    exact: Array
+    wrench: Array
+    wrench_covariance: Array
+    prior_value: Array
+    prior_information: Array
+
+    def __len__(self) -> int:
+        return len(self.x)
+
+    @property
+    def p(self) -> int:
+        """Number of unknowns."""
+        return 10 + int(self.exact.shape[2])
+
+    @cached_property
+    def regressor(self) -> Array:
+        """The matrix Y of the p unknowns, (N, 6, p)."""
+        return np.concatenate([wrench_regressor(self.x), self.exact], axis=2)
+
+    @property
+    def augmented(self) -> Array:
+        """The matrix Z = [Y wrench], (N, 6, p + 1)."""
+        return np.concatenate([self.regressor, self.wrench[:, :, None]], axis=2)
+
+    def residual_covariance(self, phi: Array) -> Array:
+        """The covariance S of each residual, from all errors, (N, 6, 6), for the ten numbers phi, (10,)."""
+        B = wrench_slope(phi)
+        return self.wrench_covariance + B @ self.x_covariance @ B.T
+
+    def regressor_noise(self, W: Array) -> Array:
+        """The sum over all samples of E[dY' W dY], what errors of the motion add to Y'WY, (10, 10).
+
+        Args:
+            W: weights of each sample, (N, 6, 6), or one for all, (6, 6)
+        """
+        T = wrench_tensor()
+        if W.ndim == 2:
+            pair = self.x_covariance.sum(axis=0).reshape(144, 1) @ W.reshape(1, 36)
+        else:
+            pair = self.x_covariance.reshape(-1, 144).T @ W.reshape(-1, 36)
+        return np.asarray(
+            np.einsum("lmij,lia,mjb->ab", pair.reshape(12, 12, 6, 6), T, T, optimize=True)
+        )
+
+    def calibrated_covariance(self, theta: Array) -> Array:
+        """The covariance of the wrench's errors that the residuals show, diagonal, (6, 6).
+
+        Args:
+            theta: the unknowns by weighted least squares, where to start, (p,)
+        """
+        Y = self.regressor
+        least = np.diag(self.wrench_covariance)
+        Sx = self.x_covariance.mean(axis=0)
+        variance = least
+        for _ in range(_ROUNDS):
+            motion = wrench_slope(theta[:10]) @ Sx @ wrench_slope(theta[:10]).T
+            squares = ((self.wrench - Y @ theta) ** 2).mean(axis=0)
+            beyond = squares > least + _KNOWN * np.diag(motion)
+            before = variance
+            variance = np.where(beyond, np.maximum(squares - np.diag(motion), least), least)
+            theta = self._corrected(np.linalg.inv(np.diag(variance) + motion), theta)
+            if np.allclose(before, variance, rtol=1e-3):
+                break
+        return np.diag(variance)
+
+    def _corrected(self, W: Array, theta: Array) -> Array:
+        """Corrected least squares; the present value where the correction would leave too little."""
+        Y = self.regressor
+        L = self.prior_information
+        WY = W @ Y
+        H = np.tensordot(Y, WY, axes=([0, 1], [0, 1]))
+        left = H.copy()
+        left[:10, :10] -= self.regressor_noise(W)
+        whole = np.linalg.cholesky(H + L + 1e-12 * np.diag(np.diag(H)))
+        share = np.linalg.eigvalsh(np.linalg.solve(whole, np.linalg.solve(whole, left + L).T))
+        if share[0] < _LEAST:
+            return theta
+        moment = np.tensordot(WY, self.wrench, axes=([0, 1], [0, 1]))
+        return np.asarray(np.linalg.solve(left + L, moment + L @ self.prior_value))
+
+    def fit(self, theta: Array, slope: Array, scores: Array, scale: float) -> WrenchFit:
+        """The fit at a solution, its covariance from the scores.
+
+        Args:
+            theta: the unknowns, (p,)
+            slope: H of the samples alone, (p, p)
+            scores: of each sample, (N, p)
+            scale: variance of the residuals beside what the sensors' noise would give
+        """
+        N, p = scores.shape
+        inverse = np.linalg.inv(slope + self.prior_information)
+        V = long_run_sum(scores) * (N / max(N - p / 6, 1))
+        covariance = inverse @ (V + self.prior_information) @ inverse.T
+        residual = self.wrench - self.regressor @ theta
+        return WrenchFit(theta, (covariance + covariance.T) / 2, residual, scale)
+
+    def fit_of_ratio(
+        self,
+        theta: Array,
+        W: Array,
+        *,
+        noise: Literal["wrench", "identity", "propagated"],
+        mu: float,
+    ) -> WrenchFit:
+        """The fit at the theta, (p,), of the smallest ratio mu = v'Mv / v'Pv, see `estimators.batch`.
+
+        Args:
+            W: weights, (6, 6)
+            noise: what P was
+        """
+        Y = self.regressor
+        residual = self.wrench - Y @ theta
+        scores = (Y.transpose(0, 2, 1) @ (W @ residual.T).T[:, :, None])[:, :, 0]
+        slope = Y.reshape(-1, self.p).T @ (W @ Y).reshape(-1, self.p)
+        if noise == "identity":
+            trace = np.trace(W)
+            scores = scores + mu * trace * theta
+            slope = slope - mu * trace * len(self) * np.eye(self.p)
+        elif noise == "propagated":
+            lost = W @ wrench_slope(theta[:10]) @ self.x_covariance
+            scores[:, :10] += mu * np.tensordot(lost, wrench_tensor(), axes=([1, 2], [1, 0]))
+            slope[:10, :10] -= mu * self.regressor_noise(W)
+        S = self.residual_covariance(theta[:10]).mean(axis=0)
+        scale = np.einsum("ni,ij,nj->", residual, np.linalg.inv(S), residual) / residual.size
+        return self.fit(theta, slope, scores, float(scale))
+
+
+@dataclass(frozen=True, eq=False)
+class WrenchFit:
+    """What an estimator found.
+
+    Attributes:
+        value: the p unknowns, the ten inertial parameters first, (p,)
+        covariance: theirs, correlation in time counted, (p, p)
+        residual: measured less modelled wrenches, (N, 6) [N, Nm]
+        scale: variance of the residuals beside what the sensors' noise would give; 1 is right
+    """
+
+    value: Array
+    covariance: Array
+    residual: Array
+    scale: float
+
+
+@dataclass(frozen=True)
+class WrenchEstimator:
+    """One way to solve a `WrenchRegression`.
+
+    Attributes:
+        name: in a word or two, for tables
+        uses_prior: whether it weighs samples by their noise, so that a prior has a meaning
+        estimate: gives the unknowns with their covariance
+    """
+
+    name: str
+    uses_prior: bool
+    estimate: Callable[[WrenchRegression], WrenchFit]
+
+
+def long_run_sum(scores: Array) -> Array:
+    """The covariance of the sum of scores, (N, p), mean near zero, that are correlated in time, (p, p)."""
+    N = len(scores)
+    centred = scores - scores.mean(axis=0)
+    lags = min(_lags(centred), N - 1)
+    size = 2 ** int(np.ceil(np.log2(N + lags + 1)))
+    spectrum = np.fft.rfft(centred, size, axis=0)
+    k = np.arange(lags + 1) / (lags + 1)
+    parzen = np.where(k <= 0.5, 1 - 6 * k**2 + 6 * k**3, 2 * (1 - k) ** 3)
+    taper = np.zeros(size)
+    taper[: lags + 1] = parzen
+    taper[size - lags :] = parzen[1:][::-1]
+    weight = 2.0 * np.fft.rfft(taper).real
+    weight[[0, -1]] /= 2
+    V = ((spectrum.conj() * weight[:, None]).T @ spectrum).real / size
+    from scipy.special import stdtrit
+
+    b = lags / N
+    if lags:
+        widening = (stdtrit(3.71 / b, 0.975) / 1.96) ** 2 / (1 - 0.75 * b)
+    else:
+        widening = 1.0
+    return np.asarray((V + V.T) / 2 * widening)
+
+
+def _lags(centred: Array) -> int:
+    """How many lags count, from the persistence of each column."""
+    N = len(centred)
+    power = (centred**2).sum(axis=0)
+    alive = power > 0
+    if not alive.any():
+        return 1
+    rho = (centred[1:] * centred[:-1]).sum(axis=0)[alive] / power[alive]
+    rho = np.clip(rho, -0.97, 0.97)
+    alpha = np.mean(4 * rho**2 / (1 - rho) ** 8) / np.mean(1 / (1 - rho) ** 4)
+    return int(min(max(2.6614 * (alpha * N) ** 0.2, 1.5 * N ** (1 / 3)), N // 4))

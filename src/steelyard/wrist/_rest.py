@@ -1,0 +1,351 @@
+"""Postures at rest: found in a recording, distinguished, checked against the stated sign and frame.
+
+**Rest.** A row is at rest when the sensor turns more slowly than `RestRule.speed` (and its origin,
+where it is known, moves more slowly than `RestRule.linear_speed`) over a short window around it.
+Runs of such rows that last long enough, less a little at both ends where the arm still rings,
+become postures: the mean wrench with the variance of that mean, the residuals' correlation in time
+counted. A run in which the sensor creeps, or in which the wrench scatters far more than in the
+other runs (somebody leans on the load), is left out, and noted.
+
+**Different enough?** The forces at rest are m g_s + f0, g_s the direction of gravity in the sensor
+frame. Weight and drift come apart when the directions, with a 1 beside each, span four dimensions:
+D = [g_s 1], (N, 4). The smallest singular value of D / sqrt(N) says how well (0.5 for directions
+all over the sphere, 0 for all in a plane); the direction d to add is the one with the largest gain
+d' (D'D)^-1 d.
+
+**What they are said to be?** With kappa = m g_base (liu2025 eq. (13)) the forces f = R' kappa + f0
+have six unknowns in all. A wrong sign turns kappa against gravity, so the mass is negative. A wrong
+frame or an inverted rotation leaves residuals of the size of the weight; where another reading of
+the same numbers fits several times better, the message names it.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial.transform import Rotation
+
+from steelyard._arrays import Array, Mask
+from steelyard.errors import InvalidRecording
+from steelyard.wrist._recording import WrenchRecording
+from steelyard.wrist._regression import long_run_sum
+
+_RESTLESS = 6.0  # times the median scatter of all runs
+_SAME = np.radians(1.0)
+_TOO_ALIKE = 0.1
+_POOR = 0.05  # of the weight: a residual that no sensor at rest has
+_UPRIGHT = 0.9  # cosine between the weight of another reading and gravity
+_BETTER = 5.0  # times smaller: another reading of the numbers is the right one
+_READINGS: dict[str, Callable[[Array, Array], tuple[Array, Array]]] = {
+    "were already rotated into the base frame: say frame = 'base'": (
+        lambda f, R: (np.einsum("nji,nj->ni", R, f), R)
+    ),
+    "were measured in the sensor frame and not rotated: say frame = 'sensor'": (
+        lambda f, R: (np.einsum("nij,nj->ni", R, f), R)
+    ),
+    "fit an orientation that is the inverse of the stated one: turn the rotation round": (
+        lambda f, R: (f, R.transpose(0, 2, 1))
+    ),
+}
+
+
+@dataclass(frozen=True)
+class RestRule:
+    """When a sensor is at rest.
+
+    Attributes:
+        speed: it turns more slowly than this, [rad/s]
+        linear_speed: its origin moves more slowly than this, [m/s]
+        window_s: time over which both are judged, [s]
+        settle_s: left out at both ends of a rest, [s]
+        shortest_s: what is left must last so long, [s]
+        largest_turn: within one rest it turns less than this in all, [rad]
+    """
+
+    speed: float = 0.01
+    linear_speed: float = 0.01
+    window_s: float = 0.2
+    settle_s: float = 0.2
+    shortest_s: float = 0.5
+    largest_turn: float = 0.005
+
+
+@dataclass(frozen=True, eq=False)
+class Postures:
+    """Mean wrenches at rest.
+
+    Attributes:
+        t: middle of each rest, (N,) [s]
+        wrench: what the load does to the sensor, (N, 6) [N, Nm], in the sensor frame
+        variance: of these means, from the scatter within a rest, (N, 6); zero where a rest is one
+            row
+        R_base_sensor: orientation of the sensor, (N, 3, 3)
+        rows: how many rows each rest has, (N,)
+        timed: whether `t` is time, and not a number in a table
+        notes: what was left out, in sentences
+    """
+
+    t: Array
+    wrench: Array
+    variance: Array
+    R_base_sensor: Array
+    rows: NDArray[np.int64]
+    timed: bool = True
+    notes: Sequence[str] = ()
+
+    @classmethod
+    def of(cls, recording: WrenchRecording, rule: RestRule | None = None) -> Postures:
+        """The postures at rest in a recording; every row of a table of postures is one."""
+        rule = rule or RestRule()
+        if not recording.timed:
+            N = len(recording)
+            return cls(
+                recording.t,
+                recording.wrench,
+                np.zeros((N, 6)),
+                recording.R_base_sensor,
+                np.ones(N, dtype=np.int64),
+                timed=False,
+            )
+        runs = _rest_runs(recording, rule)
+        creeping = np.array(
+            [_turn(recording.R_base_sensor[run]) > rule.largest_turn for run in runs]
+        )
+        scatter = np.array([_scatter(recording.wrench[run]) for run in runs])
+        restless = (scatter > _RESTLESS * np.median(scatter, axis=0)).any(axis=1)
+        keep = ~creeping & ~restless
+        notes = []
+        if not keep.all():
+            notes.append(
+                f"left out {np.sum(~keep)} of {len(runs)} rests: the sensor creeps in"
+                f" {np.sum(creeping)},"
+                f" the wrench is not steady in {np.sum(restless & ~creeping)}"
+            )
+        if not keep.any():
+            raise InvalidRecording(
+                f"none of the {len(runs)} rests is one: the sensor creeps in all of them"
+            )
+        return _postures(
+            recording, [run for run, kept in zip(runs, keep, strict=True) if kept], notes
+        )
+
+    def __len__(self) -> int:
+        return len(self.t)
+
+    def take(self, which: Mask, note: str = "") -> Postures:
+        """Some of them, and maybe a sentence in their notes."""
+        return replace(
+            self,
+            t=self.t[which],
+            wrench=self.wrench[which],
+            variance=self.variance[which],
+            R_base_sensor=self.R_base_sensor[which],
+            rows=self.rows[which],
+            notes=(*self.notes, note) if note else self.notes,
+        )
+
+    def distinct(self, gravity_base: Array) -> Postures:
+        """Those with different directions of gravity_base, (3,), at the sensor; of two alike the longer."""
+        directions = self._directions(gravity_base)
+        keep = np.zeros(len(self), dtype=bool)
+        for k in np.argsort(-self.rows, kind="stable"):
+            keep[k] = not (directions[keep] @ directions[k] > np.cos(_SAME)).any()
+        if keep.all():
+            return self
+        return self.take(
+            keep, f"left out {np.sum(~keep)} postures with the same gravity direction as another"
+        )
+
+    def variety(self, gravity_base: Array) -> float:
+        """How well weight and drift come apart under gravity_base, (3,): the smallest singular value."""
+        D = _beside_one(self._directions(gravity_base))
+        if len(D) >= 4:
+            return float(np.linalg.svd(D / np.sqrt(len(D)), compute_uv=False)[-1])
+        return 0.0
+
+    def advice(self, gravity_base: Array) -> str:
+        """What is wrong with the postures under gravity_base, (3,), and which to add; empty when good."""
+        variety = self.variety(gravity_base)
+        if variety >= _TOO_ALIKE:
+            return ""
+        D = _beside_one(self._directions(gravity_base))
+        information = D.T @ D + 1e-9 * np.eye(4)
+        best = np.zeros(3)
+        gain = -np.inf
+        for corner in itertools.product((-1, 0, 1), repeat=3):
+            if any(corner):
+                d = np.array(corner) / np.linalg.norm(corner)
+                row = np.append(d, 1.0)
+                value = float(row @ np.linalg.solve(information, row))
+                if value > gain * (1 + 1e-9):
+                    best = d
+                    gain = value
+        return (
+            f"the postures are too alike (spread {variety:.2f}, 0.3 is good): add one in which"
+            " gravity points"
+            f" along ({best[0]:.1f}, {best[1]:.1f}, {best[2]:.1f}) of the sensor frame"
+        )
+
+    def require_plausible(self, gravity_base: Array) -> None:
+        """Refuses forces that contradict the stated sign or frame, where the data can show it.
+
+        Args:
+            gravity_base: gravity without a tilt, (3,) [m/s^2], in the base frame
+        """
+        if len(self) < 3:
+            return
+        force = self.wrench[:, :3]
+        R = self.R_base_sensor
+        size = float(np.linalg.norm(gravity_base))
+        kappa, residual = _force_fit(force, R)
+        weight = float(np.linalg.norm(kappa))
+        if residual > _POOR * weight and len(self) > 3:
+            for words, reading in _READINGS.items():
+                other, other_residual = _force_fit(*reading(force, R))
+                upright = abs(other @ gravity_base) > _UPRIGHT * np.linalg.norm(other) * size
+                if _BETTER * other_residual < residual and upright:
+                    raise InvalidRecording(
+                        f"the forces do not fit the stated frame (residual {residual:.3g} N); they"
+                        f" {words}"
+                        f" (residual {other_residual:.3g} N)"
+                    )
+        along = float(kappa @ gravity_base / size)
+        if along < -0.5 * weight and weight > 3 * residual:
+            raise InvalidRecording(
+                f"the load weighs {along / size:.3f} kg: the wrench has the other sign than"
+                " stated; say"
+                " convention = 'sensor_on_load' instead of 'load_on_sensor' (or the reverse), or,"
+                " for an arm"
+                " that hangs from the ceiling, give its gravity"
+            )
+
+    def extra_variance(self, residual: Array, freedom: int) -> Array:
+        """What force and torque differ from posture to posture beyond `variance`, (2,) [N^2, Nm^2].
+
+        Args:
+            residual: of each posture in a fit, (N, 6) [N, Nm]
+            freedom: equations less unknowns of the fit
+        """
+        from scipy.optimize import brentq
+
+        extra = np.zeros(2)
+        for k, axes in enumerate((slice(0, 3), slice(3, 6))):
+            squares = residual[:, axes] ** 2
+            within = self.variance[:, axes]
+            expected = max(freedom / residual.size * squares.size, 1.0)
+            high = float(squares.sum() / expected)
+            if high > 0.0 and _excess(0.0, squares, within, expected) > 0:
+                extra[k] = brentq(
+                    _excess, 0.0, 2 * high, args=(squares, within, expected), rtol=1e-6
+                )
+        return extra
+
+    def _directions(self, gravity_base: Array) -> Array:
+        unit = gravity_base / np.linalg.norm(gravity_base)
+        return np.asarray(np.einsum("nji,j->ni", self.R_base_sensor, unit))
+
+
+def _rest_runs(recording: WrenchRecording, rule: RestRule) -> list[slice]:
+    """The rows of each rest, in the order of time."""
+    turning, moving = _speeds(recording, rule.window_s)
+    still = (turning < rule.speed) & (moving < rule.linear_speed)
+    edges = np.flatnonzero(np.diff(np.concatenate([[0], still.astype(int), [0]])))
+    runs = []
+    longest = 0.0
+    t = recording.t
+    for start, stop in zip(edges[::2], edges[1::2], strict=True):
+        low = int(np.searchsorted(t, t[start] + (rule.settle_s if start > 0 else 0.0)))
+        high = int(
+            np.searchsorted(
+                t, t[stop - 1] - (rule.settle_s if stop < len(t) else 0.0), side="right"
+            )
+        )
+        if high > low:
+            lasts = t[high - 1] - t[low]
+        else:
+            lasts = 0.0
+        longest = max(longest, float(lasts))
+        if high - low >= 2 and lasts >= rule.shortest_s:
+            runs.append(slice(low, high))
+    if not runs:
+        raise InvalidRecording(
+            f"the sensor is nowhere at rest: it turns at {np.min(turning):.3g} rad/s at least, and"
+            " is below"
+            f" {rule.speed:g} rad/s for {longest:.2f} s at most, after settling;"
+            f" {rule.shortest_s:g} s are"
+            " needed. Stop at each posture, or give a RestRule of your own"
+        )
+    return runs
+
+
+def _speeds(recording: WrenchRecording, window_s: float) -> tuple[Array, Array]:
+    """How fast the sensor turns [rad/s] and moves [m/s] over a window around each row, (N,) each."""
+    t = recording.t
+    low = np.searchsorted(t, t - window_s / 2 - 1e-9)
+    high = np.searchsorted(t, t + window_s / 2 + 1e-9, side="right") - 1
+    low = np.where(high > low, low, np.maximum(np.arange(len(t)) - 1, 0))
+    high = np.where(high > low, high, np.minimum(np.arange(len(t)) + 1, len(t) - 1))
+    span = np.maximum(t[high] - t[low], 1e-9)
+    R = Rotation.from_matrix(recording.R_base_sensor)
+    turning = (R[low].inv() * R[high]).magnitude() / span
+    if recording.position is None:
+        return turning, np.zeros(len(t))
+    return turning, np.linalg.norm(
+        recording.position[high] - recording.position[low], axis=1
+    ) / span
+
+
+def _turn(R: Array) -> float:
+    mean = Rotation.from_matrix(R).mean()
+    return float(2 * (mean.inv() * Rotation.from_matrix(R)).magnitude().max())
+
+
+def _scatter(wrench: Array) -> Array:
+    """The scatter of force and torque in a run, (2,)."""
+    variance = wrench.var(axis=0)
+    return np.sqrt([variance[:3].mean() + 1e-300, variance[3:].mean() + 1e-300])
+
+
+def _postures(recording: WrenchRecording, runs: list[slice], notes: list[str]) -> Postures:
+    parts = [recording.wrench[run] for run in runs]
+    count = np.array([len(part) for part in parts])
+    R = [Rotation.from_matrix(recording.R_base_sensor[run]).mean().as_matrix() for run in runs]
+    return Postures(
+        np.array([recording.t[run].mean() for run in runs]),
+        np.array([part.mean(axis=0) for part in parts]),
+        _variances_of_means(parts),
+        np.array(R),
+        count,
+        notes=tuple(notes),
+    )
+
+
+def _variances_of_means(parts: list[Array]) -> Array:
+    """The variance of the mean of each run, (runs, 6); correlation in time is judged from all together."""
+    together = sum(np.diag(long_run_sum(part)) for part in parts)
+    alone = sum(len(part) * part.var(axis=0) for part in parts)
+    inflation = np.maximum(together / np.maximum(alone, 1e-300), 1.0)
+    return np.array([part.var(axis=0, ddof=1) * inflation / len(part) for part in parts])
+
+
+def _excess(extra: float, squares: Array, within: Array, expected: float) -> float:
+    """How much larger residuals are than their variance, with something extra, allows."""
+    return float((squares / (within + extra + 1e-300)).sum() - expected)
+
+
+def _beside_one(directions: Array) -> Array:
+    return np.column_stack([directions, np.ones(len(directions))])
+
+
+def _force_fit(force: Array, R_base_sensor: Array) -> tuple[Array, float]:
+    """The weight kappa of the forces at rest, (3,) [N], and the root mean square of the residuals, [N]."""
+    N = len(force)
+    B = np.concatenate([R_base_sensor.transpose(0, 2, 1), np.tile(np.eye(3), (N, 1, 1))], axis=2)
+    rows = B.reshape(-1, 6)
+    value = np.linalg.lstsq(rows, force.ravel(), rcond=1e-9)[0]
+    freedom = max(3 * N - 6, 1)
+    return value[:3], float(np.sqrt(((force.ravel() - rows @ value) ** 2).sum() / freedom))

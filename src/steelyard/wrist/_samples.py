@@ -1,0 +1,413 @@
+"""Wrench and motion of a sensor, ready to fit: uniform, finite, differentiated, with the noise of all.
+
+How the sensor moves comes from joints and the robot model, from an inertial unit beside the sensor,
+or from its pose, one sample at a time (`kalman`). The first two use zero-phase low-pass filters and
+central differences, and send the wrench through the same filter; a linear filter that acts alike on
+both sides of wrench = Y phi changes nothing in phi. The noise is known: an encoder's (or the
+unit's) noise of variance s^2 becomes s^2 times the sum of the squared impulse response of filter
+and differences, and goes through the Jacobian into acceleration, angular velocity and angular
+acceleration of the sensor,
+
+    a = J_v qdd + ...,   w = J_w qd,   alpha = J_w qdd + ...
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.spatial.transform import Rotation
+
+from steelyard._arrays import Array, freeze
+from steelyard.errors import InvalidRecording, InvalidSamples
+from steelyard.quality import check_quality
+from steelyard.quality._check import without_impossible
+from steelyard.recording import Recording
+from steelyard.robot import RobotModel
+from steelyard.signals import (
+    DEFAULT_CUTOFF_HZ,
+    central_differences,
+    low_pass,
+    moving_mean,
+    noise_gains,
+    noise_of_differences,
+)
+from steelyard.wrist._kalman import PoseKalmanFilter
+from steelyard.wrist._recording import WrenchRecording, WristSensor
+from steelyard.wrist._regressor import feature_covariance, features
+
+_EDGE_PERIODS = 3.0  # of the cut-off, left out at both ends, where the filter sees too little
+_ROWS_PER_CUTOFF = 4.0  # rows that are kept for each period of the cut-off
+
+
+@dataclass(frozen=True, eq=False)
+class WrenchSamples:
+    """What the dynamic stage fits; wrench and motion have gone through the same filter.
+
+    Attributes:
+        t: time, (N,) [s]
+        wrench: what the load does to the sensor, (N, 6) [N, Nm], in the sensor frame
+        wrench_covariance: of its noise, (6, 6)
+        R_base_sensor: orientation of the sensor, (N, 3, 3)
+        acceleration: of the sensor's origin, gravity not included, (N, 3) [m/s^2], in the sensor
+            frame
+        angular_velocity: (N, 3) [rad/s], in the sensor frame
+        angular_acceleration: (N, 3) [rad/s^2], in the sensor frame
+        covariance: of the noise of (acceleration, angular velocity, angular acceleration), (N, 9,
+            9)
+        sensor: what is known about the sensor
+        made_by: how it was made, a sentence for each step
+        warnings: what is wrong with the recording, one sentence each
+    """
+
+    t: Array
+    wrench: Array
+    wrench_covariance: Array
+    R_base_sensor: Array
+    acceleration: Array
+    angular_velocity: Array
+    angular_acceleration: Array
+    covariance: Array
+    sensor: WristSensor
+    made_by: Sequence[str] = ()
+    warnings: Sequence[str] = ()
+
+    def __post_init__(self) -> None:
+        N = len(self.t)
+        shapes = {
+            "t": (N,), "wrench": (N, 6), "wrench_covariance": (6, 6), "R_base_sensor": (N, 3, 3),
+            "acceleration": (N, 3), "angular_velocity": (N, 3), "angular_acceleration": (N, 3),
+            "covariance": (N, 9, 9),
+        }  # fmt: skip
+        freeze(self, *shapes)
+        for name, shape in shapes.items():
+            array = getattr(self, name)
+            if array.shape != shape or N == 0 or not np.isfinite(array).all():
+                raise InvalidSamples(
+                    f"{name} must be {shape} finite numbers, got shape {array.shape}"
+                )
+        object.__setattr__(self, "made_by", tuple(self.made_by))
+        object.__setattr__(self, "warnings", tuple(self.warnings))
+
+    @classmethod
+    def from_joints(
+        cls,
+        robot: RobotModel,
+        recording: Recording,
+        sensor: WristSensor | None = None,
+        *,
+        cutoff_hz: float | None = DEFAULT_CUTOFF_HZ,
+        position_std: ArrayLike | None = None,
+        decimate: bool = True,
+    ) -> WrenchSamples:
+        """The motion of the sensor from joint positions, and its wrench, ready to fit.
+
+        A recording that is not fit for use is refused, as for joint torques.
+
+        Args:
+            sensor: where it sits; at the flange by default
+            cutoff_hz: of the zero-phase low-pass on positions and wrench, [Hz]; None for none
+            position_std: noise of joint positions, () or (n,) [rad or m]; from differences by
+                default
+            decimate: keep only as many rows as the filter leaves independent
+        """
+        measured = WrenchRecording.of_joints(recording, robot, sensor)
+        quality = check_quality(recording)
+        quality.require_ok()
+        clean = without_impossible(recording)
+        whole = np.isfinite(np.hstack([clean.q, clean.wrench])).all(axis=1)  # type: ignore[list-item]
+        t, (q, wrench), words = measured.on_uniform_clock([clean.q[whole], measured.wrench])
+        stated = (
+            measured.sensor.motion_noise.get("joints") if position_std is None else position_std
+        )
+        if stated is None:
+            std = noise_of_differences(q)
+        else:
+            std = _checked_std(stated, robot.n)
+        zero_phase = _ZeroPhase.on(t, cutoff_hz)
+        smooth = zero_phase(q)
+        v, a = central_differences(smooth, zero_phase.rate_hz)
+        keep = zero_phase.kept(len(t), decimate=decimate)
+        q = smooth[keep]
+        v = v[keep]
+        a = a[keep]
+        made = f"motion from joints, noise {np.array2string(std, precision=2)} rad or m"
+        return cls(
+            t[keep],
+            zero_phase(wrench)[keep],
+            np.diag(measured.wrench_std(wrench) ** 2 * zero_phase.gains[0]),
+            *sensor_motion(robot, q, v, a, measured.sensor.T_flange_sensor),
+            joint_noise(robot, q, std, zero_phase.gains, measured.sensor.T_flange_sensor),
+            measured.sensor,
+            (*measured.notes, words, made, *zero_phase.steps(t, keep)),
+            quality.warnings,
+        )
+
+    @classmethod
+    def from_imu(
+        cls,
+        recording: WrenchRecording,
+        *,
+        cutoff_hz: float | None = DEFAULT_CUTOFF_HZ,
+        acceleration_std: float | None = None,
+        velocity_std: float | None = None,
+        decimate: bool = True,
+    ) -> WrenchSamples:
+        """The motion of the sensor from an inertial unit, and its wrench, ready to fit.
+
+        Args:
+            recording: with acceleration (gravity removed) and angular velocity
+            cutoff_hz: of the zero-phase low-pass on every signal, [Hz]; None for none
+            acceleration_std: noise of the acceleration, [m/s^2]; from its differences by default
+            velocity_std: noise of the angular velocity, [rad/s]; from its differences by default
+            decimate: keep only as many rows as the filter leaves independent
+        """
+        if recording.acceleration is None or recording.angular_velocity is None:
+            raise InvalidRecording(
+                "the recording has no acceleration and angular velocity of the sensor; name their"
+                " columns,"
+                " or take the motion from joints or from the pose"
+            )
+        t, (R, acceleration, velocity, wrench), words = recording.on_uniform_clock(
+            [
+                recording.R_base_sensor.reshape(-1, 9),
+                recording.acceleration,
+                recording.angular_velocity,
+                recording.wrench,
+            ]
+        )
+        zero_phase = _ZeroPhase.on(t, cutoff_hz)
+        stated = recording.sensor.motion_noise
+        given = (
+            stated.get("acceleration") if acceleration_std is None else acceleration_std,
+            stated.get("angular_velocity") if velocity_std is None else velocity_std,
+        )
+        stds = [
+            noise_of_differences(x) if std is None else np.full(3, std)
+            for x, std in zip((acceleration, velocity), given, strict=True)
+        ]
+        acceleration = zero_phase(acceleration)
+        velocity = zero_phase(velocity)
+        keep = zero_phase.kept(len(t), decimate=decimate)
+        value, slope, _ = zero_phase.gains
+        variance = np.concatenate(
+            [stds[0] ** 2 * value, stds[1] ** 2 * value, stds[1] ** 2 * slope]
+        )
+        U, _, Vt = np.linalg.svd(R.reshape(-1, 3, 3)[keep])
+        return cls(
+            t[keep],
+            zero_phase(wrench)[keep],
+            np.diag(recording.wrench_std(wrench) ** 2 * value),
+            U @ Vt,
+            acceleration[keep],
+            velocity[keep],
+            central_differences(velocity, zero_phase.rate_hz)[0][keep],
+            np.tile(np.diag(variance), (len(U), 1, 1)),
+            recording.sensor,
+            (*recording.notes, words, "motion from an inertial unit", *zero_phase.steps(t, keep)),
+            recording.warnings,
+        )
+
+    @classmethod
+    def from_pose(
+        cls,
+        recording: WrenchRecording,
+        *,
+        mean_length: int = 10,
+        position_std: float | None = None,
+        rotation_std: float | None = None,
+        settle_s: float = 0.5,
+        decimate: bool = False,
+    ) -> WrenchSamples:
+        """The motion of the sensor from its pose by the causal Kalman filter, and its wrench, ready to fit.
+
+        Args:
+            recording: with the position of the sensor
+            mean_length: of the causal moving mean on wrench and motion, in samples
+            position_std: noise of the position, [m]; from its differences by default
+            rotation_std: noise of the orientation, [rad]; from its differences by default
+            settle_s: left out at the start, while the filter learns the motion, [s]
+            decimate: keep two rows for each length of the mean, which the others repeat
+        """
+        if recording.position is None:
+            raise InvalidRecording(
+                "the recording has no position of the sensor: its acceleration cannot be found from"
+                " orientation alone; name the columns, or take the motion from joints or an"
+                " inertial unit"
+            )
+        flat = recording.R_base_sensor.reshape(-1, 9)
+        t, (position, R, wrench), words = recording.on_uniform_clock(
+            [recording.position, flat, recording.wrench]
+        )
+        step_s = float((t[-1] - t[0]) / (len(t) - 1))
+        quaternion = Rotation.from_matrix(R.reshape(-1, 3, 3)).as_quat()
+        stated = recording.sensor.motion_noise
+        kalman = PoseKalmanFilter.tuned(
+            step_s,
+            position,
+            quaternion,
+            position_std=stated.get("position") if position_std is None else position_std,
+            rotation_std=stated.get("rotation") if rotation_std is None else rotation_std,
+        )
+        turned, moved = kalman.along(position, quaternion)
+        smoothed, orientation = _causal_mean(np.hstack([moved, wrench]), turned, mean_length)
+        start = max(int(settle_s / step_s), mean_length)
+        if len(t) - start < 20:
+            raise InvalidSamples(
+                f"{len(t)} rows are too few: the filter needs {settle_s:g} s to settle"
+            )
+        steps = [
+            words,
+            "motion from the pose by a causal Kalman filter",
+            f"causal mean of {mean_length} samples",
+        ]
+        keep = slice(start, None, max(1, mean_length // 2) if decimate else 1)
+        if keep.step > 1:
+            steps.append(f"every {keep.step}. row kept")
+        return cls(
+            t[keep],
+            smoothed[keep, 9:],
+            np.diag(recording.wrench_std(wrench) ** 2 / mean_length),
+            orientation[keep],
+            smoothed[keep, :3],
+            smoothed[keep, 3:6],
+            smoothed[keep, 6:9],
+            np.tile(kalman.noise(mean_length), (len(t[keep]), 1, 1)),
+            recording.sensor,
+            (*recording.notes, *steps),
+            recording.warnings,
+        )
+
+    def __len__(self) -> int:
+        return len(self.t)
+
+    def features(self, gravity_base: Array) -> Array:
+        """The twelve features of the motion, (N, 12), under gravity_base, (3,) [m/s^2], in the base frame."""
+        return features(
+            np.einsum("nji,j->ni", self.R_base_sensor, gravity_base),
+            self.acceleration,
+            self.angular_velocity,
+            self.angular_acceleration,
+            self.covariance[:, 3:6, 3:6],
+        )
+
+    @property
+    def feature_covariance(self) -> Array:
+        """Of the errors of the features, (N, 12, 12)."""
+        return feature_covariance(self.angular_velocity, self.covariance)
+
+
+@dataclass(frozen=True)
+class _ZeroPhase:
+    """A zero-phase low-pass filter, or none."""
+
+    cutoff_hz: float | None
+    rate_hz: float
+
+    @classmethod
+    def on(cls, t: Array, cutoff_hz: float | None) -> _ZeroPhase:
+        return cls(cutoff_hz, float((len(t) - 1) / (t[-1] - t[0])))
+
+    def __call__(self, x: Array) -> Array:
+        if self.cutoff_hz is None:
+            return x
+        return low_pass(x, self.cutoff_hz, self.rate_hz)
+
+    @property
+    def gains(self) -> tuple[float, float, float]:
+        return noise_gains(self.cutoff_hz, self.rate_hz)
+
+    def kept(self, count: int, *, decimate: bool) -> slice:
+        """The rows that stay: without the ends, and no more than the filter leaves independent."""
+        if self.cutoff_hz is None:
+            return slice(2, count - 2, 1)
+        edge = int(np.ceil(_EDGE_PERIODS * self.rate_hz / self.cutoff_hz))
+        if decimate:
+            every = max(1, int(self.rate_hz / (_ROWS_PER_CUTOFF * self.cutoff_hz)))
+        else:
+            every = 1
+        if count - 2 * edge < 20 * every:
+            raise InvalidSamples(
+                f"{count} rows at {self.rate_hz:g} Hz are too few for a low-pass at"
+                f" {self.cutoff_hz:g} Hz;"
+                " raise cutoff_hz"
+            )
+        return slice(edge, count - edge, every)
+
+    def steps(self, t: Array, keep: slice) -> list[str]:
+        """What it did, in sentences."""
+        cut = f"every {keep.step}. row kept, {t[keep.start]:.2g} s left out at both ends"
+        if self.cutoff_hz is None:
+            return [cut]
+        return [f"zero-phase low-pass at {self.cutoff_hz:g} Hz on motion and wrench", cut]
+
+
+def sensor_motion(
+    robot: RobotModel, q: Array, v: Array, a: Array, T_flange_sensor: Array
+) -> tuple[Array, Array, Array, Array]:
+    """Orientation, acceleration, angular velocity and acceleration of the sensor, in its own frame.
+
+    Args:
+        q: joint positions, (N, n) [rad or m]; v and a are their derivatives
+        T_flange_sensor: the sensor in the flange frame, (4, 4)
+    """
+    R = T_flange_sensor[:3, :3]
+    p = T_flange_sensor[:3, 3]
+    flange = robot.frame_motion(q, v, a)
+    w = flange.angular_velocity
+    alpha = flange.angular_acceleration
+    origin = flange.linear_acceleration + np.cross(alpha, p) + np.cross(w, np.cross(w, p))
+    orientation = robot.forward_kinematics(q)[:, :3, :3] @ R
+    return orientation, origin @ R, w @ R, alpha @ R
+
+
+def joint_noise(
+    robot: RobotModel,
+    q: Array,
+    std: Array,
+    gains: tuple[float, float, float],
+    T_flange_sensor: Array,
+) -> Array:
+    """The covariance of (acceleration, angular velocity, angular acceleration) of the sensor, (N, 9, 9).
+
+    Args:
+        q: joint positions, (N, n) [rad or m]
+        std: of their noise, (n,)
+        gains: what the filter makes of white noise, see `noise_gains`
+        T_flange_sensor: the sensor in the flange frame, (4, 4)
+    """
+    R = T_flange_sensor[:3, :3]
+    p = T_flange_sensor[:3, 3]
+    N, n = q.shape
+    each = np.repeat(q, n, axis=0)
+    column = robot.frame_motion(each, np.tile(np.eye(n), (N, 1)), np.zeros((N * n, n)))
+    turning = column.angular_velocity
+    moving = column.linear_velocity
+    angular = (turning @ R).reshape(N, n, 3).transpose(0, 2, 1)
+    linear = ((moving + np.cross(turning, p)) @ R).reshape(N, n, 3).transpose(0, 2, 1)
+    by_acceleration = np.concatenate([linear, np.zeros((N, 3, n)), angular], axis=1) * (
+        std * np.sqrt(gains[2])
+    )
+    by_velocity = np.zeros((N, 9, n))
+    by_velocity[:, 3:6] = angular * (std * np.sqrt(gains[1]))
+    return np.asarray(
+        by_acceleration @ by_acceleration.transpose(0, 2, 1)
+        + by_velocity @ by_velocity.transpose(0, 2, 1)
+    )
+
+
+def _checked_std(std: ArrayLike, n: int) -> Array:
+    array = np.array(std, dtype=float)
+    if array.shape not in ((), (n,)) or not np.isfinite(array).all() or (array < 0).any():
+        raise InvalidSamples(f"position_std must be one or {n} numbers, not negative, got {array}")
+    return np.broadcast_to(array, (n,))
+
+
+def _causal_mean(signals: Array, quaternion: Array, length: int) -> tuple[Array, Array]:
+    """The causal mean of signals, (N, n), and of the orientation, (N, 3, 3)."""
+    same = np.sign((quaternion[1:] * quaternion[:-1]).sum(axis=1))
+    aligned = quaternion * np.concatenate([[1.0], np.cumprod(same)])[:, None]
+    out = moving_mean(np.hstack([signals, aligned]), length, causal=True)
+    return out[:, : signals.shape[1]], Rotation.from_quat(out[:, signals.shape[1] :]).as_matrix()

@@ -1,0 +1,147 @@
+"""All that moving samples leave behind, in a size that does not grow: triangles of lifted rows.
+
+**Lifted rows.** A wrench is linear in the ten numbers phi, the drift and its trend for a known
+direction of gravity. With a tilt, gravity_base = g_0 + d, it is linear in products as well, and
+nothing else:
+
+    f_i   = Y_i (m, h)  + R'_i (m d)       + f0_i   + t f1_i         9 numbers for each axis of the force
+    tau_i = Y_i (h, I)  + [e_j x R' e_c]_i (h_j d_c) + tau0_i + t tau1_i    20 for each axis of the torque
+
+so six triangles of these rows beside the wrench, one for each axis, updated by QR, are *all* that
+the samples
+say: nothing linearised is remembered, and weights are chosen afterwards.
+
+Residuals are correlated in time. Sums of the lifted rows over up to 64 blocks of equal length give
+the residuals' sums for any theta; when there are more blocks, neighbours are joined.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from steelyard._arrays import Array
+from steelyard.wrist._regressor import BaseGravity, features, wrench_tensor
+
+UNKNOWNS = 24
+"""Ten numbers of the load, six zero drifts, the tilt U and V, six trends of the drift, in this order."""
+
+TILT = slice(16, 18)
+"""Where U and V are among them."""
+
+_MOST_BLOCKS = 64
+_WIDTH = 21  # numbers in a lifted row, with the wrench; those of a force begin with eleven zeros
+
+
+def lifted_rows(
+    t: Array, wrench: Array, R: Array, motion: Array, g: Array, w_noise: Array
+) -> Array:
+    """The lifted rows of N samples beside their wrench, (6, N, 21).
+
+    Args:
+        t: since the drift counts, (N,) [s]
+        wrench: (N, 6) [N, Nm]
+        R: orientation R_base_sensor, (N, 3, 3)
+        motion: acceleration, angular velocity, angular acceleration, (N, 9)
+        g: nominal gravity, (3,) [m/s^2], in the base frame
+        w_noise: covariance of the angular velocity's errors, (N, 3, 3)
+    """
+    N = len(t)
+    T = wrench_tensor()
+    u = np.einsum("nji,j->ni", R, g)
+    x = features(u, motion[:, :3], motion[:, 3:6], motion[:, 6:], w_noise)
+    Y = np.tensordot(x, T, axes=(1, 0)).transpose(1, 0, 2)
+    rows = np.zeros((6, N, _WIDTH))
+    rows[:3, :, 11:15] = Y[:3, :, :4]
+    rows[3:, :, :9] = Y[3:, :, 1:]
+    rows[:3, :, 15:18] = np.einsum("ncl,li->inc", R, T[:3, :3, 0])
+    rows[3:, :, 9:18] = np.einsum("ncl,lij->injc", R, T[:3, 3:, 1:4]).reshape(3, N, 9)
+    rows[:, :, 18] = 1.0
+    rows[:, :, 19] = t
+    rows[:, :, 20] = wrench.T
+    return rows
+
+
+def lifted_numbers(gravity: BaseGravity, value: Array) -> tuple[Array, Array]:
+    """The lifted numbers of the 24 unknowns, (6, 20), and their derivative, (6, 20, 24).
+
+    Args:
+        gravity: where things fall without a tilt
+        value: of the unknowns, (24,)
+    """
+    d = gravity.tilted(value[TILT]) - gravity.nominal
+    slope = gravity.slope(value[TILT])
+    L = np.zeros((6, _WIDTH - 1))
+    G = np.zeros((6, _WIDTH - 1, UNKNOWNS))
+    m = value[0]
+    h = value[1:4]
+    L[:3, 11:15] = value[:4]
+    L[:3, 15:18] = m * d
+    L[3:, :9], L[3:, 9:18] = value[1:10], np.outer(h, d).ravel()
+    G[:3, range(11, 15), range(4)] = G[3:, range(9), range(1, 10)] = 1.0
+    G[:3, 15:18, 0] = d
+    G[:3, 15:18, TILT] = m * slope
+    for j in range(3):
+        columns = slice(9 + 3 * j, 12 + 3 * j)
+        G[3:, columns, 1 + j] = d
+        G[3:, columns, TILT] = h[j] * slope
+    axes = np.arange(6)
+    L[:, 18] = value[10:16]
+    L[:, 19] = value[18:]
+    G[axes, 18, 10 + axes] = G[axes, 19, 18 + axes] = 1.0
+    return L, G
+
+
+class Sums(NamedTuple):
+    """What samples leave behind.
+
+    Attributes:
+        triangles: of the lifted rows of each axis, (6, 21, 21)
+        features: sum of the covariances of the features, (12, 12)
+        blocks: sums of lifted rows over blocks of time, (K, 6, 21)
+        length: windows in a block
+        filled: windows in the last block
+    """
+
+    triangles: Array
+    features: Array
+    blocks: Array
+    length: int
+    filled: int
+
+    @classmethod
+    def nothing(cls) -> Sums:
+        """Before the first sample."""
+        triangles = np.zeros((6, _WIDTH, _WIDTH))
+        blocks = np.zeros((0, 6, _WIDTH))
+        return cls(triangles, np.zeros((12, 12)), blocks, 1, 1)
+
+    @property
+    def rows(self) -> float:
+        """How many samples there were."""
+        return float(self.blocks[:, 0, 18].sum())
+
+    def plus(self, rows: Array, features: Array) -> Sums:
+        """The sums with one more window.
+
+        Args:
+            rows: lifted, (6, N, 21)
+            features: sum of the covariances of their features, (12, 12)
+        """
+        stacked = np.concatenate([self.triangles, rows], axis=1)
+        triangles = np.asarray(np.linalg.qr(stacked, mode="r"))
+        if triangles.shape[1] < _WIDTH:
+            missing = _WIDTH - triangles.shape[1]
+            triangles = np.concatenate([triangles, np.zeros((6, missing, _WIDTH))], axis=1)
+        blocks = self.blocks
+        length = self.length
+        total = rows.sum(axis=1)
+        if len(blocks) and self.filled < length:
+            blocks = np.concatenate([blocks[:-1], (blocks[-1] + total)[None]])
+            return Sums(triangles, self.features + features, blocks, length, self.filled + 1)
+        if len(blocks) == _MOST_BLOCKS:
+            blocks = blocks.reshape(-1, 2, 6, _WIDTH).sum(axis=1)
+            length = 2 * length
+        blocks = np.concatenate([blocks, total[None]])
+        return Sums(triangles, self.features + features, blocks, length, 1)

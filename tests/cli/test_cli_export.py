@@ -1,0 +1,273 @@
+"""`steelyard export` as a user meets it: text, files, facts, exit codes."""
+
+import json
+
+import numpy as np
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from steelyard.cli import export
+from steelyard.errors import SteelyardError
+from steelyard.identification import identify
+from steelyard.inertia import InertialParameters
+from steelyard.payload import Payload
+from steelyard.recording import Samples
+from steelyard.robot import RobotModel, load_robot
+from steelyard.trajectory import FourierTrajectory, load_trajectory
+from steelyard.verdict import Verdict
+from steelyard.wrist._payload import WrenchPayload
+
+app = typer.Typer()
+app.command(name="export")(export.command)
+app.command(name="other")(lambda: None)  # so that the verb keeps its name
+GOOD = Verdict("all ten parameters were excited, and a real body can have them")
+INERTIA = np.diag([0.02, 0.015, 0.012])
+BODY = InertialParameters.from_com(2.5, [0.01, -0.02, 0.06], INERTIA)
+SPREAD = np.diag([0.01, *[1e-3] * 9]) ** 2
+
+
+def run(*words):
+    return CliRunner().invoke(app, ["export", *(str(word) for word in words)])
+
+
+def sensed(T):
+    body, full = BODY.renamed("sensor"), np.zeros((18, 18))
+    full[:10, :10] = SPREAD
+    drift, two, six = [4.0, -2.0, 6.0, 0.2, -0.3, 0.1], np.zeros(2), np.zeros(6)
+    return WrenchPayload(
+        body,
+        body,
+        verdict=GOOD,
+        full_covariance=full,
+        noise=six,
+        drift=drift,
+        inclination=two,
+        nominal_gravity=[0, 0, -9.81],
+        trend=six,
+        trend_std=six,
+        T_flange_sensor=T,
+    )
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A good payload, a doubtful one, one of a wrist sensor, and a model of a UR10."""
+    path = tmp_path_factory.mktemp("export")
+    Payload(BODY, BODY, SPREAD, np.ones(6), GOOD).save(path / "good.json")
+    Payload(BODY, BODY, 400 * SPREAD, np.ones(6), GOOD).save(path / "doubtful.json")
+    T = np.eye(4)
+    T[2, 3] = 0.04
+    sensed(T).save(path / "sensor.json")
+    robot = load_robot("ur10")
+    q, v, a = load_trajectory("xu2024").at(np.arange(0, 10, 0.02))
+    tau = robot.torque(q, v, a) + 0.05 * np.random.default_rng(3).normal(size=q.shape)
+    samples = Samples(q, v, a, tau, 50.0, robot.joint_names, "measured", made_by=("made up",))
+    identify(robot, samples).save(path / "model.json")
+    (path / "drives.json").write_text('{"steelyard": "drives"}')
+    (path / "list.json").write_text("[1, 2]")
+    (path / "words.json").write_text("no JSON")
+    return path
+
+
+def test_text_goes_to_stdout_or_into_a_file(folder):
+    done = run(folder / "good.json", "--to", "ur")
+    assert done.exit_code == 0
+    assert done.output.splitlines()[-1].startswith(
+        "set_target_payload(2.5, [0.01, -0.02, 0.06], [0.02, 0.015,"
+    )
+    output = folder / "payload.script"
+    written = run(folder / "good.json", "--to", "ur", "-o", output)
+    assert written.output == f"Written: {output}\n"
+    assert output.read_text() == done.output
+    assert Payload.load(folder / "good.json").export("ur") == done.output
+    missing = run(folder / "good.json", "--to", "ur", "-o", folder / "no" / "x")
+    assert "there is no folder" in str(missing.exception)
+
+
+def test_the_tool_frame_turns_and_moves_the_body(folder):
+    done = run(folder / "good.json", "--to", "mecademic", "--tool-frame", "0 0 0.03 0 0 90")
+    assert "SetPayload(2.5,20.0,10.0,90.0)" in done.output
+    done = run(folder / "good.json", "--to", "mecademic", "--tool-frame", "0.1,0,0,90,0,90")
+    assert (
+        "SetPayload(2.5,160.0,10.0,-20.0)" in done.output
+    )  # about x first, then about the fixed z
+    done = run(
+        folder / "good.json",
+        "--to",
+        "kuka",
+        "--tool-frame",
+        "0 0 0 0 0 90",
+        "--number",
+        3,
+        "--json",
+    )
+    facts = json.loads(done.output)
+    np.testing.assert_allclose(facts["com"], [0.02, 0.01, 0.06])
+    np.testing.assert_allclose(facts["inertia_com"], np.diag([0.015, 0.02, 0.012]), atol=1e-12)
+    assert "LOAD_DATA[3]=" in facts["text"]
+    assert facts["verdict"]["ok"]
+    assert facts["verdict"]["doubts"] == []
+    assert facts["mass_error"] == pytest.approx(0.0196)
+
+
+def test_doubt_is_exit_code_1_and_force_is_said(folder):
+    output = folder / "doubtful.mod"
+    done = run(folder / "doubtful.json", "--to", "abb", "-o", output)
+    assert done.exit_code == 1
+    assert (
+        "error: not exported: the mass is known to +- 15.7 % (95 %), more than 10 % allowed"
+        in done.output
+    )
+    assert not output.exists()
+    facts = json.loads(run(folder / "doubtful.json", "--to", "abb", "--json").stdout)
+    assert facts["text"] is None
+    assert [doubt["kind"] for doubt in facts["verdict"]["doubts"]] == ["too_uncertain"]
+    done = run(folder / "doubtful.json", "--to", "abb", "-o", output, "--force")
+    assert done.exit_code == 0
+    assert "warning: forced in spite of a doubt: the mass" in done.output
+    assert "! FORCED in spite of a doubt: the mass is known to +- 15.7 %" in output.read_text()
+    done = run(folder / "doubtful.json", "--to", "abb", "--largest-mass-error", 16)
+    assert done.exit_code == 0
+    assert "FORCED" not in done.output
+    done = run(folder / "good.json", "--to", "abb", "--largest-com-error", 0.5)
+    assert "more than 0.5 mm allowed" in done.output
+
+
+def test_a_wrist_sensor_is_placed_by_hand_or_by_its_file(folder):
+    done = run(folder / "sensor.json", "--to", "ur")
+    assert (
+        "say --as-mounted if the file's own is right (its origin at 0 0 0.04 m, not turned)"
+        in str(done.exception)
+    )
+    done = run(folder / "sensor.json", "--to", "ur", "--as-mounted")
+    assert "set_target_payload(2.5, [0.01, -0.02, 0.1]," in done.output
+    done = run(folder / "sensor.json", "--to", "ur", "--tool-frame", "0 0 0 0 0 0")
+    assert "set_target_payload(2.5, [0.01, -0.02, 0.06]," in done.output
+    done = run(folder / "sensor.json", "--to", "ft-yaml")
+    assert "bias: [4.0, -2.0, 6.0, 0.2, -0.3, 0.1]" in done.output
+
+
+def test_a_model_becomes_a_urdf_with_its_drives_beside(folder):
+    output = folder / "arm.urdf"
+    done = run(
+        folder / "model.json", "--to", "urdf", "-o", output, "--payload", folder / "good.json"
+    )
+    assert done.exit_code == 0, done.output
+    assert "arm.drives.json" in done.output
+    arm = RobotModel.from_urdf(output)
+    drives = json.loads((folder / "arm.drives.json").read_text())
+    assert list(drives["joints"]) == list(arm.joint_names)
+    assert drives["joints"]["elbow_joint"]["exponent"] == load_robot("ur10").drive.exponent[2]
+    assert drives["payload"] == pytest.approx(BODY.vector.tolist())
+    facts = json.loads(run(folder / "model.json", "--to", "mjcf", "--json").output)
+    assert facts["drives"]["joints"]["elbow_joint"]["rotor_inertia"] > 0
+    assert facts["text"].startswith("<mujoco")
+    done = run(
+        folder / "model.json", "--to", "mjcf", "--payload", folder / "sensor.json", "--as-mounted"
+    )
+    assert "carries a payload of 2.5 kg" in done.output
+    done = run(folder / "model.json", "--to", "mjcf", "--payload", folder / "doubtful.json")
+    assert done.exit_code == 1
+    assert "the payload: the mass is known to" in done.output
+    done = run(
+        folder / "model.json", "--to", "mjcf", "--payload", folder / "doubtful.json", "--force"
+    )
+    assert "FORCED in spite of a doubt: the payload: the mass" in done.output
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("good.json", "--to", "yaskawa"), "not exported to 'yaskawa'; there are ur, ur-ros2"),
+        (
+            ("model.json", "--to", "ur"),
+            "is a model of an arm, which is exported to urdf or mjcf, not to 'ur'",
+        ),
+        (
+            ("drives.json", "--to", "ur"),
+            "neither a payload nor a model (it says 'drives'); they are made so",
+        ),
+        (("list.json", "--to", "ur"), "neither a payload nor a model (it does not say what it is)"),
+        (("words.json", "--to", "ur"), "is not JSON"),
+        (("none.json", "--to", "ur"), "cannot read"),
+        (
+            ("good.json", "--to", "ur", "--tool-frame", "0 0 1"),
+            "--tool-frame is 'x y z roll pitch yaw' [m,",
+        ),
+        (
+            ("good.json", "--to", "ur", "--tool-frame", "0 0 x 0 0 0"),
+            "--tool-frame is 'x y z roll pitch yaw'",
+        ),
+        (("good.json", "--to", "ur", "--as-mounted"), "--as-mounted is for wrist sensors"),
+        (
+            ("sensor.json", "--to", "ft-yaml", "--as-mounted"),
+            "wants the frame of the sensor itself",
+        ),
+        (
+            ("good.json", "--to", "ur", "--payload", "good.json"),
+            "--payload belongs to the export of a model",
+        ),
+        (
+            ("model.json", "--to", "urdf", "--payload", "model.json"),
+            "is a model of an arm, not a payload",
+        ),
+        (
+            ("model.json", "--to", "urdf", "--tool-frame", "0 0 0 0 0 0"),
+            "a model has its own frames",
+        ),
+        (
+            ("sensor.json", "--to", "ur", "--as-mounted", "--tool-frame", "0 0 0 0 0 0"),
+            "give --tool-frame or --as-mounted, not both",
+        ),
+    ],
+)
+def test_bad_input_is_refused_in_words(folder, words, message, monkeypatch):
+    monkeypatch.chdir(folder)
+    done = run(*words)
+    assert isinstance(done.exception, SteelyardError), done.output
+    assert message in str(done.exception)
+
+
+def test_help_names_every_target():
+    from steelyard.export import TARGETS
+
+    assert export._TARGETS.split(", ") == list(TARGETS)
+
+
+def test_a_motion_for_several_controllers_in_one_call(tmp_path):
+    path = tmp_path / "motion.json"
+    load_trajectory("xu2024").save(path)
+    done = run(
+        path, "--to", "ur,ros2,csv", "--robot", "ur10", "--from", "home", "-o", tmp_path / "weigh"
+    )
+    assert done.exit_code == 0, done.output
+    assert (
+        f"Written: {tmp_path / 'weigh.yaml'}, trajectory_msgs/JointTrajectory, for ROS 2"
+        in done.output
+    )
+    assert "# with the way from [" in (tmp_path / "weigh.script").read_text()
+    assert {p.suffix for p in tmp_path.iterdir()} == {".json", ".script", ".yaml", ".csv"}
+    data = json.loads(run(path, "--to", "csv", "--robot", "ur10", "--json").output)
+    assert data["text"].startswith("t,q_shoulder_pan_joint,")
+    for words, more in (
+        ("is exported to csv, ur, ros2, franka, not to 'abb'", ("--to", "abb")),
+        ("several targets need -o", ("--to", "ur,csv")),
+        ("--force has no effect on a motion", ("--to", "ur", "--force")),
+        ("say which arm it is for: give --robot", ("--to", "ur")),
+    ):
+        refused = run(path, *more)
+        assert isinstance(refused.exception, SteelyardError)
+        assert words in str(refused.exception)
+
+
+def test_a_motion_for_an_arm_with_fingers(tmp_path, tiny):
+    (tmp_path / "arm.urdf").write_text(tiny["gripper"])
+    at_rest = [[0.1, -0.1], [0.2, -0.2]]
+    FourierTrajectory(at_rest, np.zeros((2, 2)), [0.0, 0.0], 5.0).save(tmp_path / "motion.json")
+    words = (tmp_path / "motion.json", "--to", "csv", "--robot", tmp_path / "arm.urdf", "--json")
+    held = ("--lock", "wrist=0.3", "--flange", "left")
+    for more, names in (((), "q_shoulder,q_wrist"), (held, "q_shoulder,q_finger_left")):
+        done = run(*words, *more)
+        assert done.exit_code == 0, done.output
+        assert json.loads(done.stdout)["text"].startswith(f"t,{names},v_")

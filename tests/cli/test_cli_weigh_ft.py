@@ -1,0 +1,267 @@
+"""The two verbs of the wrist sensor as a user meets them: words, one JSON object, files, exit codes."""
+
+import json
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import typer
+from scipy.spatial.transform import Rotation
+from typer.testing import CliRunner
+
+import steelyard as sy
+from steelyard.cli import contact, weigh_ft
+from steelyard.errors import SteelyardError
+from steelyard.inertia import InertialParameters
+from steelyard.io import write_recording
+from steelyard.recording import Recording
+from steelyard.robot import load_robot
+from steelyard.wrist._regressor import features, wrench_regressor
+
+app = typer.Typer()
+app.command(name="weigh-ft")(weigh_ft.command)
+app.command(name="contact")(contact.command)
+LOAD = InertialParameters.from_com(6.0, [0.02, -0.01, 0.07], np.diag([0.06, 0.05, 0.04]), "flange")
+DRIFT = np.array([4.0, -2.0, 6.0, 0.2, -0.3, 0.1])
+SENSOR = """
+name = "wrist"
+noise = [0.1, 0.1, 0.1, 0.01, 0.01, 0.01]
+postures = true
+[columns]
+wrench = ["fx", "fy", "fz", "tx", "ty", "tz"]
+quaternion = ["qx", "qy", "qz", "qw"]
+"""
+
+
+def run(*words):
+    return CliRunner().invoke(app, [str(word) for word in words])
+
+
+def recorded(robot, q, v, a, t, rng):
+    motion = robot.frame_motion(q, v, a)
+    g = np.einsum("nji,j->ni", robot.forward_kinematics(q)[:, :3, :3], [0, 0, -9.81])
+    x = features(
+        g, motion.linear_acceleration, motion.angular_velocity, motion.angular_acceleration
+    )
+    wrench = wrench_regressor(x) @ LOAD.vector + DRIFT
+    wrench = wrench + rng.normal(size=wrench.shape) * [0.1, 0.1, 0.1, 0.01, 0.01, 0.01]
+    return Recording(
+        t,
+        q,
+        robot.joint_names,
+        wrench=wrench,
+        wrench_frame="flange",
+        wrench_convention="load_on_sensor",
+    )
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Two recordings of a UR10 with joints, and a table of postures without."""
+    path, rng = tmp_path_factory.mktemp("wrist"), np.random.default_rng(4)
+    robot = load_robot("ur10")
+    postures = rng.uniform(-1.5, 1.5, size=(8, 6)).repeat(150, axis=0)
+    zero = np.zeros_like(postures)
+    t = np.arange(1200) / 100
+    write_recording(recorded(robot, postures, zero, zero, t, rng), path / "rest.parquet")
+    t = np.arange(2000) / 250
+    w, phase, size = rng.uniform(1.5, 4, 6), rng.uniform(0, 6, 6), 0.5
+    q, v = size * np.sin(np.outer(t, w) + phase), size * w * np.cos(np.outer(t, w) + phase)
+    write_recording(recorded(robot, q, v, -(w**2) * q, t, rng), path / "move.parquet")
+    R = Rotation.random(10, random_state=3)
+    u = R.inv().apply(np.tile([0, 0, -9.81], (10, 1)))
+    wrench = wrench_regressor(np.column_stack([u, np.zeros((10, 9))])) @ LOAD.vector + DRIFT
+    wrench = wrench + 0.01 * rng.normal(size=(10, 6))
+    rows = np.column_stack([wrench, R.as_quat()])
+    np.savetxt(
+        path / "table.csv", rows, delimiter=",", header="fx,fy,fz,tx,ty,tz,qx,qy,qz,qw", comments=""
+    )
+    (path / "sensor.toml").write_text(SENSOR)
+    return path
+
+
+def test_both_stages_weigh_and_contact_uses_the_file(folder):
+    output = folder / "payload.json"
+    static, dynamic = ("--static", folder / "rest.parquet"), ("--dynamic", folder / "move.parquet")
+    done = run("weigh-ft", "--robot", "ur10", *static, *dynamic, "-o", output, "--json")
+    assert done.exit_code == 0, done.output
+    data = json.loads(done.output)
+    assert data["mass"] == pytest.approx(6.0, abs=0.01)
+    np.testing.assert_allclose(data["com"], LOAD.com, atol=1e-3)
+    np.testing.assert_allclose(data["vector"], LOAD.vector, atol=6 * max(data["std"]))
+    np.testing.assert_allclose(data["drift"], DRIFT, atol=0.1)
+    assert data["static"]["postures"] == 8
+    done = run("weigh-ft", "--robot", "ur10", *dynamic, "--estimator", "rrtls")
+    assert done.exit_code == 0, done.output
+    for words in ("mass", "centre of mass x", "Ixx", "zero drift fz", "tilt of the base U"):
+        assert words in done.output
+    table = folder / "contact.parquet"
+    done = run("contact", output, folder / "move.parquet", "--robot", "ur10", "-o", table, "--json")
+    assert done.exit_code == 0, done.output
+    data = json.loads(done.output)
+    assert data["force_mean"] < 0.5
+    assert table.exists()
+    assert (folder / "contact.png").exists()
+    found = sy.contact(output, folder / "move.parquet", robot="ur10")
+    assert found.force.mean() == data["force_mean"]
+    assert found.verdict.to_dict() == data["verdict"]
+    done = run("contact", output, folder / "move.parquet", "--robot", "ur10", "--frame", "base")
+    assert "force  mean" in done.output
+
+
+def test_a_table_of_postures_needs_no_robot(folder):
+    output = folder / "rest.json"
+    done = run(
+        "weigh-ft",
+        "--static",
+        folder / "table.csv",
+        "--sensor",
+        folder / "sensor.toml",
+        "-o",
+        output,
+    )
+    assert done.exit_code == 0, done.output
+    assert "10 postures" in done.output
+    assert "say nothing about the inertia" in done.output
+    assert json.loads(output.read_text())["full_covariance"][5][5] == "inf"
+    assert done.output.count("say nothing about the inertia") == 1
+
+
+def test_an_unknown_yaw_is_found_from_postures(folder):
+    about = folder / "turned.toml"
+    about.write_text('yaw = "unknown"\n' + SENSOR)
+    done = run("weigh-ft", "--static", folder / "table.csv", "--sensor", about)
+    assert "turned about the flange axis by" in done.output
+
+
+def test_bad_input_is_refused_in_words(folder):
+    cases = {
+        "there is nothing to weigh": ("weigh-ft",),
+        "no estimator 'best'; there are ls, wls": (
+            "weigh-ft",
+            "--static",
+            "x",
+            "--estimator",
+            "best",
+        ),
+        "does not say which columns are the wrench": ("weigh-ft", "--static", folder / "table.csv"),
+        "No such file": ("contact", folder / "none.json", folder / "move.parquet"),
+    }
+    for message, words in cases.items():
+        done = run(*words)
+        assert isinstance(done.exception, SteelyardError), message
+        assert message in str(done.exception)
+    other = folder / "other.toml"
+    other.write_text('convention = "sensor_on_load"\n' + SENSOR)
+    done = run("weigh-ft", "--static", folder / "table.csv", "--sensor", other)
+    assert "kg: the wrench has the other sign than stated" in str(done.exception)
+
+
+def test_doubtful_news_is_exit_code_1(folder):
+    flat = folder / "flat.csv"
+    lines = (folder / "table.csv").read_text().splitlines()
+    flat.write_text("\n".join(lines[:4]) + "\n")
+    done = run("weigh-ft", "--static", flat, "--sensor", folder / "sensor.toml")
+    assert done.exit_code == 1
+    assert "too alike" in done.output
+
+
+def test_what_is_wrong_with_a_recording_is_a_note_once(folder):
+    short = sy.read_recording(folder / "move.parquet").rows(slice(0, 480))
+    write_recording(short, folder / "short.parquet")
+    words = ("weigh-ft", "--robot", "ur10", "--dynamic", folder / "short.parquet")
+    done = run(*words)
+    assert (
+        done.output.count("in motion: 480 rows in 1.916 s are too short for a good estimate") == 1
+    )
+    doubts = json.loads(run(*words, "--json").output)["verdict"]["doubts"]
+    assert [
+        (doubt["kind"], doubt["blocks"]) for doubt in doubts if "too short" in doubt["words"]
+    ] == [("recording", False)]
+
+
+def foreign(folder, name, *, header="t,q,wrench", rows=None, sign=1.0, base=False):
+    """The recording at rest as a table that another program wrote."""
+    recording, robot = sy.read_recording(folder / "rest.parquet"), load_robot("ur10")
+    rows = slice(None) if rows is None else rows
+    wrench = sign * recording.wrench[rows]
+    if base:
+        R = robot.forward_kinematics(recording.q[rows])[:, :3, :3]
+        wrench = np.einsum("nij,ncj->nci", R, wrench.reshape(-1, 2, 3)).reshape(-1, 6)
+    parts = {"t": recording.t[rows, None], "q": recording.q[rows], "wrench": wrench}
+    named = [
+        f"{part}_{k}" if part != "t" else "t"
+        for part in header.split(",")
+        for k in range(parts[part].shape[1])
+    ]
+    table = np.hstack([parts[part] for part in header.split(",")])
+    np.savetxt(folder / name, table, delimiter=",", header=",".join(named), comments="")
+    return folder / name
+
+
+def test_convention_and_frame_of_the_sensor_file_count_for_tables_with_joints(folder):
+    about = folder / "base.toml"
+    about.write_text('convention = "sensor_on_load"\nframe = "base"\n')
+    words = ("weigh-ft", "--robot", "ur10", "--sensor", about, "--static")
+    data = json.loads(
+        run(*words, foreign(folder, "base.csv", sign=-1.0, base=True), "--json").output
+    )
+    assert data["mass"] == pytest.approx(6.0, abs=0.02)
+    assert data["static"]["postures"] == 8
+    done = run(*words, folder / "rest.parquet")
+    assert "says that the convention of its wrench is 'load_on_sensor'" in str(done.exception)
+    assert "the description of the sensor says 'sensor_on_load': correct one of them" in str(
+        done.exception
+    )
+    done = run("weigh-ft", "--robot", "ur10", "--static", folder / "base.csv")
+    assert "frame and convention in the file of --sensor" in str(done.exception)
+
+
+def test_a_table_without_time_is_one_of_postures(folder):
+    at_rest = foreign(folder, "rests.csv", header="q,wrench", rows=slice(75, None, 150))
+    about = folder / "plain.toml"
+    about.write_text('name = "wrist"\n')
+    words = ("weigh-ft", "--robot", "ur10", "--sensor", about)
+    data = json.loads(run(*words, "--static", at_rest, "--json").output)
+    assert (data["static"]["postures"], data["trend"][0]) == (8, None)
+    assert data["mass"] == pytest.approx(6.0, abs=0.1)
+    assert "no time column" in str(run(*words, "--dynamic", at_rest).exception)
+    about.write_text("postures = true\n")
+    timed = foreign(folder, "timed.csv", rows=slice(75, None, 150))
+    assert json.loads(run(*words, "--static", timed, "--json").output)["static"]["postures"] == 8
+    about.write_text(SENSOR.replace("postures = true\n", ""))
+    done = run("weigh-ft", "--static", folder / "table.csv", "--sensor", about)
+    assert "At rest: 10 postures" in done.output
+    columns = SENSOR.replace("postures = true\n", "") + 'position = ["fx", "fy", "fz"]\n'
+    about.write_text(columns)
+    done = run("weigh-ft", "--dynamic", folder / "table.csv", "--sensor", about)
+    assert "table.csv has no time and counts as postures at rest" in str(done.exception)
+
+
+def test_a_tilted_base_asks_for_its_mount_once_and_gravity_answers(folder):
+    recording, robot = sy.read_recording(folder / "rest.parquet"), load_robot("ur10")
+    falls = np.array([0.0, 9.81 * np.sin(np.radians(25)), -9.81 * np.cos(np.radians(25))])
+    u = np.einsum("nji,j->ni", robot.forward_kinematics(recording.q)[:, :3, :3], falls)
+    wrench = wrench_regressor(np.column_stack([u, np.zeros((len(u), 9))])) @ LOAD.vector + DRIFT
+    noise = 0.1 * np.random.default_rng(3).normal(size=wrench.shape)
+    tilted = replace(recording, wrench=wrench + noise)
+    write_recording(tilted, folder / "tilted.parquet")
+    page = folder / "tilted.html"
+    words = ("weigh-ft", "--robot", "ur10", "--static", folder / "tilted.parquet")
+    done = run(*words, "--report", page)
+    assert done.exit_code == 1
+    assert done.output.count("the base came out tilted by 25 degrees: how is it mounted?") == 1
+    text = page.read_text()
+    assert text.count("the base came out tilted by 25 degrees") == 1
+    assert "Quality of the recordings" in text
+    assert "tilted.parquet" in text
+    gravity = re.search(r"--gravity (\S+)", done.output)[1]
+    done = run(*words, "--gravity", gravity)
+    assert done.exit_code == 0, done.output
+
+
+def test_angles_are_within_half_a_turn(folder):
+    static = sy.weigh_wrist(static=folder / "rest.parquet", robot="ur10")
+    turned = replace(static, inclination=np.array([np.radians(182.0), -3 * np.pi]))
+    np.testing.assert_allclose(np.degrees(turned.inclination), [-178.0, 180.0])

@@ -1,0 +1,384 @@
+"""Recording and watching: what is on disk, what is weighed, and the verbs on a simulated controller."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import steelyard as sy
+from conftest import steelyard
+from live_helpers import Rows, opened, rows_of, sent, served, taken
+from steelyard.errors import InvalidRobot, UnreadableFile
+from steelyard.identification import identify
+from steelyard.inertia import InertialParameters
+from steelyard.io import read_recording, write_recording
+from steelyard.live import (
+    EventKind,
+    LiveWeigher,
+    Recorder,
+    ReplaySource,
+    Row,
+    Stream,
+    source_of,
+    watch,
+)
+from steelyard.live._controller import Controller
+from steelyard.live._serve import Served
+from steelyard.live._world import NOMINAL_GAINS, PlayedRecording
+from steelyard.robot import load_robot
+from steelyard.signals import prepare
+from steelyard.simulation import SimulationOptions, simulate
+from steelyard.trajectory import FourierTrajectory
+
+LOAD_KG = 2.5
+
+
+@pytest.fixture(scope="module")
+def arm():
+    """A UR10e with exact gains."""
+    robot = load_robot("ur10e")
+    drive = replace(
+        robot.drive, gain=np.array(NOMINAL_GAINS), gain_std=np.zeros(6), gain_common=0.0
+    )
+    return robot.with_drive(drive)
+
+
+def motion(robot, seed):
+    return FourierTrajectory.random(
+        robot.home, reach=1.0, speed=1.2, period_s=6.0, harmonics=4, seed=seed
+    )
+
+
+def run_of(robot, seed, load=None, rate_hz=125.0):
+    options = SimulationOptions(step_s=0.004 if rate_hz == 125 else 0.002)
+    run = simulate(
+        robot, motion(robot, seed), payload=load, seed=seed, rate_hz=rate_hz, options=options
+    )
+    return replace(run.recording, tau=None, wrench=None, wrench_frame=None, wrench_convention=None)
+
+
+@pytest.fixture(scope="module")
+def model(arm):
+    return identify(arm, prepare(run_of(arm, 0), drive=arm.drive))
+
+
+@pytest.fixture(scope="module")
+def loaded(arm):
+    return run_of(
+        arm, 1, InertialParameters.from_com(LOAD_KG, [0, 0, 0.05], 0.004 * np.eye(3), arm.flange)
+    )
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory, model, loaded):
+    path = tmp_path_factory.mktemp("live")
+    model.save(path / "model.json")
+    write_recording(loaded, path / "loaded.npz")
+    return path
+
+
+def weighed(model, stream, **options):
+    weigher = LiveWeigher(model, stream.columns, **options)
+    updates = list(watch(stream, weigher, every_s=0.02))
+    return weigher, updates
+
+
+# --- on disk
+
+
+@pytest.mark.parametrize("ending", ["parquet", "arrows"])
+def test_every_row_is_on_disk_under_the_senders_names(tmp_path, ending):
+    path = tmp_path / f"log.{ending}"
+    with served() as found, opened(found) as stream, Recorder(path, stream.columns) as recorder:
+        sent(found, 300)
+        rows = rows_of(taken(stream, rows=300))
+        for row in rows:
+            recorder.add(row)
+    assert recorder.files == [path]
+    assert [file.name for file in tmp_path.iterdir()] == [path.name]
+    back = read_recording(path)
+    np.testing.assert_allclose(back.t + back.epoch_s, [row.t for row in rows], atol=1e-9)
+    np.testing.assert_array_equal(back.q[:, 0], np.arange(1, 301))
+    assert {"q", "v", "current"} <= set(back.channels)
+
+
+def test_another_clock_is_another_file(tmp_path):
+    with (
+        served() as found,
+        opened(found) as stream,
+        Recorder(tmp_path / "log.parquet", stream.columns) as recorder,
+    ):
+        sent(found, 30)
+        rows = rows_of(taken(stream, rows=30))
+        found.controller.fault("reboot")
+        found.send()
+        taken(stream, until=lambda x: x[0] is EventKind.CONNECTED)
+        sent(found, 40)
+        for row in rows + rows_of(taken(stream, rows=40)):
+            recorder.add(row)
+    assert [path.name for path in recorder.files] == ["log.parquet", "log-2.parquet"]
+    assert [len(read_recording(path)) for path in recorder.files] == [30, 40]
+
+
+def test_files_of_other_kinds_and_without_a_folder_are_refused(tmp_path):
+    with pytest.raises(
+        UnreadableFile, match=r"live rows are recorded as \.parquet or \.arrows, not 'log\.csv'"
+    ):
+        Recorder(tmp_path / "log.csv", ("t",))
+    with pytest.raises(UnreadableFile, match=r"there is no folder .*; make it first"):
+        Recorder(tmp_path / "none" / "log.parquet", ("t",))
+
+
+def test_a_stream_that_was_cut_short_is_read_up_to_its_last_whole_batch(tmp_path, monkeypatch):
+    path = tmp_path / "log.arrows"
+    monkeypatch.setattr("steelyard.live._recorder._BATCH_S", 0.001)
+    with Recorder(path, ("t", "q_0", "tau_0")) as recorder:
+        for k in range(100):
+            recorder.add(Row(k / 100, (k / 100, float(k), 0.0)))
+            time.sleep(0.002)
+    whole = path.read_bytes()
+    for size in range(len(whole) // 2, len(whole), 97):
+        path.write_bytes(whole[:size])
+        back = read_recording(path)
+        assert 20 < len(back) <= 100
+        np.testing.assert_array_equal(back.q[:, 0], np.arange(len(back)))
+        assert len(back) == 100 or not back.notes or "damaged end" in back.notes[-1]
+    for broken, words in (
+        (b"nonsense", "no stream of Arrow's batches"),
+        (whole[:300], r"no rows|no stream"),
+    ):
+        path.write_bytes(broken)
+        with pytest.raises(UnreadableFile, match=words):
+            read_recording(path)
+
+
+@pytest.mark.parametrize(
+    "fault", [OSError(28, "No space left on device"), IndexError("No space left")]
+)
+def test_a_recorder_that_can_write_no_more_is_said(tmp_path, monkeypatch, fault):
+    monkeypatch.setattr("steelyard.live._recorder._BATCH_S", 0.001)
+    monkeypatch.setattr(os, "fsync", lambda _: (_ for _ in ()).throw(fault))
+    recorder = Recorder(tmp_path / "log.arrows", ("t",))
+    recorder.add(Row(0.0, (0.0,)))
+    time.sleep(0.05)
+    with pytest.raises(UnreadableFile, match=r"cannot write .*log\.arrows: .*No space left"):
+        recorder.add(Row(0.1, (0.1,)))
+    with pytest.raises(UnreadableFile, match="No space left"):
+        recorder.close()
+
+
+def test_a_recorder_that_is_killed_has_kept_what_came(tmp_path):
+    """Rows are on the disk without anybody closing the file: with the test as the controller's clock."""
+    path, end = tmp_path / "log.arrows", time.monotonic() + 60
+    with served(Rows()) as found:
+        words = [sys.executable, "-m", "steelyard", "record", f"ur://127.0.0.1:{found.port}"]
+        child = subprocess.Popen(
+            [*words, "-o", "log.parquet"], cwd=tmp_path, stdout=subprocess.DEVNULL
+        )
+        while time.monotonic() < end and not path.exists():
+            sent(found, 1)
+        sent(found, 500)
+        last_s = found.controller.outputs["timestamp"][0]
+        while time.monotonic() < end and _last_s(path) < last_s:
+            time.sleep(0.05)
+        os.kill(child.pid, signal.SIGKILL)
+        child.wait(10)
+    back = read_recording(path)
+    assert back.t[-1] + back.epoch_s == pytest.approx(last_s, abs=1e-6)
+    assert np.diff(back.t).max() < 0.0021
+    assert not (tmp_path / "log.parquet").exists()
+
+
+def _last_s(path):
+    """Time of the last row that can be read, [s]."""
+    try:
+        found = read_recording(path)
+    except UnreadableFile:
+        return -np.inf
+    return found.t[-1] + found.epoch_s
+
+
+# --- weighed
+
+
+def test_live_numbers_are_those_of_the_recording_weighed_online(model, loaded, folder):
+    offline = sy.weigh_online(model, loaded)
+    with Stream(ReplaySource(str(folder / "loaded.npz"), speed=None)) as stream:
+        weigher, updates = weighed(model, stream)
+    live = weigher.payload()
+    np.testing.assert_allclose(live.body.vector, offline.payload.body.vector, rtol=1e-9)
+    np.testing.assert_allclose(live.covariance, offline.payload.covariance, rtol=1e-9)
+    assert weigher.state.counts == offline.state.counts
+    assert updates[-1].rows == len(loaded)
+    assert updates[-1].payload.mass == pytest.approx(LOAD_KG, rel=0.03)
+
+
+def test_a_recording_behind_a_controller_is_weighed_as_offline(model, loaded, folder, tmp_path):
+    """Through RTDE and back: a controller's clock and recorded rows, at eight times their speed."""
+    offline = sy.weigh_online(model, loaded).payload
+    with (
+        Served(Controller(PlayedRecording(loaded, model.robot)), speed=8.0) as found,
+        opened(found) as stream,
+    ):
+        weigher = LiveWeigher(model, stream.columns, name="ur", accuracy=0.02)
+        with Recorder(tmp_path / "log.parquet", stream.columns) as recorder:
+            for update in watch(stream.items(20), weigher, every_s=0.05, recorder=recorder):
+                if update.waiting.startswith("the arm is not powered"):
+                    break
+    live = weigher.payload()
+    assert update.missing == update.dropped == 0
+    assert abs(live.mass - offline.mass) < 0.5 * 1.96 * offline.std[0]
+    assert "the arm is not powered or not released (power off)" in [e.words for e in update.events]
+    back = read_recording(tmp_path / "log.parquet")
+    on = back.t + back.epoch_s <= 100 + loaded.duration_s + 1e-6
+    again = sy.weigh_online(model, back.rows(on)).payload
+    np.testing.assert_allclose(again.body.vector, live.body.vector, rtol=1e-5, atol=1e-7)
+
+
+def test_an_arm_under_ros_2_is_weighed_as_offline(model, loaded):
+    """Joints by name, sorted as a broadcaster sends them, and currents as efforts."""
+    import ros2_bridge  # which skips where foxglove-sdk is not there
+
+    offline = sy.weigh_online(model, loaded).payload
+    names = model.robot.joint_names
+    order = np.argsort(names)
+    with ros2_bridge.bridge(names=names) as arm:
+        address = f"ros2://127.0.0.1:{arm.port}?current=effort"
+        with Stream(source_of(address, joint_names=names)) as stream:
+            weigher = LiveWeigher(model, stream.columns, name=address)
+            for t, q, current in zip(loaded.t, loaded.q, loaded.current, strict=True):
+                values = [names[k] for k in order], q[order], q[order], current[order]
+                arm.publish("/joint_states", ros2_bridge.joint_state(t + 200, *values))
+            for item in taken(stream, rows=len(loaded)):
+                weigher.take(item)
+    assert weigher.update().rows == len(loaded)
+    assert abs(weigher.payload().mass - offline.mass) < 0.1 * offline.std[0]
+
+
+def test_updates_say_how_long_it_will_take(model, folder):
+    with Stream(ReplaySource(str(folder / "loaded.npz"), speed=None)) as stream:
+        weigher = LiveWeigher(model, stream.columns, accuracy=0.009)
+        known = []
+        for item in stream:
+            weigher.take(item)
+            if isinstance(item, Row) and len(known) * 25 < weigher._rows:
+                known.append(weigher.update())
+    assert known[0].waiting == "the filters fill"
+    assert known[0].payload is None
+    reached = next(k for k, update in enumerate(known) if update.converged)
+    assert known[reached].remaining_s == 0
+    before = known[3 * reached // 4]
+    left_s = known[reached].t - before.t
+    assert left_s / 3 < before.remaining_s < 3 * left_s
+
+
+def test_unfit_rows_do_not_touch_the_estimate_and_another_clock_goes_on(model, folder):
+    with Stream(ReplaySource(str(folder / "loaded.npz"), speed=None)) as stream:
+        rows = rows_of(stream)
+        good, other = (LiveWeigher(model, stream.columns) for _ in range(2))
+    for row in rows[:300]:
+        good.take(row)
+        other.take(row)
+        other.take(row._replace(waiting="protective stop", values=tuple(9.0 for _ in row.values)))
+    np.testing.assert_array_equal(good.state.known.R, other.state.known.R)
+    assert other.update().waiting == "protective stop"
+    for row in rows[300:]:
+        good.take(row)
+        other.take(row._replace(clock=1, t=row.t - rows[300].t))
+    assert other.state.counts.late == 0
+    assert other.state.counts.gaps == 1
+    one, two = good.payload(), other.payload()
+    assert abs(one.mass - two.mass) < 1.96 * one.std[0]
+
+
+def test_a_robot_of_another_kind_is_refused(model, loaded, folder):
+    with Stream(ReplaySource(str(folder / "loaded.npz"), speed=None)) as stream:
+        rows = rows_of(stream)
+        columns = stream.columns
+    five = [k for k, name in enumerate(columns) if not name.endswith("_5")]
+    weigher = LiveWeigher(model, tuple(columns[k] for k in five), name="ur://arm")
+    fewer = [row._replace(values=tuple(row.values[k] for k in five)) for row in rows[:50]]
+    for row in fewer[:-1]:
+        weigher.take(row)
+    with pytest.raises(InvalidRobot, match="ur://arm sends 5 joints, the model is of ur10e with 6"):
+        weigher.take(fewer[-1])
+    with (
+        Served(Controller(PlayedRecording(loaded, load_robot("ur10"))), speed=4.0) as found,
+        opened(found) as stream,
+        pytest.raises(
+            InvalidRobot, match=r"is another arm than the model's: its flange is \d+ mm from"
+        ),
+    ):
+        list(watch(stream.items(5), LiveWeigher(model, stream.columns)))
+
+
+# --- verbs
+
+
+def test_watch_weighs_and_record_records(folder, loaded):
+    write_recording(loaded.between(1.0, 2.0), folder / "short.npz")
+    done = steelyard(
+        "watch", "replay:short.npz", "--model", "model.json", "-o", "payload.json", cwd=folder
+    )
+    assert done.returncode == 0, done.stderr
+    assert "short.npz is over" in done.stdout
+    assert sy.Payload.load(folder / "payload.json").mass == pytest.approx(LOAD_KG, rel=0.2)
+    words = (
+        "watch",
+        "replay:short.npz",
+        "--model",
+        "model.json",
+        "--record",
+        "again.parquet",
+        "--json",
+    )
+    facts = json.loads(steelyard(*words, cwd=folder).stdout)
+    assert facts["rows"] == len(read_recording(folder / "again.parquet"))
+    assert facts["missing"] == facts["dropped"] == 0
+    done = steelyard(
+        "record", "replay:short.npz", "-o", "third.arrows", "--seconds", "0.3", cwd=folder
+    )
+    assert "0 missing, 0 dropped here" in done.stdout, done.stderr
+    assert 20 < len(read_recording(folder / "third.arrows")) < 125
+
+
+def test_an_arm_that_is_not_powered_is_one_clear_line(folder):
+    with served(speed=1.0) as found:
+        found.controller.fault("power-off")
+        address = f"ur://127.0.0.1:{found.port}"
+        done = steelyard("watch", address, "--model", "model.json", "--seconds", "0.5", cwd=folder)
+    assert done.returncode == 2
+    said = (
+        f"error: {address}: nothing could be weighed (the arm is not powered or not released"
+        " (power off))"
+    )
+    assert done.stderr.strip() == said
+
+
+def test_verbs_say_in_one_line_what_is_wrong(folder):
+    for words, said in (
+        (("record", "ur://127.0.0.1:9", "-o", "x.parquet"), "nobody listens there"),
+        (("watch", "ftp://x", "--model", "model.json"), "a source is ur://HOST"),
+        (
+            ("watch", "replay:x", "--model", "model.json", "--gravity=0,0,-9.8"),
+            "--gravity has no effect without --sensor, the model knows its arm: leave it out",
+        ),
+        (("simulate", "ur10e"), "or --serve ROBOT, for a controller"),
+        (("simulate", "--serve", "ur10e", "--rtde", "here"), "--rtde is HOST:PORT"),
+        (("simulate", "--serve", "ur10e", "--payload-at", "2.5kg"), "--payload-at is S=KGkg:X,Y,Z"),
+        (
+            ("simulate", "--serve", "ur10e", "--payload-at", "1=heavy"),
+            "--payload-at is S=KGkg:X,Y,Z",
+        ),
+        (("simulate", "--serve", "ur10e", "--fault", "1=explode"), "there is no fault 'explode'"),
+    ):
+        done = steelyard(*words, cwd=folder)
+        assert done.returncode == 2
+        assert said in done.stderr
+        assert len(done.stderr.splitlines()) == 1

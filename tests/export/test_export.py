@@ -1,0 +1,241 @@
+"""What an export says in its comments, what it refuses, and what only force lets through."""
+
+import json
+
+import mujoco
+import numpy as np
+import pytest
+
+from steelyard.errors import InvalidInertia, UnknownName
+from steelyard.export import TARGETS, ErrorLimits, Export
+from steelyard.inertia import InertialParameters
+from steelyard.payload import Payload
+from steelyard.verdict import Doubt, DoubtKind, Verdict
+from steelyard.wrist._payload import WrenchPayload
+
+GOOD = Verdict("all ten parameters were excited, and a real body can have them")
+FAR = Verdict(doubts=(Doubt(DoubtKind.NOT_PHYSICAL, "far"),))
+NOT_EXCITED = Verdict(doubts=(Doubt(DoubtKind.NOT_EXCITED, "the motion says nothing about Izz"),))
+INERTIA = np.array([[0.02, 0.003, -0.001], [0.003, 0.015, 0.002], [-0.001, 0.002, 0.012]])
+BODY = InertialParameters.from_com(2.5, [0.01, -0.02, 0.06], INERTIA)
+STD = np.array([0.01, 1e-3, 2e-3, 1e-3, *[1e-3] * 6])
+
+
+def payload(body=BODY, std=STD, verdict=GOOD):
+    return Payload(body, body, np.diag(np.square(std)), np.ones(6), verdict)
+
+
+def sensed(T=None, inertia=INERTIA, **changes):
+    body = InertialParameters.from_com(2.5, [0.01, -0.02, 0.06], inertia, "sensor")
+    spread = np.zeros((18, 18))
+    spread[:10, :10] = np.diag(STD**2)
+    fields = {
+        "drift": [4.0, -2.0, 6.0, 0.2, -0.3, 0.1],
+        "inclination": np.zeros(2),
+        "nominal_gravity": [0, 0, -9.81],
+        "full_covariance": spread,
+        "noise": np.ones(6),
+        "trend": np.zeros(6),
+        "trend_std": np.zeros(6),
+        "T_flange_sensor": np.eye(4) if T is None else T,
+        "verdict": GOOD,
+    }
+    return WrenchPayload(body, body, **(fields | changes))
+
+
+def point():
+    """What postures at rest show: mass and centre of mass, nothing of the inertia."""
+    spread = np.zeros((18, 18))
+    spread[:4, :4] = np.diag(STD[:4] ** 2)
+    spread[range(4, 10), range(4, 10)] = np.inf
+    words = "postures at rest say nothing about the inertia"
+    verdict = Verdict("8 postures", (Doubt(DoubtKind.NOT_EXCITED, words, blocks=False),))
+    return sensed(inertia=np.zeros((3, 3)), full_covariance=spread, verdict=verdict)
+
+
+@pytest.mark.parametrize("to", TARGETS)
+def test_comments_say_frame_units_uncertainty_and_status(to):
+    text = payload().export(to, force=to == "ft-yaml")
+    for words in (
+        "frame of the target, taken to be the frame 'flange' that the payload was weighed in",
+        "Units: kg; ",
+        "mass 2.5 +- 0.02 kg",
+        "centre of mass +- 1.6 mm in its worst direction",
+        "Ixx 0.02 +- 0.002",
+        "a gripper that was mounted then is not in it",
+        f"Status: {GOOD.sentence}.",
+    ):
+        assert words in text, words
+    assert ("FORCED" in text) == (to == "ft-yaml")
+    assert ("could not be checked against a manual" in text) == (to in ("kuka", "fanuc"))
+    assert text.isascii()
+    assert text.endswith("\n")
+
+
+def test_the_pose_of_the_frame_stands_in_the_file():
+    T, turn = np.eye(4), np.pi / 2
+    T[:2, :2] = [[np.cos(turn), -np.sin(turn)], [np.sin(turn), np.cos(turn)]]  # not quite zeros
+    T[:3, 3] = [-1e-17, 0.0, 0.03]
+    text = payload().export("ur", T_target_payload=T)
+    assert (
+        "weighed in sits there at (0 0 0.03) m with the axes (rows) [0 -1 0; 1 0 0; 0 0 1]" in text
+    )
+    assert "set_target_payload(2.5, [0.02, 0.01, 0.09]," in text
+
+
+def test_names_and_numbers_stand_in_the_file():
+    assert "PERS loaddata box_3 := [2.5,[10.0,-20.0,60.0]," in payload().export("abb", name="box_3")
+    assert "LOAD_DATA[7]={M 2.5," in payload().export("kuka", number=7)
+    assert "SCHEDULE No [4]" in payload().export("fanuc", number=4)
+    assert json.loads(payload().export("franka", name="cup"))["name"] == "cup"
+    with pytest.raises(UnknownName, match="name is letters, digits and underscores, got 'a box'"):
+        payload().export("abb", name="a box")
+    with pytest.raises(
+        UnknownName, match="begins with a letter and has at most 32 characters, got '_x'"
+    ):
+        payload().export("abb", name="_x")
+    with pytest.raises(UnknownName, match="payloads are counted from 1, got 0"):
+        payload().export("kuka", number=0)
+
+
+def test_unknown_targets_are_refused_with_those_there_are():
+    with pytest.raises(
+        UnknownName, match="not exported to 'yaskawa'; there are ur, ur-ros2, franka, "
+    ):
+        payload().export("yaskawa")
+
+
+UNPHYSICAL = InertialParameters.from_com(2.0, [0.01, 0.0, 0.05], np.diag([0.01, 0.01, 0.05]))
+DOUBTFUL = {
+    "break the triangle inequality": payload(UNPHYSICAL),
+    "the estimate itself says: far": payload(verdict=FAR),
+    "the estimate itself says: the motion says nothing about Izz": payload(verdict=NOT_EXCITED),
+    "said nothing about some of the ten numbers": payload(std=[*STD[:9], np.inf]),
+    "the mass is known to +- 11.8 % (95 %), more than 10 % allowed": payload(std=[0.15, *STD[1:]]),
+    "the centre of mass is known to +- 23.5 mm (95 %), more than 20 mm": payload(
+        std=[0.0, 0.03, *STD[2:]]
+    ),
+    "+- inf %": payload(std=[np.inf, *STD[1:]]),
+}
+
+
+@pytest.mark.parametrize("words", DOUBTFUL)
+def test_doubtful_payloads_need_force_and_the_text_says_so(words):
+    with pytest.raises(InvalidInertia) as refused:
+        DOUBTFUL[words].export("ur")
+    assert str(refused.value).startswith("not exported: ")
+    assert words in str(refused.value)
+    text = DOUBTFUL[words].export("ur", force=True)
+    assert "FORCED in spite of a doubt: " in text.splitlines()[1]
+    assert words in text
+
+
+def test_doubts_have_kinds():
+    def kinds(weighed, to="ur"):
+        verdict = Export.of(weighed.as_load(), to).verdict
+        assert verdict.ok == (not verdict.blocking)
+        return [(doubt.kind, doubt.blocks) for doubt in verdict.doubts]
+
+    assert kinds(payload()) == []
+    assert kinds(payload(UNPHYSICAL)) == [(DoubtKind.NOT_PHYSICAL, True)]
+    vague = payload(std=[0.15, *STD[1:9], np.inf], verdict=FAR)
+    assert kinds(vague) == [
+        (DoubtKind.NOT_PHYSICAL, True),
+        (DoubtKind.NOT_EXCITED, True),
+        (DoubtKind.TOO_UNCERTAIN, True),
+    ]
+    assert kinds(vague, "mecademic") == [
+        (DoubtKind.NOT_PHYSICAL, True),
+        (DoubtKind.TOO_UNCERTAIN, True),
+    ]
+    aside = Verdict(doubts=(Doubt(DoubtKind.GAINS, "guessed", blocks=False),))
+    assert kinds(payload(verdict=aside)) == [(DoubtKind.GAINS, False)]
+
+
+def test_a_file_is_written_whole_or_not_at_all(tmp_path):
+    text = payload().export("ur", tmp_path / "payload.script")
+    assert (tmp_path / "payload.script").read_text() == text
+    with pytest.raises(InvalidInertia, match="not exported"):
+        payload(UNPHYSICAL).export("abb", tmp_path / "load.mod")
+    assert [path.name for path in tmp_path.iterdir()] == ["payload.script"]
+
+
+def test_an_inertia_that_is_hardly_known_is_exported_with_a_word():
+    assert "hardly known" not in payload().export("abb")
+    vague = payload(std=[*STD[:4], *[0.02] * 6])
+    assert "It is hardly known: the largest half-width is larger" in vague.export("abb")
+
+
+def test_limits_may_be_set():
+    payload(std=[0.15, *STD[1:]]).export("ur", limits=ErrorLimits(mass=0.12))
+    with pytest.raises(InvalidInertia, match=r"\+- 1.58 mm \(95 %\), more than 1 mm allowed"):
+        payload().export("ur", limits=ErrorLimits(com=0.001))
+    with pytest.raises(
+        InvalidInertia, match=r"largest errors must be positive, got 0 of the mass and 0.02 m"
+    ):
+        ErrorLimits(mass=0.0)
+
+
+@pytest.mark.parametrize("to", TARGETS)
+def test_nothing_negative_ever_leaves(to):
+    light = InertialParameters.from_vector(-BODY.vector)
+    with pytest.raises(
+        InvalidInertia, match=r"no controller takes this payload: the mass is -2.5 kg"
+    ):
+        payload(light).export(to, force=True)
+    if TARGETS[to].inertia:
+        hollow = InertialParameters.from_com(2.0, [0.01, 0.0, 0.05], np.diag([-0.002, 0.01, 0.011]))
+        with pytest.raises(
+            InvalidInertia, match=r"negative moment of inertia, -0.002 kg m\^2 .* force or not"
+        ):
+            payload(hollow).export(to, force=True)
+
+
+def test_the_controller_of_universal_robots_takes_133():
+    huge = InertialParameters.from_com(900.0, [0, 0, 0.1], np.diag([140.0, 130.0, 120.0]))
+    for to in ("ur", "ur-ros2"):
+        with pytest.raises(
+            InvalidInertia, match=r"a component of 140 kg m\^2; the controller takes at most 133"
+        ):
+            payload(huge).export(to)
+    assert "140.0" in payload(huge).export("abb")
+
+
+def test_a_wrist_sensor_must_be_placed():
+    with pytest.raises(
+        InvalidInertia, match="weighed in the frame of a wrist sensor: say where the sensor sits"
+    ):
+        sensed().export("ur")
+    T = np.eye(4)
+    T[2, 3] = 0.04
+    text = sensed(T).export("ur", T_target_payload=T)
+    assert "[0.01, -0.02, 0.1]" in text
+    assert "what hangs on the wrist sensor; the sensor itself is not in it" in text
+
+
+def test_force_torque_tools_get_the_zero_drift_in_the_sensor_frame():
+    text = sensed().export("ft-yaml")
+    assert "bias: [4.0, -2.0, 6.0, 0.2, -0.3, 0.1]\n" in text
+    assert "gripper_com_frame_id: sensor\n" in text
+    assert "negate all six where the driver shows the reverse" in text
+    T = np.diag([-1.0, -1.0, 1.0, 1.0])
+    with pytest.raises(
+        InvalidInertia, match="zero drift of the sensor was not measured in this frame"
+    ):
+        sensed().export("ft-yaml", T_target_payload=T)
+    with pytest.raises(InvalidInertia, match="zero drift of the sensor was not measured"):
+        payload().export("ft-yaml")
+
+
+def test_mass_and_centre_alone_are_enough_where_no_inertia_is_asked_for():
+    T = np.eye(4)
+    T[:3, 3] = [0.1, 0.2, 0.3]
+    assert "SetPayload(2.5,110.0,180.0,360.0)" in point().export("mecademic", T_target_payload=T)
+    assert "gripper_mass: 2.5" in point().export("ft-yaml")
+    with pytest.raises(InvalidInertia, match="they were not measured"):
+        point().export("abb", T_target_payload=T)
+    text = point().export("abb", T_target_payload=T, force=True)
+    assert "[1.0,0.0,0.0,0.0],0.0,0.0,0.0];" in text
+    assert "The inertia was not measured." in text
+    text = point().export("mjcf", T_target_payload=T, force=True)
+    assert mujoco.MjModel.from_xml_string(text).body_mass[1] == 2.5

@@ -1,0 +1,358 @@
+"""A fleet from its logs: build, identify, weigh; again, after a kill, and with bad input."""
+
+import json
+import re
+import sys
+from dataclasses import replace
+from datetime import timedelta
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import steelyard as sy
+from conftest import steelyard
+from fleet_logs import FRICTION, START, log, tiny_arm, tiny_fleet, write_catalogue
+from steelyard.errors import MissingExtra, SteelyardError, UnreadableFile
+from steelyard.fleet._arms import merge
+from steelyard.fleet._reduce import Reduction, packed, unpacked
+from steelyard.identification import RegressionFactor
+from steelyard.io import write_recording
+
+OTHER = (1.3, 0.7, 1.2)
+"""Times the link masses of another arm of the same type."""
+
+
+@pytest.fixture(scope="module")
+def scene(tmp_path_factory):
+    """A catalogue and its store."""
+    folder = tmp_path_factory.mktemp("fleet")
+    catalogue, rows = tiny_fleet(folder)
+    fleet = sy.Fleet.build(catalogue, folder / "store", workers=1)
+    return folder, catalogue, rows, fleet
+
+
+def test_logs_become_rows_models_and_payloads(scene):
+    _, _, rows, fleet = scene
+    assert dict(fleet.built) == {"new": 12, "changed": 0, "unchanged": 0, "failed": 0}
+    assert fleet.robots == ["arm0", "arm1"]
+    logs = fleet.logs
+    assert logs.num_rows == 12
+    assert logs["ok"].to_pylist() == [True] * 12
+    assert logs["time"][0].as_py() == START
+    models = fleet.identify()
+    assert all(model.verdict.ok for model in models.values())
+    friction = models["arm1"].friction.coefficients[0]
+    np.testing.assert_allclose(friction, FRICTION, atol=0.1)
+    weighed = fleet.weigh().to_pylist()
+    assert [row["load"] for row in weighed] == [row["load"] for row in rows]
+    for row in weighed:
+        assert row["ok"], row["verdict"]
+        assert abs(row["error"]) < 4 * row["mass_std"]
+        assert row["mass_std"] < 0.1
+
+
+def test_a_model_from_factors_is_that_of_the_samples(scene):
+    """One pass over all samples, weighted alike, gives the same numbers."""
+    folder, _, rows, fleet = scene
+    model = fleet.identify()["arm0"]
+    how = Reduction.of(str(folder / "tiny.urdf"))
+    empty = [row["file"] for row in rows if row["robot"] == "arm0" and row["load"] == 0]
+    factor = RegressionFactor.empty(3, len(how.names))
+    for name in empty:
+        part = how.rows(sy.prepare(sy.read_recording(folder / name), how.preparation))
+        factor = factor.add(part.Y, part.tau, part.usable)
+    grams = np.swapaxes(factor.R, 1, 2) @ factor.R
+    found = np.swapaxes(model.factor.R, 1, 2) @ model.factor.R
+    scale = np.sqrt(np.einsum("jpp->jp", grams))
+    assert np.abs(found - grams).max() <= 1e-9 * (scale[:, :, None] * scale[:, None, :]).max()
+
+
+def test_the_saved_model_weighs_files_too(scene):
+    folder, _, _, fleet = scene
+    fleet.identify()
+    model = fleet.model("arm0")
+    payload = sy.weigh(model, folder / "arm0-01.npz")
+    assert payload.mass == pytest.approx(1.5, abs=0.1)
+    table = fleet.weigh().to_pylist()
+    assert next(row["mass"] for row in table if row["file"] == "arm0-01.npz") == pytest.approx(
+        payload.unconstrained.mass, abs=0.03
+    )
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.randoms(use_true_random=False), st.integers(2, 40))
+def test_any_tree_of_merges_equals_one_pass(random, count):
+    rng = np.random.default_rng(random.randrange(2**32))
+    p = 7
+    mixing = rng.normal(size=(p, p)) * 10.0 ** rng.uniform(-3, 3, size=p)
+    parts = [
+        (rng.normal(size=(rng.integers(3, 30), 2, p)) @ mixing, rng.normal(size=p))
+        for _ in range(count)
+    ]
+    whole, factors = RegressionFactor.empty(2, p), []
+    for Y, theta in parts:
+        tau = Y @ theta + 0.1 * rng.normal(size=Y.shape[:2])
+        whole = whole.add(Y, tau)
+        one = RegressionFactor.empty(2, p).add(Y, tau)
+        factors.append(unpacked(packed(one), one.rows))
+    while len(factors) > 1:
+        random.shuffle(factors)
+        size = random.randint(2, 8)
+        factors = [merge(factors[:size]), *factors[size:]]
+    assert (factors[0].rows == whole.rows).all()
+    grams = [np.swapaxes(f.R, 1, 2) @ f.R for f in (whole, factors[0])]
+    scale = np.sqrt(np.einsum("jpp->jp", grams[0]))
+    error = np.abs(grams[1] - grams[0]) / (scale[:, :, None] * scale[:, None, :])
+    assert error.max() <= 1e-9
+
+
+def test_a_second_run_reads_only_what_is_new(tmp_path):
+    catalogue, rows = tiny_fleet(tmp_path, arms=1, logs=4)
+    robot = tiny_arm(tmp_path)
+    store = tmp_path / "store"
+    sy.Fleet.build(catalogue, store, workers=1)
+    files = {path: path.stat().st_mtime_ns for path in store.glob("logs/*/*.parquet")}
+    again = sy.Fleet.build(catalogue, store, workers=1)
+    assert dict(again.built) == {"new": 0, "changed": 0, "unchanged": 4, "failed": 0}
+    (tmp_path / "arm0-00.npz").touch()  # the same content
+    write_recording(log(robot, 77), tmp_path / "arm0-01.npz")
+    write_recording(log(robot, 78), tmp_path / "new.npz")
+    rows = [*rows, {"robot": "arm0", "model": "tiny.urdf", "file": "new.npz", "load": 0.0}]
+    third = sy.Fleet.build(write_catalogue(tmp_path, rows), store, workers=1)
+    assert dict(third.built) == {"new": 1, "changed": 1, "unchanged": 3, "failed": 0}
+    changed = [path for path, when in files.items() if path.stat().st_mtime_ns != when]
+    assert len(changed) == 1
+    rows[0]["load"] = 0.2  # what the catalogue says of it is another thing now
+    assert sy.Fleet.build(write_catalogue(tmp_path, rows), store, workers=1).built["changed"] == 1
+
+
+def test_many_rows_are_gathered_and_stay_the_same(tmp_path, monkeypatch):
+    monkeypatch.setattr("steelyard.fleet._store._MANY", 3)
+    catalogue, _ = tiny_fleet(tmp_path, arms=1, logs=4)
+    fleet = sy.Fleet.build(catalogue, tmp_path / "store", workers=1)
+    names = [path.name[:4] for path in (tmp_path / "store/logs/robot=arm0").iterdir()]
+    assert names == ["all-"]
+    assert fleet.logs.num_rows == 4
+    assert sy.Fleet.build(catalogue, tmp_path / "store", workers=1).built["unchanged"] == 4
+    write_recording(log(tiny_arm(tmp_path), 99), tmp_path / "arm0-02.npz")
+    fleet = sy.Fleet.build(catalogue, tmp_path / "store", workers=1)
+    assert fleet.built["changed"] == 1
+    assert fleet.logs.num_rows == 4  # the latest row of a log counts
+    assert fleet.identify()["arm0"].verdict.ok
+
+
+def test_a_bad_log_fails_alone_with_its_reason(tmp_path):
+    catalogue, _ = tiny_fleet(tmp_path, arms=1, logs=5)
+    (tmp_path / "arm0-00.npz").write_bytes((tmp_path / "arm0-00.npz").read_bytes()[:5000])
+    (tmp_path / "arm0-01.npz").unlink()
+    robot = tiny_arm(tmp_path)
+    spoiled = log(robot, 5)
+    write_recording(replace(spoiled, tau=None, current=spoiled.tau), tmp_path / "arm0-02.npz")
+    fleet = sy.Fleet.build(catalogue, tmp_path / "store", workers=1)
+    assert fleet.built["failed"] == 3
+    reasons = {row["file"]: row["reason"] for row in fleet.logs.to_pylist() if not row["ok"]}
+    assert reasons["arm0-01.npz"] == "there is no file arm0-01.npz"
+    assert "arm0-00.npz" in reasons["arm0-00.npz"]
+    assert "gains" in reasons["arm0-02.npz"]
+    write_recording(log(robot, 6), tmp_path / "arm0-01.npz")  # it has come
+    assert sy.Fleet.build(catalogue, tmp_path / "store", workers=1).built["changed"] == 1
+
+
+def test_logs_of_another_arm_are_left_out_and_named(tmp_path):
+    special = {3: {"links": OTHER}}
+    catalogue, _ = tiny_fleet(tmp_path, arms=1, logs=9, arm0=lambda k: special.get(k, {}))
+    fleet = sy.Fleet.build(catalogue, tmp_path / "store", workers=1)
+    model = fleet.identify()["arm0"]
+    (doubt,) = model.verdict.doubts
+    assert doubt.kind == sy.DoubtKind.OTHER_ROBOT
+    assert "arm0-03.npz" in doubt.words
+    assert "5 logs" in model.made_from[0]
+
+
+def test_two_arms_that_share_a_name_contradict_each_other(tmp_path):
+    catalogue, _ = tiny_fleet(
+        tmp_path, arms=1, logs=8, arm0=lambda k: {"links": OTHER if k % 4 > 1 else 1.0}
+    )
+    model = sy.Fleet.build(catalogue, tmp_path / "store", workers=1).identify()["arm0"]
+    assert not model.verdict.ok
+    assert "several arms under this name" in model.verdict.sentence
+
+
+def test_work_cycles_of_one_file_are_rows_of_their_own(tmp_path):
+    robot = tiny_arm(tmp_path)
+    write_recording(log(robot, 1, duration_s=30.0), tmp_path / "long.npz")
+    rows = [
+        {
+            "robot": "a",
+            "model": "tiny.urdf",
+            "file": "long.npz",
+            "load": 0,
+            "start_s": k,
+            "end_s": k + 10,
+        }
+        for k in (0, 10, 20)
+    ]
+    fleet = sy.Fleet.build(write_catalogue(tmp_path, rows), tmp_path / "store", workers=1)
+    counts = [row["rows"] for row in fleet.logs.to_pylist()]
+    assert len(counts) == 3
+    whole = sy.Fleet.build(
+        write_catalogue(tmp_path, [{"robot": "b", "model": "tiny.urdf", "file": "long.npz"}]),
+        tmp_path / "whole",
+        workers=1,
+    )
+    assert (np.sum(counts, axis=0) == whole.logs["rows"][0].as_py()).all()
+
+
+def test_long_logs_are_read_in_blocks(tmp_path, monkeypatch):
+    robot = tiny_arm(tmp_path)
+    write_recording(log(robot, 1, duration_s=30.0), tmp_path / "long.parquet")
+    rows = [{"robot": "a", "model": "tiny.urdf", "file": "long.parquet"}]
+    catalogue = write_catalogue(tmp_path, rows)
+    whole = sy.Fleet.build(catalogue, tmp_path / "one", workers=1)
+    monkeypatch.setattr("steelyard.fleet._reduce._BLOCK_S", 7.0)
+    cut = sy.Fleet.build(catalogue, tmp_path / "many", workers=1)
+    one, many = (fleet.logs.to_pylist()[0] for fleet in (whole, cut))
+    assert one["rows"] == many["rows"]
+    np.testing.assert_allclose(one["noise"], many["noise"], rtol=1e-3)
+
+
+def test_a_folder_or_pattern_is_a_catalogue_too(tmp_path):
+    robot = tiny_arm(tmp_path)
+    for name in ("left", "right"):
+        (tmp_path / "logs" / name).mkdir(parents=True)
+        write_recording(log(robot, 1), tmp_path / "logs" / name / "a.npz")
+    urdf = str(tmp_path / "tiny.urdf")
+    fleet = sy.Fleet.build(tmp_path / "logs", tmp_path / "store", model=urdf, workers=1)
+    assert fleet.robots == ["left", "right"]
+    pattern = f"{tmp_path}/logs/*/*.npz"
+    assert (
+        sy.Fleet.build(pattern, tmp_path / "store", model=urdf, workers=1).built["unchanged"] == 2
+    )
+    again = sy.Fleet.build(pattern, tmp_path / "store", model=sy.load_robot(urdf), workers=1)
+    assert again.built["unchanged"] == 2
+    with pytest.raises(UnreadableFile, match="does not say what arms they are of; give --model"):
+        sy.Fleet.build(pattern, tmp_path / "store", workers=1)
+    joint = robot.joint_names[0]
+    words = ("fleet", "build", pattern, "-o", "held", "--workers", "1", "--model", urdf, "--lock")
+    held = steelyard(*words, f"{joint}=0.1", cwd=tmp_path)
+    assert held.returncode == 1
+    assert f"has {robot.n} joints" in held.stdout + held.stderr  # the arm has one less
+    assert "has no movable joint 'none'" in steelyard(*words, "none=0", cwd=tmp_path).stderr
+
+
+def test_logs_at_an_address(tmp_path):
+    from fsspec.implementations.memory import MemoryFileSystem
+
+    write_recording(log(tiny_arm(tmp_path), 1), tmp_path / "a.npz")
+    MemoryFileSystem().pipe_file("/fleet/left/a.npz", (tmp_path / "a.npz").read_bytes())
+    urdf = str(tmp_path / "tiny.urdf")
+    fleet = sy.Fleet.build("memory://fleet", tmp_path / "store", model=urdf, workers=1)
+    assert fleet.logs["ok"].to_pylist() == [True]
+    assert (
+        sy.Fleet.build("memory://fleet", tmp_path / "store", model=urdf, workers=1).built[
+            "unchanged"
+        ]
+        == 1
+    )
+
+
+REFUSED = {
+    "robot,model,file\na,tiny.urdf,x.npz\na,ur10,y.npz\n": "'a' has two models",
+    "robot,model,file\na,tiny.urdf,x.npz\nb,tiny.urdf,x.npz\n": "x.npz stands under two arms, 'a'"
+    " and 'b'",
+    "robot,model,file\n": "there are no logs in this catalogue",
+    "robot,file\na,x.npz\n": "row 1: 'model' is missing",
+    "robot,model,file,colour\na,ur10,x.npz,red\n": "a catalogue has no column 'colour'",
+    "robot,model,file,time\na,ur10,x.npz,yesterday\n": "row 1: Invalid isoformat string:"
+    " 'yesterday'",
+    "robot,model,file,load\na,ur10,x.npz,heavy\n": "row 1: could not convert string to float:"
+    " 'heavy'",
+}
+
+
+@pytest.mark.parametrize(("text", "words"), REFUSED.items(), ids=range(len(REFUSED)))
+def test_catalogues_that_are_refused(tmp_path, text, words):
+    tiny_arm(tmp_path)
+    (tmp_path / "catalogue.csv").write_text(text)
+    done = steelyard("fleet", "build", "catalogue.csv", "-o", "store", cwd=tmp_path)
+    assert done.returncode == 2
+    assert words in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert not (tmp_path / "store").exists()
+
+
+def test_places_that_are_refused(tmp_path, scene, monkeypatch):
+    folder, catalogue, _, _ = scene
+    with pytest.raises(UnreadableFile, match="there is no catalogue"):
+        sy.Fleet.build(tmp_path / "none.csv", tmp_path / "store")
+    with pytest.raises(UnreadableFile, match=r"a catalogue is a \.csv or \.parquet table"):
+        sy.Fleet.build(folder / "tiny.urdf", tmp_path / "store")
+    with pytest.raises(UnreadableFile, match="is no store of a fleet"):
+        sy.Fleet(tmp_path)
+    (tmp_path / "note.txt").write_text("x")
+    with pytest.raises(UnreadableFile, match="holds other files"):
+        sy.Fleet.build(catalogue, tmp_path, workers=1)
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "fleet.json").write_text(json.dumps({"steelyard": "fleet", "version": 99}))
+    with pytest.raises(UnreadableFile, match="version 99"):
+        sy.Fleet(other)
+    monkeypatch.setattr("steelyard.fleet._engine._PATIENCE_S", 0.5)
+    with pytest.raises(SteelyardError, match=r"the scheduler tcp://127\.0\.0\.1:1 does not answer"):
+        sy.Fleet.build(catalogue, tmp_path / "store", scheduler="tcp://127.0.0.1:1")
+
+
+def test_a_full_disk_is_one_line_and_what_is_there_stays(tmp_path, monkeypatch):
+    import pyarrow.parquet as pq
+
+    catalogue, _ = tiny_fleet(tmp_path, arms=1, logs=4)
+    write, written = pq.write_table, []
+
+    def full(table, where, **options):
+        if len(written) == 2:
+            raise OSError(28, "No space left on device")
+        written.append(where)
+        write(table, where, **options)
+
+    monkeypatch.setattr(pq, "write_table", full)
+    with pytest.raises(UnreadableFile, match="the disk is full; what is there is whole"):
+        sy.Fleet.build(catalogue, tmp_path / "store", workers=1)
+    monkeypatch.undo()
+    assert sy.Fleet(tmp_path / "store").logs.num_rows == 2
+    assert dict(sy.Fleet.build(catalogue, tmp_path / "store", workers=1).built)["new"] == 2
+
+
+def test_clocks_that_overlap_and_contents_twice_are_named(tmp_path):
+    catalogue, rows = tiny_fleet(tmp_path, arms=1, logs=4)
+    rows[1]["time"] = (START + timedelta(seconds=4)).isoformat()
+    (tmp_path / "copy.npz").write_bytes((tmp_path / "arm0-03.npz").read_bytes())
+    rows.append({**rows[3], "file": "copy.npz", "time": (START + timedelta(days=9)).isoformat()})
+    write_catalogue(tmp_path, rows)
+    done = steelyard("fleet", "build", catalogue, "-o", "store", "--workers", "1", cwd=tmp_path)
+    assert done.returncode == 0
+    first, second = done.stdout.splitlines()[1:3]
+    assert re.fullmatch(
+        r"Note: arm0: arm0-01.npz begins \d s before arm0-00.npz ends: is a clock .*", first
+    )
+    assert second == "Note: arm0: arm0-03.npz and copy.npz have the same content."
+    assert len(sy.Fleet(tmp_path / "store", workers=1).identify()["arm0"].made_from) == 1
+
+
+def test_currents_need_gains(tmp_path):
+    catalogue, _ = tiny_fleet(tmp_path, arms=1, logs=1)
+    one = log(tiny_arm(tmp_path), 1)
+    write_recording(replace(one, tau=None, current=one.tau), tmp_path / "arm0-00.npz")
+    fleet = sy.Fleet.build(catalogue, tmp_path / "store", workers=1)
+    assert (
+        "no gains: give a model that steelyard identify made of currents"
+        in fleet.logs["reason"][0].as_py()
+    )
+
+
+@pytest.mark.parametrize("package", ["distributed", "fsspec.core"])
+def test_what_is_missing_is_named(scene, tmp_path, monkeypatch, package):
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(MissingExtra, match=r"pip install 'steelyard\[fleet\]'"):
+        sy.Fleet.build(scene[1], tmp_path / "store", workers=2)

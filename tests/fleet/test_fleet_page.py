@@ -1,0 +1,82 @@
+"""The page of a fleet: one file, worst arm first, a page for each arm, and small for large fleets."""
+
+import re
+
+import numpy as np
+import pytest
+
+from browser import Browser, chromium
+from steelyard.fleet._page import fleet_html
+from steelyard.fleet._trend import ArmTrend, Change, Trends
+
+KINDS = ("Fc", "Fv", "B", "gain", "residual")
+
+
+JOINTS = ("shoulder_pan", "shoulder_lift", "elbow", "wrist_1", "wrist_2", "wrist_3", "wrist_4")
+
+
+def made_up(arms, logs, joints=6, changed=()):
+    """A fleet without logs: random series, a step in some of them."""
+    rng = np.random.default_rng(3)
+    names = [*((kind, j + 1) for kind in KINDS for j in range(joints)), ("payload", 0)]
+    time = 1.77e9 + 86400.0 * np.arange(logs)
+    found = []
+    for k in range(arms):
+        value, std = rng.normal(size=(len(names), logs)), np.full((len(names), logs), 0.5)
+        changes = [Change(logs // 2, False, 0.1, 0.1, 0.5) for _ in names]
+        if k in changed:
+            value[1, logs // 2 :] += 6.0
+            changes[1] = Change(logs // 2, False, 6.0, 0.3, 1e-12)
+        name = f"arm <{k}> & co" if k == 0 else f"arm{k}"
+        files = [f"{i}.parquet" for i in range(logs)]
+        level = Change(0, False, 0.7, 0.02, 1e-30) if k == 1 else None
+        odd = {"9.parquet": 7.0} if k == 2 else {}
+        found.append(
+            ArmTrend(name, time, files, JOINTS[:joints], names, value, std, changes, level, odd)
+        )
+    return Trends(found, 0.05)
+
+
+def test_the_worst_arm_comes_first_and_words_are_text():
+    page = fleet_html(made_up(4, 20, changed=(3,)), {"arm2": 5})
+    assert re.findall(r'class="name"><a href="([^"]*)"', page)[:2] == ["#arm=arm1", "#arm=arm3"]
+    assert "2 of 4 arms have changed, in 2 of 125 series." in page
+    assert "Carries 0.70 ± 0.039 kg more than is configured" in page
+    assert "Coulomb friction of shoulder_lift steps by +6 ± 0.59 Nm" in page
+    assert "arm &lt;0&gt; &amp; co" in page
+    assert "<0>" not in page
+    assert "5 more are of no use" in page
+    assert "http://" not in page.replace("http://www.w3.org/2000/svg", "")
+
+
+def test_no_change_is_said_too():
+    assert "None of 1 arms has changed beyond noise." in fleet_html(made_up(1, 20), {})
+    assert "None of 0 arms has changed beyond noise." in fleet_html(Trends([], 0.05), {})
+
+
+def test_a_year_of_200_arms_is_small():
+    page = fleet_html(made_up(200, 365, changed=range(20)), {})
+    assert len(page) < 10e6
+
+
+@pytest.mark.skipif(chromium() is None, reason="there is no Chromium")
+def test_a_browser_draws_it(tmp_path):
+    path = tmp_path / "fleet.html"
+    path.write_text(fleet_html(made_up(30, 40, changed=(5, 7)), {}))
+    browser = Browser(tmp_path / "profile")
+    try:
+        browser.open(path)
+        assert browser.complaints == []
+        assert browser.ask("document.querySelectorAll('td.spark svg').length") == 30 * 7
+        assert browser.ask("document.querySelectorAll('td.spark .changed').length") == 3
+        browser.ask("document.querySelector('a[href=\"#arm=arm5\"]').click()")
+        browser.ask("new Promise(f => setTimeout(f, 100))")
+        assert browser.ask("document.querySelector('#arm h1').textContent") == "arm5"
+        assert browser.ask("document.querySelectorAll('#arm svg').length") == 31
+        assert browser.ask("document.getElementById('fleet').hidden")
+        assert browser.ask("document.getElementById('errors').textContent") == ""
+        browser.ask("document.querySelector('#arm a').click()")
+        browser.ask("new Promise(f => setTimeout(f, 100))")
+        assert not browser.ask("document.getElementById('fleet').hidden")
+    finally:
+        browser.close()

@@ -1,0 +1,308 @@
+import numpy as np
+import pytest
+
+from steelyard.errors import InvalidRobot, InvalidSamples, UnknownName
+from steelyard.identification import (
+    FRICTION_MODELS,
+    FrictionLaw,
+    choose_friction,
+    essential,
+    identify,
+)
+from steelyard.identification._problem import RowMaker, kinds
+from steelyard.identification._validation import validation_of
+from steelyard.recording import Samples
+from steelyard.robot import ParameterBasis, load_robot
+from steelyard.robot._transmission import JointFriction, Transmission
+from steelyard.trajectory import FourierTrajectory
+from steelyard.verdict import DoubtKind
+
+ROBOT = load_robot("planar2r")
+COEFFICIENTS = {
+    "Fc": [4.0, 2.5],
+    "Fv": [3.0, 1.5],
+    "B": [0.3, -0.2],
+    "Fs": [1.5, 0.8],
+    "Fl": [0.08, 0.12],
+}
+SHAPES = {"exponent": [0.6, 0.8], "stribeck_speed": [0.15, 0.25]}
+WIDTHS = {
+    "smooth": [0.05, 0.03],
+    "presliding": [4e-3, 2e-3],
+    "exact": [1.0, 1.0],
+    "band": [0.02, 0.02],
+}
+
+
+def motion(seed, seconds=20.0, rate_hz=100.0):
+    series = FourierTrajectory.random(
+        [0.3, -0.4], reach=[1.5, 1.5], speed=[1.5, 2.0], period_s=seconds, harmonics=8, seed=seed
+    )
+    q, v, a = series.at(np.arange(0, seconds, 1 / rate_hz))
+    return Samples(q, v, a, np.zeros_like(q), rate_hz, ROBOT.joint_names, "measured")
+
+
+def true_law(name):
+    law = FrictionLaw.named(name, 2)
+    shapes = {**SHAPES, "width": WIDTHS[law.direction]}
+    return law.with_log_shapes(np.log([shapes[s] for s in law.free_shapes]).reshape(-1, 2))
+
+
+def made(name, seed, noise=0.05):
+    """Samples of an arm that obeys a law, and its true parameters."""
+    law, samples = true_law(name), motion(seed)
+    maker = RowMaker(ROBOT, ParameterBasis.of(ROBOT))
+    names = maker.names(law)
+    base = ParameterBasis.of(ROBOT).K @ ROBOT.parameters
+    theta = np.concatenate([base, np.zeros(len(names) - len(base))])
+    for kind, values in COEFFICIENTS.items():
+        theta[kinds(names) == kind] = values[: (kinds(names) == kind).sum()]
+    tau = maker.rows(samples, law, theta).Y @ theta
+    tau = tau + noise * np.random.default_rng(seed).normal(size=tau.shape)
+    return (
+        Samples(samples.q, samples.v, samples.a, tau, 100.0, ROBOT.joint_names, "measured"),
+        law,
+        theta,
+    )
+
+
+@pytest.mark.parametrize("name", sorted(FRICTION_MODELS))
+def test_every_law_is_recovered_from_its_own_torques(name):
+    parts = [made(name, seed) for seed in (1, 2)]
+    model = identify(ROBOT, [part for part, _, _ in parts], friction=name)
+    _, law, theta = parts[0]
+    assert np.mean(np.abs(model.estimate.value - theta) / model.estimate.std < 3) > 0.95
+    moved = (model.law.log_shapes - law.log_shapes) / np.maximum(model.shape_std, 1e-12)
+    assert (np.abs(moved) < 4).all()
+    assert model.estimate.noise == pytest.approx(0.05, rel=0.1)
+
+
+def test_the_direction_of_presliding_is_a_memory_of_the_way_travelled():
+    law = FrictionLaw.named("presliding", 1, width=np.array([0.01]))
+    u = np.concatenate([np.linspace(0, 0.1, 50), np.full(30, 0.1), np.linspace(0.1, 0.05, 50)])[
+        :, None
+    ]
+    s = law.columns(u, np.zeros_like(u))[0]
+    assert s[49, 0] == pytest.approx(1, abs=1e-4)
+    np.testing.assert_array_equal(s[50:80, 0], np.full(30, s[49, 0]))  # at rest nothing changes
+    travelled = u[79] - u[84:]
+    np.testing.assert_allclose(s[84:, 0], (-1 + 2 * np.exp(-travelled / 0.01))[:, 0], atol=1e-3)
+
+
+@pytest.mark.parametrize("coupled", [False, True])
+@pytest.mark.parametrize("name", sorted(FRICTION_MODELS))
+def test_stepping_with_memory_gives_the_columns_of_the_batch(name, coupled, rng):
+    """Rows one at a time, in blocks, or all at once, of drives that turn one joint or several."""
+    law, samples = true_law(name), motion(3)
+    q, v = samples.q[:500], np.where(np.arange(500)[:, None] % 50 < 3, 0.0, samples.v[:500])
+    load = 30 * rng.normal(size=q.shape)
+    drives = Transmission(np.array([[1.0, 0.0], [0.4, 1.0]]) if coupled else np.eye(2))
+    u, w = drives.to_drives(q), drives.to_drives(v)
+    batch = law.columns(u, w, load)
+    for size in (1, 7):
+        memory, parts = law.init(u[0]), []
+        for i in range(0, len(u), size):
+            rows = slice(i, i + size)
+            memory, columns = law.step(memory, u[rows], w[rows], load[rows])
+            parts.append(columns)
+        np.testing.assert_allclose(np.concatenate(parts, axis=1), batch, atol=1e-12)
+    memory = law.init(u[0])
+    for i in range(len(u)):
+        memory, columns = law.step(memory, u[i], w[i], load[i])
+        np.testing.assert_allclose(columns, batch[:, i], atol=1e-12)
+    coefficients = rng.uniform(0.02, 0.2, (len(law.terms), 2))
+    friction = JointFriction(law, coefficients, rng.normal(size=2), drives)
+    _, taken = friction.along(friction.init(q[0]), q, v, drives.to_joints(load))
+    np.testing.assert_allclose(
+        taken, np.einsum("tj,tkj->kj", coefficients, batch) @ drives.matrix, atol=1e-12
+    )
+    memory = friction.init(q[0])
+    for i in range(len(q)):
+        tau = drives.to_joints(load[i] + friction.offset) + taken[i]
+        memory, felt, carried = friction.step(memory, q[i], v[i], tau)
+        np.testing.assert_allclose(felt, taken[i] + drives.to_joints(friction.offset), atol=1e-12)
+        np.testing.assert_allclose(carried, load[i], atol=1e-11)
+
+
+def test_a_law_breaks_loose_with_all_of_its_stribeck_excess():
+    law = true_law("stribeck")
+    assert law.terms == ("Fc", "Fv", "Fs")
+    np.testing.assert_allclose(law.breakaway(0.05), [[1, 1], [0.05, 0.05], [1, 1]])
+    slides = law.at(np.full(2, 0.05), s=np.ones(2))[2]
+    np.testing.assert_allclose(slides, np.exp(-((0.05 / np.array(SHAPES["stribeck_speed"])) ** 2)))
+    load = np.array([-20.0, 30.0])
+    np.testing.assert_allclose(true_law("presliding-load").breakaway(0.1, load)[-1], [20.0, 30.0])
+
+
+def test_the_law_that_made_the_data_predicts_best():
+    for name in ("presliding-load", "smooth-power"):
+        parts = [made(name, seed, noise=0.02)[0] for seed in (1, 2, 3)]
+        choice = choose_friction(ROBOT, parts)
+        assert choice.law == name
+        assert choice.scores[name] == pytest.approx(min(choice.scores.values()), rel=0.03)
+    assert "3 recordings in 3 folds" in choice.folds
+
+
+def test_one_recording_is_cut_into_stretches_and_auto_names_its_choice():
+    part = made("smooth", 4, noise=0.02)[0]
+    model = identify(ROBOT, part, friction="auto")
+    assert model.choice is not None
+    assert "4 stretches" in model.choice.folds
+    assert model.law.name == model.choice.law
+    with pytest.raises(InvalidSamples, match="300 samples are too few to choose a friction law"):
+        identify(ROBOT, part.rows(slice(0, 300)), friction="auto")
+
+
+def test_huber_is_not_moved_by_outliers_and_ordinary_is_not_weighted():
+    part, _, theta = made("linear", 5)
+    tau = part.tau.copy()
+    tau[::37] += 30.0
+    dirty = Samples(part.q, part.v, part.a, tau, 100.0, ROBOT.joint_names, "measured")
+    error = {
+        name: np.abs(
+            identify(ROBOT, dirty, friction="linear", estimator=name).estimate.value - theta
+        ).max()
+        for name in ("weighted", "huber", "ordinary")
+    }
+    assert error["huber"] < 0.15 * error["weighted"]
+    assert error["ordinary"] != error["weighted"]
+    with pytest.raises(InvalidSamples, match="estimator must be"):
+        identify(ROBOT, part, estimator="best")
+
+
+def test_essential_parameters_predict_as_well_with_fewer():
+    parts = [made("linear", seed)[0] for seed in (1, 2)]
+    model = identify(ROBOT, parts, friction="linear")
+    lean = essential(model, 0.1)
+    assert 0 < np.count_nonzero(lean.estimate.value) < len(model.estimate.value)
+    other = made("linear", 9)[0]
+    np.testing.assert_allclose(lean.validate(other).rms, model.validate(other).rms, rtol=0.05)
+    assert set(model.estimate.weak(0.1)) >= {
+        name for name, x in zip(lean.estimate.names, lean.estimate.value, strict=True) if x == 0
+    }
+    with pytest.raises(InvalidSamples, match="largest_relative_std must be positive"):
+        essential(model, 0.0)
+
+
+def test_repeated_runs_scatter_as_their_standard_deviations_say():
+    models = [identify(ROBOT, made("linear", seed)[0], friction="linear") for seed in range(12)]
+    values = np.array([m.estimate.value for m in models])
+    mean, std = values.mean(axis=0), values.std(axis=0, ddof=1)
+    said = np.mean([m.estimate.std for m in models], axis=0)
+    assert np.median(std / said) == pytest.approx(1, abs=0.35)
+    np.testing.assert_allclose(mean, made("linear", 0)[2], atol=5 * (said / np.sqrt(12)).max())
+
+
+def test_friction_torque_is_what_links_and_rotors_leave():
+    part = made("load", 3, noise=0.01)[0]
+    model = identify(ROBOT, part, friction="load")
+    measured, modelled = model.friction_torque(part)
+    np.testing.assert_allclose(measured, modelled, atol=0.1)
+    assert np.abs(measured).max() > 4
+
+
+def test_validation_knows_rms_relative_residual_and_correlation():
+    rng = np.random.default_rng(0)
+    measured = rng.normal(size=(500, 2)) * [3.0, 5.0] + 1
+    predicted = measured + 0.1 * rng.normal(size=(500, 2))
+    found = validation_of(measured, predicted)
+    np.testing.assert_allclose(found.rms, 0.1, rtol=0.1)
+    np.testing.assert_allclose(
+        found.relative, 0.1 / np.sqrt(np.mean(measured**2, axis=0)), rtol=0.1
+    )
+    for j in range(2):
+        assert found.correlation[j] == pytest.approx(
+            np.corrcoef(measured[:, j], predicted[:, j])[0, 1]
+        )
+
+
+def test_too_slow_sampling_is_refused():
+    series = FourierTrajectory.random(
+        [0.3, -0.4], reach=[1.5, 1.5], speed=[3.0, 3.0], period_s=2.0, harmonics=8, seed=1
+    )
+    q, v, a = series.at(np.arange(0, 20, 0.1))
+    slow = Samples(q, v, a, np.zeros_like(q), 10.0, ROBOT.joint_names, "measured")
+    with pytest.raises(InvalidSamples, match=r"joint_\d moves too quickly for 10 Hz"):
+        identify(ROBOT, slow)
+
+
+def test_unknown_laws_and_shapes_are_refused():
+    with pytest.raises(UnknownName, match="no friction law 'sticky'; there are linear, band"):
+        identify(ROBOT, motion(0), friction="sticky")
+    with pytest.raises(InvalidRobot, match="must be 2 positive numbers"):
+        FrictionLaw.named("power", 2, exponent=np.array([1.0, -1.0]))
+
+
+def test_stopping_the_comparison_of_laws_answers_with_the_best_so_far():
+    part = made("smooth-power", 4, noise=0.02)[0]
+
+    def interrupt(share, words):
+        if words.startswith("law 5 of 9: stribeck, best so far smooth-power"):
+            raise KeyboardInterrupt
+
+    model = identify(ROBOT, part, friction="auto", progress=interrupt)
+    assert model.law.name == "smooth-power"
+    assert list(model.choice.scores) == ["band", "smooth", "power", "smooth-power"]
+    (doubt,) = (doubt for doubt in model.verdict.doubts if doubt.kind is DoubtKind.STOPPED)
+    assert not doubt.blocks
+    assert doubt.words == (
+        "stopped by hand: smooth-power is the best of 4 friction laws so far;"
+        " not compared: stribeck, load, presliding, presliding-power, presliding-load"
+    )
+    again = type(model).from_dict(model.to_dict())
+    assert tuple(again.choice.not_compared) == model.choice.not_compared
+
+    def at_once(share, words):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        identify(ROBOT, part, friction="auto", progress=at_once)
+
+
+def test_progress_says_which_law_is_tried_and_goes_up():
+    seen = []
+    part = made("smooth", 4)[0]
+    identify(
+        ROBOT, part, friction="auto", progress=lambda share, words: seen.append((share, words))
+    )
+    shares = [share for share, _ in seen]
+    assert shares == sorted(shares)
+    assert seen[0] == (0.0, "law 1 of 9: band")
+    assert "law 5 of 9: stribeck, best so far smooth 0.5 %" in [words for _, words in seen]
+    assert seen[-1][1].startswith("fitting smooth")
+
+
+def test_a_share_of_the_carried_torque_is_kept_only_where_it_is_sure():
+    """Friction of joint 2 does not grow with its load: its Fl is none, not a small number."""
+    law, samples = true_law("load"), motion(3)
+    maker = RowMaker(ROBOT, ParameterBasis.of(ROBOT))
+    theta = made("load", 3)[2].copy()
+    theta[-1] = 0.0
+    noise = 0.05 * np.random.default_rng(3).normal(size=samples.q.shape)
+    tau = maker.torque(samples, law, theta) + noise
+    part = Samples(samples.q, samples.v, samples.a, tau, 100.0, ROBOT.joint_names, "measured")
+    model = identify(ROBOT, part, friction="load")
+    np.testing.assert_array_equal(model.law.carrying, [1.0, 0.0])
+    assert model.estimate.value[-1] == 0
+    assert model.estimate.std[-1] == 0
+    assert model.estimate.value[-2] == pytest.approx(0.08, abs=4 * model.estimate.std[-2])
+    assert model.verdict.ok
+    assert f"all {len(theta) - 1} parameters were excited" in model.verdict.summary
+    again = type(model).from_dict(model.to_dict())
+    np.testing.assert_allclose(again.rows(part).Y, model.rows(part).Y, rtol=1e-12, atol=1e-12)
+
+
+def test_a_shape_at_the_end_of_its_range_and_negative_viscous_friction_are_doubts():
+    part = made("linear", 3, noise=0.01)[0]
+    tau = part.tau - [0.0, 4.0] * part.v  # less than none
+    fast = Samples(part.q, part.v, part.a, tau, 100.0, ROBOT.joint_names, "measured")
+    model = identify(ROBOT, fast, friction="smooth")
+    kinds_of = {doubt.kind: doubt for doubt in model.verdict.doubts}
+    assert set(kinds_of) == {DoubtKind.FRICTION_SHAPE, DoubtKind.NEGATIVE_FRICTION}
+    assert model.verdict.ok
+    assert (
+        "shapes at the end of their range: width of joint_1 (0.001)"
+        in kinds_of[DoubtKind.FRICTION_SHAPE].words
+    )
+    assert "viscous friction came out negative" in kinds_of[DoubtKind.NEGATIVE_FRICTION].words
+    assert "Fv2 of joint_2 (-2.49 +-" in kinds_of[DoubtKind.NEGATIVE_FRICTION].words

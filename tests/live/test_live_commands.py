@@ -1,0 +1,345 @@
+"""What is sent to a controller: payloads with their echo, motions, and everything that is refused before."""
+
+import json
+import time
+from contextlib import contextmanager
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import steelyard as sy
+from conftest import steelyard
+from live_helpers import Rows, served, weighed
+from steelyard.errors import InvalidInertia, InvalidRobot, InvalidTrajectory, SourceFailed
+from steelyard.export import ErrorLimits
+from steelyard.identification import identify
+from steelyard.inertia import InertialParameters
+from steelyard.io import read_recording
+from steelyard.live import ReplaySource, Row, Stream, UrSource
+from steelyard.live._controller import Controller
+from steelyard.live._motion import Motion
+from steelyard.live._script import Believed, Program
+from steelyard.live._serve import Served
+from steelyard.live._setting import Proposal
+from steelyard.live._ur import controller_of
+from steelyard.live._world import NOMINAL_GAINS, SimulatedArm
+from steelyard.robot import load_robot
+from steelyard.signals import prepare
+from steelyard.simulation import SimulationOptions, simulate
+from steelyard.trajectory import FourierTrajectory
+from steelyard.verdict import Doubt, DoubtKind, Verdict
+
+START = np.array([0.0, -1.3, 1.2, -1.4, -1.2, 0.3])
+
+
+@contextmanager
+def controller(**more):
+    """One that runs by itself, with an arm that the dashboard calls a UR10."""
+    world = Rows()
+    with served(world, speed=1.0, **more) as found:
+        found.controller.world.robot = load_robot("ur10e")
+        yield found, UrSource(found.host, found.port)
+
+
+# --- payloads
+
+
+def test_a_payload_is_set_echoed_and_put_back(tmp_path):
+    with controller() as (found, source):
+        found.controller.fault("payload:1")
+        proposal = Proposal.of(source, weighed())
+        assert proposal.old == Believed(1.0)
+        assert found.controller.believed == Believed(1.0)  # nothing is sent by a proposal
+        proposal.save(tmp_path / "undo.json")
+        proposal.send(transition_s=0.1)
+        assert found.controller.believed.mass == 2.5
+        np.testing.assert_allclose(
+            found.controller.believed.inertia, [0.01, 0.011, 0.006, 0, 0, 0], atol=1e-9
+        )
+        back = Proposal.undo(source, tmp_path / "undo.json")
+        assert (back.old.mass, back.new) == (2.5, Believed(1.0))
+        back.send(transition_s=0.1)
+        assert found.controller.believed == Believed(1.0)
+        with pytest.raises(
+            SourceFailed, match=r"believes in 1 kg now, not in the 2\.5 kg that were set"
+        ):
+            Proposal.undo(source, tmp_path / "undo.json")
+        with pytest.raises(
+            SourceFailed, match=r"undo\.json is of ur://127\.0\.0\.1:\d+, not of ur://elsewhere"
+        ):
+            Proposal.undo(UrSource("elsewhere"), tmp_path / "undo.json")
+
+
+def test_payloads_that_no_export_writes_are_refused():
+    doubted = Verdict("", (Doubt(DoubtKind.NOT_PHYSICAL, "no real body is near"),))
+    with controller() as (_, source):
+        with pytest.raises(
+            InvalidInertia, match="not exported: the estimate itself says: no real body"
+        ):
+            Proposal.of(source, weighed(verdict=doubted))
+        with pytest.raises(InvalidInertia, match="the mass is known to"):
+            Proposal.of(source, weighed(share=0.2))
+        with pytest.raises(InvalidInertia, match="the mass is known to"):
+            Proposal.of(source, weighed(), limits=ErrorLimits(mass=0.005))
+
+
+def test_a_mass_above_the_rating_is_refused():
+    with controller() as (found, source):
+        with pytest.raises(
+            InvalidInertia, match=r"13 kg is above what this arm may carry, 12\.5 kg"
+        ):
+            Proposal.of(source, weighed(13.0))
+        with pytest.raises(InvalidInertia, match=r"2\.5 kg is above what this arm may carry, 2 kg"):
+            Proposal.of(source, weighed(), rating_kg=2.0)
+        found.controller.world.robot = None
+        with pytest.raises(
+            InvalidInertia, match="does not say what the arm may carry: give its rating"
+        ):
+            Proposal.of(source, weighed())
+        assert Proposal.of(source, weighed(), rating_kg=5.0).new.mass == 2.5
+
+
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [
+        ("protective-stop", "is not ready: protective stop"),
+        ("power-off", "is not ready: the arm is not powered"),
+        ("local", "is not in remote control: it ignores what is sent"),
+        ("hand", "is not ready: a hand guides the arm"),
+    ],
+)
+def test_controllers_that_are_not_ready_are_refused(fault, words):
+    with controller() as (found, source):
+        found.controller.fault(fault)
+        with pytest.raises(SourceFailed, match=words):
+            Proposal.of(source, weighed())
+        assert found.controller.believed == Believed()
+
+
+def test_an_arm_that_moves_or_is_reduced_is_refused():
+    with controller() as (found, source):
+        found.controller.world.speed = 0.2
+        with pytest.raises(SourceFailed, match=r"moves \(0\.2 rad/s\): stop the arm first"):
+            Proposal.of(source, weighed())
+        found.controller.modes = found.controller.modes._replace(safety=2)
+        with pytest.raises(SourceFailed, match="its safety mode is reduced, not normal"):
+            Proposal.of(source, weighed())
+
+
+def test_a_controller_that_does_nothing_is_noticed(monkeypatch):
+    with controller() as (_, source):
+        monkeypatch.setattr(Controller, "run", lambda self, text: None)
+        with pytest.raises(SourceFailed, match=r"nothing happened: ur://.* still believes in 0 kg"):
+            Proposal.of(source, weighed()).send(transition_s=0.0)
+
+
+def test_older_controllers_get_mass_and_centre_only(monkeypatch):
+    monkeypatch.setattr(
+        "live_helpers.Controller", lambda world: Controller(world, version=(5, 9, 0, 0))
+    )
+    with controller() as (found, source):
+        proposal = Proposal.of(source, weighed())
+        assert not proposal.with_inertia
+        proposal.send()
+        assert found.controller.believed == Believed(2.5, proposal.new.cog)
+
+
+def test_only_controllers_can_be_commanded():
+    with pytest.raises(
+        SourceFailed, match=r"replay:x\.parquet cannot be commanded: give ur://HOST"
+    ):
+        controller_of(ReplaySource("x.parquet"))
+
+
+def test_the_verb_shows_asks_sets_and_undoes(tmp_path):
+    weighed().save(tmp_path / "payload.json")
+    with controller() as (found, source):
+        shown = steelyard("set-payload", source, "payload.json", cwd=tmp_path)
+        assert shown.returncode == 0, shown.stderr
+        assert "Nothing was sent; --yes sends it." in shown.stdout
+        assert found.controller.believed == Believed()
+        done = steelyard(
+            "set-payload", source, "payload.json", "--yes", "--transition", "0", cwd=tmp_path
+        )
+        assert "the controller says that it believes in 2.500 kg" in done.stdout, done.stderr
+        words = ("set-payload", source, "payload.json", "--undo", "--yes", "--json")
+        facts = json.loads(steelyard(*words, cwd=tmp_path).stdout)
+        assert facts["sent"]
+        assert facts["new"]["mass"] == 0
+        assert found.controller.believed == Believed()
+
+
+# --- motions
+
+
+@pytest.fixture(scope="module")
+def arm():
+    robot = load_robot("ur10e")
+    return robot.with_drive(
+        replace(robot.drive, gain=np.array(NOMINAL_GAINS), gain_std=np.zeros(6))
+    )
+
+
+def swing(seed=3, period_s=2.5, start=START, speed=1.0):
+    """A motion that begins and ends at rest in a posture."""
+    b = np.random.default_rng(seed).normal(size=(6, 3))
+    b[:, 2] = -(b[:, 0] + 2 * b[:, 1]) / 3  # no acceleration at the start
+    b *= speed / np.abs(b).sum(axis=1, keepdims=True)
+    still = FourierTrajectory(np.zeros((6, 3)), b, np.zeros(6), period_s)
+    return replace(still, offset=start - still.at([0.0])[0][0])
+
+
+@pytest.fixture(scope="module")
+def carrying(arm):
+    """A controller in MuJoCo whose arm carries something that it does not believe in."""
+    load = InertialParameters.from_com(2.5, [0, 0, 0.05], 0.004 * np.eye(3), arm.flange)
+    world = SimulatedArm(arm, {0.0: load}, start=START)
+    with Served(Controller(world)) as found:
+        yield found, UrSource(found.host, found.port)
+
+
+def wait_at_rest(source, place=None):
+    """Returns when the arm has stood for a while, in a posture where one is given."""
+    still, end = 0, time.monotonic() + 30
+    with Stream(source) as stream:
+        while still < 10 and time.monotonic() < end:
+            said = dict(zip(stream.columns, stream.row().values, strict=True))
+            q, v = (
+                np.array([said[f"{name}_{k}"] for k in range(6)])
+                for name in ("actual_q", "actual_qd")
+            )
+            away = 0.0 if place is None else np.abs(q - place).max()
+            still = still + 1 if np.abs(v).max() < 5e-3 and away < 2e-3 else 0
+            time.sleep(0.02)
+
+
+def test_a_motion_goes_from_where_the_arm_stands_and_back(arm, carrying):
+    _, source = carrying
+    core = swing()
+    with Stream(source) as stream:
+        plan = Motion.of(stream, arm, core, periods=1)
+    program = Program.parsed(plan.script)
+    q = np.array(list(program.targets(START, 1 / 500)))
+    np.testing.assert_allclose(q[[0, -1]], [START, START], atol=1e-4)
+    assert len(q) == pytest.approx(500 * plan.trajectory.duration_s, abs=2)
+    entry = round(500 * plan.trajectory.entry_s)
+    np.testing.assert_allclose(q[entry + 100], core.at([100 / 500])[0][0], atol=5e-3)
+    assert np.abs(np.diff(q, 2, axis=0)).max() * 500**2 < 20
+
+
+def test_motions_that_must_not_start_are_refused(arm, carrying):
+    found, source = carrying
+    with Stream(source) as stream:
+        far = swing(start=START + np.array([0, 1.0, 0, 0, 0, 0]))
+        with pytest.raises(
+            InvalidTrajectory, match=r"shoulder_lift_joint stands 1\.00 rad from where"
+        ):
+            Motion.of(stream, arm, far)
+        fast = swing(speed=9.0)
+        with pytest.raises(InvalidTrajectory, match="the motion breaks a limit of ur10e"):
+            Motion.of(stream, arm, fast)
+        with pytest.raises(InvalidRobot, match="is another arm than the model's"):
+            Motion.of(stream, load_robot("ur10"), swing())
+        with pytest.raises(InvalidTrajectory, match="for planar2r with 2 joints, a UR arm has 6"):
+            Motion.of(stream, load_robot("planar2r"), swing())
+        for fault, words in (
+            ("protective-stop", "protective stop"),
+            ("local", "not in remote control"),
+        ):
+            found.controller.fault(fault)
+            while fault == "protective-stop" and not stream.row().waiting:
+                pass
+            with pytest.raises(SourceFailed, match=words):
+                Motion.of(stream, arm, swing())
+            found.controller.fault("normal")
+            while stream.row().waiting:
+                pass
+
+
+def test_a_motion_that_is_stopped_or_never_starts_says_so(arm, carrying, monkeypatch):
+    found, source = carrying
+    with Stream(source) as stream:
+        plan, state, moving = (
+            Motion.of(stream, arm, swing()),
+            stream.columns.index("runtime_state"),
+            0,
+        )
+
+        def moved():
+            nonlocal moving
+            for item in plan.play(stream):
+                moving += isinstance(item, Row) and item.values[state] == 2
+                if moving == 50:
+                    found.controller.fault("protective-stop")
+
+        try:
+            with pytest.raises(SourceFailed, match="the motion was broken off: protective stop"):
+                moved()
+        finally:
+            found.controller.fault("normal")
+        while stream.row().waiting:
+            pass
+        monkeypatch.setattr("steelyard.live._motion._LATE_S", 0.2)
+        found.controller.fault("local")
+        with pytest.raises(SourceFailed, match="does not move: is it in remote control"):
+            list(plan.play(stream))
+        end = time.monotonic() + 30
+        while "a script was ignored: not in remote control" not in found.controller.log[-3:]:
+            assert time.monotonic() < end
+            time.sleep(0.02)
+        found.controller.fault("normal")
+
+
+def test_the_whole_cycle_moves_weighs_and_sets(arm, carrying, tmp_path):
+    found, source = carrying
+    found.controller.run(f"def back():\n movej({START.tolist()}, a=2, v=1)\nend\n")
+    wait_at_rest(source, START)
+    options = SimulationOptions(step_s=0.004)
+    lively = FourierTrajectory.random(
+        arm.home, reach=1.0, speed=1.2, period_s=6.0, harmonics=4, seed=0
+    )
+    empty = simulate(arm, lively, rate_hz=125.0, options=options)
+    identify(arm, prepare(empty.recording, drive=arm.drive)).save(tmp_path / "model.json")
+    swing().save(tmp_path / "motion.json")
+    words = (
+        "weigh-live",
+        source,
+        "--model",
+        "model.json",
+        "--motion",
+        "motion.json",
+        "--yes",
+        "--set",
+    )
+    done = steelyard(
+        *words, "-o", "p.json", "--record", "log.parquet", "--accuracy", "3", cwd=tmp_path
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    payload = sy.Payload.load(tmp_path / "p.json")
+    assert abs(payload.mass - 2.5) < 3 * 1.96 * payload.std[0]
+    assert found.controller.believed.mass == pytest.approx(payload.mass, abs=1e-5)
+    again = sy.weigh_online(sy.DynamicModel.load(tmp_path / "model.json"), tmp_path / "log.parquet")
+    assert again.payload.mass == pytest.approx(payload.mass, rel=1e-6)
+    assert (tmp_path / "p.undo.json").exists()
+
+
+def test_the_verb_run_records_the_motion(carrying, tmp_path):
+    _, source = carrying
+    wait_at_rest(source)
+    swing(period_s=0.8).save(tmp_path / "motion.json")
+    refused = steelyard("run", source, "motion.json", "--yes", cwd=tmp_path)
+    assert "does not say which arm it is for: give --robot" in refused.stderr
+    refused = steelyard("run", source, "motion.json", "--robot", "ur10e", cwd=tmp_path)
+    assert "nothing was moved: --yes moves the arm" in refused.stderr
+    words = ("run", source, "motion.json", "--robot", "ur10e", "--yes", "-o", "log.parquet")
+    done = steelyard(*words, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    back = read_recording(tmp_path / "log.parquet")
+    assert np.ptp(back.q, axis=0).max() > 0.1
+    content = {**json.loads((tmp_path / "motion.json").read_text()), "robot": "ur10"}
+    (tmp_path / "other.json").write_text(json.dumps(content))
+    refused = steelyard("run", source, "other.json", "--robot", "ur10e", "--yes", cwd=tmp_path)
+    assert "other.json is a motion for ur10, not for ur10e" in refused.stderr
+    refused = steelyard("run", source, "motion.json", "--robot", "planar2r", "--yes", cwd=tmp_path)
+    assert "motion.json moves 6 joints, planar2r has 2" in refused.stderr

@@ -1,0 +1,302 @@
+"""The simulated controller: scripts, dashboard, an arm in MuJoCo; and the real client as its judge."""
+
+import socket
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from live_helpers import Rows, rows_of, served, taken
+from steelyard.errors import InvalidRobot, SourceFailed
+from steelyard.inertia import InertialParameters
+from steelyard.live import Stream, UrSource
+from steelyard.live._controller import Controller
+from steelyard.live._script import Believed, Program
+from steelyard.live._serve import Served
+from steelyard.live._ur import DASHBOARD, SCRIPTS
+from steelyard.live._world import PlayedRecording, SimulatedArm
+from steelyard.recording import Recording
+from steelyard.robot import load_robot
+
+WEIGHED = Believed(2.498, (0.001, -0.002, 0.05), (0.01, 0.011, 0.005, 0.0, -0.001, 0.0))
+HOME = np.array([0.0, -1.57, 0.0, -1.57, 0.0, 0.0])
+
+
+def port_of(found, usual):
+    return UrSource(found.host, found.port).other_port(usual)
+
+
+def line_to(found, words):
+    with socket.create_connection((found.host, port_of(found, DASHBOARD)), timeout=2) as connection:
+        file = connection.makefile("rw")
+        assert "Universal Robots Dashboard Server" in file.readline()
+        file.write(words + "\n")
+        file.flush()
+        return file.readline().strip()
+
+
+def send_script(found, text, *, read=79):
+    with socket.create_connection((found.host, port_of(found, SCRIPTS)), timeout=2) as connection:
+        connection.sendall(text.encode())
+        while read > 0:
+            read -= len(connection.recv(read))
+
+
+def logged(found, words, within_s=2.0):
+    end = time.monotonic() + within_s
+    while time.monotonic() < end:
+        if any(words in line for line in found.controller.log):
+            return True
+        time.sleep(0.01)
+    return False
+
+
+# --- scripts
+
+
+def test_a_payload_comes_back_from_its_own_script():
+    program = Program.parsed(WEIGHED.script(transition_s=0.5))
+    assert program.kind == "sec"
+    assert list(program.payloads()) == [WEIGHED]
+    assert program.calls[0].args[-1] == 0.5
+    (short,) = Program.parsed(WEIGHED.script(transition_s=0.5, with_inertia=False)).payloads()
+    assert short == Believed(WEIGHED.mass, WEIGHED.cog)
+
+
+def test_a_script_is_written_as_controllers_want_it():
+    assert WEIGHED.script(transition_s=0.5) == (
+        "sec steelyard_payload():\n"
+        " set_target_payload(2.498, [0.001, -0.002, 0.05], [0.01, 0.011, 0.005, 0, -0.001, 0],"
+        " 0.5)\n"
+        "end\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "a program begins with 'def NAME"),
+        ("movej([0,0,0,0,0,0])", "a program begins with"),
+        ("def f():\n movej([0,0,0,0,0,0])\n", "a program ends with 'end'"),
+        ("def f():\n popup('x')\nend\n", r"line 2: 'popup\('x'\)' is not understood"),
+        ("def f():\n while True:\nend\n", "line 2: 'while True:' is not understood"),
+        ("def f():\nsleep(1)\nend\n", "line 2: 'sleep"),
+        ("def f():\n sleep('long')\nend\n", "line 2: 'sleep"),
+        ("sec f():\n movej([0,0,0,0,0,0])\nend\n", r"line 2: 'movej\("),
+        ("def f():\n movej([0,0,0])\nend\n", "line 2: movej: it takes a posture of six joints"),
+        ("def f():\n sleep(1, 2)\nend\n", "line 2: sleep: it takes one number"),
+        ("def f():\n sleep(1)\nend\ng()\n", "line 4: something follows the program"),
+        ("sec f():\n set_payload(1)\nend\n", "it takes a mass, a centre of gravity of three"),
+        ("sec f():\n set_target_payload(-1, [0,0,0])\nend\n", "no mass and no moment is negative"),
+        (
+            "sec f():\n set_target_payload(1, [0,0,0], [134,0,0,0,0,0])\nend\n",
+            "no inertia above 133",
+        ),
+    ],
+)
+def test_what_is_not_understood_is_refused_with_its_line(text, words):
+    with pytest.raises(SourceFailed, match=words):
+        Program.parsed(text)
+
+
+def test_a_program_moves_to_a_posture_and_follows_servo_steps():
+    goal = [0.5, 0, 0, 0, 0, 0]
+    servo = f" servoj({goal}, 0, 0, 0.004, 0.1, 300)\n stopj(1)\n"
+    text = f"def f():\n # a comment\n movej({goal}, a=1.0, v=0.5)\n sleep(0.1)\n{servo}end\nf()\n"
+    q = np.array(list(Program.parsed(text).targets(np.zeros(6), 0.002)))
+    speed = np.abs(np.diff(q[:, 0])).max() / 0.002
+    assert 0.3 < speed <= 0.5 * 1.001
+    assert np.abs(np.diff(q[:, 0], 2)).max() / 0.002**2 <= 1.01
+    np.testing.assert_allclose(q[-52:], [goal] * 52)
+
+
+# --- ports
+
+
+def test_a_payload_is_taken_beside_the_running_program_and_echoed():
+    with served() as found, Stream(UrSource(found.host, found.port)) as stream:
+        send_script(found, "def f():\n sleep(100)\nend\n")
+        assert logged(found, "def f runs")
+        send_script(found, WEIGHED.script(transition_s=0.5))
+        assert logged(found, "sec steelyard_payload runs")
+        found.send(2)
+        row = rows_of(taken(stream, rows=2))[-1]
+        said = dict(zip(stream.columns, row.values, strict=True))
+        assert (said["payload"], said["payload_cog_2"], said["payload_inertia_1"]) == (
+            2.498,
+            0.05,
+            0.011,
+        )
+        assert said["runtime_state"] == 2
+
+
+def test_a_script_without_reading_79_bytes_is_thrown_away():
+    with served() as found:
+        with socket.create_connection(
+            (found.host, port_of(found, SCRIPTS)), timeout=2
+        ) as connection:
+            connection.sendall(WEIGHED.script(transition_s=0.5).encode())
+        assert logged(found, "thrown away")
+        assert found.controller.believed == Believed()
+
+
+def test_scripts_are_ignored_in_local_control_and_refused_where_they_are_not_understood():
+    with served() as found:
+        send_script(found, "def f():\n popup(1)\nend\n")
+        assert logged(found, "refused: line 2: 'popup(1)' is not understood")
+        assert line_to(found, "fault local") == "Fault: on"
+        assert line_to(found, "is in remote control") == "false"
+        send_script(found, WEIGHED.script(transition_s=0.5))
+        assert logged(found, "ignored: not in remote control")
+        assert found.controller.believed == Believed()
+
+
+def test_the_dashboard_answers():
+    with served() as found:
+        assert line_to(found, "PolyscopeVersion") == "URSoftware 5.12.4.1101661 (simulated)"
+        assert line_to(found, "robotmode") == "Robotmode: RUNNING"
+        assert line_to(found, "get serial number").isdecimal()
+        assert line_to(found, "sing") == "could not understand: 'sing'"
+        assert line_to(found, "fault explode").startswith("there is no fault 'explode'")
+        send_script(found, "def f():\n sleep(100)\nend\n")
+        logged(found, "def f runs")
+        found.send()
+        assert line_to(found, "running") == "Program running: true"
+        assert line_to(found, "stop") == "Stopped"
+        found.send()
+        assert line_to(found, "programState") == "STOPPED steelyard"
+
+
+def test_a_port_that_is_taken():
+    with (
+        served() as found,
+        pytest.raises(SourceFailed, match=rf"cannot listen on 127\.0\.0\.1, port {found.port}"),
+    ):
+        Served(Controller(Rows()), port=found.port)
+
+
+# --- the arm behind it
+
+
+def played(world, text, seconds):
+    """The signals of a controller that runs a script, (N, 6) each."""
+    controller, rows = Controller(world), []
+    controller.run(text)
+    for _ in range(int(seconds * 500)):
+        controller.step()
+        rows.append(controller.outputs)
+    return {
+        name: np.array([row[name] for row in rows])
+        for name in rows[0]
+        if name.startswith(("actual", "target"))
+    }
+
+
+def test_the_arm_in_mujoco_follows_and_its_payload_shows_in_the_currents():
+    robot = load_robot("ur10e")
+    load = InertialParameters.from_com(2.5, [0, 0, 0.05], 0.004 * np.eye(3), robot.flange)
+    goal = [0.4, -1.0, 0.8, -1.2, 0.5, 0.5]
+    script = f"def f():\n movej({goal}, a=2, v=1)\nend\n"
+    empty, loaded = (
+        played(SimulatedArm(robot, {0.2: body}, start=HOME), script, 1.8) for body in (None, load)
+    )
+    for run in (empty, loaded):
+        assert np.abs(run["actual_q"] - run["target_q"]).max() < 0.02
+        slope = np.diff(run["target_q"], axis=0) * 500
+        np.testing.assert_allclose(
+            slope, (run["target_qd"][1:] + run["target_qd"][:-1]) / 2, atol=1e-3
+        )
+    np.testing.assert_allclose(empty["actual_q"][-1], goal, atol=2e-3)
+    moving = slice(250, 600)
+    q, v, a = (loaded[f"target_{x}"][moving] for x in ("q", "qd", "qdd"))
+    expected = robot.with_payload(load).inverse_dynamics(q, v, a) - robot.inverse_dynamics(q, v, a)
+    gain = [14.73, 14.33, 11.55, 11.25, 11.5, 11.5]
+    shown = (loaded["actual_current"] - empty["actual_current"])[moving] * gain
+    assert np.abs(shown - expected)[:, 1:3].mean() < 0.1 * np.abs(expected[:, 1:3]).mean()
+
+
+def test_a_payload_that_it_believes_in_is_in_its_targets():
+    robot = load_robot("ur10e")
+    controller = Controller(SimulatedArm(robot, start=[0, -0.8, 0.8, 0, 0, 0]))
+    before = np.array(controller.outputs["target_moment"])
+    controller.run(Believed(3.0, (0, 0, 0.1), (0.01,) * 3 + (0.0,) * 3).script(transition_s=0.0))
+    controller.step()
+    q = np.array([0, -0.8, 0.8, 0, 0, 0])
+    body = InertialParameters.from_com(3.0, [0, 0, 0.1], 0.01 * np.eye(3), robot.flange)
+    expected = robot.with_payload(body).gravity_torque(q) - robot.gravity_torque(q)
+    np.testing.assert_allclose(controller.outputs["target_moment"] - before, expected, atol=1e-9)
+
+
+def test_a_recording_is_played_with_its_own_clock_and_then_switched_off():
+    t = np.delete(np.arange(20), [7, 8]) / 125
+    q = np.random.default_rng(0).normal(size=(18, 6))
+    controller = Controller(PlayedRecording(Recording(t, q, current=2 * q)))
+    times, modes = [controller.outputs["timestamp"][0]], []
+    for _ in range(19):
+        controller.step()
+        times.append(controller.outputs["timestamp"][0])
+        modes.append(controller.outputs["robot_mode"][0])
+    np.testing.assert_allclose(times[:18], 100 + t)
+    assert modes[16:] == [7, 3, 3]
+    assert "the recording is over" in controller.log[-1]
+
+
+def test_arms_and_recordings_that_no_ur_controller_has_are_refused():
+    with pytest.raises(InvalidRobot, match="a UR arm has 6 joints, planar2r has 2"):
+        SimulatedArm(load_robot("planar2r"))
+    with pytest.raises(
+        InvalidRobot, match=r"motor currents of 6 joints; the recording has 2 joints and q, tau"
+    ):
+        PlayedRecording(Recording([0, 1], np.zeros((2, 2)), tau=np.zeros((2, 2))))
+
+
+# --- real clients
+
+JUDGE = """
+import sys, rtde_receive
+judge = rtde_receive.RTDEReceiveInterface(sys.argv[1], 500.0)
+seen = {}
+while len(seen) < 100:
+    t = judge.getTimestamp()
+    row = (judge.getActualQ(), judge.getActualCurrent(), [judge.getPayload()], [judge.getRobotMode()])
+    if judge.getTimestamp() == t:
+        seen[t] = row
+for t, row in seen.items():
+    print(repr(t), *(repr(x) for values in row for x in values))
+judge.disconnect()
+"""
+
+
+def test_ur_rtde_reads_the_numbers_that_our_client_reads():
+    pytest.importorskip("rtde_receive", reason="the judge is not installed")
+    a, b, c = np.random.default_rng().integers(
+        1, 250, 3
+    )  # it knows one port only: take a loopback of our own
+    controller = Controller(Rows())
+    controller.fault("payload:2.5")
+    with (
+        Served(controller, host=f"127.{a}.{b}.{c}", port=30004) as found,
+        Stream(UrSource(found.host)) as stream,
+    ):
+        words = [sys.executable, "-c", JUDGE, found.host]
+        judge = subprocess.run(words, capture_output=True, text=True, timeout=20)
+        assert judge.returncode == 0, judge.stderr
+        ours = {row.t: row.values for row in rows_of(stream.take())}
+    at = [
+        stream.columns.index(f"{name}_{k}")
+        for name in ("actual_q", "actual_current")
+        for k in range(6)
+    ]
+    at += [stream.columns.index(name) for name in ("payload", "robot_mode")]
+    lines = [
+        tuple(map(float, line.split()))
+        for line in judge.stdout.splitlines()
+        if line[:1].isdecimal()
+    ]
+    assert len(lines) == 100
+    same = [ours[t] for t, *_ in lines if t in ours]
+    assert len(same) >= 95  # the first ones may have come before us
+    theirs = [row for t, *row in lines if t in ours]
+    np.testing.assert_array_equal([[row[k] for k in at] for row in same], theirs)

@@ -1,0 +1,313 @@
+"""The live page: what the browser shows agrees with the estimator, and nothing is set without a question."""
+
+import json
+import re
+import socket
+import sys
+from contextlib import contextmanager
+from dataclasses import replace
+from itertools import accumulate
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+from scipy.stats import chi2
+
+from browser import Browser, chromium
+from conftest import steelyard
+from live_helpers import Rows, served
+from steelyard.errors import MissingExtra, SourceFailed
+from steelyard.identification import identify
+from steelyard.inertia import InertialParameters
+from steelyard.io import write_recording
+from steelyard.live import EventKind, LiveWeigher, ReplaySource, Row, UrSource
+from steelyard.live._apart import PageApart, PageOptions
+from steelyard.live._page import Page
+from steelyard.live._script import Believed
+from steelyard.live._world import NOMINAL_GAINS
+from steelyard.robot import load_robot
+from steelyard.signals import prepare
+from steelyard.simulation import SimulationOptions, simulate
+from steelyard.trajectory import FourierTrajectory
+
+viser = pytest.importorskip("viser")
+in_a_browser = pytest.mark.skipif(chromium() is None, reason="no Chromium on this machine")
+
+LOAD_KG, BELIEVED = 2.5, Believed(1.25, (0.0, 0.01, 0.02), (0.01,) * 3 + (0.0,) * 3)
+SIXES = ("actual_q", "actual_current", "payload_inertia")
+Q, CURRENT, INERTIA = ([f"{name}_{k}" for k in range(6)] for name in SIXES)
+COLUMNS = ("timestamp", *Q, *CURRENT, "payload", *(f"payload_cog_{k}" for k in range(3)), *INERTIA)
+
+
+@pytest.fixture(scope="module")
+def arm():
+    robot = load_robot("ur10e")
+    drive = replace(
+        robot.drive, gain=np.array(NOMINAL_GAINS), gain_std=np.zeros(6), gain_common=0.0
+    )
+    return robot.with_drive(drive)
+
+
+def run_of(robot, seed, load=None):
+    motion = FourierTrajectory.random(
+        robot.home, reach=1.0, speed=1.2, period_s=6.0, harmonics=4, seed=seed
+    )
+    options = SimulationOptions(step_s=0.004)
+    return simulate(
+        robot, motion, payload=load, seed=seed, rate_hz=125.0, options=options
+    ).recording
+
+
+@pytest.fixture(scope="module")
+def weigher(arm):
+    """One that has weighed an arm which moved empty for a period, and then picked up a part."""
+    part = InertialParameters.from_com(LOAD_KG, [0.01, 0.02, 0.05], 0.004 * np.eye(3), arm.flange)
+    found = LiveWeigher(
+        identify(arm, prepare(run_of(arm, 0), drive=arm.drive)), COLUMNS, accuracy=0.05
+    )
+    found.updates = []
+    for period, load in enumerate((None, part)):
+        recording = run_of(arm, 1, load)
+        for k, t in enumerate(recording.t):
+            t, told = t + 6.0 * period, (BELIEVED.mass, *BELIEVED.cog, *BELIEVED.inertia)
+            found.take(Row(t, (t, *recording.q[k], *recording.current[k], *told)))
+            if k % 25 == 0:
+                found.updates.append(found.update())
+    return found
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    found = Browser(tmp_path_factory.mktemp("profile"))
+    yield found
+    found.close()
+
+
+@contextmanager
+def shown(weigher, source=None, **options):
+    with Page(weigher.view, source or ReplaySource("log.parquet"), port=0, **options) as page:
+        for update in weigher.updates:
+            page.show(update)
+        yield page
+
+
+def text(name):
+    return f"document.querySelector('[data-name=\"{name}\"]')?.innerText"
+
+
+def click(browser, word):
+    buttons = "[...document.querySelectorAll('button')]"
+    browser.wait(f"{buttons}.some(b => b.innerText.trim() == '{word}')")
+    browser.ask(f"{buttons}.find(b => b.innerText.trim() == '{word}').click()")
+
+
+# --- updates
+
+
+def test_a_part_that_is_picked_up_is_an_event(weigher):
+    events = [event for update in weigher.updates for event in update.events]
+    assert [event.kind for event in events] == [EventKind.PICK]
+    kg, half_width = re.fullmatch(
+        r"picked up ([\d.]+) \+- ([\d.]+) kg .* s ago", events[0].words
+    ).groups()
+    assert float(kg) == pytest.approx(LOAD_KG, abs=float(half_width))
+    assert float(half_width) < 0.1 * LOAD_KG
+    assert events[0].t > 6.0
+
+
+def test_predicted_torques_are_the_measured_ones_and_empty_ones_are_not(weigher):
+    last = weigher.updates[-1]
+    rest = np.isnan(last.predicted[0])
+    loaded, empty = np.abs(last.predicted - last.sample.tau)[:, ~rest].max(axis=1)
+    assert not rest.all()
+    assert loaded < 3.0 < empty
+
+
+def test_the_answer_of_another_thread_is_the_weighers_own(weigher):
+    assert weigher.view.answer(weigher.updates[-1]).body == weigher.payload().body
+
+
+def test_an_update_says_what_to_do_next(weigher):
+    steps = list(dict.fromkeys(update.next_step for update in weigher.updates))
+    assert steps[0] == "move the arm: nothing is known yet"
+    assert re.fullmatch(r"move shoulder_lift_joint: the mass is known to \d+ %, .*", steps[1])
+    assert any(re.fullmatch(r"nothing: less than 0\.0\d+ kg is carried", step) for step in steps)
+    assert steps[-1].startswith("nothing: the mass is as sure as asked for")
+
+
+def test_the_scene_is_the_arm_and_its_ellipsoids_are_those_of_the_estimate(weigher, arm, rng):
+    def transform(handle):
+        T = np.eye(4)
+        T[:3, :3], T[:3, 3] = (
+            Rotation.from_quat(np.roll(handle.wxyz, -1)).as_matrix(),
+            handle.position,
+        )
+        return T
+
+    with shown(weigher) as page:
+        scene, q, payload = page._scene, rng.uniform(-2, 2, 6), weigher.payload()
+        scene.pose(q)
+        frames = list(accumulate((transform(handle) for handle in scene._joints), np.matmul))
+        np.testing.assert_allclose(frames, arm.joint_frames(q), atol=1e-6)
+        scene.carry(payload)
+        R, axes = transform(scene._body)[:3, :3], np.array(scene._body.scale)
+        second = payload.mass / 5 * R @ np.diag(axes**2) @ R.T  # of a homogeneous ellipsoid
+        np.testing.assert_allclose(second, payload.body.second_moment_com, atol=1e-7)
+        R, axes = transform(scene._region)[:3, :3], np.array(scene._region.scale)
+        inside = payload.com + 0.99 * axes[0] * R[:, 0]
+        off = inside - payload.com
+        squared = off @ np.linalg.solve(payload.body.com_covariance(payload.covariance), off)
+        assert squared == pytest.approx(0.99**2 * chi2.ppf(0.95, 3), rel=1e-3)
+        np.testing.assert_allclose(scene._centre.position, payload.com, atol=1e-6)
+        scene.carry(None)
+        assert not any(handle.visible for handle in (scene._body, scene._region, scene._centre))
+
+
+# --- in the browser
+
+
+@in_a_browser
+def test_numbers_on_the_page_are_those_of_the_estimator_in_both_themes(weigher, browser):
+    last = weigher.updates[-1]
+    with shown(weigher) as page:
+        browser.visit(page.url)
+        browser.wait(f"{text('mass')} == '{last.payload.quantities[0].rounded[0]}'")
+        for number in last.payload.quantities:
+            name = number.name.split(" about ")[0]
+            assert browser.ask(text(name)) == number.rounded[0]
+        assert browser.ask(text("believed mass")) == "1.250"
+        assert browser.ask(text("believed centre of mass z")) == "20.0"
+        assert browser.ask(text("believed Izz")) == f"{0.01 + 1.25 * 0.01**2:.4f}"
+        assert browser.ask(text("state")) == "5 % reached"
+        assert browser.ask(text("next")).lower() == f"{last.next_step}.".lower()
+        [picked] = [event for update in weigher.updates for event in update.events]
+        assert picked.words in browser.ask(text("events"))
+        browser.wait("document.querySelectorAll('figure svg path').length > 8")
+        assert "Set payload" not in browser.ask("document.body.innerText")  # a recording takes none
+        assert "share" not in browser.ask("document.body.innerText").lower().replace(
+            "share [%]", ""
+        )
+        scheme = "document.documentElement.dataset.mantineColorScheme"
+        assert browser.ask(scheme) == "light"
+        light = browser.ask("getComputedStyle(document.querySelector('.sy')).color")
+        browser.ask("[...document.querySelectorAll('input[type=checkbox]')].at(-1).click()")
+        browser.wait(f"{scheme} == 'dark'")
+        assert browser.ask("getComputedStyle(document.querySelector('.sy')).color") != light
+        assert set(browser.requests) == {f"{page.url}/"}
+        browser.visit("about:blank")
+
+
+@in_a_browser
+def test_a_payload_is_set_after_a_question_only(weigher, browser, tmp_path):
+    with served(Rows(), speed=1.0) as found:
+        found.controller.world.robot = load_robot("ur10e")
+        source = UrSource(found.host, found.port)
+        with shown(weigher, source, kept=tmp_path / "part.undo.json") as page:
+            browser.visit(page.url)
+            found.controller.world.speed = 0.2
+            click(browser, "Set payload …")
+            browser.wait("document.body.innerText.includes('stop the arm first')")
+            click(browser, "Close")
+            found.controller.world.speed = 0.0
+            click(browser, "Set payload …")
+            browser.wait("document.body.innerText.includes('let nothing touch')")
+            click(browser, "Cancel")
+            browser.wait("!document.body.innerText.includes('let nothing touch')")
+            assert found.controller.believed == Believed()
+            assert not list(tmp_path.iterdir())
+            click(browser, "Set payload …")
+            click(browser, "Set it")
+            browser.wait("document.body.innerText.includes('says that it believes in')")
+            assert found.controller.believed.mass == pytest.approx(weigher.payload().mass, abs=1e-4)
+            kept = json.loads((tmp_path / "part.undo.json").read_text())
+            assert str(source) in str(kept)
+            browser.visit("about:blank")
+
+
+# --- who may look, and who may not
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_the_page_listens_on_this_machine_alone(weigher):
+    with shown(weigher) as page:
+        port = int(page.url.rpartition(":")[2])
+        with open("/proc/net/tcp") as table:
+            places = [line.split()[1] for line in table if line.split()[1].endswith(f":{port:04X}")]
+        assert page.url == f"http://127.0.0.1:{port}"
+        assert places
+        assert set(places) == {f"0100007F:{port:04X}"}
+
+
+def test_other_websites_cannot_press_the_button(weigher):
+    from websockets.sync.client import connect
+
+    with shown(weigher) as page:
+        place, answers = page.url.removeprefix("http"), []
+        for origin in ("http://elsewhere.example", page.url):
+            words = {
+                "origin": origin,
+                "subprotocols": [f"viser-v{viser.__version__}"],
+                "max_size": None,
+            }
+            with connect(f"ws{place}", **words) as client:
+                client.recv(timeout=30)
+                number = max(page._server._websock_server._live_connections)
+                answers.append(page._ours(SimpleNamespace(client_id=number)))
+        assert answers == [False, True]
+
+
+def test_beyond_this_machine_the_page_only_shows(weigher):
+    source = UrSource("127.0.0.1")
+    with shown(weigher, source, host="0.0.0.0") as page:
+        assert page._controller is None
+    with shown(weigher, source) as page:
+        assert page._controller is source
+
+
+def test_what_a_page_needs_is_named(weigher, monkeypatch):
+    with pytest.raises(SourceFailed, match=r"no page can be served at '192\.0\.2\.1': "):
+        Page(weigher.view, ReplaySource("log.parquet"), host="192.0.2.1")
+    monkeypatch.setitem(sys.modules, "viser", None)
+    with pytest.raises(MissingExtra, match=r"this needs viser: pip install 'steelyard\[live\]'"):
+        Page(weigher.view, ReplaySource("log.parquet"))
+
+
+def test_a_page_apart_says_what_the_weigher_would_and_ends_with_it(weigher):
+    with PageApart(weigher, ReplaySource("log.parquet"), PageOptions(port=0)) as page:
+        updates = [*page.look(False), *page.look(True)]
+        process = page._process
+    ours = weigher.update()
+    assert not process.is_alive()
+    assert updates[-1].payload.mass == ours.payload.mass
+    assert np.array_equal(updates[-1].payload.covariance, ours.payload.covariance)
+    assert updates[-1].next_step == ours.next_step
+
+
+def test_a_page_that_cannot_be_served_apart_is_one_clear_line(weigher):
+    with pytest.raises(SourceFailed, match=r"no page can be served at '192\.0\.2\.1': "):
+        PageApart(weigher, ReplaySource("log.parquet"), PageOptions(host="192.0.2.1"))
+
+
+def test_the_verb_opens_a_page_and_says_where(weigher, arm, tmp_path):
+    weigher.view.model.save(tmp_path / "model.json")
+    write_recording(replace(run_of(arm, 1), tau=None).between(0.0, 1.5), tmp_path / "log.npz")
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        words = (
+            "watch",
+            "replay:log.npz",
+            "--model",
+            "model.json",
+            "--page",
+            "--port",
+            port,
+            "--json",
+        )
+        done = steelyard(*words, cwd=tmp_path)
+    assert done.stdout.startswith("{"), done
+    assert json.loads(done.stdout)["rows"] > 150
+    assert "The page: http://127.0.0.1:" in done.stderr
+    assert f":{port}" not in done.stderr

@@ -1,0 +1,248 @@
+"""Payloads for Franka arms and for arms under ROS 2: set, echoed, put back, and refused as for a UR."""
+
+import json
+import threading
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+
+from conftest import steelyard
+from live_helpers import weighed
+from steelyard.errors import InvalidInertia, SourceFailed
+from steelyard.live import FrankaSource, ReplaySource
+from steelyard.live._script import Believed
+from steelyard.live._setting import Proposal
+
+INERTIA = [0.01, 0.011, 0.006, 0, 0, 0]
+
+# --- Franka
+
+
+@contextmanager
+def franka(how=""):
+    pytest.importorskip("pylibfranka")
+    from franka_controller import Fake
+
+    with Fake(how) as fake:
+        fake.say("auto on")
+        yield fake, FrankaSource(fake.host, timeout_s=5.0)
+
+
+def test_a_load_is_set_on_a_franka_echoed_and_put_back(tmp_path):
+    with franka() as (fake, source):
+        proposal = Proposal.of(source, weighed(2.0))
+        assert (proposal.old, proposal.new.mass) == (Believed(), 2.0)
+        assert (
+            proposal.note == "the end effector of 0.700 kg that the controller knows counts besides"
+        )
+        proposal.save(tmp_path / "undo.json")
+        assert proposal.send() == "the controller says that it believes in 2.000 kg"
+        mass, *com = (float(x) for x in fake.heard("load")[:4])
+        assert (mass, com) == (2.0, pytest.approx([0.001, -0.002, 0.05]))
+        back = Proposal.undo(source, tmp_path / "undo.json")
+        np.testing.assert_allclose(back.old.inertia, INERTIA, atol=1e-8)
+        assert back.new == Believed()
+        back.send()
+        assert float(fake.heard("load")[0]) == 0
+
+
+def test_a_franka_that_is_not_ready_or_would_carry_too_much_is_refused():
+    with franka() as (fake, source):
+        with pytest.raises(
+            InvalidInertia, match=r"2\.5 kg is above what this arm may carry, 2\.3 kg"
+        ):
+            Proposal.of(source, weighed(2.5))
+        with pytest.raises(InvalidInertia, match="the mass is known to"):
+            Proposal.of(source, weighed(share=0.2))
+        fake.say("speed 0.2")
+        with pytest.raises(
+            SourceFailed, match=r"franka://.* moves \(0\.2 rad/s\): stop the arm first"
+        ):
+            Proposal.of(source, weighed(2.0))
+        fake.say("mode 4")
+        with pytest.raises(SourceFailed, match="is not ready: reflex"):
+            Proposal.of(source, weighed(2.0))
+
+
+@pytest.mark.parametrize(
+    ("how", "words"), [("refuses", "refuses the load: "), ("deaf", "nothing happened")]
+)
+def test_a_franka_that_does_not_take_a_load_is_noticed(how, words):
+    with franka(how) as (_, source), pytest.raises(SourceFailed, match=words):
+        Proposal.of(source, weighed(2.0)).send()
+
+
+# --- ROS 2
+
+PLAIN = "float32 mass\ngeometry_msgs/Vector3 center_of_gravity"
+NEWER = "geometry_msgs/Inertia payload\nfloat64 transition_time # [s]"
+NEWEST = "geometry_msgs/msg/Inertia inertia"
+
+
+@contextmanager
+def ros2(request=PLAIN, *, done=True, safety=1, speed=0.0, modes=True, service=True):
+    """A UR under ROS 2 that stands, with the driver's service; and what was asked of it."""
+    from foxglove import Schema
+    from foxglove.websocket import MessageSchema, Service, ServiceSchema
+
+    from ros2_bridge import (
+        JOINT_STATE,
+        ROBOT_MODE,
+        SAFETY_MODE,
+        UR,
+        bridge,
+        joint_state,
+        mode,
+        source,
+    )
+
+    asked = []
+
+    def answer(call):
+        asked.append(call.payload)
+        if done is None:
+            raise RuntimeError("the controller is gone")
+        return b"\0\1\0\0" + bytes([bool(done)])
+
+    def schema(text):
+        return MessageSchema(
+            encoding="cdr", schema=Schema(name="x", encoding="ros2msg", data=text.encode())
+        )
+
+    kind = ServiceSchema(
+        "ur_msgs/srv/SetPayload", request=schema(request), response=schema("bool success")
+    )
+    other = ServiceSchema(
+        "std_srvs/srv/Trigger", request=schema(""), response=schema("bool success")
+    )
+    services = [Service("/io/zero_ftsensor", schema=other, handler=answer)]
+    services += [Service("/io/set_payload", schema=kind, handler=answer)] if service else []
+    topics = {"/joint_states": JOINT_STATE}
+    latched = {"/io/robot_mode": mode(7), "/io/safety_mode": mode(safety)} if modes else {}
+    topics |= {"/io/robot_mode": ROBOT_MODE, "/io/safety_mode": SAFETY_MODE} if modes else {}
+    over = threading.Event()
+    with bridge(topics, latched=latched, services=services, names=UR) as arm:
+
+        def publish():
+            k = 0
+            while not over.wait(0.01):
+                k += 1
+                arm.publish(
+                    "/joint_states", joint_state(101 + k / 100, UR, [1] * 6, [speed] * 6, [0] * 6)
+                )
+
+        thread = threading.Thread(target=publish)
+        thread.start()
+        try:
+            yield source(arm, effort="current", joint_names=()), asked
+        finally:
+            over.set()
+            thread.join()
+
+
+@pytest.mark.parametrize("request_text", [PLAIN, NEWER, NEWEST])
+def test_the_service_of_a_ur_driver_is_asked(request_text, tmp_path):
+    from ros2_bridge import STORE
+
+    vector, inertia = (
+        STORE.types["geometry_msgs/msg/Vector3"],
+        STORE.types["geometry_msgs/msg/Inertia"],
+    )
+    com = vector(0.001, -0.002, 0.05)
+    with ros2(request_text) as (source, asked):
+        proposal = Proposal.of(source, weighed(2.5), rating_kg=10.0)
+        assert proposal.old is None
+        assert {cell[1] for cell in proposal.cells} == {"not said"}
+        assert "does not say which payload it believes in" in proposal.note
+        assert proposal.with_inertia is (request_text != PLAIN)
+        assert "/io/set_payload says that 2.500 kg were set" in proposal.send(transition_s=0.25)
+        for refused in (
+            lambda: proposal.save(tmp_path / "u.json"),
+            lambda: Proposal.undo(source, tmp_path / "u.json"),
+        ):
+            with pytest.raises(SourceFailed, match="nothing can be put back"):
+                refused()
+    (data,) = asked
+    if request_text == PLAIN:
+        assert np.frombuffer(data[4:8], "<f4") == np.float32(2.5)
+        np.testing.assert_allclose(np.frombuffer(data[12:], "<f8"), [0.001, -0.002, 0.05])
+        return
+    back = STORE.deserialize_cdr(data[: 4 + 80], "geometry_msgs/msg/Inertia")
+    assert (back.m, back.com.x, back.com.y, back.com.z) == pytest.approx((2.5, com.x, com.y, com.z))
+    assert isinstance(back, inertia)
+    assert (back.ixx, back.iyy, back.izz) == pytest.approx(INERTIA[:3])
+    assert data[84:] == (np.float64(0.25).tobytes() if request_text == NEWER else b"")
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"safety": 3}, "is not ready: protective stop"),
+        ({"safety": 2}, "its safety mode is reduced, not normal"),
+        ({"speed": 0.2}, r"moves \(0\.2 rad/s\): stop the arm first"),
+        ({"modes": False}, "does not say in which mode the arm is: robot_mode and safety_mode"),
+        (
+            {"service": False},
+            "there is no service of the kind SetPayload; there are: /io/zero_ftsensor",
+        ),
+        ({"request": "float64 x"}, "/io/set_payload takes float64 x: such a driver is not known"),
+    ],
+)
+def test_arms_under_ros_2_that_are_not_ready_are_refused(options, words):
+    with ros2(**options) as (source, asked):
+        with pytest.raises(SourceFailed, match=words):
+            Proposal.of(source, weighed(), rating_kg=10.0)
+        assert not asked
+
+
+def test_what_the_arm_may_carry_must_be_given_and_a_refusal_of_the_driver_is_said():
+    with ros2(done=False) as (source, asked):
+        with pytest.raises(
+            InvalidInertia, match="does not say what the arm may carry: give its rating"
+        ):
+            Proposal.of(source, weighed())
+        with pytest.raises(
+            SourceFailed, match=r"nothing happened: /io/set_payload of .* was not set"
+        ):
+            Proposal.of(source, weighed(), rating_kg=10.0).send()
+        assert len(asked) == 1
+    with (
+        ros2(done=None) as (source, _),
+        pytest.raises(SourceFailed, match=r"payload failed: .*controller is gone"),
+    ):
+        Proposal.of(source, weighed(), rating_kg=10.0).send()
+
+
+def test_recordings_cannot_be_set():
+    assert not Proposal.takes_payloads(ReplaySource("x"))
+    assert not Proposal.takes_payloads(FrankaSource("x"))  # while it is read
+    with pytest.raises(
+        SourceFailed, match=r"replay:x cannot be commanded: give ur://HOST, ros2://HOST or"
+    ):
+        Proposal.of(ReplaySource("x"), weighed())
+
+
+def test_the_verb_sets_both_kinds(tmp_path):
+    weighed(2.0).save(tmp_path / "payload.json")
+    with franka() as (fake, source):
+        done = steelyard("set-payload", str(source), "payload.json", "--yes", cwd=tmp_path)
+        assert "Note: the end effector of 0.700 kg" in done.stdout, done.stderr
+        assert "Done: the controller says that it believes in 2.000 kg." in done.stdout
+        assert float(fake.heard("load")[0]) == 2.0
+        done = steelyard(
+            "set-payload", str(source), "payload.json", "--undo", "--yes", "--json", cwd=tmp_path
+        )
+        assert json.loads(done.stdout)["new"]["mass"] == 0.0
+    with ros2() as (source, asked):
+        words = (
+            "set-payload",
+            f"{source}?current=effort",
+            "payload.json",
+            "--rating",
+            "10",
+            "--yes",
+        )
+        done = steelyard(*words, cwd=tmp_path)
+        assert "Done: /io/set_payload says that 2.000 kg were set" in done.stdout, done.stderr
+        assert len(asked) == 1

@@ -1,0 +1,43 @@
+"""Pushes on the arm while it is weighed: what stands out of the last minute, and nothing else."""
+
+import re
+
+import numpy as np
+import pytest
+
+from steelyard.live._touch import TouchWatch
+
+STEP_S, STD = 0.02, np.array([2.0, 0.5])
+
+
+def events(rng, push, *, start_s=30.0, lasts_s=0.5, duration_s=40.0, std=STD):
+    """What is seen in residuals of noise, with a push on both joints [Nm]."""
+    found, watch = [], TouchWatch(("shoulder", "wrist"))
+    for k in range(int(duration_s / STEP_S)):
+        t = k * STEP_S
+        residual = rng.normal(scale=STD) + np.array(push) * (start_s <= t < start_s + lasts_s)
+        if words := watch.look(t, residual, std):
+            found.append((t, words))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("push", "words"),
+    [
+        ((-15.0, 0.0), "shoulder: .* Nm along its axis, or another load"),
+        ((0.0, 4.0), "wrist: .* Nm against"),
+    ],
+)
+def test_a_push_is_seen_once_at_its_joint_with_its_direction(rng, push, words):
+    (found,) = events(rng, push)
+    assert 30.0 <= found[0] < 30.3
+    assert re.match(words, found[1])
+
+
+def test_noise_alone_is_none_and_nothing_is_said_before_it_is_known(rng):
+    assert not events(rng, (0.0, 0.0), duration_s=120.0)
+    assert not events(rng, (-15.0, 0.0), start_s=5.0, duration_s=9.0)
+
+
+def test_what_the_payload_may_explain_is_no_push(rng):
+    assert not events(rng, (-15.0, 0.0), std=np.array([40.0, 0.5]))
