@@ -1,6 +1,6 @@
 """How quickly the house opens its door, and the processor time of the verbs that should take no time.
 
-`weigh`: an arm of six joints with motor currents, 50 s at 100 Hz. `weigh-ft --dynamic`: a sensor
+`weigh`: an arm of six joints with motor currents, 50 s at 100 Hz. `weigh-wrist --dynamic`: a sensor
 that turns and swings about, known by its noisy pose alone, 17 s at 1 kHz: the slowest way.
 """
 
@@ -76,7 +76,7 @@ def loaded_arm(folder: Path) -> None:
             size=q.shape
         )
         recording = sy.Recording(np.arange(len(q)) / 100, q, robot.joint_names, current=current)
-        sy.write_recording(recording, folder / f"{name}.parquet")
+        sy.write(recording, folder / f"{name}.parquet")
     sy.identify(robot, folder / "empty.parquet", friction="presliding-load").save(
         folder / "model.json"
     )
@@ -137,10 +137,10 @@ def figures() -> Iterator[Figure]:
             ("help", "steelyard --help", None, ("--help",)),
             ("weigh", "steelyard weigh, 50 s at 100 Hz", 1.0, weigh),
             (
-                "weigh_ft",
-                "steelyard weigh-ft --dynamic, pose, 17 s at 1 kHz",
+                "weigh_wrist",
+                "steelyard weigh-wrist --dynamic, pose, 17 s at 1 kHz",
                 8.0,
-                ("weigh-ft", *wrist),
+                ("weigh-wrist", *wrist),
             ),
         ):
             ours, libraries = beside_libraries_s((COMMAND, *words), runs=5)

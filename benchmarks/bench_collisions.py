@@ -30,7 +30,7 @@ from steelyard.control.collision import (
 from steelyard.identification import identify
 from steelyard.identification.gains import gains_from_targets
 from steelyard.inertia import InertialParameters
-from steelyard.io import read_recording
+from steelyard.io import read
 from steelyard.recording import Recording
 from steelyard.robot import DriveModel, RobotModel, load_robot
 from steelyard.signals import Preparation, prepare
@@ -247,19 +247,19 @@ def simulated(bench: Bench) -> Iterator[Figure]:
 @cache
 def _ur10e() -> tuple[Detector, DriveModel]:
     names = ("ur-20_02_19_14harm50sec", "ur-20_02_12-50sec_12harm")
-    empty = [read_recording(DATA / "ur10e" / "unloaded" / f"{name}.npz") for name in names]
+    empty = [read(DATA / "ur10e" / "unloaded" / f"{name}.npz") for name in names]
     robot = load_robot("ur10e")
     drive = replace(robot.drive, gain=gains_from_targets(empty).value)
     samples = [prepare(recording, Preparation(cutoff_hz=10.0), drive=drive) for recording in empty]
     model = identify(robot, samples, friction="presliding-load")
-    free = read_recording(DATA / "ur10e" / "contact" / "collision_free.npz")
+    free = read(DATA / "ur10e" / "contact" / "collision_free.npz")
     return Detector.learned(Observer.of(model), free, drive=drive), drive
 
 
 def real_score(name: str, listed: Sequence[float], within_s: float) -> tuple[int, int]:
     """How many listed contacts of a real recording were missed, and how many others were found."""
     detector, drive = _ur10e()
-    recording: Recording = read_recording(DATA / "ur10e" / "contact" / f"{name}.npz")
+    recording: Recording = read(DATA / "ur10e" / "contact" / f"{name}.npz")
     found = detector.detect(recording, drive=drive).contacts
     near = [
         {i for i, c in enumerate(found) if c.start_s - within_s <= x <= c.end_s + within_s}

@@ -31,7 +31,7 @@ from steelyard.robot import JointLimits, RobotModel, load_robot
 from steelyard.simulation import SensorModel, simulate
 from steelyard.torque._prediction import predict
 from steelyard.torque._shortest import typical_payload
-from steelyard.trajectory import FourierTrajectory, load_trajectory
+from steelyard.trajectory import FourierTrajectory
 
 SEEDS = int(os.environ.get("SEEDS", "100"))
 NOISE = (1.3102, 2.5186, 1.1437, 0.3914, 0.2793, 0.3325)  # xu2024 Table VIII [Nm]
@@ -72,7 +72,7 @@ class Case:
     @property
     def motions(self) -> list[FourierTrajectory]:
         if self.name == "ur10":
-            return [load_trajectory("xu2024")] * 3
+            return [FourierTrajectory.load("xu2024")] * 3
         reach = np.full(self.robot.n, 0.9)
         speed = np.minimum(0.6 * self.robot.limits.v_max, 1.5)
         return [

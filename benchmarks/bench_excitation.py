@@ -36,7 +36,7 @@ from steelyard.excitation import (
 )
 from steelyard.robot import JointLimits, RobotModel, load_robot
 from steelyard.robot._geometry import Body
-from steelyard.trajectory import load_trajectory
+from steelyard.trajectory import FourierTrajectory
 
 NOISE = [
     1.3102,
@@ -54,7 +54,7 @@ import json, sys
 import numpy as np
 from steelyard.excitation import *
 from steelyard.robot import JointLimits, load_robot
-from steelyard.trajectory import load_trajectory
+from steelyard.trajectory import FourierTrajectory
 case = sys.argv[1]
 if case == "ur10e":
     arm = load_robot("ur10e")
@@ -63,7 +63,7 @@ if case == "ur10e":
     found = design(arm, harmonics=8, period_s=24.0, objective=ConditionNumber(drive=False), limits=limits)
 else:
     arm = load_robot("ur10")
-    limits = DesignLimits.envelope(load_trajectory("xu2024"))
+    limits = DesignLimits.envelope(FourierTrajectory.load("xu2024"))
     objective = ConditionNumber() if case == "ur10" else PayloadOptimal(json.loads(sys.argv[2]))
     period = 3.0 if case == "short" else 10.0
     found = design(arm, period_s=period, objective=objective, limits=limits, start=arm.home)
@@ -83,7 +83,7 @@ def timed(case: str) -> dict[str, object]:
 
 def figures() -> Iterator[Figure]:
     arm = load_robot("ur10")
-    published = load_trajectory("xu2024")
+    published = FourierTrajectory.load("xu2024")
     limits = DesignLimits.envelope(published)
     found = timed("ur10")
     before = ConditionNumber().evaluate(arm, published, limits=limits)

@@ -27,7 +27,7 @@ from steelyard.fleet import Fleet
 from steelyard.fleet._catalogue import Entry
 from steelyard.fleet._reduce import Reduction, reduce_log
 from steelyard.inertia import InertialParameters
-from steelyard.io import write_recording
+from steelyard.io import write
 from steelyard.recording import Recording
 from steelyard.robot import load_robot
 from steelyard.simulation import simulate
@@ -180,7 +180,7 @@ def _arm_logs(folder, arm, logs, wrong, bases, duration_s):
         foreign = arm == 2 and k == 20
         base = bases[1 if foreign else 0, k % MOTIONS, carried, duration_s]
         path = here / f"{k:04d}.parquet"
-        write_recording(_log(base, friction, rising, gain, 100_000 * arm + k), path)
+        write(_log(base, friction, rising, gain, 100_000 * arm + k), path)
         if (arm + k) % 97 == 5:
             _spoil(path, k)
         when = (START + timedelta(days=k)).isoformat()

@@ -93,7 +93,7 @@ def _make_data(there: Path) -> None:
     from steelyard.io._urdf import write_urdf
     from steelyard.robot import load_robot
     from steelyard.simulation import SensorModel, simulate
-    from steelyard.trajectory import load_trajectory
+    from steelyard.trajectory import FourierTrajectory
 
     arm = there / "arm.urdf"
     write_urdf(load_robot("ur10"), arm)
@@ -103,7 +103,11 @@ def _make_data(there: Path) -> None:
     load = InertialParameters.from_com(MASS, COM, np.diag(MOMENTS), robot.flange)
     for seed, (name, payload) in enumerate({"empty": None, "loaded": load}.items()):
         run = simulate(
-            robot, load_trajectory("ur10_payload"), payload=payload, sensors=sensors, seed=seed
+            robot,
+            FourierTrajectory.load("ur10_payload"),
+            payload=payload,
+            sensors=sensors,
+            seed=seed,
         )
         rows = np.column_stack([run.recording.t, run.recording.q, run.recording.tau])
         np.savetxt(there / f"{name}.csv", rows, delimiter=",", fmt="%.6f")

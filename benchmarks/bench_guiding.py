@@ -18,7 +18,7 @@ import numpy as np
 from figure import Figure
 
 from steelyard.control._compensation import Compensator
-from steelyard.control._guiding import GuidingComparison, RectanglePath, TeachMode, compare_guiding
+from steelyard.control._guiding import GuidingComparison, RectanglePath, TeachMode, guide
 from steelyard.simulation._guided import GuidedOptions, Hand
 from steelyard_papers.xu2024.guiding import (
     XU2024_MEAN_REDUCTION,
@@ -41,9 +41,7 @@ def figures() -> Iterator[Figure]:
     runs = []
     for seed, (robot, model, payload, truth) in enumerate(arms):
         options = GuidedOptions(seed=seed)
-        runs.append(
-            compare_guiding(model, payload, robot=robot, payload_true=truth, options=options)
-        )
+        runs.append(guide(model, payload, robot=robot, payload_true=truth, options=options))
     yield from _left(runs)
     there = [replace(run, frame="base").variance_reduction for run in runs]
     yield Figure(
@@ -54,7 +52,7 @@ def figures() -> Iterator[Figure]:
     )
     robot, model, payload, truth = arms[0]
     for name, (words, change) in OTHERWISE.items():
-        comparison = compare_guiding(model, payload, robot=robot, payload_true=truth, **change)
+        comparison = guide(model, payload, robot=robot, payload_true=truth, **change)
         left = 1 - comparison.variance_reduction.min()
         yield Figure(
             f"otherwise.{name}.variance", f"{words}: variance left, worst axis", 100 * left, "%"

@@ -15,10 +15,10 @@ from figure import Figure, median_s
 from steelyard.identification import identify
 from steelyard.identification._feasible import feasible_parameters
 from steelyard.identification._least_squares import solve_weighted
-from steelyard.io import write_recording
+from steelyard.io import write
 from steelyard.recording import Recording, Samples
 from steelyard.robot import load_robot
-from steelyard.trajectory import load_trajectory
+from steelyard.trajectory import FourierTrajectory
 
 RATE = 500.0
 
@@ -46,14 +46,14 @@ print(json.dumps({"seconds": seconds, "peak_mb": peak, "rows": int(factor.rows[0
 def write_hour(path: Path, hours: float) -> None:
     """The published trajectory again and again, with noise."""
     robot = load_robot("ur10")
-    q, v, a = load_trajectory("xu2024").at(np.arange(0, 10, 1 / RATE))
+    q, v, a = FourierTrajectory.load("xu2024").at(np.arange(0, 10, 1 / RATE))
     tau = robot.torque(q, v, a)
     repeats = round(hours * 360)
     rng = np.random.default_rng(0)
     t = np.arange(repeats * len(q)) / RATE
     noisy = np.tile(tau, (repeats, 1))
     noisy += rng.normal(size=noisy.shape)
-    write_recording(
+    write(
         Recording(t=t, q=np.tile(q, (repeats, 1)), tau=noisy, joint_names=robot.joint_names), path
     )
 
@@ -68,7 +68,7 @@ def reduce(path: Path) -> dict[str, float]:
 def speed() -> Iterator[Figure]:
     """Ten runs of 2,500 samples of a UR10."""
     robot = load_robot("ur10")
-    q, v, a = load_trajectory("xu2024").at(np.arange(0, 10, 1 / 250))
+    q, v, a = FourierTrajectory.load("xu2024").at(np.arange(0, 10, 1 / 250))
     tau = robot.torque(q, v, a)
     noise = [1.3102, 2.5186, 1.1437, 0.3914, 0.2793, 0.3325]
     rng = np.random.default_rng(0)

@@ -18,7 +18,7 @@ from steelyard.identification import DynamicModel, RegressionFactor, identify
 from steelyard.identification._feasible import ParameterBounds, feasible_parameters
 from steelyard.identification._least_squares import solve_weighted
 from steelyard.identification.gains import gains_from_targets
-from steelyard.io import read_recording, write_recording
+from steelyard.io import read, write
 from steelyard.robot import ParameterBasis, load_robot
 from steelyard.signals import Preparation, prepare
 
@@ -34,7 +34,7 @@ def cost(model: DynamicModel, bounds: ParameterBounds | None = None) -> float:
 
 def ur10e() -> Iterator[Figure]:
     folder = DATA / "ur10e" / "unloaded"
-    raw = {name: read_recording(folder / f"{name}.npz") for name in (*TRAINING, *UNSEEN)}
+    raw = {name: read(folder / f"{name}.npz") for name in (*TRAINING, *UNSEEN)}
     gains = gains_from_targets([raw[name] for name in TRAINING])
     known = np.array([12.0, 12.0, 9.83, 10.8, 10.6, 10.5])
     worst = 100 * np.abs(gains.value / known - 1).max()
@@ -71,7 +71,7 @@ def speed() -> Iterator[Figure]:
     four = [folder / f"{name}.npz" for name in (*TRAINING, *UNSEEN)]
     robot = load_robot("ur10e")
     basis = ParameterBasis.of(load_robot("ur10e"))
-    samples = prepare(read_recording(four[0]), drive=replace(robot.drive, gain=np.full(6, 10.0)))
+    samples = prepare(read(four[0]), drive=replace(robot.drive, gain=np.full(6, 10.0)))
     Y = basis.reduce(robot.regressor(samples.q, samples.v, samples.a))
     bare = RegressionFactor.empty(robot.n, len(basis))
     with one_blas_thread():
@@ -80,10 +80,10 @@ def speed() -> Iterator[Figure]:
     with tempfile.TemporaryDirectory() as out:
         again = []
         for path in four:
-            recording = read_recording(path)
+            recording = read(path)
             noisy = recording.current + 0.02 * rng.normal(size=recording.current.shape)
             again.append(Path(out) / f"{path.stem}.parquet")
-            write_recording(replace(recording, current=noisy), again[-1])
+            write(replace(recording, current=noisy), again[-1])
         for words, logs, goal, ratio in (
             ("two", four[:2], 6, 300),
             ("eight", four + again, 20, 300),
@@ -101,7 +101,7 @@ def speed() -> Iterator[Figure]:
 
 
 def panda() -> Iterator[Figure]:
-    recording = read_recording(DATA / "panda" / "exciting_traj1.npz")
+    recording = read(DATA / "panda" / "exciting_traj1.npz")
     how = Preparation(cutoff_hz=5.0, torque_cutoff_hz=5.0, rate_hz=500.0, lowest_speed=0.0)
     middle = recording.duration_s / 2
     first, second = (

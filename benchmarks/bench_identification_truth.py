@@ -14,7 +14,7 @@ from steelyard.identification import identify
 from steelyard.robot import ParameterBasis, load_robot
 from steelyard.signals import prepare
 from steelyard.simulation import SensorModel, simulate
-from steelyard.trajectory import load_trajectory
+from steelyard.trajectory import FourierTrajectory
 
 SEEDS = 100
 NOISE = np.array([1.3102, 2.5186, 1.1437, 0.3914, 0.2793, 0.3325])  # xu2024 Table VIII, [Nm]
@@ -26,7 +26,9 @@ def z_scores(job: tuple[int, float]) -> tuple[np.ndarray, np.ndarray, np.ndarray
     seed, correlation_s = job
     robot = load_robot("ur10")
     rng = np.random.default_rng(seed)
-    run = simulate(robot, load_trajectory("xu2024"), sensors=SensorModel(torque_std=0.0), seed=seed)
+    run = simulate(
+        robot, FourierTrajectory.load("xu2024"), sensors=SensorModel(torque_std=0.0), seed=seed
+    )
     if correlation_s:
         rho = np.exp(-1 / 125 / correlation_s)
     else:

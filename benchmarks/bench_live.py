@@ -49,7 +49,7 @@ from steelyard.robot import RobotModel, load_robot
 from steelyard.signals import prepare
 from steelyard.simulation import simulate
 from steelyard.torque.online import OnlineOptions
-from steelyard.trajectory import FourierTrajectory, load_trajectory
+from steelyard.trajectory import FourierTrajectory
 
 SECONDS = float(os.environ.get("LIVE_SECONDS", "60"))
 WARM_S = 10.0  # until libraries are loaded, and files and plots begun
@@ -76,7 +76,10 @@ def arm() -> RobotModel:
 
 def model_of(robot: RobotModel, *, first: int = 0) -> DynamicModel:
     """From two runs; their noise has the seeds from `first` on."""
-    runs = [simulate(robot, load_trajectory("xu2024"), seed=first + k).recording for k in range(2)]
+    runs = [
+        simulate(robot, FourierTrajectory.load("xu2024"), seed=first + k).recording
+        for k in range(2)
+    ]
     return identify(robot, [prepare(run, drive=robot.drive) for run in runs])
 
 
@@ -403,7 +406,7 @@ def real() -> Iterator[Figure]:
     empty = [REAL / "unloaded" / f"{name}.npz" for name in ("ur-20_02_19_14harm50sec",)]
     model = sy.identify(robot, empty, friction="power")
     for path in sorted((REAL / "loaded").glob("*.npz")):
-        recording = sy.read_recording(path)
+        recording = sy.read(path)
         offline = sy.weigh_online(model, recording).payload
         world = PlayedRecording(recording)
         control = Controller(world)

@@ -36,7 +36,7 @@ from steelyard.signals import Preparation, prepare
 from steelyard.simulation import SensorModel, simulate
 from steelyard.torque import weigh
 from steelyard.torque.methods import METHODS, WeighingProblem
-from steelyard.trajectory import FourierTrajectory, load_trajectory
+from steelyard.trajectory import FourierTrajectory
 
 DATA = Path(__file__).parents[2] / "shared" / "data" / "ur10e"
 NOTHING_FIXED = np.zeros((0, 11))
@@ -130,7 +130,7 @@ def beside_each_other(case: Case) -> Iterator[Figure]:
 def in_mujoco(seeds: int = 10) -> Iterator[Figure]:
     """A UR10 with tracking errors, quantised signals and power-law friction, identified from 3 empty runs."""
     robot = load_robot("ur10")
-    trajectory = load_trajectory("xu2024")
+    trajectory = FourierTrajectory.load("xu2024")
     robot = robot.with_drive(
         replace(robot.drive, gain_std=np.zeros(6))
     )  # simulated gains are exact

@@ -31,7 +31,7 @@ from steelyard.torque.online import (
     OnlineSample,
     OnlineState,
 )
-from steelyard.trajectory import FourierTrajectory, load_trajectory
+from steelyard.trajectory import FourierTrajectory
 from steelyard.verdict import Verdict
 from steelyard_papers.xu2024.online import UR10_ROWS, Xu2024Estimator
 from steelyard_papers.xu2024.printed import TABLE_6, TABLE_8, TRUTH
@@ -82,7 +82,7 @@ def published_case() -> Case:
     robot = load_robot("ur10").with_gravity((0.0, 0.0, -9.8123))  # of a known place
     model = published_model(robot)
     t = np.arange(round(10 * RATE_HZ)) / RATE_HZ
-    q, v, a = load_trajectory("xu2024").at(t)
+    q, v, a = FourierTrajectory.load("xu2024").at(t)
     Y = ParameterBasis.of(robot).reduce(robot.regressor(q, v, a))
     tau = Y @ (TABLE_VI + model.basis.payload_jacobian @ TABLE_VII.vector)
     return Case(model, t, np.stack([q, v, a], axis=1), Y, tau)
@@ -297,7 +297,7 @@ class Arm(NamedTuple):
 
 def simulated_arm(payloads: list[InertialParameters | None]) -> Arm:
     robot = load_robot("ur10")
-    trajectory = load_trajectory("xu2024")
+    trajectory = FourierTrajectory.load("xu2024")
     sensors = SensorModel(torque_std=TABLE_VIII)
     how = Preparation(kinematics="commanded")
     empty = [

@@ -25,7 +25,7 @@ from scipy.signal import detrend
 
 from steelyard.control._contact_force import contact_force
 from steelyard.inertia import InertialParameters
-from steelyard.io._wrench import SensorDescription
+from steelyard.io._wrist import SensorDescription
 from steelyard.recording import Recording
 from steelyard.robot import RobotModel, load_robot
 from steelyard.simulation import SensorModel, SimulationOptions, simulate
@@ -34,9 +34,9 @@ from steelyard.trajectory import FourierTrajectory
 from steelyard.workflow._wrist_online import weigh_wrist_online
 from steelyard.wrist import (
     Postures,
-    WrenchPayload,
-    WrenchRecording,
     WrenchSamples,
+    WristPayload,
+    WristRecording,
     WristSensor,
     weigh_dynamic,
     weigh_static,
@@ -182,11 +182,11 @@ def measured(
 class Seed:
     """The answers of every method for one seed."""
 
-    two_stage: WrenchPayload
-    online: WrenchPayload
-    method_2: WrenchPayload
-    method_1: WrenchPayload
-    method_1_moving: WrenchPayload
+    two_stage: WristPayload
+    online: WristPayload
+    method_2: WristPayload
+    method_1: WristPayload
+    method_1_moving: WristPayload
     static_error: np.ndarray
     static_covered: np.ndarray
     drift: np.ndarray
@@ -198,12 +198,12 @@ def answers(seed: int) -> Seed:
     m = motion(seed % MOTIONS)
     rng = np.random.default_rng(1000 + seed)
     drift = rng.normal(size=6) * [10, 10, 20, 1, 1, 1]
-    at_rest = WrenchRecording.of_joints(measured(m.postures, drift, rng), arm(), SENSOR)
+    at_rest = WristRecording.of_joints(measured(m.postures, drift, rng), arm(), SENSOR)
     postures = Postures.of(at_rest)
     static = weigh_static(postures)
     moving = measured(excitation(seed), drift, rng)
     offline = WrenchSamples.from_joints(arm(), moving, SENSOR)
-    causal = WrenchSamples.from_pose(WrenchRecording.of_joints(moving, arm(), SENSOR))
+    causal = WrenchSamples.from_pose(WristRecording.of_joints(moving, arm(), SENSOR))
     truth = np.concatenate([LOAD.vector[:4], drift, TILT])
     low, high = static.interval().T
     return Seed(
@@ -289,7 +289,7 @@ def strong_noise() -> Iterator[Figure]:
     for seed in range(SEEDS):
         samples, drift = noisy_samples(seed, clean=False)
         rest = measured(motion(seed % MOTIONS).postures, drift, np.random.default_rng(seed))
-        static = weigh_static(Postures.of(WrenchRecording.of_joints(rest, arm(), SENSOR)))
+        static = weigh_static(Postures.of(WristRecording.of_joints(rest, arm(), SENSOR)))
         regression = regression_of_ten(samples, static)
         for name in names:
             if name == "ml":
@@ -336,7 +336,7 @@ def contact() -> Iterator[Figure]:
         s = answers(seed)
         for speed, recording in enumerate(s.recordings):
             samples = WrenchSamples.from_pose(
-                WrenchRecording.of_joints(recording, arm(), SENSOR), settle_s=0.3
+                WristRecording.of_joints(recording, arm(), SENSOR), settle_s=0.3
             )
             for kind in kinds:
                 force = contact_force(getattr(s, kind), samples)
@@ -429,7 +429,7 @@ def panda(name: str) -> WrenchSamples:
     return WrenchSamples.from_imu(panda_recording(name), cutoff_hz=5.0)
 
 
-def panda_recording(name: str) -> WrenchRecording:
+def panda_recording(name: str) -> WristRecording:
     columns = {
         "wrench": ["wrench"],
         "quaternion": ["quat_wxyz_RlinkT"],

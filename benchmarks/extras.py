@@ -39,14 +39,14 @@ assert sy.design(robot, settings=quick).certificate.holds
     "identification": EXAMPLE + "assert model.feasible_arm().status",
     "simulation": """
 import steelyard as sy
-run = sy.simulate(sy.load_robot("ur10"), sy.load_trajectory("xu2024"), seed=0)
+run = sy.simulate(sy.load_robot("ur10"), sy.FourierTrajectory.load("xu2024"), seed=0)
 assert len(run.recording) > 1000
 """,
     "io": EXAMPLE
     + """
-recording = sy.read_recording(str(files / "ur10_empty.npz"))
-sy.write_recording(recording, "empty.parquet")
-assert len(sy.read_recording("empty.parquet")) == len(recording)
+recording = sy.read(str(files / "ur10_empty.npz"))
+sy.write(recording, "empty.parquet")
+assert len(sy.read("empty.parquet")) == len(recording)
 """,
     "report": EXAMPLE
     + """

@@ -34,10 +34,10 @@ def prepare() -> None:
     from steelyard.excitation import ConditionNumber, DesignLimits
     from steelyard.robot import load_robot
     from steelyard.saved import plain
-    from steelyard.trajectory import load_trajectory
+    from steelyard.trajectory import FourierTrajectory
 
     arm = load_robot("ur10")
-    limits = DesignLimits.envelope(load_trajectory("xu2024"))
+    limits = DesignLimits.envelope(FourierTrajectory.load("xu2024"))
     criterion = ConditionNumber().criterion(arm, limits, arm.home, np.arange(6))
     content = {name: np.asarray(getattr(arm, name)).tolist() for name in CONSTANTS}
     content |= {"drive": plain(arm.to_dict()["drive"]), "columns": criterion.rows.columns.tolist()}
@@ -140,10 +140,10 @@ def shrink(u: np.ndarray, constraint) -> np.ndarray:
 def judge(out: Path) -> None:
     from steelyard.excitation import ConditionNumber, DesignLimits
     from steelyard.robot import load_robot
-    from steelyard.trajectory import load_trajectory
+    from steelyard.trajectory import FourierTrajectory
 
     arm = load_robot("ur10")
-    limits = DesignLimits.envelope(load_trajectory("xu2024"))
+    limits = DesignLimits.envelope(FourierTrajectory.load("xu2024"))
     for case in CASES:
         space, *_ = pieces(case)
         values = []

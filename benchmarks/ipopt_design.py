@@ -25,7 +25,7 @@ from steelyard.excitation import ConditionNumber, DesignLimits, DesignSettings
 from steelyard.excitation._search import Search
 from steelyard.excitation._space import MotionSpace
 from steelyard.robot import load_robot
-from steelyard.trajectory import load_trajectory
+from steelyard.trajectory import FourierTrajectory
 
 _HISTORY = 20  # steps that its quasi-Newton matrix remembers; ours is a full one of 54 unknowns
 
@@ -120,7 +120,7 @@ SOLVERS: dict[str, Callable[[Search, np.ndarray], np.ndarray]] = {
 
 def main(seeds: int) -> None:
     arm = load_robot("ur10")
-    limits = DesignLimits.envelope(load_trajectory("xu2024"))
+    limits = DesignLimits.envelope(FourierTrajectory.load("xu2024"))
     w = 2 * np.pi / 10.0
     scale = np.minimum(limits.joints.v_max, limits.joints.a_max / w) / 2
     space = MotionSpace(arm.home, np.arange(6), 5, 10.0, True, False, scale)

@@ -11,7 +11,7 @@ import numpy as np
 import steelyard as sy
 
 robot = sy.load_robot("ur10")
-motion = sy.load_trajectory("xu2024")  # a published motion of 10 s that moves all six joints
+motion = sy.FourierTrajectory.load("xu2024")  # a published motion of 10 s that moves all six joints
 truth = sy.InertialParameters.from_com(2.5, [0.01, -0.02, 0.06], np.diag([0.010, 0.012, 0.008]))
 empty = sy.simulate(robot, motion, seed=0).recording
 loaded = sy.simulate(robot, motion, payload=truth, seed=1).recording

@@ -1,6 +1,6 @@
 """Check a recording before you believe it, and turn it into samples that can be fitted.
 
-A recording is what was measured: late rows, holes and all. `check_quality` says what is wrong with
+A recording is what was measured: late rows, holes and all. `check` says what is wrong with
 it, and `prepare` makes samples: uniform, filtered, differentiated. Nothing is repaired silently.
 """
 
@@ -12,7 +12,7 @@ import pyarrow.csv
 import steelyard as sy
 
 robot = sy.load_robot("ur10")
-run = sy.simulate(robot, sy.load_trajectory("xu2024"), seed=3).recording
+run = sy.simulate(robot, sy.FourierTrajectory.load("xu2024"), seed=3).recording
 
 # A log as a logger writes it: a CSV file with the names that UR's RTDE gives, one row missing, one
 # repeated.
@@ -27,12 +27,12 @@ with open("log.csv", "w", newline="") as file:
     ]
     csv.writer(file).writerows([names, *rows.tolist()])
 
-recording = sy.read_recording("log.csv", joint_names=robot.joint_names)
+recording = sy.read("log.csv", joint_names=robot.joint_names)
 print(
     f"log.csv: {len(recording)} rows, {recording.rate_hz:.1f} Hz, signals"
     f" {', '.join(recording.channels)}"
 )
-for finding in sy.check_quality(recording, limits=robot.limits).findings:
+for finding in sy.check(recording, limits=robot.limits).findings:
     print(f"    {finding.severity}: {finding.sentence}")
 
 # Motor currents become torques by the gains of the drives. Without them there is no guess.
@@ -73,8 +73,6 @@ print(f"From a table in memory: {model.verdict}")
 # Degrees instead of radians are noticed.
 rows[:, 1:7] = np.degrees(rows[:, 1:7])
 np.savetxt("degrees.csv", rows, delimiter=",", header=",".join(names), comments="")
-print(f"In degrees: {sy.check_quality(sy.read_recording('degrees.csv')).findings[0].sentence}")
+print(f"In degrees: {sy.check(sy.read('degrees.csv')).findings[0].sentence}")
 
-sy.write_recording(
-    recording, "log.parquet"
-)  # keeps every field; `steelyard check log.parquet` reads it
+sy.write(recording, "log.parquet")  # keeps every field; `steelyard check log.parquet` reads it

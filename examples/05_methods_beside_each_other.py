@@ -9,7 +9,7 @@ import numpy as np
 import steelyard as sy
 from steelyard.simulation import SensorModel, SimulationOptions
 
-robot, motion = sy.load_robot("ur10"), sy.load_trajectory("xu2024")
+robot, motion = sy.load_robot("ur10"), sy.FourierTrajectory.load("xu2024")
 truth = sy.InertialParameters.from_com(3.5, [0.0, 0.01, 0.05], np.diag([0.012, 0.012, 0.008]))
 
 

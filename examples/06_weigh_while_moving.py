@@ -13,7 +13,7 @@ from steelyard.signals import replay
 from steelyard.simulation import SimulationOptions
 from steelyard.torque.online import OnlineEstimator, OnlineState
 
-robot, motion = sy.load_robot("ur10"), sy.load_trajectory("xu2024")
+robot, motion = sy.load_robot("ur10"), sy.FourierTrajectory.load("xu2024")
 part = sy.InertialParameters.from_com(3.0, [0.0, 0.02, 0.05], np.diag([0.01, 0.01, 0.008]))
 
 

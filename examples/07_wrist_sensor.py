@@ -36,7 +36,7 @@ class Visits:
 
 
 rest = sy.simulate(robot, Visits(), payload=load, sensors=sensors, options=options).recording
-static = sy.weigh_static(Postures.of(sy.WrenchRecording.of_joints(rest, robot)))  # this stage alone
+static = sy.weigh_static(Postures.of(sy.WristRecording.of_joints(rest, robot)))  # this stage alone
 print(f"At rest: {static.verdict}")
 print(f"    mass {static.mass:.3f} kg +- {1.96 * static.std[0]:.3f} (truth {load.mass})")
 print(f"    zero {np.round(static.drift, 2)} (truth {zero}) [N, Nm]")

@@ -9,7 +9,7 @@ import numpy as np
 import steelyard as sy
 from steelyard.simulation import Push, SimulationOptions
 
-robot, motion = sy.load_robot("ur10"), sy.load_trajectory("xu2024")
+robot, motion = sy.load_robot("ur10"), sy.FourierTrajectory.load("xu2024")
 part = sy.InertialParameters.from_com(3.0, [0.0, 0.02, 0.08], np.diag([0.01, 0.01, 0.008]))
 options = SimulationOptions(step_s=0.002)
 model = sy.identify(robot, sy.simulate(robot, motion, options=options).recording, friction="power")

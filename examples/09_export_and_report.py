@@ -12,7 +12,7 @@ from steelyard.io._arms import arm_for_export
 from steelyard.report._payload import payload_page
 from steelyard.simulation import SimulationOptions
 
-robot, motion = sy.load_robot("ur10"), sy.load_trajectory("xu2024")
+robot, motion = sy.load_robot("ur10"), sy.FourierTrajectory.load("xu2024")
 part = sy.InertialParameters.from_com(2.0, [0.0, 0.01, 0.05], np.diag([0.008, 0.008, 0.005]))
 options = SimulationOptions(step_s=0.002)
 recording = sy.simulate(robot, motion, payload=part, seed=1, options=options).recording
@@ -48,7 +48,7 @@ except sy.SteelyardError as error:
 arm_for_export(model).write("arm.xml", "mjcf")
 
 # A page: the answer first, then why to believe it. It is one file and needs no network.
-quality = {"loaded run": sy.check_quality(recording, limits=robot.limits)}
+quality = {"loaded run": sy.check(recording, limits=robot.limits)}
 payload_page(model, payload, samples).with_quality(quality).write(Path("payload.html"))
 print("Written:")
 for path in sorted(Path().glob("*.*")):

@@ -8,7 +8,7 @@ import numpy as np
 
 from conftest import TINY, lively_motion
 from steelyard.inertia import InertialParameters
-from steelyard.io import write_recording
+from steelyard.io import write
 from steelyard.recording import Recording
 from steelyard.robot import DriveModel, RobotModel
 
@@ -69,7 +69,7 @@ def tiny_fleet(folder: Path, arms=2, logs=6, **changes) -> tuple[Path, list[dict
             load = special.pop("configured", 1.5 if k % 3 == 1 else 0.0)
             carried = special.pop("load", load)
             path = folder / f"{name}-{k:02d}.npz"
-            write_recording(log(robot, 100 * i + k, load=carried, **special), path)
+            write(log(robot, 100 * i + k, load=carried, **special), path)
             rows.append(
                 {
                     **{"robot": name, "model": "tiny.urdf", "file": path.name, "load": load},

@@ -12,7 +12,7 @@ from steelyard.identification import DynamicModel, identify
 from steelyard.inertia import InertialParameters
 from steelyard.payload import Payload
 from steelyard.payload._online import CurvePoint
-from steelyard.quality import check_quality
+from steelyard.quality import check
 from steelyard.recording import Recording, Samples
 from steelyard.report import Page, Section, Table
 from steelyard.report._control import contact_page
@@ -22,12 +22,12 @@ from steelyard.report._online import online_plot
 from steelyard.report._payload import payload_page, wrench_page
 from steelyard.robot import load_robot
 from steelyard.torque import weigh
-from steelyard.trajectory import load_trajectory
+from steelyard.trajectory import FourierTrajectory
 from steelyard.verdict import Verdict
 from steelyard.wrist import (
     Postures,
-    WrenchRecording,
     WrenchSamples,
+    WristRecording,
     WristSensor,
     weigh_dynamic,
     weigh_static,
@@ -43,7 +43,7 @@ def samples(payload: InertialParameters | None, seed: int) -> Samples:
     """The published motion of a UR10 with noise on its torques."""
     robot = load_robot("ur10")
     robot = robot if payload is None else robot.with_payload(payload)
-    q, v, a = load_trajectory("xu2024").at(np.arange(0, 10, 0.01))
+    q, v, a = FourierTrajectory.load("xu2024").at(np.arange(0, 10, 0.01))
     tau = robot.torque(q, v, a) + np.random.default_rng(seed).normal(size=q.shape)
     return Samples(q, v, a, tau, 100.0, robot.joint_names, "measured")
 
@@ -89,7 +89,7 @@ def identification() -> Page:
     page = identification_page(
         model, {"first.parquet": samples(None, 0)}, {"other.parquet": unseen}
     )
-    return page.with_quality({"other.parquet": check_quality(recording, limits=model.robot.limits)})
+    return page.with_quality({"other.parquet": check(recording, limits=model.robot.limits)})
 
 
 def payload() -> Page:
@@ -130,10 +130,10 @@ def wrench_parts():
     rests = rng.uniform(-1.5, 1.5, size=(8, 6)).repeat(150, axis=0)
     zero = np.zeros_like(rests)
     still = wrench_recording(rests, zero, zero, np.arange(1200) / 100, rng)
-    static = weigh_static(Postures.of(WrenchRecording.of_joints(still, robot, sensor)))
+    static = weigh_static(Postures.of(WristRecording.of_joints(still, robot, sensor)))
     t = np.arange(0, 10, 0.01)
     moving = WrenchSamples.from_joints(
-        robot, wrench_recording(*load_trajectory("xu2024").at(t), t, rng), sensor
+        robot, wrench_recording(*FourierTrajectory.load("xu2024").at(t), t, rng), sensor
     )
     return static, moving, weigh_dynamic(moving, static)
 
@@ -154,7 +154,7 @@ def contact() -> Page:
 
 
 def excitation() -> Page:
-    robot, motion = load_robot("ur10"), load_trajectory("xu2024")
+    robot, motion = load_robot("ur10"), FourierTrajectory.load("xu2024")
     limits = DesignLimits.of(robot)
     found = Design(
         motion,

@@ -14,10 +14,10 @@ from hypothesis.extra import numpy as hnp
 from steelyard import fields, saved
 from steelyard.errors import SteelyardError, UnreadableFile
 from steelyard.inertia import InertialParameters
-from steelyard.io import read_recording, write_recording
+from steelyard.io import read, write
 from steelyard.payload import Payload
 from steelyard.recording import Preparation, Recording
-from steelyard.trajectory import FourierTrajectory, load_trajectory
+from steelyard.trajectory import FourierTrajectory
 from steelyard.verdict import Doubt, DoubtKind, Verdict
 
 quick = settings(
@@ -75,8 +75,8 @@ def test_recordings(tmp_path, data, suffix):
         notes=data.draw(st.lists(words, max_size=2)),
         **{name: data.draw(arrays(N, n)) for name in channels},
     )
-    write_recording(recording, tmp_path / f"a{suffix}")
-    back = read_recording(tmp_path / f"a{suffix}")
+    write(recording, tmp_path / f"a{suffix}")
+    back = read(tmp_path / f"a{suffix}")
     assert unlike(replace(recording, t=back.t, epoch_s=back.epoch_s), back) == []
     np.testing.assert_allclose(back.t, recording.t, atol=1e-9)
 
@@ -86,7 +86,7 @@ def test_recordings(tmp_path, data, suffix):
 def test_trajectories(tmp_path, sine, cosine, offset, period_s):
     motion = FourierTrajectory(sine, cosine, offset, period_s)
     motion.save(tmp_path / "a.json")
-    assert unlike(load_trajectory(tmp_path / "a.json"), motion) == []
+    assert unlike(FourierTrajectory.load(tmp_path / "a.json"), motion) == []
 
 
 doubts = st.builds(Doubt, st.sampled_from(DoubtKind), words, st.booleans())

@@ -13,7 +13,7 @@ from steelyard.robot import load_robot
 from steelyard.signals import replay
 from steelyard.torque import weigh
 from steelyard.torque.online import OnlineEstimator, OnlineOptions
-from steelyard.trajectory import load_trajectory
+from steelyard.trajectory import FourierTrajectory
 from steelyard.verdict import Doubt, DoubtKind, Verdict, together
 
 LOAD = InertialParameters.from_com(2.0, [0.01, 0.02, 0.05], 0.01 * np.eye(3))
@@ -22,7 +22,7 @@ ASIDE = Doubt(DoubtKind.NEGATIVE_FRICTION, "friction is negative", blocks=False)
 
 
 def run(robot, seed, noise=0.3):
-    q, v, a = load_trajectory("xu2024").at(np.arange(0, 10, 0.01))
+    q, v, a = FourierTrajectory.load("xu2024").at(np.arange(0, 10, 0.01))
     tau = robot.torque(q, v, a) + noise * np.random.default_rng(seed).normal(size=q.shape)
     return Samples(q, v, a, tau, 100.0, robot.joint_names, "measured", made_by=("made up",))
 

@@ -10,8 +10,8 @@ from steelyard.simulation import SensorModel, SimulationOptions, simulate
 from steelyard.trajectory import FourierTrajectory
 from steelyard.wrist import (
     Postures,
-    WrenchRecording,
     WrenchSamples,
+    WristRecording,
     WristSensor,
     weigh_dynamic,
     weigh_static,
@@ -44,7 +44,7 @@ def at_rest(robot):
     )
     visits = Visits(postures, np.full(6, 4.0))
     found = simulate(robot, visits, payload=LOAD, sensors=SENSORS, rate_hz=125, options=OPTIONS)
-    return Postures.of(WrenchRecording.of_joints(found.recording, robot))
+    return Postures.of(WristRecording.of_joints(found.recording, robot))
 
 
 @pytest.fixture(scope="module")

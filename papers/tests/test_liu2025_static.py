@@ -5,7 +5,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from steelyard.inertia import InertialParameters
-from steelyard.wrist import Postures, WrenchRecording, WristSensor, weigh_static
+from steelyard.wrist import Postures, WristRecording, WristSensor, weigh_static
 from steelyard.wrist._regressor import BaseGravity, wrench_regressor
 from steelyard_papers.liu2025.static import weigh_linear
 
@@ -22,7 +22,7 @@ def postures(rng, noise):
     u = np.einsum("nji,j->ni", R, BaseGravity(UPRIGHT).tilted(TILT))
     w = wrench_regressor(np.column_stack([u, np.zeros((12, 9))])) @ BODY.vector + DRIFT
     w = w + noise * rng.normal(size=(12, 6)) * [1, 1, 1, 0.1, 0.1, 0.1]
-    recording = WrenchRecording(np.arange(12.0), w, R, WristSensor(), timed=False)
+    recording = WristRecording(np.arange(12.0), w, R, WristSensor(), timed=False)
     return Postures.of(recording)
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from steelyard.report import Section, Table
 from steelyard.robot import load_robot
-from steelyard.trajectory import load_trajectory
+from steelyard.trajectory import FourierTrajectory
 from steelyard_papers import PAPERS
 from steelyard_papers.xu2024 import (
     claim_sections,
@@ -224,7 +224,7 @@ def test_commanded_signals_are_shown(world):
 
 
 def test_excitation_and_guiding_tables_are_whole(case):
-    motion = load_trajectory("xu2024")
+    motion = FourierTrajectory.load("xu2024")
     names = dict.fromkeys(("m", "mx", "my", "mz", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Izz"), 0.1)
     found = SimpleNamespace(condition_number=90.0, trajectory=motion, std=names, value=0.1)
     plain = excitation._weighted(load_robot("ur10"), motion, np.eye(6))

@@ -7,7 +7,7 @@ import pytest
 
 from steelyard.excitation import ConditionNumber, DesignLimits, Xu2024
 from steelyard.robot import load_robot
-from steelyard.trajectory import load_trajectory
+from steelyard.trajectory import FourierTrajectory
 
 
 @pytest.fixture(scope="module")
@@ -17,7 +17,7 @@ def arm():
 
 @pytest.fixture(scope="module")
 def published():
-    return load_trajectory("xu2024")
+    return FourierTrajectory.load("xu2024")
 
 
 def test_condition_number_of_the_published_trajectory(arm, published):

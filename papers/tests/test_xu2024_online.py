@@ -9,7 +9,7 @@ from steelyard.inertia import InertialParameters
 from steelyard.recording import Samples
 from steelyard.robot import ParameterBasis, load_robot
 from steelyard.torque.online import OnlineEstimator, OnlineOptions, OnlineSample
-from steelyard.trajectory import FourierTrajectory, load_trajectory
+from steelyard.trajectory import FourierTrajectory
 from steelyard.verdict import DoubtKind, Verdict
 from steelyard_papers.xu2024.online import UR10_ROWS, Xu2024Estimator
 from steelyard_papers.xu2024.printed import TABLE_6, TABLE_8, TRUTH
@@ -35,7 +35,7 @@ def model():
 def rows(model):
     """Time, motion, regressor and noisy torque along the trajectory of Table IV at 125 Hz."""
     t = np.arange(1250) / 125
-    q, v, a = load_trajectory("xu2024").at(t)
+    q, v, a = FourierTrajectory.load("xu2024").at(t)
     Y = model.basis.reduce(model.robot.regressor(q, v, a))
     tau = Y @ (TABLE_VI + model.basis.payload_jacobian @ TABLE_VII.vector)
     return t, (q, v, a), Y, tau + np.random.default_rng(4).normal(size=tau.shape) * TABLE_VIII
@@ -180,7 +180,7 @@ def test_the_command_line_weighs_by_the_papers_recursion(model, tmp_path, monkey
     monkeypatch.setattr("steelyard.workflow._stream.entry_points", lambda group: [plug])
     assert estimator_for(model, 0.01).rows == UR10_ROWS
     t = np.arange(400) / 125
-    q, v, a = load_trajectory("xu2024").at(t)
+    q, v, a = FourierTrajectory.load("xu2024").at(t)
     Y = model.basis.reduce(model.robot.regressor(q, v, a))
     tau = Y @ (TABLE_VI + model.basis.payload_jacobian @ TABLE_VII.vector)
     data = Samples(q, v, a, tau, 125.0, model.robot.joint_names, "commanded")

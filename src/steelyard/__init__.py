@@ -16,20 +16,18 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from steelyard.control._compensation import Compensator as Compensator
     from steelyard.control._contact_force import contact_force as contact_force
-    from steelyard.control._guiding import compare_guiding as compare_guiding
+    from steelyard.control._guiding import guide as guide
     from steelyard.errors import SteelyardError as SteelyardError
     from steelyard.excitation import DesignLimits as DesignLimits
     from steelyard.excitation._design import design as design
     from steelyard.fleet import Fleet as Fleet
     from steelyard.identification import DynamicModel as DynamicModel
-    from steelyard.identification import load_model as load_model
-    from steelyard.identification import save_model as save_model
     from steelyard.identification.gains import gains_from_targets as gains_from_targets
     from steelyard.inertia import InertialParameters as InertialParameters
-    from steelyard.io import read_recording as read_recording
-    from steelyard.io import write_recording as write_recording
+    from steelyard.io import read as read
+    from steelyard.io import write as write
     from steelyard.payload import Payload as Payload
-    from steelyard.quality import check_quality as check_quality
+    from steelyard.quality import check as check
     from steelyard.recording import Preparation as Preparation
     from steelyard.recording import Recording as Recording
     from steelyard.recording import Samples as Samples
@@ -45,7 +43,6 @@ if TYPE_CHECKING:
     from steelyard.torque._shortest import ShortestMotion as ShortestMotion
     from steelyard.torque._shortest import shortest_motion as shortest_motion
     from steelyard.trajectory import FourierTrajectory as FourierTrajectory
-    from steelyard.trajectory import load_trajectory as load_trajectory
     from steelyard.verdict import Doubt as Doubt
     from steelyard.verdict import DoubtKind as DoubtKind
     from steelyard.verdict import Verdict as Verdict
@@ -57,8 +54,8 @@ if TYPE_CHECKING:
     from steelyard.workflow._wrist import contact as contact
     from steelyard.workflow._wrist import weigh_wrist as weigh_wrist
     from steelyard.workflow._wrist_online import weigh_wrist_online as weigh_wrist_online
-    from steelyard.wrist import WrenchPayload as WrenchPayload
-    from steelyard.wrist import WrenchRecording as WrenchRecording
+    from steelyard.wrist import WristPayload as WristPayload
+    from steelyard.wrist import WristRecording as WristRecording
     from steelyard.wrist import WristSensor as WristSensor
     from steelyard.wrist import weigh_dynamic as weigh_dynamic
     from steelyard.wrist import weigh_static as weigh_static
@@ -85,24 +82,21 @@ _HOME = {
     "ShortestMotion": "torque._shortest",
     "SteelyardError": "errors",
     "Verdict": "verdict",
-    "WrenchPayload": "wrist",
-    "WrenchRecording": "wrist",
+    "WristPayload": "wrist",
+    "WristRecording": "wrist",
     "WristSensor": "wrist",
-    "check_quality": "quality",
+    "check": "quality",
     "collisions": "workflow._contacts",
-    "compare_guiding": "control._guiding",
+    "guide": "control._guiding",
     "contact": "workflow._wrist",
     "contact_force": "control._contact_force",
     "design": "excitation",
     "gains_from_targets": "identification.gains",
     "identify": "workflow._arm",
-    "load_model": "identification",
     "load_robot": "robot",
-    "load_trajectory": "trajectory",
     "prepare": "signals",
-    "read_recording": "io",
+    "read": "io",
     "robot_names": "robot",
-    "save_model": "identification",
     "shortest_motion": "torque._shortest",
     "simulate": "simulation",
     "weigh": "workflow._payload",
@@ -111,7 +105,7 @@ _HOME = {
     "weigh_static": "wrist",
     "weigh_wrist": "workflow._wrist",
     "weigh_wrist_online": "workflow._wrist_online",
-    "write_recording": "io",
+    "write": "io",
 }
 
 __all__ = sorted(_HOME)

@@ -111,5 +111,5 @@ def test_the_notebook_runs_in_a_kernel_and_shows_table_picture_and_doubts(tmp_pa
     assert "All ten parameters were excited" in shown["payload"]["text/html"]
     assert "<img" in shown["payload"]["text/html"]
     assert "\n" not in shown["payload"]["text/plain"]
-    assert "half_width" in shown["payload.to_frame()"]["text/html"]
+    assert "half_width" in shown["payload.to_dataframe()"]["text/html"]
     assert shown["payload.mass, inside, payload.verdict.ok"]["text/plain"].endswith("True, True)")

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from conftest import LIMIT, steelyard
-from steelyard.io import read_recording
+from steelyard.io import read
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +27,7 @@ def test_help_lists_every_verb():
         [sys.executable, "-m", "steelyard", "--help"], capture_output=True, text=True
     )
     assert done.returncode == 0
-    verbs = "demo robots robot check simulate design postures identify weigh weigh-ft contact"
+    verbs = "demo robots robot check simulate design postures identify weigh weigh-wrist contact"
     verbs += " collisions guide export"
     for verb in verbs.split():
         assert verb in done.stdout
@@ -117,7 +117,7 @@ def test_check_writes_a_log_in_degrees_anew_and_cuts_it(tmp_path):
     done = steelyard(*words, "--degrees", "--between", "1,3", "-o", "new.parquet", cwd=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "Written: new.parquet" in done.stdout
-    recording = read_recording(tmp_path / "new.parquet")
+    recording = read(tmp_path / "new.parquet")
     np.testing.assert_allclose(recording.q, q[100:301], atol=1e-9)
     for text in ("3", "a,b", "3,1"):
         assert "--between" in steelyard(*words, "--between", text, cwd=tmp_path).stderr

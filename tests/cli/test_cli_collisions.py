@@ -12,7 +12,7 @@ from steelyard.cli.collisions import command
 from steelyard.errors import InvalidRecording, InvalidRobot, InvalidSamples, UnreadableFile
 from steelyard.identification import identify
 from steelyard.inertia import InertialParameters
-from steelyard.io import write_recording
+from steelyard.io import write
 from steelyard.robot import DriveModel, RobotModel
 from steelyard.signals import prepare
 from steelyard.simulation import Push, SensorModel, SimulationOptions, simulate
@@ -46,8 +46,8 @@ def folder(tmp_path_factory, tiny):
     model = identify(robot, prepare(run(robot, 1, speed=2.0)))
     model.save(path / "model.json")
     weigh(model, prepare(run(robot, 2, load=load, speed=2.0))).save(path / "payload.json")
-    write_recording(run(robot, 3, load=load), path / "free.npz")
-    write_recording(run(robot, 3, load=load, pushes=(PUSH,)), path / "pushed.npz")
+    write(run(robot, 3, load=load), path / "free.npz")
+    write(run(robot, 3, load=load, pushes=(PUSH,)), path / "pushed.npz")
     return path
 
 

@@ -14,9 +14,9 @@ from steelyard.inertia import InertialParameters
 from steelyard.payload import Payload
 from steelyard.recording import Samples
 from steelyard.robot import RobotModel, load_robot
-from steelyard.trajectory import FourierTrajectory, load_trajectory
+from steelyard.trajectory import FourierTrajectory
 from steelyard.verdict import Verdict
-from steelyard.wrist._payload import WrenchPayload
+from steelyard.wrist._payload import WristPayload
 
 app = typer.Typer()
 app.command(name="export")(export.command)
@@ -35,7 +35,7 @@ def sensed(T):
     body, full = BODY.renamed("sensor"), np.zeros((18, 18))
     full[:10, :10] = SPREAD
     drift, two, six = [4.0, -2.0, 6.0, 0.2, -0.3, 0.1], np.zeros(2), np.zeros(6)
-    return WrenchPayload(
+    return WristPayload(
         body,
         body,
         verdict=GOOD,
@@ -60,7 +60,7 @@ def folder(tmp_path_factory):
     T[2, 3] = 0.04
     sensed(T).save(path / "sensor.json")
     robot = load_robot("ur10")
-    q, v, a = load_trajectory("xu2024").at(np.arange(0, 10, 0.02))
+    q, v, a = FourierTrajectory.load("xu2024").at(np.arange(0, 10, 0.02))
     tau = robot.torque(q, v, a) + 0.05 * np.random.default_rng(3).normal(size=q.shape)
     samples = Samples(q, v, a, tau, 50.0, robot.joint_names, "measured", made_by=("made up",))
     identify(robot, samples).save(path / "model.json")
@@ -237,7 +237,7 @@ def test_help_names_every_target():
 
 def test_a_motion_for_several_controllers_in_one_call(tmp_path):
     path = tmp_path / "motion.json"
-    load_trajectory("xu2024").save(path)
+    FourierTrajectory.load("xu2024").save(path)
     done = run(
         path, "--to", "ur,ros2,csv", "--robot", "ur10", "--from", "home", "-o", tmp_path / "weigh"
     )

@@ -9,10 +9,10 @@ import pytest
 from conftest import steelyard
 from steelyard.identification import DynamicModel
 from steelyard.identification import _validation as validation
-from steelyard.io import read_recording, write_recording
+from steelyard.io import read, write
 from steelyard.recording import Recording
 from steelyard.robot import RobotModel, load_robot
-from steelyard.trajectory import load_trajectory
+from steelyard.trajectory import FourierTrajectory
 
 
 @pytest.fixture(scope="module")
@@ -83,14 +83,14 @@ def test_json_has_what_programs_need(folder):
 
 
 def test_currents_without_gains_are_refused_and_given_gains_used(folder):
-    recording = read_recording(folder / "a.parquet")
+    recording = read(folder / "a.parquet")
     only_current = Recording(
         t=recording.t,
         q=recording.q,
         current=recording.tau / [10.0, 5.0],
         joint_names=recording.joint_names,
     )
-    write_recording(only_current, folder / "current.parquet")
+    write(only_current, folder / "current.parquet")
     arguments = (
         "identify",
         "planar2r",
@@ -128,10 +128,10 @@ def test_a_recording_of_another_robot_is_refused(folder):
 
 
 def test_a_joint_that_never_moved_is_said(folder):
-    recording = read_recording(folder / "a.parquet")
+    recording = read(folder / "a.parquet")
     q = np.column_stack([recording.q[:, 0], np.full(len(recording), 0.3)])
     still = Recording(t=recording.t, q=q, tau=recording.tau, joint_names=recording.joint_names)
-    write_recording(still, folder / "still.parquet")
+    write(still, folder / "still.parquet")
     done = steelyard(
         "identify", "planar2r", "still.parquet", "-o", "s.json", "--friction", "linear", cwd=folder
     )
@@ -140,14 +140,12 @@ def test_a_joint_that_never_moved_is_said(folder):
 
 
 def test_an_arm_on_a_wall_needs_its_gravity(folder):
-    arm, motion = load_robot("ur10"), load_trajectory("xu2024")
+    arm, motion = load_robot("ur10"), FourierTrajectory.load("xu2024")
     t = np.arange(1251) / 125.0
     q, v, a = motion.at(t)
     noise = np.random.default_rng(0).normal(size=q.shape)
     tau = arm.with_gravity([0, 9.81, 0]).torque(q, v, a) + noise
-    write_recording(
-        Recording(t=t, q=q, v=v, tau=tau, joint_names=arm.joint_names), folder / "wall.parquet"
-    )
+    write(Recording(t=t, q=q, v=v, tau=tau, joint_names=arm.joint_names), folder / "wall.parquet")
     words = ("identify", "ur10", "wall.parquet", "-o", "wall.json", "--friction", "linear")
     upright = steelyard(*words, cwd=folder)
     assert upright.returncode == 1, upright.stderr

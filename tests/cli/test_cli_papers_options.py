@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 from steelyard.cli import _app
 from steelyard.errors import InvalidRobot, InvalidSamples, UnknownName
 from steelyard.excitation import DesignLimits, PostureSet
-from steelyard.io import write_recording
+from steelyard.io import write
 from steelyard.robot import load_robot
 from steelyard.simulation import SensorModel, SimulationOptions, simulate
 from steelyard.trajectory import FourierTrajectory
@@ -30,7 +30,7 @@ def files(tmp_path_factory):
     )
     sensors = SensorModel(torque_std=0.02, wrist_sensor=False)
     found = simulate(robot, motion, sensors=sensors, options=SimulationOptions(step_s=0.004))
-    write_recording(found.recording, folder / "empty.npz")
+    write(found.recording, folder / "empty.npz")
     return folder
 
 

@@ -10,15 +10,15 @@ import typer
 from typer.testing import CliRunner
 
 from report_pages import wrench_recording
-from steelyard.cli import contact, demo, design, identify, weigh_ft
-from steelyard.io import write_recording
+from steelyard.cli import contact, demo, design, identify, weigh_wrist
+from steelyard.io import write
 from steelyard.recording import Recording
 from steelyard.robot import load_robot
-from steelyard.trajectory import FourierTrajectory, load_trajectory
+from steelyard.trajectory import FourierTrajectory
 
 VERBS = {
     "identify": identify,
-    "weigh-ft": weigh_ft,
+    "weigh-wrist": weigh_wrist,
     "contact": contact,
     "design": design,
     "demo": demo,
@@ -48,15 +48,11 @@ def folder(tmp_path_factory):
         )
         q, v, a = series.at(t)
         tau = arm.torque(q, v, a) + 3 * np.sign(v) + 0.2 * rng.normal(size=q.shape)
-        write_recording(Recording(t, q, arm.joint_names, v=v, tau=tau), path / f"{name}.parquet")
+        write(Recording(t, q, arm.joint_names, v=v, tau=tau), path / f"{name}.parquet")
     rests = rng.uniform(-1.5, 1.5, size=(8, 6)).repeat(150, axis=0)
     zero = np.zeros_like(rests)
-    write_recording(
-        wrench_recording(rests, zero, zero, np.arange(1200) / 100, rng), path / "rest.parquet"
-    )
-    write_recording(
-        wrench_recording(*load_trajectory("xu2024").at(t), t, rng), path / "move.parquet"
-    )
+    write(wrench_recording(rests, zero, zero, np.arange(1200) / 100, rng), path / "rest.parquet")
+    write(wrench_recording(*FourierTrajectory.load("xu2024").at(t), t, rng), path / "move.parquet")
     return path
 
 
@@ -110,14 +106,14 @@ def test_identify_draws_what_it_did_not_fit_and_tells_every_setting(folder):
 def test_weigh_ft_and_contact(folder):
     page, load = folder / "wrist.html", folder / "load.json"
     files = ("--static", folder / "rest.parquet", "--dynamic", folder / "move.parquet")
-    done = run("weigh-ft", "--robot", "ur10", *files, "-o", load, "--report", page)
+    done = run("weigh-wrist", "--robot", "ur10", *files, "-o", load, "--report", page)
     assert done.exit_code == 0, done.output
     assert settings(page)[f"sha256 of {folder / 'move.parquet'}"] == digest(folder / "move.parquet")
     text = page.read_text(encoding="utf-8")
     assert "Postures at rest" in text
     assert "Force and torque in motion" in text
     assert 'class="doubts"' not in text
-    done = run("weigh-ft", "--robot", "ur10", *files[2:], "--report", page, "--json")
+    done = run("weigh-wrist", "--robot", "ur10", *files[2:], "--report", page, "--json")
     assert json.loads(done.stdout)["report"] == str(page)
     done = run(
         "contact", load, folder / "move.parquet", "--robot", "ur10", "--report", page, "--json"

@@ -11,16 +11,16 @@ from scipy.spatial.transform import Rotation
 from typer.testing import CliRunner
 
 import steelyard as sy
-from steelyard.cli import contact, weigh_ft
+from steelyard.cli import contact, weigh_wrist
 from steelyard.errors import SteelyardError
 from steelyard.inertia import InertialParameters
-from steelyard.io import write_recording
+from steelyard.io import write
 from steelyard.recording import Recording
 from steelyard.robot import load_robot
 from steelyard.wrist._regressor import features, wrench_regressor
 
 app = typer.Typer()
-app.command(name="weigh-ft")(weigh_ft.command)
+app.command(name="weigh-wrist")(weigh_wrist.command)
 app.command(name="contact")(contact.command)
 LOAD = InertialParameters.from_com(6.0, [0.02, -0.01, 0.07], np.diag([0.06, 0.05, 0.04]), "flange")
 DRIFT = np.array([4.0, -2.0, 6.0, 0.2, -0.3, 0.1])
@@ -64,11 +64,11 @@ def folder(tmp_path_factory):
     postures = rng.uniform(-1.5, 1.5, size=(8, 6)).repeat(150, axis=0)
     zero = np.zeros_like(postures)
     t = np.arange(1200) / 100
-    write_recording(recorded(robot, postures, zero, zero, t, rng), path / "rest.parquet")
+    write(recorded(robot, postures, zero, zero, t, rng), path / "rest.parquet")
     t = np.arange(2000) / 250
     w, phase, size = rng.uniform(1.5, 4, 6), rng.uniform(0, 6, 6), 0.5
     q, v = size * np.sin(np.outer(t, w) + phase), size * w * np.cos(np.outer(t, w) + phase)
-    write_recording(recorded(robot, q, v, -(w**2) * q, t, rng), path / "move.parquet")
+    write(recorded(robot, q, v, -(w**2) * q, t, rng), path / "move.parquet")
     R = Rotation.random(10, random_state=3)
     u = R.inv().apply(np.tile([0, 0, -9.81], (10, 1)))
     wrench = wrench_regressor(np.column_stack([u, np.zeros((10, 9))])) @ LOAD.vector + DRIFT
@@ -84,7 +84,7 @@ def folder(tmp_path_factory):
 def test_both_stages_weigh_and_contact_uses_the_file(folder):
     output = folder / "payload.json"
     static, dynamic = ("--static", folder / "rest.parquet"), ("--dynamic", folder / "move.parquet")
-    done = run("weigh-ft", "--robot", "ur10", *static, *dynamic, "-o", output, "--json")
+    done = run("weigh-wrist", "--robot", "ur10", *static, *dynamic, "-o", output, "--json")
     assert done.exit_code == 0, done.output
     data = json.loads(done.output)
     assert data["mass"] == pytest.approx(6.0, abs=0.01)
@@ -92,7 +92,7 @@ def test_both_stages_weigh_and_contact_uses_the_file(folder):
     np.testing.assert_allclose(data["vector"], LOAD.vector, atol=6 * max(data["std"]))
     np.testing.assert_allclose(data["drift"], DRIFT, atol=0.1)
     assert data["static"]["postures"] == 8
-    done = run("weigh-ft", "--robot", "ur10", *dynamic, "--estimator", "rrtls")
+    done = run("weigh-wrist", "--robot", "ur10", *dynamic, "--estimator", "rrtls")
     assert done.exit_code == 0, done.output
     for words in ("mass", "centre of mass x", "Ixx", "zero drift fz", "tilt of the base U"):
         assert words in done.output
@@ -113,7 +113,7 @@ def test_both_stages_weigh_and_contact_uses_the_file(folder):
 def test_a_table_of_postures_needs_no_robot(folder):
     output = folder / "rest.json"
     done = run(
-        "weigh-ft",
+        "weigh-wrist",
         "--static",
         folder / "table.csv",
         "--sensor",
@@ -131,21 +131,25 @@ def test_a_table_of_postures_needs_no_robot(folder):
 def test_an_unknown_yaw_is_found_from_postures(folder):
     about = folder / "turned.toml"
     about.write_text('yaw = "unknown"\n' + SENSOR)
-    done = run("weigh-ft", "--static", folder / "table.csv", "--sensor", about)
+    done = run("weigh-wrist", "--static", folder / "table.csv", "--sensor", about)
     assert "turned about the flange axis by" in done.output
 
 
 def test_bad_input_is_refused_in_words(folder):
     cases = {
-        "there is nothing to weigh": ("weigh-ft",),
+        "there is nothing to weigh": ("weigh-wrist",),
         "no estimator 'best'; there are ls, wls": (
-            "weigh-ft",
+            "weigh-wrist",
             "--static",
             "x",
             "--estimator",
             "best",
         ),
-        "does not say which columns are the wrench": ("weigh-ft", "--static", folder / "table.csv"),
+        "does not say which columns are the wrench": (
+            "weigh-wrist",
+            "--static",
+            folder / "table.csv",
+        ),
         "No such file": ("contact", folder / "none.json", folder / "move.parquet"),
     }
     for message, words in cases.items():
@@ -154,7 +158,7 @@ def test_bad_input_is_refused_in_words(folder):
         assert message in str(done.exception)
     other = folder / "other.toml"
     other.write_text('convention = "sensor_on_load"\n' + SENSOR)
-    done = run("weigh-ft", "--static", folder / "table.csv", "--sensor", other)
+    done = run("weigh-wrist", "--static", folder / "table.csv", "--sensor", other)
     assert "kg: the wrench has the other sign than stated" in str(done.exception)
 
 
@@ -162,15 +166,15 @@ def test_doubtful_news_is_exit_code_1(folder):
     flat = folder / "flat.csv"
     lines = (folder / "table.csv").read_text().splitlines()
     flat.write_text("\n".join(lines[:4]) + "\n")
-    done = run("weigh-ft", "--static", flat, "--sensor", folder / "sensor.toml")
+    done = run("weigh-wrist", "--static", flat, "--sensor", folder / "sensor.toml")
     assert done.exit_code == 1
     assert "too alike" in done.output
 
 
 def test_what_is_wrong_with_a_recording_is_a_note_once(folder):
-    short = sy.read_recording(folder / "move.parquet").rows(slice(0, 480))
-    write_recording(short, folder / "short.parquet")
-    words = ("weigh-ft", "--robot", "ur10", "--dynamic", folder / "short.parquet")
+    short = sy.read(folder / "move.parquet").rows(slice(0, 480))
+    write(short, folder / "short.parquet")
+    words = ("weigh-wrist", "--robot", "ur10", "--dynamic", folder / "short.parquet")
     done = run(*words)
     assert (
         done.output.count("in motion: 480 rows in 1.916 s are too short for a good estimate") == 1
@@ -183,7 +187,7 @@ def test_what_is_wrong_with_a_recording_is_a_note_once(folder):
 
 def foreign(folder, name, *, header="t,q,wrench", rows=None, sign=1.0, base=False):
     """The recording at rest as a table that another program wrote."""
-    recording, robot = sy.read_recording(folder / "rest.parquet"), load_robot("ur10")
+    recording, robot = sy.read(folder / "rest.parquet"), load_robot("ur10")
     rows = slice(None) if rows is None else rows
     wrench = sign * recording.wrench[rows]
     if base:
@@ -203,7 +207,7 @@ def foreign(folder, name, *, header="t,q,wrench", rows=None, sign=1.0, base=Fals
 def test_convention_and_frame_of_the_sensor_file_count_for_tables_with_joints(folder):
     about = folder / "base.toml"
     about.write_text('convention = "sensor_on_load"\nframe = "base"\n')
-    words = ("weigh-ft", "--robot", "ur10", "--sensor", about, "--static")
+    words = ("weigh-wrist", "--robot", "ur10", "--sensor", about, "--static")
     data = json.loads(
         run(*words, foreign(folder, "base.csv", sign=-1.0, base=True), "--json").output
     )
@@ -214,7 +218,7 @@ def test_convention_and_frame_of_the_sensor_file_count_for_tables_with_joints(fo
     assert "the description of the sensor says 'sensor_on_load': correct one of them" in str(
         done.exception
     )
-    done = run("weigh-ft", "--robot", "ur10", "--static", folder / "base.csv")
+    done = run("weigh-wrist", "--robot", "ur10", "--static", folder / "base.csv")
     assert "frame and convention in the file of --sensor" in str(done.exception)
 
 
@@ -222,7 +226,7 @@ def test_a_table_without_time_is_one_of_postures(folder):
     at_rest = foreign(folder, "rests.csv", header="q,wrench", rows=slice(75, None, 150))
     about = folder / "plain.toml"
     about.write_text('name = "wrist"\n')
-    words = ("weigh-ft", "--robot", "ur10", "--sensor", about)
+    words = ("weigh-wrist", "--robot", "ur10", "--sensor", about)
     data = json.loads(run(*words, "--static", at_rest, "--json").output)
     assert (data["static"]["postures"], data["trend"][0]) == (8, None)
     assert data["mass"] == pytest.approx(6.0, abs=0.1)
@@ -231,24 +235,24 @@ def test_a_table_without_time_is_one_of_postures(folder):
     timed = foreign(folder, "timed.csv", rows=slice(75, None, 150))
     assert json.loads(run(*words, "--static", timed, "--json").output)["static"]["postures"] == 8
     about.write_text(SENSOR.replace("postures = true\n", ""))
-    done = run("weigh-ft", "--static", folder / "table.csv", "--sensor", about)
+    done = run("weigh-wrist", "--static", folder / "table.csv", "--sensor", about)
     assert "At rest: 10 postures" in done.output
     columns = SENSOR.replace("postures = true\n", "") + 'position = ["fx", "fy", "fz"]\n'
     about.write_text(columns)
-    done = run("weigh-ft", "--dynamic", folder / "table.csv", "--sensor", about)
+    done = run("weigh-wrist", "--dynamic", folder / "table.csv", "--sensor", about)
     assert "table.csv has no time and counts as postures at rest" in str(done.exception)
 
 
 def test_a_tilted_base_asks_for_its_mount_once_and_gravity_answers(folder):
-    recording, robot = sy.read_recording(folder / "rest.parquet"), load_robot("ur10")
+    recording, robot = sy.read(folder / "rest.parquet"), load_robot("ur10")
     falls = np.array([0.0, 9.81 * np.sin(np.radians(25)), -9.81 * np.cos(np.radians(25))])
     u = np.einsum("nji,j->ni", robot.forward_kinematics(recording.q)[:, :3, :3], falls)
     wrench = wrench_regressor(np.column_stack([u, np.zeros((len(u), 9))])) @ LOAD.vector + DRIFT
     noise = 0.1 * np.random.default_rng(3).normal(size=wrench.shape)
     tilted = replace(recording, wrench=wrench + noise)
-    write_recording(tilted, folder / "tilted.parquet")
+    write(tilted, folder / "tilted.parquet")
     page = folder / "tilted.html"
-    words = ("weigh-ft", "--robot", "ur10", "--static", folder / "tilted.parquet")
+    words = ("weigh-wrist", "--robot", "ur10", "--static", folder / "tilted.parquet")
     done = run(*words, "--report", page)
     assert done.exit_code == 1
     assert done.output.count("the base came out tilted by 25 degrees: how is it mounted?") == 1

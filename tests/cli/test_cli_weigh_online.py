@@ -10,7 +10,7 @@ from conftest import steelyard
 from steelyard.drawing import save_picture
 from steelyard.identification import DynamicModel, identify
 from steelyard.inertia import InertialParameters
-from steelyard.io import write_recording
+from steelyard.io import write
 from steelyard.payload import Payload
 from steelyard.payload._online import CurvePoint, convergence_times
 from steelyard.recording import Recording
@@ -49,21 +49,17 @@ def folder(tmp_path_factory):
     other = replace(model, estimate=replace(model.estimate, value=1.01 * model.estimate.value))
     other.save(path / "other.json")
     loaded = run_of(robot.with_payload(LOAD), 2, 3)
-    write_recording(loaded, path / "loaded.parquet")
-    write_recording(
-        run_of(robot.with_payload(LOAD), 2, 3, robot.drive.gain), path / "currents.parquet"
-    )
+    write(loaded, path / "loaded.parquet")
+    write(run_of(robot.with_payload(LOAD), 2, 3, robot.drive.gain), path / "currents.parquet")
     empty = run_of(robot, 3, 3)
     parts = ((loaded, slice(0, 600)), (empty, slice(600, 1000)))
     dropped = {
         name: np.concatenate([getattr(r, name)[cut] for r, cut in parts]) for name in ("q", "tau")
     }
     t = np.arange(1000) * 0.01
-    write_recording(
-        Recording(t=t, joint_names=robot.joint_names, **dropped), path / "dropped.parquet"
-    )
-    write_recording(loaded.between(0.0, 0.3), path / "short.parquet")
-    write_recording(
+    write(Recording(t=t, joint_names=robot.joint_names, **dropped), path / "dropped.parquet")
+    write(loaded.between(0.0, 0.3), path / "short.parquet")
+    write(
         Recording(t=loaded.t, q=loaded.q[:, :5], tau=np.asarray(loaded.tau)[:, :5]),
         path / "five.parquet",
     )

@@ -17,7 +17,7 @@ from live_helpers import Rows, opened, rows_of, sent, served, taken
 from steelyard.errors import InvalidRobot, UnreadableFile
 from steelyard.identification import identify
 from steelyard.inertia import InertialParameters
-from steelyard.io import read_recording, write_recording
+from steelyard.io import read, write
 from steelyard.live import (
     EventKind,
     LiveWeigher,
@@ -79,7 +79,7 @@ def loaded(arm):
 def folder(tmp_path_factory, model, loaded):
     path = tmp_path_factory.mktemp("live")
     model.save(path / "model.json")
-    write_recording(loaded, path / "loaded.npz")
+    write(loaded, path / "loaded.npz")
     return path
 
 
@@ -102,7 +102,7 @@ def test_every_row_is_on_disk_under_the_senders_names(tmp_path, ending):
             recorder.add(row)
     assert recorder.files == [path]
     assert [file.name for file in tmp_path.iterdir()] == [path.name]
-    back = read_recording(path)
+    back = read(path)
     np.testing.assert_allclose(back.t + back.epoch_s, [row.t for row in rows], atol=1e-9)
     np.testing.assert_array_equal(back.q[:, 0], np.arange(1, 301))
     assert {"q", "v", "current"} <= set(back.channels)
@@ -123,7 +123,7 @@ def test_another_clock_is_another_file(tmp_path):
         for row in rows + rows_of(taken(stream, rows=40)):
             recorder.add(row)
     assert [path.name for path in recorder.files] == ["log.parquet", "log-2.parquet"]
-    assert [len(read_recording(path)) for path in recorder.files] == [30, 40]
+    assert [len(read(path)) for path in recorder.files] == [30, 40]
 
 
 def test_files_of_other_kinds_and_without_a_folder_are_refused(tmp_path):
@@ -145,7 +145,7 @@ def test_a_stream_that_was_cut_short_is_read_up_to_its_last_whole_batch(tmp_path
     whole = path.read_bytes()
     for size in range(len(whole) // 2, len(whole), 97):
         path.write_bytes(whole[:size])
-        back = read_recording(path)
+        back = read(path)
         assert 20 < len(back) <= 100
         np.testing.assert_array_equal(back.q[:, 0], np.arange(len(back)))
         assert len(back) == 100 or not back.notes or "damaged end" in back.notes[-1]
@@ -155,7 +155,7 @@ def test_a_stream_that_was_cut_short_is_read_up_to_its_last_whole_batch(tmp_path
     ):
         path.write_bytes(broken)
         with pytest.raises(UnreadableFile, match=words):
-            read_recording(path)
+            read(path)
 
 
 @pytest.mark.parametrize(
@@ -189,7 +189,7 @@ def test_a_recorder_that_is_killed_has_kept_what_came(tmp_path):
             time.sleep(0.05)
         os.kill(child.pid, signal.SIGKILL)
         child.wait(10)
-    back = read_recording(path)
+    back = read(path)
     assert back.t[-1] + back.epoch_s == pytest.approx(last_s, abs=1e-6)
     assert np.diff(back.t).max() < 0.0021
     assert not (tmp_path / "log.parquet").exists()
@@ -198,7 +198,7 @@ def test_a_recorder_that_is_killed_has_kept_what_came(tmp_path):
 def _last_s(path):
     """Time of the last row that can be read, [s]."""
     try:
-        found = read_recording(path)
+        found = read(path)
     except UnreadableFile:
         return -np.inf
     return found.t[-1] + found.epoch_s
@@ -235,7 +235,7 @@ def test_a_recording_behind_a_controller_is_weighed_as_offline(model, loaded, fo
     assert update.missing == update.dropped == 0
     assert abs(live.mass - offline.mass) < 0.5 * 1.96 * offline.std[0]
     assert "the arm is not powered or not released (power off)" in [e.words for e in update.events]
-    back = read_recording(tmp_path / "log.parquet")
+    back = read(tmp_path / "log.parquet")
     on = back.t + back.epoch_s <= 100 + loaded.duration_s + 1e-6
     again = sy.weigh_online(model, back.rows(on)).payload
     np.testing.assert_allclose(again.body.vector, live.body.vector, rtol=1e-5, atol=1e-7)
@@ -322,7 +322,7 @@ def test_a_robot_of_another_kind_is_refused(model, loaded, folder):
 
 
 def test_watch_weighs_and_record_records(folder, loaded):
-    write_recording(loaded.between(1.0, 2.0), folder / "short.npz")
+    write(loaded.between(1.0, 2.0), folder / "short.npz")
     done = steelyard(
         "watch", "replay:short.npz", "--model", "model.json", "-o", "payload.json", cwd=folder
     )
@@ -339,13 +339,13 @@ def test_watch_weighs_and_record_records(folder, loaded):
         "--json",
     )
     facts = json.loads(steelyard(*words, cwd=folder).stdout)
-    assert facts["rows"] == len(read_recording(folder / "again.parquet"))
+    assert facts["rows"] == len(read(folder / "again.parquet"))
     assert facts["missing"] == facts["dropped"] == 0
     done = steelyard(
         "record", "replay:short.npz", "-o", "third.arrows", "--seconds", "0.3", cwd=folder
     )
     assert "0 missing, 0 dropped here" in done.stdout, done.stderr
-    assert 20 < len(read_recording(folder / "third.arrows")) < 125
+    assert 20 < len(read(folder / "third.arrows")) < 125
 
 
 def test_an_arm_that_is_not_powered_is_one_clear_line(folder):

@@ -64,7 +64,7 @@ def record(path, robot, seed, *, currents):
     if robot.drive.coupling is not None:
         motor = tau @ np.linalg.inv(robot.drive.coupling / np.diag(robot.drive.coupling)[:, None])
     effort = {"current": motor / robot.drive.gain} if currents else {"tau": tau}
-    sy.write_recording(sy.Recording(np.arange(len(q)) / 100, q, robot.joint_names, **effort), path)
+    sy.write(sy.Recording(np.arange(len(q)) / 100, q, robot.joint_names, **effort), path)
 
 
 @pytest.fixture(scope="module", params=["torques", "currents", "coupled"])
@@ -100,7 +100,7 @@ def test_identify_and_weigh(case):
     )
     same_payload(payload, case / "payload.json", done)
     assert payload.mass == pytest.approx(2.0, abs=4 * payload.std[0])
-    again = sy.weigh(case / "model.json", sy.read_recording(case / "loaded.parquet"))
+    again = sy.weigh(case / "model.json", sy.read(case / "loaded.parquet"))
     np.testing.assert_array_equal(again.covariance, payload.covariance)
     unsaved = sy.weigh(model, case / "loaded.parquet")  # frames of a saved arm are multiplied anew
     np.testing.assert_allclose(unsaved.body.vector, payload.body.vector, rtol=1e-9)
@@ -151,7 +151,7 @@ def test_the_wrist_sensor(tmp_path):
     (tmp_path / "sensor.toml").write_text(SENSOR)
     payload = sy.weigh_wrist(static=tmp_path / "rest.csv", sensor=tmp_path / "sensor.toml")
     words = (
-        "weigh-ft",
+        "weigh-wrist",
         "--static",
         "rest.csv",
         "--sensor",
@@ -179,7 +179,7 @@ def test_a_table_is_a_recording(case):
         def __getitem__(self, name):
             return self.values[name]
 
-    recording = sy.read_recording(case / "loaded.parquet")
+    recording = sy.read(case / "loaded.parquet")
     model = sy.DynamicModel.load(case / "model.json")
     one, other = sy.weigh(model, Frame(recording)), sy.weigh(model, [recording])
     np.testing.assert_allclose(one.body.vector, other.body.vector, rtol=1e-9)

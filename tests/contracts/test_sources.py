@@ -8,7 +8,7 @@ import pytest
 
 from live_helpers import Rows, kinds, rows_of, sent, served, source, taken
 from steelyard.errors import SourceFailed
-from steelyard.io import write_recording
+from steelyard.io import write
 from steelyard.live import EventKind, ReplaySource, Row, Stream
 from steelyard.recording import Recording
 
@@ -28,7 +28,7 @@ def ur(times, folder):
 def replay(times, folder):
     q = np.arange(len(times))[1:, None] + 0.1 * np.arange(6)
     path = folder / "log.npz"
-    write_recording(Recording(times[1:] + 100, q, current=np.full(q.shape, 0.5)), path)
+    write(Recording(times[1:] + 100, q, current=np.full(q.shape, 0.5)), path)
     yield ReplaySource(str(path), speed=None), lambda: None
 
 

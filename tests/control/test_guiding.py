@@ -13,7 +13,7 @@ from steelyard.control._guiding import (
     RectanglePath,
     TeachMode,
     _simulable_arm,
-    compare_guiding,
+    guide,
 )
 from steelyard.errors import (
     InfeasibleDesign,
@@ -48,7 +48,7 @@ def smooth(ur10):
 
 @pytest.fixture(scope="module")
 def comparison(ur10):
-    return compare_guiding(ur10, LOAD, path=SHORT, hand=STEADY, options=QUICK)
+    return guide(ur10, LOAD, path=SHORT, hand=STEADY, options=QUICK)
 
 
 def test_the_hand_bears_the_weight_that_nobody_else_does(comparison):
@@ -117,7 +117,7 @@ def test_friction_that_is_not_taken_off_is_felt(ur10, comparison):
 def test_an_unsteady_hand_varies_with_what_it_bears(ur10):
     """Noise in proportion to the force: a weight shakes all axes, also those that it does not act on."""
     path, options = RectanglePath(sides=[0.01, 0.01], speed=0.03), GuidedOptions(taking_hold_s=0.5)
-    found = compare_guiding(ur10, LOAD, payload_true=LOAD, path=path, options=options)
+    found = guide(ur10, LOAD, payload_true=LOAD, path=path, options=options)
     noise = [
         np.diff(run.force_world, axis=0).std(axis=0) for run in (found.without, found.compensated)
     ]

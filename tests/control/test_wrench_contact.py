@@ -10,7 +10,7 @@ from steelyard.control._contact_force import ZeroKeeper, contact_force
 from steelyard.drawing import save_picture
 from steelyard.errors import InvalidSamples, UnreadableFile
 from steelyard.inertia import InertialParameters
-from steelyard.io._wrench import (
+from steelyard.io._wrist import (
     SensorDescription,
     write_contact_force,
 )
@@ -18,7 +18,7 @@ from steelyard.payload import Payload
 from steelyard.recording._columns import Requested
 from steelyard.report._control import contact_page
 from steelyard.verdict import Verdict
-from steelyard.wrist import WrenchPayload, WrenchSamples, WristSensor
+from steelyard.wrist import WrenchSamples, WristPayload, WristSensor
 from steelyard.wrist._regressor import BaseGravity, features, wrench_regressor
 
 BODY = InertialParameters.from_com(4.0, [0.01, 0.02, 0.1], np.diag([0.05, 0.06, 0.03]), "sensor")
@@ -29,7 +29,7 @@ TILT = np.array([0.02, -0.03])
 @pytest.fixture
 def payload(rng):
     half = 0.01 * rng.normal(size=(18, 18))
-    return WrenchPayload(
+    return WristPayload(
         BODY,
         BODY,
         drift=DRIFT,
@@ -202,8 +202,8 @@ def test_a_payload_goes_through_a_file_with_every_field(payload, tmp_path):
     full[5, 5] = np.inf
     written = replace(payload, full_covariance=full, trend=np.full(6, np.nan))
     written.save(tmp_path / "payload.json")
-    back = WrenchPayload.load(tmp_path / "payload.json")
-    for item in fields(WrenchPayload):
+    back = WristPayload.load(tmp_path / "payload.json")
+    for item in fields(WristPayload):
         one, other = getattr(written, item.name), getattr(back, item.name)
         if isinstance(one, np.ndarray):
             np.testing.assert_array_equal(one, other)
@@ -231,17 +231,17 @@ def test_a_payload_of_a_sensor_is_a_payload(payload):
 
 def test_payload_files_that_are_none(tmp_path):
     with pytest.raises(UnreadableFile, match=r"cannot read .*: No such file"):
-        WrenchPayload.load(tmp_path / "nothing.json")
+        WristPayload.load(tmp_path / "nothing.json")
     path = tmp_path / "x.json"
     path.write_text("{")
     with pytest.raises(UnreadableFile, match="is not JSON"):
-        WrenchPayload.load(path)
+        WristPayload.load(path)
     path.write_text("{}")
     with pytest.raises(UnreadableFile, match="is not a wrist payload file of steelyard"):
-        WrenchPayload.load(path)
+        WristPayload.load(path)
     path.write_text('{"steelyard": "wrist payload", "version": 4}')
     with pytest.raises(UnreadableFile, match="is not a whole wrist payload file"):
-        WrenchPayload.load(path)
+        WristPayload.load(path)
 
 
 def test_a_contact_is_written_and_drawn(payload, tmp_path):

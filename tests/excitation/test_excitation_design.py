@@ -34,7 +34,7 @@ from steelyard.excitation._solver import Minimiser
 from steelyard.excitation._space import _Dense
 from steelyard.robot import JointLimits, load_robot
 from steelyard.robot._geometry import Body
-from steelyard.trajectory import FourierTrajectory, load_trajectory
+from steelyard.trajectory import FourierTrajectory
 
 QUICK = DesignSettings(starts=2, effort=0.3, workers=2)
 TWO = JointLimits([-2.0, -2.0], [2.0, 2.0], [1.5, 2.0], [4.0, 6.0], [np.inf] * 2)
@@ -170,7 +170,7 @@ def test_design_is_saved_with_its_certificate_and_read_again(found, tmp_path):
     assert again.to_dict() == found.to_dict()
     assert again.certificate == found.certificate
     assert again.certificate.worst.margin >= 0
-    np.testing.assert_array_equal(load_trajectory(path).offset, found.trajectory.offset)
+    np.testing.assert_array_equal(FourierTrajectory.load(path).offset, found.trajectory.offset)
     with pytest.raises(UnreadableFile, match=r"cannot read .*none\.json: No such file"):
         Design.load(tmp_path / "none.json")
     path.write_text(json.dumps({"value": 1}))

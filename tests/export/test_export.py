@@ -11,7 +11,7 @@ from steelyard.export import TARGETS, ErrorLimits, Export
 from steelyard.inertia import InertialParameters
 from steelyard.payload import Payload
 from steelyard.verdict import Doubt, DoubtKind, Verdict
-from steelyard.wrist._payload import WrenchPayload
+from steelyard.wrist._payload import WristPayload
 
 GOOD = Verdict("all ten parameters were excited, and a real body can have them")
 FAR = Verdict(doubts=(Doubt(DoubtKind.NOT_PHYSICAL, "far"),))
@@ -40,7 +40,7 @@ def sensed(T=None, inertia=INERTIA, **changes):
         "T_flange_sensor": np.eye(4) if T is None else T,
         "verdict": GOOD,
     }
-    return WrenchPayload(body, body, **(fields | changes))
+    return WristPayload(body, body, **(fields | changes))
 
 
 def point():

@@ -18,7 +18,7 @@ from steelyard.errors import MissingExtra, SteelyardError, UnreadableFile
 from steelyard.fleet._arms import merge
 from steelyard.fleet._reduce import Reduction, packed, unpacked
 from steelyard.identification import RegressionFactor
-from steelyard.io import write_recording
+from steelyard.io import write
 
 OTHER = (1.3, 0.7, 1.2)
 """Times the link masses of another arm of the same type."""
@@ -61,7 +61,7 @@ def test_a_model_from_factors_is_that_of_the_samples(scene):
     empty = [row["file"] for row in rows if row["robot"] == "arm0" and row["load"] == 0]
     factor = RegressionFactor.empty(3, len(how.names))
     for name in empty:
-        part = how.rows(sy.prepare(sy.read_recording(folder / name), how.preparation))
+        part = how.rows(sy.prepare(sy.read(folder / name), how.preparation))
         factor = factor.add(part.Y, part.tau, part.usable)
     grams = np.swapaxes(factor.R, 1, 2) @ factor.R
     found = np.swapaxes(model.factor.R, 1, 2) @ model.factor.R
@@ -117,8 +117,8 @@ def test_a_second_run_reads_only_what_is_new(tmp_path):
     again = sy.Fleet.build(catalogue, store, workers=1)
     assert dict(again.built) == {"new": 0, "changed": 0, "unchanged": 4, "failed": 0}
     (tmp_path / "arm0-00.npz").touch()  # the same content
-    write_recording(log(robot, 77), tmp_path / "arm0-01.npz")
-    write_recording(log(robot, 78), tmp_path / "new.npz")
+    write(log(robot, 77), tmp_path / "arm0-01.npz")
+    write(log(robot, 78), tmp_path / "new.npz")
     rows = [*rows, {"robot": "arm0", "model": "tiny.urdf", "file": "new.npz", "load": 0.0}]
     third = sy.Fleet.build(write_catalogue(tmp_path, rows), store, workers=1)
     assert dict(third.built) == {"new": 1, "changed": 1, "unchanged": 3, "failed": 0}
@@ -136,7 +136,7 @@ def test_many_rows_are_gathered_and_stay_the_same(tmp_path, monkeypatch):
     assert names == ["all-"]
     assert fleet.logs.num_rows == 4
     assert sy.Fleet.build(catalogue, tmp_path / "store", workers=1).built["unchanged"] == 4
-    write_recording(log(tiny_arm(tmp_path), 99), tmp_path / "arm0-02.npz")
+    write(log(tiny_arm(tmp_path), 99), tmp_path / "arm0-02.npz")
     fleet = sy.Fleet.build(catalogue, tmp_path / "store", workers=1)
     assert fleet.built["changed"] == 1
     assert fleet.logs.num_rows == 4  # the latest row of a log counts
@@ -149,14 +149,14 @@ def test_a_bad_log_fails_alone_with_its_reason(tmp_path):
     (tmp_path / "arm0-01.npz").unlink()
     robot = tiny_arm(tmp_path)
     spoiled = log(robot, 5)
-    write_recording(replace(spoiled, tau=None, current=spoiled.tau), tmp_path / "arm0-02.npz")
+    write(replace(spoiled, tau=None, current=spoiled.tau), tmp_path / "arm0-02.npz")
     fleet = sy.Fleet.build(catalogue, tmp_path / "store", workers=1)
     assert fleet.built["failed"] == 3
     reasons = {row["file"]: row["reason"] for row in fleet.logs.to_pylist() if not row["ok"]}
     assert reasons["arm0-01.npz"] == "there is no file arm0-01.npz"
     assert "arm0-00.npz" in reasons["arm0-00.npz"]
     assert "gains" in reasons["arm0-02.npz"]
-    write_recording(log(robot, 6), tmp_path / "arm0-01.npz")  # it has come
+    write(log(robot, 6), tmp_path / "arm0-01.npz")  # it has come
     assert sy.Fleet.build(catalogue, tmp_path / "store", workers=1).built["changed"] == 1
 
 
@@ -182,7 +182,7 @@ def test_two_arms_that_share_a_name_contradict_each_other(tmp_path):
 
 def test_work_cycles_of_one_file_are_rows_of_their_own(tmp_path):
     robot = tiny_arm(tmp_path)
-    write_recording(log(robot, 1, duration_s=30.0), tmp_path / "long.npz")
+    write(log(robot, 1, duration_s=30.0), tmp_path / "long.npz")
     rows = [
         {
             "robot": "a",
@@ -207,7 +207,7 @@ def test_work_cycles_of_one_file_are_rows_of_their_own(tmp_path):
 
 def test_long_logs_are_read_in_blocks(tmp_path, monkeypatch):
     robot = tiny_arm(tmp_path)
-    write_recording(log(robot, 1, duration_s=30.0), tmp_path / "long.parquet")
+    write(log(robot, 1, duration_s=30.0), tmp_path / "long.parquet")
     rows = [{"robot": "a", "model": "tiny.urdf", "file": "long.parquet"}]
     catalogue = write_catalogue(tmp_path, rows)
     whole = sy.Fleet.build(catalogue, tmp_path / "one", workers=1)
@@ -222,7 +222,7 @@ def test_a_folder_or_pattern_is_a_catalogue_too(tmp_path):
     robot = tiny_arm(tmp_path)
     for name in ("left", "right"):
         (tmp_path / "logs" / name).mkdir(parents=True)
-        write_recording(log(robot, 1), tmp_path / "logs" / name / "a.npz")
+        write(log(robot, 1), tmp_path / "logs" / name / "a.npz")
     urdf = str(tmp_path / "tiny.urdf")
     fleet = sy.Fleet.build(tmp_path / "logs", tmp_path / "store", model=urdf, workers=1)
     assert fleet.robots == ["left", "right"]
@@ -245,7 +245,7 @@ def test_a_folder_or_pattern_is_a_catalogue_too(tmp_path):
 def test_logs_at_an_address(tmp_path):
     from fsspec.implementations.memory import MemoryFileSystem
 
-    write_recording(log(tiny_arm(tmp_path), 1), tmp_path / "a.npz")
+    write(log(tiny_arm(tmp_path), 1), tmp_path / "a.npz")
     MemoryFileSystem().pipe_file("/fleet/left/a.npz", (tmp_path / "a.npz").read_bytes())
     urdf = str(tmp_path / "tiny.urdf")
     fleet = sy.Fleet.build("memory://fleet", tmp_path / "store", model=urdf, workers=1)
@@ -308,13 +308,13 @@ def test_a_full_disk_is_one_line_and_what_is_there_stays(tmp_path, monkeypatch):
     import pyarrow.parquet as pq
 
     catalogue, _ = tiny_fleet(tmp_path, arms=1, logs=4)
-    write, written = pq.write_table, []
+    write_table, written = pq.write_table, []
 
     def full(table, where, **options):
         if len(written) == 2:
             raise OSError(28, "No space left on device")
         written.append(where)
-        write(table, where, **options)
+        write_table(table, where, **options)
 
     monkeypatch.setattr(pq, "write_table", full)
     with pytest.raises(UnreadableFile, match="the disk is full; what is there is whole"):
@@ -343,7 +343,7 @@ def test_clocks_that_overlap_and_contents_twice_are_named(tmp_path):
 def test_currents_need_gains(tmp_path):
     catalogue, _ = tiny_fleet(tmp_path, arms=1, logs=1)
     one = log(tiny_arm(tmp_path), 1)
-    write_recording(replace(one, tau=None, current=one.tau), tmp_path / "arm0-00.npz")
+    write(replace(one, tau=None, current=one.tau), tmp_path / "arm0-00.npz")
     fleet = sy.Fleet.build(catalogue, tmp_path / "store", workers=1)
     assert (
         "no gains: give a model that steelyard identify made of currents"

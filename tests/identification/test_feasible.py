@@ -13,7 +13,7 @@ from steelyard.identification import _feasible as feasible
 from steelyard.identification._feasible import ParameterBounds, feasible_parameters
 from steelyard.identification._least_squares import solve_weighted
 from steelyard.inertia import InertialParameters
-from steelyard.io import read_recording
+from steelyard.io import read
 from steelyard.robot import DHTable, DriveModel, ParameterBasis, RobotModel, load_robot
 from steelyard.signals import Preparation, prepare
 
@@ -417,7 +417,7 @@ def test_the_real_panda_costs_little(shared_data):
     """Torque sensors behind the gears: no rotor shows, and what looks like one has the wrong sign."""
     robot = load_robot("panda")
     basis = ParameterBasis.of(robot)
-    recording = read_recording(shared_data / "panda" / "exciting_traj1.npz")
+    recording = read(shared_data / "panda" / "exciting_traj1.npz")
     samples = prepare(recording, Preparation(cutoff_hz=10.0, trim_s=0.3))
     rows = RegressionFactor.of(robot, basis, [samples])
     R = rows.weighted(1.0 / solve_weighted(rows).noise)

@@ -22,7 +22,7 @@ from steelyard.robot import DriveModel, load_robot
 from steelyard.signals import Preparation, prepare
 from steelyard.simulation import SensorModel, simulate
 from steelyard.torque import weigh
-from steelyard.trajectory import FourierTrajectory, load_trajectory
+from steelyard.trajectory import FourierTrajectory
 from steelyard.verdict import DoubtKind, Verdict
 from steelyard.workflow._arm import Identification
 
@@ -262,7 +262,7 @@ def currents(robot, payload=None, *, seed=0, noise=NOISE, duration_s=10.0):
     """Motor currents along the published trajectory, with correlated noise."""
     rng = np.random.default_rng(seed)
     t = np.arange(0, duration_s, 1 / 125)
-    q, v, a = load_trajectory("xu2024").at(t)
+    q, v, a = FourierTrajectory.load("xu2024").at(t)
     carrying = robot if payload is None else robot.with_payload(payload)
     tau = carrying.torque(q, v, a) + noise * correlated(rng, q.shape, rho=0.6)
     return Recording(
@@ -296,7 +296,9 @@ def by_mass(robot, empty, loaded, mass=LOAD.mass, *, guess, spread=0.2, preparat
 def test_a_known_mass_finds_the_gains_of_a_simulated_arm(robot, rng):
     sensors = SensorModel(torque_std=NOISE)
     runs = [
-        simulate(robot, load_trajectory("xu2024"), payload=load, sensors=sensors, seed=k).recording
+        simulate(
+            robot, FourierTrajectory.load("xu2024"), payload=load, sensors=sensors, seed=k
+        ).recording
         for k, load in enumerate((None, LOAD))
     ]
     gains = by_mass(
@@ -613,5 +615,5 @@ def test_temperatures_of_a_controller_are_read(tmp_path):
         header=",".join(["timestamp", *columns]),
         comments="",
     )
-    recording = sy.read_recording(tmp_path / "log.csv")
+    recording = sy.read(tmp_path / "log.csv")
     np.testing.assert_allclose(recording.temperature, values[:, 12:])

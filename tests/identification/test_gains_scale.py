@@ -13,7 +13,7 @@ from steelyard.recording import Preparation, Recording
 from steelyard.robot import load_robot
 from steelyard.signals import prepare
 from steelyard.simulation import SensorModel, simulate
-from steelyard.trajectory import FourierTrajectory, load_trajectory
+from steelyard.trajectory import FourierTrajectory
 from steelyard.verdict import DoubtKind
 from steelyard.workflow._arm import Identification
 
@@ -115,7 +115,7 @@ def test_mujoco_with_a_body_that_the_controller_does_not_know(robot):
     true = robot.with_drive(replace(robot.drive, gain=np.exp(0.015) * robot.drive.gain))
     sensors = SensorModel(torque_std=0.5 * NOISE)
     run = simulate(
-        true, load_trajectory("xu2024"), payload=ADAPTER, sensors=sensors, seed=3
+        true, FourierTrajectory.load("xu2024"), payload=ADAPTER, sensors=sensors, seed=3
     ).recording
     moment = robot.inverse_dynamics(run.q_commanded, run.v_commanded, run.a_commanded)
     gains = scaled(robot, [replace(run, tau=None, tau_target=moment)])

@@ -11,7 +11,7 @@ from steelyard.identification._least_squares import solve_weighted
 from steelyard.identification._problem import Rows
 from steelyard.recording import Recording, Samples
 from steelyard.robot import ParameterBasis, load_robot
-from steelyard.trajectory import load_trajectory
+from steelyard.trajectory import FourierTrajectory
 from steelyard.verdict import DoubtKind
 
 NOISE = np.array([1.31, 2.52, 1.14, 0.39, 0.28, 0.33])
@@ -25,7 +25,7 @@ def robot():
 
 def made(robot, seed=0, rate_hz=125.0, noise=NOISE) -> Samples:
     """Torque = Y phi + noise along the published trajectory."""
-    q, v, a = load_trajectory("xu2024").at(np.arange(0, 10, 1 / rate_hz))
+    q, v, a = FourierTrajectory.load("xu2024").at(np.arange(0, 10, 1 / rate_hz))
     tau = robot.torque(q, v, a) + noise * np.random.default_rng(seed).normal(size=q.shape)
     return Samples(q, v, a, tau, rate_hz, robot.joint_names, "measured")
 
@@ -136,7 +136,7 @@ def test_a_model_shows_itself(robot):
     assert str(model).startswith(words)
     assert repr(model) == f"<DynamicModel: {model}>"
     assert repr(model.estimate) == f"<Estimate: 58 parameters. {model.verdict}>"
-    samples, motion = made(robot), load_trajectory("xu2024")
+    samples, motion = made(robot), FourierTrajectory.load("xu2024")
     assert repr(samples) == f"<Samples: {len(samples)} at 125 Hz, 6 joints, measured motion>"
     assert repr(Recording(samples.t, samples.q)) == f"<Recording: {len(samples)} rows, 9.992 s, q>"
     assert repr(robot).startswith("<RobotModel: ur10, shoulder_pan_joint, ")

@@ -14,14 +14,14 @@ from steelyard.errors import InvalidTrajectory, UnreadableFile
 from steelyard.excitation import DesignLimits
 from steelyard.io._motions import MOTION_TARGETS, approached, motion_text, write_motion
 from steelyard.robot import JointLimits, load_robot
-from steelyard.trajectory import FourierTrajectory, load_trajectory
+from steelyard.trajectory import FourierTrajectory
 
 NAMES = load_robot("ur10").joint_names
 
 
 @pytest.fixture(scope="module")
 def motion():
-    return load_trajectory("xu2024")
+    return FourierTrajectory.load("xu2024")
 
 
 def written(folder, ending, motion, rate_hz, **more):
@@ -164,7 +164,7 @@ def test_what_an_arm_is_commanded_keeps_the_limits_from_where_it_stands_to_the_s
     target, monkeypatch
 ):
     arm = load_robot("panda" if target == "franka" else "ur10")
-    middle = arm.home if target == "franka" else load_trajectory("xu2024").offset
+    middle = arm.home if target == "franka" else FourierTrajectory.load("xu2024").offset
     core = FourierTrajectory.random(
         middle, reach=[0.3] * arm.n, speed=[0.8] * arm.n, period_s=3.21, harmonics=3, seed=1
     )

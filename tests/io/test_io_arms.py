@@ -15,7 +15,7 @@ from steelyard.io._mjcf import mjcf_text
 from steelyard.recording import Samples
 from steelyard.robot import DriveModel, RobotModel, load_robot
 from steelyard.saved import load
-from steelyard.trajectory import load_trajectory
+from steelyard.trajectory import FourierTrajectory
 
 INERTIA = np.array([[0.02, 0.003, -0.001], [0.003, 0.015, 0.002], [-0.001, 0.002, 0.012]])
 BODY = InertialParameters.from_com(2.5, [0.01, -0.02, 0.06], INERTIA)
@@ -33,7 +33,7 @@ def linear(robot, **changes):
 
 
 def samples(robot, noise=1e-3):
-    q, v, a = load_trajectory("xu2024").at(np.arange(0, 10, 0.02))
+    q, v, a = FourierTrajectory.load("xu2024").at(np.arange(0, 10, 0.02))
     tau = robot.torque(q, v, a) + noise * np.random.default_rng(3).normal(size=q.shape)
     return Samples(q, v, a, tau, 50.0, robot.joint_names, "measured", made_by=("made up",))
 
@@ -148,7 +148,7 @@ def test_arms_go_to_two_places_and_doubts_are_told(model, arm):
         UnknownName, match="a model of an arm is exported to urdf or mjcf, not to 'ur'"
     ):
         arm.text("ur")
-    q, v, a = load_trajectory("xu2024").at(np.arange(0, 10, 0.02))
+    q, v, a = FourierTrajectory.load("xu2024").at(np.arange(0, 10, 0.02))
     q, v, a = (np.where(np.arange(6) == 5, 0.0, signal) for signal in (q, v, a))
     still = Samples(q, v, a, model.robot.torque(q, v, a), 50.0, model.robot.joint_names, "measured")
     doubtful = arm_for_export(identify(model.robot, still, friction="linear"))

@@ -7,7 +7,7 @@ import pytest
 
 from steelyard.errors import InvalidRecording, UnreadableFile
 from steelyard.io import _binary as binary
-from steelyard.io import read_recording, recording_blocks, write_recording
+from steelyard.io import read, recording_blocks, write
 from steelyard.recording import Recording
 from steelyard.recording._columns import Requested
 
@@ -41,7 +41,7 @@ def test_the_cores_are_the_whole_and_the_overlaps_are_there(
     tmp_path, recording, suffix, block_s, overlap_s
 ):
     path = tmp_path / f"a{suffix}"
-    write_recording(recording, path)
+    write(recording, path)
     numbers = np.flatnonzero(
         np.bincount(np.searchsorted(np.arange(1, 10**4) * block_s, recording.t, "right"))
     )
@@ -57,7 +57,7 @@ def test_the_cores_are_the_whole_and_the_overlaps_are_there(
 
 def test_a_jump_of_the_clock_does_not_walk_through_empty_blocks(tmp_path):
     recording = Recording(t=[0.0, 1.0, 1e12, 1e12 + 1], q=np.ones((4, 1)))
-    write_recording(recording, tmp_path / "a.parquet")
+    write(recording, tmp_path / "a.parquet")
     blocks = list(recording_blocks(tmp_path / "a.parquet", block_s=10.0, overlap_s=1.0))
     assert [len(block) for block in blocks] == [2, 2]
     assert blocks[1].epoch_s == 1e12
@@ -97,7 +97,7 @@ def test_memory_does_not_grow_with_the_file(tmp_path, monkeypatch):
 
 
 def test_refusals(tmp_path, recording):
-    write_recording(recording, tmp_path / "a.parquet")
+    write(recording, tmp_path / "a.parquet")
     for block_s, overlap_s in ((0.0, 1.0), (1.0, -1.0), (np.nan, 1.0)):
         with pytest.raises(
             InvalidRecording, match=r"block_s must be positive and overlap_s not negative, got"
@@ -133,8 +133,8 @@ def test_bad_clocks_of_foreign_files(tmp_path, t, message):
 def test_a_signal_that_dies_in_the_middle_is_told_with_its_block(tmp_path):
     tau = np.where(np.arange(400) < 150, 1.0, np.nan)
     recording = Recording(t=np.arange(400) / 100, q=np.ones((400, 1)), tau=tau[:, None])
-    write_recording(recording, tmp_path / "a.parquet")
-    assert len(read_recording(tmp_path / "a.parquet")) == 400
+    write(recording, tmp_path / "a.parquet")
+    assert len(read(tmp_path / "a.parquet")) == 400
     with pytest.raises(
         UnreadableFile, match=r"a\.parquet, block from 2 s: tau, column 1 of 1: every value is NaN"
     ):

@@ -6,7 +6,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from steelyard.errors import UnreadableFile
-from steelyard.io import read_recording, recording_blocks
+from steelyard.io import read, recording_blocks
 
 STATE = ("q", "q_d", "dq", "dq_d", "tau_J", "tau_ext_hat_filtered")
 COMMAND = {"q_d": 7, "dq_d": 7, "O_T_EE_d": 16, "O_dP_EE_d": 6, "tau_J_d": 7}
@@ -45,7 +45,7 @@ def log_to_csv(path, motion, rng, *, separator=", "):
 
 @pytest.mark.parametrize("separator", [", ", ","])
 def test_the_table_of_log_to_csv(tmp_path, motion, rng, separator):
-    recording = read_recording(log_to_csv(tmp_path / "log.csv", motion, rng, separator=separator))
+    recording = read(log_to_csv(tmp_path / "log.csv", motion, rng, separator=separator))
     ms, state = motion
     assert set(recording.channels) == set(CHANNELS.values())
     for word, channel in CHANNELS.items():
@@ -78,7 +78,7 @@ def write_csv(path, columns):
 
 def test_seconds_are_seconds(tmp_path, motion):
     ms, _ = motion
-    recording = read_recording(write_csv(tmp_path / "a.csv", own_table(motion, "time", ms / 1000)))
+    recording = read(write_csv(tmp_path / "a.csv", own_table(motion, "time", ms / 1000)))
     np.testing.assert_allclose(recording.t, (ms - ms[0]) / 1000, atol=1e-9)
     assert any(note.startswith("time was read as seconds") for note in recording.notes)
 
@@ -86,7 +86,7 @@ def test_seconds_are_seconds(tmp_path, motion):
 @pytest.mark.parametrize(("name", "factor"), [("time_ms", 1.0), ("t_ms", 1.0), ("time_s", 1e-3)])
 def test_a_unit_in_the_name_counts(tmp_path, motion, name, factor):
     ms, _ = motion
-    recording = read_recording(write_csv(tmp_path / "a.csv", own_table(motion, name, ms * factor)))
+    recording = read(write_csv(tmp_path / "a.csv", own_table(motion, name, ms * factor)))
     np.testing.assert_allclose(recording.t, (ms - ms[0]) / 1000, atol=1e-9)
     assert not any("time was" in note for note in recording.notes)
 
@@ -94,7 +94,7 @@ def test_a_unit_in_the_name_counts(tmp_path, motion, name, factor):
 def test_milliseconds_in_the_name_count_for_any_arm(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("t_ms,q_0\n20,0.5\n28,0.6\n")
-    recording = read_recording(path)
+    recording = read(path)
     np.testing.assert_allclose(recording.t, [0, 0.008])
     assert recording.epoch_s == pytest.approx(0.02)
 
@@ -106,15 +106,15 @@ def test_whole_seconds_of_an_arm_that_moves_are_not_taken_for_milliseconds(tmp_p
     with pytest.raises(
         UnreadableFile, match=r"'time' holds whole numbers.*call the column time_s or time_ms"
     ):
-        read_recording(path)
+        read(path)
     columns = {"time_s" if name == "time" else name: column for name, column in columns.items()}
-    assert read_recording(write_csv(path, columns)).duration_s == pytest.approx(499)
+    assert read(write_csv(path, columns)).duration_s == pytest.approx(499)
 
 
 def test_other_arms_keep_whole_seconds(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("time,q_0,tau_0\n0,0.5,1\n1,0.6,2\n2,0.6,2\n")
-    assert read_recording(path).duration_s == 2.0
+    assert read(path).duration_s == 2.0
 
 
 def test_npz_and_parquet_have_the_same_clock(tmp_path, motion):
@@ -122,7 +122,7 @@ def test_npz_and_parquet_have_the_same_clock(tmp_path, motion):
     np.savez(tmp_path / "a.npz", time=ms, q=state["q"], tau_J=state["tau_J"])
     pq.write_table(pa.table(own_table(motion, "time", ms)), tmp_path / "a.parquet")
     for name in ("a.npz", "a.parquet"):
-        recording = read_recording(tmp_path / name)
+        recording = read(tmp_path / name)
         np.testing.assert_allclose(recording.t, (ms - ms[0]) / 1000, atol=1e-12)
         np.testing.assert_array_equal(recording.tau, state["tau_J"])
     blocks = list(recording_blocks(tmp_path / "a.parquet", block_s=0.2503, overlap_s=0.0))
@@ -137,7 +137,7 @@ def test_what_is_no_torque_is_refused_as_one(tmp_path, motion, rng, word, channe
     columns |= {f"{word}_{k}": rng.standard_normal(500) for k in range(7)}
     path = write_csv(tmp_path / "a.csv", columns)
     with pytest.raises(UnreadableFile, match=f"{word} cannot serve as {channel}: "):
-        read_recording(path, columns={channel: word})
+        read(path, columns={channel: word})
 
 
 def test_the_estimated_wrench_is_read_only_by_wish_and_says_so(tmp_path, motion, rng):
@@ -145,8 +145,8 @@ def test_the_estimated_wrench_is_read_only_by_wish_and_says_so(tmp_path, motion,
     columns = own_table(motion, "time", ms)
     columns |= {f"K_F_ext_hat_K_{k}": rng.standard_normal(500) for k in range(6)}
     path = write_csv(tmp_path / "a.csv", columns)
-    assert read_recording(path).wrench is None
-    recording = read_recording(
+    assert read(path).wrench is None
+    recording = read(
         path,
         columns={"wrench": "K_F_ext_hat_K"},
         wrench_frame="K",

@@ -12,13 +12,13 @@ from steelyard.payload import Payload
 from steelyard.recording import Samples
 from steelyard.robot import RobotModel, load_robot, robot_names
 from steelyard.torque import weigh
-from steelyard.trajectory import load_trajectory
+from steelyard.trajectory import FourierTrajectory
 
 LOAD = InertialParameters.from_com(2.0, [0.01, 0.02, 0.05], 0.01 * np.eye(3))
 
 
 def samples(robot, seed=0):
-    q, v, a = load_trajectory("xu2024").at(np.arange(0, 10, 0.01))
+    q, v, a = FourierTrajectory.load("xu2024").at(np.arange(0, 10, 0.01))
     tau = robot.torque(q, v, a) + 0.3 * np.random.default_rng(seed).normal(size=q.shape)
     return Samples(q, v, a, tau, 100.0, robot.joint_names, "measured", made_by=("made up",))
 

@@ -15,7 +15,7 @@ from hypothesis.extra.numpy import arrays
 
 from steelyard import saved
 from steelyard.errors import MissingExtra, SteelyardError, UnreadableFile
-from steelyard.io import read_recording, write_recording
+from steelyard.io import read, write
 from steelyard.recording import CHANNELS, Recording
 
 SUFFIXES = (".parquet", ".npz")
@@ -57,15 +57,15 @@ def test_every_field_comes_back(tmp_path, rng, suffix):
     for item in fields(Recording):
         a, b = getattr(recording, item.name), getattr(default, item.name)
         assert a is not b, f"the recording of this test leaves {item.name} as it is by default"
-    write_recording(recording, tmp_path / f"full{suffix}")
-    same(recording, read_recording(tmp_path / f"full{suffix}"))
+    write(recording, tmp_path / f"full{suffix}")
+    same(recording, read(tmp_path / f"full{suffix}"))
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
 def test_what_is_absent_stays_absent(tmp_path, suffix):
     recording = Recording(t=[3.0, 3.1], q=[[1.0], [2.0]])
-    write_recording(recording, str(tmp_path / f"small{suffix}"))
-    same(recording, read_recording(str(tmp_path / f"small{suffix}")))
+    write(recording, str(tmp_path / f"small{suffix}"))
+    same(recording, read(str(tmp_path / f"small{suffix}")))
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
@@ -80,12 +80,12 @@ def test_what_is_absent_stays_absent(tmp_path, suffix):
 def test_any_numbers_and_words_come_back(tmp_path, suffix, q, epoch, words):
     q[0] = 1.5  # a column of NaN alone is refused
     recording = Recording(t=np.arange(len(q)) / 7, q=q, epoch_s=epoch, source=words, notes=(words,))
-    write_recording(recording, tmp_path / f"any{suffix}")
-    same(recording, read_recording(tmp_path / f"any{suffix}"))
+    write(recording, tmp_path / f"any{suffix}")
+    same(recording, read(tmp_path / f"any{suffix}"))
 
 
 def test_parquet_columns_can_be_read_by_people(tmp_path, rng):
-    write_recording(full(rng), tmp_path / "a.parquet")
+    write(full(rng), tmp_path / "a.parquet")
     names = pq.read_schema(tmp_path / "a.parquet").names
     assert names[:4] == ["t", "q.shoulder", "q.elbow.1", "q.wrist/3 µ"]
     assert names[-6:] == [f"wrench.{axis}" for axis in ("fx", "fy", "fz", "tx", "ty", "tz")]
@@ -93,19 +93,19 @@ def test_parquet_columns_can_be_read_by_people(tmp_path, rng):
 
 def test_joints_of_one_name_are_numbered_in_parquet(tmp_path):
     recording = Recording(t=[0.0, 1.0], q=[[1.0, 2.0], [3.0, 4.0]], joint_names=("a", "a"))
-    write_recording(recording, tmp_path / "a.parquet")
+    write(recording, tmp_path / "a.parquet")
     assert pq.read_schema(tmp_path / "a.parquet").names == ["t", "q_1", "q_2"]
-    same(recording, read_recording(tmp_path / "a.parquet"))
+    same(recording, read(tmp_path / "a.parquet"))
 
 
 def test_parquet_without_our_metadata_is_read_by_its_column_names(tmp_path, rng):
     recording = full(rng)
-    write_recording(recording, tmp_path / "a.parquet")
+    write(recording, tmp_path / "a.parquet")
     pq.write_table(
         pq.read_table(tmp_path / "a.parquet").replace_schema_metadata(None), tmp_path / "b.parquet"
     )
     wrench = {"wrench_frame": "tool0", "wrench_convention": "sensor_on_load"}
-    foreign = read_recording(tmp_path / "b.parquet", **wrench)
+    foreign = read(tmp_path / "b.parquet", **wrench)
     assert foreign.joint_names == recording.joint_names
     for name in recording.channels:
         np.testing.assert_array_equal(getattr(foreign, name), getattr(recording, name))
@@ -114,13 +114,13 @@ def test_parquet_without_our_metadata_is_read_by_its_column_names(tmp_path, rng)
 
 def test_parquet_rows_lie_in_groups(tmp_path):
     rows = 40_000
-    write_recording(Recording(t=np.arange(rows), q=np.zeros((rows, 1))), tmp_path / "a.parquet")
+    write(Recording(t=np.arange(rows), q=np.zeros((rows, 1))), tmp_path / "a.parquet")
     assert pq.ParquetFile(tmp_path / "a.parquet").metadata.num_row_groups == 3
 
 
 def test_npz_arrays_have_the_names_of_the_fields(tmp_path, rng):
     recording = full(rng)
-    write_recording(recording, tmp_path / "a.npz")
+    write(recording, tmp_path / "a.npz")
     with np.load(tmp_path / "a.npz") as archive:
         np.testing.assert_array_equal(archive["a_commanded"], recording.a_commanded)
 
@@ -128,7 +128,7 @@ def test_npz_arrays_have_the_names_of_the_fields(tmp_path, rng):
 @pytest.mark.parametrize("suffix", SUFFIXES)
 def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path, rng, monkeypatch, suffix):
     path = tmp_path / f"a{suffix}"
-    write_recording(full(rng), path)
+    write(full(rng), path)
     before = path.read_bytes()
 
     def breaks(*args, **kwargs):
@@ -138,7 +138,7 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path, rng, monk
     monkeypatch.setattr(pq, "write_table", breaks)
     monkeypatch.setattr(np, "savez_compressed", breaks)
     with pytest.raises(UnreadableFile, match="the disk is full"):
-        write_recording(full(rng), path)
+        write(full(rng), path)
     assert path.read_bytes() == before
     assert [p.name for p in tmp_path.iterdir()] == [path.name]
 
@@ -146,12 +146,12 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path, rng, monk
 def test_other_names_for_the_joints_of_our_own_file(tmp_path, rng):
     for suffix in SUFFIXES:
         path = tmp_path / f"a{suffix}"
-        write_recording(full(rng), path)
-        assert read_recording(path, joint_names=("a", "b", "c")).joint_names == ("a", "b", "c")
+        write(full(rng), path)
+        assert read(path, joint_names=("a", "b", "c")).joint_names == ("a", "b", "c")
         with pytest.raises(
             UnreadableFile, match=r"own in another order.*the file has shoulder, elbow.1"
         ):
-            read_recording(path, joint_names=("elbow.1", "shoulder", "wrist/3 µ"))
+            read(path, joint_names=("elbow.1", "shoulder", "wrist/3 µ"))
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
@@ -159,11 +159,11 @@ def test_other_names_for_the_joints_of_our_own_file(tmp_path, rng):
     "asked", [{"degrees": True}, {"columns": {"q": "v"}}, {"wrench_frame": "base"}]
 )
 def test_our_own_file_takes_no_other_requests(tmp_path, rng, suffix, asked):
-    write_recording(full(rng), tmp_path / f"a{suffix}")
+    write(full(rng), tmp_path / f"a{suffix}")
     with pytest.raises(
         UnreadableFile, match=r"says itself what it holds, in radians; leave out columns"
     ):
-        read_recording(tmp_path / f"a{suffix}", **asked)
+        read(tmp_path / f"a{suffix}", **asked)
 
 
 def altered(path, change):
@@ -176,23 +176,23 @@ def altered(path, change):
 
 def test_refusals_of_damaged_own_files(tmp_path, rng):
     path = tmp_path / "a.parquet"
-    write_recording(full(rng), path)
+    write(full(rng), path)
     newer = altered(path, lambda text: json.dumps(json.loads(text) | {"format": 2}))
     with pytest.raises(
         UnreadableFile, match=r"a\.parquet: it has format 2, this steelyard reads format 1"
     ):
-        read_recording(newer)
+        read(newer)
     with pytest.raises(
         UnreadableFile, match=r"wrote beside the numbers is damaged; write it again"
     ):
-        read_recording(altered(path, lambda text: text[:20]))
-    write_recording(full(rng), path)
+        read(altered(path, lambda text: text[:20]))
+    write(full(rng), path)
     pq.write_table(pq.read_table(path).drop_columns(["v.shoulder"]), path)
     with pytest.raises(
         UnreadableFile, match=r"steelyard wrote 'v.shoulder' into it, but it is gone"
     ):
-        read_recording(path)
-    write_recording(full(rng), tmp_path / "a.npz")
+        read(path)
+    write(full(rng), tmp_path / "a.npz")
     with np.load(tmp_path / "a.npz") as archive:
         np.savez(
             tmp_path / "b.npz", **{name: archive[name] for name in archive.files if name != "tau"}
@@ -200,37 +200,37 @@ def test_refusals_of_damaged_own_files(tmp_path, rng):
     with pytest.raises(
         UnreadableFile, match=r"b\.npz: steelyard wrote 'tau\[0\]' into it, but it is gone"
     ):
-        read_recording(tmp_path / "b.npz")
+        read(tmp_path / "b.npz")
 
 
 def test_refusals_at_the_door(tmp_path):
     with pytest.raises(UnreadableFile, match=r"no\.csv: no such file; look at the path \(now in "):
-        read_recording(tmp_path / "no.csv")
+        read(tmp_path / "no.csv")
     os.mkfifo(tmp_path / "pipe.csv")  # nobody writes into it
     with pytest.raises(UnreadableFile, match=r"pipe\.csv: it is a pipe"):
-        read_recording(tmp_path / "pipe.csv")
+        read(tmp_path / "pipe.csv")
     with pytest.raises(UnreadableFile, match=r"pipe\.csv: it is a pipe"):
         saved.read(tmp_path / "pipe.csv")
     (tmp_path / "empty.npz").touch()
     with pytest.raises(
         UnreadableFile, match=r"empty\.npz: the file is empty; nothing was recorded"
     ):
-        read_recording(tmp_path / "empty.npz")
+        read(tmp_path / "empty.npz")
     (tmp_path / "folder.csv").mkdir()
     with pytest.raises(UnreadableFile, match=r"folder\.csv: it cannot be opened: Is a directory"):
-        read_recording(tmp_path / "folder.csv")
+        read(tmp_path / "folder.csv")
     with pytest.raises(
         UnreadableFile,
         match=r"not read from '\.xlsx' files; known are \.parquet, \.arrows, \.npz, \.csv",
     ):
-        read_recording(tmp_path / "log.xlsx")
+        read(tmp_path / "log.xlsx")
     one = Recording(t=[0.0], q=[[0.0]])
     with pytest.raises(
         UnreadableFile, match=r"not written to '\.csv' files, which would lose .* \.parquet, \.npz"
     ):
-        write_recording(one, tmp_path / "a.csv")
+        write(one, tmp_path / "a.csv")
     with pytest.raises(UnreadableFile, match=r"there is no folder .*nowhere; make it first"):
-        write_recording(one, tmp_path / "nowhere" / "a.npz")
+        write(one, tmp_path / "nowhere" / "a.npz")
 
 
 @pytest.mark.parametrize(
@@ -249,33 +249,33 @@ def test_a_file_that_is_not_what_its_name_says(tmp_path, name, content, looks):
     with pytest.raises(
         UnreadableFile, match=rf"{name}: it is not what its name says, it begins like {looks}"
     ):
-        read_recording(tmp_path / name)
+        read(tmp_path / name)
 
 
 def test_unfinished_and_damaged_files(tmp_path, rng):
-    write_recording(full(rng, rows=2000), tmp_path / "a.parquet")
-    write_recording(full(rng), tmp_path / "a.npz")
+    write(full(rng, rows=2000), tmp_path / "a.parquet")
+    write(full(rng), tmp_path / "a.npz")
     parquet, npz = (tmp_path / "a.parquet").read_bytes(), (tmp_path / "a.npz").read_bytes()
     (tmp_path / "cut.parquet").write_bytes(parquet[: len(parquet) // 2])
     with pytest.raises(
         UnreadableFile, match=r"cut\.parquet: it was not finished by its writer .* footer"
     ):
-        read_recording(tmp_path / "cut.parquet")
+        read(tmp_path / "cut.parquet")
     (tmp_path / "bad.parquet").write_bytes(b"PAR1" + bytes(100) + b"PAR1")
     with pytest.raises(
         UnreadableFile, match=r"bad\.parquet: the Parquet file is damaged \(.*\); copy it again"
     ):
-        read_recording(tmp_path / "bad.parquet")
+        read(tmp_path / "bad.parquet")
     (tmp_path / "cut.npz").write_bytes(npz[: len(npz) // 2])
     with pytest.raises(
         UnreadableFile, match=r"cut\.npz: the archive is damaged or was not finished"
     ):
-        read_recording(tmp_path / "cut.npz")
+        read(tmp_path / "cut.npz")
     flipped = bytearray(npz)
     flipped[len(npz) // 3] ^= 0xFF
     (tmp_path / "flipped.npz").write_bytes(flipped)
     with pytest.raises(SteelyardError, match=r"flipped\.npz: the archive is damaged"):
-        read_recording(tmp_path / "flipped.npz")
+        read(tmp_path / "flipped.npz")
 
 
 def test_files_without_rows(tmp_path):
@@ -286,12 +286,12 @@ def test_files_without_rows(tmp_path):
     with pytest.raises(
         UnreadableFile, match=r"a\.parquet: it has columns, but no rows; nothing was recorded"
     ):
-        read_recording(tmp_path / "a.parquet")
+        read(tmp_path / "a.parquet")
     np.savez(tmp_path / "a.npz", t=np.empty(0), q=np.empty((0, 2)))
     with pytest.raises(
         UnreadableFile, match=r"a\.npz: the arrays have no rows; nothing was recorded"
     ):
-        read_recording(tmp_path / "a.npz")
+        read(tmp_path / "a.npz")
 
 
 def test_parquet_columns_that_are_not_numbers(tmp_path):
@@ -300,7 +300,7 @@ def test_parquet_columns_that_are_not_numbers(tmp_path):
     with pytest.raises(
         UnreadableFile, match=r"column 't' holds timestamp\[ns\], not numbers; convert it"
     ):
-        read_recording(tmp_path / "a.parquet")
+        read(tmp_path / "a.parquet")
 
 
 def test_empty_cells_and_whole_numbers_of_a_foreign_parquet_file(tmp_path):
@@ -308,7 +308,7 @@ def test_empty_cells_and_whole_numbers_of_a_foreign_parquet_file(tmp_path):
         pa.table({"t": [0, 1], "q_0": [1, None], "q_1": pa.array([1.5, 2.5], pa.float32())}),
         tmp_path / "a.parquet",
     )
-    recording = read_recording(tmp_path / "a.parquet")
+    recording = read(tmp_path / "a.parquet")
     np.testing.assert_array_equal(recording.q, [[1.0, 1.5], [np.nan, 2.5]])
 
 
@@ -324,7 +324,7 @@ def test_foreign_npz_keys(tmp_path, rng):
     signals = {key: rng.standard_normal((9, 2)) for key in ("q", *keys)}
     other = {"src_row": np.arange(9), "who": np.array("me"), "what": np.array([{}], dtype=object)}
     np.savez(tmp_path / "a.npz", t=5.0 + np.arange(9)[:, None], **signals, **other)
-    recording = read_recording(tmp_path / "a.npz", joint_names=("a", "b"))
+    recording = read(tmp_path / "a.npz", joint_names=("a", "b"))
     for key, channel in keys.items():
         np.testing.assert_array_equal(getattr(recording, channel), signals[key])
     assert recording.epoch_s == 5.0
@@ -341,33 +341,31 @@ def test_npz_arrays_of_other_lengths(tmp_path):
         UnreadableFile,
         match=r"t has 9 rows, but q\[0\] has 2; .* \(transpose it if rows are joints",
     ):
-        read_recording(tmp_path / "a.npz")
+        read(tmp_path / "a.npz")
 
 
 def test_an_npz_array_named_by_the_caller(tmp_path, rng):
     q = rng.standard_normal((5, 3))
     np.savez(tmp_path / "a.npz", t=np.arange(5.0), motor_pos_rad=q)
-    np.testing.assert_array_equal(
-        read_recording(tmp_path / "a.npz", columns={"q": "motor_pos_rad"}).q, q
-    )
+    np.testing.assert_array_equal(read(tmp_path / "a.npz", columns={"q": "motor_pos_rad"}).q, q)
 
 
 def test_what_a_recording_refuses_is_told_with_the_file(tmp_path):
     np.savez(tmp_path / "back.npz", t=[0.0, 2.0, 1.0], q=np.ones((3, 1)))
     with pytest.raises(UnreadableFile, match=r"back\.npz: time goes back in row 3"):
-        read_recording(tmp_path / "back.npz")
+        read(tmp_path / "back.npz")
     np.savez(tmp_path / "dead.npz", t=[0.0, 1.0], q=np.ones((2, 2)), tau=np.full((2, 2), np.nan))
     with pytest.raises(UnreadableFile, match=r"dead\.npz: tau, column 1 of 2: every value is NaN"):
-        read_recording(tmp_path / "dead.npz")
+        read(tmp_path / "dead.npz")
     with pytest.raises(UnreadableFile, match=r"back\.npz: time goes back"):
-        read_recording(tmp_path / "back.npz", joint_names=("a", "b"))
+        read(tmp_path / "back.npz", joint_names=("a", "b"))
 
 
 def test_degrees_become_radians_in_every_angle_and_only_there(tmp_path, rng):
     names = ("q", "qd", "tau", "q_des", "qd_des", "qdd_des")
     signals = {name: rng.uniform(10, 90, (4, 2)) for name in names}
     np.savez(tmp_path / "a.npz", t=np.arange(4.0), **signals)
-    recording = read_recording(tmp_path / "a.npz", degrees=True)
+    recording = read(tmp_path / "a.npz", degrees=True)
     for channel, name in zip(
         ("q", "v", "q_commanded", "v_commanded", "a_commanded"), np.delete(names, 2), strict=True
     ):
@@ -379,7 +377,7 @@ def test_degrees_become_radians_in_every_angle_and_only_there(tmp_path, rng):
 
 
 def test_without_pyarrow_the_message_says_what_to_install(tmp_path, monkeypatch, rng):
-    write_recording(full(rng), tmp_path / "a.parquet")
+    write(full(rng), tmp_path / "a.parquet")
     (tmp_path / "a.csv").write_text("t,q_0\n0,1\n")
     monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
     monkeypatch.setitem(sys.modules, "pyarrow.csv", None)
@@ -387,17 +385,17 @@ def test_without_pyarrow_the_message_says_what_to_install(tmp_path, monkeypatch,
         with pytest.raises(
             MissingExtra, match=r"this needs pyarrow: pip install 'steelyard\[io\]'"
         ):
-            read_recording(tmp_path / name)
+            read(tmp_path / name)
     with pytest.raises(MissingExtra, match="pyarrow"):
-        write_recording(full(rng), tmp_path / "b.parquet")
-    write_recording(full(rng), tmp_path / "b.npz")
+        write(full(rng), tmp_path / "b.parquet")
+    write(full(rng), tmp_path / "b.npz")
 
 
 @pytest.mark.parametrize("suffix", [".npz", ".parquet"])
 def test_a_signal_that_the_layout_does_not_name_is_refused(tmp_path, rng, suffix):
     recording = full(rng)
     path = tmp_path / f"a{suffix}"
-    write_recording(recording, path)
+    write(recording, path)
     if suffix == ".npz":
         arrays = dict(np.load(path))
         beside = json.loads(str(arrays["steelyard"]))
@@ -411,4 +409,4 @@ def test_a_signal_that_the_layout_does_not_name_is_refused(tmp_path, rng, suffix
     with pytest.raises(
         UnreadableFile, match=r"it holds 'tau.*', which what steelyard wrote .* does not name"
     ):
-        read_recording(path)
+        read(path)

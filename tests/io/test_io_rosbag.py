@@ -11,11 +11,11 @@ from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin, W
 from rosbags.typesys import Stores, get_typestore
 
 from steelyard.errors import MissingExtra, UnknownName, UnreadableFile
-from steelyard.io import read_recording, recording_blocks, write_recording
-from steelyard.io._wrench import SensorDescription
+from steelyard.io import read, recording_blocks, write
+from steelyard.io._wrist import SensorDescription
 from steelyard.recording._columns import Requested
 from steelyard.robot import load_robot
-from steelyard.wrist import WrenchRecording
+from steelyard.wrist import WristRecording
 
 STORE = get_typestore(Stores.ROS2_HUMBLE)
 START_NS = 1_700_000_000_123_456_789
@@ -107,7 +107,7 @@ def test_numbers_order_and_clock_come_back(tmp_path, motion, plugin, whole):
     path = write_bag(tmp_path / "bag", motion.states(), plugin=plugin)
     if not whole:
         path = next(file for file in path.iterdir() if file.suffix in (".db3", ".mcap"))
-    recording = read_recording(path, columns=TORQUE)
+    recording = read(path, columns=TORQUE)
     motion.require_same(recording)
     assert recording.joint_names == ARM
     assert recording.current is None
@@ -123,15 +123,15 @@ def test_numbers_order_and_clock_come_back(tmp_path, motion, plugin, whole):
 @pytest.mark.parametrize("mode", [CompressionMode.FILE, CompressionMode.MESSAGE])
 def test_compressed_bags(tmp_path, motion, mode):
     path = write_bag(tmp_path / "bag", motion.states(), compressed=mode)
-    motion.require_same(read_recording(path, columns=TORQUE))
+    motion.require_same(read(path, columns=TORQUE))
 
 
 def test_a_bag_becomes_parquet_and_blocks(tmp_path, motion):
     path = write_bag(tmp_path / "bag", motion.states())
-    recording = read_recording(path, columns={"current": "effort"})
+    recording = read(path, columns={"current": "effort"})
     motion.require_same(recording, "current")
-    write_recording(recording, tmp_path / "a.parquet")
-    motion.require_same(read_recording(tmp_path / "a.parquet"), "current")
+    write(recording, tmp_path / "a.parquet")
+    motion.require_same(read(tmp_path / "a.parquet"), "current")
     blocks = list(recording_blocks(path, block_s=0.05, overlap_s=0.0, requested=Requested(TORQUE)))
     assert sum(map(len, blocks)) == len(recording)
 
@@ -139,22 +139,22 @@ def test_a_bag_becomes_parquet_and_blocks(tmp_path, motion):
 def test_joints_go_by_name_in_whatever_order_each_message_has(tmp_path, motion, rng):
     order = [list(rng.permutation(3)) for _ in range(motion.rows)]
     path = write_bag(tmp_path / "bag", motion.states(order=order))
-    motion.require_same(read_recording(path, columns=TORQUE, joint_names=ARM))
-    first = read_recording(path, columns=TORQUE)
+    motion.require_same(read(path, columns=TORQUE, joint_names=ARM))
+    first = read(path, columns=TORQUE)
     assert first.joint_names == tuple(ARM[i] for i in order[0])
     np.testing.assert_array_equal(first.tau, motion.effort[:, order[0]])
 
 
 def test_some_of_the_joints(tmp_path, motion):
     path = write_bag(tmp_path / "bag", motion.states())
-    recording = read_recording(path, columns=TORQUE, joint_names=("wrist", "shoulder"))
+    recording = read(path, columns=TORQUE, joint_names=("wrist", "shoulder"))
     np.testing.assert_array_equal(recording.q, motion.q[:, [2, 0]])
     with pytest.raises(
         UnreadableFile, match=r"has all of wrist, finger; there are shoulder, elbow, wrist \(60"
     ):
-        read_recording(path, columns=TORQUE, joint_names=("wrist", "finger"))
+        read(path, columns=TORQUE, joint_names=("wrist", "finger"))
     with pytest.raises(UnreadableFile, match=r"--joints wrist,shoulder$"):
-        read_recording(path, columns=TORQUE, joint_names=("left_wrist", "left_shoulder"))
+        read(path, columns=TORQUE, joint_names=("left_wrist", "left_shoulder"))
 
 
 def test_a_gripper_on_the_same_topic_is_left_out_and_counted(tmp_path, motion):
@@ -166,13 +166,13 @@ def test_a_gripper_on_the_same_topic_is_left_out_and_counted(tmp_path, motion):
     with pytest.raises(
         UnreadableFile, match=r"about different joints: .*finger \(20 messages\).*joint_names"
     ):
-        read_recording(path, columns=TORQUE)
-    recording = read_recording(path, columns=TORQUE, joint_names=ARM)
+        read(path, columns=TORQUE)
+    recording = read(path, columns=TORQUE, joint_names=ARM)
     motion.require_same(recording)
     assert "left out 20 messages of /joint_states about other joints" in recording.notes
     unstamped = sorted([*motion.states(stamped=False), *gripper], key=lambda item: item[1])
     path = write_bag(tmp_path / "unstamped", unstamped)
-    recording = read_recording(path, columns=TORQUE, joint_names=ARM)
+    recording = read(path, columns=TORQUE, joint_names=ARM)
     np.testing.assert_array_equal(recording.q, motion.q)
     assert any(note.startswith("stamps are zero") for note in recording.notes)
 
@@ -184,12 +184,12 @@ def test_the_topic_is_named_where_there_are_several(tmp_path, motion, rng):
     with pytest.raises(
         UnreadableFile, match=r"2 topics hold JointState: /left, /right; choose with columns="
     ):
-        read_recording(path, columns=TORQUE)
-    other.require_same(read_recording(path, columns={"q": "/right", **TORQUE}))
+        read(path, columns=TORQUE)
+    other.require_same(read(path, columns={"q": "/right", **TORQUE}))
     with pytest.raises(
         UnknownName, match=r"no JointState topic '/middle'; the bag holds /left \(sensor_msgs/msg"
     ):
-        read_recording(path, columns={"q": "/middle", **TORQUE})
+        read(path, columns={"q": "/middle", **TORQUE})
 
 
 def test_what_effort_is_must_be_said(tmp_path, motion):
@@ -197,11 +197,11 @@ def test_what_effort_is_must_be_said(tmp_path, motion):
     with pytest.raises(
         UnreadableFile, match=r"a torque or with a current; say columns=\{'tau': 'effort'\}"
     ):
-        read_recording(path)
-    recording = read_recording(path, columns={"tau": []})
+        read(path)
+    recording = read(path, columns={"tau": []})
     assert recording.channels == ("q", "v")
     with pytest.raises(UnreadableFile, match="effort cannot be both tau and current"):
-        read_recording(path, columns={"tau": "effort", "current": "effort"})
+        read(path, columns={"tau": "effort", "current": "effort"})
 
 
 def test_positions_alone(tmp_path, motion):
@@ -209,18 +209,18 @@ def test_positions_alone(tmp_path, motion):
         ("/js", ns, joint_state(ns, ARM, q)) for ns, q in zip(motion.ns, motion.q, strict=True)
     ]
     path = write_bag(tmp_path / "bag", states)
-    recording = read_recording(path)
+    recording = read(path)
     assert recording.channels == ("q",)
     assert "/js has no velocity of each joint" in recording.notes
     with pytest.raises(UnreadableFile, match="/js has no effort; nothing can be read as tau"):
-        read_recording(path, columns=TORQUE)
+        read(path, columns=TORQUE)
 
 
 def test_a_message_without_effort_is_a_row_of_nan(tmp_path, motion):
     states = list(motion.states())
     topic, received, _ = states[7]
     states[7] = (topic, received, joint_state(motion.ns[7], ARM, motion.q[7], motion.v[7]))
-    recording = read_recording(write_bag(tmp_path / "bag", states), columns=TORQUE)
+    recording = read(write_bag(tmp_path / "bag", states), columns=TORQUE)
     assert np.isnan(recording.tau[7]).all()
     assert np.isfinite(np.delete(recording.tau, 7, axis=0)).all()
 
@@ -237,13 +237,13 @@ def test_a_message_without_effort_is_a_row_of_nan(tmp_path, motion):
 def test_wishes_that_no_bag_fulfils(tmp_path, motion, columns, error, text):
     path = write_bag(tmp_path / "bag", motion.states())
     with pytest.raises(error, match=text):
-        read_recording(path, columns=columns)
+        read(path, columns=columns)
 
 
 def test_degrees_are_refused(tmp_path, motion):
     path = write_bag(tmp_path / "bag", motion.states())
     with pytest.raises(UnreadableFile, match="a JointState is in radians"):
-        read_recording(path, columns=TORQUE, degrees=True)
+        read(path, columns=TORQUE, degrees=True)
 
 
 def test_broken_messages(tmp_path, motion):
@@ -262,17 +262,17 @@ def test_broken_messages(tmp_path, motion):
     ):
         path = write_bag(tmp_path / name, [("/joint_states", START_NS, state), *good])
         with pytest.raises(UnreadableFile, match=text):
-            read_recording(path, columns=TORQUE)
+            read(path, columns=TORQUE)
     empty = [
         ("/joint_states", ns, joint_state(ns, ARM, [], [1, 2, 3], [1, 2, 3])) for ns in motion.ns
     ]
     with pytest.raises(UnreadableFile, match="/joint_states has no positions"):
-        read_recording(write_bag(tmp_path / "empty", empty), columns=TORQUE)
+        read(write_bag(tmp_path / "empty", empty), columns=TORQUE)
 
 
 def test_without_stamps_the_receiving_times_count_and_are_told(tmp_path, motion):
     path = write_bag(tmp_path / "bag", motion.states(stamped=False))
-    recording = read_recording(path, columns=TORQUE)
+    recording = read(path, columns=TORQUE)
     received = motion.ns + motion.delay
     np.testing.assert_array_equal(recording.t, (received - received[0]) / 1e9)
     assert (
@@ -289,7 +289,7 @@ def test_some_stamps_of_zero_are_left_out(tmp_path, motion):
             states[k][1],
             joint_state(0, ARM, motion.q[k], motion.v[k], motion.effort[k]),
         )
-    recording = read_recording(write_bag(tmp_path / "bag", states), columns=TORQUE)
+    recording = read(write_bag(tmp_path / "bag", states), columns=TORQUE)
     np.testing.assert_array_equal(recording.q, motion.q[2:])
     assert any(note.startswith("left out 2 messages of /joint_states") for note in recording.notes)
 
@@ -301,7 +301,7 @@ def test_late_messages_are_sorted_and_a_clock_that_was_set_is_refused(tmp_path, 
     exchanged = [
         (topic, when, item) for (topic, _, item), when in zip(exchanged, arrivals, strict=True)
     ]
-    recording = read_recording(write_bag(tmp_path / "late", exchanged), columns=TORQUE)
+    recording = read(write_bag(tmp_path / "late", exchanged), columns=TORQUE)
     motion.require_same(recording)
     assert any("late, after others; sorted" in note for note in recording.notes)
     motion.ns[30:] -= 10**9
@@ -310,7 +310,7 @@ def test_late_messages_are_sorted_and_a_clock_that_was_set_is_refused(tmp_path, 
     with pytest.raises(
         UnreadableFile, match=r"set: the stamps of /joint_states go back by 0\.9\d+ s"
     ):
-        read_recording(path, columns=TORQUE)
+        read(path, columns=TORQUE)
 
 
 # Universal Robots
@@ -336,10 +336,10 @@ def test_the_effort_of_a_ur_is_no_torque(tmp_path, rng, prefix):
         " gravity.*'current': 'effort'"
     )
     with pytest.raises(UnreadableFile, match=reason):
-        read_recording(path, columns=TORQUE)
+        read(path, columns=TORQUE)
     with pytest.raises(UnreadableFile, match="effort is never its torque"):
-        read_recording(path, columns=TORQUE, joint_names=ur.names[1:4])
-    recording = read_recording(path, columns={"current": "effort"})
+        read(path, columns=TORQUE, joint_names=ur.names[1:4])
+    recording = read(path, columns={"current": "effort"})
     ur.require_same(recording, "current")
     assert any(
         "a current only with use_currents_as_efforts:=true" in note for note in recording.notes
@@ -351,10 +351,10 @@ def test_a_ur_that_says_what_its_effort_is(tmp_path, ur):
     with pytest.raises(
         UnreadableFile, match="robot_description says that use_currents_as_efforts is off"
     ):
-        read_recording(path, columns={"current": "effort"})
-    assert read_recording(path, columns={"current": []}).channels == ("q", "v")
+        read(path, columns={"current": "effort"})
+    assert read(path, columns={"current": []}).channels == ("q", "v")
     path = write_bag(tmp_path / "on", [described("true"), *ur.states()])
-    recording = read_recording(path, columns={"current": "effort"})
+    recording = read(path, columns={"current": "effort"})
     ur.require_same(recording, "current")
     assert not any("a current only with" in note for note in recording.notes)
 
@@ -365,11 +365,11 @@ def test_the_gravity_compensated_torque_by_its_name(tmp_path, motion, channel):
     with pytest.raises(
         UnreadableFile, match=rf"/rtde/actual_current_as_torque cannot serve as {channel}: the con"
     ):
-        read_recording(path, columns={channel: "effort"})
+        read(path, columns={channel: "effort"})
     with pytest.raises(
         UnreadableFile, match=rf"actual_current_as_torque cannot serve as {channel}: the controller"
     ):
-        read_recording(path, columns={channel: "actual_current_as_torque"})
+        read(path, columns={channel: "actual_current_as_torque"})
 
 
 # A wrist sensor beside the joints
@@ -387,7 +387,7 @@ def with_wrench(motion, rng, *, step_ns=1_000_000, frame="tool0", topic="/ft"):
 def test_each_row_has_the_nearest_wrench(tmp_path, motion, rng):
     messages, ns, values = with_wrench(motion, rng)
     path = write_bag(tmp_path / "bag", messages)
-    recording = read_recording(path, columns=TORQUE, wrench_convention="sensor_on_load")
+    recording = read(path, columns=TORQUE, wrench_convention="sensor_on_load")
     nearest = np.abs(ns[None, :] - motion.ns[:, None]).argmin(axis=1)
     np.testing.assert_array_equal(recording.wrench, values[nearest])
     assert (recording.wrench_frame, recording.wrench_convention) == ("tool0", "sensor_on_load")
@@ -402,13 +402,11 @@ def test_the_wrench_needs_its_convention_and_one_frame(tmp_path, motion, rng):
     with pytest.raises(
         UnreadableFile, match="does not say who pushes whom; give wrench_convention"
     ):
-        read_recording(path, columns={"wrench": "/ft", **TORQUE})
-    recording = read_recording(path, columns=TORQUE)
+        read(path, columns={"wrench": "/ft", **TORQUE})
+    recording = read(path, columns=TORQUE)
     assert recording.wrench is None
     assert "not read: the wrench on /ft" in recording.notes
-    named = read_recording(
-        path, columns=TORQUE, wrench_frame="sensor", wrench_convention="load_on_sensor"
-    )
+    named = read(path, columns=TORQUE, wrench_frame="sensor", wrench_convention="load_on_sensor")
     assert named.wrench_frame == "sensor"
     assert "the wrench's frame is sensor as the caller says; its headers say tool0" in named.notes
     messages, _, _ = with_wrench(motion, rng, frame="")
@@ -416,14 +414,14 @@ def test_the_wrench_needs_its_convention_and_one_frame(tmp_path, motion, rng):
     with pytest.raises(
         UnreadableFile, match=r"name 1 frames \(''\) instead of one; give wrench_frame"
     ):
-        read_recording(path, columns=TORQUE, wrench_convention="load_on_sensor")
+        read(path, columns=TORQUE, wrench_convention="load_on_sensor")
 
 
 def test_rows_without_a_wrench_nearby_are_nan(tmp_path, motion, rng):
     messages, _, _ = with_wrench(motion, rng)
     gap = (motion.ns[20], motion.ns[40])
     kept = [item for item in messages if item[0] != "/ft" or not gap[0] < item[1] < gap[1]]
-    recording = read_recording(
+    recording = read(
         write_bag(tmp_path / "bag", kept), columns=TORQUE, wrench_convention="load_on_sensor"
     )
     assert np.isnan(recording.wrench[23:38]).all()
@@ -438,12 +436,12 @@ def test_two_wrenches_and_clocks_that_differ(tmp_path, motion, rng):
     with pytest.raises(
         UnreadableFile, match=r"2 topics hold WrenchStamped: /base_ft, /ft; choose with"
     ):
-        read_recording(path, columns=TORQUE, wrench_convention="load_on_sensor")
+        read(path, columns=TORQUE, wrench_convention="load_on_sensor")
     unstamped = [
         (topic, when, wrench(0, np.arange(6)) if topic == "/ft" else item)
         for topic, when, item in messages
     ]
-    recording = read_recording(
+    recording = read(
         write_bag(tmp_path / "unstamped", unstamped),
         columns=TORQUE,
         wrench_convention="load_on_sensor",
@@ -457,10 +455,10 @@ def test_a_bag_with_joints_becomes_a_wrench_recording(tmp_path, ur, rng):
     messages, _, _ = with_wrench(ur, rng)
     path = write_bag(tmp_path / "bag", messages)
     robot = load_robot("ur10e")
-    recording = read_recording(
+    recording = read(
         path, columns={"tau": []}, joint_names=robot.joint_names, wrench_convention="sensor_on_load"
     )
-    made = WrenchRecording.of_joints(recording, robot)
+    made = WristRecording.of_joints(recording, robot)
     np.testing.assert_array_equal(made.wrench, -recording.wrench)
     assert any("actual_TCP_force" in note for note in recording.notes)
     with pytest.raises(
@@ -480,7 +478,7 @@ def test_a_file_cut_short_is_refused_in_one_line(tmp_path, motion, plugin, left)
     file.write_bytes(file.read_bytes()[: int(left * file.stat().st_size)])
     for which in (path, file):
         with pytest.raises(UnreadableFile, match="not finished by its recorder") as refusal:
-            read_recording(which, columns=TORQUE)
+            read(which, columns=TORQUE)
         assert "\n" not in str(refusal.value)
 
 
@@ -491,14 +489,14 @@ def test_bytes_overwritten_in_the_middle(tmp_path, motion):
     data[2000:6000] = bytes(4000)
     file.write_bytes(data)
     with pytest.raises(UnreadableFile, match="the bag is damaged"):
-        read_recording(file, columns=TORQUE)
+        read(file, columns=TORQUE)
 
 
 def test_messages_that_are_missing_are_told(tmp_path, motion):
     path = write_bag(tmp_path / "bag", motion.states())
     metadata = path / "metadata.yaml"
     metadata.write_text(metadata.read_text().replace("message_count: 60", "message_count: 63"))
-    recording = read_recording(path, columns=TORQUE)
+    recording = read(path, columns=TORQUE)
     text = "incomplete: the bag says that /joint_states has 63 messages, but 60 are there"
     assert text in recording.notes
 
@@ -509,18 +507,18 @@ def test_folders_and_names(tmp_path, motion):
     with pytest.raises(
         UnreadableFile, match=r"metadata.yaml is missing.*give the file itself \(bag\.db3\)"
     ):
-        read_recording(path, columns=TORQUE)
+        read(path, columns=TORQUE)
     (tmp_path / "nothing").mkdir()
     with pytest.raises(UnreadableFile, match="it is a folder, but no ROS 2 bag"):
-        read_recording(tmp_path / "nothing")
+        read(tmp_path / "nothing")
     with pytest.raises(UnreadableFile, match="elsewhere: no such file; look at the path"):
-        read_recording(tmp_path / "elsewhere")
+        read(tmp_path / "elsewhere")
     (path / "bag.db3").rename(tmp_path / "bag.csv")
     with pytest.raises(UnreadableFile, match="begins like an SQLite database, as bags"):
-        read_recording(tmp_path / "bag.csv")
+        read(tmp_path / "bag.csv")
     (tmp_path / "bag.mcap").write_text("t,q_0\n0,1\n")
     with pytest.raises(UnreadableFile, match="begins like neither Parquet nor NPZ nor a bag"):
-        read_recording(tmp_path / "bag.mcap")
+        read(tmp_path / "bag.mcap")
 
 
 def test_a_bag_without_joints_or_without_messages(tmp_path, motion, rng):
@@ -529,18 +527,18 @@ def test_a_bag_without_joints_or_without_messages(tmp_path, motion, rng):
     with pytest.raises(
         UnreadableFile, match=r"no topic holds sensor_msgs/msg/JointState; the bag holds /ft"
     ):
-        read_recording(path)
+        read(path)
     with Writer(tmp_path / "none", version=9) as writer:
         writer.add_connection("/joint_states", "sensor_msgs/msg/JointState", typestore=STORE)
     with pytest.raises(UnreadableFile, match="/joint_states has no messages"):
-        read_recording(tmp_path / "none")
+        read(tmp_path / "none")
 
 
 def test_without_the_extra_it_says_which(tmp_path, motion, monkeypatch):
     path = write_bag(tmp_path / "bag", motion.states())
     monkeypatch.setitem(sys.modules, "rosbags.rosbag2", None)
     with pytest.raises(MissingExtra, match=r"this needs rosbags: pip install 'steelyard\[io\]'"):
-        read_recording(path, columns=TORQUE)
+        read(path, columns=TORQUE)
 
 
 # The command line

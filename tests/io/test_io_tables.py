@@ -4,21 +4,21 @@ import numpy as np
 import pytest
 
 from steelyard.errors import UnreadableFile
-from steelyard.io import read_recording
-from steelyard.quality import DAMAGED_END, check_quality
+from steelyard.io import read
+from steelyard.quality import DAMAGED_END, check
 
 ROWS = np.array([[0.0, 1.25, -0.5], [0.01, 1.5, -0.75], [0.02, 1.75, 1e-3]])
 GOOD = "t,q_0,tau_0\n0.00,1.25,-0.500\n0.01,1.50,-0.750\n0.02,1.75,0.001\n"
 
 
 @pytest.fixture
-def read(tmp_path):
+def read_text(tmp_path):
     """Writes text or bytes to a file and reads the recording in it."""
 
     def reader(content, name="log.csv", **requests):
         path = tmp_path / name
         path.write_bytes(content if isinstance(content, bytes) else content.encode())
-        return read_recording(path, **requests)
+        return read(path, **requests)
 
     return reader
 
@@ -31,8 +31,8 @@ def holds(recording, rows=ROWS):
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t", " ", ", ", "   "])
 @pytest.mark.parametrize("newline", ["\n", "\r\n"])
-def test_delimiters_and_line_ends(read, delimiter, newline):
-    recording = read(GOOD.replace(",", delimiter).replace("\n", newline), "log.txt")
+def test_delimiters_and_line_ends(read_text, delimiter, newline):
+    recording = read_text(GOOD.replace(",", delimiter).replace("\n", newline), "log.txt")
     holds(recording)
     assert recording.notes == ()
     assert recording.source == "log.txt"
@@ -57,19 +57,19 @@ def test_delimiters_and_line_ends(read, delimiter, newline):
     ],
     ids=lambda text: repr(text[:24]),
 )
-def test_forms_of_a_good_table(read, content):
-    recording = read(content)
+def test_forms_of_a_good_table(read_text, content):
+    recording = read_text(content)
     holds(recording)
     assert not any(note.startswith(DAMAGED_END) for note in recording.notes)
 
 
 def test_what_numpy_saves(tmp_path):
     np.savetxt(tmp_path / "a.txt", ROWS, header="t q_0 tau_0")
-    holds(read_recording(tmp_path / "a.txt"))
+    holds(read(tmp_path / "a.txt"))
 
 
-def test_empty_cells_are_nan_and_stay(read):
-    recording = read(GOOD.replace("1.50", "").replace("-0.500", "NaN"))
+def test_empty_cells_are_nan_and_stay(read_text):
+    recording = read_text(GOOD.replace("1.50", "").replace("-0.500", "NaN"))
     np.testing.assert_array_equal(recording.q[:, 0], [1.25, np.nan, 1.75])
     np.testing.assert_array_equal(recording.tau[:, 0], [np.nan, -0.75, 0.001])
 
@@ -91,19 +91,19 @@ def test_empty_cells_are_nan_and_stay(read):
     ],
     ids=repr,
 )
-def test_a_damaged_end_is_left_out_and_noted(read, tail, size, lines):
-    recording = read(GOOD + tail)
+def test_a_damaged_end_is_left_out_and_noted(read_text, tail, size, lines):
+    recording = read_text(GOOD + tail)
     holds(recording)
     words = f"{lines} broken line{'' if lines == 1 else 's'}"
     assert recording.notes == (
         f"damaged end: the last {size} bytes ({words}, from line 5) are left out",
     )
-    finding = next(f for f in check_quality(recording).findings if f.kind == "damaged_end")
+    finding = next(f for f in check(recording).findings if f.kind == "damaged_end")
     assert (finding.severity, finding.place.row) == ("warning", 3)
 
 
-def test_a_last_line_without_newline_counts_when_it_is_whole(read):
-    assert len(read(GOOD + "0.03,2.00,0.125")) == 4
+def test_a_last_line_without_newline_counts_when_it_is_whole(read_text):
+    assert len(read_text(GOOD + "0.03,2.00,0.125")) == 4
 
 
 @pytest.mark.parametrize(
@@ -143,19 +143,19 @@ def test_a_last_line_without_newline_counts_when_it_is_whole(read):
         ("t,q_0,tau_0\n0,1,nan\n1,2,\n", r"log\.csv: tau, column 1 of 1: every value is NaN"),
     ],
 )
-def test_refusals(read, content, message):
+def test_refusals(read_text, content, message):
     with pytest.raises(UnreadableFile, match=message):
-        read(content)
+        read_text(content)
 
 
-def test_numbers_that_only_the_parser_refuses(read):
+def test_numbers_that_only_the_parser_refuses(read_text):
     with pytest.raises(
         UnreadableFile, match=r"cannot be read, though every line looks whole; write the table anew"
     ):
-        read(GOOD.replace("1.50", "١"))
+        read_text(GOOD.replace("1.50", "١"))
 
 
-def test_a_log_of_rtde_with_its_spaces(read, rng):
+def test_a_log_of_rtde_with_its_spaces(read_text, rng):
     words = ("actual_q", "actual_qd", "actual_current", "target_moment", "actual_TCP_force")
     names = ["timestamp", *(f"{word}_{k}" for word in words for k in range(6))]
     rows = np.column_stack([1200 + np.arange(20) / 500, rng.standard_normal((20, 30))])
@@ -165,7 +165,7 @@ def test_a_log_of_rtde_with_its_spaces(read, rng):
         + "\n".join(" ".join(repr(float(x)) for x in row) for row in rows)
         + "\n"
     )
-    recording = read(text, joint_names=tuple("abcdef"))
+    recording = read_text(text, joint_names=tuple("abcdef"))
     np.testing.assert_array_equal(recording.q, rows[:, 1:7])
     np.testing.assert_array_equal(recording.current, rows[:, 13:19])
     np.testing.assert_array_equal(recording.tau_target, rows[:, 19:25])
@@ -174,13 +174,13 @@ def test_a_log_of_rtde_with_its_spaces(read, rng):
     assert recording.notes[0].startswith("not read: actual_TCP_force")
 
 
-def test_a_wrench_needs_its_frame_and_convention(read):
+def test_a_wrench_needs_its_frame_and_convention(read_text):
     text = "t,q_0," + ",".join(f"wrench_{k}" for k in range(6)) + "\n0,1,1,2,3,4,5,6\n"
     with pytest.raises(
         UnreadableFile, match=r"log\.csv: it has a wrench .*but not its frame and convention"
     ):
-        read(text)
-    recording = read(text, wrench_frame="tool0", wrench_convention="load_on_sensor")
+        read_text(text)
+    recording = read_text(text, wrench_frame="tool0", wrench_convention="load_on_sensor")
     np.testing.assert_array_equal(recording.wrench, [[1, 2, 3, 4, 5, 6]])
 
 
@@ -191,15 +191,15 @@ def test_a_wrench_needs_its_frame_and_convention(read):
 def test_a_table_without_names(tmp_path, text):
     path = tmp_path / "a.csv"
     path.write_text(text)
-    found = read_recording(path, names=("t", "q_0", "x"))
+    found = read(path, names=("t", "q_0", "x"))
     np.testing.assert_array_equal(found.t, [0, 0.1])
     np.testing.assert_array_equal(found.q, [[1.5], [1.25]])
     with pytest.raises(UnreadableFile, match="3 columns, not 2 as the names are"):
-        read_recording(path, names=("t", "q_0"))
+        read(path, names=("t", "q_0"))
 
 
 def test_names_of_a_file_that_has_them(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("t,q_0\n0,1\n")
     with pytest.raises(UnreadableFile, match=r"it has names, 't,q_0'; leave out names"):
-        read_recording(path, names=("t", "q_0"))
+        read(path, names=("t", "q_0"))

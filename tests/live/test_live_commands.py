@@ -15,7 +15,7 @@ from steelyard.errors import InvalidInertia, InvalidRobot, InvalidTrajectory, So
 from steelyard.export import ErrorLimits
 from steelyard.identification import identify
 from steelyard.inertia import InertialParameters
-from steelyard.io import read_recording
+from steelyard.io import read
 from steelyard.live import ReplaySource, Row, Stream, UrSource
 from steelyard.live._controller import Controller
 from steelyard.live._motion import Motion
@@ -335,7 +335,7 @@ def test_the_verb_run_records_the_motion(carrying, tmp_path):
     words = ("run", source, "motion.json", "--robot", "ur10e", "--yes", "-o", "log.parquet")
     done = steelyard(*words, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    back = read_recording(tmp_path / "log.parquet")
+    back = read(tmp_path / "log.parquet")
     assert np.ptp(back.q, axis=0).max() > 0.1
     content = {**json.loads((tmp_path / "motion.json").read_text()), "robot": "ur10"}
     (tmp_path / "other.json").write_text(json.dumps(content))

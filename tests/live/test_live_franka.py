@@ -8,7 +8,7 @@ from conftest import steelyard
 from franka_controller import Fake, counted
 from live_helpers import kinds, loaded_panda, rows_of, taken, watched_panda
 from steelyard.errors import InvalidRobot, MissingExtra, SourceFailed, UnknownName
-from steelyard.io import read_recording
+from steelyard.io import read
 from steelyard.live import EventKind, FrankaSource, LiveWeigher, Recorder, Row, Stream, source_of
 from steelyard.live._franka_reader import COLUMNS
 from steelyard.live._ur import controller_of
@@ -48,7 +48,7 @@ def test_rows_have_libfrankas_names_and_are_read_back(fake, tmp_path):
     assert said["time_s"] == pytest.approx(100.005, abs=1e-9)
     assert [said["q_3"], said["tau_J_3"], said["m_ee"]] == pytest.approx([5.3, 10.6, 0.7], rel=1e-6)
     assert (said["robot_mode"], rows[4].waiting, rows[4].wrench) == (1, "", None)
-    back = read_recording(tmp_path / "log.parquet")
+    back = read(tmp_path / "log.parquet")
     np.testing.assert_allclose(back.tau, 2 * back.q, rtol=1e-6)
     np.testing.assert_allclose(np.diff(back.t), 0.001, atol=1e-9)
     assert {"q", "v", "tau", "q_commanded"} <= set(back.channels)
@@ -143,7 +143,7 @@ def test_the_verb_records_and_no_motion_is_sent(fake, tmp_path):
     done = steelyard(*words, cwd=tmp_path)
     fake.say("auto off")
     assert "dropped here" in done.stdout, done.stderr
-    assert read_recording(tmp_path / "x.parquet").n == 7
+    assert read(tmp_path / "x.parquet").n == 7
     with pytest.raises(SourceFailed, match=r"franka://arm cannot be commanded: give ur://HOST"):
         controller_of(FrankaSource("arm"))
 

@@ -20,7 +20,7 @@ from live_helpers import Rows, served
 from steelyard.errors import MissingExtra, SourceFailed
 from steelyard.identification import identify
 from steelyard.inertia import InertialParameters
-from steelyard.io import write_recording
+from steelyard.io import write
 from steelyard.live import EventKind, LiveWeigher, ReplaySource, Row, UrSource
 from steelyard.live._apart import PageApart, PageOptions
 from steelyard.live._page import Page
@@ -291,7 +291,7 @@ def test_a_page_that_cannot_be_served_apart_is_one_clear_line(weigher):
 
 def test_the_verb_opens_a_page_and_says_where(weigher, arm, tmp_path):
     weigher.view.model.save(tmp_path / "model.json")
-    write_recording(replace(run_of(arm, 1), tau=None).between(0.0, 1.5), tmp_path / "log.npz")
+    write(replace(run_of(arm, 1), tau=None).between(0.0, 1.5), tmp_path / "log.npz")
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()

@@ -25,7 +25,7 @@ from ros2_bridge import (
     wrench,
 )
 from steelyard.errors import MissingExtra, SourceFailed, UnknownName, UnreadableFile
-from steelyard.io import read_recording
+from steelyard.io import read
 from steelyard.live import EventKind, Recorder, Ros2Source, Stream, source_of
 from steelyard.live._foxglove import Bridge
 from steelyard.robot import load_robot
@@ -208,11 +208,11 @@ def test_what_is_recorded_can_be_read(tmp_path):
             rows += [row for row in rows_of(stream.take(5.0)) if row.t > 100]
         for row in rows:
             recorder.add(row)
-    back = read_recording(path)
+    back = read(path)
     assert back.joint_names == ARM
     np.testing.assert_allclose(back.tau[:, 1], 3 * (np.arange(1, 30) + 0.1))
     facts = {"wrench_frame": "tool0", "wrench_convention": "load_on_sensor"}
-    back = read_recording(path, columns={"wrench": "wrench_stamped"}, **facts)
+    back = read(path, columns={"wrench": "wrench_stamped"}, **facts)
     np.testing.assert_allclose(back.wrench[:, 0], np.arange(1, 30))
 
 
@@ -242,7 +242,7 @@ def test_the_verb_records(tmp_path):
         over.set()
         thread.join()
     assert "0 missing, 0 dropped here" in done.stdout, done.stderr
-    assert read_recording(tmp_path / "x.parquet").joint_names == tuple(UR_ORDER)
+    assert read(tmp_path / "x.parquet").joint_names == tuple(UR_ORDER)
     assert "?current=effort for a motor current [A]" in failed.stderr
     assert (failed.returncode, len(failed.stderr.splitlines())) == (2, 1)
 

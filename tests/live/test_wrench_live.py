@@ -1,4 +1,4 @@
-"""A wrist sensor in the verbs: `weigh-ft --online` replays, `watch --sensor` weighs a stream."""
+"""A wrist sensor in the verbs: `weigh-wrist --online` replays, `watch --sensor` weighs a stream."""
 
 import json
 
@@ -9,10 +9,10 @@ from typer.testing import CliRunner
 
 import steelyard as sy
 from steelyard.cli import watch as watch_verb
-from steelyard.cli import weigh_ft
+from steelyard.cli import weigh_wrist
 from steelyard.errors import InvalidRobot, InvalidSamples, SourceFailed, SteelyardError
-from steelyard.io import write_recording
-from steelyard.io._wrench import SensorDescription
+from steelyard.io import write
+from steelyard.io._wrist import SensorDescription
 from steelyard.live import ReplaySource, Stream, UrSource, WristUpdate, WristWeigher, watch
 from steelyard.live._apart import PageApart, PageOptions
 from steelyard.live._source import Connection, Row
@@ -22,7 +22,7 @@ from steelyard.wrist.online import WristOptions
 from wrist_streams import LOADS, rows
 
 app = typer.Typer()
-app.command(name="weigh-ft")(weigh_ft.command)
+app.command(name="weigh-wrist")(weigh_wrist.command)
 app.command(name="watch")(watch_verb.command)
 MASS = LOADS["LOAD"].mass
 COLUMNS = """
@@ -47,9 +47,9 @@ def folder(tmp_path_factory):
     t, wrench, q = (np.array(x) for x in zip(*rows(seconds=6.0), strict=True))
     about = {"wrench_frame": "flange", "wrench_convention": "sensor_on_load"}
     recording = Recording(t, q, load_robot("ur10").joint_names, wrench=-wrench, **about)
-    write_recording(recording, path / "move.parquet")
+    write(recording, path / "move.parquet")
     for half, name in ((slice(0, 300), "first"), (slice(300, None), "second")):
-        write_recording(recording.rows(half), path / f"{name}.parquet")
+        write(recording.rows(half), path / f"{name}.parquet")
     table = np.array(
         [
             np.concatenate([[row.t], row.wrench, row.motion])
@@ -64,7 +64,7 @@ def folder(tmp_path_factory):
 
 
 def test_a_recording_is_weighed_sample_by_sample(folder):
-    words = ("weigh-ft", "--online", "--dynamic", folder / "move.parquet", "--robot", "ur10")
+    words = ("weigh-wrist", "--online", "--dynamic", folder / "move.parquet", "--robot", "ur10")
     done = run(*words, "-o", folder / "p.json", "--report", folder / "p.html", "--json")
     assert done.exit_code == 0, done.output
     data = json.loads(done.output)
@@ -74,7 +74,7 @@ def test_a_recording_is_weighed_sample_by_sample(folder):
     assert widths[-1] < 0.1 * widths[0]
     assert data["converged_s"] < 5
     assert np.linalg.norm(data["contact"][:3]) < 2.0
-    assert sy.WrenchPayload.load(folder / "p.json").mass == data["mass"]
+    assert sy.WristPayload.load(folder / "p.json").mass == data["mass"]
     assert "How the answer became known" in (folder / "p.html").read_text()
     found = sy.weigh_wrist_online(folder / "move.parquet", robot="ur10")
     assert found.payload.mass == data["mass"]
@@ -87,7 +87,7 @@ def test_a_recording_is_weighed_sample_by_sample(folder):
 
 
 def test_a_saved_state_goes_on(folder):
-    state, words = folder / "state.json", ("weigh-ft", "--online", "--robot", "ur10", "--json")
+    state, words = folder / "state.json", ("weigh-wrist", "--online", "--robot", "ur10", "--json")
     first = json.loads(
         run(*words, "--dynamic", folder / "first.parquet", "--save-state", state).output
     )
@@ -129,7 +129,7 @@ def test_what_online_cannot_do_is_refused(folder):
     }
     (folder / "half.json").write_text('{"steelyard": "online wrist state", "version": 2}')
     for message, words in cases.items():
-        done = run("weigh-ft", "--online", *words)
+        done = run("weigh-wrist", "--online", *words)
         assert isinstance(done.exception, SteelyardError), message
         assert message in str(done.exception)
 
@@ -164,7 +164,7 @@ def test_the_verb_shows_mass_verdict_and_contact(folder, monkeypatch):
     assert data["mass"] == pytest.approx(MASS, abs=4 * data["std"][0])
     assert len(data["contact"]) == 6
     assert data["rows"] == 600
-    assert sy.WrenchPayload.load(folder / "watched.json").mass == data["mass"]
+    assert sy.WristPayload.load(folder / "watched.json").mass == data["mass"]
     lighter = json.loads(run(*words, "--json", "--gravity=0,0,-9.7").output)
     assert lighter["mass"] / data["mass"] == pytest.approx(9.81 / 9.7, abs=2e-3)
     done = run(*words, "--gravity", "down")

@@ -12,8 +12,8 @@ from steelyard.quality import (
     DAMAGED_END,
     Finding,
     QualityReport,
+    check,
     check_jumps,
-    check_quality,
     check_signals,
 )
 from steelyard.recording import Preparation, Recording
@@ -53,7 +53,7 @@ def only(report: QualityReport, kind: str) -> Finding:
 
 @pytest.mark.parametrize("limits", [None, LIMITS])
 def test_a_good_recording_is_left_in_peace(good, limits):
-    report = check_quality(good, limits=limits)
+    report = check(good, limits=limits)
     assert report.ok
     assert report.worst == "info"
     assert report.counts == {"error": 0, "warning": 0, "info": 1}
@@ -68,7 +68,7 @@ def test_nothing_found_is_no_severity():
 
 def test_the_report_goes_through_json(good):
     bad = changed(replace(good, joint_names=("a", "b", "c")), "q", lambda q: np.rad2deg(q))
-    report = check_quality(bad)
+    report = check(bad)
     content = report.to_dict()
     assert json.loads(json.dumps(content)) == content
     assert content["ok"] is False
@@ -82,17 +82,17 @@ def test_the_report_goes_through_json(good):
 
 
 def test_another_number_of_joints(good):
-    finding = only(check_quality(good, limits=JointLimits.none(6)), "joint_count")
+    finding = only(check(good, limits=JointLimits.none(6)), "joint_count")
     assert (finding.severity, finding.place.joints) == ("error", NAMES)
     assert finding.sentence.startswith(
         "the recording has 3 joints, the arm has 6: another arm's log"
     )
-    assert only(check_quality(good, limits=JointLimits.none(7)), "joint_count").severity == "error"
+    assert only(check(good, limits=JointLimits.none(7)), "joint_count").severity == "error"
 
 
 def test_a_damaged_end(good):
     note = f"{DAMAGED_END}: the last 9 bytes are left out"
-    finding = only(check_quality(replace(good, notes=("something else", note))), "damaged_end")
+    finding = only(check(replace(good, notes=("something else", note))), "damaged_end")
     assert (finding.sentence, finding.severity) == (note, "warning")
 
 
@@ -101,7 +101,7 @@ def test_signals_that_are_not_numbers(good):
         tau[40:43, 1] = np.nan
         tau[50, 2] = np.inf
 
-    finding = only(check_quality(changed(good, "tau", spoil), limits=None), "nan")
+    finding = only(check(changed(good, "tau", spoil), limits=None), "nan")
     assert finding.severity == "warning"
     assert finding.sentence.startswith(
         "tau is not a number 4 times in 4 rows, first at 0.4 s in row 41 (lift, elbow)"
@@ -116,39 +116,39 @@ def test_infinite_and_nan_motion_raises_nothing(good):
         q[300:302, 2] = -np.inf, np.inf
 
     bad = changed(changed(good, "q", spoil), "v", spoil)
-    assert {finding.kind for finding in check_quality(bad, limits=LIMITS).findings} <= {
+    assert {finding.kind for finding in check(bad, limits=LIMITS).findings} <= {
         "nan",
         "rate",
         "position_limit",
     }
-    assert {finding.kind for finding in check_quality(bad).findings} == {"nan", "rate"}
+    assert {finding.kind for finding in check(bad).findings} == {"nan", "rate"}
 
 
 def test_a_wrench_with_nan(good):
     wrench = np.random.default_rng(0).standard_normal((1000, 6))
     wrench[3, 4] = np.nan
     bad = replace(good, wrench=wrench, wrench_frame="tool0", wrench_convention="load_on_sensor")
-    assert only(check_quality(bad), "nan").place.joints == ()
+    assert only(check(bad), "nan").place.joints == ()
 
 
 def test_jitter(good):
     t = np.concatenate([[0.0], np.cumsum(np.where(np.arange(999) % 3 == 0, 0.012, 0.010))])
     shaken = Recording(t=700 + t, q=good.q, tau=good.tau)
-    finding = only(check_quality(shaken), "jitter")
+    finding = only(check(shaken), "jitter")
     assert finding.severity == "info"  # resampling takes care of it
     assert finding.sentence.startswith(
         "33 % of the steps are off the median 10 ms by 20 % or more (10 to 12 ms)"
     )
     t = np.array(good.t)
     t[500:] += 0.004
-    assert only(check_quality(replace(good, t=t)), "jitter").severity == "info"
+    assert only(check(replace(good, t=t)), "jitter").severity == "info"
 
 
 def test_a_gap(good):
     t = np.array(good.t)
     t[600:] += 0.5
     t[700:] += 0.05
-    report = check_quality(Recording(t=t, q=good.q, v=good.v, tau=good.tau))
+    report = check(Recording(t=t, q=good.q, v=good.v, tau=good.tau))
     finding = next(finding for finding in report.findings if finding.kind == "gap")
     assert finding.severity == "warning"
     assert finding.sentence.startswith(
@@ -167,7 +167,7 @@ def test_repeated_rows(good):
     which = np.arange(1000)
     which[10::20] -= 1
     held = {name: getattr(good, name)[which] for name in good.channels}
-    finding = only(check_quality(replace(good, **held)), "repeated_rows")
+    finding = only(check(replace(good, **held)), "repeated_rows")
     assert finding.severity == "warning"
     assert finding.sentence.startswith(
         "50 rows (5 %) with every signal of the row before at a later time, first at 0.1 s"
@@ -175,13 +175,13 @@ def test_repeated_rows(good):
     which = np.arange(1000)
     which[10] -= 1
     held = {name: getattr(good, name)[which] for name in good.channels}
-    assert only(check_quality(replace(good, **held)), "repeated_rows").severity == "info"
+    assert only(check(replace(good, **held)), "repeated_rows").severity == "info"
 
 
 def test_repeated_times(good):
     t = np.array(good.t)
     t[7] = t[6]
-    report = check_quality(replace(good, t=t))
+    report = check(replace(good, t=t))
     finding = next(finding for finding in report.findings if finding.kind == "repeated_times")
     assert finding.severity == "warning"
     assert finding.sentence.startswith(
@@ -193,21 +193,19 @@ def test_repeated_times(good):
 def test_too_few_rows(good, rows):
     short = good.rows(slice(rows))
     finding = next(
-        finding
-        for finding in check_quality(short, limits=LIMITS).findings
-        if finding.kind == "short"
+        finding for finding in check(short, limits=LIMITS).findings if finding.kind == "short"
     )
     assert finding.severity == "error"
     assert finding.sentence.endswith("nothing can be differentiated")
 
 
 def test_a_clock_that_stands(good):
-    report = check_quality(replace(good, t=np.zeros(1000)))
+    report = check(replace(good, t=np.zeros(1000)))
     assert ("short", "error") in {(finding.kind, finding.severity) for finding in report.findings}
 
 
 def test_too_short(good):
-    finding = only(check_quality(good.rows(slice(0, 150))), "short")
+    finding = only(check(good.rows(slice(0, 150))), "short")
     assert finding.severity == "warning"
     assert (
         finding.sentence
@@ -216,7 +214,7 @@ def test_too_short(good):
 
 
 def test_a_clock_in_milliseconds(good):
-    report = check_quality(replace(good, t=1e3 * good.t), limits=LIMITS)
+    report = check(replace(good, t=1e3 * good.t), limits=LIMITS)
     finding = only(report, "clock_unit")
     assert finding.severity == "warning"
     assert finding.sentence.startswith(
@@ -227,7 +225,7 @@ def test_a_clock_in_milliseconds(good):
 @pytest.mark.parametrize("limits", [None, LIMITS])
 def test_everything_in_degrees(good, limits):
     angles = {name: np.rad2deg(getattr(good, name)) for name in ("q", "v")}
-    finding = only(check_quality(replace(good, **angles), limits=limits), "degrees")
+    finding = only(check(replace(good, **angles), limits=limits), "degrees")
     assert finding.severity == "error"
     assert finding.place.joints == NAMES
     assert finding.sentence.endswith(
@@ -238,9 +236,9 @@ def test_everything_in_degrees(good, limits):
 
 def test_small_angles_in_degrees_show_by_their_speed(good):
     angles = {"q": np.rad2deg(0.04 * good.q), "v": np.rad2deg(0.04 * good.v)}
-    assert check_quality(replace(good, **angles)).ok
+    assert check(replace(good, **angles)).ok
     slow = JointLimits(np.full(3, -3.0), np.full(3, 3.0), np.full(3, 0.5), INF, INF)
-    report = check_quality(replace(good, **angles), limits=slow)
+    report = check(replace(good, **angles), limits=slow)
     assert [finding.kind for finding in report.findings if finding.severity == "error"] == [
         "degrees"
     ]
@@ -248,7 +246,7 @@ def test_small_angles_in_degrees_show_by_their_speed(good):
 
 def test_a_joint_without_stops_is_only_asked_about(good):
     turned = changed(good, "q", lambda q: q + np.array([0, 0, 20.0]))
-    finding = only(check_quality(turned), "degrees")
+    finding = only(check(turned), "degrees")
     assert finding.severity == "warning"
     assert finding.place.joints == ("elbow",)
     assert "degrees, or a joint without stops?" in finding.sentence
@@ -256,7 +254,7 @@ def test_a_joint_without_stops_is_only_asked_about(good):
 
 def test_angles_of_many_turns_are_refused_with_advice(good):
     turned = changed(good, "q", lambda q: q + np.array([0, 0, np.radians(2123.0)]))
-    finding = only(check_quality(turned), "degrees")
+    finding = only(check(turned), "degrees")
     assert (finding.severity, finding.place.joints) == ("error", ("elbow",))
     assert finding.sentence.startswith(
         "q reaches 39.15 (elbow): degrees (or motor angles), not joint angles"
@@ -265,14 +263,14 @@ def test_angles_of_many_turns_are_refused_with_advice(good):
 
 
 def test_torques_far_beyond_the_limits_are_refused_with_a_question(good):
-    report = check_quality(good, limits=replace(JointLimits.none(3), tau_max=[330, 330, 20]))
+    report = check(good, limits=replace(JointLimits.none(3), tau_max=[330, 330, 20]))
     finding = next(finding for finding in report.findings if finding.kind == "torque_limit")
     assert not report.ok
     assert finding.sentence.startswith("tau reaches 6")
     assert finding.sentence.endswith("or another arm?")
     as_current = replace(good, tau=None, current=np.array(good.tau))
-    assert check_quality(as_current, limits=LIMITS).ok  # nothing is known of the drives
-    report = check_quality(as_current, limits=LIMITS, gain=[1.0, 11.0, 34.0])
+    assert check(as_current, limits=LIMITS).ok  # nothing is known of the drives
+    report = check(as_current, limits=LIMITS, gain=[1.0, 11.0, 34.0])
     finding = next(finding for finding in report.findings if finding.kind == "torque_limit")
     assert re.match(
         r"current x gain reaches 2,\d\d\d Nm \(elbow\), the limit is 200: is it a torque in Nm"
@@ -281,11 +279,11 @@ def test_torques_far_beyond_the_limits_are_refused_with_a_question(good):
     )
     assert (finding.place.channel, finding.place.joints) == ("current", ("elbow",))
     spike = changed(good, "tau", lambda tau: np.where(np.arange(1000)[:, None] == 7, 3000.0, tau))
-    assert check_quality(spike, limits=LIMITS).ok
+    assert check(spike, limits=LIMITS).ok
 
 
 def test_two_pi_is_not_degrees(good):
-    assert check_quality(changed(good, "q", lambda q: q + 2 * np.pi)).worst == "info"
+    assert check(changed(good, "q", lambda q: q + 2 * np.pi)).worst == "info"
 
 
 @pytest.mark.parametrize(
@@ -300,20 +298,20 @@ def test_two_pi_is_not_degrees(good):
     ],
 )
 def test_a_velocity_with_another_unit_or_sign(good, factor, words):
-    finding = only(check_quality(changed(good, "v", lambda v: factor * v)), "velocity")
+    finding = only(check(changed(good, "v", lambda v: factor * v)), "velocity")
     assert (finding.severity, finding.place.joints) == ("error", NAMES)
     assert finding.sentence.endswith(f": {words}")
     assert f"ratio {factor:.3g}, correlation {np.sign(factor):.2f}" in finding.sentence
 
 
 def test_velocities_in_another_order(good):
-    finding = only(check_quality(changed(good, "v", lambda v: v[:, [1, 0, 2]])), "velocity")
+    finding = only(check(changed(good, "v", lambda v: v[:, [1, 0, 2]])), "velocity")
     assert finding.place.joints == ("pan", "lift")
     assert finding.sentence.endswith("v is another signal, or its columns are in another order")
 
 
 def test_a_velocity_that_is_slow_to_come_is_believed(good):
-    assert check_quality(changed(good, "v", lambda v: np.roll(v, 3, axis=0))).ok
+    assert check(changed(good, "v", lambda v: np.roll(v, 3, axis=0))).ok
 
 
 def test_joints_that_never_move(good, rng):
@@ -323,16 +321,16 @@ def test_joints_that_never_move(good, rng):
     def rest(v):
         v[:, 1] = 1e-3 * rng.standard_normal(1000)
 
-    finding = only(check_quality(changed(changed(good, "q", hold), "v", rest)), "still_joint")
+    finding = only(check(changed(changed(good, "q", hold), "v", rest)), "still_joint")
     assert (finding.severity, finding.place.joints) == ("warning", ("lift",))
     assert finding.sentence.startswith("lift never moves (less than 0.01 rad)")
     still = Recording(t=good.t, q=1e-5 * rng.standard_normal((1000, 3)), tau=good.tau)
-    assert only(check_quality(still), "still_joint").sentence.startswith("no joint moves")
+    assert only(check(still), "still_joint").sentence.startswith("no joint moves")
 
 
 def test_a_wrapped_angle(good):
     wrapped = replace(good, q=(good.q + 2.0 + np.pi) % (2 * np.pi) - np.pi, v=None)
-    finding = only(check_quality(wrapped), "jump")
+    finding = only(check(wrapped), "jump")
     assert finding.severity == "error"
     assert finding.place.joints == ("pan", "elbow")
     assert "unwrap the angles" in finding.sentence
@@ -342,14 +340,12 @@ def test_postures_far_apart_in_time_do_not_jump():
     rng = np.random.default_rng(4)
     q, v = rng.uniform(-3, 3, (30, 2)), np.zeros((30, 2))
     postures = Recording(t=5.0 * np.arange(30), q=q, v=v, tau=rng.standard_normal((30, 2)))
-    assert check_quality(
-        postures, limits=JointLimits(*(s * np.ones(2) for s in (-4, 4, 1, 1, 50)))
-    ).ok
+    assert check(postures, limits=JointLimits(*(s * np.ones(2) for s in (-4, 4, 1, 1, 50)))).ok
 
 
 def test_outside_the_limits(good):
     narrow = replace(LIMITS, q_max=np.array([3.0, 0.3, 3.0]))
-    finding = only(check_quality(good, limits=narrow), "position_limit")
+    finding = only(check(good, limits=narrow), "position_limit")
     assert (finding.severity, finding.place.joints) == ("warning", ("lift",))
     rows = np.flatnonzero(good.q[:, 1] > 0.3)
     assert finding.place.row == rows[0] + 1
@@ -361,7 +357,7 @@ def test_a_clipped_torque(good, limits):
     clipped = changed(
         good, "tau", lambda tau: np.clip(tau, [-np.inf, -np.inf, -20], [np.inf, 55, np.inf])
     )
-    report = check_quality(clipped, limits=limits)
+    report = check(clipped, limits=limits)
     found = [finding for finding in report.findings if finding.kind == "saturation"]
     assert {finding.place.joints for finding in found} == {("lift",), ("elbow",)}
     assert {finding.severity for finding in found} == {"warning"}
@@ -371,24 +367,24 @@ def test_a_clipped_torque(good, limits):
 
 def test_held_samples_of_a_slow_sensor_are_not_saturated(good):
     held = changed(good, "tau", lambda tau: tau[np.arange(1000) // 8 * 8])
-    assert check_quality(held).worst == "info"
+    assert check(held).worst == "info"
 
 
 def test_an_arm_that_rests_without_noise_is_not_saturated(good):
     signals = {name: np.array(getattr(good, name)) for name in good.channels}
     for name, values in signals.items():
         values[:100] = values[0] if name == "q" else values.max(axis=0) + 1
-    kinds = {finding.kind for finding in check_quality(replace(good, **signals)).findings}
+    kinds = {finding.kind for finding in check(replace(good, **signals)).findings}
     assert kinds >= {"repeated_rows"}
     assert "saturation" not in kinds
     signals["q"][:100] += np.linspace(-1, 0, 100)[:, None]
-    kinds = {finding.kind for finding in check_quality(replace(good, **signals)).findings}
+    kinds = {finding.kind for finding in check(replace(good, **signals)).findings}
     assert "saturation" in kinds
 
 
 def test_the_limit_of_the_drive(good):
     finding = only(
-        check_quality(good, limits=replace(JointLimits.none(3), tau_max=[200, 200, 55])),
+        check(good, limits=replace(JointLimits.none(3), tau_max=[200, 200, 55])),
         "saturation",
     )
     assert finding.place.joints == ("elbow",)
@@ -399,13 +395,13 @@ def test_flat_signals(good):
     def flat(tau):
         tau[:, 2] = 0.25
 
-    finding = only(check_quality(changed(good, "tau", flat)), "flat")
+    finding = only(check(changed(good, "tau", flat)), "flat")
     assert (finding.severity, finding.place.joints) == ("warning", ("elbow",))
     assert finding.sentence == "tau is constant (elbow): it was not measured, or not logged"
-    finding = only(check_quality(changed(good, "current", lambda i: 0 * i)), "flat")
+    finding = only(check(changed(good, "current", lambda i: 0 * i)), "flat")
     assert (finding.severity, finding.place.channel) == ("error", "current")
     assert "every column" in finding.sentence
-    finding = only(check_quality(replace(good, tau_target=np.ones((1000, 3)))), "flat")
+    finding = only(check(replace(good, tau_target=np.ones((1000, 3)))), "flat")
     assert finding.severity == "info"
 
 
@@ -414,13 +410,13 @@ def test_a_flat_axis_of_the_wrench(good, rng):
     wrench[:, 2] = 0
     bad = replace(good, wrench=wrench, wrench_frame="tool0", wrench_convention="load_on_sensor")
     assert (
-        only(check_quality(bad), "flat").sentence
+        only(check(bad), "flat").sentence
         == "wrench is constant (1 column): it was not measured, or not logged"
     )
 
 
 def test_motion_alone(good):
-    finding = only(check_quality(replace(good, tau=None, current=None)), "no_effort")
+    finding = only(check(replace(good, tau=None, current=None)), "no_effort")
     assert finding.severity == "warning"
     assert finding.sentence.startswith("neither torque nor current nor wrench is recorded")
 
@@ -455,10 +451,10 @@ def test_angles_of_any_table_may_not_jump():
 
 
 def test_a_recording_with_errors_is_refused_and_warnings_are_sentences(good):
-    report = check_quality(changed(good, "q", lambda q: np.rad2deg(q)))
+    report = check(changed(good, "q", lambda q: np.rad2deg(q)))
     with pytest.raises(InvalidRecording, match="the recording is not fit for use: q reaches"):
         report.require_ok()
-    still = check_quality(changed(good, "q", lambda q: np.where(np.arange(3) == 1, 0.5, q)))
+    still = check(changed(good, "q", lambda q: np.where(np.arange(3) == 1, 0.5, q)))
     assert still.warnings == tuple(f.sentence for f in still.findings if f.severity == "warning")
 
 
@@ -467,7 +463,7 @@ def test_signals_that_no_arm_has_are_an_error(rng):
     q = np.cumsum(rng.normal(size=(200, 2)), axis=0) * 0.01
     tau = rng.normal(size=(200, 2))
     tau[::10, 1] = 1e300
-    found = check_quality(Recording(t=t, q=q, tau=tau, joint_names=("a", "b")))
+    found = check(Recording(t=t, q=q, tau=tau, joint_names=("a", "b")))
     assert not found.ok
     assert "tau reaches 1e+300: no arm does" in found.findings[0].sentence
 
@@ -477,7 +473,7 @@ def test_a_few_values_that_no_arm_has_are_left_out_and_counted(rng, channel, val
     t = np.arange(400) * 0.01
     signals = {"q": np.sin(np.outer(t, [1.0, 1.3])), "tau": rng.normal(size=(400, 2))}
     signals[channel][[50, 51], 1] = value
-    found = check_quality(Recording(t=t, **signals, joint_names=("a", "b")))
+    found = check(Recording(t=t, **signals, joint_names=("a", "b")))
     assert found.ok
     samples = prepare(
         Recording(t=t, **signals, joint_names=("a", "b")), Preparation(cutoff_hz=None)

@@ -9,7 +9,7 @@ from steelyard.control.collision import Detector, Observer
 from steelyard.errors import InvalidRecording
 from steelyard.identification import identify
 from steelyard.identification.gains import gains_from_targets
-from steelyard.io import read_recording
+from steelyard.io import read
 from steelyard.robot import load_robot
 from steelyard.signals import Preparation, prepare
 
@@ -22,7 +22,7 @@ def contact(shared_data):
     folder = shared_data / "ur10e"
     if not folder.is_dir():
         pytest.skip("no real recordings here")
-    return lambda name: read_recording(folder / f"{name}.npz")
+    return lambda name: read(folder / f"{name}.npz")
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ from steelyard.identification.gains import (
     scaled_by_targets,
 )
 from steelyard.identification.gains._scale import SMOOTH_HZ
-from steelyard.io import read_recording
+from steelyard.io import read
 from steelyard.recording import Preparation
 from steelyard.robot import load_robot
 from steelyard.robot._drive import GAIN_DRIFT
@@ -39,13 +39,13 @@ FOURIER = (
 SWEEPS = tuple(f"unloaded/ur-20_01_22-joint_{j}" for j in (1, 2, 3))
 
 
-def read(name):
-    return read_recording(DATA / f"{name}.npz")
+def recorded(name):
+    return read(DATA / f"{name}.npz")
 
 
 @pytest.fixture(scope="module")
 def from_targets():
-    return {name: gains_from_targets(read(name)) for name in (*FOURIER, *SWEEPS)}
+    return {name: gains_from_targets(recorded(name)) for name in (*FOURIER, *SWEEPS)}
 
 
 @pytest.mark.parametrize("name", FOURIER)
@@ -78,14 +78,14 @@ def test_recordings_agree_within_what_they_claim(from_targets):
 
 
 def test_at_rest_with_a_push_the_wrist_stays_unknown():
-    gains = gains_from_targets(read_recording(DATA / "contact" / "ur-20_01_22-push_pose_1.npz"))
+    gains = gains_from_targets(read(DATA / "contact" / "ur-20_01_22-push_pose_1.npz"))
     np.testing.assert_array_equal(gains.known, [False, True, True, False, False, False])
     np.testing.assert_allclose(gains.value[1:3], TRIAL[1:3], rtol=0.03)
 
 
 def test_the_controllers_model_shows_one_scale_that_does_not_hang_on_a_run():
     names = [name for name in FOURIER if name.startswith("unloaded")]
-    robot, recordings = load_robot("ur10e"), [read(name) for name in names]
+    robot, recordings = load_robot("ur10e"), [recorded(name) for name in names]
     gains, how = gains_from_targets(recordings), Preparation(cutoff_hz=SMOOTH_HZ)
     drive = gains.in_drive(robot.drive)
     measured = [prepare(part, how, drive=drive) for part in recordings]
@@ -113,7 +113,7 @@ def test_a_weighed_payload_agrees_with_the_controller(offset, from_targets):
     robot, gain = load_robot("ur10e"), reference.value * (1 + offset)
     robot = robot.with_drive(replace(robot.drive, gain=gain, gain_std=0.2 * gain))
     empty, loaded = (
-        prepare(read(name), drive=robot.drive)
+        prepare(recorded(name), drive=robot.drive)
         for name in ("unloaded/ur-20_02_19_14harm50sec", "loaded/ur-20_02_19_14harm50secLoad")
     )
     model = identify(robot, empty)

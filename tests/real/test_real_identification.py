@@ -12,7 +12,7 @@ from steelyard.identification import identify
 from steelyard.identification._feasible import ParameterBounds, feasible_parameters
 from steelyard.identification._least_squares import solve_weighted
 from steelyard.identification.gains import gains_from_targets
-from steelyard.io import read_recording
+from steelyard.io import read
 from steelyard.recording import Recording
 from steelyard.robot import DriveModel, RobotModel, load_robot
 from steelyard.signals import Preparation, prepare
@@ -26,12 +26,10 @@ def ur10e():
         pytest.skip("no real recordings here")
 
     def samples(name, drive):
-        return prepare(
-            read_recording(folder / f"{name}.npz"), Preparation(cutoff_hz=10.0), drive=drive
-        )
+        return prepare(read(folder / f"{name}.npz"), Preparation(cutoff_hz=10.0), drive=drive)
 
     training = ["unloaded/ur-20_02_19_14harm50sec", "unloaded/ur-20_02_12-50sec_12harm"]
-    gain = gains_from_targets([read_recording(folder / f"{name}.npz") for name in training]).value
+    gain = gains_from_targets([read(folder / f"{name}.npz") for name in training]).value
     drive = replace(load_robot("ur10e").drive, gain=gain)
     return lambda name: samples(name, drive), training
 
@@ -91,7 +89,7 @@ def test_ur10e_by_methods_that_compare_torques(shared_data, method, empty, loade
 
 def test_panda_predicts_the_second_half_from_the_first(shared_data):
     robot = load_robot("panda")
-    recording = read_recording(shared_data / "panda" / "exciting_traj1.npz")
+    recording = read(shared_data / "panda" / "exciting_traj1.npz")
     how = Preparation(cutoff_hz=5.0, torque_cutoff_hz=5.0, rate_hz=500.0, lowest_speed=0.0)
     middle = recording.duration_s / 2
     first, second = (

@@ -8,7 +8,7 @@ import pytest
 
 from steelyard.identification import identify
 from steelyard.identification.gains import gains_from_targets
-from steelyard.io import read_recording
+from steelyard.io import read
 from steelyard.robot import load_robot
 from steelyard.signals import Preparation, prepare, replay
 from steelyard.torque.online import OnlineEstimator, OnlineOptions
@@ -19,7 +19,7 @@ HOW = Preparation(cutoff_hz=10.0)
 
 
 def empty_arm(name):
-    recording = read_recording(DATA / "unloaded" / f"{name}.npz")
+    recording = read(DATA / "unloaded" / f"{name}.npz")
     gains = gains_from_targets(recording)
     robot = load_robot("ur10e")
     robot = robot.with_drive(replace(robot.drive, gain=gains.value, gain_std=gains.std))
@@ -36,7 +36,7 @@ def empty_arm(name):
 def test_ur10e_weighs_while_it_moves(empty, loaded, mass, error):
     model = empty_arm(empty)
     estimator = OnlineEstimator(model, "measured", options=OnlineOptions(accuracy=0.08))
-    recording = read_recording(DATA / "loaded" / f"{loaded}.npz")
+    recording = read(DATA / "loaded" / f"{loaded}.npz")
     state, inside, sure_s = estimator.init(), [], np.inf
     for i, sample in enumerate(replay(recording, HOW, drive=model.robot.drive)):
         state = estimator.step(state, sample)

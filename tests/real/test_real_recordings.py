@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from steelyard.errors import UnreadableFile
-from steelyard.io import read_recording, recording_blocks, write_recording
-from steelyard.quality import check_quality
+from steelyard.io import read, recording_blocks, write
+from steelyard.quality import check
 from steelyard.robot import load_robot
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
@@ -19,7 +19,7 @@ ids = {"ids": lambda path: path.stem}
 
 @pytest.mark.parametrize("path", UR10E, **ids)
 def test_the_ur10e(path):
-    recording = read_recording(path)
+    recording = read(path)
     with np.load(path) as archive:
         pairs = {
             "q": "q",
@@ -42,9 +42,9 @@ def test_the_ur10e(path):
 @pytest.mark.parametrize("path", UR10E, **ids)
 @pytest.mark.parametrize("with_limits", [True, False])
 def test_what_is_said_about_the_ur10e_is_true(path, with_limits):
-    recording = read_recording(path)
+    recording = read(path)
     robot = load_robot("ur10e")
-    report = check_quality(recording, limits=robot.limits if with_limits else None)
+    report = check(recording, limits=robot.limits if with_limits else None)
     kinds = {finding.kind: finding for finding in report.findings}
     assert report.ok
     assert round(report.rate_hz) == 100
@@ -68,7 +68,7 @@ def test_what_is_said_about_the_ur10e_is_true(path, with_limits):
 
 def test_sweeps_of_one_joint_leave_five_at_rest():
     for path in DATA.glob("ur10e/unloaded/*joint_[123].npz"):
-        report = check_quality(read_recording(path))
+        report = check(read(path))
         still = next(finding for finding in report.findings if finding.kind == "still_joint")
         moving = f"joint{path.stem[-1]}"
         assert len(still.place.joints) == 5
@@ -76,7 +76,7 @@ def test_sweeps_of_one_joint_leave_five_at_rest():
 
 
 def test_the_panda():
-    report = check_quality(read_recording(PANDA), limits=load_robot("panda").limits)
+    report = check(read(PANDA), limits=load_robot("panda").limits)
     found = {finding.kind: finding for finding in report.findings}
     assert report.ok
     assert set(found) == {"rate", "jitter", "gap", "repeated_rows"}
@@ -94,7 +94,7 @@ def test_the_panda():
     "path", [PANDA, *(p for p in UR10E if "14harm" in p.stem or "free" in p.stem)], **ids
 )
 def test_real_motion_with_wrong_units_is_found(path):
-    recording = read_recording(path)
+    recording = read(path)
     with np.load(path) as archive:
         wrong = {
             "degrees": {"q": np.rad2deg(archive["q"]), "qd": np.rad2deg(archive["qd"])},
@@ -102,7 +102,7 @@ def test_real_motion_with_wrong_units_is_found(path):
             "sign": {"q": archive["q"], "qd": -archive["qd"]},
         }
     for name, signals in wrong.items():
-        bad = check_quality(
+        bad = check(
             recording.__class__(t=recording.t, q=signals["q"], v=signals["qd"], tau=recording.q)
         )
         kind = "velocity" if name == "sign" else name
@@ -116,10 +116,10 @@ def test_the_tx40_needs_its_columns_named():
     with pytest.raises(
         UnreadableFile, match=r"tx40\.npz: no position column .* motor_pos_rad, motor_torque_nm"
     ):
-        read_recording(path)
-    recording = read_recording(path, columns={"q": "motor_pos_rad", "tau": "motor_torque_nm"})
+        read(path)
+    recording = read(path, columns={"q": "motor_pos_rad", "tau": "motor_torque_nm"})
     assert (len(recording), recording.n, round(recording.rate_hz)) == (45000, 6, 5000)
-    report = check_quality(recording)
+    report = check(recording)
     assert "degrees" in {
         finding.kind for finding in report.findings
     }  # motors turn far beyond two turns
@@ -127,12 +127,12 @@ def test_the_tx40_needs_its_columns_named():
 
 def test_a_wrench_without_time_is_refused():
     with pytest.raises(UnreadableFile, match=r"run1\.npz: no time column .* pos_link, acc_nograv"):
-        read_recording(DATA / "ft_panda" / "run1.npz")
+        read(DATA / "ft_panda" / "run1.npz")
 
 
 def test_a_real_recording_through_parquet_and_in_blocks(tmp_path):
-    recording = read_recording(PANDA)
-    write_recording(recording, tmp_path / "a.parquet")
+    recording = read(PANDA)
+    write(recording, tmp_path / "a.parquet")
     blocks = list(recording_blocks(tmp_path / "a.parquet", block_s=5.0, overlap_s=0.5))
     assert len(blocks) == 5
     for k, block in enumerate(blocks):

@@ -7,7 +7,7 @@ import pytest
 
 from steelyard.control._contact_force import contact_force
 from steelyard.errors import InvalidRecording
-from steelyard.io._wrench import SensorDescription
+from steelyard.io._wrist import SensorDescription
 from steelyard.workflow._wrist_online import weigh_wrist_online
 from steelyard.wrist import Postures, WrenchSamples, WristSensor, weigh_dynamic, weigh_static
 from steelyard.wrist.estimators import ESTIMATORS

@@ -9,7 +9,7 @@ import polars
 import pytest
 
 from steelyard.errors import InvalidRecording, InvalidSamples, MissingExtra, UnreadableFile
-from steelyard.io import read_recording
+from steelyard.io import read
 from steelyard.recording import CHANNELS, Recording, Samples
 
 NAMES = ("shoulder", "elbow")
@@ -291,12 +291,12 @@ def test_a_data_frame_is_read_as_a_file_is(rng):
 
 
 def test_what_is_no_data_frame_is_refused(rng, monkeypatch):
-    with pytest.raises(InvalidRecording, match="int has none; a file is for read_recording"):
+    with pytest.raises(InvalidRecording, match=r"int has none; a file is read by steelyard\.read"):
         Recording.from_dataframe(3)
     with pytest.raises(
         UnreadableFile, match=r"from a file, not from int; .* Recording\.from_dataframe"
     ):
-        read_recording(3)
+        read(3)
     recording = Recording(np.arange(3), rng.normal(size=(3, 2)))
     with pytest.raises(InvalidRecording, match="pandas, polars, pyarrow, not with 'modin'"):
         recording.to_dataframe("modin")

@@ -11,7 +11,7 @@ from steelyard.robot import ParameterBasis, load_robot
 from steelyard.signals import Preparation, prepare
 from steelyard.simulation import SensorModel, simulate
 from steelyard.torque import weigh
-from steelyard.trajectory import FourierTrajectory, load_trajectory
+from steelyard.trajectory import FourierTrajectory
 
 UR10_NOISE = np.array([1.3102, 2.5186, 1.1437, 0.3914, 0.2793, 0.3325])
 LOAD = InertialParameters.from_com(3.5256, [0.01, -0.02, 0.0296], np.diag([0.0064, 0.0064, 0.0045]))
@@ -23,7 +23,7 @@ def ur10_runs(seed):
     robot = robot.with_drive(
         replace(robot.drive, gain_std=np.zeros(6))
     )  # simulated gains are exact
-    motion, sensors = load_trajectory("xu2024"), SensorModel(torque_std=UR10_NOISE)
+    motion, sensors = FourierTrajectory.load("xu2024"), SensorModel(torque_std=UR10_NOISE)
     return robot, [
         simulate(robot, motion, payload=load, sensors=sensors, seed=2 * seed + k).recording
         for k, load in enumerate((None, LOAD))

@@ -13,8 +13,8 @@ from steelyard.simulation import Push, SensorModel, SimulationOptions, simulate
 from steelyard.trajectory import FourierTrajectory
 from steelyard.wrist import (
     Postures,
-    WrenchRecording,
     WrenchSamples,
+    WristRecording,
     WristSensor,
     weigh_dynamic,
     weigh_static,
@@ -94,7 +94,7 @@ def in_motion(robot):
 
 @pytest.fixture(scope="module")
 def static(robot, at_rest):
-    return weigh_static(Postures.of(WrenchRecording.of_joints(at_rest.recording, robot)))
+    return weigh_static(Postures.of(WristRecording.of_joints(at_rest.recording, robot)))
 
 
 def test_the_static_stage_recovers_mass_com_drift_and_tilt(static):
@@ -115,7 +115,7 @@ def test_two_stages_recover_all_ten(name, source, robot, static, in_motion):
         samples = WrenchSamples.from_joints(robot, in_motion, WristSensor(noise=NOISE))
     else:
         samples = WrenchSamples.from_pose(
-            WrenchRecording.of_joints(in_motion, robot, WristSensor(noise=NOISE))
+            WristRecording.of_joints(in_motion, robot, WristSensor(noise=NOISE))
         )
     payload = weigh_dynamic(samples, static, estimator=ESTIMATORS[name])
     assert payload.body.is_physical
@@ -137,11 +137,11 @@ def test_without_a_static_stage_drift_and_tilt_are_found_too(robot, in_motion):
 
 
 def test_a_sensor_turned_about_the_flange_axis_is_found(robot, at_rest):
-    recording = WrenchRecording.of_joints(at_rest.recording, robot)
+    recording = WristRecording.of_joints(at_rest.recording, robot)
     yaw = 0.6
     turn = np.array([[np.cos(yaw), -np.sin(yaw), 0], [np.sin(yaw), np.cos(yaw), 0], [0, 0, 1]])
     turned = recording.wrench.reshape(-1, 2, 3) @ turn  # readings of a sensor that is turned by yaw
-    said = WrenchRecording.of_measured(
+    said = WristRecording.of_measured(
         recording.t,
         turned.reshape(-1, 6),
         recording.R_base_sensor,
@@ -182,7 +182,7 @@ def test_a_sensor_that_sits_elsewhere_than_the_flange(source, robot, in_motion):
     if source == "joints":
         samples = WrenchSamples.from_joints(robot, moved, sensor)
     else:
-        samples = WrenchSamples.from_pose(WrenchRecording.of_joints(moved, robot, sensor))
+        samples = WrenchSamples.from_pose(WristRecording.of_joints(moved, robot, sensor))
     payload = weigh_dynamic(samples)
     found = payload.in_flange(robot.flange)
     body, covariance = found.body, found.covariance

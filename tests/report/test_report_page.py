@@ -332,9 +332,9 @@ def test_a_notebook_shows_a_payload_as_a_table_and_a_picture(tmp_path):
     assert '<img alt="The payload on the flange' in found._repr_html_()
     assert repr(found).startswith("<Payload: ")
     assert "\n" not in repr(found)
-    for frame in (polars.DataFrame(found), found.to_frame("polars")):
+    for frame in (polars.DataFrame(found), found.to_dataframe("polars")):
         assert frame.row(0, named=True)["value"] == found.mass
-    assert found.to_frame().set_index("name").loc["mass", "value"] == found.mass
+    assert found.to_dataframe().set_index("name").loc["mass", "value"] == found.mass
     assert frame["unit"].to_list()[:4] == ["kg", "mm", "mm", "mm"]
     empty = replace(found, body=InertialParameters.from_vector(np.zeros(10)))
     assert "<img" not in empty._repr_html_()

@@ -690,9 +690,7 @@ def test_refusals():
 def test_friction_that_no_row_had_shown_is_not_taken_for_noise():
     """A joint that creeps first leaves its law open; what it predicts for speed is then no residual."""
     assets = resources.files("steelyard.cli") / "assets"
-    empty, loaded = (
-        sy.read_recording(str(assets / f"ur10_{case}.npz")) for case in ("empty", "loaded")
-    )
+    empty, loaded = (sy.read(str(assets / f"ur10_{case}.npz")) for case in ("empty", "loaded"))
     arm = sy.identify(sy.load_robot("ur10"), empty, friction="smooth-power")
     found = sy.weigh_online(arm, loaded).payload
     assert found.verdict.ok

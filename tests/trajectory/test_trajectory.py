@@ -9,7 +9,6 @@ from steelyard.trajectory import (
     TRAJECTORIES,
     ApproachedTrajectory,
     FourierTrajectory,
-    load_trajectory,
 )
 from steelyard.trajectory._fourier import DESIGN_VERSION
 
@@ -49,7 +48,7 @@ def test_random_motion_stays_within_reach_and_speed():
 
 
 def test_published_trajectory_of_xu2024_meets_its_own_boundary_constraints():
-    series = load_trajectory("xu2024")
+    series = FourierTrajectory.load("xu2024")
     q, v, a = series.at(np.array([0.0, 10.0]))
     home = [0, -np.pi / 2, 0, -np.pi / 2, 0, 0]
     np.testing.assert_allclose(q, [home, home], atol=2e-4)  # the table has four decimals
@@ -69,7 +68,7 @@ def test_refusals(series):
     with pytest.raises(InvalidTrajectory, match=r"5 harmonics need .* 11 samples, got 10"):
         FourierTrajectory.fitted(np.arange(10), np.ones((10, 1)), period_s=1.0, harmonics=5)
     with pytest.raises(UnknownName, match="bundled are ur10_payload, xu2024"):
-        load_trajectory("nobody1999")
+        FourierTrajectory.load("nobody1999")
     assert TRAJECTORIES == ("ur10_payload", "xu2024")
 
 
@@ -99,7 +98,7 @@ def test_amplitudes_bound_the_signals_whatever_the_phases(series):
 
 
 def test_rest_is_known(series):
-    assert np.abs(load_trajectory("xu2024").at(np.zeros(1))[1:]).max() < 1e-3
+    assert np.abs(FourierTrajectory.load("xu2024").at(np.zeros(1))[1:]).max() < 1e-3
     assert np.abs(series.at(np.zeros(1))[1:]).max() > 1e-3
 
 
@@ -112,7 +111,7 @@ def test_save_and_load_give_the_same_series(series, tmp_path):
     content = {"value": 1.0, "trajectory": series.to_dict()}
     saved.save(content, "design", design, version=DESIGN_VERSION, sealed=True)
     for file in (path, plain, design):
-        again = load_trajectory(file)
+        again = FourierTrajectory.load(file)
         for name in ("sine", "cosine", "offset", "period_s"):
             np.testing.assert_array_equal(getattr(again, name), getattr(series, name))
     with pytest.raises(
@@ -127,29 +126,29 @@ def test_save_and_load_give_the_same_series(series, tmp_path):
         with pytest.raises(
             UnreadableFile, match=r"design\.json (was changed after|is not a design file)"
         ):
-            load_trajectory(design)
+            FourierTrajectory.load(design)
 
 
 def test_files_that_hold_no_trajectory_are_refused(tmp_path):
     path = tmp_path / "x.json"
     with pytest.raises(UnreadableFile, match=r"cannot read .*x\.json: No such file"):
-        load_trajectory(path)
+        FourierTrajectory.load(path)
     path.write_text("{")
     with pytest.raises(UnreadableFile, match="is not JSON"):
-        load_trajectory(path)
+        FourierTrajectory.load(path)
     path.write_text('{"sine": [[1.0]]}')
     with pytest.raises(
         InvalidTrajectory, match="holds no trajectory: a Fourier trajectory needs 'cosine'"
     ):
-        load_trajectory(path)
+        FourierTrajectory.load(path)
     saved.save({"sine": 1}, "payload", path)
     with pytest.raises(
         UnreadableFile, match=r"is not a trajectory file of steelyard \(it says 'payload'\)"
     ):
-        load_trajectory(path)
+        FourierTrajectory.load(path)
     path.write_text("[1]")
     with pytest.raises(InvalidTrajectory, match="holds no trajectory"):
-        load_trajectory(path)
+        FourierTrajectory.load(path)
 
 
 def test_approach_is_smooth_and_keeps_its_limits(series):

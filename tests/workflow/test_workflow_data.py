@@ -115,7 +115,7 @@ def test_identify_uses_the_pieces_and_names_them(tmp_path):
     recording = recorded(ROBOT, 1, 1)
     t = np.array(recording.t)
     t[500:] += 0.5
-    sy.write_recording(replace(recording, t=t), tmp_path / "empty.parquet")
+    sy.write(replace(recording, t=t), tmp_path / "empty.parquet")
     done = steelyard(
         "identify",
         "ur10",

@@ -15,8 +15,8 @@ from steelyard.signals import FixedLag
 from steelyard.verdict import DoubtKind
 from steelyard.wrist import (
     Postures,
-    WrenchRecording,
     WrenchSamples,
+    WristRecording,
     WristSensor,
     weigh_dynamic,
     weigh_static,
@@ -164,7 +164,7 @@ def test_jitter_holes_and_bad_rows():
 
 
 def test_a_recording_without_motion_is_refused():
-    recording = WrenchRecording(
+    recording = WristRecording(
         np.arange(30) / 10, np.zeros((30, 6)), np.tile(np.eye(3), (30, 1, 1)), WristSensor()
     )
     with pytest.raises(InvalidSamples, match="neither position nor acceleration of the sensor"):
@@ -295,7 +295,7 @@ def test_rests_alone_are_the_static_stage():
     state = fed(estimator, at_rest)  # the motion between is cut out
     online = estimator.estimate(state)
     batch = weigh_static(
-        Postures.of(WrenchRecording.of_joints(recording_of(stream), load_robot("ur10")))
+        Postures.of(WristRecording.of_joints(recording_of(stream), load_robot("ur10")))
     )
     assert len(state.postures) >= 7
     assert online.body.mass == pytest.approx(batch.mass, abs=1.96 * online.std[0])

@@ -11,7 +11,7 @@ from steelyard.inertia import InertialParameters
 from steelyard.recording import Recording
 from steelyard.robot import load_robot
 from steelyard.verdict import DoubtKind
-from steelyard.wrist import WrenchRecording, WrenchSamples, WristSensor, weigh_dynamic
+from steelyard.wrist import WrenchSamples, WristRecording, WristSensor, weigh_dynamic
 from steelyard.wrist._regressor import BaseGravity, features, wrench_regressor
 
 BODY = InertialParameters.from_com(3.0, [0.02, -0.03, 0.09], np.diag([0.04, 0.05, 0.03]), "sensor")
@@ -47,9 +47,7 @@ def turning(rng, *, N=3000, rate=500.0, noise=0.02, trend=0.0):
     wrench = wrench + noise * rng.normal(size=wrench.shape) * [1, 1, 1, 0.1, 0.1, 0.1]
     wrench[:, 1] += trend * t
     motion = {"position": position, "acceleration": a, "angular_velocity": w}
-    return WrenchRecording.of_measured(
-        t, wrench, R.as_matrix(), sensor=WristSensor(), motion=motion
-    )
+    return WristRecording.of_measured(t, wrench, R.as_matrix(), sensor=WristSensor(), motion=motion)
 
 
 def test_an_inertial_unit_gives_all_ten(rng):
@@ -136,7 +134,7 @@ def test_a_wrong_sign_in_motion_is_a_negative_mass(rng):
 
 def test_recordings_are_copies_and_start_at_zero(rng):
     R, w = np.tile(np.eye(3), (4, 1, 1)), rng.normal(size=(4, 6))
-    recording = WrenchRecording(np.arange(4) + 100.0, w, R, WristSensor())
+    recording = WristRecording(np.arange(4) + 100.0, w, R, WristSensor())
     w[0] = 99.0
     assert recording.t[0] == 0.0
     assert recording.wrench[0, 0] != 99.0
@@ -152,25 +150,25 @@ def test_recordings_are_copies_and_start_at_zero(rng):
 def test_what_a_recording_refuses(rng):
     R, w, t = np.tile(np.eye(3), (4, 1, 1)), rng.normal(size=(4, 6)), np.arange(4.0)
     with pytest.raises(InvalidRecording, match="the orientation of the sensor is missing"):
-        WrenchRecording.of_measured(t, w, None, sensor=WristSensor())
+        WristRecording.of_measured(t, w, None, sensor=WristSensor())
     with pytest.raises(
         InvalidRecording, match=r"wrench must be \(N, 6\) and R_base_sensor \(N, 3, 3\)"
     ):
-        WrenchRecording.of_measured(t, w[:, :5], R, sensor=WristSensor())
+        WristRecording.of_measured(t, w[:, :5], R, sensor=WristSensor())
     with pytest.raises(InvalidRecording, match="time goes back in row 2"):
-        WrenchRecording(t[::-1], w, R, WristSensor())
+        WristRecording(t[::-1], w, R, WristSensor())
     with pytest.raises(InvalidRecording, match="R_base_sensor is no rotation in row 1"):
-        WrenchRecording(t, w, 2 * R, WristSensor())
+        WristRecording(t, w, 2 * R, WristSensor())
     with pytest.raises(InvalidRecording, match=r"position must have shape \(4, 3\)"):
-        WrenchRecording(t, w, R, WristSensor(), position=np.zeros((3, 3)))
+        WristRecording(t, w, R, WristSensor(), position=np.zeros((3, 3)))
     w[1, 2] = -1e300
     with pytest.raises(
         InvalidRecording, match=r"wrench reaches 1e\+300 in row 2: no arm does; leave such"
     ):
-        WrenchRecording(t, w, R, WristSensor())
+        WristRecording(t, w, R, WristSensor())
     w[2, 1] = np.nan
     with pytest.raises(InvalidRecording, match="wrench is not finite in row 3"):
-        WrenchRecording(t, w, R, WristSensor())
+        WristRecording(t, w, R, WristSensor())
 
 
 def test_a_saturated_sensor_is_refused(rng):
@@ -180,13 +178,13 @@ def test_a_saturated_sensor_is_refused(rng):
     with pytest.raises(
         InvalidRecording, match=r"the sensor is saturated: fz reaches its range of 20 in \d+ of"
     ):
-        WrenchRecording.of_measured(
+        WristRecording.of_measured(
             recording.t, w, recording.R_base_sensor, sensor=WristSensor(reach=reach)
         )
     with pytest.raises(
         InvalidRecording, match=r"looks saturated: fz stays exactly at its extreme value -20"
     ):
-        WrenchRecording.of_measured(recording.t, w, recording.R_base_sensor, sensor=WristSensor())
+        WristRecording.of_measured(recording.t, w, recording.R_base_sensor, sensor=WristSensor())
 
 
 def test_what_a_sensor_refuses():
@@ -213,7 +211,7 @@ def test_joints_need_a_wrench_and_the_right_robot(rng):
     q = 0.1 * rng.normal(size=(50, 6))
     bare = Recording(np.arange(50) / 50, q)
     with pytest.raises(InvalidRecording, match="the recording has no wrench"):
-        WrenchRecording.of_joints(bare, robot)
+        WristRecording.of_joints(bare, robot)
     full = Recording(
         np.arange(50) / 50,
         q[:, :5],
@@ -222,7 +220,7 @@ def test_joints_need_a_wrench_and_the_right_robot(rng):
         wrench_convention="load_on_sensor",
     )
     with pytest.raises(InvalidRecording, match="ur10 has 6 joints, the recording 5"):
-        WrenchRecording.of_joints(full, robot)
+        WristRecording.of_joints(full, robot)
     whole = replace(full, q=q, joint_names=())
     with pytest.raises(InvalidSamples, match="too few for a low-pass at 20 Hz"):
         WrenchSamples.from_joints(robot, replace(whole, t=np.arange(50) / 500))
@@ -235,7 +233,7 @@ def test_joints_need_a_wrench_and_the_right_robot(rng):
         for words in WrenchSamples.from_joints(robot, whole, cutoff_hz=None).warnings
     )
     nothing = replace(whole, wrench=np.where(np.arange(50)[:, None] % 2, whole.wrench, np.nan))
-    assert "left out 25 rows with NaN" in WrenchRecording.of_joints(nothing, robot).notes
+    assert "left out 25 rows with NaN" in WristRecording.of_joints(nothing, robot).notes
 
 
 def test_what_samples_refuse(rng):

@@ -9,7 +9,7 @@ from scipy.spatial.transform import Rotation
 from steelyard.errors import InvalidRecording, InvalidRobot
 from steelyard.inertia import InertialParameters
 from steelyard.verdict import DoubtKind
-from steelyard.wrist import Postures, RestRule, WrenchRecording, WristSensor, weigh_static
+from steelyard.wrist import Postures, RestRule, WristRecording, WristSensor, weigh_static
 from steelyard.wrist._regressor import BaseGravity, wrench_regressor
 
 UPRIGHT = np.array([0.0, 0.0, -9.81])
@@ -29,7 +29,7 @@ def table(rng, N=12, noise=1e-9, gravity_base=None, sensor=None, R=None):
     R = Rotation.random(N, random_state=1).as_matrix() if R is None else R
     g = BaseGravity(UPRIGHT).tilted(TILT) if gravity_base is None else gravity_base
     w = wrenches(R, g) + DRIFT + noise * rng.normal(size=(len(R), 6)) * [1, 1, 1, 0.1, 0.1, 0.1]
-    return WrenchRecording.of_measured(
+    return WristRecording.of_measured(
         np.arange(len(R), dtype=float), w, R, sensor=sensor or WristSensor(), timed=False
     )
 
@@ -50,7 +50,7 @@ def continuous(rng, *, rest_s=1.5, move_s=0.7, N=8, noise=0.05, trend=0.0, rate=
         + noise * rng.normal(size=(len(R), 6))
     )
     w[:, 2] += trend * times
-    return WrenchRecording(times, w, R, WristSensor())
+    return WristRecording(times, w, R, WristSensor())
 
 
 def test_exact_postures_are_recovered(rng):
@@ -142,7 +142,7 @@ def test_a_rest_that_is_none_is_left_out(rng):
 
 def test_without_rest_there_is_no_static_stage(rng):
     turning = Rotation.from_rotvec(np.outer(np.arange(0, 5, 0.02), [0.5, 0.2, 0])).as_matrix()
-    recording = WrenchRecording(
+    recording = WristRecording(
         np.arange(250) * 0.02, rng.normal(size=(250, 6)), turning, WristSensor()
     )
     with pytest.raises(
@@ -191,14 +191,14 @@ def test_postures_that_are_alike_are_told_and_one_to_add(rng):
 
 def test_a_wrong_sign_is_a_negative_mass(rng):
     recording = table(rng)
-    other = WrenchRecording.of_measured(
+    other = WristRecording.of_measured(
         recording.t, -recording.wrench, recording.R_base_sensor, sensor=WristSensor(), timed=False
     )
     with pytest.raises(
         InvalidRecording, match=r"weighs -4.9\d+ kg: .* 'sensor_on_load' instead of"
     ):
         weigh_static(Postures.of(other))
-    right = WrenchRecording.of_measured(
+    right = WristRecording.of_measured(
         recording.t,
         -recording.wrench,
         recording.R_base_sensor,
@@ -216,9 +216,7 @@ def test_a_wrong_frame_is_named(rng):
 
     def said(wrench, rotation, frame):
         sensor = WristSensor(frame=frame)
-        made = WrenchRecording.of_measured(
-            recording.t, wrench, rotation, sensor=sensor, timed=False
-        )
+        made = WristRecording.of_measured(recording.t, wrench, rotation, sensor=sensor, timed=False)
         return weigh_static(Postures.of(made))
 
     assert said(rotated, R, "base").mass == pytest.approx(5.0)

@@ -28,7 +28,7 @@ _VERBS = {
     "postures": "postures.command",
     "identify": "identify.command",
     "weigh": "weigh.command",
-    "weigh-ft": "weigh_ft.command",
+    "weigh-wrist": "weigh_wrist.command",
     "record": "record.command",
     "watch": "watch.command",
     "weigh-live": "weigh_live.command",

@@ -48,7 +48,7 @@ def command(
 
     With --output it is written anew with our names and units, whole or cut, for the other verbs.
     """
-    from steelyard.quality import check_quality
+    from steelyard.quality import check
 
     arm = options.load_arm_if_named(robot, lock, flange)
     recording = options.read_requested(
@@ -69,12 +69,12 @@ def command(
             raise InvalidRecording(f"--between {between}: the second time must be the later one")
         recording = recording.between(start_s, end_s)
     if output is not None:
-        from steelyard.io import write_recording
+        from steelyard.io import write
 
-        write_recording(recording, output)
-    report = check_quality(recording)
+        write(recording, output)
+    report = check(recording)
     if arm is not None:
-        report = check_quality(recording, limits=arm.limits, gain=arm.drive.gain)
+        report = check(recording, limits=arm.limits, gain=arm.drive.gain)
     facts = {"file": file, **report.to_dict(), "notes": list(recording.notes), "written": output}
     show = partial(_show, file, recording, report)
     Output(as_json).emit(facts, show, files={"Written": output}, verdict=report.verdict)

@@ -25,7 +25,7 @@ _TABLE = options.file_to_write(
 
 def command(
     ctx: typer.Context,
-    payload: Annotated[Path, typer.Argument(help="What steelyard weigh-ft -o wrote (.json).")],
+    payload: Annotated[Path, typer.Argument(help="What steelyard weigh-wrist -o wrote (.json).")],
     recording: Annotated[Path, typer.Argument(help="A recording with a wrench.")],
     robot: options.ArmOption = None,
     lock: options.LockOption = None,
@@ -50,12 +50,12 @@ def command(
     as_json: options.JsonFlag = False,
 ) -> None:
     """Takes load and zero drift off a recording: what is left is contact. Writes a table and a picture."""
-    from steelyard.io._wrench import write_contact_force
+    from steelyard.io._wrist import write_contact_force
     from steelyard.report._control import contact_page
     from steelyard.workflow._wrist import contact as contact_of
-    from steelyard.wrist import WrenchPayload
+    from steelyard.wrist import WristPayload
 
-    load = WrenchPayload.load(payload)
+    load = WristPayload.load(payload)
     arm = options.load_arm_if_named(robot, lock, flange)
     tables = options.requested(column, joints, wrench_convention, degrees=degrees, names=names)
     about = options.described(sensor, tables)

@@ -108,11 +108,11 @@ def _weighed(output: Output, motion: str, truth: InertialParameters, seed: int) 
     from steelyard.robot import load_robot
     from steelyard.signals import prepare
     from steelyard.simulation import SensorModel, SimulationOptions, simulate
-    from steelyard.trajectory import load_trajectory
+    from steelyard.trajectory import FourierTrajectory
     from steelyard.workflow._payload import Weighing
 
     robot = load_robot("ur10")
-    trajectory = load_trajectory(motion)
+    trajectory = FourierTrajectory.load(motion)
     robot = robot.with_drive(
         replace(robot.drive, gain_std=np.zeros(robot.n))
     )  # exact: it is simulated

@@ -274,9 +274,11 @@ def _axes(picture: Path) -> Path:
 
 def _narrowed(arm: RobotModel, bounds: DesignLimits, envelope: str) -> DesignLimits:
     from steelyard.excitation import DesignLimits
-    from steelyard.trajectory import load_trajectory
+    from steelyard.trajectory import FourierTrajectory
 
-    other = DesignLimits.envelope(load_trajectory(envelope), joint_names=arm.joint_names).joints
+    other = DesignLimits.envelope(
+        FourierTrajectory.load(envelope), joint_names=arm.joint_names
+    ).joints
     if len(other) != arm.n:
         raise InvalidTrajectory(
             f"trajectory '{envelope}' has {len(other)} joints, {arm.name} has {arm.n}"

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _TARGETS = "ur, ur-ros2, franka, franka-ros2, abb, kuka, fanuc, mecademic, ft-yaml, urdf, mjcf"
 _MADE_BY = {
     "payload": "weigh",
-    "wrist payload": "weigh-ft",
+    "wrist payload": "weigh-wrist",
     "model": "identify",
     "design": "design",
     "trajectory": "design",
@@ -49,7 +49,7 @@ def command(
     file: Annotated[
         Path,
         typer.Argument(
-            help="A payload (.json, from weigh or weigh-ft), a model (identify) or a motion"
+            help="A payload (.json, from weigh or weigh-wrist), a model (identify) or a motion"
             " (design)."
         ),
     ],
@@ -261,9 +261,9 @@ class _Place:
 
     def of(self, payload: Payload, file: Path, *, in_sensor_frame: bool) -> np.ndarray | None:
         """T_target_payload, or None where the frames are the same."""
-        from steelyard.wrist import WrenchPayload
+        from steelyard.wrist import WristPayload
 
-        if not isinstance(payload, WrenchPayload):
+        if not isinstance(payload, WristPayload):
             if self.as_mounted:
                 raise UnknownName(
                     f"--as-mounted is for wrist sensors; {file} was weighed from joint torques"
@@ -422,7 +422,7 @@ def _arm(
 
 def _read_payload(file: Path) -> Payload:
     from steelyard.payload import Payload
-    from steelyard.wrist import WrenchPayload
+    from steelyard.wrist import WristPayload
 
     kind = _kind(file)
     if kind == "model":
@@ -431,7 +431,7 @@ def _read_payload(file: Path) -> Payload:
         )
     if kind == "payload":
         return Payload.load(file)
-    return WrenchPayload.load(file)
+    return WristPayload.load(file)
 
 
 def _kind(file: Path) -> str:

@@ -69,7 +69,7 @@ def command(
     Prints mean and variance of the hand's force for each axis. Exit code 1 when compensation does
     not help.
     """
-    from steelyard.control._guiding import RectanglePath, TeachMode, compare_guiding
+    from steelyard.control._guiding import RectanglePath, TeachMode, guide
     from steelyard.payload import Payload
     from steelyard.report._control import guiding_page
     from steelyard.robot import RobotModel
@@ -93,7 +93,7 @@ def command(
     with output.progress(
         f"MuJoCo: a hand drags {robot.name}, twice {path.duration_s:.0f} s"
     ) as done:
-        comparison = compare_guiding(
+        comparison = guide(
             model,
             known,
             payload_true=truth,

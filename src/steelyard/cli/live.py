@@ -187,9 +187,9 @@ def arm_and_motion(
     """The motion in a file, and the arm that it is for: the given one, one by name, or the one it names."""
     from steelyard import saved
     from steelyard.errors import InvalidTrajectory
-    from steelyard.trajectory import load_trajectory
+    from steelyard.trajectory import FourierTrajectory
 
-    core = load_trajectory(path)
+    core = FourierTrajectory.load(path)
     content = saved.read(path)
     named = str(content.get("robot") or "")
     if robot is None and not named:

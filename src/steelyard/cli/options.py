@@ -19,7 +19,7 @@ from steelyard.errors import InvalidRobot, InvalidSamples, UnknownName, Unreadab
 
 if TYPE_CHECKING:
     from steelyard.excitation import DesignLimits
-    from steelyard.io._wrench import SensorDescription
+    from steelyard.io._wrist import SensorDescription
     from steelyard.recording import Recording
     from steelyard.recording._columns import Requested
     from steelyard.robot import RobotModel
@@ -396,7 +396,7 @@ def described(
         tables: about tables with joints
         gravity: where things fall in the base frame, as X,Y,Z [m/s^2]; as the file says by default
     """
-    from steelyard.io._wrench import SensorDescription
+    from steelyard.io._wrist import SensorDescription
 
     if sensor is None:
         about = SensorDescription()

@@ -34,7 +34,7 @@ def serve_arm(
     sensors: SensorModel,
 ) -> None:
     """Serves an arm in MuJoCo, or a recording, and prints the controller's log."""
-    from steelyard.io import read_recording
+    from steelyard.io import read
     from steelyard.live._controller import Controller, checked_fault
     from steelyard.live._serve import Served
     from steelyard.live._world import PlayedRecording, SimulatedArm
@@ -44,7 +44,7 @@ def serve_arm(
         raise SourceFailed(f"--rtde is HOST:PORT, say 127.0.0.1:30004; got '{rtde}'")
     world: SimulatedArm | PlayedRecording
     if played is not None:
-        world = PlayedRecording(read_recording(played), robot)
+        world = PlayedRecording(read(played), robot)
     else:
         if trajectory is None:
             start = None

@@ -76,9 +76,9 @@ def command(
 
     Served, it repeats --trajectory, or stands at home, and carries --mass from the beginning.
     """
-    from steelyard.io import write_recording
+    from steelyard.io import write
     from steelyard.simulation import SensorModel, SimulationOptions, simulate
-    from steelyard.trajectory import load_trajectory
+    from steelyard.trajectory import FourierTrajectory
 
     if (robot is None) == (serve is None) or (robot is not None and output is None):
         raise InvalidRobot(
@@ -107,7 +107,7 @@ def command(
                 for at, (kg, where) in carried
             },
             played=played,
-            trajectory=None if trajectory is None else load_trajectory(trajectory),
+            trajectory=None if trajectory is None else FourierTrajectory.load(trajectory),
             faults=dict(timed(each, "--fault is S=NAME, say 12=skip:5") for each in fault or []),
             seconds=seconds,
             sensors=sensors,
@@ -115,7 +115,7 @@ def command(
     if trajectory is None:
         motion = _random_motion(arm, seed)
     else:
-        motion = load_trajectory(trajectory)
+        motion = FourierTrajectory.load(trajectory)
     if mass:
         load = _cube(mass, com, size, arm.flange)
     else:
@@ -131,7 +131,7 @@ def command(
             seed=seed,
             options=SimulationOptions(progress=done),
         )
-    write_recording(run.recording, output)
+    write(run.recording, output)
     rows = len(run.recording)
     channels = list(run.recording.channels)
     words = f"{output}: {rows} rows, {run.recording.duration_s:g} s; {', '.join(channels)}"

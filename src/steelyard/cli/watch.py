@@ -43,7 +43,7 @@ from steelyard.recording import DEFAULT_CUTOFF_HZ
 
 if TYPE_CHECKING:
     from steelyard.identification import DynamicModel
-    from steelyard.io._wrench import SensorDescription
+    from steelyard.io._wrist import SensorDescription
     from steelyard.live import LiveWeigher, Source, Stream, Update, WristUpdate, WristWeigher
     from steelyard.robot import RobotModel
 

@@ -216,13 +216,15 @@ def _identified(out: Output, path: Path) -> Path:
     from steelyard.robot import load_robot
     from steelyard.signals import prepare
     from steelyard.simulation import SimulationOptions, simulate
-    from steelyard.trajectory import load_trajectory
+    from steelyard.trajectory import FourierTrajectory
 
     robot = load_robot(_ROBOT)
     exact = replace(robot.drive, gain=np.array(NOMINAL_GAINS), gain_std=np.zeros(6))
     robot = robot.with_drive(exact)  # of a simulated arm
     with out.progress(f"MuJoCo: the empty {_ROBOT} runs the trajectory of xu2024") as done:
-        run = simulate(robot, load_trajectory("xu2024"), options=SimulationOptions(progress=done))
+        run = simulate(
+            robot, FourierTrajectory.load("xu2024"), options=SimulationOptions(progress=done)
+        )
     identify(robot, prepare(run.recording, drive=robot.drive)).save(path)
     return path
 

@@ -27,7 +27,7 @@ from steelyard._arrays import Array, Mask
 from steelyard.errors import InvalidSamples
 from steelyard.inertia import checked_transform
 from steelyard.verdict import Doubt, DoubtKind, Verdict
-from steelyard.wrist._payload import WrenchPayload
+from steelyard.wrist._payload import WristPayload
 from steelyard.wrist._regressor import wrench_slope
 from steelyard.wrist._samples import WrenchSamples
 
@@ -157,7 +157,7 @@ class ZeroKeeper:
 
 
 def contact_force(
-    payload: WrenchPayload,
+    payload: WristPayload,
     samples: WrenchSamples,
     *,
     frame: ContactFrame = "sensor",
@@ -240,7 +240,7 @@ def _second_zero(
     return offset, zeroed
 
 
-def _covariance(payload: WrenchPayload, samples: WrenchSamples, x: Array) -> Array:
+def _covariance(payload: WristPayload, samples: WrenchSamples, x: Array) -> Array:
     sigma = payload.full_covariance.copy()
     if not payload.knows_inertia:
         sigma[4:10, :] = sigma[:, 4:10] = 0.0
@@ -287,7 +287,7 @@ def _trend(
 
 
 def _verdict(
-    payload: WrenchPayload,
+    payload: WristPayload,
     keeper: ZeroKeeper,
     zeroed: Sequence[float],
     trend: Array,

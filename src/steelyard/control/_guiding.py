@@ -261,7 +261,7 @@ class GuidingComparison:
         return found.doubted(Doubt(DoubtKind.CONTRADICTS_GIVEN, against))
 
 
-def compare_guiding(
+def guide(
     model: DynamicModel | RobotModel,
     payload: Payload | InertialParameters,
     *,

@@ -3,7 +3,7 @@
 from steelyard.identification._empty_arm import identify
 from steelyard.identification._estimate import Estimate
 from steelyard.identification._factor import RegressionFactor
-from steelyard.identification._model import DynamicModel, essential, load_model, save_model
+from steelyard.identification._model import DynamicModel, essential
 from steelyard.identification._validation import Validation, choose_friction
 from steelyard.robot._friction import FRICTION_MODELS, FrictionLaw
 
@@ -17,6 +17,4 @@ __all__ = [
     "choose_friction",
     "essential",
     "identify",
-    "load_model",
-    "save_model",
 ]

@@ -401,16 +401,6 @@ class DynamicModel:
         return rows.tau - rigid, np.asarray(rows.Y[:, :, rest] @ self.estimate.value[rest])
 
 
-def save_model(model: DynamicModel, path: str | Path) -> None:
-    """Writes a model to a JSON file, as its `save` does."""
-    model.save(path)
-
-
-def load_model(path: str | Path) -> DynamicModel:
-    """The model in a JSON file that its `save` wrote."""
-    return DynamicModel.load(path)
-
-
 def essential(model: DynamicModel, largest_relative_std: float = 0.3) -> DynamicModel:
     """The same model without the parameters that the data hardly determine, the others estimated anew.
 

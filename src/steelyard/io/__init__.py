@@ -1,5 +1,5 @@
 """Files in and out; the only room that knows foreign names, units and orders."""
 
-from steelyard.io._recordings import read_recording, recording_blocks, write_recording
+from steelyard.io._recordings import read, recording_blocks, write
 
-__all__ = ["read_recording", "recording_blocks", "write_recording"]
+__all__ = ["read", "recording_blocks", "write"]

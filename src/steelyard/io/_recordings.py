@@ -1,7 +1,7 @@
 """Recordings in and out of files: the door of the room for measured signals.
 
-    recording = read_recording("log.csv", columns={"tau": "effort_"})
-    write_recording(recording, "log.parquet")
+    recording = read("log.csv", columns={"tau": "effort_"})
+    write(recording, "log.parquet")
 
 Parquet and NPZ keep every field of a Recording. Text tables, ROS 2 bags and foreign files keep only
 numbers under names; what they leave open (a wrench's frame, degrees, what an effort is) is an
@@ -54,7 +54,7 @@ _PARQUET_END = b"PAR1"
 _MCAP_END = b"P0\r\n"
 
 
-def read_recording(
+def read(
     path: str | Path,
     *,
     columns: Mapping[str, str | Sequence[str]] | None = None,
@@ -131,7 +131,7 @@ def read_columns(
     return COLUMN_READERS[kind](path, wanted)
 
 
-def write_recording(recording: Recording, path: str | Path) -> None:
+def write(recording: Recording, path: str | Path) -> None:
     """Writes a recording with all its fields as .parquet or .npz, whole or not at all."""
     path = Path(path)
     writer = WRITERS.get(path.suffix.lower())
@@ -156,7 +156,7 @@ def recording_blocks(
         block_s: length of a block without its overlaps, [s]
         overlap_s: what it has more on either side, to be cut off again after a zero-phase filter,
             [s]
-        requested: what the caller says about the file, as the arguments of `read_recording`
+        requested: what the caller says about the file, as the arguments of `read`
     """
     if not block_s > 0 or not overlap_s >= 0:
         raise InvalidRecording(

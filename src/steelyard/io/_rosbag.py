@@ -1,8 +1,8 @@
 """Recordings in ROS 2 bags: sensor_msgs/JointState, and geometry_msgs/WrenchStamped beside it.
 
-    read_recording("bag", columns={"tau": "effort"}, joint_names=robot.joint_names)
-    read_recording("bag.mcap", columns={"q": "/arm/joint_states", "current": "effort"})
-    read_recording("bag", columns={"tau": [], "wrench": "/ft"}, wrench_convention="load_on_sensor")
+    read("bag", columns={"tau": "effort"}, joint_names=robot.joint_names)
+    read("bag.mcap", columns={"q": "/arm/joint_states", "current": "effort"})
+    read("bag", columns={"tau": [], "wrench": "/ft"}, wrench_convention="load_on_sensor")
 
 `columns` says what a bag leaves open. `q` is a topic; a single JointState topic needs no name.
 `effort` is a word that ROS defines as a torque and drivers fill with what they have: it is named as

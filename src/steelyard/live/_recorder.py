@@ -2,7 +2,7 @@
 
 While rows come they go to a stream of Arrow's batches (`.arrows`, Arrow IPC), four times per
 second, forced to the disk: whatever happens to this program, at most the last second is lost, and
-`read_recording` reads what is there. Where Parquet was asked for, the stream becomes a Parquet file
+`read` reads what is there. Where Parquet was asked for, the stream becomes a Parquet file
 when all is over. A sender that starts a new clock starts a new file, `log-2.parquet`, for in one
 file time does not go back.
 """

@@ -11,8 +11,8 @@ import numpy as np
 
 from steelyard._arrays import Array
 from steelyard.errors import SourceFailed, SteelyardError
-from steelyard.io import read_recording
-from steelyard.io._wrench import SensorDescription
+from steelyard.io import read
+from steelyard.io._wrist import SensorDescription
 from steelyard.live._source import MOTION_COLUMN, Connection, EndOfSource, Source, Values
 from steelyard.recording import AXES, Recording, WrenchConvention
 from steelyard.wrist.online import rows_of
@@ -42,7 +42,7 @@ class ReplaySource(Source):
     def recording(self) -> Recording:
         """What is replayed."""
         try:
-            return read_recording(self.path)
+            return read(self.path)
         except SteelyardError as error:
             raise SourceFailed(str(error)) from error
 

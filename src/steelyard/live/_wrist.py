@@ -16,7 +16,7 @@ import numpy as np
 
 from steelyard._arrays import Array
 from steelyard.errors import InvalidRobot, InvalidSamples
-from steelyard.io._wrench import SensorDescription
+from steelyard.io._wrist import SensorDescription
 from steelyard.live._source import MOTION_COLUMN, Event, EventKind, Row, Stream
 from steelyard.live._view import Traces
 from steelyard.live._weigher import require_same_arm
@@ -25,7 +25,7 @@ from steelyard.recording import DEFAULT_CUTOFF_HZ
 from steelyard.recording._columns import Requested, find_layout
 from steelyard.robot import RobotModel
 from steelyard.workflow._wrist import WristRig
-from steelyard.wrist import WrenchPayload
+from steelyard.wrist import WristPayload
 from steelyard.wrist.online import WristEstimator, WristOptions, WristPath, WristRow, WristState
 from steelyard.wrist.online._path import CALIBRATION_S
 
@@ -60,7 +60,7 @@ class WristUpdate:
     t: float
     values: tuple[float, ...]
     waiting: str
-    payload: WrenchPayload | None
+    payload: WristPayload | None
     state: WristState | None
     contact: Array
     contact_std: Array
@@ -250,7 +250,7 @@ class WristWeigher:
             dropped=self._dropped,
         )
 
-    def payload(self) -> WrenchPayload | None:
+    def payload(self) -> WristPayload | None:
         """The answer: the nearest real body, with all doubts; None where nothing was weighed."""
         if self._path is None:
             return None
@@ -329,7 +329,7 @@ class WristWeigher:
             self._state = self._estimator.step(self._state, sample)
 
 
-def _next_step(payload: WrenchPayload | None, *, converged: bool) -> str:
+def _next_step(payload: WristPayload | None, *, converged: bool) -> str:
     """What to do to know more."""
     if payload is None or not converged:
         return "rest for a second in other postures of the wrist"
@@ -338,6 +338,6 @@ def _next_step(payload: WrenchPayload | None, *, converged: bool) -> str:
     return "nothing: the mass is as sure as asked for"
 
 
-def _half_width(payload: WrenchPayload) -> float:
+def _half_width(payload: WristPayload) -> float:
     """Of the mass's 95 % interval over the mass."""
     return float(HALF_WIDTH * payload.std[0] / max(abs(payload.body.mass), 1e-12))

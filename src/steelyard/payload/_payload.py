@@ -317,7 +317,7 @@ class Payload:
             "verdict": self.verdict.to_dict(),
         }
 
-    def to_frame(self, library: Library = "pandas") -> Any:
+    def to_dataframe(self, library: Library = "pandas") -> Any:
         """A data frame of pandas or Polars, or a table of Arrow: name, value, std, half_width (95 %), unit.
 
         DuckDB and others take the payload itself.
@@ -327,7 +327,7 @@ class Payload:
         return data_frame({name: [getattr(row, name) for row in rows] for name in names}, library)
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        return self.to_frame("pyarrow").__arrow_c_stream__(requested_schema)
+        return self.to_dataframe("pyarrow").__arrow_c_stream__(requested_schema)
 
     @classmethod
     def from_dict(cls, content: dict[str, Any]) -> Self:

@@ -3,11 +3,11 @@
 Nothing is repaired here: bad news is a result. An *error* makes every estimate from the recording
 wrong (degrees, a velocity with the wrong sign, joints of another arm); a *warning* makes some rows
 or joints useless, or needs care; an *info* is good to know. `signals` resamples, rejects and
-differentiates later. `check_quality` is for an arm's recording; `check_signals` and `check_jumps`
+differentiates later. `check` is for an arm's recording; `check_signals` and `check_jumps`
 for any table.
 """
 
-from steelyard.quality._check import DAMAGED_END, check_quality
+from steelyard.quality._check import DAMAGED_END, check
 from steelyard.quality._table import (
     Finding,
     Place,
@@ -23,7 +23,7 @@ __all__ = [
     "Place",
     "QualityReport",
     "Severity",
+    "check",
     "check_jumps",
-    "check_quality",
     "check_signals",
 ]

@@ -100,7 +100,7 @@ class _Limits(Protocol):
     def tau_max(self) -> Array: ...
 
 
-def check_quality(
+def check(
     recording: Recording,
     *,
     limits: _Limits | None = None,

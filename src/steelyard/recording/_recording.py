@@ -221,7 +221,7 @@ class Recording:
 
         Args:
             frame: named columns of numbers; rows are times
-            columns: for a channel or 't', its columns, as for `steelyard.read_recording`
+            columns: for a channel or 't', its columns, as for `steelyard.read`
             joint_names: instead of those in the frame
             wrench_frame: needed where it has a wrench
             wrench_convention: 'load_on_sensor' or 'sensor_on_load'; needed where it has a wrench
@@ -372,8 +372,8 @@ def _arrays(frame: Any) -> dict[str, NDArray[np.generic]]:
     """The columns of a data frame by name."""
     if isinstance(frame, str) or not (isinstance(frame, Mapping) or is_data_frame(frame)):
         raise InvalidRecording(
-            f"a data frame has named columns, {type(frame).__name__} has none; a file is for"
-            " read_recording"
+            f"a data frame has named columns, {type(frame).__name__} has none; a file is read by"
+            " steelyard.read"
         )
     if not hasattr(frame, "__array__"):  # one that numpy cannot take
         if hasattr(frame, _ARROW):

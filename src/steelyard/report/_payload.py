@@ -24,7 +24,7 @@ from steelyard.report._pieces import (
     torque_plots,
 )
 from steelyard.report._scene import arm_scene
-from steelyard.wrist import StaticWeight, WrenchPayload, WrenchSamples
+from steelyard.wrist import StaticWeight, WrenchSamples, WristPayload
 
 _PARAMETER_UNITS = ("kg", "kg m", "kg m", "kg m", *["kg m²"] * 6)
 
@@ -89,7 +89,7 @@ def motions_section(
 
 
 def wrench_page(
-    payload: WrenchPayload,
+    payload: WristPayload,
     samples: WrenchSamples | None = None,
     static: StaticWeight | None = None,
     *,
@@ -250,7 +250,7 @@ def _torque_parts(
     return torque, Table(caption, ("", *samples.joint_names), rms), left, correlation
 
 
-def _body_section(payload: WrenchPayload, scene: Scene | None) -> Section:
+def _body_section(payload: WristPayload, scene: Scene | None) -> Section:
     parts: list[Table | Plot | Scene] = [
         _payload_table(payload),
         *([] if scene is None else [scene]),
@@ -264,7 +264,7 @@ def _body_section(payload: WrenchPayload, scene: Scene | None) -> Section:
     )
 
 
-def _zero_section(payload: WrenchPayload) -> Section:
+def _zero_section(payload: WristPayload) -> Section:
     caption = "What the sensor shows without a load, and how the base stands."
     table = Table(
         caption, ("", "value", "± (95 %)", "unit"), _quantity_rows(payload.quantities[10:])
@@ -273,7 +273,7 @@ def _zero_section(payload: WrenchPayload) -> Section:
     return Section("Zero drift and tilt", (), [table, noise])
 
 
-def _motion_section(payload: WrenchPayload, samples: WrenchSamples) -> Section:
+def _motion_section(payload: WristPayload, samples: WrenchSamples) -> Section:
     predicted = payload.wrench(samples.features(payload.gravity_base)) + payload.drift
     residual = samples.wrench - predicted
     both = Plot.over_time(
@@ -298,7 +298,7 @@ def _motion_section(payload: WrenchPayload, samples: WrenchSamples) -> Section:
     )
 
 
-def _static_section(static: StaticWeight, payload: WrenchPayload) -> Section:
+def _static_section(static: StaticWeight, payload: WristPayload) -> Section:
     number = np.arange(1, len(static.postures) + 1).astype(float)
     std = np.sqrt(static.postures.variance)
     panels = []

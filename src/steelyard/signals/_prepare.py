@@ -9,7 +9,7 @@ import numpy as np
 
 from steelyard._arrays import Array, Mask
 from steelyard.errors import InvalidRecording, InvalidSamples
-from steelyard.quality import check_quality
+from steelyard.quality import check
 from steelyard.quality._check import AT_LIMIT, saturated, without_impossible
 from steelyard.recording import Preparation, Recording, Samples
 from steelyard.robot import DriveModel, JointLimits
@@ -74,11 +74,11 @@ def prepare(
     """
     if not isinstance(recording, Recording):
         raise InvalidSamples(
-            f"prepare() wants a Recording, got {type(recording).__name__}: read_recording() it"
-            " first"
+            f"prepare() wants a Recording, got {type(recording).__name__}: read a file with"
+            " steelyard.read first"
         )
     how = preparation or Preparation()
-    report = check_quality(recording, limits=limits, gain=None if drive is None else drive.gain)
+    report = check(recording, limits=limits, gain=None if drive is None else drive.gain)
     report.require_ok()
     recording = without_impossible(recording)
     signals = _uniform(_select(recording, how, joint_torque(recording, drive), _origin(drive)), how)

@@ -5,7 +5,6 @@ from steelyard.trajectory._fourier import (
     ApproachedTrajectory,
     FourierTrajectory,
     Trajectory,
-    load_trajectory,
 )
 
 __all__ = [
@@ -13,5 +12,4 @@ __all__ = [
     "ApproachedTrajectory",
     "FourierTrajectory",
     "Trajectory",
-    "load_trajectory",
 ]

@@ -172,8 +172,25 @@ class FourierTrajectory:
         return {**arrays, "period_s": self.period_s}
 
     def save(self, path: str | Path) -> None:
-        """Writes the trajectory to a JSON file that `load_trajectory` reads."""
+        """Writes the trajectory to a JSON file that `load` reads."""
         saved.save(self.to_dict(), "trajectory", path)
+
+    @classmethod
+    def load(cls, name: str | Path) -> FourierTrajectory:
+        """A bundled trajectory (one of `TRAJECTORIES`), or the one in a saved trajectory or design.
+
+        Args:
+            name: of a bundled trajectory, or a .json file
+        """
+        if Path(name).suffix == ".json":
+            return _from_json(Path(name))
+        if str(name) not in TRAJECTORIES:
+            raise UnknownName(
+                f"no trajectory '{name}': bundled are {', '.join(TRAJECTORIES)}; or give a .json"
+                " file"
+            )
+        bundled = _BUNDLED / f"{name}.toml"
+        return cls.from_dict(tomllib.loads(bundled.read_text("utf-8")))
 
     def __repr__(self) -> str:
         size = f"{self.n} joints, {self.sine.shape[1]} harmonics"
@@ -305,19 +322,6 @@ class ApproachedTrajectory:
         parts = zip(moving, entering, leaving, strict=True)
         q, v, a = (np.where(before, e, np.where(after, x, m)) for m, e, x in parts)
         return q, v, a
-
-
-def load_trajectory(name: str | Path) -> FourierTrajectory:
-    """A bundled trajectory (one of `TRAJECTORIES`), or that of a saved trajectory or design (.json)."""
-    if Path(name).suffix == ".json":
-        return _from_json(Path(name))
-    if str(name) not in TRAJECTORIES:
-        raise UnknownName(
-            f"no trajectory '{name}': bundled are {', '.join(TRAJECTORIES)}; or give a .json file"
-        )
-    return FourierTrajectory.from_dict(
-        tomllib.loads((_BUNDLED / f"{name}.toml").read_text("utf-8"))
-    )
 
 
 def _from_json(path: Path) -> FourierTrajectory:

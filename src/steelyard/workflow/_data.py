@@ -12,9 +12,9 @@ import numpy as np
 from steelyard._arrays import Array
 from steelyard.errors import InvalidRecording, InvalidSamples, SteelyardError
 from steelyard.identification import DynamicModel
-from steelyard.io import read_recording
+from steelyard.io import read
 from steelyard.io._recordings import file_kind
-from steelyard.quality import QualityReport, check_quality
+from steelyard.quality import QualityReport, check
 from steelyard.quality._table import many
 from steelyard.recording import Preparation, Recording, Samples, default_gap_s, is_data_frame
 from steelyard.robot import DriveModel, JointLimits, RobotModel
@@ -277,7 +277,7 @@ def as_warm(model: DynamicModel, runs: Sequence[Run]) -> tuple[DynamicModel, tup
 def qualities(runs: Sequence[Run], robot: RobotModel) -> dict[str, QualityReport]:
     """The quality of the recordings of an arm's runs, by short name."""
     return {
-        name: check_quality(run.recording, limits=robot.limits)
+        name: check(run.recording, limits=robot.limits)
         for run, name in short_names(runs).items()
         if run.recording is not None
     }
@@ -305,7 +305,7 @@ def _run(source: Any, name: str, robot: RobotModel | None) -> Run:
             joints = ()
         return Run(
             name if name and not name.startswith("run ") else str(path),
-            read_recording(path, joint_names=joints),
+            read(path, joint_names=joints),
         )
     if is_data_frame(source):
         return Run(name or "the data frame", Recording.from_dataframe(source))

@@ -19,7 +19,7 @@ from steelyard.errors import InvalidRecording, InvalidSamples, UnknownName
 from steelyard.identification import DynamicModel
 from steelyard.payload import Payload
 from steelyard.payload._online import CurvePoint, convergence_times
-from steelyard.quality import check_quality
+from steelyard.quality import check
 from steelyard.recording import Preparation
 from steelyard.signals import CausalPath, replay
 from steelyard.torque.online import OnlineEstimator, OnlineOptions, OnlineState
@@ -313,7 +313,7 @@ def _quality(run: Run, model: DynamicModel) -> tuple[Doubt, ...]:
         gain = None
     else:
         gain = drive.gain
-    report = check_quality(run.recording, limits=model.robot.limits, gain=gain)
+    report = check(run.recording, limits=model.robot.limits, gain=gain)
     if not report.ok:
         raise InvalidRecording(
             f"{run.name}: the recording is not fit for use: {report.findings[0].sentence}"

@@ -17,17 +17,17 @@ from steelyard._arrays import Array
 from steelyard._computing import one_blas_thread
 from steelyard.control._contact_force import ContactForce, Rezero, ZeroKeeper, contact_force
 from steelyard.errors import InvalidRecording, InvalidSamples, NoTime, UnknownName
-from steelyard.io._wrench import SensorDescription
-from steelyard.quality import QualityReport, check_quality
+from steelyard.io._wrist import SensorDescription
+from steelyard.quality import QualityReport, check
 from steelyard.recording import DEFAULT_CUTOFF_HZ, Recording
 from steelyard.robot import RobotModel, load_robot
 from steelyard.verdict import Doubt, DoubtKind
 from steelyard.wrist import (
     Postures,
     StaticWeight,
-    WrenchPayload,
-    WrenchRecording,
     WrenchSamples,
+    WristPayload,
+    WristRecording,
     weigh_dynamic,
     weigh_static,
 )
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from steelyard.drawing import Scene
     from steelyard.report import Page
 
-WristSource: TypeAlias = str | Path | Recording | WrenchRecording
+WristSource: TypeAlias = str | Path | Recording | WristRecording
 
 _STANDARD_GRAVITY = (0.0, 0.0, -9.81)
 
@@ -72,9 +72,9 @@ class WristRig:
             return np.array(_STANDARD_GRAVITY)
         return self.robot.gravity_base
 
-    def table(self, source: WristSource) -> WrenchRecording:
+    def table(self, source: WristSource) -> WristRecording:
         """Wrench and pose of a source."""
-        if isinstance(source, WrenchRecording):
+        if isinstance(source, WristRecording):
             return source
         if self.robot is None:
             if isinstance(source, Recording):
@@ -92,7 +92,7 @@ class WristRig:
             cutoff_hz: of the filter on motion and wrench, [Hz]
             decimate: keep only as many rows as the filter leaves independent
         """
-        if self.robot is not None and not isinstance(source, WrenchRecording):
+        if self.robot is not None and not isinstance(source, WristRecording):
             recording = self.recording(source)
             sensor = self.about.agreeing(recording).turned(yaw)
             return WrenchSamples.from_joints(
@@ -107,9 +107,9 @@ class WristRig:
 
     def quality(self, source: WristSource) -> QualityReport:
         """The quality of a source that moves."""
-        if self.robot is None or isinstance(source, WrenchRecording):
+        if self.robot is None or isinstance(source, WristRecording):
             return self.in_motion.table(source).quality
-        return check_quality(self.recording(source), limits=self.robot.limits)
+        return check(self.recording(source), limits=self.robot.limits)
 
     def recording(self, source: str | Path | Recording) -> Recording:
         """The joints and the wrench of a source."""
@@ -167,7 +167,7 @@ class WristWeighing:
 
     @cached_property
     @one_blas_thread()
-    def payload(self) -> WrenchPayload:
+    def payload(self) -> WristPayload:
         """The answer, with what is wrong with the recordings among its doubts."""
         if self.estimator not in ESTIMATORS:
             raise UnknownName(f"no estimator '{self.estimator}'; there are {', '.join(ESTIMATORS)}")
@@ -220,7 +220,7 @@ class WristWeighing:
 
         source = self.dynamic or self.static
         robot = self._rig.robot
-        if robot is None or source is None or isinstance(source, WrenchRecording):
+        if robot is None or source is None or isinstance(source, WristRecording):
             return None
         try:
             recording = self._rig.recording(source)
@@ -238,7 +238,7 @@ class WristWeighing:
         return WristRig.of(self.robot, self.sensor)
 
     @cached_property
-    def _table(self) -> WrenchRecording | None:
+    def _table(self) -> WristRecording | None:
         if self.static is None:
             return None
         return self._rig.table(self.static)
@@ -254,7 +254,7 @@ def weigh_wrist(
     cutoff_hz: float = DEFAULT_CUTOFF_HZ,
     level: bool = False,
     drift_again: bool = False,
-) -> WrenchPayload:
+) -> WristPayload:
     """What hangs on a wrist force/torque sensor: at rest, in motion, or both.
 
     Args:
@@ -274,7 +274,7 @@ def weigh_wrist(
 
 @one_blas_thread()
 def contact(
-    payload: WrenchPayload | str | Path,
+    payload: WristPayload | str | Path,
     source: WristSource,
     *,
     robot: RobotModel | str | None = None,
@@ -295,10 +295,10 @@ def contact(
             keeper
         cutoff_hz: of the filter on motion and wrench, [Hz]
     """
-    if isinstance(payload, WrenchPayload):
+    if isinstance(payload, WristPayload):
         load = payload
     else:
-        load = WrenchPayload.load(payload)
+        load = WristPayload.load(payload)
     rig = WristRig.of(robot, sensor)
     turned = load.T_flange_sensor
     nominal = rig.about.sensor.T_flange_sensor

@@ -15,15 +15,15 @@ from steelyard import fields, saved
 from steelyard._arrays import Array
 from steelyard._computing import one_blas_thread
 from steelyard.errors import InvalidSamples
-from steelyard.io._wrench import SensorDescription
-from steelyard.quality import check_quality
+from steelyard.io._wrist import SensorDescription
+from steelyard.quality import check
 from steelyard.recording import DEFAULT_CUTOFF_HZ
 from steelyard.robot import RobotModel
 from steelyard.verdict import Doubt, DoubtKind
 from steelyard.workflow._stream import RESUME_S, OnlineCurve, OnPoint, replayed
 from steelyard.workflow._wrist import WristRig, WristSource
-from steelyard.wrist._payload import WrenchPayload
-from steelyard.wrist._recording import WrenchRecording
+from steelyard.wrist._payload import WristPayload
+from steelyard.wrist._recording import WristRecording
 from steelyard.wrist.online import (
     WristEstimator,
     WristOptions,
@@ -51,7 +51,7 @@ class WristOnlineWeighing(OnlineCurve):
         contact_std: its standard deviation, (6,)
     """
 
-    payload: WrenchPayload
+    payload: WristPayload
     state: WristState
     estimator: WristEstimator
     contact: Array
@@ -106,7 +106,7 @@ def weigh_wrist_online(
     table = rig.table(source)
     rows, doubts = _rows(rig, source, table)
     first = [row for row in rows if row.t < rows[0].t + CALIBRATION_S]
-    if isinstance(source, WrenchRecording):
+    if isinstance(source, WristRecording):
         joints = None
     else:
         joints = rig.robot
@@ -139,16 +139,16 @@ def weigh_wrist_online(
 
 
 def _rows(
-    rig: WristRig, source: WristSource, table: WrenchRecording
+    rig: WristRig, source: WristSource, table: WristRecording
 ) -> tuple[list[WristRow], tuple[Doubt, ...]]:
     """The rows of a source, and what is wrong with it and yet does not forbid to replay it."""
     table.require_timed()
     warnings = table.warnings
-    if rig.robot is None or isinstance(source, WrenchRecording):
+    if rig.robot is None or isinstance(source, WristRecording):
         rows = rows_of(table)
     else:
         recording = rig.recording(source)
-        quality = check_quality(recording)
+        quality = check(recording)
         quality.require_ok()
         warnings = quality.warnings
         whole = np.isfinite(np.hstack([recording.q, np.asarray(recording.wrench)])).all(axis=1)

@@ -2,8 +2,8 @@
 
 from steelyard.wrist._dynamic import weigh_dynamic
 from steelyard.wrist._kalman import PoseKalmanFilter
-from steelyard.wrist._payload import StaticWeight, WrenchPayload
-from steelyard.wrist._recording import WrenchRecording, WristSensor
+from steelyard.wrist._payload import StaticWeight, WristPayload
+from steelyard.wrist._recording import WristRecording, WristSensor
 from steelyard.wrist._rest import Postures, RestRule
 from steelyard.wrist._samples import WrenchSamples
 from steelyard.wrist._static import weigh_static
@@ -13,9 +13,9 @@ __all__ = [
     "Postures",
     "RestRule",
     "StaticWeight",
-    "WrenchPayload",
-    "WrenchRecording",
     "WrenchSamples",
+    "WristPayload",
+    "WristRecording",
     "WristSensor",
     "weigh_dynamic",
     "weigh_static",

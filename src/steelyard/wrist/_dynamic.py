@@ -22,7 +22,7 @@ from steelyard.payload import Evidence, judge
 from steelyard.verdict import Doubt, Verdict
 from steelyard.wrist._payload import (
     StaticWeight,
-    WrenchPayload,
+    WristPayload,
     drift_doubt,
     tilt_doubt,
     weak_inertia_doubt,
@@ -104,7 +104,7 @@ def weigh_dynamic(
     gravity_base: ArrayLike | None = None,
     tilt: bool = True,
     drift_again: bool = False,
-) -> WrenchPayload:
+) -> WristPayload:
     """What the arm carries: ten parameters with covariance, from samples of a moving sensor.
 
     Args:
@@ -141,7 +141,7 @@ def weigh_dynamic(
     tilted = tilt_doubt(setting.value[16:], setting.gravity.nominal)
     doubts = [doubt for doubt in (moving_drift, tilted) if doubt is not None]
     body, verdict = _judged(plain, full[:10, :10], doubts)
-    return WrenchPayload(
+    return WristPayload(
         body,
         plain,
         verdict=verdict,

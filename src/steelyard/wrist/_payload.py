@@ -47,7 +47,7 @@ _FORMAT = {
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class WrenchPayload(Payload):
+class WristPayload(Payload):
     """A payload weighed by a wrist sensor, in the sensor frame.
 
     Attributes:
@@ -252,7 +252,7 @@ class StaticWeight:
         half = stdtrit(max(self.freedom, 1), 0.5 + level / 2) * self.std
         return np.column_stack([self.value - half, self.value + half])
 
-    def payload(self, T_flange_sensor: Array | None = None) -> WrenchPayload:
+    def payload(self, T_flange_sensor: Array | None = None) -> WristPayload:
         """Mass and centre of mass as a payload; its inertia is that of a point, and unknown.
 
         Args:
@@ -272,7 +272,7 @@ class StaticWeight:
             beyond_empty_arm=False,
         )
         body, verdict = judge(evidence)
-        return WrenchPayload(
+        return WristPayload(
             body,
             point,
             verdict=replace(verdict, summary=self.verdict.summary),

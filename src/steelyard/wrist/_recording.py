@@ -113,7 +113,7 @@ class WristSensor:
 
 
 @dataclass(frozen=True, eq=False)
-class WrenchRecording:
+class WristRecording:
     """Wrench and pose of a wrist sensor as they were measured, on one clock that starts at 0.
 
     Attributes:
@@ -172,7 +172,7 @@ class WrenchRecording:
         motion: dict[str, Array] | None = None,
         timed: bool = True,
         source: str = "",
-    ) -> WrenchRecording:
+    ) -> WristRecording:
         """The recording of a wrench in the sensor's own convention and frame, both turned to ours.
 
         Args:
@@ -211,7 +211,7 @@ class WrenchRecording:
         sensor: WristSensor | None = None,
         *,
         timed: bool = True,
-    ) -> WrenchRecording:
+    ) -> WristRecording:
         """The wrench of an arm's recording with the sensor's pose from its joints.
 
         Args:
@@ -305,7 +305,7 @@ class WrenchRecording:
         least = 1e-5 * np.abs(wrench).max() + 1e-12
         return np.asarray(np.maximum(noise_of_differences(wrench), least))
 
-    def rows(self, which: slice | Mask, note: str = "") -> WrenchRecording:
+    def rows(self, which: slice | Mask, note: str = "") -> WristRecording:
         """Some of the rows; their clock starts at 0 again; a note may say why."""
         if np.size(self.t[which]) == 0:
             raise InvalidRecording("no rows are left")
@@ -314,7 +314,7 @@ class WrenchRecording:
         }
         return replace(self, **cut, notes=(*self.notes, note) if note else self.notes)
 
-    def turned(self, yaw: float) -> WrenchRecording:
+    def turned(self, yaw: float) -> WristRecording:
         """The same readings of a sensor that is turned about the flange's z axis by a yaw more, [rad]."""
         sensor = self.sensor.turned(yaw)
         change = self.sensor.T_flange_sensor[:3, :3].T @ sensor.T_flange_sensor[:3, :3]

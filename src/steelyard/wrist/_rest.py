@@ -31,7 +31,7 @@ from scipy.spatial.transform import Rotation
 
 from steelyard._arrays import Array, Mask
 from steelyard.errors import InvalidRecording
-from steelyard.wrist._recording import WrenchRecording
+from steelyard.wrist._recording import WristRecording
 from steelyard.wrist._regression import long_run_sum
 
 _RESTLESS = 6.0  # times the median scatter of all runs
@@ -98,7 +98,7 @@ class Postures:
     notes: Sequence[str] = ()
 
     @classmethod
-    def of(cls, recording: WrenchRecording, rule: RestRule | None = None) -> Postures:
+    def of(cls, recording: WristRecording, rule: RestRule | None = None) -> Postures:
         """The postures at rest in a recording; every row of a table of postures is one."""
         rule = rule or RestRule()
         if not recording.timed:
@@ -249,7 +249,7 @@ class Postures:
         return np.asarray(np.einsum("nji,j->ni", self.R_base_sensor, unit))
 
 
-def _rest_runs(recording: WrenchRecording, rule: RestRule) -> list[slice]:
+def _rest_runs(recording: WristRecording, rule: RestRule) -> list[slice]:
     """The rows of each rest, in the order of time."""
     turning, moving = _speeds(recording, rule.window_s)
     still = (turning < rule.speed) & (moving < rule.linear_speed)
@@ -282,7 +282,7 @@ def _rest_runs(recording: WrenchRecording, rule: RestRule) -> list[slice]:
     return runs
 
 
-def _speeds(recording: WrenchRecording, window_s: float) -> tuple[Array, Array]:
+def _speeds(recording: WristRecording, window_s: float) -> tuple[Array, Array]:
     """How fast the sensor turns [rad/s] and moves [m/s] over a window around each row, (N,) each."""
     t = recording.t
     low = np.searchsorted(t, t - window_s / 2 - 1e-9)
@@ -310,7 +310,7 @@ def _scatter(wrench: Array) -> Array:
     return np.sqrt([variance[:3].mean() + 1e-300, variance[3:].mean() + 1e-300])
 
 
-def _postures(recording: WrenchRecording, runs: list[slice], notes: list[str]) -> Postures:
+def _postures(recording: WristRecording, runs: list[slice], notes: list[str]) -> Postures:
     parts = [recording.wrench[run] for run in runs]
     count = np.array([len(part) for part in parts])
     R = [Rotation.from_matrix(recording.R_base_sensor[run]).mean().as_matrix() for run in runs]

@@ -22,7 +22,7 @@ from scipy.spatial.transform import Rotation
 
 from steelyard._arrays import Array, freeze
 from steelyard.errors import InvalidRecording, InvalidSamples
-from steelyard.quality import check_quality
+from steelyard.quality import check
 from steelyard.quality._check import without_impossible
 from steelyard.recording import Recording
 from steelyard.robot import RobotModel
@@ -35,7 +35,7 @@ from steelyard.signals import (
     noise_of_differences,
 )
 from steelyard.wrist._kalman import PoseKalmanFilter
-from steelyard.wrist._recording import WrenchRecording, WristSensor
+from steelyard.wrist._recording import WristRecording, WristSensor
 from steelyard.wrist._regressor import feature_covariance, features
 
 _EDGE_PERIODS = 3.0  # of the cut-off, left out at both ends, where the filter sees too little
@@ -113,8 +113,8 @@ class WrenchSamples:
                 default
             decimate: keep only as many rows as the filter leaves independent
         """
-        measured = WrenchRecording.of_joints(recording, robot, sensor)
-        quality = check_quality(recording)
+        measured = WristRecording.of_joints(recording, robot, sensor)
+        quality = check(recording)
         quality.require_ok()
         clean = without_impossible(recording)
         whole = np.isfinite(np.hstack([clean.q, clean.wrench])).all(axis=1)  # type: ignore[list-item]
@@ -148,7 +148,7 @@ class WrenchSamples:
     @classmethod
     def from_imu(
         cls,
-        recording: WrenchRecording,
+        recording: WristRecording,
         *,
         cutoff_hz: float | None = DEFAULT_CUTOFF_HZ,
         acceleration_std: float | None = None,
@@ -213,7 +213,7 @@ class WrenchSamples:
     @classmethod
     def from_pose(
         cls,
-        recording: WrenchRecording,
+        recording: WristRecording,
         *,
         mean_length: int = 10,
         position_std: float | None = None,

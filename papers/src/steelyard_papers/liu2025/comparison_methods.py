@@ -10,8 +10,8 @@ from steelyard._arrays import Array
 from steelyard.wrist import (
     Postures,
     StaticWeight,
-    WrenchPayload,
     WrenchSamples,
+    WristPayload,
     weigh_dynamic,
 )
 from steelyard.wrist._regression import WrenchRegression
@@ -19,7 +19,7 @@ from steelyard.wrist.estimators import ESTIMATORS
 from steelyard_papers.liu2025.static import weigh_linear
 
 
-def method_1(postures: Postures, *, gravity_base: Array) -> WrenchPayload:
+def method_1(postures: Postures, *, gravity_base: Array) -> WristPayload:
     """Method 1: the static equation by total least squares; inertial forces are ignored.
 
     Args:
@@ -29,7 +29,7 @@ def method_1(postures: Postures, *, gravity_base: Array) -> WrenchPayload:
     return weigh_linear(postures, gravity_base=gravity_base).payload()
 
 
-def method_2(samples: WrenchSamples, static: StaticWeight) -> WrenchPayload:
+def method_2(samples: WrenchSamples, static: StaticWeight) -> WristPayload:
     """Method 2: the dynamic equation by recursive total least squares; the tilt of the base is ignored.
 
     Args:

@@ -23,7 +23,7 @@ import numpy as np
 from steelyard._arrays import Array
 from steelyard.inertia import InertialParameters
 from steelyard.verdict import Verdict
-from steelyard.wrist import StaticWeight, WrenchPayload, WrenchSamples
+from steelyard.wrist import StaticWeight, WrenchSamples, WristPayload
 from steelyard.wrist._regressor import wrench_regressor, wrench_tensor
 from steelyard.wrist.estimators._recursive import RecursiveTotalLeastSquares
 
@@ -58,7 +58,7 @@ def step(M: Array, v: Array, Z: Array, P: Array, forgetting: float = 1.0) -> tup
     return M, new / -new[-1]
 
 
-def proposed(samples: WrenchSamples, static: StaticWeight) -> WrenchPayload:
+def proposed(samples: WrenchSamples, static: StaticWeight) -> WristPayload:
     """The payload by both stages as printed.
 
     Args:
@@ -74,7 +74,7 @@ def proposed(samples: WrenchSamples, static: StaticWeight) -> WrenchPayload:
     body = InertialParameters.from_vector(v[:10], "sensor")
     residual = (Z[:, :, :10] @ v[:10]) - Z[:, :, 10]
     unknown = np.full(6, np.nan)
-    return WrenchPayload(
+    return WristPayload(
         body=body,
         unconstrained=body,
         noise=np.sqrt((residual**2).mean(axis=0)),

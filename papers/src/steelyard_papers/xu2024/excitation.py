@@ -28,7 +28,7 @@ from steelyard.inertia import PARAMETER_NAMES
 from steelyard.report import Section, Table
 from steelyard.robot import ParameterBasis, RobotModel, load_robot
 from steelyard.simulation import SensorModel, SimulationOptions, simulate
-from steelyard.trajectory import FourierTrajectory, load_trajectory
+from steelyard.trajectory import FourierTrajectory
 from steelyard_papers.sharing import Progress
 from steelyard_papers.xu2024.motion_sections import Row
 from steelyard_papers.xu2024.printed import CONDITION_NUMBER, TABLE_2, TABLE_8
@@ -89,7 +89,7 @@ def designed(*, starts: int, effort: float, progress: Progress) -> Excitation:
         progress: called with the share that is done
     """
     robot = load_robot("ur10")
-    published = load_trajectory("xu2024")
+    published = FourierTrajectory.load("xu2024")
     limits = DesignLimits.envelope(published)
     noise = TABLE_8["without", "power"]
     linear = robot.with_drive(replace(robot.drive, exponent=np.ones(6)))

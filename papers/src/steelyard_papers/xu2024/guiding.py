@@ -31,7 +31,7 @@ from steelyard.simulation import SensorModel, Simulation, SimulationOptions, sim
 from steelyard.simulation._guided import GuidedOptions, GuidedRun, Hand
 from steelyard.torque import weigh
 from steelyard.torque.online import OnlineEstimator, OnlineSample
-from steelyard.trajectory import load_trajectory
+from steelyard.trajectory import FourierTrajectory
 from steelyard_papers.xu2024.recursion import recursion_of
 
 Progress = Callable[[float], None]
@@ -194,7 +194,7 @@ def _simulated(
     robot: RobotModel, payload: InertialParameters | None, seed: int, progress: Progress | None
 ) -> Simulation:
     options = SimulationOptions(progress=progress)
-    motion = load_trajectory("xu2024")
+    motion = FourierTrajectory.load("xu2024")
     return simulate(robot, motion, payload=payload, sensors=_SENSORS, seed=seed, options=options)
 
 

@@ -22,7 +22,7 @@ from steelyard.torque.online import (
     OnlineSample,
     OnlineState,
 )
-from steelyard.trajectory import load_trajectory
+from steelyard.trajectory import FourierTrajectory
 from steelyard.verdict import Verdict
 from steelyard_papers.sharing import Progress
 from steelyard_papers.xu2024.online import UR10_ROWS, Xu2024Estimator
@@ -112,7 +112,7 @@ def published_case(noise: Array = TABLE_8["without", "power"]) -> Case:
     empty = RegressionFactor.empty(6, 58)
     model = DynamicModel(robot, law, known, np.zeros((0, 6)), "commanded", ("Table VI",), empty)
     t = np.arange(round(10 * RATE_HZ)) / RATE_HZ
-    motion = load_trajectory("xu2024").at(t)
+    motion = FourierTrajectory.load("xu2024").at(t)
     Y = model.basis.reduce(robot.regressor(*motion))
     tau = Y @ (TABLE_6 + model.basis.payload_jacobian @ TRUTH.vector)
     return Case(model, t, np.stack(motion, axis=1), Y, tau, noise)

@@ -24,7 +24,7 @@ from steelyard.signals import Preparation, prepare
 from steelyard.simulation import SensorModel, Simulation, SimulationOptions, simulate
 from steelyard.torque.methods._static import postures_at_rest
 from steelyard.torque.online import OnlineEstimator, OnlineSample
-from steelyard.trajectory import FourierTrajectory, Trajectory, load_trajectory
+from steelyard.trajectory import FourierTrajectory, Trajectory
 from steelyard_papers.sharing import Progress
 from steelyard_papers.visit import Visit
 from steelyard_papers.xu2024.printed import ALPHA, JOINT_2, TABLE_8, TRUTH
@@ -84,7 +84,7 @@ def run_world(*, step_s: float = 0.001, postures: int = 12, progress: Progress) 
     """
     robot = load_robot("ur10")
     carrier = loaded_arm(robot)
-    published = load_trajectory("xu2024")
+    published = FourierTrajectory.load("xu2024")
     other = FourierTrajectory.random(
         robot.home,
         reach=[0.8] * 6,

@@ -24,7 +24,7 @@ import numpy as np
 from steelyard._arrays import Array
 from steelyard.robot import RobotModel, load_robot
 from steelyard.simulation import SensorModel, Simulation, SimulationOptions, simulate
-from steelyard.trajectory import Trajectory, load_trajectory
+from steelyard.trajectory import FourierTrajectory, Trajectory
 from steelyard_papers.sharing import Progress, part_of
 from steelyard_papers.visit import Visit
 from steelyard_papers.xu2024.printed import TRUTH
@@ -62,7 +62,7 @@ class Warming:
 def warming() -> Warming:
     """Fig. 8: ten runs of the published motion."""
     robot = load_robot("ur10")
-    motion = load_trajectory("xu2024")
+    motion = FourierTrajectory.load("xu2024")
     v = motion.at(np.arange(1250) / 125.0)[1]
     drive = robot.drive
     share = np.mean((drive.friction(v) - drive.offset) * v, axis=0)
@@ -131,7 +131,7 @@ def harsh_world(change: Change, *, step_s: float = 0.002) -> World:
         step_s: of the motions; the visits of postures take twice as much, [s]
     """
     robot = load_robot("ur10")
-    published = load_trajectory("xu2024")
+    published = FourierTrajectory.load("xu2024")
     empty = _changed(robot, change, warm=False)
     loaded = _changed(loaded_arm(robot), change, warm=True)
     postures = np.random.default_rng(1).uniform(-0.7, 0.7, (_POSTURES, 6)) + robot.home

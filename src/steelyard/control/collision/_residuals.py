@@ -23,7 +23,7 @@ import numpy as np
 from steelyard._arrays import Array, Mask
 from steelyard.control.collision._observer import Observer, ObserverSample, ObserverState
 from steelyard.errors import InvalidRecording
-from steelyard.quality import check_quality
+from steelyard.quality import check
 from steelyard.recording import Recording
 from steelyard.robot import DriveModel, RobotModel
 from steelyard.signals import joint_torque
@@ -101,7 +101,7 @@ class Residuals:
         _require_same_joints(recording, robot)
         tau = joint_torque(recording, drive)
         v = recording.v
-        check_quality(recording, limits=robot.limits).require_ok()
+        check(recording, limits=robot.limits).require_ok()
         if v is None:
             signals = [recording.q, tau]
         else:

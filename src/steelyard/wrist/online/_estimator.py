@@ -29,7 +29,7 @@ from steelyard.inertia import InertialParameters
 from steelyard.payload import HALF_WIDTH, Evidence, judge
 from steelyard.payload._online import Counts, Episode
 from steelyard.verdict import Doubt, DoubtKind
-from steelyard.wrist._payload import WrenchPayload, drift_doubt, tilt_doubt, weak_inertia_doubt
+from steelyard.wrist._payload import WristPayload, drift_doubt, tilt_doubt, weak_inertia_doubt
 from steelyard.wrist._recording import WristSensor
 from steelyard.wrist._regressor import BaseGravity, feature_covariance
 from steelyard.wrist._rest import Postures
@@ -82,7 +82,7 @@ class WristEstimator:
             raise InvalidSamples(
                 "online, the rotation of the sensor on the flange must be known: find it with"
                 " postures at"
-                " rest (weigh-ft --static), and say it in the sensor's file"
+                " rest (weigh-wrist --static), and say it in the sensor's file"
             )
         object.__setattr__(self, "noise", noise)
         object.__setattr__(self, "_gravity", BaseGravity(np.array(self.gravity_base, dtype=float)))
@@ -133,7 +133,7 @@ class WristEstimator:
         window = np.concatenate([state.window, row[None]])
         return state._replace(window=window, last_s=t, counts=state.counts.plus("used"))
 
-    def estimate(self, state: WristState, *, physical: bool = True) -> WrenchPayload:
+    def estimate(self, state: WristState, *, physical: bool = True) -> WristPayload:
         """What hangs on the sensor now, with all samples of the state.
 
         Args:
@@ -167,7 +167,7 @@ class WristEstimator:
         if weak is not None:
             verdict = verdict.doubted(weak)
         words = self._words(state, known)
-        return WrenchPayload(
+        return WristPayload(
             body,
             plain,
             verdict=replace(verdict, summary="; ".join(x for x in (words, verdict.summary) if x)),

@@ -41,7 +41,7 @@ from steelyard.errors import InvalidSamples
 from steelyard.recording import DEFAULT_CUTOFF_HZ, default_gap_s
 from steelyard.robot import RobotModel
 from steelyard.signals import FixedLag, noise_gains, noise_of_differences
-from steelyard.wrist._recording import WrenchRecording, WristSensor
+from steelyard.wrist._recording import WristRecording, WristSensor
 from steelyard.wrist._samples import joint_noise, sensor_motion
 
 CALIBRATION_S = 1.0
@@ -341,7 +341,7 @@ class WristPath:
         return _WristPathState(np.zeros((0, c + 1)), -np.inf, np.zeros((0, c)), 0, last_s)
 
 
-def rows_of(recording: WrenchRecording) -> list[WristRow]:
+def rows_of(recording: WristRecording) -> list[WristRow]:
     """The rows of a recording without joints: by its inertial unit where it has one, else by its pose."""
     recording.require_timed()
     q = Rotation.from_matrix(recording.R_base_sensor).as_quat()

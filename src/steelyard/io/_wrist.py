@@ -26,7 +26,7 @@ from steelyard.recording import AXES, Recording, imported
 from steelyard.recording._columns import SLICE, Requested
 from steelyard.robot import RobotModel
 from steelyard.saved import read_toml, replacing
-from steelyard.wrist._recording import WrenchFrame, WrenchRecording, WristSensor
+from steelyard.wrist._recording import WrenchFrame, WristRecording, WristSensor
 
 
 def _names(value: Any, place: str, sizes: dict[str, int]) -> None:
@@ -131,7 +131,7 @@ class SensorDescription:
             tuple(content),
         )
 
-    def recording(self, path: str | Path) -> WrenchRecording:
+    def recording(self, path: str | Path) -> WristRecording:
         """The recording of a wrist sensor in a table without joints: text, NPZ, Parquet, Arrow's stream."""
         path = Path(path)
         if "wrench" not in self.columns:
@@ -155,7 +155,7 @@ class SensorDescription:
         }
         if "temperature" in arrays:
             motion["temperature"] = arrays["temperature"][:, 0]
-        made = WrenchRecording.of_measured(
+        made = WristRecording.of_measured(
             arrays["t"][:, 0] if "t" in arrays else np.arange(N) / (self.rate_hz or 1.0),
             arrays["wrench"],
             self._orientation(arrays, path),
@@ -168,7 +168,7 @@ class SensorDescription:
             return replace(made, notes=(*made.notes, *notes))
         return made
 
-    def of_joints(self, source: str | Path | Recording, robot: RobotModel) -> WrenchRecording:
+    def of_joints(self, source: str | Path | Recording, robot: RobotModel) -> WristRecording:
         """The wrench of an arm's recording with the sensor's pose from its joints.
 
         A table without time is one of postures at rest, unless the description says its `rate_hz`.
@@ -186,7 +186,7 @@ class SensorDescription:
             timed = False
             counted = replace(self.tables, rate_hz=1.0)
             recording = replace(self, tables=counted).joints(str(source), robot)
-        return WrenchRecording.of_joints(recording, robot, self.agreeing(recording), timed=timed)
+        return WristRecording.of_joints(recording, robot, self.agreeing(recording), timed=timed)
 
     def joints(self, path: str | Path, robot: RobotModel) -> Recording:
         """The recording of an arm with its wrench; what a foreign file leaves open is as stated here.

@@ -1,4 +1,4 @@
-"""`steelyard weigh-ft`: what an arm carries, from a wrist force/torque sensor."""
+"""`steelyard weigh-wrist`: what an arm carries, from a wrist force/torque sensor."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from steelyard.recording import DEFAULT_CUTOFF_HZ
 
 if TYPE_CHECKING:
     from steelyard.workflow._wrist_online import WristOnlineWeighing
-    from steelyard.wrist import StaticWeight, WrenchPayload
+    from steelyard.wrist import StaticWeight, WristPayload
 
 _TITLE = "What the sensor carries, in the sensor frame"
 
@@ -152,7 +152,7 @@ def _show_online(output: Output, found: WristOnlineWeighing) -> None:
     print(f"Contact at the end: {force:.3g} N, {torque:.3g} Nm.")
 
 
-def _show(output: Output, payload: WrenchPayload, static: StaticWeight | None) -> None:
+def _show(output: Output, payload: WristPayload, static: StaticWeight | None) -> None:
     output.payload(f"{_TITLE} (95 % intervals)", payload)
     print()
     if static is not None:
@@ -170,7 +170,7 @@ def _show(output: Output, payload: WrenchPayload, static: StaticWeight | None) -
     output.verdict(payload.verdict)
 
 
-def _facts(payload: WrenchPayload, static: StaticWeight | None) -> dict[str, Any]:
+def _facts(payload: WristPayload, static: StaticWeight | None) -> dict[str, Any]:
     facts = payload.to_dict() | {
         "drift_std": payload.drift_std,
         "inclination_degrees": np.degrees(payload.inclination),
