@@ -53,7 +53,7 @@ def test_a_type_checker_sees_real_types(tmp_path):
     )
     assert "error" not in good
     assert re.search(
-        r'Revealed type is "def \(model: .*DynamicModel.*-> steelyard\.payload\.payload\.Payload"',
+        r'Revealed type is "def \(model: .*DynamicModel.*-> steelyard\.payload\._payload\.Payload"',
         good,
     )
     assert "ndarray" in good
