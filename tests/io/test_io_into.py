@@ -355,10 +355,8 @@ XACRO = '<robot name="x" xmlns:xacro="http://ros.org"><xacro:include filename="a
                                                                   " in"),
         ("urdf", URDF.replace('xyz="0 0 0.1"', 'xyz="0 0.1 0.1"'), "the flange 'tool0' sits"
                                                                    " elsewhere"),
-        ("mjcf", MJCF.replace("<frame pos", '<joint name="twist"/><frame pos'), "'elbow' has other"
-                                                                                " joints"),
-        ("mjcf", SWAPPED, "is of another arm: 'shoulder' does not follow the model's joint before"
-                          " it"),
+        ("mjcf", MJCF.replace("<frame pos", '<joint name="twist"/><frame pos'), "'elbow' has further"),
+        ("mjcf", SWAPPED, "describes another arm: 'shoulder' does not follow the previous joint"),
         ("mjcf", ON_RAIL, "does not know it; hold it still with --lock rail=0"),
         ("ur", URDF, "exported to urdf or mjcf, not to 'ur'"),
     ],

@@ -228,7 +228,7 @@ def test_trajectory_must_be_finite(planar):
             return tuple(np.where(t[:, None] > 0.2, np.nan, signal) for signal in super().at(t))
 
     with pytest.raises(
-        InvalidTrajectory, match=r"trajectory.at\(t\) gave numbers that are not finite"
+        InvalidTrajectory, match=r"trajectory.at\(t\) returned values that are not finite"
     ):
         simulate(planar, Broken(planar))
 

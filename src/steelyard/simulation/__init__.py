@@ -1,4 +1,4 @@
-"""An arm in MuJoCo, an engine that is not our identification model. The only room that imports mujoco."""
+"""An arm simulated in MuJoCo, independently of our own equations; the only importer of mujoco."""
 
 from steelyard.simulation._arm import Push
 from steelyard.simulation._run import Simulation, SimulationOptions, Truth, simulate

@@ -1,12 +1,12 @@
-"""An arm in MuJoCo: one body for each link, and the payload as a body of its own behind the flange.
+"""An arm in MuJoCo: one body for each link, and a separate body for the payload at the flange.
 
 Each link is a body whose frame is the joint frame; its inertia enters as mass, centre of mass,
 principal moments and principal axes. Rotors are armature: of the joint, or, where motors are
 coupled (u = U q), of a fixed tendon of length u, which adds U' Ia U to the mass matrix. The payload
-is welded to the last link at the flange, and a force and a torque sensor sit in that weld. MuJoCo's
-manual says that they point from the child to the parent; what version 4.0 gives is the force of the
-parent on the child (upwards under a resting load). Here the sign is turned: load on sensor.
-Contacts, limits and constraints are off.
+is welded to the last link at the flange, and a force and a torque sensor measure in that weld.
+MuJoCo's manual describes these as child on parent; version 4.0 returns the force of the parent on
+the child (upwards under a resting load). `Arm.wrench` inverts the sign: load on sensor.
+Contacts, limits and constraints are disabled.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ _RELATIVE_ROUNDING = 1e-9
 class Push:
     """A constant force on a point of the arm for some time.
 
-    A push on the flange acts on what is mounted there, behind the wrist sensor, which feels it; a
-    push on a link acts before the sensor.
+    A push on the flange acts on the mounted load, so the wrist sensor measures it; a push on a link
+    does not reach the sensor.
 
     Attributes:
         start_s: when it begins, [s]
         duration_s: how long it lasts, [s]
         frame: name of the link or flange that it acts on
-        force_world: (3,) [N], in the base frame
-        point: where it acts, (3,) [m], in `frame`
+        force_world: force, (3,) [N], in the base frame
+        point: point of application, (3,) [m], in `frame`
     """
 
     start_s: float
@@ -59,7 +59,13 @@ class Push:
 
 
 class BodyPush(NamedTuple):
-    """A force, (3,) [N], in the base frame, at a point, (3,) [m], of a MuJoCo body, in its frame."""
+    """A force on a MuJoCo body.
+
+    Attributes:
+        body: index of the body
+        force: force, (3,) [N], in the base frame
+        point: point of application, (3,) [m], in the frame of the body
+    """
 
     body: int
     force: Array
@@ -67,9 +73,9 @@ class BodyPush(NamedTuple):
 
 
 class Arm:
-    """An arm in MuJoCo that answers: which acceleration follows from these torques?
+    """Forward dynamics of an arm by MuJoCo: the acceleration that torques cause.
 
-    Its links must be physical; the payload is in the flange frame.
+    The links must be physical; the payload is in the flange frame.
     """
 
     def __init__(self, robot: RobotModel, payload: InertialParameters | None = None) -> None:
@@ -81,11 +87,11 @@ class Arm:
 
     @property
     def wrench(self) -> Array:
-        """What the load does to the flange after the last answer, (6,) [N, Nm], in the flange frame."""
+        """Wrench of the load on the flange in the present state, (6,) [N, Nm], in its frame."""
         return -np.asarray(self.data.sensordata)
 
     def place(self, push: Push) -> BodyPush:
-        """The push on a link or the flange, with its frame found."""
+        """The push as a force on a MuJoCo body."""
         if push.frame == self._robot.flange:
             return BodyPush(self._robot.n + 1, push.force_world, push.point)
         if push.frame not in self._robot.link_names:
@@ -98,7 +104,7 @@ class Arm:
         return BodyPush(j + 1, push.force_world, T[:3, :3] @ push.point + T[:3, 3])
 
     def move_to(self, q: Array, v: Array, pushes: Sequence[BodyPush] = ()) -> Array:
-        """Takes a state and gives the joint torque of the pushes there, (n,) [Nm or N].
+        """Sets the state and returns the joint torque of the pushes, (n,) [Nm or N].
 
         Args:
             q: joint positions, (n,) [rad or m]
@@ -115,7 +121,7 @@ class Arm:
         return external
 
     def acceleration(self, tau: Array) -> Array:
-        """The acceleration, (n,) [rad/s^2 or m/s^2], by torques tau of drives and friction, (n,) [Nm]."""
+        """The acceleration, (n,) [rad/s^2 or m/s^2], by joint torques tau, (n,) [Nm or N]."""
         self.data.qfrc_applied[:] = tau
         self._mujoco.mj_forwardSkip(self.model, self.data, self._mujoco.mjtStage.mjSTAGE_VEL, 0)
         return np.array(self.data.qacc)
@@ -138,14 +144,13 @@ class Arm:
 
 
 def _checked_payload(robot: RobotModel, payload: InertialParameters | None) -> InertialParameters:
-    """The payload if a body can have its numbers and it is in the flange frame; ten zeros for None."""
+    """The payload after a check of its frame and of its physical consistency; zeros for None."""
     if payload is None:
         return InertialParameters.nothing(robot.flange)
     robot.with_payload(payload)  # refuses another frame
     if payload.vector.any():
-        least = (
-            -_RELATIVE_ROUNDING * np.abs(payload.inertia).max()
-        )  # a point, a rod or a plate is a limit
+        # A point, a rod or a plate has an eigenvalue of exactly zero.
+        least = -_RELATIVE_ROUNDING * np.abs(payload.inertia).max()
         if payload.mass <= 0 or np.linalg.eigvalsh(payload.second_moment_com)[0] < least:
             raise InvalidInertia(f"no body can be this payload: {payload.why_not_physical}")
     return payload
@@ -183,7 +188,7 @@ def _compiled(mujoco: Any, robot: RobotModel, payload: InertialParameters) -> An
 
 
 def _add_chain(mujoco: Any, spec: Any, robot: RobotModel) -> Any:
-    """Adds a body and a joint for each link and gives the last body."""
+    """Adds a body and a joint for each link and returns the last body."""
     body = spec.worldbody
     if robot.drive.coupling is None:
         rotors = robot.drive.rotor_inertia
@@ -215,7 +220,7 @@ def _pose(T: Array) -> dict[str, Array]:
 
 
 def _mass(body: InertialParameters) -> dict[str, Any]:
-    """Mass properties as MuJoCo wants them; the moments keep A + B >= C to the last bit."""
+    """Mass properties in MuJoCo's form; the moments satisfy A + B >= C to the last bit."""
     if body.mass == 0:
         return {"mass": 0.0, "inertia": np.zeros(3), "ipos": np.zeros(3), "explicitinertial": True}
     values, axes = np.linalg.eigh(body.second_moment_com)

@@ -1,22 +1,21 @@
-"""An arm that a hand drags: a spring and damper between the grip and a point that the hand wants to follow.
+"""An arm that a hand drags: a spring and damper between the grip and the point the hand follows.
 
     f = K (p_hand - p) + D (p_hand' - p') + noise,        torque = K_r e - D_r w
 
-p is the grip, a point fixed to the flange; e the rotation vector from the present orientation to
-that at the beginning, w the angular velocity: the hand holds the tool as it took it. K and D are
-those of a human arm (some 500 N/m and 100 Ns/m for somebody who moves a tool with care).
+p is the grip, a point fixed to the flange; e is the rotation vector from the present orientation to
+the initial one, w the angular velocity: the hand keeps the initial orientation of the tool. K and D
+are those of a human arm (about 500 N/m and 100 Ns/m for a careful movement of a tool).
 
-A hand is not steady, and the less so the harder it pulls: the noise of a muscle's force grows with
-the force (Harris and Wolpert 1998, Nature 394; van Beers, Haggard and Wolpert 2004, J.
-Neurophysiol. 91). How much, and that it is the same in all directions, is assumed here: each axis
-of the force has noise of the deviation
-`unsteadiness` |f|, AR(1) with a correlation time of `noise_correlation_s`: muscles smooth what nerves ask
-for over some 50 ms. Noise that is slower than hand and arm together moves the arm instead of the
-force.
+The noise of a muscle's force grows with the force (Harris and Wolpert 1998, Nature 394; van Beers,
+Haggard and Wolpert 2004, J. Neurophysiol. 91). The amount and the isotropy of the noise are
+assumptions of this module: each axis of the force has AR(1) noise with the standard deviation
+`unsteadiness` |f| and the correlation time `noise_correlation_s`, because muscles smooth their
+stimulation over about 50 ms. Noise that is slower than hand and arm together moves the arm instead
+of changing the force.
 
-The force is what the hand does to the grip, as a sensor between tool and handle measures it (xu2024
-Fig. 9). Before the first row the hand takes hold for some time. The arm's drives do what a
-controller asks for: any function of time, position and velocity.
+The force is that of the hand on the grip, as a sensor between tool and handle measures it (xu2024
+Fig. 9). The hand takes hold of the tool for some time before the first row. The drives apply the
+torque of a controller, which is any function of time, position and velocity.
 """
 
 from __future__ import annotations
@@ -37,10 +36,10 @@ from steelyard.simulation._sensors import ar1_noise
 
 Controller = Callable[[float, Array, Array], Array]
 
-_ABSURD_SPEED = 50.0  # [rad/s]: a hand has long let go
+_RUNAWAY_SPEED = 50.0  # [rad/s]
 _PROGRESS_CALLS = 50
 _AXES = np.eye(3)
-_LEVER = 0.1  # [m]: of the two forces that make a torque
+_LEVER = 0.1  # [m], distance of each of the two forces that make a torque
 
 
 class _HandPath(Protocol):
@@ -48,10 +47,10 @@ class _HandPath(Protocol):
 
     @property
     def duration_s(self) -> float:
-        """How long it takes, [s]."""
+        """Duration of the path, [s]."""
 
     def at(self, t: Array) -> tuple[Array, Array]:
-        """Position and velocity of the point that the hand follows, (N, 3) [m, m/s], in the base frame."""
+        """Position and velocity of the followed point, (N, 3) [m, m/s], in the base frame."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,8 +62,8 @@ class Hand:
         damping: D of each axis, [Ns/m]
         turning_stiffness: K_r, [Nm/rad]
         turning_damping: D_r, [Nms/rad]
-        grip: where it holds, (3,) [m], in the flange frame
-        unsteadiness: standard deviation of the force's noise over the force; 0 for a hand of stone
+        grip: point that it holds, (3,) [m], in the flange frame
+        unsteadiness: standard deviation of the force's noise over the force; 0 for no noise
         noise_correlation_s: correlation time of that noise, [s]
     """
 
@@ -97,11 +96,11 @@ class GuidedOptions:
 
     Attributes:
         step_s: time step of engine and hand, [s]
-        control_every: steps for each answer of the controller
-        rows_every: steps per row
+        control_every: number of steps between two calls of the controller
+        rows_every: number of steps per row
         taking_hold_s: time before the first row in which the hand takes hold, [s]
-        seed: of the hand's noise
-        progress: called about 50 times with the fraction that is done
+        seed: seed of the hand's noise
+        progress: called about 50 times with the completed fraction
     """
 
     step_s: float = 0.002
@@ -120,16 +119,16 @@ class GuidedOptions:
 
 @dataclass(frozen=True, eq=False)
 class GuidedRun:
-    """What happened while a hand dragged an arm.
+    """The signals of an arm that a hand dragged.
 
     Attributes:
         t: time, (N,) [s]
-        force_world: of the hand on the grip, (N, 3) [N], in the base frame
-        force_flange: the same in the flange frame, as a sensor there measures it, (N, 3) [N]
-        torque_world: of the hand about the grip, (N, 3) [Nm], in the base frame
-        position: of the grip, (N, 3) [m], in the base frame
-        wanted: of the point that the hand follows, (N, 3) [m], in the base frame
-        tilt: angle between the present orientation and that at the beginning, (N,) [rad]
+        force_world: force of the hand on the grip, (N, 3) [N], in the base frame
+        force_flange: the same force, (N, 3) [N], in the flange frame
+        torque_world: torque of the hand about the grip, (N, 3) [Nm], in the base frame
+        position: position of the grip, (N, 3) [m], in the base frame
+        wanted: position of the point that the hand follows, (N, 3) [m], in the base frame
+        tilt: angle between the present and the initial orientation, (N,) [rad]
         q: joint positions, (N, n) [rad or m]
         v: joint velocities, (N, n) [rad/s or m/s]
         a: joint accelerations, (N, n) [rad/s^2 or m/s^2]
@@ -162,14 +161,17 @@ def drag(
     hand: Hand | None = None,
     options: GuidedOptions | None = None,
 ) -> GuidedRun:
-    """The run of an arm in MuJoCo that a hand drags along a path.
+    """The signals of an arm in MuJoCo that a hand drags along a path.
 
     Args:
         robot: the empty arm with its true drives
-        postures: that the arm will come near to, the first one to start from, (G, n) [rad or m]
-        controller: the torque of the drives, (n,), for time, position and velocity; asked in their
-            order
-        payload: fixed to the flange, in the flange frame; none by default
+        postures: initial posture and further ones near the motion, (G, n) [rad or m]
+        path: path of the point that the hand follows
+        controller: torque of the drives, (n,) [Nm or N], as a function of time, position and
+            velocity; called in the order of time
+        payload: body that is fixed to the flange, in the flange frame; none by default
+        hand: properties of the hand
+        options: time steps, noise and progress
     """
     hand = hand or Hand()
     options = options or GuidedOptions()
@@ -181,7 +183,7 @@ def drag(
     generator = np.random.default_rng(options.seed)
     correlation_s = hand.noise_correlation_s
     unit = ar1_noise((K0 + K, 3), h, correlation_s=correlation_s, generator=generator)
-    noise = hand.unsteadiness * unit  # of each axis over the force
+    relative_noise = hand.unsteadiness * unit
     feel = _Feel(plant.arm, robot.n + 1, hand)
     plant.arm.move_to(plant.q, plant.v)
     R_held = feel.pose()[1]
@@ -189,13 +191,13 @@ def drag(
     tau = np.zeros(robot.n)
     for k in range(K0 + K):
         plant.arm.move_to(plant.q, plant.v)
-        pushes, signals, tilt = feel.touch(R_held, wanted[k], wanted_speed[k], noise[k])
+        pushes, signals, tilt = feel.touch(R_held, wanted[k], wanted_speed[k], relative_noise[k])
         if k % options.control_every == 0:
             tau = np.asarray(controller(k * h, plant.q, plant.v), dtype=float)
         instant = plant.step(tau, pushes)
         if k >= K0 and (k - K0) % options.rows_every == 0:
             rows.append(((k - K0) * h, *signals, wanted[k], tilt, *instant[:4]))
-        _go_on(plant, k, K0 + K, options)
+        _check_and_report(plant, k, K0 + K, options)
     return GuidedRun(*(np.array(column) for column in zip(*rows, strict=True)))
 
 
@@ -212,9 +214,13 @@ class _Feel(NamedTuple):
         return np.array(data.xpos[self.body]), np.array(data.xmat[self.body]).reshape(3, 3)
 
     def touch(
-        self, R_held: Array, wanted: Array, wanted_speed: Array, noise: Array
+        self, R_held: Array, wanted: Array, wanted_speed: Array, relative_noise: Array
     ) -> tuple[tuple[BodyPush, ...], tuple[Array, ...], float]:
-        """What the hand does now: pushes; force, force in the flange frame, torque, position; the tilt."""
+        """Forces of the hand on MuJoCo's bodies, the signals of a row, and the tilt [rad].
+
+        The signals are the force in the base frame and in the flange frame, the torque and the
+        position of the grip.
+        """
         hand = self.hand
         data = self.arm.data
         p, R = self.pose()
@@ -223,13 +229,13 @@ class _Feel(NamedTuple):
         point = p + R @ hand.grip
         speed = data.cvel[self.body, 3:] + _cross(spin, point - centre)
         pull = hand.stiffness * (wanted - point) + hand.damping * (wanted_speed - speed)
-        force = pull + np.sqrt(pull @ pull) * noise
+        force = pull + np.sqrt(pull @ pull) * relative_noise
         turn, tilt = _turn(R_held @ R.T)
         torque = hand.turning_stiffness * turn - hand.turning_damping * spin
         return self._pushes(force, torque, R), (force, R.T @ force, torque, point), tilt
 
     def _pushes(self, force: Array, torque: Array, R: Array) -> tuple[BodyPush, ...]:
-        """Two forces at r and -r from the grip: r x (torque x r) / |r|^2 = torque for r across it."""
+        """Two forces at r and -r from the grip; r x (torque x r) / |r|^2 = torque for normal r."""
         across = _cross(torque, _AXES[np.abs(torque).argmin()])
         size = np.sqrt(across @ across)
         if size == 0.0:
@@ -244,13 +250,14 @@ class _Feel(NamedTuple):
 
 
 def _cross(x: Array, y: Array) -> Array:
-    """The cross product of three numbers each; NumPy's own is made for stacks of them, and slow for one."""
-    (x0, x1, x2), (y0, y1, y2) = x.tolist(), y.tolist()
+    """The cross product of two vectors, (3,); faster than NumPy's function for a single pair."""
+    x0, x1, x2 = x.tolist()
+    y0, y1, y2 = y.tolist()
     return np.array([x1 * y2 - x2 * y1, x2 * y0 - x0 * y2, x0 * y1 - x1 * y0])
 
 
 def _turn(R: Array) -> tuple[Array, float]:
-    """The rotation vector of a rotation by less than half a turn, (3,) [rad], and its size."""
+    """The rotation vector of a rotation by less than half a turn, (3,) [rad], and its norm."""
     twice = np.array([R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]])
     sine = 0.5 * float(np.sqrt(twice @ twice))
     angle = float(np.arctan2(sine, 0.5 * (R[0, 0] + R[1, 1] + R[2, 2] - 1.0)))
@@ -260,7 +267,7 @@ def _turn(R: Array) -> tuple[Array, float]:
 def _plant(
     robot: RobotModel, postures: Array, payload: InertialParameters | None, step_s: float
 ) -> Plant:
-    """The arm at rest in the first posture; the others say how light its drives may feel."""
+    """The arm at rest in the first posture; all postures bound the inertia of its drives."""
     q = np.array(postures, dtype=float)
     if q.ndim != 2 or q.shape[1] != robot.n or len(q) < 2 or not np.isfinite(q).all():
         raise InvalidRobot(
@@ -270,12 +277,12 @@ def _plant(
     return Plant(robot, payload, step_s=step_s, postures=q, start=np.array([q[0], still, still]))
 
 
-def _go_on(plant: Plant, k: int, steps: int, options: GuidedOptions) -> None:
-    if words := plant.runaway(_ABSURD_SPEED):
+def _check_and_report(plant: Plant, k: int, steps: int, options: GuidedOptions) -> None:
+    """Raises an error if the arm runs away; reports progress."""
+    if reason := plant.runaway(_RUNAWAY_SPEED):
         raise SimulationFailed(
-            f"{plant.robot.name} slips out of the hand {k * options.step_s:.2f} s after it was"
-            " taken:"
-            f" {words}; the controller compensates too much, or the hand is too stiff for step_s"
+            f"{plant.robot.name} runs away from the hand {k * options.step_s:.2f} s after the"
+            f" start: {reason}; the controller overcompensates, or the hand is too stiff for step_s"
         )
     every = max(1, steps // _PROGRESS_CALLS)
     if options.progress is not None and (k % every == every - 1 or k == steps - 1):

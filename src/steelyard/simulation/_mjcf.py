@@ -1,4 +1,4 @@
-"""An MJCF file as MuJoCo reads it: the arm in it, as an arm of ours."""
+"""The arm in an MJCF file, read by MuJoCo and converted to a `RobotModel`."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ _SLIDE = int(mujoco.mjtJoint.mjJNT_SLIDE)
 
 
 class ArmInMjcf:
-    """The arm that an MJCF file describes, its joints at zero."""
+    """The arm that an MJCF file describes, with its joints at zero."""
 
     def __init__(
         self, path: Path, joint_names: Sequence[str], *, locked: Mapping[str, float]
     ) -> None:
-        """Reads the file, and what it includes.
+        """Reads the file and the files it includes.
 
         Args:
-            path: of the file
-            joint_names: of the arm, from the base outwards; none where only frames are asked for
-            locked: position of each joint that shall not move, by name [rad or m]
+            path: MJCF file
+            joint_names: joints of the arm, from the base outwards; empty to use frames only
+            locked: position of each joint that does not move, by name [rad or m]
         """
         self._name = path.name
         try:
@@ -43,8 +43,8 @@ class ArmInMjcf:
             raise UnreadableFile(f"MuJoCo cannot read {path}: {words}") from error
         if spec.compiler.inertiafromgeom == mujoco.mjtInertiaFromGeom.mjINERTIAFROMGEOM_TRUE:
             raise InvalidRobot(
-                f'{path.name} has <compiler inertiafromgeom="true">: no <inertial> counts there,'
-                " make it auto"
+                f'{path.name} has <compiler inertiafromgeom="true">, which ignores every'
+                ' <inertial>: set it to "auto"'
             )
         model = self._model
         joints = [
@@ -54,7 +54,7 @@ class ArmInMjcf:
         missing = [name for name in self.joint_names if name not in joints]
         if missing:
             raise InvalidRobot(
-                f"{path.name} is of another arm: it has no joint {', '.join(missing)};"
+                f"{path.name} describes another arm: it has no joint {', '.join(missing)};"
                 f" it has {', '.join(joints) or 'none'}"
             )
         self._bodies = [int(model.joint(name).bodyid[0]) for name in self.joint_names]
@@ -78,9 +78,7 @@ class ArmInMjcf:
         before = 0
         for name, body in zip(self.joint_names, self._bodies, strict=True):
             if model.body_jntnum[body] != 1:
-                raise InvalidRobot(
-                    f"{self._name}: the body of joint '{name}' has other joints, too"
-                )
+                raise InvalidRobot(f"{self._name}: the body of joint '{name}' has further joints")
             above = []
             at = int(model.body_parentid[body])
             while at not in (before, 0):
@@ -88,8 +86,8 @@ class ArmInMjcf:
                 at = int(model.body_parentid[at])
             if at != before or set(above) & set(self._bodies):
                 raise InvalidRobot(
-                    f"{self._name} is of another arm: '{name}' does not follow the model's joint"
-                    " before it"
+                    f"{self._name} describes another arm: '{name}' does not follow the previous"
+                    " joint of the model"
                 )
             for other in above:
                 for i in range(model.body_jntnum[other]):
@@ -103,12 +101,12 @@ class ArmInMjcf:
             before = body
 
     def robot(self, flange: str, *, without: str) -> RobotModel:
-        """The arm with those bodies alone that no joint of it moves directly: fingers, tools, cameras.
+        """The arm whose links contain only attached bodies: fingers, tools, cameras.
 
         Args:
-            flange: frame for payloads, a body or a site; where there is none, a usual one or the
-                last body
-            without: name of a body that does not count
+            flange: frame for payloads, a body or a site; if it does not exist, a common flange name
+                or the last body
+            without: name of a body to leave out
         """
         n = len(self._bodies)
         model = self._model
@@ -153,17 +151,17 @@ class ArmInMjcf:
         return RobotModel.from_dict(content)
 
     def frame_in_its_body(self, name: str) -> Array:
-        """A body or a site in its body, (4, 4)."""
+        """The pose of a body or a site in its body, (4, 4)."""
         return np.asarray(np.linalg.inv(self._T_body(self._frame(name)[0])) @ self._T_frame(name))
 
     def _has_frame(self, name: str) -> bool:
-        """Whether a body or a site of this name is the last body of the arm, or fixed to it."""
+        """Whether a body or site of this name is the last body of the arm or fixed to it."""
         body, _ = self._frame(name)
         weld = self._model.body_weldid
         return body > 0 and bool(weld[body] == weld[self._bodies[-1]])
 
     def _frame(self, name: str) -> tuple[int, int]:
-        """The body of a body or a site, and the number of the site; -1 where there is none."""
+        """The index of the body of a body or site, and the index of the site; -1 if absent."""
         body = mujoco.mj_name2id(self._model, mujoco.mjtObj.mjOBJ_BODY, name)
         site = mujoco.mj_name2id(self._model, mujoco.mjtObj.mjOBJ_SITE, name)
         if body >= 0 or site < 0:
@@ -180,7 +178,7 @@ class ArmInMjcf:
         return _pose(self._data.xmat[body].reshape(3, 3), self._data.xpos[body])
 
     def _carried(self, j: int, without: str) -> InertialParameters:
-        """What is fixed to a body of the arm, or held still on it, in the frame of that body."""
+        """The mass properties of everything attached to link j, in the frame of its body."""
         model = self._model
         data = self._data
         carried = InertialParameters.nothing("body")

@@ -1,4 +1,4 @@
-"""Arm and drives from step to step.
+"""Time stepping of an arm with its drives.
 
 The state of a step k of h seconds is the position q_k and the velocity w_k half a step earlier
 (leapfrog):
@@ -10,23 +10,22 @@ so that q, v, a and tau belong to one instant, to second order in h, and
 
     tau_k = M a_k + bias(q_k, v_k) + friction_k - external_k
 
-holds to rounding. In MuJoCo's own Euler step v_k = w_k: every velocity would be half a step late,
-which looks like a rotor inertia of -Fv h/2. Load-dependent friction takes the load extrapolated
-from the last two steps.
+holds to rounding. In MuJoCo's own Euler step v_k = w_k, so that every velocity would be half a
+step late; an identification would see this as a rotor inertia of -Fv h/2. Load-dependent friction
+uses the load extrapolated from the last two steps.
 
-Friction is exact while a drive turns, and holds it when it stands. For the speeds u of the drives
+Friction is exact while a drive turns, and it holds a drive at rest. For the speeds u of the drives
 it is an odd, set-valued law: f(u) = DriveModel.friction(u) - B for u != 0, and any value in
-[-f(0+), f(0+)] at rest. Where a drive turns fast enough, so that friction takes less than half of
-its speed in a step of h seconds, f(u) at the present speed is applied: the torque law then holds
-exactly. Slower drives are stiff. For them the speed after the step is found together with the
-friction,
+[-f(0+), f(0+)] at rest. A drive is fast when friction takes less than half of its speed in one
+step of h seconds; then f(u) at the present speed is applied, and the torque law holds exactly.
+Slower drives are stiff. For them, the speed after the step and the friction are solved together,
 
     u' + h A F = u_free,   F in f(u'),   A = U M^-1 U'                              (implicit Euler)
 
-where u_free is the speed after a step without their friction. One drive alone is a monotone scalar
-equation, u' + c f(u') = b: with f tabulated over the speed it is solved by interpolation, and b < c
-f(0+) gives u' = 0, F = b / c: the drive sticks. Several slow drives are solved in turn
-(Gauss-Seidel) from the last friction.
+where u_free is the speed after a step without their friction. A single drive gives a monotone
+scalar equation, u' + c f(u') = b. With f tabulated over the speed, interpolation solves it;
+b < c f(0+) gives u' = 0 and F = b / c: the drive sticks. Several slow drives are solved one after
+the other (Gauss-Seidel), starting from the friction of the last step.
 """
 
 from __future__ import annotations
@@ -44,16 +43,16 @@ from steelyard.inertia import InertialParameters
 from steelyard.robot import DriveModel, RobotModel
 from steelyard.simulation._arm import Arm, BodyPush
 
-_STIFF_SHARE = 0.5
-_SWEEPS = 50
-_TOLERANCE = 1e-10
-_REST = 1e-12
-_SPEEDS = np.concatenate([[_REST], np.geomspace(1e-6, 1e4, 401)])
-_TABLE: list[float] = (_SPEEDS - _REST).tolist()
+_STIFF_SHARE = 0.5  # share of its speed that friction takes from a stiff drive in one step
+_MAX_SWEEPS = 50
+_SPEED_TOLERANCE = 1e-10  # [rad/s or m/s]
+_REST_SPEED = 1e-12  # [rad/s or m/s]
+_SPEEDS = np.concatenate([[_REST_SPEED], np.geomspace(1e-6, 1e4, 401)])
+_SPEED_TABLE: list[float] = (_SPEEDS - _REST_SPEED).tolist()
 
 
 class Instant(NamedTuple):
-    """One instant, (n,) each, or N of them, (N, n) each; see `Truth`."""
+    """The signals of one instant, each (n,); the attributes are those of `Truth`."""
 
     q: Array
     v: Array
@@ -66,15 +65,15 @@ class Instant(NamedTuple):
 
 
 class Plant:
-    """An arm with its drives: where it is now, and what a torque makes of it.
+    """An arm with its drives: its present state, and the step that a torque causes.
 
     Args:
         robot: the empty arm with its true drives and gravity
-        payload: at the flange, in the flange frame; None for none
+        payload: body at the flange, in the flange frame; None for none
         step_s: length of a step, [s]
-        postures: that the arm will come near to, (G, n) [rad or m]; they say how light its drives
-            may feel
-        start: position, velocity and acceleration to start with, (3, n)
+        postures: postures near the motion, (G, n) [rad or m]; they bound the inertia that each
+            drive moves
+        start: initial position, velocity and acceleration, (3, n)
     """
 
     def __init__(
@@ -107,14 +106,19 @@ class Plant:
         return np.asarray(self.w + self._h / 2 * self._a)
 
     def runaway(self, limit: float) -> str:
-        """Which joint is faster than a limit [rad/s or m/s], in words; empty while none is."""
+        """A sentence about the joint that is faster than the limit [rad/s or m/s]; or ''."""
         if np.abs(self.w).max() < limit:
             return ""
         j = int(np.argmax(np.nan_to_num(np.abs(self.w), nan=np.inf)))
         return f"joint '{self.robot.joint_names[j]}' has the speed {self.w[j]:.3g}"
 
     def step(self, tau: Array, pushes: Sequence[BodyPush]) -> Instant:
-        """Goes one step on with torques tau of the drives, (n,) [Nm or N]; the instant at its beginning."""
+        """Advances by one step and returns the signals at its beginning.
+
+        Args:
+            tau: torques of the drives, (n,) [Nm or N]
+            pushes: external forces during the step
+        """
         q = self.q
         v = self.v
         drives = self.robot.drive.transmission
@@ -129,20 +133,21 @@ class Plant:
                 stiff, u_free, mobility=self.arm.mobility(drives.matrix), load=load, last=last
             )
             a = self.arm.acceleration(tau - drives.to_joints(f))
-        taken = drives.to_joints(f)
-        tau_link = tau - self.rotors @ a - taken
+        friction = drives.to_joints(f)
+        tau_link = tau - self.rotors @ a - friction
         self._a = a
         self._f = f
-        self._load, self._load_before = drives.load(tau_link), self._load
+        self._load_before = self._load
+        self._load = drives.load(tau_link)
         self.w = self.w + self._h * a
         self.q = q + self._h * self.w
-        return Instant(q, v, a, tau, tau_link, taken, external, self.arm.wrench)
+        return Instant(q, v, a, tau, tau_link, friction, external, self.arm.wrench)
 
 
 class _Friction:
     """The friction of an arm's drives over steps of constant length.
 
-    Each drive sees at most the `mobility`, 1 / inertia, (n,) [1/(kg m^2)].
+    `mobility` is the largest inverse inertia of each drive, (n,) [1/(kg m^2)].
     """
 
     def __init__(self, drive: DriveModel, *, step_s: float, mobility: Array) -> None:
@@ -157,10 +162,10 @@ class _Friction:
         self.absent = not self._law.any() and not self._law_for_load.any()
 
     def while_turning(self, u: Array, load: Array) -> tuple[Array, Sequence[int]]:
-        """Friction with offset at the present speed, (n,) [Nm], and the numbers of the stiff drives.
+        """Friction with offset at the present speed, (n,) [Nm], and the indices of stiff drives.
 
-        The stiff drives have only their offset in it. Speeds u [rad/s] and load [Nm] are those of
-        the drives.
+        Entries of stiff drives hold only the offset. Speeds u [rad/s] and load [Nm] refer to the
+        drives.
         """
         offset = self._drive.offset
         if self.absent:
@@ -177,53 +182,52 @@ class _Friction:
         """Friction of the stiff drives without offset, (n,) [Nm]; zero for the others.
 
         Args:
-            stiff: numbers of these drives
+            stiff: indices of these drives
             u_free: speed of each drive after a step without their friction, (n,) [rad/s]
             mobility: A, (n, n) [1/(kg m^2)]
             load: torque that each gear carries, (n,) [Nm]
             last: friction without offset to start from, (n,) [Nm]
         """
-        at = list(stiff)
-        law = self._law[at] + self._law_for_load[at] * np.abs(load[at])[:, None]
-        A = (self._h * mobility[np.ix_(at, at)]).tolist()
+        drives = list(stiff)
+        law = self._law[drives] + self._law_for_load[drives] * np.abs(load[drives])[:, None]
+        A = (self._h * mobility[np.ix_(drives, drives)]).tolist()
         F = np.zeros(len(u_free))
-        F[at] = _found_in_turn(A, u_free[at].tolist(), last[at].tolist(), law)
+        F[drives] = _gauss_seidel(A, u_free[drives].tolist(), last[drives].tolist(), law)
         return F
 
 
-def _found_in_turn(
+def _gauss_seidel(
     A: list[list[float]], free: list[float], F: list[float], law: Array
 ) -> list[float]:
-    """Friction of slow drives, found in turn from F; plain numbers, for which Python is faster than arrays.
+    """Friction of slow drives, iterated from F.
 
-    `law` is f of each drive at the speeds of the table; u + c f(u) is tabulated for those that do
-    not stick.
+    `law` is f of each drive at the tabulated speeds; u + c f(u) is tabulated for drives that do not
+    stick. The lists are short, and plain numbers are faster than arrays here.
     """
     hold: list[float] = law[:, 0].tolist()
     tables: list[list[float]] = [[]] * len(A)
-    for _ in range(_SWEEPS):
+    for _ in range(_MAX_SWEEPS):
         change = 0.0
         for i, row in enumerate(A):
             c = row[i]
             b = free[i] - sum(map(mul, row, F)) + c * F[i]
             value = b / c
             if abs(value) > hold[i]:
-                tables[i] = (
-                    tables[i] or np.maximum.accumulate(_SPEEDS - _REST + c * law[i]).tolist()
-                )
+                if not tables[i]:
+                    tables[i] = np.maximum.accumulate(_SPEEDS - _REST_SPEED + c * law[i]).tolist()
                 value = (b - copysign(_speed_at(abs(b), tables[i]), b)) / c
             change = max(change, abs(value - F[i]) * c)
             F[i] = value
-        if change < _TOLERANCE:
+        if change < _SPEED_TOLERANCE:
             break
     return F
 
 
-def _speed_at(x: float, reach: list[float]) -> float:
-    """The speed at which a drive reaches x, by linear interpolation."""
-    k = max(bisect_right(reach, x), 1)
-    if k == len(reach):
-        return _TABLE[-1]
-    low = reach[k - 1]
-    left = _TABLE[k - 1]
-    return left + (_TABLE[k] - left) / (reach[k] - low) * (x - low)
+def _speed_at(x: float, table: list[float]) -> float:
+    """The speed u at which u + c f(u), given by its table, equals x; linear interpolation."""
+    k = max(bisect_right(table, x), 1)
+    if k == len(table):
+        return _SPEED_TABLE[-1]
+    low = table[k - 1]
+    left = _SPEED_TABLE[k - 1]
+    return left + (_SPEED_TABLE[k] - left) / (table[k] - low) * (x - low)

@@ -1,19 +1,18 @@
-"""A simulated run: the loop of controller and plant, its truth, and what the sensors make of it.
+"""A simulated run: the loop of controller and plant, the true signals, and the sensor readings.
 
 The drives get a feed-forward torque from the model of the empty, frictionless arm along the
 commanded motion, and feedback on the position error e, its derivative and its integral,
 
     tau = tau_model(q_c, v_c, a_c) + M (3 w e' + 3 w^2 e + w^3 integral e),   w = 2 pi bandwidth
 
-with all three poles at -w. Payload, friction, offset and a tilted base are unknown to the
-feed-forward; the feedback has to bear them, so the arm follows with small errors, as real ones do.
-Only M is that of the loaded
-arm: gains are tuned to the inertia that a drive really moves. The integral starts where it holds
-the arm on the trajectory, as if it had been there before.
+with all three poles at -w. The feed-forward knows neither payload nor friction, offset or a tilted
+base; the feedback has to compensate for them, so the arm follows with small errors, as real arms
+do. Only M is the mass matrix of the loaded arm: feedback gains are tuned to the inertia that a
+drive moves. The integral starts at the value that holds the arm on the trajectory.
 
-A guard sees what the sensors say, row by row, and sets how far the command is on its path (path
-time s, its rate r and the slope of that rate), so that an arm can stop where it is touched and go
-on later: q_c = q(s), v_c = r q'(s), a_c = r^2 q''(s) + r' q'(s).
+A guard receives the sensor readings row by row and sets the progress of the command along its path
+(path time s, its rate r and the derivative r' of that rate). The arm can then stop when it is
+touched and continue later: q_c = q(s), v_c = r q'(s), a_c = r^2 q''(s) + r' q'(s).
 """
 
 from __future__ import annotations
@@ -34,23 +33,22 @@ from steelyard.simulation._plant import Instant, Plant
 from steelyard.simulation._sensors import SensorModel
 from steelyard.trajectory import Trajectory
 
-_ABSURD_SPEED = 1e3
+_RUNAWAY_SPEED = 1e3  # [rad/s or m/s]
 _PROGRESS_CALLS = 50
-_INERTIA_EVERY_S = 0.01
-_LONGEST = 2.0  # over the motion, of a run with a guard
-_ROUNDING = (
-    1e-5  # of a step written with six digits; the rows are then exact and the step is adjusted
-)
+_MASS_MATRIX_PERIOD_S = 0.01
+_MAX_GUARDED_DURATION = 2.0  # duration of a run with a guard over the duration of its motion
+# Relative: a step may be written with six digits; the rows are exact and the step adapts.
+_STEP_TOLERANCE = 1e-5
 
 
 class _Guard(Protocol):
-    """What sets the pace of a commanded motion, as `steelyard.control.collision.Guard` does."""
+    """Sets the pace of a commanded motion, as `steelyard.control.collision.Guard` does."""
 
     def look(self, t: float, q: Array, v: Array, tau: Array) -> None:
-        """Takes what sensors say at a time."""
+        """Receives the sensor readings at time t."""
 
     def go(self, t: float) -> tuple[float, float, float]:
-        """Path time, its rate, and the slope of the rate, at a time."""
+        """Path time, its rate and the derivative of the rate at time t."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,12 +58,11 @@ class SimulationOptions:
     Attributes:
         step_s: time step of engine and controller, [s]
         bandwidth_hz: of the controller's feedback, [Hz]
-        gravity_base: where things fall in the simulated world, (3,) [m/s^2], in the base frame; as
-            the robot model says when None. Give another one for an arm that is tilted and does not
-            know it
-        progress: called about 50 times with the fraction that is done
-        guard: that sets the pace of the motion, which then lasts up to twice as long; none by
-            default
+        gravity_base: gravity of the simulated world, (3,) [m/s^2], in the base frame; by default
+            that of the robot model. Another value simulates a tilt that the model does not contain
+        progress: called about 50 times with the completed fraction
+        guard: sets the pace of the motion, which may then last up to twice as long; by default
+            the motion runs at its own pace
     """
 
     step_s: float = 0.001
@@ -86,7 +83,7 @@ class SimulationOptions:
 
 @dataclass(frozen=True, eq=False)
 class Truth:
-    """What really happened, row for row with the recording, without noise.
+    """True signals without noise, one row for each row of the recording.
 
     At every row tau + external = rigid-body torque + rotor torque + friction, and tau_link =
     rigid-body torque - external.
@@ -99,11 +96,11 @@ class Truth:
         tau: torque that the drive applies to the joint, (N, n) [Nm or N]
         tau_link: torque behind the gear: tau less rotor inertia, friction and offset, (N, n) [Nm or
             N]
-        friction: torque that friction and offset take, (N, n) [Nm or N]
+        friction: torque of friction and offset, (N, n) [Nm or N]
         external: joint torque of the pushes, (N, n) [Nm or N]
-        wrench: what the load does to the flange, (N, 6) [N, Nm], in the flange frame
-        payload: at the flange, in the flange frame; ten zeros for none
-        gravity_base: where things fell, (3,) [m/s^2], in the base frame
+        wrench: wrench of the load on the flange, (N, 6) [N, Nm], in the flange frame
+        payload: body at the flange, in the flange frame; ten zeros for none
+        gravity_base: gravity, (3,) [m/s^2], in the base frame
     """
 
     t: Array
@@ -130,8 +127,8 @@ class Simulation:
     """A simulated run.
 
     Attributes:
-        recording: what the sensors say
-        truth: what really happened, at the same times
+        recording: sensor readings
+        truth: true signals at the same times
     """
 
     recording: Recording
@@ -149,16 +146,16 @@ def simulate(
     pushes: Sequence[Push] = (),
     options: SimulationOptions | None = None,
 ) -> Simulation:
-    """The run of an arm in MuJoCo along a trajectory, as sensors record it and as it really was.
+    """The recording and the true signals of an arm that follows a trajectory in MuJoCo.
 
     Args:
         robot: the empty arm; the controller knows it, but not its friction
-        trajectory: to follow; the arm starts on it
-        payload: fixed to the flange and unknown to the controller, in the flange frame; none by
-            default
+        trajectory: motion to follow; the arm starts on it
+        payload: body that is fixed to the flange and unknown to the controller, in the flange
+            frame; none by default
         rate_hz: rows of the recording per second, [Hz]; each must fall on a step
-        seed: of the noise; the same seed gives the same bytes
-        pushes: forces from outside
+        seed: seed of the noise; the same seed gives the same bytes
+        pushes: external forces
     """
     options = options or SimulationOptions()
     sensors = sensors or SensorModel()
@@ -178,10 +175,9 @@ def simulate(
     )
     servo = _Servo(robot, command, plant, options.bandwidth_hz)
     if options.guard is not None:
-        every, t = _steps(_LONGEST * trajectory.duration_s, rate_hz, options.step_s)
-        servo = _GuardedServo(
-            servo, trajectory, options.guard, _Said(sensors, t, every, seed, command.v[0])
-        )
+        every, t = _steps(_MAX_GUARDED_DURATION * trajectory.duration_s, rate_hz, options.step_s)
+        readings = _Readings(sensors, t, every, seed, command.v[0])
+        servo = _GuardedServo(servo, trajectory, options.guard, readings)
     q, rows = _run(plant, servo, t=t, every=every, pushes=pushes, options=options)
     truth = Truth(t=t[: len(q) : every], **rows, payload=plant.arm.payload, gravity_base=gravity)
     velocity = sensors.velocity(q, command.v[0], step_s=command.step_s)
@@ -199,7 +195,7 @@ def _steps(duration_s: float, rate_hz: float, step_s: float) -> tuple[int, Array
     if not 0 < rate_hz < np.inf:
         raise InvalidRecording(f"rate_hz must be positive, got {rate_hz}")
     every = round(1 / (rate_hz * step_s))
-    if every == 0 or abs(every * rate_hz * step_s - 1) > _ROUNDING:
+    if every == 0 or abs(every * rate_hz * step_s - 1) > _STEP_TOLERANCE:
         fine = int(np.ceil(1 / (rate_hz * step_s)))
         raise InvalidRecording(
             f"rows at {rate_hz:g} Hz do not fall on steps of {step_s:g} s; take rate_hz ="
@@ -216,7 +212,7 @@ def _steps(duration_s: float, rate_hz: float, step_s: float) -> tuple[int, Array
 
 
 class _Command(NamedTuple):
-    """A commanded motion at every step: time (K,), position, velocity and acceleration, each (K, n)."""
+    """A commanded motion: time (K,), position, velocity and acceleration (K, n) at every step."""
 
     t: Array
     q: Array
@@ -225,7 +221,7 @@ class _Command(NamedTuple):
 
     @classmethod
     def of(cls, trajectory: Trajectory, t: Array, n: int) -> _Command:
-        """The trajectory at given times, checked."""
+        """The trajectory at times t, (K,) [s], after a check of its shape and values."""
         signals = tuple(np.asarray(signal, dtype=float) for signal in trajectory.at(t))
         if [signal.shape for signal in signals] != [(len(t), n)] * 3:
             raise InvalidTrajectory(
@@ -234,7 +230,7 @@ class _Command(NamedTuple):
                 f" got {', '.join(str(signal.shape) for signal in signals)}"
             )
         if not all(np.isfinite(signal).all() for signal in signals):
-            raise InvalidTrajectory("trajectory.at(t) gave numbers that are not finite")
+            raise InvalidTrajectory("trajectory.at(t) returned values that are not finite")
         return cls(t, *signals)
 
     @property
@@ -243,16 +239,16 @@ class _Command(NamedTuple):
 
     @property
     def stride(self) -> int:
-        """Steps from one mass matrix of the controller to the next."""
-        return max(1, round(_INERTIA_EVERY_S / self.step_s))
+        """Number of steps between two updates of the controller's mass matrix."""
+        return max(1, round(_MASS_MATRIX_PERIOD_S / self.step_s))
 
     def every(self, k: int) -> _Command:
-        """Every k-th step."""
+        """The command at every k-th step."""
         return _Command(*(signal[::k] for signal in self))
 
 
 class _Servo:
-    """The controller: it knows the empty arm, its command, and the inertia of the plant."""
+    """The controller, which knows the empty arm, the command and the inertia of the plant."""
 
     def __init__(
         self, robot: RobotModel, command: _Command, plant: Plant, bandwidth_hz: float
@@ -262,8 +258,8 @@ class _Servo:
         self._command = command
         self._inertia = plant.inertia
         self._plant = plant
-        self._known = robot.with_drive(drive)
-        self._feedforward = self._known.torque(command.q, command.v, command.a)
+        self._frictionless = robot.with_drive(drive)
+        self._feedforward = self._frictionless.torque(command.q, command.v, command.a)
         self._damping = 3 * w
         self._stiffness = 3 * w**2
         self._integration = w**3 * command.step_s
@@ -272,27 +268,37 @@ class _Servo:
 
     @property
     def followed(self) -> _Command:
-        """What was commanded at every step of the run."""
+        """The command at every step of the run."""
         return self._command
 
     def torque(self, k: int, q: Array, v: Array) -> Array:
-        """The torque for step k, (n,) [Nm or N]; to be asked once for each step."""
+        """The torque for step k, (n,) [Nm or N]; call it exactly once for each step."""
         command = self._command
         inertia = self._inertia[k // command.stride]
-        return self._pulled(command.q[k] - q, command.v[k] - v, self._feedforward[k], inertia)
+        return self._controlled(command.q[k] - q, command.v[k] - v, self._feedforward[k], inertia)
 
-    def _pulled(self, error: Array, slowness: Array, feedforward: Array, inertia: Array) -> Array:
-        asked = self._stiffness * error + self._damping * slowness + self._integral
-        self._integral = self._integral + self._integration * error
-        return np.asarray(feedforward + inertia @ asked)
+    def _controlled(
+        self, position_error: Array, velocity_error: Array, feedforward: Array, inertia: Array
+    ) -> Array:
+        """Feed-forward and feedback torque, (n,) [Nm or N]; advances the integral by one step."""
+        acceleration = self._stiffness * position_error + self._damping * velocity_error
+        torque = feedforward + inertia @ (acceleration + self._integral)
+        self._integral = self._integral + self._integration * position_error
+        return np.asarray(torque)
 
-    def goes_on(self, k: int, positions: Array, instant: Instant) -> bool:
-        """Takes what happened at the step of a row, and positions so far; whether the run goes on."""
+    def continues(self, k: int, positions: Array, instant: Instant) -> bool:
+        """Whether the run continues after the row at step k.
+
+        Args:
+            k: number of the step
+            positions: joint positions up to this step, (K, n) [rad or m]
+            instant: signals at this step
+        """
         return True
 
 
-class _Said:
-    """What the sensors say to a guard while the arm moves: the same as the recording holds afterwards."""
+class _Readings:
+    """Sensor readings for a guard while the arm moves; the recording holds the same values."""
 
     def __init__(
         self, sensors: SensorModel, t: Array, every: int, seed: int, v_start: Array
@@ -307,7 +313,7 @@ class _Said:
         self._h = float(t[1])
 
     def row(self, k: int, positions: Array, instant: Instant) -> tuple[float, Array, Array, Array]:
-        """Time, position, velocity and torque at step k, which is that of a row."""
+        """Time, position, velocity and torque that the sensors read at step k."""
         back = max(1, round(self._sensors.velocity_window_s / self._h))
         first = max(0, k - back)
         velocity = self._sensors.velocity(positions[first : k + 1], self._v_start, step_s=self._h)
@@ -328,37 +334,40 @@ class _Said:
 
 
 class _GuardedServo(_Servo):
-    """The same controller on a motion whose pace a guard sets; it ends where the motion ends."""
+    """The same controller at a pace that a guard sets; the run ends with the motion."""
 
-    def __init__(self, plain: _Servo, trajectory: Trajectory, guard: _Guard, said: _Said) -> None:
-        self.__dict__.update(plain.__dict__)
+    def __init__(
+        self, servo: _Servo, trajectory: Trajectory, guard: _Guard, readings: _Readings
+    ) -> None:
+        self.__dict__.update(servo.__dict__)
         self._trajectory = trajectory
         self._guard = guard
-        self._said = said
+        self._readings = readings
         self._rows: list[tuple[float, Array, Array, Array]] = []
-        self._s = 0.0
+        self._path_time_s = 0.0
 
     @property
     def followed(self) -> _Command:
-        """What was commanded at every step of the run."""
+        """The command at every step of the run."""
         return _Command(*(np.array(column) for column in zip(*self._rows, strict=True)))
 
     def torque(self, k: int, q: Array, v: Array) -> Array:
         """The torque for step k at the pace of the guard, (n,) [Nm or N]."""
         t = k * self._command.step_s
-        self._s, rate, slope = self._guard.go(t)
-        q_c, dq, ddq = (x[0] for x in self._trajectory.at(np.array([self._s])))
+        self._path_time_s, rate, rate_slope = self._guard.go(t)
+        q_c, dq, ddq = (x[0] for x in self._trajectory.at(np.array([self._path_time_s])))
         v_c = rate * dq
-        a_c = rate**2 * ddq + slope * dq
+        a_c = rate**2 * ddq + rate_slope * dq
         self._rows.append((t, q_c, v_c, a_c))
         if k % self._command.stride == 0:
-            self._moved = self._plant.loaded.mass_matrix(q_c) + self._plant.rotors
-        return self._pulled(q_c - q, v_c - v, self._known.torque(q_c, v_c, a_c), self._moved)
+            self._mass_matrix = self._plant.loaded.mass_matrix(q_c) + self._plant.rotors
+        feedforward = self._frictionless.torque(q_c, v_c, a_c)
+        return self._controlled(q_c - q, v_c - v, feedforward, self._mass_matrix)
 
-    def goes_on(self, k: int, positions: Array, instant: Instant) -> bool:
-        """Shows a row to the guard; the run goes on until the motion is at its end."""
-        self._guard.look(*self._said.row(k, positions, instant))
-        return self._s < self._trajectory.duration_s
+    def continues(self, k: int, positions: Array, instant: Instant) -> bool:
+        """Shows the row to the guard; the run continues until the motion ends."""
+        self._guard.look(*self._readings.row(k, positions, instant))
+        return self._path_time_s < self._trajectory.duration_s
 
 
 def _run(
@@ -383,13 +392,12 @@ def _run(
         row = plant.step(servo.torque(k, plant.q, plant.v), acting)
         if k % every == 0:
             rows.append(row)
-            if not servo.goes_on(k, positions, row):
+            if not servo.continues(k, positions, row):
                 return positions[: k + 1], _by_name(rows)
-        if words := plant.runaway(_ABSURD_SPEED):
+        if reason := plant.runaway(_RUNAWAY_SPEED):
             raise SimulationFailed(
-                f"{plant.robot.name} ran away at t = {t[k]:.3f} s: {words}; take a shorter step_s,"
-                " a lower"
-                " bandwidth_hz, or a weaker push"
+                f"{plant.robot.name} ran away at t = {t[k]:.3f} s: {reason}; take a shorter"
+                " step_s, a lower bandwidth_hz, or a weaker push"
             )
         if options.progress is not None and (
             k % report_every == report_every - 1 or k == len(t) - 1
@@ -405,23 +413,23 @@ def _by_name(rows: Sequence[Instant]) -> dict[str, Array]:
 def _recording(
     robot: RobotModel, command: _Command, truth: Truth, v: Array, sensors: SensorModel, seed: int
 ) -> Recording:
-    """What the sensors say of the rows."""
+    """The readings of the sensors at every row."""
     torque_noise, wrench_noise = np.random.default_rng(seed).spawn(2)
     at_motor = sensors.torque_side == "motor"
     gain = robot.drive.gain
     wrist = sensors.wrist_sensor
-    tau = sensors.noisy_torque(
-        truth.tau if at_motor else truth.tau_link, float(truth.t[1]), torque_noise
-    )
+    true_tau = truth.tau if at_motor else truth.tau_link
+    tau = sensors.noisy_torque(true_tau, float(truth.t[1]), torque_noise)
+    current = None
+    if at_motor and gain is not None:
+        current = robot.drive.transmission.load(tau) / gain
     return Recording(
         truth.t,
         sensors.encoder(truth.q),
         robot.joint_names,
         v=v,
         tau=tau,
-        current=robot.drive.transmission.load(tau) / gain
-        if at_motor and gain is not None
-        else None,
+        current=current,
         q_commanded=command.q,
         v_commanded=command.v,
         a_commanded=command.a,

@@ -1,12 +1,12 @@
-"""What the sensors of a simulated arm make of the truth: steps, noise and drift.
+"""Sensor errors of a simulated arm: quantisation, noise and drift.
 
 Encoders round to whole steps. The measured velocity is the difference of two encoder readings over
-a short window that ends now, so it is rough and half a window late, as that of a drive is. Torque
-noise is white, or AR(1): for rows T_r apart and a correlation time T_c
+a short window that ends now; it is quantised and half a window late, like the velocity of a real
+drive. Torque noise is white, or AR(1): for rows T_r apart and a correlation time T_c
 
     x_k = rho x_{k-1} + sqrt(1 - rho^2) std e_k,   rho = exp(-T_r / T_c),   e_k ~ N(0, 1)
 
-which has the given standard deviation at every row. A wrench has white noise and a constant drift.
+which has the given standard deviation at every row. Wrenches have white noise and a constant drift.
 """
 
 from __future__ import annotations
@@ -20,24 +20,24 @@ from scipy.signal import lfilter
 from steelyard._arrays import Array, read_only
 from steelyard.errors import InvalidRobot
 
-_ARRAYS = ("encoder_step", "torque_std", "wrench_std", "wrench_drift")
+_ARRAY_FIELDS = ("encoder_step", "torque_std", "wrench_std", "wrench_drift")
 
 
 @dataclass(frozen=True, eq=False)
 class SensorModel:
     """Errors of encoders, torque or current sensing, and a wrist force/torque sensor.
 
-    A single number counts for every joint.
+    A single number applies to every joint.
 
     Attributes:
-        encoder_step: smallest difference of positions, () or (n,) [rad or m]; 0 for none
+        encoder_step: resolution of the positions, () or (n,) [rad or m]; 0 for exact positions
         velocity_window_s: time over which encoder readings are differenced, [s]; 0 gives the true
             velocity
         torque_std: standard deviation of the torque noise, () or (n,) [Nm or N]
         torque_correlation_s: correlation time of the torque noise, [s]; 0 is white
         torque_side: 'motor' for the torque of the drive with friction, rotor inertia and offset
             (and the current, where gains are known); 'link' for a torque sensor behind the gear
-        wrist_sensor: whether there is a force/torque sensor at the flange
+        wrist_sensor: whether the arm has a force/torque sensor at the flange
         wrench_std: standard deviation of its noise, (6,) [N, Nm]
         wrench_drift: constant error of the wrench, (6,) [N, Nm]
     """
@@ -52,7 +52,7 @@ class SensorModel:
     wrench_drift: Array | tuple[float, ...] = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 
     def __post_init__(self) -> None:
-        for name in _ARRAYS:
+        for name in _ARRAY_FIELDS:
             array = np.array(getattr(self, name), dtype=float)
             if not np.isfinite(array).all() or (name != "wrench_drift" and (array < 0).any()):
                 raise InvalidRobot(f"{name} must be finite and not negative, got {array}")
@@ -69,11 +69,11 @@ class SensorModel:
 
     @classmethod
     def ideal(cls, torque_side: Literal["motor", "link"] = "motor") -> SensorModel:
-        """Sensors without any error."""
+        """Sensors without errors."""
         return cls(0.0, 0.0, 0.0, torque_side=torque_side, wrench_std=(0.0,) * 6)
 
     def require_fit(self, n: int) -> None:
-        """Refuses a sensor model for another number of joints than n."""
+        """Raises an error if the sensor model is for another number of joints than n."""
         for name in ("encoder_step", "torque_std"):
             size = np.size(getattr(self, name))
             if np.ndim(getattr(self, name)) == 1 and size != n:
@@ -82,16 +82,18 @@ class SensorModel:
                 )
 
     def encoder(self, q: Array) -> Array:
-        """Positions as encoders read them, of true ones q, (..., n) [rad or m]."""
+        """Encoder readings of true positions q, (..., n) [rad or m]."""
         step = np.asarray(self.encoder_step)
         whole = np.round(q / np.where(step > 0, step, 1.0)) * step
         return np.where(step > 0, whole, q)
 
     def velocity(self, q: Array, v_start: Array, *, step_s: float) -> Array | None:
-        """Velocities from encoder readings, (K, n) [rad/s or m/s]; None where they are not measured so.
+        """Velocities from encoder readings, (K, n) [rad/s or m/s]; None for exact velocities.
 
-        True positions q are (K, n) [rad or m], step_s [s] apart; before the first the speed is
-        v_start, (n,).
+        Args:
+            q: true positions, (K, n) [rad or m]
+            v_start: velocity before the first position, (n,) [rad/s or m/s]
+            step_s: time between two positions, [s]
         """
         if self.velocity_window_s == 0:
             return None
@@ -101,14 +103,14 @@ class SensorModel:
         return np.asarray((reading[back:] - reading[:-back]) / (back * step_s))
 
     def noisy_torque(self, tau: Array, period_s: float, generator: np.random.Generator) -> Array:
-        """Torques as they are measured every `period_s` [s], of true ones tau, (N, n) [Nm or N]."""
+        """Measured torques of true torques tau, (N, n) [Nm or N], in rows `period_s` [s] apart."""
         unit = ar1_noise(
             tau.shape, period_s, correlation_s=self.torque_correlation_s, generator=generator
         )
         return np.asarray(tau + self.torque_std * unit)
 
     def noisy_wrench(self, wrench: Array, generator: np.random.Generator) -> Array:
-        """Wrenches as they are measured, of a true wrench, (N, 6) [N, Nm]."""
+        """Measured wrenches of true wrenches, (N, 6) [N, Nm]."""
         noise = np.asarray(self.wrench_std) * generator.standard_normal(wrench.shape)
         return np.asarray(wrench + noise + self.wrench_drift)
 
@@ -116,9 +118,13 @@ class SensorModel:
 def ar1_noise(
     shape: tuple[int, ...], period_s: float, *, correlation_s: float, generator: np.random.Generator
 ) -> Array:
-    """Noise of unit standard deviation in rows `period_s` [s] apart, stationary from the first, (N, n).
+    """Noise of unit standard deviation, stationary from the first row, (N, n).
 
-    Its correlation time is `correlation_s` [s]; 0 is white.
+    Args:
+        shape: N rows, n columns
+        period_s: time between two rows, [s]
+        correlation_s: correlation time, [s]; 0 for white noise
+        generator: random generator
     """
     white = generator.standard_normal(shape)
     if correlation_s == 0:
