@@ -33,7 +33,7 @@ docs: $(READY)  ## a site of the documents and the docstrings, searchable withou
 bench: $(READY)  ## speed and accuracy beside a reference, in one table
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/run.py
 
-soak: $(READY)  ## ten million online steps, killed writers, malformed files, designs (docs/trust.md)
+soak: $(READY)  ## ten million online steps, killed writers, malformed files, designs (docs/explanation/trust.md)
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/soak_files.py
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/soak.py
 

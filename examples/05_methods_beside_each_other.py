@@ -1,6 +1,6 @@
 """The same payload by several methods, and what is in its interval.
 
-The methods differ in what they compare (docs/payload.md). All give ten numbers with a covariance.
+The methods differ in what they compare (docs/explanation/payload.md). All give ten numbers with a covariance.
 The default, `direct`, keeps the empty arm as a prior and estimates today's friction anew.
 """
 

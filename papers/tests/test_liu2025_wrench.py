@@ -1,4 +1,4 @@
-"""What liu2025 prints, recomputed; where it slips, mechanics counts (see docs/wrench.md)."""
+"""What liu2025 prints, recomputed; where it slips, mechanics counts (see docs/explanation/wrist.md)."""
 
 import numpy as np
 import pytest

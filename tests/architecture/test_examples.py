@@ -78,7 +78,7 @@ def test_it_is_short_and_says_what_it_is_about(path):
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_the_documents_lead_to_it(path):
-    documents = [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]
+    documents = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
     assert any(path.name in document.read_text() for document in documents)
 
 

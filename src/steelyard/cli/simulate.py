@@ -45,7 +45,7 @@ def command(
     serve: Annotated[
         str | None,
         typer.Option(
-            metavar="ROBOT", help="Be a UR controller with this arm instead (see docs/live.md)."
+            metavar="ROBOT", help="Be a UR controller with this arm instead (see docs/howto/live.md)."
         ),
     ] = None,
     rtde: Annotated[

@@ -97,7 +97,7 @@ class Fleet:
         """The fleet of a catalogue; only logs that are new or have changed are read.
 
         Args:
-            catalogue: a table, a folder or a pattern, see docs/fleet.md
+            catalogue: a table, a folder or a pattern, see docs/howto/fleet.md
             store: folder of the fleet, made where there is none
             model: of the arms, where the catalogue does not say: a name or file, or the arm itself
             friction: name of a law, instead of those of the arms

@@ -1,4 +1,4 @@
-"""Limits of a design in a TOML file; docs/excitation.md describes it."""
+"""Limits of a design in a TOML file; docs/explanation/excitation.md describes it."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ def read(
     """The recording in a file: Parquet, a stream of Arrow's, NPZ, a text table with a header, or a ROS 2 bag.
 
     Columns are found by name (`q_0`, `qd_0`, `tau_0`, `actual_q_0`, ...). What is not read, and a
-    damaged end that was left out, stands in the recording's `notes`. See docs/recordings.md.
+    damaged end that was left out, stands in the recording's `notes`. See docs/reference/recordings.md.
 
     Args:
         path: the file, or the folder of a bag; a data frame is for `Recording.from_dataframe`

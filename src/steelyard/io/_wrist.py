@@ -4,7 +4,7 @@
     recording = sensor.recording("log.csv")
 
 A description names everything that a table leaves open: the columns, the sign, the frame, the order
-of a quaternion. Nothing is guessed. See docs/wrench.md for every key.
+of a quaternion. Nothing is guessed. See docs/explanation/wrist.md for every key.
 """
 
 from __future__ import annotations
@@ -270,7 +270,7 @@ def write_contact_force(contact: ContactForce, path: str | Path) -> None:
 def _toml(path: Path) -> dict[str, Any]:
     if path.suffix.lower() in (".yaml", ".yml"):
         raise UnreadableFile(
-            f"{path}: a sensor is described in TOML; see docs/wrench.md for an example"
+            f"{path}: a sensor is described in TOML; see docs/explanation/wrist.md for an example"
         )
     if not path.exists():
         raise UnreadableFile(f"{path}: no such file; look at the path (now in {Path.cwd()})")
