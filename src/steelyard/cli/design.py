@@ -35,7 +35,8 @@ def command(
         str, typer.Option(help="condition, dopt, payload, xu2024 or liu2025.")
     ] = "condition",
     limits: Annotated[
-        Path | None, typer.Option(help="A TOML file of limits (see docs/explanation/excitation.md).")
+        Path | None,
+        typer.Option(help="A TOML file of limits (see docs/explanation/excitation.md)."),
     ] = None,
     envelope: Annotated[
         str | None,

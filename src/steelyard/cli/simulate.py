@@ -45,7 +45,8 @@ def command(
     serve: Annotated[
         str | None,
         typer.Option(
-            metavar="ROBOT", help="Be a UR controller with this arm instead (see docs/howto/live.md)."
+            metavar="ROBOT",
+            help="Be a UR controller with this arm instead (see docs/howto/live.md).",
         ),
     ] = None,
     rtde: Annotated[
