@@ -48,7 +48,7 @@ from steelyard.payload import HALF_WIDTH
 from steelyard.robot import RobotModel, load_robot
 from steelyard.signals import prepare
 from steelyard.simulation import simulate
-from steelyard.torque.online import OnlineOptions
+from steelyard.torque.tracking import TorqueTrackerOptions
 from steelyard.trajectory import FourierTrajectory
 
 SECONDS = float(os.environ.get("LIVE_SECONDS", "60"))
@@ -292,7 +292,7 @@ def picks(robot: RobotModel, *, at_rest: bool) -> Iterator[Figure]:
         world = SimulatedArm(true, {at_s: body}, start=posture, seed=seed)
         drive = true.drive
         change = (
-            OnlineOptions().friction_change
+            TorqueTrackerOptions().friction_change
             * (drive.coulomb + drive.viscous)
             * rng.normal(size=(3, 6))
         )

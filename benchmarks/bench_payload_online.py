@@ -25,15 +25,15 @@ from steelyard.recording import Samples
 from steelyard.robot import ParameterBasis, RobotModel, load_robot
 from steelyard.signals import Preparation, prepare
 from steelyard.simulation import SensorModel, simulate
-from steelyard.torque.online import (
-    OnlineEstimator,
-    OnlineOptions,
+from steelyard.torque.tracking import (
     OnlineSample,
-    OnlineState,
+    TorqueTracker,
+    TorqueTrackerOptions,
+    TorqueTrackerState,
 )
 from steelyard.trajectory import FourierTrajectory
 from steelyard.verdict import Verdict
-from steelyard_papers.xu2024.online import UR10_ROWS, Xu2024Estimator
+from steelyard_papers.xu2024.online import UR10_ROWS, Xu2024Tracker
 from steelyard_papers.xu2024.printed import TABLE_6, TABLE_8, TRUTH
 
 TABLE_VI = TABLE_6
@@ -108,9 +108,11 @@ def stream(case: Case, seed: int) -> Iterator[OnlineSample]:
         yield OnlineSample(t, q, v, a, tau)
 
 
-def direct_run(case: Case, seed: int) -> tuple[np.ndarray, np.ndarray, OnlineState]:
+def direct_run(case: Case, seed: int) -> tuple[np.ndarray, np.ndarray, TorqueTrackerState]:
     """Errors and standard deviations of the ten numbers at the times asked for, each (4, 10)."""
-    estimator = OnlineEstimator(case.model, "commanded", options=OnlineOptions(lowest_speed=0.0))
+    estimator = TorqueTracker(
+        case.model, "commanded", options=TorqueTrackerOptions(lowest_speed=0.0)
+    )
     state = estimator.init()
     errors = []
     stds = []
@@ -126,7 +128,7 @@ def direct_run(case: Case, seed: int) -> tuple[np.ndarray, np.ndarray, OnlineSta
 
 def xu2024_run(case: Case, seed: int) -> tuple[float, float]:
     """Error of the mass at convergence, and when that was."""
-    estimator = Xu2024Estimator(case.model, rows=UR10_ROWS)
+    estimator = Xu2024Tracker(case.model, rows=UR10_ROWS)
     state = estimator.init()
     for sample in stream(case, seed):
         state = estimator.step(state, sample)
@@ -201,9 +203,9 @@ def empty_arm(case: Case, seed: int, memory_s: np.ndarray) -> DynamicModel:
 
 def slow_run(
     case: Case, model: DynamicModel, seed: int, memory_s: np.ndarray
-) -> tuple[np.ndarray, OnlineState]:
+) -> tuple[np.ndarray, TorqueTrackerState]:
     """Which of the ten lie in their 95 % intervals after 10 s with slow noise, and the state."""
-    estimator = OnlineEstimator(model, "commanded", options=OnlineOptions(lowest_speed=0.0))
+    estimator = TorqueTracker(model, "commanded", options=TorqueTrackerOptions(lowest_speed=0.0))
     state = estimator.init()
     noisy = case.tau + slow_noise(2 * seed + 1, memory_s)
     for t, (q, v, a), tau in zip(case.t, case.motion, noisy, strict=True):
@@ -245,7 +247,7 @@ def correlated(case: Case, seeds: int = 100) -> Iterator[Figure]:
 
 def step_times(case: Case, periods: int = 4) -> Iterator[Figure]:
     """Time of a step on the processor (neighbours on the machine do not count), and on the wall."""
-    estimator = OnlineEstimator(case.model, "commanded")
+    estimator = TorqueTracker(case.model, "commanded")
     state = estimator.init()
     seconds = []
     wall = []
@@ -329,7 +331,7 @@ def pick_and_place() -> Iterator[Figure]:
     ]
     arm = simulated_arm(parts)
     masses = [0.0 if part is None else part.mass for part in parts]
-    estimator = OnlineEstimator(arm.model, "commanded")
+    estimator = TorqueTracker(arm.model, "commanded")
     delays = []
     errors = []
     wrong = 0
@@ -362,7 +364,7 @@ def pick_and_place() -> Iterator[Figure]:
 
 
 def one_day(
-    arm: Arm, estimator: OnlineEstimator, masses: list[float], seed: int, change_at: int
+    arm: Arm, estimator: TorqueTracker, masses: list[float], seed: int, change_at: int
 ) -> tuple[list[float], list[float], int]:
     """Delays of detection, relative errors of the 3.5 kg part 3 s after it was taken, false changes."""
     which = [0, 1, 2, 1]

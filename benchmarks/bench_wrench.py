@@ -43,7 +43,7 @@ from steelyard.wrist import (
 )
 from steelyard.wrist._regressor import BaseGravity
 from steelyard.wrist.estimators import ESTIMATORS, RecursiveRestricted
-from steelyard.wrist.online import WristEstimator, WristPath, WristRow
+from steelyard.wrist.tracking import WristPath, WristRow, WristTracker
 from steelyard_papers.liu2025.comparison_methods import (
     method_1,
     method_2,
@@ -489,7 +489,7 @@ def online() -> Iterator[Figure]:
     for seed in range(0, SEEDS, 4):
         rows, began_s = online_rows(seed)
         path = WristPath.calibrated(rows[:250], SENSOR, robot=arm())
-        estimator = WristEstimator(path.noise, SENSOR)
+        estimator = WristTracker(path.noise, SENSOR)
         state = estimator.init()
         of_path = path.init()
         due_s = 2.0

@@ -14,7 +14,12 @@ from collections.abc import Iterator
 import numpy as np
 from bench_payload_online import RATE_HZ, TABLE_VII, TABLE_VIII, Case, published_case
 
-from steelyard.torque.online import OnlineEstimator, OnlineOptions, OnlineSample, OnlineState
+from steelyard.torque.tracking import (
+    OnlineSample,
+    TorqueTracker,
+    TorqueTrackerOptions,
+    TorqueTrackerState,
+)
 
 REPORTS = 20
 
@@ -34,7 +39,7 @@ def megabytes() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
-def healthy(state: OnlineState) -> bool:
+def healthy(state: TorqueTrackerState) -> bool:
     arrays = (
         state.known.R,
         state.base.R,
@@ -52,8 +57,8 @@ def soak(steps: int) -> int:
     """The number of things that went wrong."""
     case = published_case()
     wrong = 0
-    options = OnlineOptions(forgetting_s=30.0)
-    estimator = OnlineEstimator(case.model, "commanded", options=options)
+    options = TorqueTrackerOptions(forgetting_s=30.0)
+    estimator = TorqueTracker(case.model, "commanded", options=options)
     state = estimator.init()
     began = time.perf_counter()
     first = 0.0

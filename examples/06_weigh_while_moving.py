@@ -11,7 +11,7 @@ import numpy as np
 import steelyard as sy
 from steelyard.signals import replay
 from steelyard.simulation import SimulationOptions
-from steelyard.torque.online import OnlineEstimator, OnlineState
+from steelyard.torque.tracking import TorqueTracker, TorqueTrackerState
 
 robot, motion = sy.load_robot("ur10"), sy.FourierTrajectory.load("xu2024")
 part = sy.InertialParameters.from_com(3.0, [0.0, 0.02, 0.05], np.diag([0.01, 0.01, 0.008]))
@@ -38,7 +38,7 @@ stream = sy.Samples(
     **signals, rate_hz=empty.rate_hz, joint_names=empty.joint_names, kinematics="measured"
 )
 
-estimator = OnlineEstimator(model, "measured")
+estimator = TorqueTracker(model, "measured")
 state, changes = estimator.init(), 0
 for k, sample in enumerate(replay(stream)):
     state = estimator.step(state, sample)
@@ -61,7 +61,7 @@ print(f"\nAt the end: {payload.verdict}")
 
 # A state is plain data: save it, go on tomorrow or on another machine.
 text = json.dumps(state.to_dict())
-resumed = estimator.estimate(OnlineState.from_dict(json.loads(text)), physical=False)
+resumed = estimator.estimate(TorqueTrackerState.from_dict(json.loads(text)), physical=False)
 same = "the same" if resumed.mass == payload.mass else "another"
 print(f"The state is {len(text) / 1e3:.0f} kB of JSON; resumed, it gives {same} mass.")
 

@@ -11,15 +11,15 @@ from steelyard.excitation import Design, DesignLimits
 from steelyard.identification import DynamicModel, identify
 from steelyard.inertia import InertialParameters
 from steelyard.payload import Payload
-from steelyard.payload._online import CurvePoint
+from steelyard.payload._tracking import CurvePoint
 from steelyard.quality import check
 from steelyard.recording import Recording, Samples
 from steelyard.report import Page, Section, Table
 from steelyard.report._control import contact_page
 from steelyard.report._identification import identification_page
 from steelyard.report._motion import excitation_page
-from steelyard.report._online import online_plot
 from steelyard.report._payload import payload_page, wrench_page
+from steelyard.report._tracking import tracking_plot
 from steelyard.robot import load_robot
 from steelyard.torque import weigh
 from steelyard.trajectory import FourierTrajectory
@@ -100,7 +100,7 @@ def payload() -> Page:
         )
         for t in np.linspace(0.5, 10, 50)
     ]
-    extra = [Section("Convergence", (), [online_plot(points, accuracy=0.01)])]
+    extra = [Section("Convergence", (), [tracking_plot(points, accuracy=0.01)])]
     page = payload_page(model, found, loaded, truth=LOAD, others={"again": found}, extra=extra)
     return replace(page, settings=SETTINGS)
 

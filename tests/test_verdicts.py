@@ -12,7 +12,7 @@ from steelyard.recording import Samples
 from steelyard.robot import load_robot
 from steelyard.signals import replay
 from steelyard.torque import weigh
-from steelyard.torque.online import OnlineEstimator, OnlineOptions
+from steelyard.torque.tracking import TorqueTracker, TorqueTrackerOptions
 from steelyard.trajectory import FourierTrajectory
 from steelyard.verdict import Doubt, DoubtKind, Verdict, together
 
@@ -38,7 +38,7 @@ def model(robot):
 
 
 def online(model, samples):
-    estimator = OnlineEstimator(model, "measured", options=OnlineOptions(alarm=None))
+    estimator = TorqueTracker(model, "measured", options=TorqueTrackerOptions(alarm=None))
     state = estimator.init()
     for sample in replay(samples):
         state = estimator.step(state, sample)

@@ -11,7 +11,7 @@ from steelyard.robot import load_robot
 from steelyard.trajectory import FourierTrajectory
 from steelyard.wrist._recording import WristSensor
 from steelyard.wrist._regressor import BaseGravity, features, wrench_regressor
-from steelyard.wrist.online import WristEstimator, WristPath, WristRow
+from steelyard.wrist.tracking import WristPath, WristRow, WristTracker
 
 LOADS = {
     "LOAD": InertialParameters.from_com(
@@ -116,4 +116,4 @@ def samples(stream, kind="joints", **options):
     for row in stream:
         state, ready = path.step(state, row)
         made += ready
-    return made, WristEstimator(path.noise)
+    return made, WristTracker(path.noise)

@@ -21,7 +21,7 @@ from steelyard_papers.xu2024 import (
     warmth,
 )
 from steelyard_papers.xu2024.guiding_sections import guiding_section, reductions
-from steelyard_papers.xu2024.online import UR10_ROWS, Xu2024Estimator
+from steelyard_papers.xu2024.online import UR10_ROWS, Xu2024Tracker
 from steelyard_papers.xu2024.printed import (
     ALPHA,
     EPSILON,
@@ -118,7 +118,7 @@ def online(case, runs):
 
 
 def test_many_runs_at_once_are_the_estimator_run_by_run(case, runs):
-    estimator = Xu2024Estimator(case.model, rows=UR10_ROWS)
+    estimator = Xu2024Tracker(case.model, rows=UR10_ROWS)
     state = estimator.init()
     for sample in case.stream(0):
         state = estimator.step(state, sample)

@@ -8,10 +8,10 @@ from steelyard.identification import DynamicModel, Estimate, FrictionLaw, Regres
 from steelyard.inertia import InertialParameters
 from steelyard.recording import Samples
 from steelyard.robot import ParameterBasis, load_robot
-from steelyard.torque.online import OnlineEstimator, OnlineOptions, OnlineSample
+from steelyard.torque.tracking import OnlineSample, TorqueTracker, TorqueTrackerOptions
 from steelyard.trajectory import FourierTrajectory
 from steelyard.verdict import DoubtKind, Verdict
-from steelyard_papers.xu2024.online import UR10_ROWS, Xu2024Estimator
+from steelyard_papers.xu2024.online import UR10_ROWS, Xu2024Tracker
 from steelyard_papers.xu2024.printed import TABLE_6, TABLE_8, TRUTH
 
 TABLE_VI, TABLE_VII, TABLE_VIII = TABLE_6, TRUTH, TABLE_8["without", "power"]
@@ -59,7 +59,7 @@ def printed_solution(epsilon):
 
 def test_the_recursion_is_the_published_one(model, rows):
     _, _, Y, tau = rows
-    estimator = Xu2024Estimator(model, rows=UR10_ROWS)
+    estimator = Xu2024Tracker(model, rows=UR10_ROWS)
     state = estimator.init()
     pi, P = TABLE_VI.copy(), 10 * np.eye(58)
     for sample, Y_k, tau_k in zip(samples(rows)[:400], Y, tau, strict=False):
@@ -73,8 +73,8 @@ def test_the_recursion_is_the_published_one(model, rows):
 
 
 def test_it_converges_by_its_rule_and_direct_is_several_times_better(model, rows):
-    published = Xu2024Estimator(model, rows=UR10_ROWS)
-    direct = OnlineEstimator(model, "commanded", options=OnlineOptions(lowest_speed=0.0))
+    published = Xu2024Tracker(model, rows=UR10_ROWS)
+    direct = TorqueTracker(model, "commanded", options=TorqueTrackerOptions(lowest_speed=0.0))
     state, ours = published.init(), direct.init()
     for sample in samples(rows):
         state, ours = published.step(state, sample), direct.step(ours, sample)
@@ -92,7 +92,7 @@ def test_it_converges_by_its_rule_and_direct_is_several_times_better(model, rows
 
 
 def test_without_an_uncertainty_it_is_not_exported_unless_forced(model):
-    estimator = Xu2024Estimator(model)
+    estimator = Xu2024Tracker(model)
     changed = TABLE_VI + model.basis.payload_jacobian @ TABLE_VII.vector
     converged = estimator.init()._replace(
         parameters=changed, first_s=0.0, converged_s=6.0, last_s=6.0
@@ -106,7 +106,7 @@ def test_without_an_uncertainty_it_is_not_exported_unless_forced(model):
 
 
 def test_before_it_converges_it_says_so(model, rows):
-    estimator = Xu2024Estimator(model)
+    estimator = Xu2024Tracker(model)
     state = estimator.init()
     for sample in samples(rows)[:10]:
         state = estimator.step(state, sample)
@@ -121,7 +121,7 @@ def test_before_it_converges_it_says_so(model, rows):
 
 
 def test_all_rows_by_the_payload_jacobian_give_an_exact_difference_back(model):
-    estimator = Xu2024Estimator(model)
+    estimator = Xu2024Tracker(model)
     changed = TABLE_VI + model.basis.payload_jacobian @ TABLE_VII.vector
     found = estimator.estimate(estimator.init()._replace(parameters=changed))
     np.testing.assert_allclose(found.body.vector, TABLE_VII.vector, atol=1e-12)
@@ -129,14 +129,14 @@ def test_all_rows_by_the_payload_jacobian_give_an_exact_difference_back(model):
 
 
 def test_the_watched_parameters_are_those_of_the_paper(model):
-    assert (Xu2024Estimator(model).watched + 1).tolist() == [31, 32, 33, 34, 35, 36]
+    assert (Xu2024Tracker(model).watched + 1).tolist() == [31, 32, 33, 34, 35, 36]
 
 
 def test_other_kinematics_are_refused(model):
     with pytest.raises(
         InvalidSamples, match="fitted to commanded motion, the stream holds measured"
     ):
-        Xu2024Estimator(model, "measured")
+        Xu2024Tracker(model, "measured")
 
 
 def test_it_works_on_another_robot():
@@ -159,7 +159,7 @@ def test_it_works_on_another_robot():
         for k, arm in enumerate((robot, robot.with_payload(small)))
     ]
     arm = identify(robot, parts[0])
-    estimator = Xu2024Estimator(arm, "measured", P0=1000.0, xi=1.0)
+    estimator = Xu2024Tracker(arm, "measured", P0=1000.0, xi=1.0)
     state = estimator.init()
     for row in zip(parts[1].t, q, v, a, parts[1].tau, strict=True):
         state = estimator.step(state, OnlineSample(*row))
@@ -185,7 +185,7 @@ def test_the_command_line_weighs_by_the_papers_recursion(model, tmp_path, monkey
     tau = Y @ (TABLE_VI + model.basis.payload_jacobian @ TABLE_VII.vector)
     data = Samples(q, v, a, tau, 125.0, model.robot.joint_names, "commanded")
     found = weigh_online(model, data, estimator="xu2024")
-    direct = Xu2024Estimator(model, rows=UR10_ROWS)
+    direct = Xu2024Tracker(model, rows=UR10_ROWS)
     state = direct.init()
     for row in zip(data.t, q, v, a, tau, strict=True):
         state = direct.step(state, OnlineSample(*row))

@@ -98,7 +98,7 @@ def test_the_way_to_weigh_loads_no_more_than_it_needs():
             "steelyard.drawing",
             "steelyard.export",
         ),
-        *("steelyard.torque.online", "steelyard.identification.gains"),
+        *("steelyard.torque.tracking", "steelyard.identification.gains"),
     )
     words = (
         "import sys, steelyard.workflow._payload, steelyard.cli.weigh;"

@@ -12,9 +12,9 @@ from steelyard.identification import DynamicModel, identify
 from steelyard.inertia import InertialParameters
 from steelyard.io import write
 from steelyard.payload import Payload
-from steelyard.payload._online import CurvePoint, convergence_times
+from steelyard.payload._tracking import CurvePoint, convergence_times
 from steelyard.recording import Recording
-from steelyard.report._online import online_plot
+from steelyard.report._tracking import tracking_plot
 from steelyard.robot import load_robot
 from steelyard.signals import Preparation, prepare
 from steelyard.trajectory import FourierTrajectory
@@ -194,7 +194,7 @@ def test_a_picture_of_a_mass_that_was_never_known(tmp_path):
     nothing = point(0.0, False, std=np.inf)._replace(
         com=np.full(3, np.nan), com_std=np.full(3, np.inf)
     )
-    plot = online_plot([nothing, nothing._replace(t=1.0)], accuracy=0.01)
+    plot = tracking_plot([nothing, nothing._replace(t=1.0)], accuracy=0.01)
     assert "(not known)" in plot.caption
     save_picture([plot], tmp_path / "p.png", title="nothing")
     assert (tmp_path / "p.png").read_bytes().startswith(b"\x89PNG")
@@ -208,7 +208,7 @@ def test_the_curve_is_shown_where_it_can_be_read_and_breaks_at_another_payload()
         CurvePoint(t[i], mass[i], std[i], com, com_std, 1 + (t[i] > 8), False, "words")
         for i in range(200)
     ]
-    shown = online_plot(points, accuracy=0.01).panels[0]
+    shown = tracking_plot(points, accuracy=0.01).panels[0]
     band, line = shown.curves
     low, high = shown.y_range
     assert low < 2 - 1.96 * 0.01

@@ -10,7 +10,7 @@ from steelyard.recording import Recording, Samples
 from steelyard.robot import load_robot
 from steelyard.signals import Preparation, prepare, replay
 from steelyard.torque import weigh
-from steelyard.torque.online import OnlineEstimator, OnlineOptions, OnlineSample
+from steelyard.torque.tracking import OnlineSample, TorqueTracker, TorqueTrackerOptions
 
 LOAD = InertialParameters.from_com(3.5, [0.02, -0.03, 0.06], np.diag([0.02, 0.03, 0.025]))
 
@@ -55,7 +55,7 @@ def test_online_equals_batch(name, friction, lowest_speed):
     model = identify(robot, samples(robot, 0, 1, lowest_speed=lowest_speed), friction=law)
     loaded = samples(robot.with_payload(LOAD), 1, 2, lowest_speed=lowest_speed)
     batch = weigh(model, loaded)
-    estimator = OnlineEstimator(model, "measured", batch.noise, OnlineOptions(alarm=None))
+    estimator = TorqueTracker(model, "measured", batch.noise, TorqueTrackerOptions(alarm=None))
     state = fed(estimator, loaded)
     online = estimator.estimate(state)
     scale = np.maximum(np.abs(batch.unconstrained.vector), batch.std)
@@ -81,7 +81,7 @@ def test_combinations_that_the_empty_runs_tell_count_online_too():
     assert unknown[[name[0] != "F" for name in model.estimate.names]].any()
     loaded = samples(robot.with_payload(LOAD), 1, 2)
     batch = weigh(model, loaded)
-    estimator = OnlineEstimator(model, "measured", batch.noise, OnlineOptions(alarm=None))
+    estimator = TorqueTracker(model, "measured", batch.noise, TorqueTrackerOptions(alarm=None))
     online = estimator.estimate(fed(estimator, loaded), physical=False)
     apart = (online.unconstrained.vector - batch.unconstrained.vector) / online.std
     assert np.abs(apart).max() < 1e-3
@@ -93,7 +93,7 @@ def test_blocks_do_not_matter():
     loaded = samples(robot.with_payload(LOAD), 1, 2)
     vectors = []
     for block in (1, 4, 7):
-        estimator = OnlineEstimator(model, "measured", options=OnlineOptions(block=block))
+        estimator = TorqueTracker(model, "measured", options=TorqueTrackerOptions(block=block))
         vectors.append(estimator.estimate(fed(estimator, loaded)).unconstrained.vector)
     np.testing.assert_allclose(vectors[1], vectors[0], atol=1e-9)
     np.testing.assert_allclose(vectors[2], vectors[0], atol=1e-9)
@@ -110,7 +110,7 @@ def test_a_replayed_recording_weighs_what_its_prepared_samples_weigh():
         Recording(t=s.t, q=s.q, tau=s.tau, joint_names=s.joint_names) for s in (empty, loaded)
     ]
     model = identify(robot, prepare(recordings[0], how))
-    estimator = OnlineEstimator(model, "measured", options=OnlineOptions(alarm=None))
+    estimator = TorqueTracker(model, "measured", options=TorqueTrackerOptions(alarm=None))
     batch = fed(estimator, prepare(recordings[1], how))
     causal = estimator.init()
     for sample in replay(recordings[1], Preparation(cutoff_hz=10.0)):

@@ -14,9 +14,9 @@ from steelyard.identification import identify
 from steelyard.inertia import InertialParameters
 from steelyard.recording import Samples
 from steelyard.robot import load_robot
-from steelyard.torque.online import OnlineEstimator, OnlineSample, OnlineState
+from steelyard.torque.tracking import OnlineSample, TorqueTracker, TorqueTrackerState
 from steelyard.trajectory import FourierTrajectory
-from steelyard.wrist.online import WristState
+from steelyard.wrist.tracking import WristTrackerState
 
 MASSES = {"LOAD": 4.0, "HEAVY": 6.0}
 every = pytest.mark.parametrize("kind", ["torque", "wrist"])
@@ -25,7 +25,7 @@ every = pytest.mark.parametrize("kind", ["torque", "wrist"])
 @cache
 def torque_estimator():
     robot = load_robot("ur10")
-    return OnlineEstimator(
+    return TorqueTracker(
         identify(robot, [torque_samples(robot, seed) for seed in (0, 1)]), "measured"
     )
 
@@ -64,9 +64,12 @@ class Kind(NamedTuple):
 
 
 KINDS = {
-    "torque": Kind(OnlineState, "tau", torque_estimator, torque_stream),
+    "torque": Kind(TorqueTrackerState, "tau", torque_estimator, torque_stream),
     "wrist": Kind(
-        WristState, "wrench", lambda: wrist_made()[1], lambda *how: tuple(wrist_made(*how)[0])
+        WristTrackerState,
+        "wrench",
+        lambda: wrist_made()[1],
+        lambda *how: tuple(wrist_made(*how)[0]),
     ),
 }
 

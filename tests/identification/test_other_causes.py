@@ -14,8 +14,8 @@ from steelyard.recording import Preparation, Recording, Samples
 from steelyard.robot import load_robot
 from steelyard.signals import prepare
 from steelyard.torque import weigh
-from steelyard.torque.online import OnlineEstimator, OnlineSample
-from steelyard.torque.online._noise import Spread
+from steelyard.torque.tracking import OnlineSample, TorqueTracker
+from steelyard.torque.tracking._noise import Spread
 from steelyard.verdict import DoubtKind
 
 ROBOT = load_robot("ur10")
@@ -75,7 +75,7 @@ def test_the_gain_of_one_drive_is_doubted_by_name(model, loaded):
 
 
 def test_another_scale_is_doubted_from_factors_and_sample_by_sample(model, loaded):
-    estimator = OnlineEstimator(model, "measured")
+    estimator = TorqueTracker(model, "measured")
     for scale in (1.0, 1.06):
         tau = scale * loaded.tau
         rows = [model.rows(replace(loaded, tau=tau))]

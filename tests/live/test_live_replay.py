@@ -6,7 +6,7 @@ import pytest
 from steelyard.errors import InvalidRecording, InvalidSamples
 from steelyard.recording import Recording
 from steelyard.robot import DriveModel
-from steelyard.signals import CausalPath, FixedLag, Preparation, RawRow, prepare, replay
+from steelyard.signals import FixedLag, JointPath, Preparation, RawRow, prepare, replay
 
 RATE_HZ = 125.0
 
@@ -65,7 +65,7 @@ def test_motion_and_torque_belong_to_one_instant():
 
 
 def test_the_promised_delay_is_the_real_one():
-    path = CausalPath.of(recording(), Preparation(cutoff_hz=10.0))
+    path = JointPath.of(recording(), Preparation(cutoff_hz=10.0))
     state, late = path.init(), []
     q, tau = signals(np.arange(0, 4, 1 / RATE_HZ))
     for t, x, torque in zip(np.arange(0, 4, 1 / RATE_HZ), q, tau, strict=True):
@@ -77,7 +77,7 @@ def test_the_promised_delay_is_the_real_one():
 
 
 def test_states_are_values():
-    path = CausalPath(2, RATE_HZ, Preparation(cutoff_hz=20.0))
+    path = JointPath(2, RATE_HZ, Preparation(cutoff_hz=20.0))
     now = np.arange(60) / RATE_HZ
     rows = [RawRow(t, q[None], tau) for t, q, tau in zip(now, *signals(now), strict=True)]
     state = path.init()
@@ -115,7 +115,7 @@ def test_bad_rows_go_on_to_be_counted_and_leave_the_others_alone():
 
 
 def test_repeated_and_late_rows_get_times_that_an_estimator_skips():
-    path, now = CausalPath(2, RATE_HZ, Preparation(cutoff_hz=None)), np.arange(20) / RATE_HZ
+    path, now = JointPath(2, RATE_HZ, Preparation(cutoff_hz=None)), np.arange(20) / RATE_HZ
     state = path.init()
     for t, q, tau in zip(now, *signals(now), strict=True):
         state, _ = path.step(state, RawRow(t, q[None], tau))
@@ -204,8 +204,8 @@ def test_refusals():
     with pytest.raises(InvalidRecording, match="clock of the recording stands still"):
         replay(recording(np.zeros(500)))
     with pytest.raises(InvalidSamples, match="a stream cannot choose its cut-off: give a number"):
-        CausalPath(2, RATE_HZ)
-    path = CausalPath(2, RATE_HZ, Preparation(cutoff_hz=10.0))
+        JointPath(2, RATE_HZ)
+    path = JointPath(2, RATE_HZ, Preparation(cutoff_hz=10.0))
     with pytest.raises(InvalidSamples, match="a row is 1 x 2 numbers of motion and 2 torques, got"):
         path.step(path.init(), RawRow(0.0, np.zeros((1, 3)), np.zeros(2)))
     with pytest.raises(InvalidSamples, match="rate_hz must be positive"):

@@ -18,7 +18,7 @@ from steelyard.live._apart import PageApart, PageOptions
 from steelyard.live._source import Connection, Row
 from steelyard.recording import Recording
 from steelyard.robot import load_robot
-from steelyard.wrist.online import WristOptions
+from steelyard.wrist.tracking import WristTrackerOptions
 from wrist_streams import LOADS, rows
 
 app = typer.Typer()
@@ -143,7 +143,7 @@ def test_a_stream_is_watched_with_a_sensor(folder, file, sensor, robot):
     source = ReplaySource(str(folder / file), None, None if robot else about)
     with Stream(source) as stream:
         arm = robot and load_robot(robot)
-        weigher = WristWeigher(stream, about, arm, options=WristOptions(accuracy=0.02))
+        weigher = WristWeigher(stream, about, arm, options=WristTrackerOptions(accuracy=0.02))
         assert weigher.update() is None
         *_, last = watch(stream.items(), weigher, every_s=10.0)
     assert isinstance(last, WristUpdate)

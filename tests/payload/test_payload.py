@@ -13,7 +13,7 @@ from steelyard.robot import load_robot
 from steelyard.signals import replay
 from steelyard.torque import weigh
 from steelyard.torque._prior import contradiction
-from steelyard.torque.online import OnlineEstimator
+from steelyard.torque.tracking import TorqueTracker
 from steelyard.verdict import DoubtKind
 
 LOAD = InertialParameters.from_com(3.5, [0.02, -0.03, 0.06], np.diag([0.02, 0.03, 0.025]))
@@ -85,7 +85,7 @@ def test_what_no_motion_of_an_arm_shows_is_not_held_against_the_rest():
         identify(robot, samples(robot, 0, 0.01)),
         samples(robot.with_payload(LOAD), 1, 0.01),
     )
-    estimator = OnlineEstimator(model, "measured")
+    estimator = TorqueTracker(model, "measured")
     state = estimator.init()
     for sample in replay(loaded):
         state = estimator.step(state, sample)

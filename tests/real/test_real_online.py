@@ -11,7 +11,7 @@ from steelyard.identification.gains import gains_from_targets
 from steelyard.io import read
 from steelyard.robot import load_robot
 from steelyard.signals import Preparation, prepare, replay
-from steelyard.torque.online import OnlineEstimator, OnlineOptions
+from steelyard.torque.tracking import TorqueTracker, TorqueTrackerOptions
 
 DATA = Path(__file__).parents[3] / "shared" / "data" / "ur10e"
 pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason=f"no recordings in {DATA}")
@@ -35,7 +35,7 @@ def empty_arm(name):
 )
 def test_ur10e_weighs_while_it_moves(empty, loaded, mass, error):
     model = empty_arm(empty)
-    estimator = OnlineEstimator(model, "measured", options=OnlineOptions(accuracy=0.08))
+    estimator = TorqueTracker(model, "measured", options=TorqueTrackerOptions(accuracy=0.08))
     recording = read(DATA / "loaded" / f"{loaded}.npz")
     state, inside, sure_s = estimator.init(), [], np.inf
     for i, sample in enumerate(replay(recording, HOW, drive=model.robot.drive)):

@@ -10,8 +10,8 @@ from test_payload_online import BODIES, LOAD, RATE_HZ, model, motion, stream
 from steelyard.errors import InvalidSamples
 from steelyard.recording import Preparation, Recording
 from steelyard.robot import load_robot
-from steelyard.signals import CausalPath, RawRow
-from steelyard.torque.online import OnlineEstimator
+from steelyard.signals import JointPath, RawRow
+from steelyard.torque.tracking import TorqueTracker
 from steelyard.workflow._stream import weigh_online
 
 ROBOT = load_robot("ur10")
@@ -29,8 +29,8 @@ def rows(load="LOAD", start_s=0.0, seed=3):
 
 def weighed(sent):
     """The estimator and its state after all rows, through the filters."""
-    path = CausalPath(6, RATE_HZ, HOW, v_max=ROBOT.limits.v_max)
-    estimator = OnlineEstimator(model(), "measured")
+    path = JointPath(6, RATE_HZ, HOW, v_max=ROBOT.limits.v_max)
+    estimator = TorqueTracker(model(), "measured")
     state, kept = estimator.init(), path.init()
     for row in sent:
         kept, ready = path.step(kept, row)
@@ -103,7 +103,7 @@ def test_a_part_of_the_load_that_is_taken_in_a_pause_is_seen():
 
 
 def test_samples_behind_are_late_until_ten_agree():
-    estimator = OnlineEstimator(model(), "measured")
+    estimator = TorqueTracker(model(), "measured")
     state = estimator.init()
     for sample in stream()[:500]:
         state = estimator.step(state, sample)

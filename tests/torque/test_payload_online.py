@@ -14,20 +14,20 @@ import steelyard as sy
 from steelyard.errors import InvalidSamples
 from steelyard.identification import FrictionLaw, identify
 from steelyard.inertia import PARAMETER_NAMES, InertialParameters
-from steelyard.payload._online import Counts
+from steelyard.payload._tracking import Counts
 from steelyard.recording import Samples
 from steelyard.robot import load_robot
 from steelyard.robot._transmission import Transmission
 from steelyard.torque import weigh
 from steelyard.torque._prior import slow_noise
-from steelyard.torque.online import (
-    OnlineEstimator,
-    OnlineOptions,
+from steelyard.torque.tracking import (
     OnlineSample,
-    OnlineState,
+    TorqueTracker,
+    TorqueTrackerOptions,
+    TorqueTrackerState,
 )
-from steelyard.torque.online._change import Creep
-from steelyard.torque.online._noise import Spread
+from steelyard.torque.tracking._change import Creep
+from steelyard.torque.tracking._noise import Spread
 from steelyard.trajectory import FourierTrajectory
 from steelyard.verdict import DoubtKind
 
@@ -93,7 +93,7 @@ def same(one, other):
 
 @pytest.fixture
 def direct():
-    return OnlineEstimator(model(), "measured")
+    return TorqueTracker(model(), "measured")
 
 
 def test_it_weighs_and_says_that_it_has_converged(direct):
@@ -139,12 +139,12 @@ def test_states_are_values(direct):
 def test_save_and_resume_over_every_field(direct):
     state = fed(direct, (*stream(), *stream(3, "LIGHT", 6, 10.0)[:603]))
     assert len(state.history) == 1
-    back = OnlineState.from_dict(json.loads(json.dumps(state.to_dict())))
+    back = TorqueTrackerState.from_dict(json.loads(json.dumps(state.to_dict())))
     assert same(back, state)
     more = stream(3, "LIGHT", 6, 10.0)[603:]
     assert same(fed(direct, more, back), fed(direct, more, state))
     before = direct.init()
-    assert same(OnlineState.from_dict(json.loads(json.dumps(before.to_dict()))), before)
+    assert same(TorqueTrackerState.from_dict(json.loads(json.dumps(before.to_dict()))), before)
 
 
 @pytest.mark.parametrize(
@@ -158,9 +158,9 @@ def test_save_and_resume_over_every_field(direct):
 )
 def test_nonsense_where_a_fresh_state_has_nothing_is_refused(direct, name, value):
     content = fed(direct, stream()[:7]).to_dict()
-    OnlineState.from_dict(content)
+    TorqueTrackerState.from_dict(content)
     with pytest.raises(ValueError, match=rf"'state\.{name}.* must be "):
-        OnlineState.from_dict({**content, name: value})
+        TorqueTrackerState.from_dict({**content, name: value})
 
 
 def test_bad_samples_are_counted_and_change_nothing(direct):
@@ -249,7 +249,7 @@ def test_rest_says_nothing_and_harms_nothing(direct):
     np.testing.assert_array_equal(rested.known.R, direct._drained(moving).known.R)
     assert not rested.history
     assert rested.rest is not None
-    assert same(OnlineState.from_dict(json.loads(json.dumps(rested.to_dict()))), rested)
+    assert same(TorqueTrackerState.from_dict(json.loads(json.dumps(rested.to_dict()))), rested)
 
 
 def test_poor_motion_is_said_with_the_motion_that_would_help(direct):
@@ -394,7 +394,7 @@ def test_a_joint_that_creeps_with_other_friction_is_no_change_of_payload(direct)
     tau = part.tau + robot.torque(q, v, a) - robot.torque(part.q, part.v, part.a)
     tau[creeps, 3] += 0.5 * robot.drive.coulomb[3]
     rows = [OnlineSample(*row) for row in zip(part.t, q, v, a, tau, strict=True)]
-    sure = OnlineEstimator(model(), "measured", options=OnlineOptions(lowest_speed=1e-6))
+    sure = TorqueTracker(model(), "measured", options=TorqueTrackerOptions(lowest_speed=1e-6))
     assert fed(sure, rows).history  # an estimator that believes the law down to rest is fooled
     state = fed(direct, rows)
     assert not state.history
@@ -437,8 +437,8 @@ def test_forgetting_follows_a_payload_that_changes_and_keeps_the_arm():
     parts = (*stream(), *stream(4, "LIGHT", 6, 10.0))
     errors = []
     for forgetting_s in (None, 3.0):
-        options = OnlineOptions(forgetting_s=forgetting_s, alarm=None)
-        estimator = OnlineEstimator(model(), "measured", options=options)
+        options = TorqueTrackerOptions(forgetting_s=forgetting_s, alarm=None)
+        estimator = TorqueTracker(model(), "measured", options=options)
         state = fed(estimator, parts)
         found = estimator.estimate(state, physical=False)
         errors.append(abs(found.unconstrained.mass - 1.0))
@@ -451,7 +451,7 @@ def test_forgetting_follows_a_payload_that_changes_and_keeps_the_arm():
 
 
 def test_long_forgetting_without_excitation_stays_finite():
-    estimator = OnlineEstimator(model(), "measured", options=OnlineOptions(forgetting_s=0.5))
+    estimator = TorqueTracker(model(), "measured", options=TorqueTrackerOptions(forgetting_s=0.5))
     state = fed(estimator, stream())
     posture = np.array([0.3, -1.2, 0.8, -0.5, 0.4, 0.2])
     w = np.array([0, 0, 0, 0, 0, 1.0])
@@ -571,7 +571,7 @@ def test_drift_and_common_errors_are_those_of_batch_and_say_what_no_motion_can_s
     arm = replace(model(), robot=load_robot("ur10").with_drive(wrong))
     part = samples(load_robot("ur10").with_payload(LOAD), 5, 3)
     batch = weigh(arm, part)
-    estimator = OnlineEstimator(arm, "measured", batch.noise, OnlineOptions(alarm=None))
+    estimator = TorqueTracker(arm, "measured", batch.noise, TorqueTrackerOptions(alarm=None))
     state = fed(estimator, stream())
     online = estimator.estimate(state)
     np.testing.assert_allclose(online.gain_error, batch.gain_error, rtol=1e-5, atol=1e-9)
@@ -601,7 +601,9 @@ def test_uncertain_gains_widen_as_a_simulated_error_of_a_gain_does():
         factors[j] += scale
         parts = [samples(load_robot("ur10"), seed, seed + 1) for seed in (0, 1)]
         arm = identify(robot, [replace(part, tau=part.tau * factors) for part in parts])
-        estimator = OnlineEstimator(arm, "measured", 0.5 * np.ones(6), OnlineOptions(alarm=None))
+        estimator = TorqueTracker(
+            arm, "measured", 0.5 * np.ones(6), TorqueTrackerOptions(alarm=None)
+        )
         state = fed(estimator, [s._replace(tau=s.tau * factors) for s in stream()])
         return estimator._answer(estimator._drained(state))
 
@@ -624,7 +626,7 @@ def test_an_arm_that_contradicts_its_model_is_said_and_widens(direct):
     tau = np.array(part.tau)
     tau[:, 1] *= 1.3  # say a gain that is wrong since the arm was identified
     rows = [OnlineSample(*row) for row in zip(part.t, part.q, part.v, part.a, tau, strict=True)]
-    estimator = OnlineEstimator(model(), "measured", options=OnlineOptions(alarm=None))
+    estimator = TorqueTracker(model(), "measured", options=TorqueTrackerOptions(alarm=None))
     state = fed(estimator, rows)
     answer = estimator._answer(estimator._drained(state))
     assert answer.contradiction > 1.5
@@ -636,7 +638,7 @@ def test_an_arm_that_contradicts_its_model_is_said_and_widens(direct):
 def test_a_negative_mass_is_not_to_be_trusted():
     robot = load_robot("ur10")
     heavy = identify(robot, [samples(robot.with_payload(LOAD), seed, seed + 1) for seed in (0, 1)])
-    estimator = OnlineEstimator(heavy, "measured")
+    estimator = TorqueTracker(heavy, "measured")
     found = estimator.estimate(fed(estimator, stream(3, None)), physical=False)
     assert found.body.mass < 0
     assert found.verdict.has(DoubtKind.NEGATIVE_MASS)
@@ -644,7 +646,7 @@ def test_a_negative_mass_is_not_to_be_trusted():
 
 
 def test_when_the_mass_is_known_the_least_known_number_gets_the_advice():
-    estimator = OnlineEstimator(model(), "measured", options=OnlineOptions(accuracy=0.5))
+    estimator = TorqueTracker(model(), "measured", options=TorqueTrackerOptions(accuracy=0.5))
     state = fed(estimator, stream()[:300])
     answer = estimator._answer(estimator._drained(state))
     which = answer.least_known
@@ -670,7 +672,7 @@ def test_friction_that_grows_with_the_load_is_followed(friction):
     arm = identify(robot, [samples(robot, seed, seed + 1, 0.2) for seed in (0, 1)], friction=law)
     loaded = samples(robot.with_payload(LOAD), 5, 3, 0.2)
     batch = weigh(arm, loaded)
-    estimator = OnlineEstimator(arm, "measured", batch.noise, OnlineOptions(alarm=None))
+    estimator = TorqueTracker(arm, "measured", batch.noise, TorqueTrackerOptions(alarm=None))
     rows = zip(loaded.t, loaded.q, loaded.v, loaded.a, loaded.tau, strict=True)
     found = estimator.estimate(fed(estimator, (OnlineSample(*row) for row in rows)), physical=False)
     assert found.unconstrained.mass == pytest.approx(batch.unconstrained.mass, abs=batch.std[0])
@@ -680,11 +682,11 @@ def test_refusals():
     with pytest.raises(
         InvalidSamples, match="fitted to measured motion, the stream holds commanded"
     ):
-        OnlineEstimator(model(), "commanded")
+        TorqueTracker(model(), "commanded")
     with pytest.raises(InvalidSamples, match="noise must be 6 positive numbers"):
-        OnlineEstimator(model(), "measured", np.zeros(6))
+        TorqueTracker(model(), "measured", np.zeros(6))
     with pytest.raises(InvalidSamples, match="window_s must be positive, got 0"):
-        OnlineOptions(window_s=0)
+        TorqueTrackerOptions(window_s=0)
 
 
 def test_friction_that_no_row_had_shown_is_not_taken_for_noise():

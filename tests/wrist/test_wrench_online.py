@@ -23,10 +23,10 @@ from steelyard.wrist import (
 )
 from steelyard.wrist._regression import WrenchRegression
 from steelyard.wrist._regressor import BaseGravity, feature_covariance, features, wrench_regressor
-from steelyard.wrist.online import WristEstimator, WristOptions, WristPath, WristRow, rows_of
-from steelyard.wrist.online._solve import WristProblem
-from steelyard.wrist.online._state import postures_of
-from steelyard.wrist.online._sums import Sums, lifted_rows
+from steelyard.wrist.tracking import WristPath, WristRow, WristTracker, WristTrackerOptions, rows_of
+from steelyard.wrist.tracking._solve import WristProblem
+from steelyard.wrist.tracking._state import postures_of
+from steelyard.wrist.tracking._sums import Sums, lifted_rows
 from wrist_streams import DRIFT, LOADS, NOISE, TILT, motion, path_of, rows, samples
 
 LOAD = LOADS["LOAD"]
@@ -188,7 +188,7 @@ def random_samples(rng, N=300):
 
 
 def test_lifted_rows_are_newton_euler_at_any_tilt(rng):
-    from steelyard.wrist.online._sums import lifted_numbers
+    from steelyard.wrist.tracking._sums import lifted_numbers
 
     t, _, R, moved, covariance, trend = random_samples(rng, 5)
     value = np.concatenate([LOAD.vector, DRIFT, [0.3, -0.2], trend])
@@ -291,7 +291,7 @@ def test_rests_alone_are_the_static_stage():
     stream = rows(rests=True, seconds=16.0)
     made, estimator = samples(stream)
     at_rest = [sample for sample in made if sample.t % 2.0 < 1.4]
-    estimator = replace(estimator, options=WristOptions(longest_gap_s=10.0))
+    estimator = replace(estimator, options=WristTrackerOptions(longest_gap_s=10.0))
     state = fed(estimator, at_rest)  # the motion between is cut out
     online = estimator.estimate(state)
     batch = weigh_static(
@@ -367,13 +367,13 @@ def test_a_contact_that_does_not_end_is_a_doubt():
 
 def test_what_cannot_be_weighed_is_refused():
     with pytest.raises(InvalidSamples, match="noise must be six positive numbers"):
-        WristEstimator(np.zeros(6))
+        WristTracker(np.zeros(6))
     with pytest.raises(
         InvalidSamples, match="the rotation of the sensor on the flange must be known"
     ):
-        WristEstimator(NOISE, WristSensor(yaw_known=False))
+        WristTracker(NOISE, WristSensor(yaw_known=False))
     with pytest.raises(InvalidSamples, match="window_s must be positive, got 0"):
-        WristOptions(window_s=0)
+        WristTrackerOptions(window_s=0)
 
 
 def test_a_sensor_at_the_end_of_its_range_is_counted():
@@ -381,7 +381,7 @@ def test_a_sensor_at_the_end_of_its_range_is_counted():
     limits = np.array([20.0, 20, 20, 6, 6, 6])
     over = sum(bool((np.abs(row.wrench) >= limits).any()) for row in stream)
     path = WristPath.calibrated(stream, WristSensor(reach=limits), robot=load_robot("ur10"))
-    estimator = WristEstimator(path.noise, WristSensor(reach=limits))
+    estimator = WristTracker(path.noise, WristSensor(reach=limits))
     state, of_path = estimator.init(), path.init()
     for row in stream:
         of_path, ready = path.step(of_path, row)

@@ -15,7 +15,7 @@ from steelyard.cli.options import file_to_write
 from steelyard.cli.output import Output, number
 
 if TYPE_CHECKING:
-    from steelyard.payload._online import CurvePoint
+    from steelyard.payload._tracking import CurvePoint
     from steelyard.workflow._stream import OnlineCurve
 
 OnlineFlag = Annotated[

@@ -225,10 +225,10 @@ class _Weighing:
     def weigher(self, stream: Stream, address: str) -> LiveWeigher | WristWeigher:
         """What takes the rows of a stream."""
         from steelyard.live import LiveWeigher, WristWeigher
-        from steelyard.wrist.online import WristOptions
+        from steelyard.wrist.tracking import WristTrackerOptions
 
         if self._about is not None:
-            options = WristOptions(accuracy=self._accuracy)
+            options = WristTrackerOptions(accuracy=self._accuracy)
             return WristWeigher(
                 stream, self._about, self._arm, cutoff_hz=self._cutoff_hz, options=options
             )

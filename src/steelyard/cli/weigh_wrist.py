@@ -78,7 +78,7 @@ def command(
     out = Output(as_json)
     if online:
         from steelyard.workflow._wrist_online import weigh_wrist_online
-        from steelyard.wrist.online import WristOptions
+        from steelyard.wrist.tracking import WristTrackerOptions
 
         if static is not None or dynamic is None or estimator != "ml" or drift_again:
             raise InvalidSamples(
@@ -92,7 +92,7 @@ def command(
                 robot=arm,
                 sensor=about,
                 cutoff_hz=cutoff,
-                options=WristOptions(accuracy=accuracy / 100, level=level),
+                options=WristTrackerOptions(accuracy=accuracy / 100, level=level),
                 resume=resume,
                 real_time=real_time,
                 on_point=show,

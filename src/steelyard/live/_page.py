@@ -35,8 +35,8 @@ from steelyard.live._source import Row, Source
 from steelyard.live._view import Update, View
 from steelyard.live._words import answer_html, events_html, numbers_html, question_html
 from steelyard.live._wrist import WristUpdate, WristView
-from steelyard.payload._online import CurvePoint
-from steelyard.report._online import online_plot
+from steelyard.payload._tracking import CurvePoint
+from steelyard.report._tracking import tracking_plot
 from steelyard.robot._geometry import Body
 
 if TYPE_CHECKING:
@@ -259,7 +259,7 @@ class Page:
 
     def _plot(self) -> None:
         if self._points:
-            *masses, centre = online_plot(self._points, accuracy=self.view.accuracy).panels
+            *masses, centre = tracking_plot(self._points, accuracy=self.view.accuracy).panels
             _put(self._masses, _drawn(masses))
             _put(self._centre, _drawn([centre]))
         if self._traced:

@@ -15,7 +15,7 @@ from steelyard.io import read
 from steelyard.io._wrist import SensorDescription
 from steelyard.live._source import MOTION_COLUMN, Connection, EndOfSource, Source, Values
 from steelyard.recording import AXES, Recording, WrenchConvention
-from steelyard.wrist.online import rows_of
+from steelyard.wrist.tracking import rows_of
 
 _CHUNK = 100  # rows
 

@@ -32,7 +32,7 @@ _GAP_STEPS = 1.5
 _WRENCH_WORDS = ("ft_raw_wrench_", "wrench_stamped.")  # before the six axes, in columns
 
 MOTION_COLUMN = "sensor_motion"
-"""Begins the names of columns with the motion of a wrist sensor, see `steelyard.wrist.online.WristRow`."""
+"""Begins the names of columns with the motion of a wrist sensor, see `steelyard.wrist.tracking.WristRow`."""
 
 SETTLING_S = 0.5
 """So long after a change of modes rows are not fit for weighing, [s]."""

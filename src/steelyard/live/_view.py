@@ -25,7 +25,7 @@ from steelyard.recording._columns import Requested, find_layout
 from steelyard.recording._layout import Layout
 from steelyard.robot import RobotModel
 from steelyard.signals import OnlineSample
-from steelyard.torque.online import OnlineEstimator, OnlineOptions, OnlineState
+from steelyard.torque.tracking import TorqueTracker, TorqueTrackerOptions, TorqueTrackerState
 from steelyard.verdict import Doubt
 
 _LOOK_BACK_S = 1.0
@@ -64,7 +64,7 @@ class Seen(NamedTuple):
     """
 
     row: Row
-    state: OnlineState
+    state: TorqueTrackerState
     sample: OnlineSample | None
     events: tuple[Event, ...]
     rows: int
@@ -99,7 +99,7 @@ class Update:
     values: tuple[float, ...]
     waiting: str
     payload: Payload | None
-    state: OnlineState
+    state: TorqueTrackerState
     sample: OnlineSample | None
     converged: bool
     remaining_s: float
@@ -141,8 +141,8 @@ class View:
         self.name = name
         self.accuracy = accuracy
         self.doubts = doubts
-        self.estimator = OnlineEstimator(
-            model, model.kinematics, options=OnlineOptions(accuracy=accuracy)
+        self.estimator = TorqueTracker(
+            model, model.kinematics, options=TorqueTrackerOptions(accuracy=accuracy)
         )
         self._advice = ""
         self._advised_s = float("inf")

@@ -28,7 +28,7 @@ from steelyard.payload import Payload
 from steelyard.recording import recording_of
 from steelyard.recording._layout import Layout
 from steelyard.robot import RobotModel
-from steelyard.signals import CausalPath, OnlineSample, RawRow, joint_torque
+from steelyard.signals import JointPath, OnlineSample, RawRow, joint_torque
 from steelyard.workflow._data import Run, as_warm, preparation_for
 
 U = TypeVar("U", covariant=True)
@@ -256,7 +256,7 @@ class _Path:
         if run.recording is None:
             raise InvalidSamples(f"{run.name} has no rows")
         how = replace(preparation_for(model, None), trim_s=0.0, decimate=1)
-        self._path = CausalPath.of(run.recording, how, model.robot.limits.v_max)
+        self._path = JointPath.of(run.recording, how, model.robot.limits.v_max)
         self._drive = run.drive_for(model)
         joint_torque(run.recording, self._drive)  # which refuses what it cannot use
         motion = ("q_commanded", "v_commanded", "a_commanded")[: self._path.channels]

@@ -26,8 +26,14 @@ from steelyard.recording._columns import Requested, find_layout
 from steelyard.robot import RobotModel
 from steelyard.workflow._wrist import WristRig
 from steelyard.wrist import WristPayload
-from steelyard.wrist.online import WristEstimator, WristOptions, WristPath, WristRow, WristState
-from steelyard.wrist.online._path import CALIBRATION_S
+from steelyard.wrist.tracking import (
+    WristPath,
+    WristRow,
+    WristTracker,
+    WristTrackerOptions,
+    WristTrackerState,
+)
+from steelyard.wrist.tracking._path import CALIBRATION_S
 
 _NO_WRENCH = Requested({"wrench": []})
 _SILENT = "no wrench comes: is the sensor connected?"
@@ -61,7 +67,7 @@ class WristUpdate:
     values: tuple[float, ...]
     waiting: str
     payload: WristPayload | None
-    state: WristState | None
+    state: WristTrackerState | None
     contact: Array
     contact_std: Array
     delay_s: float
@@ -154,12 +160,12 @@ class WristWeigher:
         robot: RobotModel | None,
         *,
         cutoff_hz: float = DEFAULT_CUTOFF_HZ,
-        options: WristOptions | None = None,
+        options: WristTrackerOptions | None = None,
     ) -> None:
         self._name = str(stream.source)
         self._columns = stream.columns
         self._cutoff_hz = cutoff_hz
-        self._robot, self._options = robot, options or WristOptions()
+        self._robot, self._options = robot, options or WristTrackerOptions()
         self._sensor = replace(
             about.sensor, convention=stream.wrench_convention or about.sensor.convention
         )
@@ -315,9 +321,7 @@ class WristWeigher:
             self._first, self._sensor, robot=self._robot, cutoff_hz=self._cutoff_hz
         )
         made = (f"Kalman smoother, cut-off {self._cutoff_hz:g} Hz, {path.delay_s:.2f} s late",)
-        self._estimator = WristEstimator(
-            path.noise, self._sensor, self._gravity, self._options, made
-        )
+        self._estimator = WristTracker(path.noise, self._sensor, self._gravity, self._options, made)
         self._state, self._of_path, self._path = self._estimator.init(), path.init(), path
         for row in self._first:
             self._weigh(path, row)

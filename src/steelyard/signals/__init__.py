@@ -1,11 +1,11 @@
 """From a Recording to Samples: the only room that changes measured values.
 
 Whole recordings are prepared without delay (`prepare`), streams one row at a time (`replay`,
-`CausalPath`); the filters below take any columns with a clock, of joints or of a wrist sensor.
+`JointPath`); the filters below take any columns with a clock, of joints or of a wrist sensor.
 """
 
 from steelyard.recording import DEFAULT_CUTOFF_HZ, Preparation
-from steelyard.signals._causal import CausalPath, FixedLag, OnlineSample, RawRow, replay
+from steelyard.signals._causal import FixedLag, JointPath, OnlineSample, RawRow, replay
 from steelyard.signals._filters import (
     central_differences,
     low_pass,
@@ -19,8 +19,8 @@ from steelyard.signals._prepare import joint_torque, prepare, with_chosen_cutoff
 
 __all__ = [
     "DEFAULT_CUTOFF_HZ",
-    "CausalPath",
     "FixedLag",
+    "JointPath",
     "OnlineSample",
     "Preparation",
     "RawRow",

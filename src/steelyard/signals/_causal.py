@@ -192,7 +192,7 @@ class _PathState(NamedTuple):
 
 
 @dataclass(frozen=True)
-class CausalPath:
+class JointPath:
     """Makes samples of rows, one at a time. States are values; `step` changes none.
 
     Attributes:
@@ -251,7 +251,7 @@ class CausalPath:
     @classmethod
     def of(
         cls, recording: Recording, preparation: Preparation, v_max: Array | None = None
-    ) -> CausalPath:
+    ) -> JointPath:
         """The path of a recording's rows, for a model that was fitted to samples of such a preparation.
 
         Args:
@@ -392,7 +392,7 @@ def replay(
     """The samples of a recording one at a time, each made from what came before it and a short time after.
 
     Samples, which are prepared already, come as they are. Rows of a recording go through a
-    `CausalPath`; those that cannot be used go on as samples that an estimator counts and skips.
+    `JointPath`; those that cannot be used go on as samples that an estimator counts and skips.
     Time is the recording's.
 
     Args:
@@ -407,14 +407,14 @@ def replay(
         rows = zip(source.t, source.q, source.v, source.a, source.tau, strict=True)
         samples: Iterator[OnlineSample] = (OnlineSample(*row) for row in rows)
     else:
-        path = CausalPath.of(source, preparation or Preparation(), v_max)
+        path = JointPath.of(source, preparation or Preparation(), v_max)
         samples = _through(path, source, joint_torque(source, drive))
     if sleep is None:
         return samples
     return _paced(samples, sleep)
 
 
-def _through(path: CausalPath, recording: Recording, tau: Array) -> Iterator[OnlineSample]:
+def _through(path: JointPath, recording: Recording, tau: Array) -> Iterator[OnlineSample]:
     state = path.init()
     motion = np.stack(path.preparation.motion_of(recording), axis=1)
     for t, x, torque in zip(recording.t, motion, tau, strict=True):

@@ -18,20 +18,20 @@ from steelyard.drawing import notebook_html
 from steelyard.errors import InvalidRecording, InvalidSamples, UnknownName
 from steelyard.identification import DynamicModel
 from steelyard.payload import Payload
-from steelyard.payload._online import CurvePoint, convergence_times
+from steelyard.payload._tracking import CurvePoint, convergence_times
 from steelyard.quality import check
 from steelyard.recording import Preparation
-from steelyard.signals import CausalPath, replay
-from steelyard.torque.online import OnlineEstimator, OnlineOptions, OnlineState
+from steelyard.signals import JointPath, replay
+from steelyard.torque.tracking import TorqueTracker, TorqueTrackerOptions, TorqueTrackerState
 from steelyard.verdict import Doubt, DoubtKind
 from steelyard.workflow._data import Data, Run, as_warm, preparation_for, qualities, runs_of
-from steelyard.wrist.online._state import WristOptions, WristState
+from steelyard.wrist.tracking._state import WristTrackerOptions, WristTrackerState
 
 if TYPE_CHECKING:
     from steelyard.report import Page
 
 OnPoint: TypeAlias = Callable[[CurvePoint], None]
-S = TypeVar("S", OnlineState, WristState)
+S = TypeVar("S", TorqueTrackerState, WristTrackerState)
 X = TypeVar("X", contravariant=True)
 
 RESUME_S = 1.0
@@ -48,7 +48,7 @@ class _Estimator(Protocol[S, X]):
     """What every online estimator does."""
 
     @property
-    def options(self) -> OnlineOptions | WristOptions: ...
+    def options(self) -> TorqueTrackerOptions | WristTrackerOptions: ...
 
     def step(self, state: S, sample: X) -> S: ...
 
@@ -68,7 +68,7 @@ class OnlineCurve:
     """
 
     payload: Payload
-    state: OnlineState | WristState
+    state: TorqueTrackerState | WristTrackerState
     points: tuple[CurvePoint, ...]
     accuracy: float
     delay_s: float
@@ -98,13 +98,13 @@ class OnlineCurve:
         return f"<{type(self).__name__}: {self}>"
 
     def _repr_html_(self) -> str:
-        from steelyard.report._online import online_plot
+        from steelyard.report._tracking import tracking_plot
 
         headers = ("", "weighed", "\u00b1 (95 %)", "unit")
         cells = [x.cells for x in self.payload.quantities]
         words = f"{self.payload.verdict} {self.when}"
         return notebook_html(
-            headers, cells, words=words, plot=online_plot(self.points, accuracy=self.accuracy)
+            headers, cells, words=words, plot=tracking_plot(self.points, accuracy=self.accuracy)
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -140,11 +140,11 @@ class OnlineWeighing(OnlineCurve):
 
     model: DynamicModel
     run: Run
-    state: OnlineState
+    state: TorqueTrackerState
 
     def save_state(self, path: str | Path) -> None:
         """Writes the state of the estimator to a JSON file, to go on from later."""
-        if not isinstance(self.state, OnlineState):
+        if not isinstance(self.state, TorqueTrackerState):
             raise InvalidSamples(f"only '{_DIRECT}' saves its state")
         content = {"model": _fingerprint(self.model), "state": self.state.to_dict()}
         saved.save(content, "online state", path, version=_STATE_VERSION, sealed=True)
@@ -152,12 +152,12 @@ class OnlineWeighing(OnlineCurve):
     def page(self) -> Page:
         """The page that shows and explains it, with the curve of how it became known."""
         from steelyard.report import Section
-        from steelyard.report._online import online_plot
         from steelyard.report._payload import payload_page
+        from steelyard.report._tracking import tracking_plot
 
         how = preparation_for(self.model, None)
         drive = self.run.drive_for(self.model)
-        plot = online_plot(self.points, accuracy=self.accuracy)
+        plot = tracking_plot(self.points, accuracy=self.accuracy)
         curve = Section("How the answer became known", (), [plot])
         samples = self.run.prepared(how, drive).ready
         page = payload_page(self.model, self.payload, samples, extra=[curve])
@@ -218,7 +218,7 @@ def weigh_online(
         samples = (sample._replace(t=sample.t + later_s) for sample in samples)
     delay_s = duration_s = 0.0
     if run.recording is not None:
-        delay_s = CausalPath.of(run.recording, how).delay_s
+        delay_s = JointPath.of(run.recording, how).delay_s
         duration_s = run.recording.duration_s
     state, points = replayed(weigher, state, samples, duration_s, on_point)
     payload = weigher.estimate(state)
@@ -237,7 +237,9 @@ def weigh_online(
 def _estimator(name: str, model: DynamicModel, accuracy: float) -> Any:
     """The online estimator of a name: ours, or one of another package, which makes it of a model."""
     if name == _DIRECT:
-        return OnlineEstimator(model, model.kinematics, options=OnlineOptions(accuracy=accuracy))
+        return TorqueTracker(
+            model, model.kinematics, options=TorqueTrackerOptions(accuracy=accuracy)
+        )
     others = {entry.name: entry for entry in entry_points(group="steelyard.estimators")}
     if name not in others:
         known = ", ".join([_DIRECT, *others])
@@ -249,7 +251,7 @@ def _estimator(name: str, model: DynamicModel, accuracy: float) -> Any:
     return others[name].load()(model, accuracy)
 
 
-def _load_state(path: str | Path, model: DynamicModel) -> OnlineState:
+def _load_state(path: str | Path, model: DynamicModel) -> TorqueTrackerState:
     """The state of an online estimate that `OnlineWeighing.save_state` wrote, with this model."""
     content = saved.load(path, "online state", version=_STATE_VERSION, sealed=True)
     with saved.reading(path, "online state"):
@@ -257,9 +259,9 @@ def _load_state(path: str | Path, model: DynamicModel) -> OnlineState:
     if content["model"] != _fingerprint(model):
         raise InvalidSamples(f"{path} was saved with another model; start without it")
     with saved.reading(path, "online state"):
-        fresh = OnlineEstimator(model, model.kinematics).init()
+        fresh = TorqueTracker(model, model.kinematics).init()
         fields.require_like(content["state"], fresh.to_dict(), "state")
-        state = OnlineState.from_dict(content["state"])
+        state = TorqueTrackerState.from_dict(content["state"])
     if state.last_s > time.time() + _DAY_S:
         raise InvalidSamples(f"{path} ends in the future ({state.last_s:.4g} s); start without it")
     return state

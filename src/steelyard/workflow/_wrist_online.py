@@ -24,15 +24,15 @@ from steelyard.workflow._stream import RESUME_S, OnlineCurve, OnPoint, replayed
 from steelyard.workflow._wrist import WristRig, WristSource
 from steelyard.wrist._payload import WristPayload
 from steelyard.wrist._recording import WristRecording
-from steelyard.wrist.online import (
-    WristEstimator,
-    WristOptions,
+from steelyard.wrist.tracking import (
     WristPath,
     WristRow,
     WristSample,
-    WristState,
+    WristTracker,
+    WristTrackerOptions,
+    WristTrackerState,
 )
-from steelyard.wrist.online._path import CALIBRATION_S, rows_of
+from steelyard.wrist.tracking._path import CALIBRATION_S, rows_of
 
 if TYPE_CHECKING:
     from steelyard.report import Page
@@ -52,8 +52,8 @@ class WristOnlineWeighing(OnlineCurve):
     """
 
     payload: WristPayload
-    state: WristState
-    estimator: WristEstimator
+    state: WristTrackerState
+    estimator: WristTracker
     contact: Array
     contact_std: Array
 
@@ -69,10 +69,10 @@ class WristOnlineWeighing(OnlineCurve):
     def page(self) -> Page:
         """The page that shows and explains it, with the curve of how it became known."""
         from steelyard.report import Section
-        from steelyard.report._online import online_plot
         from steelyard.report._payload import wrench_page
+        from steelyard.report._tracking import tracking_plot
 
-        plot = online_plot(self.points, accuracy=self.accuracy)
+        plot = tracking_plot(self.points, accuracy=self.accuracy)
         page = wrench_page(self.payload, None, None)
         curve = Section("How the answer became known", (), [plot])
         return replace(page, sections=(*page.sections, curve), picture=[plot])
@@ -85,7 +85,7 @@ def weigh_wrist_online(
     robot: RobotModel | str | None = None,
     sensor: SensorDescription | str | Path | None = None,
     cutoff_hz: float = DEFAULT_CUTOFF_HZ,
-    options: WristOptions | None = None,
+    options: WristTrackerOptions | None = None,
     resume: str | Path | None = None,
     real_time: bool = False,
     on_point: OnPoint | None = None,
@@ -112,8 +112,8 @@ def weigh_wrist_online(
         joints = rig.robot
     path = WristPath.calibrated(first, table.sensor, robot=joints, cutoff_hz=cutoff_hz)
     made = (*table.notes, f"Kalman smoother, cut-off {cutoff_hz:g} Hz, {path.delay_s:.2f} s late")
-    options = options or WristOptions()
-    estimator = WristEstimator(path.noise, table.sensor, rig.gravity_base, options, made)
+    options = options or WristTrackerOptions()
+    estimator = WristTracker(path.noise, table.sensor, rig.gravity_base, options, made)
     if resume is None:
         state = estimator.init()
     else:
@@ -171,7 +171,7 @@ def _samples(
             yield sample._replace(t=sample.t + later_s)
 
 
-def _load_state(path: str | Path, estimator: WristEstimator) -> WristState:
+def _load_state(path: str | Path, estimator: WristTracker) -> WristTrackerState:
     """The state that `WristOnlineWeighing.save_state` wrote, with this sensor."""
     content = saved.load(path, _STATE_KIND, version=_STATE_VERSION, sealed=True)
     with saved.reading(path, _STATE_KIND):
@@ -179,10 +179,10 @@ def _load_state(path: str | Path, estimator: WristEstimator) -> WristState:
         if content["sensor"] != _fingerprint(estimator):
             raise InvalidSamples(f"{path} was saved with another sensor; start without it")
         fields.require_like(content["state"], estimator.init().to_dict(), "state")
-        return WristState.from_dict(content["state"])
+        return WristTrackerState.from_dict(content["state"])
 
 
-def _fingerprint(estimator: WristEstimator) -> str:
+def _fingerprint(estimator: WristTracker) -> str:
     """A short name of how a sensor sits on the arm, and the arm in the world."""
     placed = np.concatenate([estimator.sensor.T_flange_sensor.ravel(), estimator.gravity_base])
     return hashlib.sha256(

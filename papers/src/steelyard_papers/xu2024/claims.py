@@ -21,7 +21,7 @@ from steelyard.identification import DynamicModel, identify
 from steelyard.recording import Samples
 from steelyard.signals import Preparation, prepare
 from steelyard.simulation import Simulation
-from steelyard.torque.online import OnlineEstimator, OnlineSample
+from steelyard.torque.tracking import OnlineSample, TorqueTracker
 from steelyard_papers.sharing import Progress
 from steelyard_papers.xu2024.online import SMALL_CHANGE
 from steelyard_papers.xu2024.printed import TABLE_8, TRUTH
@@ -142,7 +142,7 @@ def _count(answer: Recursion) -> int:
 
 
 def _ours(model: DynamicModel, run: Samples) -> float:
-    estimator = OnlineEstimator(model, run.kinematics)
+    estimator = TorqueTracker(model, run.kinematics)
     state = estimator.init()
     for row in zip(run.t, run.q, run.v, run.a, run.tau, strict=True):
         state = estimator.step(state, OnlineSample(*row))

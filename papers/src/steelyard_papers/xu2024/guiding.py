@@ -30,7 +30,7 @@ from steelyard.signals import Preparation, prepare
 from steelyard.simulation import SensorModel, Simulation, SimulationOptions, simulate
 from steelyard.simulation._guided import GuidedOptions, GuidedRun, Hand
 from steelyard.torque import weigh
-from steelyard.torque.online import OnlineEstimator, OnlineSample
+from steelyard.torque.tracking import OnlineSample, TorqueTracker
 from steelyard.trajectory import FourierTrajectory
 from steelyard_papers.xu2024.recursion import recursion_of
 
@@ -155,7 +155,7 @@ def _weighed(model: DynamicModel, loaded: Samples) -> tuple[InertialParameters, 
     published = InertialParameters.from_com(
         vector[0], vector[1:4] / vector[0], np.zeros((3, 3)), model.robot.flange
     )
-    estimator = OnlineEstimator(model, "commanded")
+    estimator = TorqueTracker(model, "commanded")
     state = estimator.init()
     for row in zip(loaded.t, loaded.q, loaded.v, loaded.a, loaded.tau, strict=True):
         state = estimator.step(state, OnlineSample(*row))

@@ -10,7 +10,7 @@ pi_b - pi_a. The paper's equations (12)-(16) are the least-squares solution of e
 13 of its rows (`UR10_ROWS`), all weighted alike; J, the payload Jacobian, exists for every robot,
 and by default all rows that a payload changes are used. xi is called a forgetting factor in the
 paper; as used it is a noise scale. The recursion loses symmetry and, with a larger P0, diverges;
-`OnlineEstimator` is what you want.
+`TorqueTracker` is what you want.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from steelyard.identification import DynamicModel
 from steelyard.identification._problem import kinds
 from steelyard.inertia import InertialParameters
 from steelyard.payload import Payload
-from steelyard.payload._online import Counts
+from steelyard.payload._tracking import Counts
 from steelyard.signals import OnlineSample
-from steelyard.torque.online import OnlineOptions
-from steelyard.torque.online._rows import OnlineRows
+from steelyard.torque.tracking import TorqueTrackerOptions
+from steelyard.torque.tracking._rows import TorqueRows
 from steelyard.verdict import Doubt, DoubtKind, Verdict
 
 UR10_ROWS = tuple(row - 1 for row in (7, 14, 22, 23, 27, 29, 30, 31, 32, 33, 34, 35, 36))
@@ -74,7 +74,7 @@ class Xu2024State(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Xu2024Estimator:
+class Xu2024Tracker:
     """The recursion of xu2024, for any robot.
 
     Attributes:
@@ -97,8 +97,8 @@ class Xu2024Estimator:
     xi: float = 100.0
     rows: Sequence[int] | None = None
     lowest_speed: float = 0.0
-    options: OnlineOptions = field(default_factory=OnlineOptions)
-    _maker: OnlineRows = field(init=False, repr=False)
+    options: TorqueTrackerOptions = field(default_factory=TorqueTrackerOptions)
+    _maker: TorqueRows = field(init=False, repr=False)
     watched: Indices = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -107,7 +107,7 @@ class Xu2024Estimator:
                 f"the model was fitted to {self.model.kinematics} motion, the stream holds"
                 f" {self.kinematics} motion"
             )
-        maker = OnlineRows.of(self.model)
+        maker = TorqueRows.of(self.model)
         object.__setattr__(self, "_maker", maker)
         object.__setattr__(self, "watched", self._of_the_last_link_alone())
         if self.rows is None:
@@ -221,18 +221,18 @@ class Xu2024Estimator:
         return np.flatnonzero(single if single.any() else last)
 
 
-def estimator_for(model: DynamicModel, accuracy: float) -> Xu2024Estimator:
+def estimator_for(model: DynamicModel, accuracy: float) -> Xu2024Tracker:
     """The recursion for `steelyard weigh --online --estimator xu2024`; of a UR10 the rows of the paper.
 
     Args:
         model: of the empty arm
         accuracy: of the mass at which ours would have converged; the paper has a rule of its own
     """
-    changed = set(OnlineRows.of(model).payload_rows.tolist())
+    changed = set(TorqueRows.of(model).payload_rows.tolist())
     if changed == _UR10_CHANGED:
         rows = UR10_ROWS
     else:
         rows = None
-    return Xu2024Estimator(
-        model, model.kinematics, rows=rows, options=OnlineOptions(accuracy=accuracy)
+    return Xu2024Tracker(
+        model, model.kinematics, rows=rows, options=TorqueTrackerOptions(accuracy=accuracy)
     )

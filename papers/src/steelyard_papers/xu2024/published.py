@@ -16,16 +16,16 @@ import numpy as np
 from steelyard._arrays import Array
 from steelyard.identification import DynamicModel, Estimate, FrictionLaw, RegressionFactor
 from steelyard.robot import ParameterBasis, RobotModel, load_robot
-from steelyard.torque.online import (
-    OnlineEstimator,
-    OnlineOptions,
+from steelyard.torque.tracking import (
     OnlineSample,
-    OnlineState,
+    TorqueTracker,
+    TorqueTrackerOptions,
+    TorqueTrackerState,
 )
 from steelyard.trajectory import FourierTrajectory
 from steelyard.verdict import Verdict
 from steelyard_papers.sharing import Progress
-from steelyard_papers.xu2024.online import UR10_ROWS, Xu2024Estimator
+from steelyard_papers.xu2024.online import UR10_ROWS, Xu2024Tracker
 from steelyard_papers.xu2024.printed import TABLE_6, TABLE_8, TRUTH
 from steelyard_papers.xu2024.recursion import Recursion, run_recursion
 
@@ -118,7 +118,7 @@ def published_case(noise: Array = TABLE_8["without", "power"]) -> Case:
     return Case(model, t, np.stack(motion, axis=1), Y, tau, noise)
 
 
-def plain_estimate(estimator: OnlineEstimator, state: OnlineState) -> tuple[Array, Array]:
+def plain_estimate(estimator: TorqueTracker, state: TorqueTrackerState) -> tuple[Array, Array]:
     """The ten numbers and their standard deviations, without the search for the nearest real body.
 
     Args:
@@ -206,7 +206,7 @@ def runs_of(case: Case, seeds: Sequence[int], *, progress: Progress) -> Runs:
         case.model, np.broadcast_to(case.Y, (len(seeds), *case.Y.shape)), loaded, start=start
     )
     stops = {round(until_s * RATE_HZ) for until_s in TIMES_S}
-    direct = OnlineEstimator(case.model, "commanded", options=OnlineOptions(lowest_speed=0.0))
+    direct = TorqueTracker(case.model, "commanded", options=TorqueTrackerOptions(lowest_speed=0.0))
     answers = []
     ours_at = []
     for k, seed in enumerate(seeds):
@@ -264,8 +264,8 @@ def convergence(case: Case, seed: int) -> Curves:
         case: of the paper
         seed: of noise
     """
-    published = Xu2024Estimator(case.model, rows=UR10_ROWS)
-    ours = OnlineEstimator(case.model, "commanded", options=OnlineOptions(lowest_speed=0.0))
+    published = Xu2024Tracker(case.model, rows=UR10_ROWS)
+    ours = TorqueTracker(case.model, "commanded", options=TorqueTrackerOptions(lowest_speed=0.0))
     state = published.init()
     own = ours.init()
     converged_s = np.inf

@@ -1,4 +1,4 @@
-"""The recursion of xu2024 over many runs at once: the numbers of `Xu2024Estimator`, much faster."""
+"""The recursion of xu2024 over many runs at once: the numbers of `Xu2024Tracker`, much faster."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from steelyard._arrays import Array, Mask
 from steelyard.identification import DynamicModel
 from steelyard.recording import Samples
-from steelyard_papers.xu2024.online import SMALL_CHANGE, TIMES, UR10_ROWS, Xu2024Estimator
+from steelyard_papers.xu2024.online import SMALL_CHANGE, TIMES, UR10_ROWS, Xu2024Tracker
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +91,7 @@ def run_recursion(
         rate_hz: of the samples, [Hz]
         P0: initial P is this times the identity
     """
-    estimator = Xu2024Estimator(model, model.kinematics)
+    estimator = Xu2024Tracker(model, model.kinematics)
     S, N, n, p = Y.shape
     noise = estimator.xi * np.eye(n)
     P = np.tile(P0 * np.eye(p), (S, 1, 1))

@@ -23,7 +23,7 @@ from steelyard.robot import RobotModel, load_robot
 from steelyard.signals import Preparation, prepare
 from steelyard.simulation import SensorModel, Simulation, SimulationOptions, simulate
 from steelyard.torque.methods._static import postures_at_rest
-from steelyard.torque.online import OnlineEstimator, OnlineSample
+from steelyard.torque.tracking import OnlineSample, TorqueTracker
 from steelyard.trajectory import FourierTrajectory, Trajectory
 from steelyard_papers.sharing import Progress
 from steelyard_papers.visit import Visit
@@ -242,7 +242,7 @@ def _static(world: World, model: DynamicModel, seed: int) -> Array:
 
 
 def _ours(model: DynamicModel, loaded: Samples) -> Array:
-    ours = OnlineEstimator(model, "commanded")
+    ours = TorqueTracker(model, "commanded")
     own = ours.init()
     for row in zip(loaded.t, loaded.q, loaded.v, loaded.a, loaded.tau, strict=True):
         own = ours.step(own, OnlineSample(*row))

@@ -46,7 +46,7 @@ from steelyard.payload import Payload
 from steelyard.robot import RobotModel
 from steelyard.robot._momentum import MomentumDynamics
 from steelyard.robot._transmission import JointFriction
-from steelyard.torque.online._rows import OnlineRows
+from steelyard.torque.tracking._rows import TorqueRows
 
 _SMALLEST_ARM = (
     0.05  # [m], and for torques [1]: a direction that turns joints with less is not determined
@@ -123,7 +123,7 @@ class TorqueUncertainty:
         friction_change: standard deviation of these beyond the covariance, (3, n)
     """
 
-    rows: OnlineRows | None
+    rows: TorqueRows | None
     x: Array
     root: Array
     noise: Array
@@ -156,7 +156,7 @@ class TorqueUncertainty:
             known = np.isfinite(payload.std)
             J = model.basis.payload_jacobian[:, known]
             covariance[: len(J), : len(J)] += J @ payload.covariance[np.ix_(known, known)] @ J.T
-        rows = OnlineRows.of(model)
+        rows = TorqueRows.of(model)
         x = np.concatenate([load, model.estimate.value[rows.theta_order]])
         kind = kinds(model.estimate.names)
         friction = np.concatenate([np.flatnonzero(kind == name) for name in ("Fc", "Fv", "B")])

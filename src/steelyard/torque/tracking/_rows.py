@@ -4,7 +4,7 @@
 
 Y is the regressor of the model's parameters and J the payload Jacobian, as in
 `steelyard.torque._weigh`; only the order of the columns differs (see
-`steelyard.torque.online._factor` for why). A friction law that remembers (presliding) keeps its
+`steelyard.torque.tracking._factor` for why). A friction law that remembers (presliding) keeps its
 direction z and the drives' positions u from block to block. Friction that
 grows with the carried torque L = Y_links theta, Fl |L| s, is linear in theta once the sign of L is known,
 and Fl is from the empty arm; the sign is that of the measured torque less friction, so rows do not
@@ -32,7 +32,7 @@ _LARGEST = 1e6  # rad, rad/s, rad/s^2, Nm: beyond, a number is corrupt
 
 
 @dataclass(frozen=True, eq=False)
-class OnlineRows:
+class TorqueRows:
     """Makes rows of a few samples.
 
     Attributes:
@@ -64,7 +64,7 @@ class OnlineRows:
     shares: Array
 
     @classmethod
-    def of(cls, model: DynamicModel) -> OnlineRows:
+    def of(cls, model: DynamicModel) -> TorqueRows:
         """The row maker of a model."""
         law = model.law
         robot = model.robot

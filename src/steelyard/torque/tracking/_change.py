@@ -32,8 +32,8 @@ from scipy.linalg import lapack
 from steelyard._arrays import Array
 from steelyard.identification import DynamicModel
 from steelyard.robot._transmission import Transmission
-from steelyard.torque.online._rows import OnlineRows
-from steelyard.torque.online._state import BeforeRest, Window
+from steelyard.torque.tracking._rows import TorqueRows
+from steelyard.torque.tracking._state import BeforeRest, Window
 
 _OF_UNIFORM = 3.0**-0.5  # standard deviation of what is anything between -1 and 1
 _LISTENING = 5  # windows after a rest
@@ -97,7 +97,7 @@ class Creep:
 
     @classmethod
     def of(
-        cls, model: DynamicModel, rows: OnlineRows, weights: Array, lowest_speed: float
+        cls, model: DynamicModel, rows: TorqueRows, weights: Array, lowest_speed: float
     ) -> Creep:
         """The doubt about a model's friction.
 
@@ -133,7 +133,7 @@ class Creep:
         return np.asarray((both @ payload.transpose(1, 0, 2)).reshape(-1, 4).T)
 
 
-def friction_change(model: DynamicModel, rows: OnlineRows, share: float) -> Array:
+def friction_change(model: DynamicModel, rows: TorqueRows, share: float) -> Array:
     """Standard deviation of the change of each friction coefficient with the payload, (f,) [SI].
 
     Args:

@@ -47,7 +47,7 @@ from steelyard.payload import HALF_WIDTH
 from steelyard.wrist._regression import long_run_sum
 from steelyard.wrist._regressor import BaseGravity, wrench_tensor
 from steelyard.wrist._rest import Postures
-from steelyard.wrist.online._sums import TILT, UNKNOWNS, Sums, lifted_numbers, lifted_rows
+from steelyard.wrist.tracking._sums import TILT, UNKNOWNS, Sums, lifted_numbers, lifted_rows
 
 FEWEST_BLOCKS = 6
 """With fewer blocks of samples in motion nobody knows how their residuals are correlated."""

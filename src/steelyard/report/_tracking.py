@@ -10,7 +10,7 @@ import numpy as np
 from steelyard._arrays import Array
 from steelyard.drawing import Band, Curve, Panel, Plot
 from steelyard.payload import HALF_WIDTH
-from steelyard.payload._online import CurvePoint, convergence_times
+from steelyard.payload._tracking import CurvePoint, convergence_times
 
 _LEAST_MASS = 0.05
 _LEAST_COM = 5.0  # that an axis shows around a value, [kg, mm]
@@ -19,7 +19,7 @@ _Marks = Sequence[tuple[float, str]]
 _Span = Sequence[CurvePoint]  # of one payload
 
 
-def online_plot(points: Sequence[CurvePoint], *, accuracy: float) -> Plot:
+def tracking_plot(points: Sequence[CurvePoint], *, accuracy: float) -> Plot:
     """Mass, its relative uncertainty and the centre of mass over time, with 95 % bands.
 
     Args:

@@ -27,20 +27,20 @@ from steelyard.errors import InvalidSamples
 from steelyard.identification import DynamicModel
 from steelyard.inertia import InertialParameters
 from steelyard.payload import Evidence, Payload, judge
-from steelyard.payload._online import Episode
+from steelyard.payload._tracking import Episode
 from steelyard.recording import Preparation
 from steelyard.signals import OnlineSample
 from steelyard.torque._prior import by_gravity, contradiction, shifted, slow_noise
 from steelyard.torque.methods._problem import WeighingProblem
-from steelyard.torque.online._advice import OnlineAnswer
-from steelyard.torque.online._change import Creep, after_rest, change_statistic, friction_change
-from steelyard.torque.online._factor import NOTHING_STD, Knowledge, SystematicErrors
-from steelyard.torque.online._rows import OnlineRows
-from steelyard.torque.online._state import (
+from steelyard.torque.tracking._advice import TorqueAnswer
+from steelyard.torque.tracking._change import Creep, after_rest, change_statistic, friction_change
+from steelyard.torque.tracking._factor import NOTHING_STD, Knowledge, SystematicErrors
+from steelyard.torque.tracking._rows import TorqueRows
+from steelyard.torque.tracking._state import (
     NOT_BEHIND,
     BeforeRest,
-    OnlineOptions,
-    OnlineState,
+    TorqueTrackerOptions,
+    TorqueTrackerState,
     Window,
     no_reach,
 )
@@ -56,7 +56,7 @@ _UNKNOWN = 1e-2  # of the standard deviation that stands for nothing
 
 
 @dataclass(frozen=True, eq=False)
-class OnlineEstimator:
+class TorqueTracker:
     """Weighs the payload of a known arm sample by sample. States are values; `step` changes none.
 
     Attributes:
@@ -65,14 +65,14 @@ class OnlineEstimator:
             model's
         noise: standard deviation of each joint's torque that weighs its rows, (n,) [Nm or N]; by
             default that of the model, widened by its correlation in time (see `noise`)
-        options: see `OnlineOptions`
+        options: see `TorqueTrackerOptions`
     """
 
     model: DynamicModel
     kinematics: Literal["measured", "commanded"]
     noise: Array | None = None
-    options: OnlineOptions = field(default_factory=OnlineOptions)
-    _rows: OnlineRows = field(init=False, repr=False)
+    options: TorqueTrackerOptions = field(default_factory=TorqueTrackerOptions)
+    _rows: TorqueRows = field(init=False, repr=False)
     _weights: Array = field(init=False, repr=False)
     _prior: Knowledge = field(init=False, repr=False)
     _systematic: SystematicErrors = field(init=False, repr=False)
@@ -91,7 +91,7 @@ class OnlineEstimator:
         noise = np.array(slow_noise(self.model) if self.noise is None else self.noise, dtype=float)
         if noise.shape != (n,) or not (np.isfinite(noise).all() and (noise > 0).all()):
             raise InvalidSamples(f"noise must be {n} positive numbers, got {noise}")
-        rows = OnlineRows.of(self.model)
+        rows = TorqueRows.of(self.model)
         object.__setattr__(self, "noise", noise)
         object.__setattr__(self, "_rows", rows)
         object.__setattr__(self, "_weights", 1.0 / noise)
@@ -110,11 +110,11 @@ class OnlineEstimator:
 
     # --- the three verbs
 
-    def init(self) -> OnlineState:
+    def init(self) -> TorqueTrackerState:
         """The state before the first sample."""
-        return OnlineState.of(self._prior, self.model.robot.n, 10 + self._rows.friction)
+        return TorqueTrackerState.of(self._prior, self.model.robot.n, 10 + self._rows.friction)
 
-    def step(self, state: OnlineState, sample: OnlineSample) -> OnlineState:
+    def step(self, state: TorqueTrackerState, sample: OnlineSample) -> TorqueTrackerState:
         """The state after one more sample. Bad samples are counted and skipped."""
         row = self._rows.checked(sample)
         if fault := sample.fault or self._rows.fault(row, state.last_s):
@@ -141,7 +141,7 @@ class OnlineEstimator:
         return state._replace(pending=(row,), last_s=float(row[0]), behind=NOT_BEHIND)
 
     def estimate(
-        self, state: OnlineState, *, physical: bool = True, advice: bool = True
+        self, state: TorqueTrackerState, *, physical: bool = True, advice: bool = True
     ) -> Payload:
         """What the arm carries now, with all samples of the state.
 
@@ -179,18 +179,18 @@ class OnlineEstimator:
 
     # --- cheap views
 
-    def next_step(self, state: OnlineState) -> str:
+    def next_step(self, state: TorqueTrackerState) -> str:
         """What to do to know more, as a sentence without a full stop."""
         state = self._drained(state)
         return self._answer(state).next_step(state, self._rows, accuracy=self.options.accuracy)
 
-    def torque(self, state: OnlineState, sample: OnlineSample) -> Array:
+    def torque(self, state: TorqueTrackerState, sample: OnlineSample) -> Array:
         """The torque of a sample by the estimate, and by the empty arm, (2, n) [Nm or N]; NaN at rest."""
         unknowns = (state.known.solution, self._empty)
         slow = self._creep.lowest_speed
         return self._rows.torque(sample, state.memory, *unknowns, lowest_speed=slow)
 
-    def residual(self, state: OnlineState, sample: OnlineSample) -> tuple[Array, Array]:
+    def residual(self, state: TorqueTrackerState, sample: OnlineSample) -> tuple[Array, Array]:
         """Torque of a sample less that of the estimate, and its standard deviation, each (n,) [Nm or N].
 
         Zero where a joint rests: friction can be anything there.
@@ -205,13 +205,13 @@ class OnlineEstimator:
         std = np.sqrt(state.spread.inflation + state.known.variance(H[:, :-1])) / self._weights
         return np.where(np.abs(motion[0, 1]) < self._creep.lowest_speed, 0.0, e), std
 
-    def converged(self, state: OnlineState) -> bool:
+    def converged(self, state: TorqueTrackerState) -> bool:
         """Whether the mass is as sure as was asked for."""
         return self._answer(self._drained(state)).half_width <= self.options.accuracy
 
     # --- inside
 
-    def _begun(self, state: OnlineState, row: Array) -> OnlineState:
+    def _begun(self, state: TorqueTrackerState, row: Array) -> TorqueTrackerState:
         """The state when the first sample comes; friction remembers from there."""
         q = row[1 : 1 + self.model.robot.n]
         n = self.model.robot.n
@@ -222,7 +222,7 @@ class OnlineEstimator:
             start_s=float(row[0]),
         )
 
-    def _behind(self, state: OnlineState, row: Array) -> OnlineState:
+    def _behind(self, state: TorqueTrackerState, row: Array) -> TorqueTrackerState:
         """The state after a late sample; after many the clock was set back, and what is carried unknown."""
         before_s, count = state.behind
         if row[0] > before_s:
@@ -237,7 +237,7 @@ class OnlineEstimator:
         state = self._begun(state._replace(counts=state.counts.plus("clocks"), rest=None), row)
         return state._replace(pending=(row,), last_s=float(row[0]), behind=NOT_BEHIND)
 
-    def _paused(self, state: OnlineState, t: float) -> OnlineState:
+    def _paused(self, state: TorqueTrackerState, t: float) -> TorqueTrackerState:
         """The state after a hole in the stream: what was pending is taken, the window ends."""
         state = self._drained(state)
         if state.window.rows.any():
@@ -247,7 +247,7 @@ class OnlineEstimator:
             state = self._rested(state, float(t))
         return state._replace(window=window, counts=state.counts.plus("gaps"))
 
-    def _drained(self, state: OnlineState) -> OnlineState:
+    def _drained(self, state: TorqueTrackerState) -> TorqueTrackerState:
         """The state with every sample in its factor."""
         if state.prepared:
             state = self._processed(state)
@@ -257,10 +257,10 @@ class OnlineEstimator:
         state = self._prepared(state, rows, rows[-1, -len(self._weights) :])
         return self._processed(state)._replace(pending=())
 
-    def _due(self, state: OnlineState) -> bool:
+    def _due(self, state: TorqueTrackerState) -> bool:
         return state.window.end_s - state.window.start_s > self.options.window_s - _CLOCK_ROUNDING_S
 
-    def _with_work_done(self, state: OnlineState) -> OnlineState:
+    def _with_work_done(self, state: TorqueTrackerState) -> TorqueTrackerState:
         """The state after one piece of waiting work: steps between blocks share it, so that none is long."""
         if state.prepared:
             return self._processed(state)
@@ -268,7 +268,9 @@ class OnlineEstimator:
             return self._judged(state)
         return state
 
-    def _prepared(self, state: OnlineState, block: Array, next_tau: Array) -> OnlineState:
+    def _prepared(
+        self, state: TorqueTrackerState, block: Array, next_tau: Array
+    ) -> TorqueTrackerState:
         """The state with the rows of a block of samples [t q v a tau], (k, 1 + 4 n)."""
         n = len(self._weights)
         motion = block[:, 1 : 1 + 3 * n].reshape(-1, 3, n)
@@ -279,7 +281,7 @@ class OnlineEstimator:
         creep = self._creep.pull(rows[:, :, :4] * counting[:, :, None], motion[:, 1])
         return state._replace(prepared=(rows, block, next_tau, creep), memory=memory)
 
-    def _processed(self, state: OnlineState) -> OnlineState:
+    def _processed(self, state: TorqueTrackerState) -> TorqueTrackerState:
         """The state with its prepared block in the factor."""
         rows, block, next_tau, creep = state.prepared
         n = len(self._weights)
@@ -313,8 +315,13 @@ class OnlineEstimator:
         return state._replace(window=state.window._replace(friction=state.window.friction + creep))
 
     def _informed(
-        self, state: OnlineState, rows: Array, e: Array, count: NDArray[np.int64], last_s: float
-    ) -> OnlineState:
+        self,
+        state: TorqueTrackerState,
+        rows: Array,
+        e: Array,
+        count: NDArray[np.int64],
+        last_s: float,
+    ) -> TorqueTrackerState:
         """The state with rows in its factor and its window; those that do not count are zero."""
         window = state.window
         if not count.any():
@@ -353,7 +360,7 @@ class OnlineEstimator:
             window=window,
         )
 
-    def _judged(self, state: OnlineState) -> OnlineState:
+    def _judged(self, state: TorqueTrackerState) -> TorqueTrackerState:
         """The state at the end of a window: another payload, or the same with a window more."""
         window = state.window
         empty = Window.nothing(len(self._weights), self._rows.m, window.end_s)
@@ -393,14 +400,14 @@ class OnlineEstimator:
             windows=windows,
         )
 
-    def _rested(self, state: OnlineState, now_s: float) -> OnlineState:
+    def _rested(self, state: TorqueTrackerState, now_s: float) -> TorqueTrackerState:
         """The state while the arm rests: what comes after is compared with what was known before."""
         since = Window.nothing(len(self._weights), self._rows.m, now_s)
         if state.rest is not None and not state.rest.since.rows.any():
             return state._replace(rest=state.rest._replace(since=since))
         return state._replace(rest=BeforeRest(state.safe, state.heard, since))
 
-    def _changed(self, state: OnlineState, statistic: float) -> OnlineState:
+    def _changed(self, state: TorqueTrackerState, statistic: float) -> TorqueTrackerState:
         """The state when another payload was taken: the last windows thrown away, the arm kept.
 
         Residuals since a rest are no noise: it may have been taken there. Changes that follow each
@@ -435,7 +442,7 @@ class OnlineEstimator:
             history=(*state.history[-_MOST_EPISODES + 1 :], episode),
         )
 
-    def _answer(self, state: OnlineState) -> OnlineAnswer:
+    def _answer(self, state: TorqueTrackerState) -> TorqueAnswer:
         S = state.known.inverse
         x = state.known.solution
         inflation = state.spread.inflation
@@ -459,6 +466,6 @@ class OnlineEstimator:
         covariance = (covariance + covariance.T) / 2
         if unknown[0]:
             shares = {}
-        return OnlineAnswer(
+        return TorqueAnswer(
             x, covariance, unknown, self._unfelt, S, self._weights, moved, gain_error, shares
         )

@@ -27,16 +27,16 @@ from steelyard._arrays import Array, Indices
 from steelyard.errors import InvalidSamples
 from steelyard.inertia import InertialParameters
 from steelyard.payload import HALF_WIDTH, Evidence, judge
-from steelyard.payload._online import Counts, Episode
+from steelyard.payload._tracking import Counts, Episode
 from steelyard.verdict import Doubt, DoubtKind
 from steelyard.wrist._payload import WristPayload, drift_doubt, tilt_doubt, weak_inertia_doubt
 from steelyard.wrist._recording import WristSensor
 from steelyard.wrist._regressor import BaseGravity, feature_covariance
 from steelyard.wrist._rest import Postures
-from steelyard.wrist.online._path import WristSample
-from steelyard.wrist.online._solve import FEWEST_BLOCKS, Solution, WristProblem
-from steelyard.wrist.online._state import ROW, WristOptions, WristState, postures_of
-from steelyard.wrist.online._sums import UNKNOWNS, Sums, lifted_numbers, lifted_rows
+from steelyard.wrist.tracking._path import WristSample
+from steelyard.wrist.tracking._solve import FEWEST_BLOCKS, Solution, WristProblem
+from steelyard.wrist.tracking._state import ROW, WristTrackerOptions, WristTrackerState, postures_of
+from steelyard.wrist.tracking._sums import UNKNOWNS, Sums, lifted_numbers, lifted_rows
 
 _CLOCK_ROUNDING_S = 1e-4
 _LARGEST = 1e6  # SI: beyond, a number is corrupt
@@ -56,21 +56,21 @@ _YOUNG_ROUNDS = 2  # of the solution in a step, while there are few windows
 
 
 @dataclass(frozen=True, eq=False)
-class WristEstimator:
+class WristTracker:
     """Weighs what hangs on a wrist sensor sample by sample. States are values; `step` changes none.
 
     Attributes:
         noise: standard deviation of a sample's wrench from the sensor's own noise, (6,) [N, Nm]
         sensor: what is known about it; its rotation on the flange must be
         gravity_base: gravity without a tilt, (3,) [m/s^2], in the base frame
-        options: see `WristOptions`
+        options: see `WristTrackerOptions`
         made_by: how samples are made, in sentences
     """
 
     noise: Array
     sensor: WristSensor = field(default_factory=WristSensor)
     gravity_base: Array = field(default_factory=lambda: np.array([0.0, 0.0, -9.81]))
-    options: WristOptions = field(default_factory=WristOptions)
+    options: WristTrackerOptions = field(default_factory=WristTrackerOptions)
     made_by: tuple[str, ...] = ()
     _gravity: BaseGravity = field(init=False, repr=False)
 
@@ -89,12 +89,12 @@ class WristEstimator:
 
     # --- the three verbs
 
-    def init(self) -> WristState:
+    def init(self) -> WristTrackerState:
         """The state before the first sample."""
         none = postures_of([], [], [], [], [])
         prior = np.zeros((0, UNKNOWNS + 1))
         known = self._problem(Sums.nothing(), none, prior).solved(rounds=1)
-        return WristState(
+        return WristTrackerState(
             sums=Sums.nothing(),
             postures=none,
             prior=prior,
@@ -113,7 +113,7 @@ class WristEstimator:
             history=(),
         )
 
-    def step(self, state: WristState, sample: WristSample) -> WristState:
+    def step(self, state: WristTrackerState, sample: WristSample) -> WristTrackerState:
         """The state after one more sample. Bad samples are counted and skipped."""
         row = sample.numbers()
         if fault := self._fault(row, state.last_s):
@@ -133,7 +133,7 @@ class WristEstimator:
         window = np.concatenate([state.window, row[None]])
         return state._replace(window=window, last_s=t, counts=state.counts.plus("used"))
 
-    def estimate(self, state: WristState, *, physical: bool = True) -> WristPayload:
+    def estimate(self, state: WristTrackerState, *, physical: bool = True) -> WristPayload:
         """What hangs on the sensor now, with all samples of the state.
 
         Args:
@@ -185,11 +185,11 @@ class WristEstimator:
 
     # --- cheap views
 
-    def converged(self, state: WristState) -> bool:
+    def converged(self, state: WristTrackerState) -> bool:
         """Whether the mass is as sure as was asked for."""
         return self._half_width(self._drained(state).known) <= self.options.accuracy
 
-    def contact(self, state: WristState) -> tuple[Array, Array]:
+    def contact(self, state: WristTrackerState) -> tuple[Array, Array]:
         """What the surroundings do to the load in the last sample, and its deviation, (6,) [N, Nm] each.
 
         In the sensor frame; as wide as nothing while the load is not known.
@@ -208,7 +208,7 @@ class WristEstimator:
             std = np.sqrt(known.covariance[0, 0])
         return float(HALF_WIDTH * std / max(abs(known.value[0]), 1e-12))
 
-    def _doubts(self, state: WristState, known: Solution) -> tuple[Doubt, ...]:
+    def _doubts(self, state: WristTrackerState, known: Solution) -> tuple[Doubt, ...]:
         trend = known.value[18:]
         trend_std = np.sqrt(np.diag(known.covariance)[18:])
         tilt = [16, 17]
@@ -229,7 +229,7 @@ class WristEstimator:
             doubts.append(Doubt(DoubtKind.MOSTLY_CONTACT, words))
         return tuple(doubt for doubt in doubts if doubt is not None)
 
-    def _words(self, state: WristState, known: Solution) -> str:
+    def _words(self, state: WristTrackerState, known: Solution) -> str:
         half = self._half_width(known)
         if half < 1.0:
             share = f"{float(f'{100 * half:.2g}'):.15g} %"
@@ -264,7 +264,7 @@ class WristEstimator:
             return "saturated"
         return ""
 
-    def _age(self, state: WristState) -> float:
+    def _age(self, state: WristTrackerState) -> float:
         if np.isfinite(state.origin_s):
             return state.last_s - state.origin_s
         return 0.0
@@ -283,11 +283,11 @@ class WristEstimator:
         noise = np.asarray(self.noise)
         return WristProblem(sums, postures, prior, self._gravity, noise, self._free, fewest_blocks)
 
-    def _solved(self, state: WristState, rounds: int, *, listen: bool = True) -> Solution:
+    def _solved(self, state: WristTrackerState, rounds: int, *, listen: bool = True) -> Solution:
         problem = self._problem(state.sums, state.postures, state.prior)
         return problem.solved(state.known, rounds, listen=listen)
 
-    def _lifted(self, state: WristState, window: Array) -> tuple[Array, Array]:
+    def _lifted(self, state: WristTrackerState, window: Array) -> tuple[Array, Array]:
         """The lifted rows of samples, (6, N, 21), and the sum of their features' covariances, (12, 12)."""
         R = window[:, 7:16].reshape(-1, 3, 3)
         covariance = window[:, 25:106].reshape(-1, 9, 9)
@@ -304,7 +304,7 @@ class WristEstimator:
         Z = (total[:, None, :-1] @ G)[:, 0]
         return total[:, -1] - (total[:, :-1] * L).sum(axis=1), Z
 
-    def _drained(self, state: WristState) -> WristState:
+    def _drained(self, state: WristTrackerState) -> WristTrackerState:
         """The state with every sample counted, and the present rest as a posture."""
         if state.stale:
             state = self._fresh(state)
@@ -313,7 +313,7 @@ class WristEstimator:
             return self._fresh(state)
         return state
 
-    def _judged(self, state: WristState) -> WristState:
+    def _judged(self, state: WristTrackerState) -> WristTrackerState:
         """The state at the end of a window: used, at rest, or not explained by the load."""
         window = state.window
         if not len(window):
@@ -334,7 +334,7 @@ class WristEstimator:
         state = state._replace(sums=state.sums.plus(rows, features))
         return state._replace(stale=True)
 
-    def _fresh(self, state: WristState) -> WristState:
+    def _fresh(self, state: WristTrackerState) -> WristTrackerState:
         """The state with a solution that knows all windows."""
         young = len(state.sums.blocks) < _TESTED
         if young:
@@ -359,7 +359,7 @@ class WristEstimator:
         turns = Rotation.from_rotvec(np.array([*rest[:1, 7:10], mean[7:10]]))
         return bool((turns[0].inv() * turns[-1]).magnitude() > self.options.rest.largest_turn)
 
-    def _is_odd(self, state: WristState, rows: Array) -> bool:
+    def _is_odd(self, state: WristTrackerState, rows: Array) -> bool:
         """Whether the load so far cannot explain a window."""
         if self.options.alarm is None or len(state.sums.blocks) < _TESTED:
             return False
@@ -368,7 +368,9 @@ class WristEstimator:
         V = Z @ known.covariance @ Z.T + np.diag(rows.shape[1] * known.long_run)
         return bool(r @ np.linalg.solve(V, r) > self.options.alarm)
 
-    def _tried(self, state: WristState, rows: Array, features: Array, start_s: float) -> WristState:
+    def _tried(
+        self, state: WristTrackerState, rows: Array, features: Array, start_s: float
+    ) -> WristTrackerState:
         """The state after a window that the load does not explain: a contact, or another load."""
         trial = state.trial.plus(rows, features)
         odd_s = min(state.odd_s, start_s)
@@ -396,7 +398,7 @@ class WristEstimator:
             history=(*state.history[-_MOST_EPISODES + 1 :], episode),
         )
 
-    def _without_load(self, state: WristState) -> Array:
+    def _without_load(self, state: WristTrackerState) -> Array:
         """What is known of drift and tilt alone, as rows of a prior."""
         kept = self._free[10:]
         L = np.linalg.cholesky(np.linalg.inv(state.known.covariance[np.ix_(kept, kept)])).T
@@ -405,7 +407,7 @@ class WristEstimator:
         rows[:, -1] = L @ state.known.value[kept]
         return rows
 
-    def _rested(self, state: WristState) -> WristState:
+    def _rested(self, state: WristTrackerState) -> WristTrackerState:
         """The state with the present rest, if it was one, as a posture."""
         rest = state.rest[1:-1]
         p = state.postures

@@ -20,8 +20,8 @@ from steelyard.identification import DynamicModel
 from steelyard.inertia import PARAMETER_NAMES
 from steelyard.payload import HALF_WIDTH
 from steelyard.payload._judgement import doubted_model, strange_residuals
-from steelyard.torque.online._rows import OnlineRows
-from steelyard.torque.online._state import OnlineOptions, OnlineState
+from steelyard.torque.tracking._rows import TorqueRows
+from steelyard.torque.tracking._state import TorqueTrackerOptions, TorqueTrackerState
 from steelyard.verdict import Doubt, DoubtKind
 
 _SWING = 0.3  # [rad or m]
@@ -35,7 +35,7 @@ _NOTHING = 0.1  # [kg]
 _WORTH = 0.7  # advice must promise a standard deviation this much smaller
 
 
-class OnlineAnswer(NamedTuple):
+class TorqueAnswer(NamedTuple):
     """The numbers behind a payload.
 
     Attributes:
@@ -76,7 +76,11 @@ class OnlineAnswer(NamedTuple):
         return 0.0
 
     def doubts(
-        self, state: OnlineState, model: DynamicModel, noise: ArrayLike, options: OnlineOptions
+        self,
+        state: TorqueTrackerState,
+        model: DynamicModel,
+        noise: ArrayLike,
+        options: TorqueTrackerOptions,
     ) -> tuple[Doubt, ...]:
         """What counts against the answer beside its own numbers.
 
@@ -121,7 +125,7 @@ class OnlineAnswer(NamedTuple):
         std = np.where(self.unfelt, 0.0, np.sqrt(np.diag(self.covariance)))
         return int((std / _SIZE).argmax())
 
-    def best_motion(self, rows: OnlineRows, q: Array, which: int = 0) -> tuple[int, float]:
+    def best_motion(self, rows: TorqueRows, q: Array, which: int = 0) -> tuple[int, float]:
         """The joint whose swing would make a number surest, and its standard deviation after it, [SI].
 
         Args:
@@ -145,7 +149,9 @@ class OnlineAnswer(NamedTuple):
         best = int(std.argmin())
         return best, float(std[best])
 
-    def words(self, state: OnlineState, rows: OnlineRows, *, accuracy: float, advice: bool) -> str:
+    def words(
+        self, state: TorqueTrackerState, rows: TorqueRows, *, accuracy: float, advice: bool
+    ) -> str:
         """How far an online estimate has come, which motion would help, and what was skipped.
 
         Args:
@@ -161,7 +167,7 @@ class OnlineAnswer(NamedTuple):
             parts.append(f"payload {len(state.history) + 1}, since {state.start_s:.2f} s")
         return "; ".join(part for part in (*parts, state.counts.words) if part)
 
-    def next_step(self, state: OnlineState, rows: OnlineRows, *, accuracy: float) -> str:
+    def next_step(self, state: TorqueTrackerState, rows: TorqueRows, *, accuracy: float) -> str:
         """What to do to know more, as a sentence without a full stop.
 
         Args:
@@ -204,7 +210,7 @@ class OnlineAnswer(NamedTuple):
         )
 
 
-def _how_well(answer: OnlineAnswer, accuracy: float) -> str:
+def _how_well(answer: TorqueAnswer, accuracy: float) -> str:
     if answer.unknown[0]:
         return ""
     if answer.half_width <= accuracy:
@@ -224,7 +230,7 @@ def _how_well(answer: OnlineAnswer, accuracy: float) -> str:
 
 
 def _best_swing(
-    answer: OnlineAnswer, state: OnlineState, rows: OnlineRows, which: int
+    answer: TorqueAnswer, state: TorqueTrackerState, rows: TorqueRows, which: int
 ) -> tuple[int, float, float, float]:
     """The joint whose swing helps a number most, its deviation then and now, and the variance that stays."""
     joint, std = answer.best_motion(rows, (state.reach[0] + state.reach[1]) / 2, which)
@@ -237,7 +243,7 @@ def _best_swing(
     return joint, float(np.sqrt(std**2 + stays)), now, stays
 
 
-def _advice(answer: OnlineAnswer, state: OnlineState, rows: OnlineRows, which: int) -> str:
+def _advice(answer: TorqueAnswer, state: TorqueTrackerState, rows: TorqueRows, which: int) -> str:
     joint, std, now, stays = _best_swing(answer, state, rows, which)
     name = rows.robot.joint_names[joint]
     if which:

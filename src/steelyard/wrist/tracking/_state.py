@@ -14,17 +14,17 @@ import numpy as np
 from steelyard import fields
 from steelyard._arrays import Array
 from steelyard.errors import InvalidSamples
-from steelyard.payload._online import HISTORY, Counts, Episode
+from steelyard.payload._tracking import HISTORY, Counts, Episode
 from steelyard.wrist._rest import Postures, RestRule
-from steelyard.wrist.online._solve import Solution
-from steelyard.wrist.online._sums import UNKNOWNS, Sums
+from steelyard.wrist.tracking._solve import Solution
+from steelyard.wrist.tracking._sums import UNKNOWNS, Sums
 
 ROW = 107
 """Numbers of a sample: t, wrench, R_base_sensor, motion, its covariance, speed."""
 
 
 @dataclass(frozen=True)
-class WristOptions:
+class WristTrackerOptions:
     """How the online estimator of a wrist sensor works.
 
     Attributes:
@@ -50,7 +50,7 @@ class WristOptions:
                 raise InvalidSamples(f"{name} must be positive, got {value}")
 
 
-class WristState(NamedTuple):
+class WristTrackerState(NamedTuple):
     """All that the estimator knows.
 
     Attributes:
@@ -105,7 +105,7 @@ class WristState(NamedTuple):
         }
 
     @classmethod
-    def from_dict(cls, content: Mapping[str, Any]) -> WristState:
+    def from_dict(cls, content: Mapping[str, Any]) -> WristTrackerState:
         """The state that `to_dict` has written."""
         fields.check({name: content[name] for name in _EMPTY_AT_FIRST}, _EMPTY_AT_FIRST, "state")
         known = {name: np.array(content["known"][name], dtype=float) for name in _KNOWN}

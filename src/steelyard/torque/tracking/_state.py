@@ -16,10 +16,10 @@ import numpy as np
 from steelyard import fields
 from steelyard._arrays import Array
 from steelyard.errors import InvalidSamples
-from steelyard.payload._online import HISTORY, Counts, Episode
+from steelyard.payload._tracking import HISTORY, Counts, Episode
 from steelyard.torque._other_causes import scale_doubt
-from steelyard.torque.online._factor import Knowledge
-from steelyard.torque.online._noise import Spread
+from steelyard.torque.tracking._factor import Knowledge
+from steelyard.torque.tracking._noise import Spread
 from steelyard.verdict import Doubt
 
 _SETTLED = 10  # windows
@@ -27,7 +27,7 @@ _MOVING = 0.75  # of a window's samples
 
 
 @dataclass(frozen=True)
-class OnlineOptions:
+class TorqueTrackerOptions:
     """How the direct estimator works.
 
     Attributes:
@@ -135,7 +135,7 @@ NOT_BEHIND = (-np.inf, 0)
 """When no clock goes on behind."""
 
 
-class OnlineState(NamedTuple):
+class TorqueTrackerState(NamedTuple):
     """All that the direct estimator knows.
 
     Attributes:
@@ -192,7 +192,7 @@ class OnlineState(NamedTuple):
     history: tuple[Episode, ...]
 
     @classmethod
-    def of(cls, known: Knowledge, n: int, nuisances: int) -> OnlineState:
+    def of(cls, known: Knowledge, n: int, nuisances: int) -> TorqueTrackerState:
         """The state before the first sample.
 
         Args:
@@ -233,7 +233,7 @@ class OnlineState(NamedTuple):
         return self.windows >= _SETTLED
 
     @property
-    def to_look_at(self) -> OnlineState:
+    def to_look_at(self) -> TorqueTrackerState:
         """The same without what only the next step needs: smaller, with the same estimate."""
         return self._replace(base=self.begun, safe=self.begun, rest=None)
 
@@ -256,7 +256,7 @@ class OnlineState(NamedTuple):
         return {name: _plain(value) for name, value in zip(self._fields, self, strict=True)}
 
     @classmethod
-    def from_dict(cls, content: Mapping[str, Any]) -> OnlineState:
+    def from_dict(cls, content: Mapping[str, Any]) -> TorqueTrackerState:
         """The state that `to_dict` has written."""
         fields.check(
             {name: content[name] for name in _EMPTY_AT_FIRST}, _format_of(content), "state"

@@ -29,7 +29,7 @@ from steelyard.identification import DynamicModel
 from steelyard.robot import DriveModel
 from steelyard.robot._basis import triangle_with
 from steelyard.torque._prior import arm_rows, friction_share, widened
-from steelyard.torque.online._rows import OnlineRows
+from steelyard.torque.tracking._rows import TorqueRows
 
 NOTHING_STD = 1e4
 _NOTHING = 1e-9
@@ -46,7 +46,7 @@ class Knowledge(NamedTuple):
     R: Array
 
     @classmethod
-    def of_empty_arm(cls, model: DynamicModel, rows: OnlineRows) -> Knowledge:
+    def of_empty_arm(cls, model: DynamicModel, rows: TorqueRows) -> Knowledge:
         """What the empty arm says."""
         variance = np.diag(model.estimate.covariance)[rows.theta_order]
         weak = np.eye(rows.m, rows.m + 1) / NOTHING_STD
@@ -159,7 +159,7 @@ class SystematicErrors:
     friction: Mask
 
     @classmethod
-    def of(cls, model: DynamicModel, rows: OnlineRows, prior: Knowledge) -> SystematicErrors:
+    def of(cls, model: DynamicModel, rows: TorqueRows, prior: Knowledge) -> SystematicErrors:
         """Those of a model."""
         moved = np.zeros((rows.m, model.robot.n))
         moved[10:] = model.gain_response[rows.theta_order]

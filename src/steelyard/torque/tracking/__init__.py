@@ -1,0 +1,15 @@
+"""Payloads while the arm moves: `init`, `step`, `estimate`; states are values."""
+
+from steelyard.payload._tracking import Counts, Episode
+from steelyard.signals import OnlineSample
+from steelyard.torque.tracking._estimator import TorqueTracker
+from steelyard.torque.tracking._state import TorqueTrackerOptions, TorqueTrackerState
+
+__all__ = [
+    "Counts",
+    "Episode",
+    "OnlineSample",
+    "TorqueTracker",
+    "TorqueTrackerOptions",
+    "TorqueTrackerState",
+]
