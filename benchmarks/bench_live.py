@@ -40,16 +40,16 @@ from steelyard.live import (
     watch,
 )
 from steelyard.live._apart import PageApart, PageOptions
-from steelyard.live._controller import Controller
 from steelyard.live._motion import payload_motion
-from steelyard.live._serve import CLOCK_OUTPUT
-from steelyard.live._world import NOMINAL_GAINS, PlayedRecording, SimulatedArm
 from steelyard.payload import HALF_WIDTH
 from steelyard.robot import RobotModel, load_robot
 from steelyard.signals import prepare
 from steelyard.simulation import simulate
 from steelyard.torque.tracking import TorqueTrackerOptions
 from steelyard.trajectory import FourierTrajectory
+from steelyard.twin._backend import NOMINAL_GAINS, RecordedArm, SimulatedArm
+from steelyard.twin._controller import SimulatedController
+from steelyard.twin._server import CLOCK_OUTPUT
 
 SECONDS = float(os.environ.get("LIVE_SECONDS", "60"))
 WARM_S = 10.0  # until libraries are loaded, and files and plots begun
@@ -245,7 +245,7 @@ def _memory_mb(page: PageApart | None) -> float:
 
 
 def rows_of(
-    world: SimulatedArm | PlayedRecording, control: Controller, seconds: float
+    world: SimulatedArm | RecordedArm, control: SimulatedController, seconds: float
 ) -> Iterator[Row]:
     for _ in range(int(seconds * world.rate_hz)):
         control.step()
@@ -303,7 +303,7 @@ def picks(robot: RobotModel, *, at_rest: bool) -> Iterator[Figure]:
             offset=drive.offset + change[2],
         )
         world._plants = SimulatedArm(true.with_drive(loaded), {at_s: body}, start=posture)._plants
-        control = Controller(world)
+        control = SimulatedController(world)
         weigher = LiveWeigher(model, COLUMNS)
         control.repeat(WithRests(core) if at_rest else core)
         for row in rows_of(world, control, at_s + 3.1 + 0.5 * at_rest):
@@ -352,7 +352,7 @@ def pushes(robot: RobotModel, model: DynamicModel) -> Iterator[Figure]:
             off = 1 + 0.01 * rng.normal(size=6)
             drive = replace(drive, coulomb=coulomb, viscous=viscous, gain=drive.gain * off)
         world = SimulatedArm(robot.with_drive(drive), {0.0: body}, start=POSTURE, seed=seed)
-        control = Controller(world)
+        control = SimulatedController(world)
         control.repeat(
             FourierTrajectory.random(
                 POSTURE,
@@ -408,8 +408,8 @@ def real() -> Iterator[Figure]:
     for path in sorted((REAL / "loaded").glob("*.npz")):
         recording = sy.read(path)
         offline = sy.weigh_online(model, recording).payload
-        world = PlayedRecording(recording)
-        control = Controller(world)
+        world = RecordedArm(recording)
+        control = SimulatedController(world)
         weigher = LiveWeigher(model, COLUMNS)
         for row in rows_of(world, control, len(recording) / world.rate_hz - 2 / world.rate_hz):
             weigher.take(row)

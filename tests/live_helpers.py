@@ -12,13 +12,13 @@ from conftest import steelyard
 from steelyard.identification import identify
 from steelyard.inertia import InertialParameters
 from steelyard.live import Row, Stream, UrSource
-from steelyard.live._controller import Controller
-from steelyard.live._serve import Served
 from steelyard.payload import Payload
 from steelyard.robot import load_robot
 from steelyard.signals import prepare
 from steelyard.simulation import SimulationOptions, simulate
 from steelyard.trajectory import FourierTrajectory
+from steelyard.twin._controller import SimulatedController
+from steelyard.twin._server import ControllerServer
 from steelyard.verdict import Verdict
 
 
@@ -41,7 +41,9 @@ class Rows:
 @contextmanager
 def served(world=None, **options):
     """A controller that sends a row when `send` is called."""
-    with Served(Controller(world or Rows()), **{"speed": 0.0, **options}) as found:
+    with ControllerServer(
+        SimulatedController(world or Rows()), **{"speed": 0.0, **options}
+    ) as found:
         yield found
 
 

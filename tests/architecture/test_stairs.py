@@ -34,7 +34,8 @@ FLOORS = {
     "workflow": 8,
     "live": 9,
     "fleet": 9,
-    "cli": 10,
+    "twin": 10,
+    "cli": 11,
 }
 ONLY_HERE = {
     "pinocchio": {"robot"},

@@ -28,13 +28,13 @@ from steelyard.live import (
     source_of,
     watch,
 )
-from steelyard.live._controller import Controller
-from steelyard.live._serve import Served
-from steelyard.live._world import NOMINAL_GAINS, PlayedRecording
 from steelyard.robot import load_robot
 from steelyard.signals import prepare
 from steelyard.simulation import SimulationOptions, simulate
 from steelyard.trajectory import FourierTrajectory
+from steelyard.twin._backend import NOMINAL_GAINS, RecordedArm
+from steelyard.twin._controller import SimulatedController
+from steelyard.twin._server import ControllerServer
 
 LOAD_KG = 2.5
 
@@ -223,7 +223,7 @@ def test_a_recording_behind_a_controller_is_weighed_as_offline(model, loaded, fo
     """Through RTDE and back: a controller's clock and recorded rows, at eight times their speed."""
     offline = sy.weigh_online(model, loaded).payload
     with (
-        Served(Controller(PlayedRecording(loaded, model.robot)), speed=8.0) as found,
+        ControllerServer(SimulatedController(RecordedArm(loaded, model.robot)), speed=8.0) as found,
         opened(found) as stream,
     ):
         weigher = LiveWeigher(model, stream.columns, name="ur", accuracy=0.02)
@@ -309,7 +309,9 @@ def test_a_robot_of_another_kind_is_refused(model, loaded, folder):
     with pytest.raises(InvalidRobot, match="ur://arm sends 5 joints, the model is of ur10e with 6"):
         weigher.take(fewer[-1])
     with (
-        Served(Controller(PlayedRecording(loaded, load_robot("ur10"))), speed=4.0) as found,
+        ControllerServer(
+            SimulatedController(RecordedArm(loaded, load_robot("ur10"))), speed=4.0
+        ) as found,
         opened(found) as stream,
         pytest.raises(
             InvalidRobot, match=r"is another arm than the model's: its flange is \d+ mm from"

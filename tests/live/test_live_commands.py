@@ -17,17 +17,18 @@ from steelyard.identification import identify
 from steelyard.inertia import InertialParameters
 from steelyard.io import read
 from steelyard.live import ReplaySource, Row, Stream, UrSource
-from steelyard.live._controller import Controller
+from steelyard.live._controller import ControllerPayload
 from steelyard.live._motion import Motion
-from steelyard.live._script import Believed, Program
-from steelyard.live._serve import Served
 from steelyard.live._setting import Proposal
 from steelyard.live._ur import controller_of
-from steelyard.live._world import NOMINAL_GAINS, SimulatedArm
 from steelyard.robot import load_robot
 from steelyard.signals import prepare
 from steelyard.simulation import SimulationOptions, simulate
 from steelyard.trajectory import FourierTrajectory
+from steelyard.twin._backend import NOMINAL_GAINS, SimulatedArm
+from steelyard.twin._controller import SimulatedController
+from steelyard.twin._program import Program
+from steelyard.twin._server import ControllerServer
 from steelyard.verdict import Doubt, DoubtKind, Verdict
 
 START = np.array([0.0, -1.3, 1.2, -1.4, -1.2, 0.3])
@@ -38,7 +39,7 @@ def controller(**more):
     """One that runs by itself, with an arm that the dashboard calls a UR10."""
     world = Rows()
     with served(world, speed=1.0, **more) as found:
-        found.controller.world.robot = load_robot("ur10e")
+        found.controller.backend.robot = load_robot("ur10e")
         yield found, UrSource(found.host, found.port)
 
 
@@ -49,18 +50,18 @@ def test_a_payload_is_set_echoed_and_put_back(tmp_path):
     with controller() as (found, source):
         found.controller.fault("payload:1")
         proposal = Proposal.of(source, weighed())
-        assert proposal.old == Believed(1.0)
-        assert found.controller.believed == Believed(1.0)  # nothing is sent by a proposal
+        assert proposal.old == ControllerPayload(1.0)
+        assert found.controller.payload == ControllerPayload(1.0)  # nothing is sent by a proposal
         proposal.save(tmp_path / "undo.json")
         proposal.send(transition_s=0.1)
-        assert found.controller.believed.mass == 2.5
+        assert found.controller.payload.mass == 2.5
         np.testing.assert_allclose(
-            found.controller.believed.inertia, [0.01, 0.011, 0.006, 0, 0, 0], atol=1e-9
+            found.controller.payload.inertia, [0.01, 0.011, 0.006, 0, 0, 0], atol=1e-9
         )
         back = Proposal.undo(source, tmp_path / "undo.json")
-        assert (back.old.mass, back.new) == (2.5, Believed(1.0))
+        assert (back.old.mass, back.new) == (2.5, ControllerPayload(1.0))
         back.send(transition_s=0.1)
-        assert found.controller.believed == Believed(1.0)
+        assert found.controller.payload == ControllerPayload(1.0)
         with pytest.raises(
             SourceFailed, match=r"believes in 1 kg now, not in the 2\.5 kg that were set"
         ):
@@ -92,7 +93,7 @@ def test_a_mass_above_the_rating_is_refused():
             Proposal.of(source, weighed(13.0))
         with pytest.raises(InvalidInertia, match=r"2\.5 kg is above what this arm may carry, 2 kg"):
             Proposal.of(source, weighed(), rating_kg=2.0)
-        found.controller.world.robot = None
+        found.controller.backend.robot = None
         with pytest.raises(
             InvalidInertia, match="does not say what the arm may carry: give its rating"
         ):
@@ -114,12 +115,12 @@ def test_controllers_that_are_not_ready_are_refused(fault, words):
         found.controller.fault(fault)
         with pytest.raises(SourceFailed, match=words):
             Proposal.of(source, weighed())
-        assert found.controller.believed == Believed()
+        assert found.controller.payload == ControllerPayload()
 
 
 def test_an_arm_that_moves_or_is_reduced_is_refused():
     with controller() as (found, source):
-        found.controller.world.speed = 0.2
+        found.controller.backend.speed = 0.2
         with pytest.raises(SourceFailed, match=r"moves \(0\.2 rad/s\): stop the arm first"):
             Proposal.of(source, weighed())
         found.controller.modes = found.controller.modes._replace(safety=2)
@@ -129,20 +130,21 @@ def test_an_arm_that_moves_or_is_reduced_is_refused():
 
 def test_a_controller_that_does_nothing_is_noticed(monkeypatch):
     with controller() as (_, source):
-        monkeypatch.setattr(Controller, "run", lambda self, text: None)
+        monkeypatch.setattr(SimulatedController, "run", lambda self, text: None)
         with pytest.raises(SourceFailed, match=r"nothing happened: ur://.* still believes in 0 kg"):
             Proposal.of(source, weighed()).send(transition_s=0.0)
 
 
 def test_older_controllers_get_mass_and_centre_only(monkeypatch):
     monkeypatch.setattr(
-        "live_helpers.Controller", lambda world: Controller(world, version=(5, 9, 0, 0))
+        "live_helpers.SimulatedController",
+        lambda world: SimulatedController(world, version=(5, 9, 0, 0)),
     )
     with controller() as (found, source):
         proposal = Proposal.of(source, weighed())
         assert not proposal.with_inertia
         proposal.send()
-        assert found.controller.believed == Believed(2.5, proposal.new.cog)
+        assert found.controller.payload == ControllerPayload(2.5, proposal.new.cog)
 
 
 def test_only_controllers_can_be_commanded():
@@ -158,7 +160,7 @@ def test_the_verb_shows_asks_sets_and_undoes(tmp_path):
         shown = steelyard("set-payload", source, "payload.json", cwd=tmp_path)
         assert shown.returncode == 0, shown.stderr
         assert "Nothing was sent; --yes sends it." in shown.stdout
-        assert found.controller.believed == Believed()
+        assert found.controller.payload == ControllerPayload()
         done = steelyard(
             "set-payload", source, "payload.json", "--yes", "--transition", "0", cwd=tmp_path
         )
@@ -167,7 +169,7 @@ def test_the_verb_shows_asks_sets_and_undoes(tmp_path):
         facts = json.loads(steelyard(*words, cwd=tmp_path).stdout)
         assert facts["sent"]
         assert facts["new"]["mass"] == 0
-        assert found.controller.believed == Believed()
+        assert found.controller.payload == ControllerPayload()
 
 
 # --- motions
@@ -195,7 +197,7 @@ def carrying(arm):
     """A controller in MuJoCo whose arm carries something that it does not believe in."""
     load = InertialParameters.from_com(2.5, [0, 0, 0.05], 0.004 * np.eye(3), arm.flange)
     world = SimulatedArm(arm, {0.0: load}, start=START)
-    with Served(Controller(world)) as found:
+    with ControllerServer(SimulatedController(world)) as found:
         yield found, UrSource(found.host, found.port)
 
 
@@ -318,7 +320,7 @@ def test_the_whole_cycle_moves_weighs_and_sets(arm, carrying, tmp_path):
     assert done.returncode == 0, done.stdout + done.stderr
     payload = sy.Payload.load(tmp_path / "p.json")
     assert abs(payload.mass - 2.5) < 3 * 1.96 * payload.std[0]
-    assert found.controller.believed.mass == pytest.approx(payload.mass, abs=1e-5)
+    assert found.controller.payload.mass == pytest.approx(payload.mass, abs=1e-5)
     again = sy.weigh_online(sy.DynamicModel.load(tmp_path / "model.json"), tmp_path / "log.parquet")
     assert again.payload.mass == pytest.approx(payload.mass, rel=1e-6)
     assert (tmp_path / "p.undo.json").exists()

@@ -23,18 +23,18 @@ from steelyard.inertia import InertialParameters
 from steelyard.io import write
 from steelyard.live import EventKind, LiveWeigher, ReplaySource, Row, UrSource
 from steelyard.live._apart import PageApart, PageOptions
+from steelyard.live._controller import ControllerPayload
 from steelyard.live._page import Page
-from steelyard.live._script import Believed
-from steelyard.live._world import NOMINAL_GAINS
 from steelyard.robot import load_robot
 from steelyard.signals import prepare
 from steelyard.simulation import SimulationOptions, simulate
 from steelyard.trajectory import FourierTrajectory
+from steelyard.twin._backend import NOMINAL_GAINS
 
 viser = pytest.importorskip("viser")
 in_a_browser = pytest.mark.skipif(chromium() is None, reason="no Chromium on this machine")
 
-LOAD_KG, BELIEVED = 2.5, Believed(1.25, (0.0, 0.01, 0.02), (0.01,) * 3 + (0.0,) * 3)
+LOAD_KG, BELIEVED = 2.5, ControllerPayload(1.25, (0.0, 0.01, 0.02), (0.01,) * 3 + (0.0,) * 3)
 SIXES = ("actual_q", "actual_current", "payload_inertia")
 Q, CURRENT, INERTIA = ([f"{name}_{k}" for k in range(6)] for name in SIXES)
 COLUMNS = ("timestamp", *Q, *CURRENT, "payload", *(f"payload_cog_{k}" for k in range(3)), *INERTIA)
@@ -201,25 +201,25 @@ def test_numbers_on_the_page_are_those_of_the_estimator_in_both_themes(weigher, 
 @in_a_browser
 def test_a_payload_is_set_after_a_question_only(weigher, browser, tmp_path):
     with served(Rows(), speed=1.0) as found:
-        found.controller.world.robot = load_robot("ur10e")
+        found.controller.backend.robot = load_robot("ur10e")
         source = UrSource(found.host, found.port)
         with shown(weigher, source, kept=tmp_path / "part.undo.json") as page:
             browser.visit(page.url)
-            found.controller.world.speed = 0.2
+            found.controller.backend.speed = 0.2
             click(browser, "Set payload …")
             browser.wait("document.body.innerText.includes('stop the arm first')")
             click(browser, "Close")
-            found.controller.world.speed = 0.0
+            found.controller.backend.speed = 0.0
             click(browser, "Set payload …")
             browser.wait("document.body.innerText.includes('let nothing touch')")
             click(browser, "Cancel")
             browser.wait("!document.body.innerText.includes('let nothing touch')")
-            assert found.controller.believed == Believed()
+            assert found.controller.payload == ControllerPayload()
             assert not list(tmp_path.iterdir())
             click(browser, "Set payload …")
             click(browser, "Set it")
             browser.wait("document.body.innerText.includes('says that it believes in')")
-            assert found.controller.believed.mass == pytest.approx(weigher.payload().mass, abs=1e-4)
+            assert found.controller.payload.mass == pytest.approx(weigher.payload().mass, abs=1e-4)
             kept = json.loads((tmp_path / "part.undo.json").read_text())
             assert str(source) in str(kept)
             browser.visit("about:blank")

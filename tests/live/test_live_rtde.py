@@ -7,8 +7,8 @@ import pytest
 
 from live_helpers import Rows
 from steelyard.errors import SourceFailed
-from steelyard.live._controller import Controller, RtdeServer
 from steelyard.live._rtde import Kind, Package, Recipe, RtdeClient
+from steelyard.twin._controller import RtdeServer, SimulatedController
 
 NAMES = ("timestamp", "actual_q", "actual_current")
 
@@ -26,7 +26,7 @@ def talk(ours, server, *, change=lambda data: data):
 
 
 def connected(*optional, rate_hz=500.0, world=None, version=(5, 12, 4, 0)):
-    controller = Controller(world or Rows(), version=version)
+    controller = SimulatedController(world or Rows(), version=version)
     ours, server = client(*optional, rate_hz=rate_hz), RtdeServer(controller)
     talk(ours, server)
     return controller, ours, server
@@ -96,12 +96,12 @@ def test_what_is_not_rtde_is_refused_with_what_it_said(data):
     with pytest.raises(SourceFailed, match="this is not RTDE: b'"):
         client().receive(data)
     with pytest.raises(SourceFailed, match="this is not RTDE"):
-        RtdeServer(Controller(Rows())).receive(data)
+        RtdeServer(SimulatedController(Rows())).receive(data)
 
 
 @pytest.mark.parametrize("version", [1, 2])
 def test_texts_may_come_between_request_and_answer(version):
-    controller, ours = Controller(Rows()), client()
+    controller, ours = SimulatedController(Rows()), client()
     server = RtdeServer(controller)
     accepts = iter([version == 2, True])
 
@@ -121,7 +121,7 @@ def test_texts_may_come_between_request_and_answer(version):
 
 
 def test_version_1_sends_every_row_without_number_or_rate():
-    server = RtdeServer(Controller(Rows()))
+    server = RtdeServer(SimulatedController(Rows()))
     assert asked(server, Kind.VERSION, b"\0\1") == [(Kind.VERSION, b"\1")]
     assert asked(server, Kind.OUTPUTS, b"timestamp") == [(Kind.OUTPUTS, b"DOUBLE")]
     assert asked(server, Kind.START) == [(Kind.START, b"\1")]
@@ -130,7 +130,9 @@ def test_version_1_sends_every_row_without_number_or_rate():
 
 
 def test_version_3_is_refused_and_a_client_that_gets_neither_gives_up():
-    assert asked(RtdeServer(Controller(Rows())), Kind.VERSION, b"\0\3") == [(Kind.VERSION, b"\0")]
+    assert asked(RtdeServer(SimulatedController(Rows())), Kind.VERSION, b"\0\3") == [
+        (Kind.VERSION, b"\0")
+    ]
     ours = client()
     ours.receive(Package(Kind.VERSION, b"\0").encoded())
     with pytest.raises(SourceFailed, match="refuses versions 2 and 1"):
@@ -142,7 +144,7 @@ def test_unknown_outputs_are_left_out_unless_they_are_needed():
     assert ours.recipe.names == (*NAMES, "payload", "robot_mode")
     ours = RtdeClient(("timestamp", "made_up"), ())
     with pytest.raises(SourceFailed, match="the controller does not send made_up"):
-        talk(ours, RtdeServer(Controller(Rows())))
+        talk(ours, RtdeServer(SimulatedController(Rows())))
 
 
 def test_answers_that_do_not_fit_are_refused():
@@ -172,7 +174,7 @@ def test_names_beyond_2048_bytes_are_refused_with_a_text():
 
 
 def test_a_second_recipe_replaces_the_first_and_a_start_without_one_is_refused():
-    server = RtdeServer(Controller(Rows()))
+    server = RtdeServer(SimulatedController(Rows()))
     assert asked(server, Kind.START) == [(Kind.START, b"\0")]
     _, _, server = connected()
     outputs(server, "timestamp")
@@ -205,7 +207,7 @@ def test_the_rate_is_every_so_many_steps(of_controller, asked_for, expected):
 
 
 def test_an_input_has_one_writer():
-    controller = Controller(Rows())
+    controller = SimulatedController(Rows())
     one, other = RtdeServer(controller), RtdeServer(controller)
     name = b"input_double_register_24"
     assert asked(one, Kind.INPUTS, name) == [(Kind.INPUTS, b"\1DOUBLE")]

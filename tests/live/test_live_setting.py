@@ -11,7 +11,7 @@ from conftest import steelyard
 from live_helpers import weighed
 from steelyard.errors import InvalidInertia, SourceFailed
 from steelyard.live import FrankaSource, ReplaySource
-from steelyard.live._script import Believed
+from steelyard.live._controller import ControllerPayload
 from steelyard.live._setting import Proposal
 
 INERTIA = [0.01, 0.011, 0.006, 0, 0, 0]
@@ -32,7 +32,7 @@ def franka(how=""):
 def test_a_load_is_set_on_a_franka_echoed_and_put_back(tmp_path):
     with franka() as (fake, source):
         proposal = Proposal.of(source, weighed(2.0))
-        assert (proposal.old, proposal.new.mass) == (Believed(), 2.0)
+        assert (proposal.old, proposal.new.mass) == (ControllerPayload(), 2.0)
         assert (
             proposal.note == "the end effector of 0.700 kg that the controller knows counts besides"
         )
@@ -42,7 +42,7 @@ def test_a_load_is_set_on_a_franka_echoed_and_put_back(tmp_path):
         assert (mass, com) == (2.0, pytest.approx([0.001, -0.002, 0.05]))
         back = Proposal.undo(source, tmp_path / "undo.json")
         np.testing.assert_allclose(back.old.inertia, INERTIA, atol=1e-8)
-        assert back.new == Believed()
+        assert back.new == ControllerPayload()
         back.send()
         assert float(fake.heard("load")[0]) == 0
 

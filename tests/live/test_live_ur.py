@@ -9,8 +9,8 @@ import pytest
 from live_helpers import Rows, kinds, opened, rows_of, sent, served, source, taken
 from steelyard.errors import SourceFailed, UnknownName
 from steelyard.live import EventKind, ReplaySource, Stream, UrSource, source_of
-from steelyard.live._controller import Controller, RtdeServer
 from steelyard.live._rtde import Package, RtdeClient
+from steelyard.twin._controller import RtdeServer, SimulatedController
 
 
 @contextmanager
@@ -93,7 +93,7 @@ def test_a_mute_server():
 @pytest.mark.parametrize("answers", range(5))
 def test_a_controller_that_closes_at_any_stage(answers):
     def answer(connection):
-        server = RtdeServer(Controller(Rows()))
+        server = RtdeServer(SimulatedController(Rows()))
         for _ in range(answers):
             connection.sendall(server.receive(connection.recv(1 << 16)))
 
@@ -182,7 +182,7 @@ def test_what_the_controller_believes_in_and_marks_are_events():
 
 def test_texts_of_the_controller_are_events():
     def answer(connection):
-        server = RtdeServer(Controller(Rows()))
+        server = RtdeServer(SimulatedController(Rows()))
         for _ in range(4):
             connection.sendall(server.receive(connection.recv(1 << 16)))
         connection.sendall(
@@ -195,7 +195,7 @@ def test_texts_of_the_controller_are_events():
 
 
 def test_unknown_faults_are_refused():
-    controller = Controller(Rows())
+    controller = SimulatedController(Rows())
     for request in ("explode", "skip", "skip:many"):
         with pytest.raises(
             UnknownName, match=f"there is no fault '{request}'; there are protective-stop"

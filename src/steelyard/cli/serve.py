@@ -35,33 +35,33 @@ def serve_arm(
 ) -> None:
     """Serves an arm in MuJoCo, or a recording, and prints the controller's log."""
     from steelyard.io import read
-    from steelyard.live._controller import Controller, checked_fault
-    from steelyard.live._serve import Served
-    from steelyard.live._world import PlayedRecording, SimulatedArm
+    from steelyard.twin._backend import RecordedArm, SimulatedArm
+    from steelyard.twin._controller import SimulatedController, checked_fault
+    from steelyard.twin._server import ControllerServer
 
     host, _, port = rtde.rpartition(":")
     if not host or not port.isdecimal():
         raise SourceFailed(f"--rtde is HOST:PORT, say 127.0.0.1:30004; got '{rtde}'")
-    world: SimulatedArm | PlayedRecording
+    world: SimulatedArm | RecordedArm
     if played is not None:
-        world = PlayedRecording(read(played), robot)
+        world = RecordedArm(read(played), robot)
     else:
         if trajectory is None:
             start = None
         else:
             start = trajectory.at([0.0])[0][0]
         world = SimulatedArm(robot, payloads, sensors=sensors, start=start)
-    controller = Controller(world)
+    controller = SimulatedController(world)
     if trajectory is not None and played is None:
         controller.repeat(trajectory)
     due = sorted((at, request) for at, request in faults.items() if checked_fault(request))
 
-    def step(now: Controller) -> None:
+    def step(now: SimulatedController) -> None:
         while due and now.seconds >= due[0][0]:
             now.fault(due.pop(0)[1])
 
     with (
-        Served(controller, host=host, port=int(port), on_step=step) as found,
+        ControllerServer(controller, host=host, port=int(port), on_step=step) as found,
         suppress(KeyboardInterrupt),
     ):
         ports = f"RTDE {found.port}, dashboard {found.port - 5}, scripts {found.port - 2}"

@@ -212,11 +212,11 @@ def show_live(folder: Path, *, as_json: bool) -> None:
 def _identified(out: Output, path: Path) -> Path:
     """The model of the empty arm, from a simulated run of currents."""
     from steelyard.identification import identify
-    from steelyard.live._world import NOMINAL_GAINS
     from steelyard.robot import load_robot
     from steelyard.signals import prepare
     from steelyard.simulation import SimulationOptions, simulate
     from steelyard.trajectory import FourierTrajectory
+    from steelyard.twin._backend import NOMINAL_GAINS
 
     robot = load_robot(_ROBOT)
     exact = replace(robot.drive, gain=np.array(NOMINAL_GAINS), gain_std=np.zeros(6))

@@ -1,392 +1,62 @@
-"""A simulated Universal Robots controller: its state from step to step. No sockets and no clock of its own.
-
-It has modes, a payload that it believes in, a program that moves the arm, a log, and the arm behind
-it: in MuJoCo or on record (`world`). `RtdeServer` is its side of one RTDE connection. As on a real
-one `timestamp` counts control steps since the start, from 100 s on, for some clients do not believe
-one that has just started. Faults are switched on by name, see `fault`.
-"""
+"""A payload as a controller holds it."""
 
 from __future__ import annotations
 
-import struct
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
-from itertools import chain, cycle
-from typing import Any, NamedTuple
-
-import numpy as np
-
-from steelyard._arrays import Array
-from steelyard.errors import SourceFailed, UnknownName
-from steelyard.live._rtde import LONGEST_NAMES, NOT_FOUND, TYPES, Kind, Package, Recipe
-from steelyard.live._script import Believed, Program
-from steelyard.live._ur import ROBOT_MODES, SAFETY_MODES
-from steelyard.live._world import World, tool_pose
-from steelyard.trajectory import Trajectory
-
-_START_S = 100.0
-_REGISTERS = {"int": "INT32", "double": "DOUBLE", "bit": "BOOL"}
-_OUTPUTS = {
-    "DOUBLE": "timestamp payload speed_scaling target_speed_fraction actual_execution_time"
-    " actual_momentum"
-    " actual_main_voltage actual_robot_voltage actual_robot_current standard_analog_input0"
-    " standard_analog_input1 standard_analog_output0 standard_analog_output1",
-    "VECTOR3D": "payload_cog target_gravity actual_tool_accelerometer",
-    "VECTOR6D": "target_q target_qd target_qdd target_current target_moment target_TCP_pose"
-    " target_TCP_speed"
-    " actual_q actual_qd actual_current actual_TCP_pose actual_TCP_speed actual_TCP_force"
-    " joint_temperatures"
-    " joint_control_output payload_inertia tcp_offset ft_raw_wrench actual_joint_voltage",
-    "INT32": "robot_mode safety_mode safety_status",
-    "UINT32": "robot_status_bits safety_status_bits runtime_state",
-    "UINT64": "actual_digital_input_bits actual_digital_output_bits",
-    "VECTOR6INT32": "joint_mode",
-}
-_OUTPUT = {name: kind for kind, names in _OUTPUTS.items() for name in names.split()}
-_OUTPUT |= {
-    f"output_{word}_register_{k}": kind for word, kind in _REGISTERS.items() for k in range(48)
-}
-_INPUT = {
-    f"input_{word}_register_{k}": kind for word, kind in _REGISTERS.items() for k in range(48)
-}
-_INPUT |= {f"{x}_digital_output{y}": "UINT8" for x in ("standard", "tool") for y in ("", "_mask")}
-_INPUT |= {f"configurable_digital_output{x}": "UINT8" for x in ("", "_mask")}
-_INPUT |= {f"standard_analog_output_{x}": "UINT8" for x in ("mask", "type")}
-_INPUT |= {f"standard_analog_output_{x}": "DOUBLE" for x in ("0", "1")}
-_INPUT |= {f"input_bit_registers{x}": "UINT32" for x in ("0_to_31", "32_to_63")}
-_INPUT |= {
-    "speed_slider_mask": "UINT32",
-    "speed_slider_fraction": "DOUBLE",
-    "external_force_torque": "VECTOR6D",
-}
-_ZEROS = {kind: (0,) * int(form[:-1] or 1) for kind, form in TYPES.items()}
-_OFF = 3
-_RUNNING = 7
-_SAFE = (1, 2)
-_JOINT_OFF = 239
-_JOINT_RUNNING = 253
-_TEACH = 4  # a bit of the robot's status
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 
-class _Modes(NamedTuple):
-    """What a controller is in.
+class ControllerPayload(NamedTuple):
+    """A payload as a controller holds it.
 
     Attributes:
-        robot: its mode, as RTDE counts them
-        safety: the same of its safety
-        hand: whether somebody presses the teach button
-        slider: of the speed, 0 to 1
-        remote: whether it takes scripts, as in Remote Control
-        mute: whether it has stopped to send without closing
+        mass: [kg]
+        cog: centre of gravity, (3,) [m], from the tool flange
+        inertia: xx, yy, zz, xy, xz, yz about the centre of gravity, (6,) [kg m^2], axes of the
+            flange
     """
 
-    robot: int = _RUNNING
-    safety: int = 1
-    hand: bool = False
-    slider: float = 1.0
-    remote: bool = True
-    mute: bool = False
+    mass: float = 0.0
+    cog: tuple[float, ...] = (0.0, 0.0, 0.0)
+    inertia: tuple[float, ...] = (0.0,) * 6
 
-    @property
-    def run(self) -> bool:
-        """Whether the arm may move."""
-        return self.robot == _RUNNING and self.safety in _SAFE
-
-
-_FAULTS: Mapping[str, Mapping[str, Any]] = {
-    "protective-stop": {"safety": 3},
-    "emergency-stop": {"safety": 7, "robot": _OFF},
-    "power-off": {"robot": _OFF},
-    "hand": {"hand": True},
-    "local": {"remote": False},
-    "mute": {"mute": True},
-    "normal": _Modes()._asdict(),
-}
-_FAULTS_WITH_NUMBER = ("skip", "slider", "payload")
-_HANG_UPS = ("close", "reset", "reboot")
-
-
-class Controller:
-    """A simulated controller.
-
-    Args:
-        world: the arm behind it
-        version: of its software; major 3 is a CB3
-    """
-
-    def __init__(self, world: World, *, version: Sequence[int] = (5, 12, 4, 1101661)) -> None:
-        self.world, self.version, self.modes = world, tuple(version), _Modes()
-        self.log: list[str] = []
-        self.believed = Believed()
-        self.owners: dict[str, object] = {}  # who writes an input
-        self.outputs: dict[str, Sequence[float]] = {}
-        self.skipping = 0
-        self.hang_up = ""  # rows that are not sent; how connections end
-        self._start_s = _START_S
-        self._moves = False
-        self._program: Iterator[Array] = iter(())
-        self.step()
-
-    def step(self) -> None:
-        """Goes one control step on."""
-        if self.modes.run:
-            command = next(self._program, None)
-        else:
-            command = None
-        self._moves = command is not None
-        t, said = self.world.step(command, self.believed)
-        if self.world.over and self.modes.robot == _RUNNING:
-            self.modes = self.modes._replace(robot=_OFF)
-            self.log.append("the recording is over: the arm is switched off")
-        self.skipping = max(self.skipping - 1, 0)
-        modes = self.modes
-        robot = self.world.robot
-        bits = (modes.robot > _OFF) + 2 * self._moves + _TEACH * modes.hand
-        self.outputs = {
-            **said,
-            "timestamp": (self._start_s + t,),
-            "robot_mode": (modes.robot,),
-            "safety_mode": (modes.safety,),
-            "safety_status": (modes.safety,),
-            "joint_mode": (_JOINT_RUNNING if modes.robot == _RUNNING else _JOINT_OFF,) * 6,
-            "runtime_state": (2 if self._moves else 1,),
-            "robot_status_bits": (bits,),
-            "safety_status_bits": (1 << (modes.safety - 1),),
-            "speed_scaling": (modes.slider,),
-            "target_speed_fraction": (modes.slider,),
-            "joint_temperatures": (30.0,) * 6,
-            "payload": (self.believed.mass,),
-            "payload_cog": self.believed.cog,
-            "payload_inertia": self.believed.inertia,
-        }
-        if robot is not None:
-            self.outputs["actual_TCP_pose"] = tool_pose(robot, said["actual_q"])
-            self.outputs["target_gravity"] = robot.gravity_base.tolist()
-
-    def run(self, text: str) -> None:
-        """Takes a script; there is no answer but the log.
+    @classmethod
+    def of(cls, said: Mapping[str, float]) -> ControllerPayload | None:
+        """What a controller says that it believes in; None where it does not say.
 
         Args:
-            text: of a program
+            said: one row of its outputs, by RTDE's names or libfranka's
         """
-        if not self.modes.remote:
-            return self.log.append("a script was ignored: not in remote control")
-        try:
-            program = Program.parsed(text)
-        except SourceFailed as error:
-            return self.log.append(f"a script was refused: {error}")
-        self.log.append(f"{program.kind} {program.name} runs")
-        for believed in program.payloads():
-            self.believed = believed
-        if program.kind == "def":
-            self._program = program.targets(self._commanded, 1 / self.world.rate_hz)
+        if "m_load" in said:
+            inertia = tuple(said[f"I_load_{k}"] for k in (0, 4, 8, 1, 2, 5))
+            return cls(said["m_load"], tuple(said[f"F_x_Cload_{k}"] for k in range(3)), inertia)
+        if "payload_cog_0" not in said:
+            return None
+        inertia = tuple(said.get(f"payload_inertia_{k}", 0.0) for k in range(6))
+        return cls(said["payload"], tuple(said[f"payload_cog_{k}"] for k in range(3)), inertia)
 
-    def repeat(self, trajectory: Trajectory) -> None:
-        """Follows a trajectory again and again, as a program that was there before.
+    def script(self, *, transition_s: float, with_inertia: bool = True) -> str:
+        """The program that makes a controller believe in it, beside the one that runs.
 
         Args:
-            trajectory: that begins where the arm is
+            transition_s: in which the controller changes over, [s]
+            with_inertia: for controllers that take it, from 5.10 on; else mass and centre alone
         """
-        step_s = 1 / self.world.rate_hz
-        q, _, _ = trajectory.at(
-            step_s * np.arange(round(trajectory.duration_s / step_s), dtype=float)
-        )
-        self._program = cycle(q)
-
-    @property
-    def seconds(self) -> float:
-        """Since it was switched on, [s]."""
-        return self.outputs["timestamp"][0] - self._start_s
-
-    @property
-    def _commanded(self) -> Array:
-        """Where the arm is commanded to be, (6,) [rad]."""
-        return np.array(self.outputs.get("target_q", self.outputs["actual_q"]))
-
-    def fault(self, request: str) -> None:
-        """Switches a fault on, or all of them off.
-
-        Args:
-            request: `skip:ROWS`, `mute`, `close`, `reset`, `reboot`, `protective-stop`,
-                `emergency-stop`, `hand`, `power-off`, `slider:SHARE`, `payload:KG`, `local`, or
-                `normal`
-        """
-        name, number = checked_fault(request)
-        if name in _FAULTS:
-            self.modes = self.modes._replace(**_FAULTS[name])
-            if not self.modes.run:
-                self._program = iter(())
-        elif name in _HANG_UPS:
-            if name == "reset":
-                self.hang_up = "reset"
-            else:
-                self.hang_up = "close"
-            if name == "reboot":
-                self._start_s -= self.outputs["timestamp"][0]
-                self._program, self.believed = iter(()), Believed()
-        elif name == "skip":
-            self.skipping = int(number) + 1
-        elif name == "slider":
-            self.modes = self.modes._replace(slider=number)
-        elif name == "payload":
-            self.believed = Believed(number)
-        self.log.append(f"fault: {request}")
-
-    def dashboard(self, line: str) -> str:
-        """The answer to a line on the dashboard's port; `fault NAME` is ours.
-
-        Args:
-            line: as it came
-        """
-        words = line.strip()
-        if words.startswith("fault "):
-            try:
-                self.fault(words.removeprefix("fault ").strip())
-            except UnknownName as error:
-                return str(error)
-            return "Fault: on"
-        if words == "stop":
-            self._program = iter(())
-        return self._answers().get(words.lower(), f"could not understand: '{words}'")
-
-    def _answers(self) -> dict[str, str]:
-        mode = ROBOT_MODES[self.modes.robot].split(",")[0].upper().replace(" ", "_")
-        safety = SAFETY_MODES[self.modes.safety].upper().replace(" ", "_")
-        robot = self.world.robot
-        return {
-            "polyscopeversion": f"URSoftware {'.'.join(map(str, self.version))} (simulated)",
-            "robotmode": f"Robotmode: {mode}",
-            "safetystatus": f"Safetystatus: {safety}",
-            "is in remote control": str(self.modes.remote).lower(),
-            "get serial number": "20200000001",
-            "get robot model": "" if robot is None else robot.name.upper().removesuffix("E"),
-            "programstate": f"{'PLAYING' if self._moves else 'STOPPED'} steelyard",
-            "running": f"Program running: {str(self._moves).lower()}",
-            "stop": "Stopped",
-            "quit": "Disconnected",
-        }
+        call = f"set_payload({_text(self.mass)}, {_list(self.cog)})"
+        if with_inertia:
+            numbers = (
+                f"{_text(self.mass)}, {_list(self.cog)}, {_list(self.inertia)},"
+                f" {_text(transition_s)}"
+            )
+            call = f"set_target_payload({numbers})"
+        return f"sec steelyard_payload():\n {call}\nend\n"
 
 
-def checked_fault(request: str) -> tuple[str, float]:
-    """The name of a fault and its number, or a refusal that lists those that there are.
-
-    Args:
-        request: as `Controller.fault` takes it
-    """
-    name, _, text = request.partition(":")
-    with suppress(ValueError):
-        if name in _FAULTS_WITH_NUMBER:
-            return name, float(text)
-        if name in (*_FAULTS, *_HANG_UPS):
-            return name, 0.0
-    known = [*_FAULTS, *_HANG_UPS, *(f"{x}:NUMBER" for x in _FAULTS_WITH_NUMBER)]
-    raise UnknownName(f"there is no fault '{request}'; there are {', '.join(known)}")
+def _text(value: float) -> str:
+    if round(value, 9):
+        return f"{value:.9f}".rstrip("0").rstrip(".")
+    return "0"
 
 
-class RtdeServer:
-    """A controller's side of one RTDE connection: bytes in, bytes out.
-
-    Args:
-        controller: whose outputs are sent
-    """
-
-    def __init__(self, controller: Controller) -> None:
-        self._controller, self._buffer, self._version = controller, bytearray(), 1
-        self._recipe: Recipe | None = None
-        self._every = 1
-        self._started = False
-        self._inputs = 0
-        self._step = -1
-
-    def receive(self, data: bytes) -> bytes:
-        """The answers to what a client has sent; raises `SourceFailed` where it is not RTDE.
-
-        Args:
-            data: as they came in
-        """
-        self._buffer += data
-        return b"".join(
-            answer.encoded() for p in Package.cut(self._buffer) for answer in self._answers(p)
-        )
-
-    def row(self) -> bytes:
-        """The data package of the present step; empty where none is due."""
-        self._step += 1
-        recipe = self._recipe
-        outputs = self._controller.outputs
-        if recipe is None or not self._started or self._step % self._every:
-            return b""
-        groups = (
-            outputs.get(name, _ZEROS[kind])
-            for name, kind in zip(recipe.names, recipe.types, strict=True)
-        )
-        return recipe.package(tuple(chain.from_iterable(groups))).encoded()
-
-    def close(self) -> None:
-        """Frees the inputs that this client has written."""
-        owners = self._controller.owners
-        for name in [name for name, owner in owners.items() if owner is self]:
-            del owners[name]
-
-    def _answers(self, package: Package) -> Iterator[Package]:
-        kind, content = package
-        if kind is Kind.VERSION:
-            accepted = content in (b"\0\1", b"\0\2")
-            yield Package(kind, bytes([accepted]))
-            if accepted:
-                self._version = content[1]
-        elif kind is Kind.CONTROLLER:
-            yield Package(kind, struct.pack(">4I", *self._controller.version))
-        elif kind is Kind.OUTPUTS:
-            yield from self._offered(content)
-        elif kind is Kind.INPUTS:
-            yield self._taken(_names(content))
-        elif kind in (Kind.START, Kind.PAUSE):
-            accepted = kind is Kind.PAUSE or self._recipe is not None
-            self._started = kind is Kind.START and accepted
-            yield Package(kind, bytes([accepted]))
-
-    def _offered(self, content: bytes) -> Iterator[Package]:
-        """The types of the outputs that were asked for; one that is not known makes the recipe invalid."""
-        self._recipe = None
-        self._started = False
-        rate_hz = self._controller.world.rate_hz
-        if self._version > 1:
-            (wanted,) = struct.unpack(">d", content[:8])
-            self._every = max(int(rate_hz // min(max(wanted, 1.0), rate_hz)), 1)
-            content = content[8:]
-        names = _names(content)
-        types = tuple(_OUTPUT.get(name, NOT_FOUND) for name in names)
-        if len(content) > LONGEST_NAMES:
-            words = f"the names of the outputs are longer than {LONGEST_NAMES} bytes"
-            yield Package.text(words, version=self._version, level=1)
-            types = (NOT_FOUND,) * len(names)
-        if self._version > 1:
-            number = 1
-        else:
-            number = None
-        if NOT_FOUND not in types:
-            self._recipe = Recipe(names, types, number)
-        if number is None:
-            head = b""
-        else:
-            head = bytes([number])
-        yield Package(Kind.OUTPUTS, head + ",".join(types).encode())
-
-    def _taken(self, names: Sequence[str]) -> Package:
-        """The types of the inputs that a client wants to write."""
-        owners = self._controller.owners
-        types = []
-        for name in names:
-            free = owners.get(name, self) is self
-            types.append(_INPUT.get(name, NOT_FOUND) if free else "IN_USE")
-        good = not {NOT_FOUND, "IN_USE"} & set(types)
-        if good:
-            owners.update(dict.fromkeys(names, self))
-            self._inputs += 1
-        return Package(Kind.INPUTS, bytes([self._inputs if good else 0]) + ",".join(types).encode())
-
-
-def _names(content: bytes) -> tuple[str, ...]:
-    """Names between commas; some clients put a comma behind the last."""
-    return tuple(name for name in content.decode("ascii", "replace").split(",") if name)
+def _list(values: Sequence[float]) -> str:
+    return f"[{', '.join(map(_text, values))}]"

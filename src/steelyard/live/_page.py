@@ -28,8 +28,8 @@ import numpy as np
 from steelyard._arrays import Array
 from steelyard.drawing import Curve, Panel, Plot, vector_html
 from steelyard.errors import MissingExtra, SourceFailed, SteelyardError
+from steelyard.live._controller import ControllerPayload
 from steelyard.live._scene import Scene
-from steelyard.live._script import Believed
 from steelyard.live._setting import Proposal
 from steelyard.live._source import Row, Source
 from steelyard.live._view import Update, View
@@ -251,7 +251,7 @@ class Page:
     ) -> None:
         _put(self._answer, answer_html(update, self.view.accuracy))
         if self.view.settable:
-            believed = Believed.of(self._said(update))
+            believed = ControllerPayload.of(self._said(update))
         else:
             believed = None
         _put(self._numbers, numbers_html(update.payload, believed))

@@ -23,10 +23,10 @@ import numpy as np
 from steelyard import fields, saved
 from steelyard.errors import InvalidInertia, SourceFailed
 from steelyard.export import ErrorLimits, Export
+from steelyard.live._controller import ControllerPayload
 from steelyard.live._foxglove import Service
 from steelyard.live._franka import RATING_KG, FrankaConnection, FrankaSource
 from steelyard.live._ros2 import Ros2Source
-from steelyard.live._script import Believed
 from steelyard.live._source import Source, Stream
 from steelyard.live._ur import (
     AT_REST,
@@ -78,7 +78,7 @@ class _Known(NamedTuple):
         note: what one should know before setting
     """
 
-    old: Believed | None
+    old: ControllerPayload | None
     rating_kg: float = 0.0
     with_inertia: bool = True
     note: str = ""
@@ -97,8 +97,8 @@ class Proposal:
     """
 
     source: Source
-    old: Believed | None
-    new: Believed
+    old: ControllerPayload | None
+    new: ControllerPayload
     with_inertia: bool = True
     note: str = ""
 
@@ -126,11 +126,15 @@ class Proposal:
         body = export.load.body
         load = export.load
         inertia = [*load.inertia_com[:3].clip(min=0.0), *load.inertia_com[3:]]
-        new = Believed(body.mass, tuple(body.com.tolist()), tuple(float(x) for x in inertia))
+        new = ControllerPayload(
+            body.mass, tuple(body.com.tolist()), tuple(float(x) for x in inertia)
+        )
         return cls.to(source, new, rating_kg=rating_kg)
 
     @classmethod
-    def to(cls, source: Source, new: Believed, *, rating_kg: float | None = None) -> Proposal:
+    def to(
+        cls, source: Source, new: ControllerPayload, *, rating_kg: float | None = None
+    ) -> Proposal:
         """What would be sent to make a controller believe in some numbers, or a refusal by its state.
 
         Args:
@@ -339,9 +343,9 @@ def _require_rest(stream: Stream) -> dict[str, float]:
     return said
 
 
-def _believed_of(stream: Stream) -> Believed:
+def _believed_of(stream: Stream) -> ControllerPayload:
     """The payload that a controller believes in now."""
-    found = Believed.of(dict(zip(stream.columns, stream.row().values, strict=True)))
+    found = ControllerPayload.of(dict(zip(stream.columns, stream.row().values, strict=True)))
     if found is None:
         raise SourceFailed(f"{stream.source} {_SILENT}: it is too old")
     return found
@@ -355,7 +359,7 @@ def _fields(service: Service) -> tuple[str, ...]:
     return fields
 
 
-def _request(service: Service, new: Believed, transition_s: float) -> bytes:
+def _request(service: Service, new: ControllerPayload, transition_s: float) -> bytes:
     """The bytes of a request to set a payload."""
     if (fields := _fields(service)) == _PLAIN:
         return _CDR + struct.pack("<f4x3d", new.mass, *new.cog)
@@ -375,10 +379,12 @@ def _rating(model: str, version: tuple[int, ...]) -> float:
     return float(_RATINGS.get(newer, _RATINGS.get(model, 0.0)))
 
 
-def _same(one: Believed, other: Believed, *, with_inertia: bool) -> bool:
+def _same(one: ControllerPayload, other: ControllerPayload, *, with_inertia: bool) -> bool:
     pairs = list(zip(one, other, _TOLERANCES, strict=True))[: 3 if with_inertia else 2]
     return all(bool(np.abs(np.array(x) - np.array(y)).max() <= close) for x, y, close in pairs)
 
 
-def _believed(content: dict[str, Any]) -> Believed:
-    return Believed(float(content["mass"]), tuple(content["cog"]), tuple(content["inertia"]))
+def _believed(content: dict[str, Any]) -> ControllerPayload:
+    return ControllerPayload(
+        float(content["mass"]), tuple(content["cog"]), tuple(content["inertia"])
+    )

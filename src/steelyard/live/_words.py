@@ -8,7 +8,7 @@ from html import escape
 import numpy as np
 
 from steelyard.inertia import InertialParameters
-from steelyard.live._script import Believed
+from steelyard.live._controller import ControllerPayload
 from steelyard.live._setting import Proposal
 from steelyard.live._source import EventKind
 from steelyard.live._view import Update
@@ -64,7 +64,7 @@ def answer_html(update: Update | WristUpdate | None, accuracy: float) -> str:
     )
 
 
-def numbers_html(payload: Payload | None, believed: Believed | None) -> str:
+def numbers_html(payload: Payload | None, believed: ControllerPayload | None) -> str:
     """The ten numbers with their intervals, beside those that the controller believes in."""
     if payload is None:
         return ""
@@ -148,7 +148,7 @@ def _share(payload: Payload | None, accuracy: float) -> float:
     return 100 * min(accuracy / max(half_width, 1e-12), 1.0)
 
 
-def _believed(believed: Believed | None) -> list[str]:
+def _believed(believed: ControllerPayload | None) -> list[str]:
     """The ten numbers of a controller as `Payload.quantities` has them, as words."""
     if believed is None:
         return []

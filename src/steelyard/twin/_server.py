@@ -18,9 +18,9 @@ from contextlib import suppress
 from typing import Self
 
 from steelyard.errors import SourceFailed
-from steelyard.live._controller import Controller, RtdeServer
 from steelyard.live._rtde import PORT
 from steelyard.live._ur import DASHBOARD, SCRIPTS
+from steelyard.twin._controller import RtdeServer, SimulatedController
 
 CLOCK_OUTPUT = "output_double_register_24"
 """Where the clock of this machine (`time.monotonic`) stands when a row is sent, to measure delays with."""
@@ -34,7 +34,7 @@ _ATTEMPTS = 50
 _LATEST_S = 1.0  # behind the clock by more: the clock is set anew
 
 
-class Served:
+class ControllerServer:
     """A simulated controller on the network, until it is closed; use it in a `with`.
 
     Args:
@@ -47,12 +47,12 @@ class Served:
 
     def __init__(
         self,
-        controller: Controller,
+        controller: SimulatedController,
         *,
         host: str = "127.0.0.1",
         port: int = 0,
         speed: float = 1.0,
-        on_step: Callable[[Controller], None] | None = None,
+        on_step: Callable[[SimulatedController], None] | None = None,
     ) -> None:
         self.controller = controller
         self.host = host
@@ -96,7 +96,7 @@ class Served:
 
     def _run(self) -> None:
         if self._speed:
-            step_s = 1 / (self.controller.world.rate_hz * self._speed)
+            step_s = 1 / (self.controller.backend.rate_hz * self._speed)
         else:
             step_s = _STATE_S
         due_s = time.monotonic() + step_s
@@ -173,7 +173,7 @@ class Served:
 class _Client:
     """One connection; what it does not want to know it passes over."""
 
-    def __init__(self, connection: socket.socket, controller: Controller) -> None:
+    def __init__(self, connection: socket.socket, controller: SimulatedController) -> None:
         self._socket = connection
         self._controller = controller
         self._rest = b""
@@ -204,7 +204,7 @@ class _Client:
 
 
 class _RtdeClient(_Client):
-    def __init__(self, connection: socket.socket, controller: Controller) -> None:
+    def __init__(self, connection: socket.socket, controller: SimulatedController) -> None:
         super().__init__(connection, controller)
         self._rtde = RtdeServer(controller)
 
@@ -221,7 +221,7 @@ class _RtdeClient(_Client):
 
 
 class _DashboardClient(_Client):
-    def __init__(self, connection: socket.socket, controller: Controller) -> None:
+    def __init__(self, connection: socket.socket, controller: SimulatedController) -> None:
         super().__init__(connection, controller)
         self._line = b""
         self._send(_GREETING)
@@ -235,7 +235,7 @@ class _DashboardClient(_Client):
 class _ScriptClient(_Client):
     """The secondary port: a state message ten times per second, and scripts."""
 
-    def __init__(self, connection: socket.socket, controller: Controller) -> None:
+    def __init__(self, connection: socket.socket, controller: SimulatedController) -> None:
         super().__init__(connection, controller)
         self._text = ""
         self._ticks = 0

@@ -24,7 +24,7 @@ from scipy.spatial.transform import Rotation
 from steelyard._arrays import Array
 from steelyard.errors import InvalidRobot
 from steelyard.inertia import InertialParameters
-from steelyard.live._script import Believed
+from steelyard.live._controller import ControllerPayload
 from steelyard.recording import Recording
 from steelyard.robot import DriveModel, RobotModel
 from steelyard.simulation import SensorModel
@@ -42,7 +42,7 @@ Outputs = Mapping[str, Sequence[float]]
 """What the arm says of itself, by RTDE's names."""
 
 
-class World(ABC):
+class Backend(ABC):
     """An arm behind a controller.
 
     Attributes:
@@ -56,16 +56,16 @@ class World(ABC):
     over: bool
 
     @abstractmethod
-    def step(self, command: Array | None, believed: Believed) -> tuple[float, Outputs]:
+    def step(self, command: Array | None, payload: ControllerPayload) -> tuple[float, Outputs]:
         """The time of the next instant since the start, [s], and what the arm says then.
 
         Args:
             command: position that the program commands, (6,) [rad]; None to stay
-            believed: the payload that the controller counts on
+            payload: the payload that the controller counts on
         """
 
 
-class SimulatedArm(World):
+class SimulatedArm(Backend):
     """An arm in MuJoCo that follows commands.
 
     Args:
@@ -112,16 +112,18 @@ class SimulatedArm(World):
             self._plant_now = self._plants.pop(0)
         else:
             self._plant_now = self._plant(None, q)
-        self._believed: Believed | None = None
+        self._payload: ControllerPayload | None = None
         self._model = self._arm
         rest = np.zeros(6)
         self._inertia = self._plant_now.inertia[0]
         self._rotors = self._inertia - self._plant_now.loaded.mass_matrix(q)
-        missing = self._plant_now.loaded.torque(q, rest, rest) - self._feed_forward(Believed())
+        missing = self._plant_now.loaded.torque(q, rest, rest) - self._feed_forward(
+            ControllerPayload()
+        )
         self._integral = np.linalg.solve(self._inertia, missing)
 
-    def step(self, command: Array | None, believed: Believed) -> tuple[float, Outputs]:
-        """One control step of the engine; see `World`."""
+    def step(self, command: Array | None, payload: ControllerPayload) -> tuple[float, Outputs]:
+        """One control step of the engine; see `Backend`."""
         self._k += 1
         self._take(self._plants.pop(self._k, None))
         if command is not None:
@@ -138,7 +140,7 @@ class SimulatedArm(World):
         w = _BANDWIDTH
         asked = 3 * w**2 * error + 3 * w * (self._target[1] - v) + self._integral
         self._integral = self._integral + w**3 * self._h * error
-        target_tau = self._feed_forward(believed)
+        target_tau = self._feed_forward(payload)
         row = plant.step(target_tau + self._inertia @ asked, ())
         tau = self._sensors.noisy_torque(row.tau[None], self._h, self._generator)[0]
         outputs = {
@@ -160,13 +162,13 @@ class SimulatedArm(World):
             plant.w = self._plant_now.w
             self._plant_now = plant
 
-    def _feed_forward(self, believed: Believed) -> Array:
-        if believed != self._believed:
-            self._believed = believed
+    def _feed_forward(self, payload: ControllerPayload) -> Array:
+        if payload != self._payload:
+            self._payload = payload
             drive = self._arm.drive
             known = self._arm.with_drive(DriveModel(drive.rotor_inertia, coupling=drive.coupling))
-            if believed.mass:
-                self._model = known.with_payload(_body(believed, known.flange))
+            if payload.mass:
+                self._model = known.with_payload(_body(payload, known.flange))
             else:
                 self._model = known
         return np.asarray(self._model.torque(*self._target))
@@ -177,7 +179,7 @@ class SimulatedArm(World):
         return Plant(self._arm, body, step_s=self._h, postures=np.vstack([q, others]), start=start)
 
 
-class PlayedRecording(World):
+class RecordedArm(Backend):
     """A recording behind a controller; its arm follows no command.
 
     Args:
@@ -213,8 +215,8 @@ class PlayedRecording(World):
             name: signal.tolist() for name, signal in signals.items() if signal is not None
         }
 
-    def step(self, command: Array | None, believed: Believed) -> tuple[float, Outputs]:
-        """The next row; after the last one, the last one again. See `World`."""
+    def step(self, command: Array | None, payload: ControllerPayload) -> tuple[float, Outputs]:
+        """The next row; after the last one, the last one again. See `Backend`."""
         k = min(self._next, len(self._t) - 1)
         late_s = (self._next - k) / self.rate_hz
         self._next += 1
@@ -233,10 +235,10 @@ def tool_pose(robot: RobotModel, q: Sequence[float]) -> list[float]:
     return [*T[:3, 3].tolist(), *Rotation.from_matrix(T[:3, :3]).as_rotvec().tolist()]
 
 
-def _body(believed: Believed, frame: str) -> InertialParameters:
-    xx, yy, zz, xy, xz, yz = believed.inertia
+def _body(payload: ControllerPayload, frame: str) -> InertialParameters:
+    xx, yy, zz, xy, xz, yz = payload.inertia
     inertia = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-    return InertialParameters.from_com(believed.mass, np.array(believed.cog), inertia, frame)
+    return InertialParameters.from_com(payload.mass, np.array(payload.cog), inertia, frame)
 
 
 def _command_filter(step_s: float) -> Array:

@@ -12,15 +12,16 @@ from live_helpers import Rows, rows_of, served, taken
 from steelyard.errors import InvalidRobot, SourceFailed
 from steelyard.inertia import InertialParameters
 from steelyard.live import Stream, UrSource
-from steelyard.live._controller import Controller
-from steelyard.live._script import Believed, Program
-from steelyard.live._serve import Served
+from steelyard.live._controller import ControllerPayload
 from steelyard.live._ur import DASHBOARD, SCRIPTS
-from steelyard.live._world import PlayedRecording, SimulatedArm
 from steelyard.recording import Recording
 from steelyard.robot import load_robot
+from steelyard.twin._backend import RecordedArm, SimulatedArm
+from steelyard.twin._controller import SimulatedController
+from steelyard.twin._program import Program
+from steelyard.twin._server import ControllerServer
 
-WEIGHED = Believed(2.498, (0.001, -0.002, 0.05), (0.01, 0.011, 0.005, 0.0, -0.001, 0.0))
+WEIGHED = ControllerPayload(2.498, (0.001, -0.002, 0.05), (0.01, 0.011, 0.005, 0.0, -0.001, 0.0))
 HOME = np.array([0.0, -1.57, 0.0, -1.57, 0.0, 0.0])
 
 
@@ -62,7 +63,7 @@ def test_a_payload_comes_back_from_its_own_script():
     assert list(program.payloads()) == [WEIGHED]
     assert program.calls[0].args[-1] == 0.5
     (short,) = Program.parsed(WEIGHED.script(transition_s=0.5, with_inertia=False)).payloads()
-    assert short == Believed(WEIGHED.mass, WEIGHED.cog)
+    assert short == ControllerPayload(WEIGHED.mass, WEIGHED.cog)
 
 
 def test_a_script_is_written_as_controllers_want_it():
@@ -139,7 +140,7 @@ def test_a_script_without_reading_79_bytes_is_thrown_away():
         ) as connection:
             connection.sendall(WEIGHED.script(transition_s=0.5).encode())
         assert logged(found, "thrown away")
-        assert found.controller.believed == Believed()
+        assert found.controller.payload == ControllerPayload()
 
 
 def test_scripts_are_ignored_in_local_control_and_refused_where_they_are_not_understood():
@@ -150,7 +151,7 @@ def test_scripts_are_ignored_in_local_control_and_refused_where_they_are_not_und
         assert line_to(found, "is in remote control") == "false"
         send_script(found, WEIGHED.script(transition_s=0.5))
         assert logged(found, "ignored: not in remote control")
-        assert found.controller.believed == Believed()
+        assert found.controller.payload == ControllerPayload()
 
 
 def test_the_dashboard_answers():
@@ -174,7 +175,7 @@ def test_a_port_that_is_taken():
         served() as found,
         pytest.raises(SourceFailed, match=rf"cannot listen on 127\.0\.0\.1, port {found.port}"),
     ):
-        Served(Controller(Rows()), port=found.port)
+        ControllerServer(SimulatedController(Rows()), port=found.port)
 
 
 # --- the arm behind it
@@ -182,7 +183,7 @@ def test_a_port_that_is_taken():
 
 def played(world, text, seconds):
     """The signals of a controller that runs a script, (N, 6) each."""
-    controller, rows = Controller(world), []
+    controller, rows = SimulatedController(world), []
     controller.run(text)
     for _ in range(int(seconds * 500)):
         controller.step()
@@ -219,9 +220,11 @@ def test_the_arm_in_mujoco_follows_and_its_payload_shows_in_the_currents():
 
 def test_a_payload_that_it_believes_in_is_in_its_targets():
     robot = load_robot("ur10e")
-    controller = Controller(SimulatedArm(robot, start=[0, -0.8, 0.8, 0, 0, 0]))
+    controller = SimulatedController(SimulatedArm(robot, start=[0, -0.8, 0.8, 0, 0, 0]))
     before = np.array(controller.outputs["target_moment"])
-    controller.run(Believed(3.0, (0, 0, 0.1), (0.01,) * 3 + (0.0,) * 3).script(transition_s=0.0))
+    controller.run(
+        ControllerPayload(3.0, (0, 0, 0.1), (0.01,) * 3 + (0.0,) * 3).script(transition_s=0.0)
+    )
     controller.step()
     q = np.array([0, -0.8, 0.8, 0, 0, 0])
     body = InertialParameters.from_com(3.0, [0, 0, 0.1], 0.01 * np.eye(3), robot.flange)
@@ -232,7 +235,7 @@ def test_a_payload_that_it_believes_in_is_in_its_targets():
 def test_a_recording_is_played_with_its_own_clock_and_then_switched_off():
     t = np.delete(np.arange(20), [7, 8]) / 125
     q = np.random.default_rng(0).normal(size=(18, 6))
-    controller = Controller(PlayedRecording(Recording(t, q, current=2 * q)))
+    controller = SimulatedController(RecordedArm(Recording(t, q, current=2 * q)))
     times, modes = [controller.outputs["timestamp"][0]], []
     for _ in range(19):
         controller.step()
@@ -249,7 +252,7 @@ def test_arms_and_recordings_that_no_ur_controller_has_are_refused():
     with pytest.raises(
         InvalidRobot, match=r"motor currents of 6 joints; the recording has 2 joints and q, tau"
     ):
-        PlayedRecording(Recording([0, 1], np.zeros((2, 2)), tau=np.zeros((2, 2))))
+        RecordedArm(Recording([0, 1], np.zeros((2, 2)), tau=np.zeros((2, 2))))
 
 
 # --- real clients
@@ -274,10 +277,10 @@ def test_ur_rtde_reads_the_numbers_that_our_client_reads():
     a, b, c = np.random.default_rng().integers(
         1, 250, 3
     )  # it knows one port only: take a loopback of our own
-    controller = Controller(Rows())
+    controller = SimulatedController(Rows())
     controller.fault("payload:2.5")
     with (
-        Served(controller, host=f"127.{a}.{b}.{c}", port=30004) as found,
+        ControllerServer(controller, host=f"127.{a}.{b}.{c}", port=30004) as found,
         Stream(UrSource(found.host)) as stream,
     ):
         words = [sys.executable, "-c", JUDGE, found.host]
