@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from test_payload_online import BODIES, LOAD, RATE_HZ, model, motion, stream
 
 from steelyard.errors import InvalidSamples
 from steelyard.recording import Preparation, Recording
@@ -13,6 +12,7 @@ from steelyard.robot import load_robot
 from steelyard.signals import JointPath, RawRow
 from steelyard.torque.tracking import TorqueTracker
 from steelyard.workflow._stream import weigh_online
+from tracking_runs import BODIES, LOAD, RATE_HZ, model, motion, stream
 
 ROBOT = load_robot("ur10")
 HOW = Preparation(cutoff_hz=10.0)

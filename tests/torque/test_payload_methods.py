@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from scipy.special import ndtri
 
-from conftest import lively_motion as motion
+from conftest import lively_motion
 from steelyard.errors import InvalidRobot, InvalidSamples, UnknownName
 from steelyard.identification import identify
 from steelyard.inertia import InertialParameters
@@ -16,28 +16,9 @@ from steelyard.signals import resample
 from steelyard.torque import weigh
 from steelyard.torque.methods import METHODS, WeighingProblem
 from steelyard.torque.methods._static import postures_at_rest
+from torque_runs import LOAD, held, moving
 
-LOAD = InertialParameters.from_com(3.5, [0.02, -0.03, 0.06], np.diag([0.02, 0.03, 0.025]))
 NEEDS_EMPTY = ("torque-change", "manufacturer", "pooled")
-
-
-def run(robot, seed, noise, trajectory_seed=1):
-    q, v, a = motion(robot, trajectory_seed)
-    tau = robot.torque(q, v, a) + noise * np.random.default_rng(seed).normal(size=q.shape)
-    return Samples(q, v, a, tau, 100.0, robot.joint_names, "measured")
-
-
-def held(robot, postures, seed, noise, spread=2.0, noise_seed=None):
-    """Each posture for 20 rows at rest."""
-    rng = np.random.default_rng(seed)
-    low, high = (
-        np.clip(robot.limits.q_min, -spread, spread),
-        np.clip(robot.limits.q_max, -spread, spread),
-    )
-    q = np.repeat(rng.uniform(low, high, size=(postures, robot.n)), 20, axis=0)
-    rng = rng if noise_seed is None else np.random.default_rng(noise_seed)
-    tau = robot.gravity_torque(q) + robot.drive.offset + noise * rng.normal(size=q.shape)
-    return Samples(q, 0 * q, 0 * q, tau, 100.0, robot.joint_names, "measured")
 
 
 @cache
@@ -49,7 +30,7 @@ def arm(name):
 def twice_identified(seed):
     """A UR10 from two noisy runs."""
     return identify(
-        arm("ur10"), [run(arm("ur10"), 100 + seed, 0.5), run(arm("ur10"), 200 + seed, 0.5, 3)]
+        arm("ur10"), [moving(arm("ur10"), 100 + seed, 0.5), moving(arm("ur10"), 200 + seed, 0.5, 3)]
     )
 
 
@@ -57,9 +38,9 @@ def twice_identified(seed):
 def case(robot, noise, postures=8):
     """The model, loaded runs, and what each method needs beside them."""
     loaded_arm = robot.with_payload(LOAD)
-    model = identify(robot, run(robot, 0, noise))
-    loaded = [run(loaded_arm, 1, noise, 2), held(loaded_arm, postures, 2, noise)]
-    before = [run(robot, 3, noise, 2), held(robot, postures, 2, noise, noise_seed=4)]
+    model = identify(robot, moving(robot, 0, noise))
+    loaded = [moving(loaded_arm, 1, noise, 2), held(loaded_arm, postures, 2, noise)]
+    before = [moving(robot, 3, noise, 2), held(robot, postures, 2, noise, noise_seed=4)]
     said = [
         replace(
             part,
@@ -99,10 +80,10 @@ def test_intervals_contain_the_truth(method):
     for seed in range(12):
         model = twice_identified(seed)
         loaded = [
-            run(robot.with_payload(LOAD), seed, 0.5, 2),
+            moving(robot.with_payload(LOAD), seed, 0.5, 2),
             held(robot.with_payload(LOAD), 20, seed, 0.5),
         ]
-        found = weigh(model, loaded, method=method, empty=run(robot, 300 + seed, 0.5, 4))
+        found = weigh(model, loaded, method=method, empty=moving(robot, 300 + seed, 0.5, 4))
         known = np.isfinite(found.std)
         inside.append(
             np.abs(found.unconstrained.vector - LOAD.vector)[known] < 1.96 * found.std[known]
@@ -115,7 +96,7 @@ def test_weights_make_the_difference_as_good_as_the_direct_method():
     error = {"direct": [], "weighted-difference": [], "difference": []}
     for seed in range(10):
         model = twice_identified(seed)
-        loaded = run(robot.with_payload(LOAD), seed, 0.5, 2)
+        loaded = moving(robot.with_payload(LOAD), seed, 0.5, 2)
         for method in error:
             error[method].append(weigh(model, loaded, method=method).unconstrained.mass - LOAD.mass)
     rms = {method: np.sqrt(np.mean(np.square(values))) for method, values in error.items()}
@@ -134,7 +115,7 @@ def test_the_answer_moves_with_a_gain_as_it_says(method):
     def answer(factor):
         gain = np.ones(6)
         gain[j] = factor
-        base = run(robot, 0, 0.5)
+        base = moving(robot, 0, 0.5)
         moved = identify(robot, replace(base, tau=base.tau * gain))
         estimate = replace(model.estimate, value=moved.estimate.value)
         arm = replace(model, estimate=estimate, factor=moved.factor)
@@ -173,8 +154,8 @@ def test_a_drift_of_the_gains_is_covered_and_says_its_share():
     drive = replace(robot.drive, gain_std=np.zeros(6))
     inside, without = [], []
     for seed, change in enumerate(0.01 * ndtri((np.arange(20) + 0.5) / 20)):
-        model = identify(robot, run(robot, 100 + seed, 0.5))
-        loaded = run(robot.with_payload(LOAD), seed, 0.5, 2)
+        model = identify(robot, moving(robot, 100 + seed, 0.5))
+        loaded = moving(robot.with_payload(LOAD), seed, 0.5, 2)
         loaded = replace(loaded, tau=np.exp(change) * loaded.tau)
         for drift, hits in ((0.01, inside), (0.0, without)):
             arm = replace(model, robot=robot.with_drive(replace(drive, gain_drift=drift)))
@@ -237,10 +218,11 @@ def test_uncertain_gains_widen_the_interval():
 def test_a_part_in_a_gripper_is_what_was_added_and_both_together_are_their_sum():
     robot = load_robot("ur10")
     gripper = InertialParameters.from_com(1.1, [0.0, 0.01, 0.05], 2e-3 * np.eye(3))
-    bare, with_tool = identify(robot, run(robot, 0, 1e-4)), robot.with_payload(gripper)
-    tool = weigh(bare, run(with_tool, 1, 1e-4, 2))
+    bare, with_tool = identify(robot, moving(robot, 0, 1e-4)), robot.with_payload(gripper)
+    tool = weigh(bare, moving(with_tool, 1, 1e-4, 2))
     part = weigh(
-        identify(with_tool, run(with_tool, 2, 1e-4)), run(with_tool.with_payload(LOAD), 3, 1e-4, 2)
+        identify(with_tool, moving(with_tool, 2, 1e-4)),
+        moving(with_tool.with_payload(LOAD), 3, 1e-4, 2),
     )
     np.testing.assert_allclose(part.body.vector, LOAD.vector, atol=1e-3)
     both = part.together_with(tool)
@@ -268,7 +250,7 @@ def test_rests_are_found_between_motions_and_averaged():
 
 def test_too_few_postures_say_how_many_more():
     robot = load_robot("ur10")
-    model = identify(robot, run(robot, 0, 0.1))
+    model = identify(robot, moving(robot, 0, 0.1))
     found = weigh(model, held(robot.with_payload(LOAD), 1, 2, 0.1), method="static")
     assert (
         "1 posture at rest is too few: at least 1 more with the flange tilted otherwise"
@@ -278,7 +260,7 @@ def test_too_few_postures_say_how_many_more():
     with pytest.raises(
         InvalidSamples, match="the arm never rests in these runs: hold at least 2 postures"
     ):
-        weigh(model, run(robot, 1, 0.1), method="static")
+        weigh(model, moving(robot, 1, 0.1), method="static")
     with pytest.raises(InvalidSamples, match="nothing moves in these runs"):
         weigh(model, held(robot, 4, 2, 0.1), method="combined")
     with pytest.raises(InvalidSamples, match="at rest the inertia has no effect"):
@@ -288,7 +270,7 @@ def test_too_few_postures_say_how_many_more():
 def test_ten_postures_near_a_pick_weigh_well():
     """gaz2017 section VI.A: +-7 degrees around a pick position, torques measured behind the gears."""
     robot = load_robot("lwr4").with_drive(DriveModel.ideal(7))
-    model = identify(robot, [run(robot, seed, 0.1, seed) for seed in range(3)])
+    model = identify(robot, [moving(robot, seed, 0.1, seed) for seed in range(3)])
     rng = np.random.default_rng(4)
     pick = np.array([0.3, 0.8, -0.2, 1.2, 0.4, 0.9, 0.1])
     q = np.repeat(pick + np.deg2rad(7) * rng.uniform(-1, 1, size=(10, 7)), 20, axis=0)
@@ -305,7 +287,7 @@ def test_ten_postures_near_a_pick_weigh_well():
 def test_static_friction_widens_what_postures_tell():
     """Friction at rest is anywhere between -F and F: few postures must not be believed too much."""
     robot = load_robot("ur10")
-    model = identify(robot, [run(robot, seed, 0.5, seed) for seed in range(3)])
+    model = identify(robot, [moving(robot, seed, 0.5, seed) for seed in range(3)])
     F = np.abs(robot.drive.friction(np.full(6, 0.05)) - robot.drive.offset)
     z = []
     for seed in range(20):
@@ -322,7 +304,7 @@ def test_combinations_that_a_poor_baseline_tells_are_used():
     robot = load_robot("ur10")
 
     def still(arm, seed, trajectory_seed):
-        q, v, a = (x.copy() for x in motion(robot, trajectory_seed))
+        q, v, a = (x.copy() for x in lively_motion(robot, trajectory_seed))
         q[:, 5], v[:, 5], a[:, 5] = 0.3, 0.0, 0.0
         tau = arm.torque(q, v, a) + 0.3 * np.random.default_rng(seed).normal(size=q.shape)
         return Samples(q, v, a, tau, 100.0, robot.joint_names, "measured")
@@ -343,14 +325,14 @@ def test_combinations_that_a_poor_baseline_tells_are_used():
 
 def test_known_centre_of_mass_and_no_inertia_are_kept():
     robot = load_robot("ur10")
-    model = identify(robot, run(robot, 0, 0.3))
+    model = identify(robot, moving(robot, 0, 0.3))
     point = InertialParameters.from_com(2.0, [0.0, 0.0, 0.08], np.zeros((3, 3)))
-    loaded = run(robot.with_payload(point), 1, 0.3, 2)
+    loaded = moving(robot.with_payload(point), 1, 0.3, 2)
     found = weigh(model, loaded, fixed={"cx": 0.0, "cy": 0.0})
     np.testing.assert_allclose(found.body.com[:2], 0.0, atol=1e-6)
     assert found.std[0] < weigh(model, loaded).std[0]
     origin = InertialParameters.from_com(2.0, [0.0, 0.0, 0.0], np.zeros((3, 3)))
-    loaded = run(robot.with_payload(origin), 1, 0.3, 2)
+    loaded = moving(robot.with_payload(origin), 1, 0.3, 2)
     bare = weigh(model, loaded, fixed={"inertia": 0.0})
     np.testing.assert_allclose(bare.unconstrained.vector[4:], 0.0, atol=1e-6)
     assert bare.std[0] < weigh(model, loaded).std[0]
@@ -367,12 +349,15 @@ def test_known_centre_of_mass_and_no_inertia_are_kept():
 def test_fixed_numbers_that_no_body_has_are_refused(fixed, words):
     robot = load_robot("ur10")
     with pytest.raises(InvalidSamples, match=words):
-        weigh(identify(robot, run(robot, 0, 0.5)), run(robot, 1, 0.5), fixed=fixed)
+        weigh(identify(robot, moving(robot, 0, 0.5)), moving(robot, 1, 0.5), fixed=fixed)
 
 
 def test_refusals_of_methods():
     robot = load_robot("ur10")
-    model, loaded = identify(robot, run(robot, 0, 0.5)), run(robot.with_payload(LOAD), 1, 0.5, 2)
+    model, loaded = (
+        identify(robot, moving(robot, 0, 0.5)),
+        moving(robot.with_payload(LOAD), 1, 0.5, 2),
+    )
     with pytest.raises(
         UnknownName, match="there is no method 'scale'; the methods are direct, difference"
     ):
@@ -382,11 +367,13 @@ def test_refusals_of_methods():
     ):
         weigh(model, loaded, method="torque-change")
     with pytest.raises(InvalidSamples, match=r"the loaded and the empty motion are .* rad apart"):
-        weigh(model, loaded, method="torque-change", empty=run(robot, 2, 0.5, 5))
+        weigh(model, loaded, method="torque-change", empty=moving(robot, 2, 0.5, 5))
     with pytest.raises(
         InvalidSamples, match="torque of the empty arm for each sample of each loaded run"
     ):
-        weigh(model, loaded, method="manufacturer", empty=run(robot, 2, 0.5, 2).rows(slice(0, 500)))
+        weigh(
+            model, loaded, method="manufacturer", empty=moving(robot, 2, 0.5, 2).rows(slice(0, 500))
+        )
     with pytest.raises(InvalidSamples, match="the pooled method needs the empty runs too"):
         weigh(model, loaded, method="pooled")
     with pytest.raises(InvalidSamples, match="there are no samples to compare with"):
@@ -399,25 +386,30 @@ def test_refusals_of_methods():
 def test_runs_of_one_motion_are_shifted_until_they_lie_on_each_other():
     """Another start, another rate, another length; among motions that are not the same."""
     robot = load_robot("ur10")
-    model, loaded = identify(robot, run(robot, 0, 0.1)), run(robot.with_payload(LOAD), 1, 0.1, 2)
-    q, v, a = motion(robot, 2, duration_s=13.0)
+    model, loaded = (
+        identify(robot, moving(robot, 0, 0.1)),
+        moving(robot.with_payload(LOAD), 1, 0.1, 2),
+    )
+    q, v, a = lively_motion(robot, 2, duration_s=13.0)
     t, late_s = np.arange(0, 12.0, 1 / 93.7), 0.3137
     q, v, a = (resample(np.arange(0, 13.0, 0.01), x, t + late_s) for x in (q, v, a))
     tau = robot.torque(q, v, a) + 0.1 * np.random.default_rng(2).normal(size=q.shape)
     empty = Samples(q, v, a, tau, 93.7, robot.joint_names, "measured")
-    found = weigh(model, loaded, method="torque-change", empty=[run(robot, 3, 0.1, 4), empty])
+    found = weigh(model, loaded, method="torque-change", empty=[moving(robot, 3, 0.1, 4), empty])
     assert found.verdict.ok
     assert "run 1: 9.7 s in common with the empty run, -0.314 s shifted" in found.status
     assert found.mass == pytest.approx(LOAD.mass, abs=3 * found.std[0])
     assert found.std[0] < 0.02
     short = weigh(
-        model, loaded, method="torque-change", empty=run(robot, 3, 0.1, 2).rows(slice(100, 600))
+        model, loaded, method="torque-change", empty=moving(robot, 3, 0.1, 2).rows(slice(100, 600))
     )
     assert "run 1: 5.0 s in common with the empty run, -1.000 s shifted" in short.status
 
 
 def test_a_model_of_another_arm_is_noticed():
     robot, other = load_robot("ur10"), load_robot("ur10e")
-    found = weigh(identify(other, run(other, 0, 0.1)), run(robot.with_payload(LOAD), 1, 0.1, 2))
+    found = weigh(
+        identify(other, moving(other, 0, 0.1)), moving(robot.with_payload(LOAD), 1, 0.1, 2)
+    )
     assert "is the model that of this arm" in found.status
     assert not found.verdict.ok
