@@ -20,11 +20,13 @@ from figure import Figure, alternating_medians_s
 from scipy.spatial.transform import Rotation
 
 import steelyard as sy
+from steelyard.inertia import InertialParameters
+from steelyard.robot import DriveModel
 from steelyard.wrist._regressor import features, wrench_regressor
 
 COMMAND = str(Path(sys.executable).parent / "steelyard")
 LIBRARIES = (sys.executable, "-c", "import numpy, scipy, pinocchio")
-LOAD = sy.InertialParameters.from_com(3.0, [0.02, -0.03, 0.09], np.diag([0.04, 0.05, 0.03]))
+LOAD = InertialParameters.from_com(3.0, [0.02, -0.03, 0.09], np.diag([0.04, 0.05, 0.03]))
 SENSOR = """
 name = "wrist"
 [columns]
@@ -58,9 +60,7 @@ def loaded_arm(folder: Path) -> None:
     """The model of an empty arm, and a recording of it with a load."""
     robot = sy.load_robot("ur10e")
     gain = np.array([13.0, 13.0, 11.0, 11.0, 11.0, 11.0])
-    drive = sy.DriveModel(
-        np.full(6, 0.5), coulomb=np.full(6, 5.0), viscous=np.full(6, 3.0), gain=gain
-    )
+    drive = DriveModel(np.full(6, 0.5), coulomb=np.full(6, 5.0), viscous=np.full(6, 3.0), gain=gain)
     robot = robot.with_drive(replace(drive, sign_width=0.02))
     for name, arm, seed in (("empty", robot, 1), ("loaded", robot.with_payload(LOAD), 2)):
         series = sy.FourierTrajectory.random(

@@ -29,6 +29,7 @@ from steelyard.payload import HALF_WIDTH
 from steelyard.recording import Samples
 from steelyard.robot import JointLimits, RobotModel, load_robot
 from steelyard.simulation import SensorModel, simulate
+from steelyard.torque import Accuracy, ShortestMotion, shortest_motion
 from steelyard.torque._prediction import predict
 from steelyard.torque._shortest import typical_payload
 from steelyard.trajectory import FourierTrajectory
@@ -135,9 +136,9 @@ def figures() -> Iterator[Figure]:
         began = time.process_time()
         body = typical_payload(case.robot, case.mass)
         recorded = [case.in_mujoco(motion) for motion in case.motions]
-        found = sy.shortest_motion(
+        found = shortest_motion(
             case.model(recorded, np.random.default_rng(999)),
-            sy.Accuracy(mass=case.percent / 100 * case.mass),
+            Accuracy(mass=case.percent / 100 * case.mass),
             typical=body,
             limits=case.limits,
             settings=DesignSettings(rate_hz=case.rate_hz),
@@ -166,7 +167,7 @@ def figures() -> Iterator[Figure]:
 
 
 def achieved(
-    case: Case, found: sy.ShortestMotion, empty: Sequence[Run], loaded: Run, world: str
+    case: Case, found: ShortestMotion, empty: Sequence[Run], loaded: Run, world: str
 ) -> Iterator[Figure]:
     """What weighings along the motion reach, beside what was predicted."""
     body = found.prediction.body

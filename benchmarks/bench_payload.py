@@ -37,6 +37,7 @@ from steelyard.simulation import SensorModel, simulate
 from steelyard.torque import weigh
 from steelyard.torque.methods import METHODS, WeighingProblem
 from steelyard.trajectory import FourierTrajectory
+from steelyard.workflow import KnownMass
 
 DATA = Path(__file__).parents[2] / "shared" / "data" / "ur10e"
 NOTHING_FIXED = np.zeros((0, 11))
@@ -191,7 +192,7 @@ def real() -> Iterator[Figure]:
     yield from summed_up("each of five baselines alone, both loads", found, "real_each")
     corrected = []
     for other, name in (tuple(LOADED), tuple(LOADED)[::-1]):
-        known = sy.KnownMass(LOADED[other], DATA / "loaded" / f"{other}.npz")
+        known = KnownMass(LOADED[other], DATA / "loaded" / f"{other}.npz")
         for model, paths in ((of_day[name], runs[SAME_DAY[name]]), (every, list(runs.values()))):
             again = sy.identify("ur10e", paths, friction=model.law.name, gains=known)
             corrected.append(offs(again, name))

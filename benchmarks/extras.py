@@ -65,9 +65,10 @@ for words in commands:
     "franka": "import pylibfranka, steelyard.live._franka",
     "fleet": EXAMPLE
     + """
+from steelyard.fleet import Fleet
 rows = (f"a,ur10,{files}/ur10_{name}.npz,{load}" for name, load in (("empty", 0), ("loaded", 2)))
 Path("catalogue.csv").write_text("\\n".join(["robot,model,file,load", *rows]))
-fleet = sy.Fleet.build("catalogue.csv", "store")
+fleet = Fleet.build("catalogue.csv", "store")
 assert fleet.identify()
 assert len(fleet.weigh()) == 2
 """,

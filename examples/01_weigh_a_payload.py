@@ -9,10 +9,11 @@ from dataclasses import replace
 import numpy as np
 
 import steelyard as sy
+from steelyard.inertia import InertialParameters
 
 robot = sy.load_robot("ur10")
 motion = sy.FourierTrajectory.load("xu2024")  # a published motion of 10 s that moves all six joints
-truth = sy.InertialParameters.from_com(2.5, [0.01, -0.02, 0.06], np.diag([0.010, 0.012, 0.008]))
+truth = InertialParameters.from_com(2.5, [0.01, -0.02, 0.06], np.diag([0.010, 0.012, 0.008]))
 empty = sy.simulate(robot, motion, seed=0).recording
 loaded = sy.simulate(robot, motion, payload=truth, seed=1).recording
 
@@ -35,7 +36,7 @@ print(f"The true mass lies {'inside' if inside else 'outside'} the 95 % interval
 
 # Most of the interval comes from the gains: makers' numbers are worth 2 % together and 1 % each. In
 # this simulation they are exact, and one may say so. For a real arm, a run with a known mass shows
-# them better: gains=sy.KnownMass(2.0, "known.csv").
+# them better: gains=KnownMass(2.0, "known.csv").
 exact = robot.with_drive(replace(robot.drive, gain_std=np.zeros(6)))
 sure = sy.weigh(sy.identify(exact, empty, gains="robot", friction="power"), loaded)
 print(f"With gains that are exact: mass {sure.mass:.3f} +- {sure.quantities[0].half_width:.3f} kg.")

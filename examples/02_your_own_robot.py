@@ -9,15 +9,14 @@ from pathlib import Path
 import numpy as np
 
 import steelyard as sy
+from steelyard.robot import DHTable, ParameterBasis
 
 # A table of DH parameters (modified, Craig): a row of alpha, a, d, theta for each joint [rad, m, m,
 # rad].
-table = sy.DHTable.from_rows(
-    [[0.0, 0.0, 0.3, 0.0], [-np.pi / 2, 0.0, 0.0, 0.0], [0.0, 0.4, 0.0, 0.0]]
-)
+table = DHTable.from_rows([[0.0, 0.0, 0.3, 0.0], [-np.pi / 2, 0.0, 0.0, 0.0], [0.0, 0.4, 0.0, 0.0]])
 arm = sy.RobotModel.from_dh(table, name="three joints", joint_names=["turn", "lift", "bend"])
-basis = sy.ParameterBasis.of(arm)
-links_only = sy.ParameterBasis.of(arm, drive=False)
+basis = ParameterBasis.of(arm)
+links_only = ParameterBasis.of(arm, drive=False)
 print(
     f"{arm.name}: {len(arm.parameter_names)} parameters, {len(basis.independent)} of them"
     " identifiable,"
@@ -53,7 +52,7 @@ theta = 0.0
 from_file = sy.load_robot("arm.toml")
 joints = ", ".join(from_file.joint_names)
 print(f"\nFrom arm.toml: {joints}; payloads are expressed in frame '{from_file.flange}'.")
-print(f"The same base parameters: {np.allclose(sy.ParameterBasis.of(from_file).K, basis.K)}.")
+print(f"The same base parameters: {np.allclose(ParameterBasis.of(from_file).K, basis.K)}.")
 
 Path("one_joint.urdf").write_text("""
 <robot name="one_joint"><link name="base"/>
@@ -63,7 +62,7 @@ Path("one_joint.urdf").write_text("""
   <limit lower="-2" upper="2" velocity="2" effort="50"/></joint></robot>
 """)
 bar = sy.load_robot("one_joint.urdf")
-print(f"From one_joint.urdf: {', '.join(sy.ParameterBasis.of(bar, drive=False).names)}.")
+print(f"From one_joint.urdf: {', '.join(ParameterBasis.of(bar, drive=False).names)}.")
 
 # Mounted on a wall, the axis points up and gravity no longer acts on the joint.
 wall = bar.with_gravity([0.0, -9.81, 0.0])

@@ -7,14 +7,14 @@ of the data and judged by the torques of the part that it has not seen.
 import numpy as np
 
 import steelyard as sy
+from steelyard.inertia import InertialParameters
+from steelyard.robot import DHTable, DriveModel
 
 # An arm with two joints that moves in a vertical plane. Its friction is curved: Fc + Fv |v|^0.6.
-table = sy.DHTable.from_rows([[-np.pi / 2, 0.0, 0.0, 0.0], [0.0, 0.5, 0.0, 0.0]])
-upper = sy.InertialParameters.from_com(4.0, [0.2, 0.0, 0.0], np.diag([0.01, 0.08, 0.08]), "link1")
-lower = sy.InertialParameters.from_com(
-    2.0, [0.15, 0.02, 0.0], np.diag([0.005, 0.03, 0.03]), "link2"
-)
-drive = sy.DriveModel(
+table = DHTable.from_rows([[-np.pi / 2, 0.0, 0.0, 0.0], [0.0, 0.5, 0.0, 0.0]])
+upper = InertialParameters.from_com(4.0, [0.2, 0.0, 0.0], np.diag([0.01, 0.08, 0.08]), "link1")
+lower = InertialParameters.from_com(2.0, [0.15, 0.02, 0.0], np.diag([0.005, 0.03, 0.03]), "link2")
+drive = DriveModel(
     rotor_inertia=np.array([0.1, 0.05]),
     coulomb=np.array([3.0, 2.0]),
     viscous=np.array([6.0, 4.0]),

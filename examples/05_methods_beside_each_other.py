@@ -7,10 +7,11 @@ The default, `direct`, keeps the empty arm as a prior and estimates today's fric
 import numpy as np
 
 import steelyard as sy
+from steelyard.inertia import InertialParameters
 from steelyard.simulation import SensorModel, SimulationOptions
 
 robot, motion = sy.load_robot("ur10"), sy.FourierTrajectory.load("xu2024")
-truth = sy.InertialParameters.from_com(3.5, [0.0, 0.01, 0.05], np.diag([0.012, 0.012, 0.008]))
+truth = InertialParameters.from_com(3.5, [0.0, 0.01, 0.05], np.diag([0.012, 0.012, 0.008]))
 
 
 def run(payload, seed, correlation_s=0.0):

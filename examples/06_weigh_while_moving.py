@@ -9,12 +9,13 @@ import json
 import numpy as np
 
 import steelyard as sy
+from steelyard.inertia import InertialParameters
 from steelyard.signals import replay
 from steelyard.simulation import SimulationOptions
 from steelyard.torque.tracking import TorqueTracker, TorqueTrackerState
 
 robot, motion = sy.load_robot("ur10"), sy.FourierTrajectory.load("xu2024")
-part = sy.InertialParameters.from_com(3.0, [0.0, 0.02, 0.05], np.diag([0.01, 0.01, 0.008]))
+part = InertialParameters.from_com(3.0, [0.0, 0.02, 0.05], np.diag([0.01, 0.01, 0.008]))
 
 
 def run(seed, payload=None):

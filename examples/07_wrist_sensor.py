@@ -7,11 +7,13 @@ inertia too. When load and zero are taken off, what is left is contact.
 import numpy as np
 
 import steelyard as sy
+from steelyard.control import contact_force
+from steelyard.inertia import InertialParameters
 from steelyard.simulation import Push, SensorModel, SimulationOptions
-from steelyard.wrist import Postures, WrenchSamples
+from steelyard.wrist import Postures, WrenchSamples, weigh_static
 
 robot = sy.load_robot("kr60ha")
-load = sy.InertialParameters.from_com(12.0, [0.02, -0.03, 0.08], np.diag([0.4, 0.3, 0.25]))
+load = InertialParameters.from_com(12.0, [0.02, -0.03, 0.08], np.diag([0.4, 0.3, 0.25]))
 zero = np.array(
     [6.0, -4.0, 12.0, 0.8, -0.5, 0.3]
 )  # what the sensor shows when nothing acts [N, Nm]
@@ -36,7 +38,7 @@ class Visits:
 
 
 rest = sy.simulate(robot, Visits(), payload=load, sensors=sensors, options=options).recording
-static = sy.weigh_static(Postures.of(sy.WristRecording.of_joints(rest, robot)))  # this stage alone
+static = weigh_static(Postures.of(sy.WristRecording.of_joints(rest, robot)))  # this stage alone
 print(f"At rest: {static.verdict}")
 print(f"    mass {static.mass:.3f} kg +- {1.96 * static.std[0]:.3f} (truth {load.mass})")
 print(f"    zero {np.round(static.drift, 2)} (truth {zero}) [N, Nm]")
@@ -60,7 +62,7 @@ push = Push(3.0, 0.5, robot.flange, np.array([0.0, 40.0, 0.0]))
 touched = sy.simulate(
     robot, motion, payload=load, sensors=sensors, seed=2, pushes=[push], options=options
 ).recording
-contact = sy.contact_force(payload, WrenchSamples.from_joints(robot, touched), frame="base")
+contact = contact_force(payload, WrenchSamples.from_joints(robot, touched), frame="base")
 during = (contact.t > 3.1) & (contact.t < 3.4)
 print("Somebody pushes the tool with 40 N along y, from 3.0 to 3.5 s:")
 print(f"    measured then:  {np.round(contact.external[during, :3].mean(axis=0), 1)} N")

@@ -7,10 +7,12 @@ looks like an error of the arm, or like somebody who pushes all the time.
 import numpy as np
 
 import steelyard as sy
+from steelyard.control import Compensator
+from steelyard.inertia import InertialParameters
 from steelyard.simulation import Push, SimulationOptions
 
 robot, motion = sy.load_robot("ur10"), sy.FourierTrajectory.load("xu2024")
-part = sy.InertialParameters.from_com(3.0, [0.0, 0.02, 0.08], np.diag([0.01, 0.01, 0.008]))
+part = InertialParameters.from_com(3.0, [0.0, 0.02, 0.08], np.diag([0.01, 0.01, 0.008]))
 options = SimulationOptions(step_s=0.002)
 model = sy.identify(robot, sy.simulate(robot, motion, options=options).recording, friction="power")
 payload = sy.weigh(
@@ -28,12 +30,11 @@ measured = sy.prepare(
 )  # it begins in motion: filters err at the ends
 for words, carried in (("without the payload", None), ("with the payload   ", payload)):
     error = (
-        measured.tau
-        - sy.Compensator(model, carried).batch(measured.q, measured.v, measured.a).total
+        measured.tau - Compensator(model, carried).batch(measured.q, measured.v, measured.a).total
     )
     moving = np.ma.array(error, mask=~measured.mask)  # at rest friction is anything up to its limit
     print(f"Feed-forward {words}: error {np.round(np.sqrt((moving**2).mean(axis=0)), 2)} Nm RMS")
-change = sy.Compensator(model, payload).payload_torque(measured.q, measured.v, measured.a)
+change = Compensator(model, payload).payload_torque(measured.q, measured.v, measured.a)
 j = int(np.abs(change.total).max(axis=0).argmax())
 worst = np.abs(change.total[:, j]).argmax()
 print(

@@ -8,12 +8,13 @@ from pathlib import Path
 import numpy as np
 
 import steelyard as sy
+from steelyard.inertia import InertialParameters
 from steelyard.io._arms import arm_for_export
 from steelyard.report._payload import payload_page
 from steelyard.simulation import SimulationOptions
 
 robot, motion = sy.load_robot("ur10"), sy.FourierTrajectory.load("xu2024")
-part = sy.InertialParameters.from_com(2.0, [0.0, 0.01, 0.05], np.diag([0.008, 0.008, 0.005]))
+part = InertialParameters.from_com(2.0, [0.0, 0.01, 0.05], np.diag([0.008, 0.008, 0.005]))
 options = SimulationOptions(step_s=0.002)
 recording = sy.simulate(robot, motion, payload=part, seed=1, options=options).recording
 model = sy.identify(robot, sy.simulate(robot, motion, options=options).recording, friction="power")

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+import steelyard
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -75,21 +77,10 @@ def test_the_example_is_weighed_from_the_wheel(unpacked, tmp_path):
     )
 
 
-def test_the_version_is_that_of_the_git_tag_and_of_the_tree_without_one(tmp_path, unpacked):
+def test_the_version_of_the_package_is_the_one_that_python_and_the_project_state(unpacked):
     (about,) = unpacked.glob("steelyard-*.dist-info")
-    assert about.name == "steelyard-0.1.0.dist-info"  # no git there: the fallback
-    shutil.copy(ROOT / "pyproject.toml", tmp_path)
-    git = ["git", "-c", "user.name=a", "-c", "user.email=a@b.c"]
-    for words in (["init", "-q"], ["add", "."], ["commit", "-qm", "one"], ["tag", "v1.4.2"]):
-        subprocess.run([*git, *words], cwd=tmp_path, check=True)
-    done = subprocess.run(
-        [sys.executable, "-m", "setuptools_scm"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
-    assert done.stdout.strip() == "1.4.2"
+    assert about.name == f"steelyard-{steelyard.__version__}.dist-info"
+    assert f'version = "{steelyard.__version__}"' in (ROOT / "pyproject.toml").read_text()
 
 
 COMPLETED = """

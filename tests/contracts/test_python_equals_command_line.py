@@ -9,7 +9,9 @@ from scipy.spatial.transform import Rotation
 
 import steelyard as sy
 from conftest import lively_motion, steelyard
+from steelyard.inertia import InertialParameters
 from steelyard.robot._drive import GAIN_TOLERANCE
+from steelyard.verdict import DoubtKind
 
 ARM = """
 gravity_base = [0.0, 0.0, -9.81]
@@ -44,7 +46,7 @@ viscous = [4.0, 4.0, 2.0, 1.0]
 gain = [10.0, 11.0, 9.0, 6.0]
 """
 COUPLED = ARM + "coupling = [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0.3, 1, 0], [0, 0, 0, 1]]\n"
-LOAD = sy.InertialParameters.from_com(
+LOAD = InertialParameters.from_com(
     2.0, [0.02, -0.01, 0.05], np.diag([0.01, 0.012, 0.008]), "flange"
 )
 SENSOR = """
@@ -188,7 +190,7 @@ def test_a_table_is_a_recording(case):
 def test_another_preparation_is_a_doubt(case):
     model = sy.DynamicModel.load(case / "model.json")
     other = sy.weigh(model, case / "loaded.parquet", preparation=sy.Preparation(cutoff_hz=8.0))
-    assert other.verdict.has(sy.DoubtKind.PREPARED_OTHERWISE)
+    assert other.verdict.has(DoubtKind.PREPARED_OTHERWISE)
     assert f"cutoff_hz 8.0 instead of {model.preparation.cutoff_hz}" in str(other.verdict)
     done = steelyard("weigh", "model.json", "loaded.parquet", "--cutoff", "8", cwd=case)
     assert "Note: the samples were not prepared as those of the model" in done.stdout

@@ -15,10 +15,12 @@ import steelyard as sy
 from conftest import steelyard
 from fleet_logs import FRICTION, START, log, tiny_arm, tiny_fleet, write_catalogue
 from steelyard.errors import MissingExtra, SteelyardError, UnreadableFile
+from steelyard.fleet import Fleet
 from steelyard.fleet._arms import merge
 from steelyard.fleet._reduce import Reduction, packed, unpacked
 from steelyard.identification import RegressionFactor
 from steelyard.io import write
+from steelyard.verdict import DoubtKind
 
 OTHER = (1.3, 0.7, 1.2)
 """Times the link masses of another arm of the same type."""
@@ -29,7 +31,7 @@ def scene(tmp_path_factory):
     """A catalogue and its store."""
     folder = tmp_path_factory.mktemp("fleet")
     catalogue, rows = tiny_fleet(folder)
-    fleet = sy.Fleet.build(catalogue, folder / "store", workers=1)
+    fleet = Fleet.build(catalogue, folder / "store", workers=1)
     return folder, catalogue, rows, fleet
 
 
@@ -112,32 +114,32 @@ def test_a_second_run_reads_only_what_is_new(tmp_path):
     catalogue, rows = tiny_fleet(tmp_path, arms=1, logs=4)
     robot = tiny_arm(tmp_path)
     store = tmp_path / "store"
-    sy.Fleet.build(catalogue, store, workers=1)
+    Fleet.build(catalogue, store, workers=1)
     files = {path: path.stat().st_mtime_ns for path in store.glob("logs/*/*.parquet")}
-    again = sy.Fleet.build(catalogue, store, workers=1)
+    again = Fleet.build(catalogue, store, workers=1)
     assert dict(again.built) == {"new": 0, "changed": 0, "unchanged": 4, "failed": 0}
     (tmp_path / "arm0-00.npz").touch()  # the same content
     write(log(robot, 77), tmp_path / "arm0-01.npz")
     write(log(robot, 78), tmp_path / "new.npz")
     rows = [*rows, {"robot": "arm0", "model": "tiny.urdf", "file": "new.npz", "load": 0.0}]
-    third = sy.Fleet.build(write_catalogue(tmp_path, rows), store, workers=1)
+    third = Fleet.build(write_catalogue(tmp_path, rows), store, workers=1)
     assert dict(third.built) == {"new": 1, "changed": 1, "unchanged": 3, "failed": 0}
     changed = [path for path, when in files.items() if path.stat().st_mtime_ns != when]
     assert len(changed) == 1
     rows[0]["load"] = 0.2  # what the catalogue says of it is another thing now
-    assert sy.Fleet.build(write_catalogue(tmp_path, rows), store, workers=1).built["changed"] == 1
+    assert Fleet.build(write_catalogue(tmp_path, rows), store, workers=1).built["changed"] == 1
 
 
 def test_many_rows_are_gathered_and_stay_the_same(tmp_path, monkeypatch):
     monkeypatch.setattr("steelyard.fleet._store._MANY", 3)
     catalogue, _ = tiny_fleet(tmp_path, arms=1, logs=4)
-    fleet = sy.Fleet.build(catalogue, tmp_path / "store", workers=1)
+    fleet = Fleet.build(catalogue, tmp_path / "store", workers=1)
     names = [path.name[:4] for path in (tmp_path / "store/logs/robot=arm0").iterdir()]
     assert names == ["all-"]
     assert fleet.logs.num_rows == 4
-    assert sy.Fleet.build(catalogue, tmp_path / "store", workers=1).built["unchanged"] == 4
+    assert Fleet.build(catalogue, tmp_path / "store", workers=1).built["unchanged"] == 4
     write(log(tiny_arm(tmp_path), 99), tmp_path / "arm0-02.npz")
-    fleet = sy.Fleet.build(catalogue, tmp_path / "store", workers=1)
+    fleet = Fleet.build(catalogue, tmp_path / "store", workers=1)
     assert fleet.built["changed"] == 1
     assert fleet.logs.num_rows == 4  # the latest row of a log counts
     assert fleet.identify()["arm0"].verdict.ok
@@ -150,23 +152,23 @@ def test_a_bad_log_fails_alone_with_its_reason(tmp_path):
     robot = tiny_arm(tmp_path)
     spoiled = log(robot, 5)
     write(replace(spoiled, tau=None, current=spoiled.tau), tmp_path / "arm0-02.npz")
-    fleet = sy.Fleet.build(catalogue, tmp_path / "store", workers=1)
+    fleet = Fleet.build(catalogue, tmp_path / "store", workers=1)
     assert fleet.built["failed"] == 3
     reasons = {row["file"]: row["reason"] for row in fleet.logs.to_pylist() if not row["ok"]}
     assert reasons["arm0-01.npz"] == "there is no file arm0-01.npz"
     assert "arm0-00.npz" in reasons["arm0-00.npz"]
     assert "gains" in reasons["arm0-02.npz"]
     write(log(robot, 6), tmp_path / "arm0-01.npz")  # it has come
-    assert sy.Fleet.build(catalogue, tmp_path / "store", workers=1).built["changed"] == 1
+    assert Fleet.build(catalogue, tmp_path / "store", workers=1).built["changed"] == 1
 
 
 def test_logs_of_another_arm_are_left_out_and_named(tmp_path):
     special = {3: {"links": OTHER}}
     catalogue, _ = tiny_fleet(tmp_path, arms=1, logs=9, arm0=lambda k: special.get(k, {}))
-    fleet = sy.Fleet.build(catalogue, tmp_path / "store", workers=1)
+    fleet = Fleet.build(catalogue, tmp_path / "store", workers=1)
     model = fleet.identify()["arm0"]
     (doubt,) = model.verdict.doubts
-    assert doubt.kind == sy.DoubtKind.OTHER_ROBOT
+    assert doubt.kind == DoubtKind.OTHER_ROBOT
     assert "arm0-03.npz" in doubt.words
     assert "5 logs" in model.made_from[0]
 
@@ -175,7 +177,7 @@ def test_two_arms_that_share_a_name_contradict_each_other(tmp_path):
     catalogue, _ = tiny_fleet(
         tmp_path, arms=1, logs=8, arm0=lambda k: {"links": OTHER if k % 4 > 1 else 1.0}
     )
-    model = sy.Fleet.build(catalogue, tmp_path / "store", workers=1).identify()["arm0"]
+    model = Fleet.build(catalogue, tmp_path / "store", workers=1).identify()["arm0"]
     assert not model.verdict.ok
     assert "several arms under this name" in model.verdict.sentence
 
@@ -194,10 +196,10 @@ def test_work_cycles_of_one_file_are_rows_of_their_own(tmp_path):
         }
         for k in (0, 10, 20)
     ]
-    fleet = sy.Fleet.build(write_catalogue(tmp_path, rows), tmp_path / "store", workers=1)
+    fleet = Fleet.build(write_catalogue(tmp_path, rows), tmp_path / "store", workers=1)
     counts = [row["rows"] for row in fleet.logs.to_pylist()]
     assert len(counts) == 3
-    whole = sy.Fleet.build(
+    whole = Fleet.build(
         write_catalogue(tmp_path, [{"robot": "b", "model": "tiny.urdf", "file": "long.npz"}]),
         tmp_path / "whole",
         workers=1,
@@ -210,9 +212,9 @@ def test_long_logs_are_read_in_blocks(tmp_path, monkeypatch):
     write(log(robot, 1, duration_s=30.0), tmp_path / "long.parquet")
     rows = [{"robot": "a", "model": "tiny.urdf", "file": "long.parquet"}]
     catalogue = write_catalogue(tmp_path, rows)
-    whole = sy.Fleet.build(catalogue, tmp_path / "one", workers=1)
+    whole = Fleet.build(catalogue, tmp_path / "one", workers=1)
     monkeypatch.setattr("steelyard.fleet._reduce._BLOCK_S", 7.0)
-    cut = sy.Fleet.build(catalogue, tmp_path / "many", workers=1)
+    cut = Fleet.build(catalogue, tmp_path / "many", workers=1)
     one, many = (fleet.logs.to_pylist()[0] for fleet in (whole, cut))
     assert one["rows"] == many["rows"]
     np.testing.assert_allclose(one["noise"], many["noise"], rtol=1e-3)
@@ -224,16 +226,14 @@ def test_a_folder_or_pattern_is_a_catalogue_too(tmp_path):
         (tmp_path / "logs" / name).mkdir(parents=True)
         write(log(robot, 1), tmp_path / "logs" / name / "a.npz")
     urdf = str(tmp_path / "tiny.urdf")
-    fleet = sy.Fleet.build(tmp_path / "logs", tmp_path / "store", model=urdf, workers=1)
+    fleet = Fleet.build(tmp_path / "logs", tmp_path / "store", model=urdf, workers=1)
     assert fleet.robots == ["left", "right"]
     pattern = f"{tmp_path}/logs/*/*.npz"
-    assert (
-        sy.Fleet.build(pattern, tmp_path / "store", model=urdf, workers=1).built["unchanged"] == 2
-    )
-    again = sy.Fleet.build(pattern, tmp_path / "store", model=sy.load_robot(urdf), workers=1)
+    assert Fleet.build(pattern, tmp_path / "store", model=urdf, workers=1).built["unchanged"] == 2
+    again = Fleet.build(pattern, tmp_path / "store", model=sy.load_robot(urdf), workers=1)
     assert again.built["unchanged"] == 2
     with pytest.raises(UnreadableFile, match="does not say what arms they are of; give --model"):
-        sy.Fleet.build(pattern, tmp_path / "store", workers=1)
+        Fleet.build(pattern, tmp_path / "store", workers=1)
     joint = robot.joint_names[0]
     words = ("fleet", "build", pattern, "-o", "held", "--workers", "1", "--model", urdf, "--lock")
     held = steelyard(*words, f"{joint}=0.1", cwd=tmp_path)
@@ -248,12 +248,10 @@ def test_logs_at_an_address(tmp_path):
     write(log(tiny_arm(tmp_path), 1), tmp_path / "a.npz")
     MemoryFileSystem().pipe_file("/fleet/left/a.npz", (tmp_path / "a.npz").read_bytes())
     urdf = str(tmp_path / "tiny.urdf")
-    fleet = sy.Fleet.build("memory://fleet", tmp_path / "store", model=urdf, workers=1)
+    fleet = Fleet.build("memory://fleet", tmp_path / "store", model=urdf, workers=1)
     assert fleet.logs["ok"].to_pylist() == [True]
     assert (
-        sy.Fleet.build("memory://fleet", tmp_path / "store", model=urdf, workers=1).built[
-            "unchanged"
-        ]
+        Fleet.build("memory://fleet", tmp_path / "store", model=urdf, workers=1).built["unchanged"]
         == 1
     )
 
@@ -286,22 +284,22 @@ def test_catalogues_that_are_refused(tmp_path, text, words):
 def test_places_that_are_refused(tmp_path, scene, monkeypatch):
     folder, catalogue, _, _ = scene
     with pytest.raises(UnreadableFile, match="there is no catalogue"):
-        sy.Fleet.build(tmp_path / "none.csv", tmp_path / "store")
+        Fleet.build(tmp_path / "none.csv", tmp_path / "store")
     with pytest.raises(UnreadableFile, match=r"a catalogue is a \.csv or \.parquet table"):
-        sy.Fleet.build(folder / "tiny.urdf", tmp_path / "store")
+        Fleet.build(folder / "tiny.urdf", tmp_path / "store")
     with pytest.raises(UnreadableFile, match="is no store of a fleet"):
-        sy.Fleet(tmp_path)
+        Fleet(tmp_path)
     (tmp_path / "note.txt").write_text("x")
     with pytest.raises(UnreadableFile, match="holds other files"):
-        sy.Fleet.build(catalogue, tmp_path, workers=1)
+        Fleet.build(catalogue, tmp_path, workers=1)
     other = tmp_path / "other"
     other.mkdir()
     (other / "fleet.json").write_text(json.dumps({"steelyard": "fleet", "version": 99}))
     with pytest.raises(UnreadableFile, match="version 99"):
-        sy.Fleet(other)
+        Fleet(other)
     monkeypatch.setattr("steelyard.fleet._engine._PATIENCE_S", 0.5)
     with pytest.raises(SteelyardError, match=r"the scheduler tcp://127\.0\.0\.1:1 does not answer"):
-        sy.Fleet.build(catalogue, tmp_path / "store", scheduler="tcp://127.0.0.1:1")
+        Fleet.build(catalogue, tmp_path / "store", scheduler="tcp://127.0.0.1:1")
 
 
 def test_a_full_disk_is_one_line_and_what_is_there_stays(tmp_path, monkeypatch):
@@ -318,10 +316,10 @@ def test_a_full_disk_is_one_line_and_what_is_there_stays(tmp_path, monkeypatch):
 
     monkeypatch.setattr(pq, "write_table", full)
     with pytest.raises(UnreadableFile, match="the disk is full; what is there is whole"):
-        sy.Fleet.build(catalogue, tmp_path / "store", workers=1)
+        Fleet.build(catalogue, tmp_path / "store", workers=1)
     monkeypatch.undo()
-    assert sy.Fleet(tmp_path / "store").logs.num_rows == 2
-    assert dict(sy.Fleet.build(catalogue, tmp_path / "store", workers=1).built)["new"] == 2
+    assert Fleet(tmp_path / "store").logs.num_rows == 2
+    assert dict(Fleet.build(catalogue, tmp_path / "store", workers=1).built)["new"] == 2
 
 
 def test_clocks_that_overlap_and_contents_twice_are_named(tmp_path):
@@ -337,14 +335,14 @@ def test_clocks_that_overlap_and_contents_twice_are_named(tmp_path):
         r"Note: arm0: arm0-01.npz begins \d s before arm0-00.npz ends: is a clock .*", first
     )
     assert second == "Note: arm0: arm0-03.npz and copy.npz have the same content."
-    assert len(sy.Fleet(tmp_path / "store", workers=1).identify()["arm0"].made_from) == 1
+    assert len(Fleet(tmp_path / "store", workers=1).identify()["arm0"].made_from) == 1
 
 
 def test_currents_need_gains(tmp_path):
     catalogue, _ = tiny_fleet(tmp_path, arms=1, logs=1)
     one = log(tiny_arm(tmp_path), 1)
     write(replace(one, tau=None, current=one.tau), tmp_path / "arm0-00.npz")
-    fleet = sy.Fleet.build(catalogue, tmp_path / "store", workers=1)
+    fleet = Fleet.build(catalogue, tmp_path / "store", workers=1)
     assert (
         "no gains: give a model that steelyard identify made of currents"
         in fleet.logs["reason"][0].as_py()
@@ -355,4 +353,4 @@ def test_currents_need_gains(tmp_path):
 def test_what_is_missing_is_named(scene, tmp_path, monkeypatch, package):
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(MissingExtra, match=r"pip install 'steelyard\[fleet\]'"):
-        sy.Fleet.build(scene[1], tmp_path / "store", workers=2)
+        Fleet.build(scene[1], tmp_path / "store", workers=2)

@@ -12,9 +12,9 @@ from itertools import count
 
 import pytest
 
-import steelyard as sy
 from conftest import steelyard
 from fleet_logs import tiny_fleet
+from steelyard.fleet import Fleet
 
 LOGS = 16
 
@@ -73,12 +73,12 @@ def test_a_cluster_of_which_a_worker_is_killed(catalogue, cluster, tmp_path):
 
     killer = threading.Thread(target=kill)
     killer.start()
-    fleet = sy.Fleet.build(catalogue, store, scheduler=address)
+    fleet = Fleet.build(catalogue, store, scheduler=address)
     killer.join()
     assert workers[0].wait(60) == -signal.SIGKILL
     assert workers[1].poll() is None
     assert dict(fleet.built) == {"new": LOGS, "changed": 0, "unchanged": 0, "failed": 0}
-    here = sy.Fleet.build(catalogue, tmp_path / "here", workers=1)
+    here = Fleet.build(catalogue, tmp_path / "here", workers=1)
     for one, other in zip(fleet.identify().values(), here.identify().values(), strict=True):
         assert one.estimate.value.tolist() == pytest.approx(other.estimate.value.tolist(), rel=1e-9)
 
@@ -104,6 +104,6 @@ def test_a_run_that_is_stopped_is_completed_by_the_next(catalogue, tmp_path, mon
     done = len(rows(store))
     assert 2 <= done < LOGS
     assert not list(store.rglob("*.part"))
-    assert sy.Fleet(store).logs.num_rows == done
-    fleet = sy.Fleet.build(catalogue, store, workers=1)
+    assert Fleet(store).logs.num_rows == done
+    fleet = Fleet.build(catalogue, store, workers=1)
     assert dict(fleet.built) == {"new": LOGS - done, "changed": 0, "unchanged": done, "failed": 0}

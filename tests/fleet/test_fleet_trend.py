@@ -6,10 +6,10 @@ from datetime import UTC, datetime
 import numpy as np
 import pytest
 
-import steelyard as sy
 from conftest import steelyard
 from fleet_logs import FRICTION, tiny_fleet, write_catalogue
 from steelyard.errors import InvalidSamples
+from steelyard.fleet import Fleet
 from steelyard.fleet._trend import adjusted, level, likeliest_change
 
 DAYS = 86400.0 * np.arange(40)
@@ -79,7 +79,7 @@ def changed(tmp_path_factory):
     _, rows = tiny_fleet(folder, arms=3, logs=16, arm0=worse, arm1=heavier)
     for k, row in enumerate(rows):
         row["temperature"] = 20 + k % 5
-    fleet = sy.Fleet.build(write_catalogue(folder, rows), folder / "store", workers=1)
+    fleet = Fleet.build(write_catalogue(folder, rows), folder / "store", workers=1)
     models = fleet.identify()
     return folder, fleet, models
 
@@ -112,9 +112,7 @@ def test_rates_and_stores_that_are_refused(changed, tmp_path):
         for row in csv.DictReader((folder / "catalogue.csv").read_text().splitlines())
         if row["robot"] == "arm2"
     ]
-    bare = sy.Fleet.build(
-        write_catalogue(folder, rows[:3], "few.csv"), tmp_path / "store", workers=1
-    )
+    bare = Fleet.build(write_catalogue(folder, rows[:3], "few.csv"), tmp_path / "store", workers=1)
     with pytest.raises(InvalidSamples, match="has a model yet: steelyard fleet identify"):
         bare.trend()
     with pytest.raises(InvalidSamples, match="has no empty logs here"):

@@ -24,6 +24,7 @@ from steelyard.simulation import SensorModel, simulate
 from steelyard.torque import weigh
 from steelyard.trajectory import FourierTrajectory
 from steelyard.verdict import DoubtKind, Verdict
+from steelyard.workflow import KnownMass
 from steelyard.workflow._arm import Identification
 
 GAIN = np.array([13.1, 12.2, 9.7, 10.9, 10.2, 11.3])
@@ -429,7 +430,7 @@ def calibrated(robot, wrong, *, seed=0, known=LOAD):
     options = {"friction": "linear", "preparation": COMMANDED}
     models = [
         sy.identify(arm, empty, gains=gains, **options)
-        for gains in ("robot", sy.KnownMass(known.mass, weighed))
+        for gains in ("robot", KnownMass(known.mass, weighed))
     ]
     return models, other
 
@@ -472,7 +473,7 @@ def test_a_known_mass_is_weighed_as_the_model_weighs(robot):
     curved = replace(robot.drive, exponent=np.full(6, 0.6), viscous=2 * robot.drive.viscous)
     arm, load = (
         robot.with_drive(curved),
-        sy.KnownMass(LOAD.mass, currents(robot.with_drive(curved), LOAD, seed=1)),
+        KnownMass(LOAD.mass, currents(robot.with_drive(curved), LOAD, seed=1)),
     )
     how = Preparation(cutoff_hz=7.0)
     options = {"friction": "power", "preparation": how}
@@ -488,7 +489,7 @@ def test_a_known_mass_is_weighed_as_the_model_weighs(robot):
 
 def test_a_known_mass_says_nothing_of_gains_that_are_exact_or_absent(robot):
     exact = robot.with_drive(replace(robot.drive, gain_std=np.zeros(6)))
-    load = sy.KnownMass(LOAD.mass, currents(robot, LOAD, seed=1))
+    load = KnownMass(LOAD.mass, currents(robot, LOAD, seed=1))
     options = {"friction": "linear", "preparation": COMMANDED}
     found = Identification.of(exact, currents(robot), gains=load, **options)
     np.testing.assert_array_equal(found.model.robot.drive.gain, robot.drive.gain)
@@ -499,7 +500,7 @@ def test_a_known_mass_says_nothing_of_gains_that_are_exact_or_absent(robot):
     ):
         sy.identify(robot, measured, gains=load, **options)
     with pytest.raises(InvalidSamples, match="a known mass needs at least one recording with it"):
-        sy.identify(robot, currents(robot), gains=sy.KnownMass(1.0, ()), **options)
+        sy.identify(robot, currents(robot), gains=KnownMass(1.0, ()), **options)
 
 
 # --- what gains are worth
@@ -595,7 +596,7 @@ def test_temperatures_say_how_far_gains_may_have_drifted(robot, tmp_path):
     known = Identification.of(
         robot,
         replace(empty, temperature=cold),
-        **options | {"gains": sy.KnownMass(LOAD.mass, replace(loaded, temperature=warm))},
+        **options | {"gains": KnownMass(LOAD.mass, replace(loaded, temperature=warm))},
     )
     assert any("+8 K" in doubt.words for doubt in known.model.verdict.doubts)
 

@@ -10,6 +10,7 @@ import steelyard as sy
 from conftest import steelyard
 from steelyard.errors import InvalidSamples
 from steelyard.identification._lag import time_lags
+from steelyard.inertia import InertialParameters
 from steelyard.recording import Recording
 from steelyard.robot import load_robot
 from steelyard.signals import Preparation, prepare, replay
@@ -17,7 +18,7 @@ from steelyard.trajectory import FourierTrajectory
 from steelyard.verdict import DoubtKind
 
 ROBOT = load_robot("ur10")
-LOAD = sy.InertialParameters.from_com(3.5, [0.02, -0.03, 0.06], np.diag([0.02, 0.03, 0.025]))
+LOAD = InertialParameters.from_com(3.5, [0.02, -0.03, 0.06], np.diag([0.02, 0.03, 0.025]))
 NOISE = np.array([0.4, 0.6, 0.3, 0.1, 0.08, 0.06])
 FRICTION = np.array([8.0, 9.0, 6.0, 1.5, 1.5, 1.0])
 TRIMMED = Preparation(trim_s=0.5)

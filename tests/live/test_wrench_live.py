@@ -18,6 +18,7 @@ from steelyard.live._apart import PageApart, PageOptions
 from steelyard.live._source import Connection, Row
 from steelyard.recording import Recording
 from steelyard.robot import load_robot
+from steelyard.wrist import WristPayload
 from steelyard.wrist.tracking import WristTrackerOptions
 from wrist_streams import LOADS, rows
 
@@ -74,7 +75,7 @@ def test_a_recording_is_weighed_sample_by_sample(folder):
     assert widths[-1] < 0.1 * widths[0]
     assert data["converged_s"] < 5
     assert np.linalg.norm(data["contact"][:3]) < 2.0
-    assert sy.WristPayload.load(folder / "p.json").mass == data["mass"]
+    assert WristPayload.load(folder / "p.json").mass == data["mass"]
     assert "How the answer became known" in (folder / "p.html").read_text()
     found = sy.weigh_wrist_online(folder / "move.parquet", robot="ur10")
     assert found.payload.mass == data["mass"]
@@ -164,7 +165,7 @@ def test_the_verb_shows_mass_verdict_and_contact(folder, monkeypatch):
     assert data["mass"] == pytest.approx(MASS, abs=4 * data["std"][0])
     assert len(data["contact"]) == 6
     assert data["rows"] == 600
-    assert sy.WristPayload.load(folder / "watched.json").mass == data["mass"]
+    assert WristPayload.load(folder / "watched.json").mass == data["mass"]
     lighter = json.loads(run(*words, "--json", "--gravity=0,0,-9.7").output)
     assert lighter["mass"] / data["mass"] == pytest.approx(9.81 / 9.7, abs=2e-3)
     done = run(*words, "--gravity", "down")

@@ -6,6 +6,7 @@ import pytest
 
 import steelyard as sy
 from fleet_logs import write_catalogue
+from steelyard.fleet import Fleet
 
 DATA = Path(__file__).parents[3] / "shared" / "data" / "ur10e"
 pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason=f"no recordings in {DATA}")
@@ -21,7 +22,7 @@ def test_a_real_arm_weighs_what_it_carried(tmp_path):
         {"file": DATA / "loaded" / f"{name}.npz", "load": load} for name, load in LOADED.items()
     ]
     rows = [{"robot": "ur10e", "model": "model.json", **row} for row in rows]
-    fleet = sy.Fleet.build(write_catalogue(tmp_path, rows), tmp_path / "store", workers=1)
+    fleet = Fleet.build(write_catalogue(tmp_path, rows), tmp_path / "store", workers=1)
     assert fleet.identify()["ur10e"].verdict.ok
     for row in fleet.weigh().to_pylist():
         assert row["ok"], row["verdict"]

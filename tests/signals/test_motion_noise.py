@@ -7,6 +7,7 @@ import pytest
 
 import steelyard as sy
 from steelyard.identification import identify
+from steelyard.inertia import InertialParameters
 from steelyard.recording import Recording
 from steelyard.robot import ParameterBasis, load_robot
 from steelyard.signals import Preparation, prepare
@@ -14,7 +15,7 @@ from steelyard.trajectory import FourierTrajectory
 from steelyard.verdict import DoubtKind
 
 ROBOT = load_robot("ur10")
-LOAD = sy.InertialParameters.from_com(3.5, [0.02, -0.03, 0.06], np.diag([0.02, 0.03, 0.025]))
+LOAD = InertialParameters.from_com(3.5, [0.02, -0.03, 0.06], np.diag([0.02, 0.03, 0.025]))
 NOISE = np.array([0.4, 0.6, 0.3, 0.1, 0.08, 0.06])
 ROTOR = np.array([6.0, 6.0, 4.0, 0.8, 0.8, 0.6])
 STEP = 2 * np.pi / 2**15

@@ -8,10 +8,13 @@ import pytest
 import steelyard as sy
 from conftest import lively_motion, steelyard
 from steelyard.errors import InvalidRecording
+from steelyard.inertia import InertialParameters
+from steelyard.robot import DriveModel
+from steelyard.verdict import DoubtKind
 from steelyard.workflow._data import runs_of
 
-LOAD = sy.InertialParameters.from_com(3.5, [0.02, -0.03, 0.06], np.diag([0.02, 0.03, 0.025]))
-DRIVE = sy.DriveModel(
+LOAD = InertialParameters.from_com(3.5, [0.02, -0.03, 0.06], np.diag([0.02, 0.03, 0.025]))
+DRIVE = DriveModel(
     np.full(6, 0.5), coulomb=np.full(6, 5.0), viscous=np.full(6, 3.0), sign_width=0.02
 )
 ROBOT = sy.load_robot("ur10").with_drive(DRIVE)
@@ -40,7 +43,7 @@ def with_rows(recording, which, **changes):
 
 
 def about_recordings(answer):
-    doubts = [doubt for doubt in answer.verdict.doubts if doubt.kind is sy.DoubtKind.RECORDING]
+    doubts = [doubt for doubt in answer.verdict.doubts if doubt.kind is DoubtKind.RECORDING]
     assert not any(doubt.blocks for doubt in doubts)
     return [doubt.words for doubt in doubts]
 
@@ -204,10 +207,10 @@ def with_targets(robot, trajectory_seed):
 
 def test_the_recording_of_another_robot_is_told_by_the_controllers_torques():
     right = sy.identify(ROBOT, with_targets(ROBOT, 1), friction="linear")
-    assert not right.verdict.has(sy.DoubtKind.OTHER_ROBOT)
+    assert not right.verdict.has(DoubtKind.OTHER_ROBOT)
     other = sy.load_robot("kr60ha").with_drive(DRIVE)
     model = sy.identify(other, with_targets(ROBOT, 1), friction="linear")
-    assert model.verdict.has(sy.DoubtKind.OTHER_ROBOT)
+    assert model.verdict.has(DoubtKind.OTHER_ROBOT)
     assert not model.verdict.ok
     assert "no masses on the links of kr60ha explain the controller's own torques" in str(
         model.verdict
@@ -226,8 +229,6 @@ def test_a_joint_that_stays_unexplained_is_a_doubt_however_small_it_is():
         tau[:, 5] += share * size[5] * slow
         assert share * size[5] < 0.05 * size.max()
         verdict = sy.identify(robot, replace(recording, tau=tau), friction="linear").verdict
-        doubts = [
-            doubt for doubt in verdict.doubts if doubt.kind is sy.DoubtKind.UNEXPLAINED_TORQUE
-        ]
+        doubts = [doubt for doubt in verdict.doubts if doubt.kind is DoubtKind.UNEXPLAINED_TORQUE]
         assert [doubt.blocks for doubt in doubts] == [blocks]
         assert f"% of the torque of {robot.joint_names[5]}" in doubts[0].words

@@ -1,5 +1,6 @@
-"""Files in and out; the only room that knows foreign names, units and orders."""
+"""Files in and out: the only package that knows foreign names, units and orders."""
 
 from steelyard.io._recordings import read, recording_blocks, write
+from steelyard.io._values import load
 
-__all__ = ["read", "recording_blocks", "write"]
+__all__ = ["load", "read", "recording_blocks", "write"]
