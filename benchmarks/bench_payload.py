@@ -71,7 +71,7 @@ def problem(
     rng = np.random.default_rng(seed)
     loaded = moving(case, case.tau + rng.normal(size=case.tau.shape) * TABLE_VIII, until_s)
     empty = moving(case, case.Y @ TABLE_VI + rng.normal(size=case.tau.shape) * TABLE_VIII, until_s)
-    friction = np.array([name.startswith(("Fc", "Fv", "B")) for name in case.model.estimate.names])
+    friction = case.model.estimate.parameters.daily
     said = moving(case, case.Y[:, :, ~friction] @ TABLE_VI[~friction], until_s)
     beside = {"torque-change": [empty], "pooled": [empty], "manufacturer": [said]}
     runs = {"static": [held(case, postures, rng)], "combined": [loaded, held(case, postures, rng)]}

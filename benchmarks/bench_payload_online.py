@@ -68,11 +68,11 @@ def published_model(robot: RobotModel, known_std: float = 1e-6) -> DynamicModel:
         np.ones(6),
         fixed=True,
     )
-    names = ParameterBasis.of(robot).short_names
+    parameters = ParameterBasis.of(robot).parameters
     p = len(TABLE_VI)
     verdict = Verdict(summary="xu2024, Table VI")
     estimate = Estimate(
-        TABLE_VI, known_std**2 * np.eye(p), names, TABLE_VIII, np.ones(6), 1.0, verdict
+        TABLE_VI, known_std**2 * np.eye(p), parameters, TABLE_VIII, np.ones(6), 1.0, verdict
     )
     empty = RegressionFactor.empty(6, p)
     return DynamicModel(robot, law, estimate, np.zeros((0, 6)), "commanded", ("Table VI",), empty)
@@ -91,7 +91,7 @@ def published_case() -> Case:
 def bound(case: Case, until_s: float) -> np.ndarray:
     """The Cramer-Rao bound of the ten payload parameters, friction unknown, the arm known, (10,)."""
     N = round(until_s * RATE_HZ)
-    friction = np.array([name.startswith(("Fc", "Fv", "B")) for name in case.model.estimate.names])
+    friction = case.model.estimate.parameters.daily
     H = np.concatenate(
         [case.Y[:N] @ case.model.basis.payload_jacobian, case.Y[:N][:, :, friction]], axis=2
     )

@@ -23,9 +23,9 @@ def model():
     robot = load_robot("ur10")
     shapes = (robot.drive.exponent, np.ones(6), np.ones(6))
     law = FrictionLaw("given", "exact", True, False, False, *shapes, fixed=True)
-    names = ParameterBasis.of(robot).short_names
+    parameters = ParameterBasis.of(robot).parameters
     estimate = Estimate(
-        TABLE_VI, 1e-12 * np.eye(58), names, TABLE_VIII, np.ones(6), 1.0, Verdict("Table VI")
+        TABLE_VI, 1e-12 * np.eye(58), parameters, TABLE_VIII, np.ones(6), 1.0, Verdict("Table VI")
     )
     empty = RegressionFactor.empty(6, 58)
     return DynamicModel(robot, law, estimate, np.zeros((0, 6)), "commanded", ("Table VI",), empty)

@@ -118,7 +118,7 @@ def test_the_nominal_arm_decides_what_the_data_do_not_and_nothing_else(bases, rn
     differ = np.abs(one.robot.parameters - two.robot.parameters) > 1e-5
     named = {
         name
-        for name, is_different in zip(basis.parameter_names, differ, strict=True)
+        for name, is_different in zip(basis.standard_parameters.names, differ, strict=True)
         if is_different
     }
     assert {"m1", "Izz1", "Ia1", "m4"} <= named <= set(one.undecided.parameters)
@@ -167,7 +167,7 @@ def test_an_unreal_estimate_becomes_a_real_one_nearby(bases, rng):
     robot, basis = bases["ur10e"]
     R, value = factor(robot, basis, rng, noise=1e-4)
     unreal = value.copy()
-    at = basis.short_names.index("Izz6")
+    at = basis.parameters.names.index("Izz6")
     unreal[at] = -0.01
     R[:-1, -1] = R[:-1, :-1] @ unreal
     arm = feasible_parameters(robot, basis, R)

@@ -9,21 +9,22 @@ from steelyard.identification import (
     essential,
     identify,
 )
-from steelyard.identification._problem import RowMaker, kinds
+from steelyard.identification._problem import RowMaker
 from steelyard.identification._validation import validation_of
 from steelyard.recording import Samples
 from steelyard.robot import ParameterBasis, load_robot
+from steelyard.robot._parameters import ParameterKind
 from steelyard.robot._transmission import JointFriction, Transmission
 from steelyard.trajectory import FourierTrajectory
 from steelyard.verdict import DoubtKind
 
 ROBOT = load_robot("planar2r")
 COEFFICIENTS = {
-    "Fc": [4.0, 2.5],
-    "Fv": [3.0, 1.5],
-    "B": [0.3, -0.2],
-    "Fs": [1.5, 0.8],
-    "Fl": [0.08, 0.12],
+    ParameterKind.COULOMB: [4.0, 2.5],
+    ParameterKind.VISCOUS: [3.0, 1.5],
+    ParameterKind.OFFSET: [0.3, -0.2],
+    ParameterKind.STRIBECK: [1.5, 0.8],
+    ParameterKind.LOAD_SHARE: [0.08, 0.12],
 }
 SHAPES = {"exponent": [0.6, 0.8], "stribeck_speed": [0.15, 0.25]}
 WIDTHS = {
@@ -52,11 +53,12 @@ def made(name, seed, noise=0.05):
     """Samples of an arm that obeys a law, and its true parameters."""
     law, samples = true_law(name), motion(seed)
     maker = RowMaker(ROBOT, ParameterBasis.of(ROBOT))
-    names = maker.names(law)
+    parameters = maker.parameters(law)
     base = ParameterBasis.of(ROBOT).K @ ROBOT.parameters
-    theta = np.concatenate([base, np.zeros(len(names) - len(base))])
+    theta = np.concatenate([base, np.zeros(len(parameters) - len(base))])
     for kind, values in COEFFICIENTS.items():
-        theta[kinds(names) == kind] = values[: (kinds(names) == kind).sum()]
+        which = parameters.of_kind(kind)
+        theta[which] = values[: which.sum()]
     tau = maker.rows(samples, law, theta).Y @ theta
     tau = tau + noise * np.random.default_rng(seed).normal(size=tau.shape)
     return (
@@ -126,7 +128,7 @@ def test_stepping_with_memory_gives_the_columns_of_the_batch(name, coupled, rng)
 
 def test_a_law_breaks_loose_with_all_of_its_stribeck_excess():
     law = true_law("stribeck")
-    assert law.terms == ("Fc", "Fv", "Fs")
+    assert [kind.symbol for kind in law.terms] == ["Fc", "Fv", "Fs"]
     np.testing.assert_allclose(law.breakaway(0.05), [[1, 1], [0.05, 0.05], [1, 1]])
     slides = law.at(np.full(2, 0.05), s=np.ones(2))[2]
     np.testing.assert_allclose(slides, np.exp(-((0.05 / np.array(SHAPES["stribeck_speed"])) ** 2)))

@@ -209,7 +209,7 @@ def test_negative_coulomb_friction_is_said_with_its_interval(robot):
     assert estimate.value[i] < -0.2 * robot.drive.coulomb[4]
     words = f"Fc5 of wrist_2_joint ({estimate.value[i]:.3g} +- {1.96 * estimate.std[i]:.2g} Nm)"
     assert (
-        f"Coulomb friction came out negative, which no drive has: {words}; its law holds"
+        f"Coulomb friction came out negative, which is impossible: {words}; the law holds"
         in estimate.status
     )
     assert "Coulomb" not in identify(robot, samples).estimate.status

@@ -89,7 +89,7 @@ def test_weight_that_regroups_into_an_offset_is_counted_once(tiny):
     )
     robot = RobotModel.from_urdf_text(tiny["prismatic"])
     model = identified(robot, "linear", drive)
-    first_offset = [name.startswith("B1") for name in model.basis.short_names]
+    first_offset = [str(parameter).startswith("B1") for parameter in model.basis.parameters]
     assert np.abs(model.basis.K[first_offset, :30]).max() > 5
     load = InertialParameters.from_vector(LOAD.vector, robot.flange)
     seen = ArmDynamics.of(model, load)

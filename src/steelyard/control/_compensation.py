@@ -26,12 +26,11 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from steelyard._arrays import Array, Indices, Mask, freeze
 from steelyard.errors import InvalidInertia, InvalidRobot, InvalidSamples
 from steelyard.identification import DynamicModel
-from steelyard.identification._problem import kinds
 from steelyard.inertia import PARAMETER_NAMES, InertialParameters
 from steelyard.payload import Payload
 from steelyard.robot import ParameterBasis, RobotModel
@@ -286,17 +285,17 @@ class _IdentifiedArm(NamedTuple):
         theta = (
             model.estimate.value[: len(model.basis)] + model.basis.payload_jacobian @ body.vector
         )
-        kind = kinds(model.basis.short_names)
-        is_weight = _holds_weight(model, kind)
-        links = np.flatnonzero(~np.isin(kind, ("Ia", "Fc", "Fv", "B")))
+        parameters = model.basis.parameters
+        is_weight = _holds_weight(model)
+        links = np.flatnonzero(parameters.links)
         return cls(
             model.robot,
             theta,
             model.basis.independent,
             links,
             weight=np.concatenate([links, np.flatnonzero(is_weight)]),
-            rigid=np.flatnonzero(~np.isin(kind, ("Fc", "Fv", "B")) | is_weight),
-            offsets=np.flatnonzero((kind == "B") & ~is_weight),
+            rigid=np.flatnonzero(parameters.rigid | is_weight),
+            offsets=np.flatnonzero(parameters.offsets & ~is_weight),
         )
 
     def torques(self, motion: Array) -> tuple[Array, Array, Array, Array]:
@@ -348,10 +347,11 @@ def _checked_motion(robot: RobotModel, q: ArrayLike, v: ArrayLike, a: ArrayLike)
     return motion
 
 
-def _holds_weight(model: DynamicModel, kind: NDArray[np.str_]) -> Mask:
+def _holds_weight(model: DynamicModel) -> Mask:
     """Which base parameters are offsets that hold the weight of links that slide against gravity."""
     reach = np.abs(model.basis.K[:, : 10 * model.robot.n]).max(axis=1)
-    return np.asarray((kind == "B") & (reach > _HARDLY * np.linalg.norm(model.robot.gravity_base)))
+    carries_weight = reach > _HARDLY * np.linalg.norm(model.robot.gravity_base)
+    return np.asarray(model.basis.parameters.offsets & carries_weight)
 
 
 def _std(G: Array, sigma: Array | None) -> Array:

@@ -34,10 +34,12 @@ from steelyard.excitation._gradients import RegressorRows
 from steelyard.excitation._limits import DesignLimits
 from steelyard.inertia import PARAMETER_NAMES
 from steelyard.robot import ParameterBasis, RobotModel
+from steelyard.robot._parameters import Parameter, ParameterKind
 from steelyard.trajectory import FourierTrajectory
 
 _SMALLEST_EIGENVALUE = 1e-15  # of the largest; below it, rounding rules
 _DEPENDENT = 1e-6
+_NUISANCE_KINDS = (ParameterKind.COULOMB, ParameterKind.VISCOUS, ParameterKind.OFFSET)
 _NOISE_SHARE = 0.005  # of the torque limit, where no noise is given
 _XU_WEIGHTS = {"all": 10.0, "inertia": 5.0, "moment": 1.0, "friction": 1.0}
 _PROBES = 200
@@ -253,7 +255,7 @@ class PayloadOptimal(Objective):
         weights = 1.0 / _per_joint(noise, robot.n, "noise")
         names = [
             *PARAMETER_NAMES,
-            *(f"{x}{j + 1}" for x in ("Fc", "Fv", "B") for j in range(robot.n)),
+            *(str(Parameter(kind, j)) for kind in _NUISANCE_KINDS for j in range(robot.n)),
         ]
         if self.nuisance:
             count = 10 + 3 * robot.n
@@ -370,7 +372,7 @@ def _base_rows(
         factor = np.ones(robot.n)
     else:
         factor = _per_joint(weights, robot.n, "weights")
-    names = tuple(basis.parameter_names[i] for i in basis.independent)
+    names = tuple(basis.standard_parameters.names[i] for i in basis.independent)
     return RegressorRows("torque", basis.independent, factor), names
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from steelyard._arrays import Array, Mask
 from steelyard.fleet._engine import EIGHT
-from steelyard.fleet._estimate import LogState, log_state, payload_of, state_names
+from steelyard.fleet._estimate import LogState, log_state, payload_of, state_parameters
 from steelyard.fleet._reduce import unpacked
 from steelyard.fleet._trend import ArmTrend, Change, level, likeliest_change
 from steelyard.identification import DynamicModel, RegressionFactor
@@ -253,10 +253,12 @@ def _series(
 ) -> tuple[Array, Array, list[tuple[str, int]], list[Change | None]]:
     """Values and deviations of the series of an arm, (S, N) each, their names, and likeliest changes."""
     n = model.robot.n
-    named = state_names(model)
-    f = len(named) - n
-    names = [(name.rstrip("0123456789"), int(name.lstrip("FcvslBgain"))) for name in named]
-    names += [*(("residual", j + 1) for j in range(n)), ("payload", 0)]
+    parameters = state_parameters(model)
+    f = len(parameters)
+    names = [(parameter.kind.symbol, parameter.joint + 1) for parameter in parameters]
+    names += [("gain", j + 1) for j in range(n)]
+    names += [("residual", j + 1) for j in range(n)]
+    names.append(("payload", 0))
     loads = np.array([row["load"] or 0.0 for row in rows])
     which = [*range(f), *range(f + 10, f + 10 + n)]
     value = np.zeros((len(names), len(rows)))

@@ -33,12 +33,12 @@ from steelyard.fleet._reduce import Reduction
 from steelyard.identification import DynamicModel, RegressionFactor
 from steelyard.identification._estimate import Estimate
 from steelyard.identification._least_squares import Solution, solve_weighted
-from steelyard.identification._problem import kinds
 from steelyard.inertia import InertialParameters
 from steelyard.payload import Evidence, Payload, judge
 from steelyard.payload._judgement import doubted_model, strange_residuals
 from steelyard.robot._basis import triangle_with
 from steelyard.robot._friction import FrictionLaw
+from steelyard.robot._parameters import ParameterKind, ParameterTable
 from steelyard.torque._other_causes import scale_doubt
 from steelyard.torque._prior import (
     by_gravity,
@@ -51,7 +51,6 @@ from steelyard.torque._prior import (
 from steelyard.torque.methods import Answer, WeighingProblem
 from steelyard.verdict import Doubt, DoubtKind, Verdict
 
-_FRICTION = ("Fc", "Fv", "Fs", "Fl", "B")
 _GAIN_DRIFT = 0.005  # of what gains of one arm change by as a rule: more is a contradiction
 _GAIN_STD = 0.05  # of what gains may change by, before anything is measured
 _ROUNDS = 3
@@ -97,15 +96,15 @@ def arm_model(
     """
     solution = solve_weighted(factor)
     covariance = _spread(factor, solution, solution.noise * np.sqrt(widening))
-    absent = _absent(how.law, how.names)
+    absent = _absent(how.law, how.parameters)
     covariance[absent] = 0.0
     covariance[:, absent] = 0.0
     unknown = solution.unknown & ~absent
-    count = len(how.names) - int(absent.sum())
+    count = len(how.parameters) - int(absent.sum())
     summary = ""
     against = list(doubts)
     if unknown.any():
-        missing = ", ".join(np.array(how.names)[unknown])
+        missing = ", ".join(how.parameters.take(unknown).names)
         words = f"the logs say nothing about {unknown.sum()} of {count} parameters: {missing}"
         against.append(Doubt(DoubtKind.NOT_EXCITED, words))
     else:
@@ -113,7 +112,7 @@ def arm_model(
     estimate = Estimate(
         solution.value,
         covariance,
-        how.names,
+        how.parameters,
         solution.noise,
         widening,
         solution.condition,
@@ -220,14 +219,13 @@ def _other_scale(
     )
 
 
-def state_names(model: DynamicModel) -> tuple[str, ...]:
-    """What a state holds of friction and gains: 'Fc1', ..., 'gain1', ...; without the ten of the payload.
+def state_parameters(model: DynamicModel) -> ParameterTable:
+    """The friction and offsets that a state holds, before the payload and the gains of all drives.
 
     Args:
         model: of the arm
     """
-    named = [name.rstrip("r") for name in np.array(model.estimate.names)[_changing(model)]]
-    return (*named, *(f"gain{j + 1}" for j in range(model.robot.n)))
+    return model.estimate.parameters.take(_changing(model))
 
 
 def log_state(
@@ -265,16 +263,15 @@ def log_state(
 
 def _changing(model: DynamicModel) -> Mask:
     """Which parameters of a model may change from log to log."""
-    return np.isin(kinds(model.estimate.names), _FRICTION) & ~_absent(
-        model.law, model.estimate.names
-    )
+    parameters = model.estimate.parameters
+    return np.asarray(parameters.friction_and_offsets & ~_absent(model.law, parameters))
 
 
-def _absent(law: FrictionLaw, names: Sequence[str]) -> Mask:
+def _absent(law: FrictionLaw, parameters: ParameterTable) -> Mask:
     """Which coefficients a friction law does not have: shares of carried torque that were not sure."""
-    out = np.zeros(len(names), dtype=bool)
+    out = np.zeros(len(parameters), dtype=bool)
     if law.carrying is not None:
-        out[np.flatnonzero(kinds(names) == "Fl")] = law.carrying == 0
+        out[parameters.of_kind(ParameterKind.LOAD_SHARE)] = law.carrying == 0
     return out
 
 

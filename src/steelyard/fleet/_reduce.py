@@ -37,6 +37,7 @@ from steelyard.recording import DEFAULT_CUTOFF_HZ, Preparation, Recording, Sampl
 from steelyard.recording._columns import Requested
 from steelyard.robot import ParameterBasis, RobotModel, load_robot
 from steelyard.robot._friction import FrictionLaw
+from steelyard.robot._parameters import ParameterTable
 from steelyard.workflow._data import Run
 
 _VERSION = 1
@@ -125,9 +126,9 @@ class Reduction:
         return ParameterBasis.of(self.robot)
 
     @cached_property
-    def names(self) -> tuple[str, ...]:
-        """Names of the p unknowns."""
-        return RowMaker(self.robot, self.basis).names(self.law)
+    def parameters(self) -> ParameterTable:
+        """The p unknowns."""
+        return RowMaker(self.robot, self.basis).parameters(self.law)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, as texts, numbers and arrays."""
@@ -239,7 +240,7 @@ def _blank(entry: Entry, key: str) -> dict[str, Any]:
 
 def _reduced(path: Path, entry: Entry, how: Reduction) -> dict[str, Any]:
     """What is learned from a log."""
-    factor = RegressionFactor.empty(how.robot.n, len(how.names))
+    factor = RegressionFactor.empty(how.robot.n, len(how.parameters))
     lengths: list[float] = []
     warnings: list[str] = []
     degrees: list[Array] = []

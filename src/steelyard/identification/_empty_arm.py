@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from steelyard._computing import Progress
+from steelyard._units import NORMAL_95
 from steelyard.errors import InvalidSamples
 from steelyard.identification._estimate import Estimate
 from steelyard.identification._fit import Estimator, Fit, fit
@@ -19,6 +20,7 @@ from steelyard.identification._validation import FrictionChoice, choose_friction
 from steelyard.recording import Samples
 from steelyard.robot import ParameterBasis, RobotModel
 from steelyard.robot._friction import FrictionLaw
+from steelyard.robot._parameters import Parameter, ParameterKind, ParameterTable
 from steelyard.verdict import Doubt, DoubtKind, Verdict
 
 _CHOOSING = 0.9  # of the time, where the law is chosen
@@ -31,7 +33,7 @@ _MOST_UNEXPLAINED = (
 )  # of the RMS of a joint's torque; of large joints healthy fits leave a tenth
 _HOPELESS = 0.5  # of the same, however small the joint is
 _STRUCTURED = 4.0  # of the widening by correlation: sensor noise alone has about 1
-_NEXT_TO_NONE = 0.02  # of the viscous friction at 1 rad/s
+_NEGLIGIBLE_FRICTION = 0.02  # of the viscous friction at 1 rad/s
 _MATTERS = 0.05  # of the largest torque: gravity that is off by three degrees
 
 
@@ -134,16 +136,16 @@ def _model(
     choice: FrictionChoice | None,
 ) -> DynamicModel:
     p = len(found.theta)
-    names = maker.names(found.law)
+    parameters = maker.parameters(found.law)
     noise_grams = np.concatenate([maker.noise_grams(part, p) for part in parts])
     shift = solve_weighted(found.factor).motion_shift(noise_grams)
-    verdict = _verdict(found, names, parts).doubted(*_stopped(choice))
+    verdict = _verdict(found, parameters, parts).doubted(*_stopped(choice))
     if not verdict.has(DoubtKind.UNEXPLAINED_TORQUE):
         verdict = verdict.doubted(*_other_causes(maker, parts, found))
     estimate = Estimate(
         found.theta,
         found.covariance[:p, :p] + np.outer(shift, shift),
-        names,
+        parameters,
         np.sqrt(np.mean(found.noise**2, axis=0)),
         found.inflation,
         found.condition,
@@ -171,17 +173,17 @@ def _model(
     )
 
 
-def _verdict(found: Fit, names: Sequence[str], parts: Sequence[Samples]) -> Verdict:
+def _verdict(found: Fit, parameters: ParameterTable, parts: Sequence[Samples]) -> Verdict:
     if found.law.carrying is None:
         left_out = 0
     else:
         left_out = int((found.law.carrying == 0).sum())
-    count = len(names) - left_out
+    count = len(parameters) - left_out
     summary = f"all {count} parameters were excited (condition number {found.condition:.3g})"
     joint_names = parts[0].joint_names
     doubts = []
     if found.unknown.any():
-        missing = ", ".join(np.array(names)[found.unknown])
+        missing = ", ".join(parameters.take(found.unknown).names)
         speed = np.max([np.abs(part.v).max(axis=0) for part in parts], axis=0)
         still = [name for name, v in zip(parts[0].joint_names, speed, strict=True) if v < _RESTING]
         if still:
@@ -192,7 +194,7 @@ def _verdict(found: Fit, names: Sequence[str], parts: Sequence[Samples]) -> Verd
         doubts.append(Doubt(DoubtKind.NOT_EXCITED, f"the motion says nothing about {which}"))
         summary = ""
     doubts += _unexplained(found, joint_names)
-    doubts += _negative_friction(found, names, joint_names)
+    doubts += _negative_friction(found, parameters, joint_names)
     doubts += _doubtful_shapes(found, joint_names)
     return Verdict(summary, tuple(doubts))
 
@@ -228,25 +230,30 @@ def _unexplained(found: Fit, joint_names: Sequence[str]) -> list[Doubt]:
     return [Doubt(DoubtKind.UNEXPLAINED_TORQUE, words, blocks=bool(grave.any()))]
 
 
-def _negative_friction(found: Fit, names: Sequence[str], joint_names: Sequence[str]) -> list[Doubt]:
-    """Doubts where friction is below zero beyond its 95 % interval, and not next to none."""
-    half = dict(zip(names, 1.96 * np.sqrt(np.diag(found.covariance)), strict=False))
-    value = dict(zip(names, found.theta, strict=True))
+def _negative_friction(
+    found: Fit, parameters: ParameterTable, joint_names: Sequence[str]
+) -> list[Doubt]:
+    """Doubts where friction is negative beyond its 95 % interval and not negligible."""
+    n = len(joint_names)
+    kinds = (ParameterKind.COULOMB, ParameterKind.VISCOUS)
+    half_widths = NORMAL_95 * np.sqrt(np.diag(found.covariance))[: len(parameters)]
+    values = parameters.of_kinds_by_joint(found.theta, kinds, n)
+    halves = parameters.of_kinds_by_joint(half_widths, kinds, n)
+    negligible = _NEGLIGIBLE_FRICTION * np.abs(values[::-1])  # beside the other coefficient
+    is_negative = (values + halves < 0) & (-values > negligible)
     doubts = []
-    for kind, other, words in (("Fc", "Fv", "Coulomb"), ("Fv", "Fc", "viscous")):
+    for k, word in enumerate(("Coulomb", "viscous")):
         negative = [
-            f"{kind}{j} of {joint} ({value[f'{kind}{j}']:.3g} +- {half[f'{kind}{j}']:.2g} Nm)"
-            for j, joint in enumerate(joint_names, start=1)
-            if value[f"{kind}{j}"] + half[f"{kind}{j}"] < 0
-            and -value[f"{kind}{j}"] > _NEXT_TO_NONE * abs(value[f"{other}{j}"])
+            f"{Parameter(kinds[k], j)} of {joint_names[j]}"
+            f" ({values[k, j]:.3g} +- {halves[k, j]:.2g} Nm)"
+            for j in np.flatnonzero(is_negative[k]).tolist()
         ]
         if negative:
-            why = (
-                f"{words} friction came out negative, which no drive has: {', '.join(negative)};"
-                " its law"
-                " holds at the speeds of the recording only, and another law may fit better"
+            words = (
+                f"{word} friction came out negative, which is impossible: {', '.join(negative)};"
+                " the law holds only at the speeds of the recording, and another law may fit better"
             )
-            doubts.append(Doubt(DoubtKind.NEGATIVE_FRICTION, why, blocks=False))
+            doubts.append(Doubt(DoubtKind.NEGATIVE_FRICTION, words, blocks=False))
     return doubts
 
 
@@ -278,7 +285,9 @@ def _doubtful_shapes(found: Fit, joint_names: Sequence[str]) -> list[Doubt]:
 def _other_causes(maker: RowMaker, parts: Sequence[Samples], found: Fit) -> list[Doubt]:
     """Doubts where the arm feels another gravity than the robot says, or runs contradict each other."""
     rows = [maker.rows(part, found.law, found.theta) for part in parts]
-    return causes_of_empty_torques(maker.robot, parts, rows, maker.names(found.law), found.theta)
+    return causes_of_empty_torques(
+        maker.robot, parts, rows, maker.parameters(found.law), found.theta
+    )
 
 
 def _stopped(choice: FrictionChoice | None) -> list[Doubt]:

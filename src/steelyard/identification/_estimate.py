@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from steelyard import fields
 from steelyard._arrays import Array, freeze
+from steelyard.robot import ParameterTable
 from steelyard.verdict import Verdict
 
 FORMAT = {
@@ -31,7 +32,7 @@ class Estimate:
     Attributes:
         value: (p,) [SI]
         covariance: (p, p); infinite on the diagonal where the data say nothing
-        names: of the parameters
+        parameters: what the values are of
         noise: standard deviation of the torque residuals of each joint, (n,) [Nm]
         inflation: how much the correlation of the residuals in time has widened the covariance,
             (n,)
@@ -41,7 +42,7 @@ class Estimate:
 
     value: Array
     covariance: Array
-    names: Sequence[str]
+    parameters: ParameterTable
     noise: Array
     inflation: Array
     condition: float
@@ -49,7 +50,11 @@ class Estimate:
 
     def __post_init__(self) -> None:
         freeze(self, "value", "covariance", "noise", "inflation")
-        object.__setattr__(self, "names", tuple(self.names))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the parameters."""
+        return self.parameters.names
 
     def __repr__(self) -> str:
         return f"<Estimate: {len(self.names)} parameters. {self.verdict}>"
@@ -105,4 +110,7 @@ class Estimate:
     def from_dict(cls, content: Mapping[str, Any]) -> Estimate:
         """The estimate that `to_dict` has written."""
         fields.check(content, FORMAT, "estimate")
-        return cls(**{**content, "verdict": Verdict.from_dict(content["verdict"])})
+        values = dict(content)
+        names = values.pop("names")
+        verdict = Verdict.from_dict(values.pop("verdict"))
+        return cls(**values, parameters=ParameterTable.parse(names), verdict=verdict)

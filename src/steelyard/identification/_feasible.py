@@ -211,7 +211,7 @@ def feasible_parameters(
 def _checked_factor(robot: RobotModel, basis: ParameterBasis, R: ArrayLike) -> Array:
     array = np.array(R, dtype=float)
     p = len(basis)
-    if basis.parameter_names != robot.parameter_names:
+    if basis.standard_parameters != robot.parameter_table:
         raise InvalidRobot(f"the basis belongs to an arm of other parameters than {robot.name}")
     if array.ndim != 2 or array.shape[0] != array.shape[1] or len(array) <= p:
         raise InvalidRobot(
@@ -365,7 +365,7 @@ def _undecided(basis: ParameterBasis, coordinates: Coordinates, fit: _Fit) -> _U
     size = np.linalg.norm(moved, axis=1)
     hidden = np.linalg.norm(moved[:, fit.rank :], axis=1) > 1e-5 * size
     weak = np.linalg.norm(moved[:, fit.decided :], axis=1) > 0.5 * size
-    names = zip(basis.parameter_names, hidden | weak, strict=False)
+    names = zip(basis.standard_parameters.names, hidden | weak, strict=False)
     structure = len(size) - len(basis)
     return _Undecided(
         structure, len(basis) - fit.decided, tuple(name for name, free in names if free)

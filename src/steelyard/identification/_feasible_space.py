@@ -25,8 +25,9 @@ from steelyard._arrays import Array
 from steelyard.errors import InvalidRobot, UnknownName
 from steelyard.inertia import InertialParameters
 from steelyard.robot import RobotModel
+from steelyard.robot._parameters import DRIVE_KINDS, Parameter
 
-_NEVER_NEGATIVE = ("Ia", "Fc", "Fv")
+_NONNEGATIVE_KINDS = DRIVE_KINDS[:3]  # rotor inertia, Coulomb and viscous friction
 _RANK = 1e-10
 _THINNEST = 1e-5
 _THINNEST_FOR_ITS_SIZE = 1e-6
@@ -82,7 +83,8 @@ class Coordinates:
         generic = _generic_links(nominal)
         links = _physical_links(nominal, generic, information, z)
         drive = nominal.drive.parameters()
-        drive[: len(_NEVER_NEGATIVE) * n] = np.maximum(drive[: len(_NEVER_NEGATIVE) * n], 0.0)
+        nonnegative = slice(0, len(_NONNEGATIVE_KINDS) * n)
+        drive[nonnegative] = np.maximum(drive[nonnegative], 0.0)
         scale = _drive_scales(drive, information[:, 10 * n :], z)
         phi_of_x = np.diag(np.append(np.zeros(10 * n), scale))
         x = np.append(np.zeros(10 * n), drive / scale)
@@ -136,7 +138,9 @@ class BoundRows:
     def of(cls, robot: RobotModel, bounds: ParameterBounds, coordinates: Coordinates) -> BoundRows:
         """All bounds on an arm."""
         limits = {
-            f"{name}{j + 1}": (0.0, np.inf) for name in _NEVER_NEGATIVE for j in range(robot.n)
+            str(Parameter(kind, j)): (0.0, np.inf)
+            for kind in _NONNEGATIVE_KINDS
+            for j in range(robot.n)
         }
         rows = [
             row

@@ -31,9 +31,10 @@ from steelyard.errors import InvalidSamples
 from steelyard.identification._covariance import correlated_covariance
 from steelyard.identification._factor import RegressionFactor
 from steelyard.identification._least_squares import Solution, solve_grams, solve_weighted
-from steelyard.identification._problem import RowMaker, Rows, kinds
+from steelyard.identification._problem import RowMaker, Rows
 from steelyard.recording import Samples
 from steelyard.robot._friction import FrictionLaw
+from steelyard.robot._parameters import ParameterKind
 
 Estimator = Literal["weighted", "ordinary", "huber"]
 
@@ -108,7 +109,7 @@ def settle(
         starts: one law with the shapes to start from
     """
     end = _Task(maker, parts, "weighted", _ROUNDS_TO_COMPARE).best(starts, None)
-    return end.law, end.solution.value[: len(maker.names(end.law))]
+    return end.law, end.solution.value[: len(maker.parameters(end.law))]
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,7 +138,7 @@ class _Task:
 
     def finish(self, end: _End) -> Fit:
         """The fit with its covariance, from triangular factors."""
-        law, p = end.law, len(self.maker.names(end.law))
+        law, p = end.law, len(self.maker.parameters(end.law))
         parts = [self._rows(k, law, end.before) for k in range(len(self.parts))]
         factor = RegressionFactor.of_rows(parts)
         prior = _prior(factor.p, p)
@@ -147,7 +148,9 @@ class _Task:
         spread, inflation = correlated_covariance(rows, solution, prior=prior)
         unknown = solution.unknown[:p]
         if law.carrying is not None:
-            none = np.flatnonzero(kinds(self.maker.names(law)) == "Fl")[law.carrying == 0]
+            none = np.flatnonzero(self.maker.parameters(law).of_kind(ParameterKind.LOAD_SHARE))[
+                law.carrying == 0
+            ]
             unknown[none] = False
             spread[none] = 0.0
             spread[:, none] = 0.0
@@ -170,7 +173,7 @@ class _Task:
 
     def _settled(self, law: FrictionLaw, progress: Progress | None) -> _End:
         """The law whose shapes no longer move, and its solution."""
-        p = len(self.maker.names(law))
+        p = len(self.maker.parameters(law))
         before = None
         solution = self._solve(law, None)
         repeats = bool(law.free_shapes) or law.load or self.estimator == "huber"
@@ -191,7 +194,7 @@ class _Task:
 
     def _solve(self, law: FrictionLaw, before: Solution | None) -> Solution:
         """The solution from inner products, with a weak prior on the step of the shapes."""
-        p = len(self.maker.names(law))
+        p = len(self.maker.parameters(law))
         if before is None:
             theta = None
         else:
@@ -216,7 +219,7 @@ class _Task:
         if before is None:
             theta = None
         else:
-            theta = before.value[: len(self.maker.names(law))]
+            theta = before.value[: len(self.maker.parameters(law))]
         rows = self.maker.rows(part, law, theta, shapes=theta is not None)
         if self.estimator != "huber" or before is None or theta is None:
             return rows
@@ -229,7 +232,7 @@ def _sure_shares(maker: RowMaker, found: Fit) -> Array | None:
     """1 for drives whose Fl is positive beyond its 95 % interval, else 0; None where no more fall out."""
     if not found.law.load:
         return None
-    which = kinds(maker.names(found.law)) == "Fl"
+    which = maker.parameters(found.law).of_kind(ParameterKind.LOAD_SHARE)
     std = np.sqrt(np.diag(found.covariance)[: len(which)][which])
     if found.law.carrying is None:
         before = np.ones(len(std))

@@ -98,7 +98,7 @@ def _estimated(robot: RobotModel, samples: Sequence[Samples]) -> tuple[Array, Ar
     ]
     law = FrictionLaw.named(_LAW, n)
     lag = np.zeros(n)
-    p = len(maker.names(law))
+    p = len(maker.parameters(law))
     counts = np.concatenate([part.mask.sum(axis=0) for part in parts])
     if counts.sum() < _FEWEST_ROWS * (p + law.log_shapes.size + n):
         return lag, np.diag(np.full(n, np.inf))

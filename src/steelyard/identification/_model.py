@@ -18,7 +18,7 @@ from steelyard.identification._estimate import FORMAT as ESTIMATE
 from steelyard.identification._estimate import Estimate
 from steelyard.identification._factor import RegressionFactor
 from steelyard.identification._least_squares import solve_weighted
-from steelyard.identification._problem import RowMaker, Rows, kinds, require_same_joints
+from steelyard.identification._problem import RowMaker, Rows, require_same_joints
 from steelyard.identification._validation import FrictionChoice, Validation, validation_of
 from steelyard.recording import Preparation, Samples
 from steelyard.robot import ParameterBasis, RobotModel
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from steelyard.identification._feasible_space import ParameterBounds
 
 _VERSION = 3
-_FRICTION = ("Fc", "Fv", "B", "Fs", "Fl")
 _SPEEDS = 201
 _SPEEDS_HZ = 10.0  # of friction that is drawn
 _FAR = 3.0  # times as large are residuals of a file's parameters as it says itself
@@ -162,12 +161,11 @@ class DynamicModel:
     @property
     def friction(self) -> JointFriction:
         """The friction of the drives as the joints feel it; B holds the weight that regroups into it."""
-        names = self.estimate.names
+        parameters = self.estimate.parameters
         value = self.estimate.value
-        offset = value[kinds(names) == "B"]
-        return JointFriction(
-            self.law, self.law.coefficients(names, value), offset, self.robot.drive.transmission
-        )
+        coefficients = self.law.coefficients(parameters, value)
+        offset = value[parameters.offsets]
+        return JointFriction(self.law, coefficients, offset, self.robot.drive.transmission)
 
     def rows(self, samples: Samples, theta: Array | None = None) -> Rows:
         """The rows of a regression in the parameters of the model, with its friction law.
@@ -235,7 +233,7 @@ class DynamicModel:
         q = np.cumsum(v, axis=0) / _SPEEDS_HZ
         none = np.zeros((_SPEEDS, n))
         words = (self.robot.joint_names, self.kinematics)
-        rubbing = np.isin(kinds(self.estimate.names), _FRICTION)
+        rubbing = self.estimate.parameters.friction_and_offsets
         Y = self.rows(Samples(q, v, none, none, _SPEEDS_HZ, *words)).Y[:, :, rubbing]
         torque = Y @ self.estimate.value[rubbing]
         covariance = self.estimate.covariance[np.ix_(rubbing, rubbing)]
@@ -311,7 +309,7 @@ class DynamicModel:
 
     def _require_consistent(self, path: str | Path) -> None:
         """Refuses parameters that leave other residuals of the rows that they were fitted to than it says."""
-        if tuple(self.estimate.names) != tuple(self._maker.names(self.law)):
+        if self.estimate.parameters != self._maker.parameters(self.law):
             raise UnreadableFile(
                 f"{path}: its parameters are not those of its robot and friction law"
             )
@@ -396,7 +394,7 @@ class DynamicModel:
             samples: in the order of time
         """
         rows = self.rows(samples)
-        rest = np.isin(kinds(self.estimate.names), _FRICTION)
+        rest = self.estimate.parameters.friction_and_offsets
         rigid = rows.Y[:, :, ~rest] @ self.estimate.value[~rest]
         return rows.tau - rigid, np.asarray(rows.Y[:, :, rest] @ self.estimate.value[rest])
 

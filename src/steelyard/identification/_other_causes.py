@@ -37,9 +37,10 @@ from scipy.special import chdtri
 from steelyard._arrays import Array
 from steelyard.identification._covariance import correlated_covariance, covariance_of_sums
 from steelyard.identification._least_squares import Solution, solve_grams
-from steelyard.identification._problem import Rows, kinds
+from steelyard.identification._problem import Rows
 from steelyard.recording import Samples
 from steelyard.robot import ParameterBasis, RobotModel
+from steelyard.robot._parameters import ParameterTable
 from steelyard.verdict import Doubt, DoubtKind
 
 CHANCE = 5e-4
@@ -48,8 +49,6 @@ CHANCE = 5e-4
 _ENOUGH_ROWS = 2500  # of more samples, one in so many is taken
 _NEARLY = 0.5  # of an effect that counts, by a step from the fit without the cause
 _NOTHING = 1e-9  # of a column that is left when the unknowns have explained it
-_DRIVES = ("Ia", "Fc", "Fv", "B", "Fs", "Fl")
-_FRICTION = ("Fc", "Fv", "B", "Fs")
 _EARTH = (9.75, 9.85)  # [m/s^2], from the equator to the poles, with a little to spare
 _LEAST_SIZE = 0.02  # of gravity: local gravity differs by 0.005
 _LEAST_TILT = np.radians(1.0)
@@ -252,7 +251,7 @@ def causes_of_empty_torques(
     robot: RobotModel,
     parts: Sequence[Samples],
     rows: Sequence[Rows],
-    names: Sequence[str],
+    parameters: ParameterTable,
     theta: Array,
 ) -> list[Doubt]:
     """Doubts where the empty arm feels another gravity than the robot says, or runs contradict each other.
@@ -260,8 +259,8 @@ def causes_of_empty_torques(
     Args:
         parts: samples of the empty arm
         rows: of them
-        names: of the p unknowns
-        theta: their values, (p,)
+        parameters: the p unknowns
+        theta: their values, (p,) [SI]
     """
     size = float(np.linalg.norm(robot.gravity_base))
     if size and not _EARTH[0] <= size <= _EARTH[1]:
@@ -269,12 +268,12 @@ def causes_of_empty_torques(
         return [Doubt(DoubtKind.GRAVITY, words)]
     every = -(-sum(map(len, parts)) // _ENOUGH_ROWS)
     fit = Fitted.of([part.thinned(every) for part in rows])
-    links = np.where(np.isin(kinds(names), _DRIVES), 0.0, theta)
+    links = np.where(parameters.links, theta, 0.0)
     if not size:
         doubts = []
     else:
         doubts = _of_gravity(robot, fit, [part.q[::every] for part in parts], links)
-    return doubts or _of_runs(fit, names, links, robot.drive.gain_drift or 0.0)
+    return doubts or _of_runs(fit, parameters, links, robot.drive.gain_drift or 0.0)
 
 
 def _of_gravity(
@@ -308,12 +307,12 @@ def _of_gravity(
     return [Doubt(DoubtKind.TILTED_BASE, words)]
 
 
-def _of_runs(fit: Fitted, names: Sequence[str], links: Array, drift: float) -> list[Doubt]:
+def _of_runs(fit: Fitted, parameters: ParameterTable, links: Array, drift: float) -> list[Doubt]:
     """A doubt where the torque of the links has another scale in some runs than in the others."""
     count = len(fit.rows)
     runs = np.arange(count) * min(count, _MOST_RUNS) // count
     groups = range(1 if runs[-1] == 1 else 0, int(runs[-1]) + 1) if count > 1 else ()
-    friction = np.isin(kinds(names), _FRICTION)
+    friction = parameters.daily
     found = []
     for group in groups:
         acting = runs == group

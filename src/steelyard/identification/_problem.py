@@ -23,9 +23,9 @@ from steelyard.errors import InvalidSamples
 from steelyard.recording import Recording, Samples
 from steelyard.robot import ParameterBasis, RobotModel
 from steelyard.robot._friction import FrictionLaw
+from steelyard.robot._parameters import ParameterKind, ParameterTable
 
 _ENOUGH = 60  # samples for a mean over postures
-_DRIVES = ("Ia", "Fc", "Fv", "B", "Fs", "Fl")  # what gears do not carry
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,14 +102,16 @@ class RowMaker:
     basis: ParameterBasis
     most_kept_samples: int = 400_000
     _kept: dict[int, tuple[Samples, list[_Fixed]]] = field(default_factory=dict, repr=False)
+    _tables: dict[tuple[ParameterKind, ...], ParameterTable] = field(
+        default_factory=dict, repr=False
+    )
 
-    def names(self, law: FrictionLaw) -> tuple[str, ...]:
-        """Names of the unknowns."""
-        return (*self._base_names, *law.extra_names)
-
-    @cached_property
-    def _base_names(self) -> tuple[str, ...]:
-        return self.basis.short_names
+    def parameters(self, law: FrictionLaw) -> ParameterTable:
+        """The unknowns: base parameters, then the coefficients that only the law has."""
+        if law.terms not in self._tables:
+            every = (*self.basis.parameters, *law.extra_parameters)
+            self._tables[law.terms] = ParameterTable(every)
+        return self._tables[law.terms]
 
     def rows(
         self,
@@ -129,7 +131,7 @@ class RowMaker:
         """
         fixed = self._fixed(samples)
         values, places = self._friction(samples, fixed, law, theta, shapes=shapes)
-        out = np.zeros((*samples.q.shape, max(len(self.names(law)), places.max() + 1)))
+        out = np.zeros((*samples.q.shape, max(len(self.parameters(law)), places.max() + 1)))
         for j, columns in enumerate(fixed):
             out[:, j, columns.places] = columns.Y[:, :-1]
         for values_of_one, where in zip(values, places, strict=True):
@@ -145,7 +147,7 @@ class RowMaker:
         """
         every = self._fixed(samples)
         values, places = self._friction(samples, every, law, theta, shapes=theta is not None)
-        m = max(len(self.names(law)), int(places.max()) + 1)
+        m = max(len(self.parameters(law)), int(places.max()) + 1)
         coupling = self.robot.drive.transmission.matrix
         out = np.zeros((samples.n, m + 1, m + 1))
         for j, fixed in enumerate(every):
@@ -205,7 +207,7 @@ class RowMaker:
             return self._kept[id(samples)][1]
         chunks = self.robot.regressor_chunks(samples.q, samples.v, samples.a)
         Y = np.concatenate([self.basis.reduce(chunk) for _, chunk in chunks])
-        changing = np.isin(kinds(self._base_names), ("Fc", "Fv"))
+        changing = self.basis.parameters.friction
         fixed = []
         for j in range(samples.n):
             places = np.flatnonzero(Y[:, j].any(axis=0) & ~changing)
@@ -226,25 +228,20 @@ class RowMaker:
     ) -> tuple[Array, Indices]:
         """The columns of friction and of its free shapes, (k, N, n), and whose unknowns they are, (k, n)."""
         drives = self.robot.drive.transmission
-        kind = kinds(self.names(law))
-        places = np.array([np.flatnonzero(kind == term) for term in law.terms])
+        parameters = self.parameters(law)
+        places = np.array([np.flatnonzero(parameters.of_kind(term)) for term in law.terms])
         u = drives.to_drives(samples.q)
         v = drives.to_drives(samples.v)
         load = None
         if law.load and theta is not None:
-            links = np.where(np.isin(kind, _DRIVES), 0.0, theta)
+            links = np.where(parameters.links, theta, 0.0)
             load = drives.load(np.column_stack([columns.torque(links) for columns in fixed]))
         columns = law.columns(u, v, load)
         if not shapes or theta is None or not law.free_shapes:
             return columns, places
         slopes = law.slopes(u, v, load, columns, theta[places])
-        steps = len(kind) + np.arange(law.log_shapes.size).reshape(-1, samples.n)
+        steps = len(parameters) + np.arange(law.log_shapes.size).reshape(-1, samples.n)
         return np.concatenate([columns, slopes]), np.concatenate([places, steps])
-
-
-def kinds(names: Sequence[str]) -> NDArray[np.str_]:
-    """What each name stands for, without joint number and regrouping: 'Izz1r' is 'Izz'."""
-    return np.array([name.rstrip("r").rstrip("0123456789") for name in names])
 
 
 def samples_of(given: Samples | Iterable[Samples]) -> list[Samples]:

@@ -6,12 +6,22 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from steelyard._units import NORMAL_95
 from steelyard.drawing import Band, Curve, Panel, Plot
 from steelyard.identification import DynamicModel
 from steelyard.payload import HALF_WIDTH
 from steelyard.recording import Samples
 from steelyard.report._page import Page, Section, Table
 from steelyard.report._pieces import judged, relative_std_plot, torque_plots
+from steelyard.robot._parameters import ParameterKind
+
+_FRICTION_KINDS = (
+    ParameterKind.COULOMB,
+    ParameterKind.VISCOUS,
+    ParameterKind.STRIBECK,
+    ParameterKind.LOAD_SHARE,
+    ParameterKind.OFFSET,
+)
 
 
 def identification_page(
@@ -122,17 +132,18 @@ def _friction_plot(model: DynamicModel, samples: Samples) -> Plot:
 
 
 def _friction_table(model: DynamicModel) -> Table:
-    at = {name: i for i, name in enumerate(model.estimate.names)}
-    kinds = [kind for kind in ("Fc", "Fv", "Fs", "Fl", "B") if f"{kind}1" in at]
-    units = {"Fc": "Nm", "Fv": "Nm (s/rad)^α", "Fs": "Nm", "Fl": "Nm/Nm", "B": "Nm"}
-    columns = (word for kind in kinds for word in (f"{kind} [{units[kind]}]", "±"))
+    parameters = model.estimate.parameters
+    kinds = [kind for kind in _FRICTION_KINDS if parameters.of_kind(kind).any()]
+    n = model.robot.n
+    values = parameters.of_kinds_by_joint(model.estimate.value, kinds, n)
+    half_widths = parameters.of_kinds_by_joint(NORMAL_95 * model.estimate.std, kinds, n)
+    columns = (word for kind in kinds for word in (f"{kind.symbol} [{kind.unit}]", "±"))
     head = ["joint", *columns, "exponent α", "noise [Nm]"]
     rows: list[list[str | float | None]] = []
     for j, joint in enumerate(model.robot.joint_names):
         row: list[str | float | None] = [joint]
-        for kind in kinds:
-            i = at[f"{kind}{j + 1}"]
-            row += [model.estimate.value[i], HALF_WIDTH * model.estimate.std[i]]
+        for value, half_width in zip(values[:, j], half_widths[:, j], strict=True):
+            row += [value, half_width]
         rows.append([*row, model.law.exponent[j], model.estimate.noise[j]])
     return Table(
         "Friction of each joint with 95 % intervals; N and m for Nm and rad where a joint slides.",

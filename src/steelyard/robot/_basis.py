@@ -24,6 +24,7 @@ and the factor of more rows is the factor of [R; new rows] (`triangle_with`).
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -32,8 +33,8 @@ from scipy.linalg import lapack
 from steelyard._arrays import Array, Indices, freeze
 from steelyard.errors import InvalidRobot
 from steelyard.inertia import PARAMETER_NAMES, frame_change_matrix
-from steelyard.robot._drive import DRIVE_NAMES
 from steelyard.robot._model import RobotModel
+from steelyard.robot._parameters import DRIVE_KINDS, Parameter, ParameterTable
 
 _PREFERRED = ("Ixx", "Ixy", "Ixz", "Iyz", "Izz", "mx", "my")
 _GROUPED = ("Iyy", "mz", "m")
@@ -50,14 +51,14 @@ class ParameterBasis:
     Attributes:
         independent: indices of the kept columns in the order of pi, (p,)
         K: pi = K phi, (p, k)
-        parameter_names: names of the k parameters phi
+        standard_parameters: the k parameters phi of links and drives
         weakest_kept: smallest relative distance of a kept column from the others
         strongest_dropped: largest relative distance of a dropped column from the kept ones
     """
 
     independent: Indices
     K: Array
-    parameter_names: tuple[str, ...]
+    standard_parameters: ParameterTable
     weakest_kept: float
     strongest_dropped: float
     _payload_columns: Array = field(repr=False)
@@ -117,7 +118,7 @@ class ParameterBasis:
         return cls(
             independent=order[kept],
             K=K,
-            parameter_names=robot.parameter_names,
+            standard_parameters=robot.parameter_table,
             weakest_kept=float(distance[kept].min(initial=1.0)),
             strongest_dropped=float(dropped.max(initial=0.0)),
             _payload_columns=np.where(np.abs(payload) < _ROUNDING, 0.0, payload),
@@ -129,7 +130,7 @@ class ParameterBasis:
         at = {name: i for i, name in enumerate(PARAMETER_NAMES)}
         first = [10 * j + at[name] for j in range(n) for name in _PREFERRED]
         if drive:
-            drives = list(range(10 * n, (10 + len(DRIVE_NAMES)) * n))
+            drives = list(range(10 * n, (10 + len(DRIVE_KINDS)) * n))
         else:
             drives = []
         last = [10 * j + at[name] for j in range(n) for name in _GROUPED]
@@ -161,15 +162,17 @@ class ParameterBasis:
     @property
     def names(self) -> tuple[str, ...]:
         """What each base parameter is made of, as 'Ixx2 - Iyy2 - 0.3745 m3 - ...'."""
-        return tuple(_sum_in_words(row, i, self.parameter_names) for row, i in self._rows())
+        names = self.standard_parameters.names
+        return tuple(_sum_in_words(row, i, names) for row, i in self._rows())
 
-    @property
-    def short_names(self) -> tuple[str, ...]:
-        """The kept parameter of each group, with 'r' appended where others are regrouped into it."""
-        return tuple(
-            self.parameter_names[i] + ("r" if len(_named(row)) > 1 else "")
-            for row, i in self._rows()
-        )
+    @cached_property
+    def parameters(self) -> ParameterTable:
+        """The kept parameter of each base parameter, regrouped where others belong to it."""
+        table = []
+        for row, i in self._rows():
+            kept = self.standard_parameters[i]
+            table.append(Parameter(kept.kind, kept.joint, regrouped=len(_named(row)) > 1))
+        return ParameterTable(tuple(table))
 
     def reduce(self, Y: ArrayLike) -> Array:
         """The base regressor Y_B with `torque = Y_B @ pi`, (N, n, p), of the regressor Y, (N, n, k)."""

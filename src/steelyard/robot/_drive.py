@@ -19,10 +19,8 @@ from steelyard import fields
 from steelyard._arrays import Array, Mask, finite
 from steelyard.errors import InvalidRobot
 from steelyard.robot._friction import FrictionLaw
+from steelyard.robot._parameters import ParameterKind
 from steelyard.robot._transmission import JointFriction, Transmission
-
-DRIVE_NAMES = ("Ia", "Fc", "Fv", "B")
-"""The linear drive parameters of a joint, in the order of the regressor's columns."""
 
 GAIN_TOLERANCE = 0.01
 """What a maker's gain is worth in each drive for itself, relative: windings and current sensors differ."""
@@ -215,9 +213,9 @@ class DriveModel:
         return replace(
             self,
             exponent=law.exponent if law.curved else _one(),
-            stribeck=found.get("Fs", _zero()),
+            stribeck=found.get(ParameterKind.STRIBECK, _zero()),
             stribeck_speed=law.stribeck_speed if law.stribeck else _one(),
-            load_coulomb=found.get("Fl", _zero()),
+            load_coulomb=found.get(ParameterKind.LOAD_SHARE, _zero()),
             sign_width=0.0,
         )
 
@@ -298,10 +296,10 @@ class DriveModel:
             smooth_speed=smooth,
         )
         value = {
-            "Fc": self.coulomb,
-            "Fv": self.viscous,
-            "Fs": self.stribeck,
-            "Fl": self.load_coulomb,
+            ParameterKind.COULOMB: self.coulomb,
+            ParameterKind.VISCOUS: self.viscous,
+            ParameterKind.STRIBECK: self.stribeck,
+            ParameterKind.LOAD_SHARE: self.load_coulomb,
         }
         coefficients = np.array([value[kind] for kind in law.terms])
         if self.coupling is None:

@@ -23,7 +23,7 @@ only the torque tau of a drive is known, L follows from it,
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
@@ -32,6 +32,7 @@ import numpy as np
 from steelyard import fields
 from steelyard._arrays import Array, Mask
 from steelyard.errors import InvalidRobot, UnknownName
+from steelyard.robot._parameters import Parameter, ParameterKind, ParameterTable
 
 Direction = Literal["exact", "band", "smooth", "presliding"]
 
@@ -139,9 +140,14 @@ class FrictionLaw:
         return cls(name, direction, curved, stribeck, load, first, widths, np.full(n, 0.1))
 
     @property
-    def terms(self) -> tuple[str, ...]:
-        """The kinds of its coefficients, in the order of `columns`: Fc, Fv, and Fs, Fl where it has them."""
-        return ("Fc", "Fv", *(("Fs",) if self.stribeck else ()), *(("Fl",) if self.load else ()))
+    def terms(self) -> tuple[ParameterKind, ...]:
+        """The kinds of its coefficients in the order of `columns`: Fc, Fv, then Fs and Fl if used."""
+        terms = [ParameterKind.COULOMB, ParameterKind.VISCOUS]
+        if self.stribeck:
+            terms.append(ParameterKind.STRIBECK)
+        if self.load:
+            terms.append(ParameterKind.LOAD_SHARE)
+        return tuple(terms)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, as texts, numbers and arrays."""
@@ -157,15 +163,19 @@ class FrictionLaw:
         return cls(**values)
 
     @property
-    def extra_names(self) -> tuple[str, ...]:
-        """Names of the coefficients beyond Fc, Fv and B: Fs1 ... Fl1 ..."""
-        return tuple(f"{kind}{j + 1}" for kind in self.terms[2:] for j in range(len(self.exponent)))
+    def extra_parameters(self) -> tuple[Parameter, ...]:
+        """The coefficients beyond Fc, Fv and B: Fs of all drives, then Fl of all drives."""
+        drives = range(len(self.exponent))
+        return tuple(Parameter(kind, j) for kind in self.terms[2:] for j in drives)
 
-    def coefficients(self, names: Sequence[str], values: Array) -> Array:
-        """The coefficients of its terms, (terms, n), among values of parameters by name ('Fc1' or 'Fc1r')."""
-        found = dict(zip((name.rstrip("r") for name in names), values, strict=True))
-        drives = range(1, len(self.exponent) + 1)
-        return np.array([[found.get(f"{kind}{j}", 0.0) for j in drives] for kind in self.terms])
+    def coefficients(self, parameters: ParameterTable, values: Array) -> Array:
+        """The coefficients of its terms, (terms, n), zero for those that are not in the table.
+
+        Args:
+            parameters: a table that holds coefficients of friction
+            values: of the parameters, (p,) [SI]
+        """
+        return parameters.of_kinds_by_joint(values, self.terms, len(self.exponent))
 
     @property
     def free_shapes(self) -> tuple[str, ...]:

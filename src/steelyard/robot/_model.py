@@ -27,7 +27,6 @@ from steelyard import fields
 from steelyard._arrays import Array, finite, read_only
 from steelyard.errors import InvalidRobot
 from steelyard.inertia import (
-    PARAMETER_NAMES,
     InertialParameters,
     checked_transform,
     frame_change_matrix,
@@ -42,8 +41,9 @@ from steelyard.robot._chain import (
 )
 from steelyard.robot._dh import FORMAT as DH
 from steelyard.robot._dh import DHTable
-from steelyard.robot._drive import DRIVE_NAMES, DriveModel
 from steelyard.robot._drive import FORMAT as DRIVE
+from steelyard.robot._drive import DriveModel
+from steelyard.robot._parameters import DRIVE_KINDS, LINK_KINDS, Parameter, ParameterTable
 from steelyard.robot._urdf import ParsedURDF, read_urdf
 
 _JOINT_ROWS = (
@@ -336,10 +336,16 @@ class RobotModel(KinematicChain):
         return np.array(self._pin.gravity.linear)
 
     @property
+    def parameter_table(self) -> ParameterTable:
+        """The k = 14 n parameters of the regressor's columns: m1, mx1, ..., Izz6, Ia1, ..., B6."""
+        links = [Parameter(kind, j) for j in range(self.n) for kind in LINK_KINDS]
+        drives = [Parameter(kind, j) for kind in DRIVE_KINDS for j in range(self.n)]
+        return ParameterTable((*links, *drives))
+
+    @property
     def parameter_names(self) -> tuple[str, ...]:
-        """Names of the k = 14 n columns of the regressor: m1, mx1, ..., Izz6, Ia1, ..., B6."""
-        inertial = [f"{name}{j + 1}" for j in range(self.n) for name in PARAMETER_NAMES]
-        return (*inertial, *(f"{name}{j + 1}" for name in DRIVE_NAMES for j in range(self.n)))
+        """Names of the regressor's columns, as in `parameter_table`."""
+        return self.parameter_table.names
 
     @property
     def parameters(self) -> Array:

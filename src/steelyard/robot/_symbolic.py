@@ -48,8 +48,8 @@ from steelyard.errors import InvalidRobot, MissingExtra
 from steelyard.inertia import PARAMETER_NAMES, InertialParameters
 from steelyard.robot._basis import ParameterBasis
 from steelyard.robot._dh import DHTable
-from steelyard.robot._drive import DRIVE_NAMES
 from steelyard.robot._model import RobotModel
+from steelyard.robot._parameters import DRIVE_KINDS, LINK_KINDS, Parameter, ParameterKind
 
 try:
     import sympy as sp
@@ -64,7 +64,8 @@ _Row = dict[int, Any]  # column -> rational function or SymPy expression, zeros 
 _ANGLES = ("alpha", "theta")
 _ROUNDED_ANGLE = 1e-5
 _NEGLIGIBLE = 1e-9
-_TEN = len(PARAMETER_NAMES)
+_TEN = len(LINK_KINDS)
+_INERTIA_KINDS = LINK_KINDS[4:]
 _rationals = np.vectorize(
     lambda x: sp.QQ.from_sympy(sp.Rational(x).limit_denominator(10**6)), [object]
 )
@@ -356,7 +357,7 @@ def _motion(change: Callable[[_Exact], _Exact], sliding: bool) -> tuple[_Exact, 
 def _base_rows(chain: _Chain, U: _Exact) -> list[_Row]:
     """Rows that span the base space, links in their joint frames, as many drives as U has rows."""
     letters = chain.letters
-    k = (_TEN + len(DRIVE_NAMES)) * len(chain.sliding)
+    k = (_TEN + len(DRIVE_KINDS)) * len(chain.sliding)
     reaching = list[_Row]()
     rows = list[_Row]()
     for j, (steady, varying) in enumerate(_twists(chain)):
@@ -368,9 +369,9 @@ def _base_rows(chain: _Chain, U: _Exact) -> list[_Row]:
         found += [letters.row(_functional(u, sliding, j)) for u in varying]
         for i, u in enumerate(steady):
             if i:
-                share = _of_drives("Ia", U[:, i - 1] * U[:, j])
+                share = _of_drives(ParameterKind.ROTOR_INERTIA, U[:, i - 1] * U[:, j])
             else:
-                share = _of_drives("B", U[:, j])
+                share = _of_drives(ParameterKind.OFFSET, U[:, j])
             found.append(letters.row(_functional(u, sliding, j) | share))
         first, _ = letters.echelon(found, range(_TEN * j, k))
         rows = [row | letters.product(row, A0, **step) for row in rows] + first
@@ -378,7 +379,9 @@ def _base_rows(chain: _Chain, U: _Exact) -> list[_Row]:
         reaching, _ = letters.echelon(reaching, range(_TEN * j, _TEN * (j + 1)))
     motors = np.eye(len(U), dtype=object)
     return rows + [
-        letters.row(_of_drives(name, motor)) for name in ("Fc", "Fv") for motor in motors
+        letters.row(_of_drives(kind, motor))
+        for kind in (ParameterKind.COULOMB, ParameterKind.VISCOUS)
+        for motor in motors
     ]
 
 
@@ -408,14 +411,15 @@ def _functional(u: _Row, sliding: bool, j: int) -> _Row:
     return {_TEN * j + PARAMETER_NAMES.index(name): value for name, value in named.items()}
 
 
-def _of_drives(name: str, coefficients: _Exact) -> _Row:
+def _of_drives(kind: ParameterKind, coefficients: _Exact) -> _Row:
     """The coefficients of one parameter of all drives, as a part of a row."""
-    return dict(enumerate(coefficients, start=(_TEN + DRIVE_NAMES.index(name)) * len(coefficients)))
+    first = (_TEN + DRIVE_KINDS.index(kind)) * len(coefficients)
+    return dict(enumerate(coefficients, start=first))
 
 
 def _in_table_frames(rows: list[_Row], chain: _Chain) -> list[_Row]:
     """The rows for links in the table's frames instead of the joint frames."""
-    drives = np.eye(len(DRIVE_NAMES) * len(chain.sliding), dtype=object)
+    drives = np.eye(len(DRIVE_KINDS) * len(chain.sliding), dtype=object)
     change = block_diag(*(_body_change(T) for T in chain.T_joint_link), drives)
     return [chain.letters.product(row, change) for row in rows]
 
@@ -432,9 +436,15 @@ def _groups(row: _Row, symbols: tuple[sp.Symbol, ...], kept: int) -> list[tuple[
     """Factors and the parameters that share them: drives, the kept parameter, inertias, moments, masses."""
 
     def rank(j: int) -> tuple[int, int]:
-        name = symbols[j].name.rstrip("0123456789")
-        kinds = (name in DRIVE_NAMES, j == kept, name.startswith("I"), name != "m", True)
-        return kinds.index(True), j
+        kind = Parameter.parse(symbols[j].name).kind
+        groups = (
+            kind in DRIVE_KINDS,
+            j == kept,
+            kind in _INERTIA_KINDS,
+            kind is not ParameterKind.MASS,
+            True,
+        )
+        return groups.index(True), j
 
     groups: dict[tuple[sp.Expr, int], list[sp.Symbol]] = {}
     for j in sorted(row, key=rank):

@@ -133,11 +133,11 @@ def assumed_model(robot: RobotModel, noise: Sequence[float] | None = None) -> Dy
         raise InvalidSamples(f"noise must be {robot.n} positive numbers, got {std}")
     law = replace(robot.drive.law, stribeck=False, load=False, smooth_speed=False)
     basis = ParameterBasis.of(robot)
-    names = RowMaker(robot, basis).names(law)
+    parameters = RowMaker(robot, basis).parameters(law)
     value = basis.K @ robot.parameters
     verdict = Verdict("the arm is what its description says")
-    p = len(names)
-    estimate = Estimate(value, np.zeros((p, p)), names, std, np.ones(robot.n), 1.0, verdict)
+    p = len(parameters)
+    estimate = Estimate(value, np.zeros((p, p)), parameters, std, np.ones(robot.n), 1.0, verdict)
     empty = RegressionFactor.empty(robot.n, p)
     return DynamicModel(
         robot, law, estimate, np.zeros((0, robot.n)), "commanded", (robot.source,), empty
@@ -158,7 +158,6 @@ def _as_robot(model: DynamicModel) -> RobotModel:
     """An arm with the torques of a model: links nearest to the given ones, which may be no real bodies."""
     robot = model.robot
     basis = model.basis
-    names = model.estimate.names
     phi = robot.parameters
     masses = np.arange(0, 10 * robot.n, 10)
     phi[masses] = np.where(
@@ -172,7 +171,7 @@ def _as_robot(model: DynamicModel) -> RobotModel:
         for x, name in zip(bodies, robot.link_names, strict=True)
     ]
     rotor, coulomb, viscous, offset = phi[10 * robot.n :].reshape(4, -1)
-    drive = robot.drive.with_law(model.law, model.estimate.value[len(basis) : len(names)])
+    drive = robot.drive.with_law(model.law, model.estimate.value[len(basis) :])
     drive = replace(drive, rotor_inertia=rotor, coulomb=coulomb, viscous=viscous, offset=offset)
     return robot.with_links(links).with_drive(drive)
 

@@ -56,11 +56,7 @@ import numpy as np
 from steelyard._arrays import Array, Indices, Mask
 from steelyard.identification import DynamicModel
 from steelyard.identification._least_squares import Solution, solve_weighted
-from steelyard.identification._problem import kinds
 from steelyard.robot import DriveModel, RobotModel
-
-FRICTION = ("Fc", "Fv", "B", "Fs")
-"""What changes from day to day and with the load, so that the empty arm does not determine it."""
 
 _NOTHING = 1e-12
 _NOMINAL_GRAVITY = (9.81, 9.80665)  # [m/s^2]
@@ -75,8 +71,8 @@ _FEWEST_FREEDOM = 8.0
 _FEWEST_LEFT = 0.25  # of the rows: when more than the rest is swallowed, the formula has no meaning
 
 
-def arm_rows(model: DynamicModel, but: Sequence[str] = FRICTION) -> Array:
-    """Rows [Z z] of unit noise of what the empty runs say of all parameters but some kinds, (r, p + 1).
+def arm_rows(model: DynamicModel, without: Mask | None = None) -> Array:
+    """Rows [Z z] of unit noise: what the empty runs say of most parameters, (r, p + 1).
 
     Z'Z is the inverse of the covariance. Where the runs do not determine some of the parameters,
     they may still determine combinations: then the rows are those of the triangular factor, less
@@ -84,11 +80,13 @@ def arm_rows(model: DynamicModel, but: Sequence[str] = FRICTION) -> Array:
     determined.
 
     Args:
-        but: kinds of parameters to say nothing of
+        without: parameters to say nothing of, (p,); those that change from day to day by default
     """
     p = len(model.estimate.value)
     estimate = model.estimate
-    kept = np.flatnonzero(~np.isin(kinds(estimate.names), but))
+    if without is None:
+        without = estimate.parameters.daily
+    kept = np.flatnonzero(~without)
     if not np.isfinite(np.diag(estimate.covariance)[kept]).all():
         return _combinations(model, kept)
     exact = np.diag(estimate.covariance)[kept] == 0  # set, not estimated

@@ -19,7 +19,6 @@ from steelyard.identification import DynamicModel, Validation
 from steelyard.identification import identify as identify_from_samples
 from steelyard.identification._fit import Estimator
 from steelyard.identification._lag import LONGEST_S, time_lags
-from steelyard.identification._problem import kinds
 from steelyard.identification.gains import (
     DriveGains,
     gains_from_known_mass,
@@ -260,7 +259,7 @@ def _other_robot(robot: RobotModel, runs: Sequence[Run]) -> list[Doubt]:
     Of a real arm up to 6 % of a joint's torque are left, 40 to 70 % with another arm's kinematics.
     """
     basis = ParameterBasis.of(robot)
-    rigid = ~np.isin(kinds(basis.short_names), ("Fc", "Fv", "B"))
+    rigid = basis.parameters.rigid
     for run in runs:
         try:
             samples = run.of_controller().prepared(_SLOW_MOTION, None).ready

@@ -23,7 +23,6 @@ from steelyard._arrays import Array
 from steelyard.errors import InvalidSamples
 from steelyard.identification import DynamicModel, Validation, choose_friction, identify
 from steelyard.identification._least_squares import solve_weighted
-from steelyard.identification._problem import kinds
 from steelyard.identification._validation import FrictionChoice, validation_of
 from steelyard.recording import Recording
 from steelyard.robot import ParameterBasis, RobotModel
@@ -66,7 +65,7 @@ class Answer:
     @property
     def names(self) -> tuple[str, ...]:
         """Of the parameters, without the r of regrouped ones."""
-        return tuple(name.rstrip("r") for name in self.models[0].estimate.names)
+        return tuple(parameter.symbol for parameter in self.models[0].estimate.parameters)
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,7 +102,8 @@ def true_parameters(robot: RobotModel) -> dict[str, float]:
     basis = ParameterBasis.of(robot)
     values = basis.K @ robot.parameters
     values = np.where(np.abs(values) < 1e-12, 0.0, values)  # rounding of a sum that cancels
-    return {name.rstrip("r"): float(x) for name, x in zip(basis.short_names, values, strict=True)}
+    symbols = (parameter.symbol for parameter in basis.parameters)
+    return dict(zip(symbols, values.tolist(), strict=True))
 
 
 def without_offsets(model: DynamicModel) -> DynamicModel:
@@ -113,7 +113,7 @@ def without_offsets(model: DynamicModel) -> DynamicModel:
         model: with offsets
     """
     p = len(model.estimate.names)
-    kept = np.flatnonzero(kinds(model.estimate.names) != "B")
+    kept = np.flatnonzero(~model.estimate.parameters.offsets)
     solution = solve_weighted(model.factor.columns(kept), equal_weights=True)
     value = np.zeros(p)
     covariance = np.zeros((p, p))

@@ -159,10 +159,8 @@ def link_counts(robot: RobotModel) -> tuple[int, int]:
         robot: the TX-60
     """
     R1, R2, R3 = formula_7(*joint_axes(robot))
-    names = ParameterBasis.of(robot).short_names
-    return 7 * R1 + 3 * R2 + R3, sum(
-        name[0] in "Im" and not name.startswith("Ia") for name in names
-    )
+    rank = int(ParameterBasis.of(robot).parameters.links.sum())
+    return 7 * R1 + 3 * R2 + R3, rank
 
 
 def _count_words(robot: RobotModel) -> str:

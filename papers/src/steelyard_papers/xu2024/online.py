@@ -24,7 +24,6 @@ import numpy as np
 from steelyard._arrays import Array, Indices
 from steelyard.errors import InvalidSamples
 from steelyard.identification import DynamicModel
-from steelyard.identification._problem import kinds
 from steelyard.inertia import InertialParameters
 from steelyard.payload import Payload
 from steelyard.payload._tracking import Counts
@@ -214,10 +213,8 @@ class Xu2024Tracker:
         """Base parameters that are one parameter of the last link; those of its group where there is none."""
         basis = self.model.basis
         n = self.model.robot.n
-        names = basis.short_names
-        inertial = ~np.isin(kinds(names), ("Ia", "Fc", "Fv", "B"))
-        last = np.array([name.rstrip("r").endswith(str(n)) for name in names]) & inertial
-        single = last & np.array([not name.endswith("r") for name in names])
+        last = basis.parameters.of_joint(n - 1) & basis.parameters.links
+        single = last & ~np.array([parameter.regrouped for parameter in basis.parameters])
         return np.flatnonzero(single if single.any() else last)
 
 

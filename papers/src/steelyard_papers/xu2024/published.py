@@ -87,9 +87,7 @@ class Case:
             until_s: with samples up to this time, [s]
         """
         N = round(until_s * RATE_HZ)
-        friction = np.array(
-            [name.startswith(("Fc", "Fv", "B")) for name in self.model.estimate.names]
-        )
+        friction = self.model.estimate.parameters.daily
         H = np.concatenate([self.Y[:N] @ self.J, self.Y[:N][:, :, friction]], axis=2)
         H = (H / self.noise[:, None]).reshape(-1, H.shape[2])
         H = np.vstack([H, 1e-4 * np.eye(H.shape[1])])  # before a joint turns round Fc and B are one
@@ -105,9 +103,9 @@ def published_case(noise: Array = TABLE_8["without", "power"]) -> Case:
     robot = load_robot("ur10")
     shapes = (robot.drive.exponent, np.ones(6), np.ones(6))
     law = FrictionLaw("given", "exact", True, False, False, *shapes, fixed=True)
-    names = ParameterBasis.of(robot).short_names
+    parameters = ParameterBasis.of(robot).parameters
     known = Estimate(
-        TABLE_6, 1e-12 * np.eye(58), names, noise, np.ones(6), 1.0, Verdict("xu2024, Table VI")
+        TABLE_6, 1e-12 * np.eye(58), parameters, noise, np.ones(6), 1.0, Verdict("xu2024, Table VI")
     )
     empty = RegressionFactor.empty(6, 58)
     model = DynamicModel(robot, law, known, np.zeros((0, 6)), "commanded", ("Table VI",), empty)
@@ -152,8 +150,7 @@ def static_payload(
         loaded: torques with it, (N, n) [Nm]
     """
     Y = basis.reduce(robot.regressor(q, 0 * q, 0 * q)).reshape(q.size, -1)
-    friction = [name.startswith(("F", "B", "Ia")) for name in basis.short_names]
-    seen = np.flatnonzero((np.abs(Y).max(axis=0) > 1e-9) & ~np.array(friction))
+    seen = np.flatnonzero((np.abs(Y).max(axis=0) > 1e-9) & basis.parameters.links)
     change = np.linalg.lstsq(Y[:, seen], (loaded - empty).ravel(), rcond=None)[0]
     return np.asarray(np.linalg.lstsq(basis.payload_jacobian[seen, :4], change, rcond=None)[0])
 

@@ -40,11 +40,11 @@ from steelyard._arrays import Array, Indices
 from steelyard.control._compensation import flange_body
 from steelyard.errors import InvalidSamples
 from steelyard.identification import DynamicModel
-from steelyard.identification._problem import kinds
 from steelyard.inertia import InertialParameters
 from steelyard.payload import Payload
 from steelyard.robot import RobotModel
 from steelyard.robot._momentum import MomentumDynamics
+from steelyard.robot._parameters import ParameterKind
 from steelyard.robot._transmission import JointFriction
 from steelyard.torque.tracking._rows import TorqueRows
 
@@ -158,8 +158,11 @@ class TorqueUncertainty:
             covariance[: len(J), : len(J)] += J @ payload.covariance[np.ix_(known, known)] @ J.T
         rows = TorqueRows.of(model)
         x = np.concatenate([load, model.estimate.value[rows.theta_order]])
-        kind = kinds(model.estimate.names)
-        friction = np.concatenate([np.flatnonzero(kind == name) for name in ("Fc", "Fv", "B")])
+        friction = np.flatnonzero(
+            model.estimate.parameters.of_kind(
+                ParameterKind.COULOMB, ParameterKind.VISCOUS, ParameterKind.OFFSET
+            )
+        )
         values, vectors = np.linalg.eigh(covariance)
         root = vectors * np.sqrt(np.maximum(values, 0.0))
         return cls(rows, x, root, np.array(model.estimate.noise), friction, change)
@@ -228,7 +231,8 @@ def _with_sure_shares(model: DynamicModel) -> JointFriction:
     if not model.law.load:
         return friction
     coefficients = friction.coefficients.copy()
-    coefficients[-1, estimate.std[kinds(estimate.names) == "Fl"] >= _UNCERTAIN_SHARE] = 0.0
+    shares = estimate.parameters.of_kind(ParameterKind.LOAD_SHARE)
+    coefficients[-1, estimate.std[shares] >= _UNCERTAIN_SHARE] = 0.0
     return replace(friction, coefficients=coefficients)
 
 

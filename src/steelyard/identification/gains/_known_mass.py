@@ -57,13 +57,11 @@ from steelyard.errors import InvalidRobot, InvalidSamples
 from steelyard.identification._covariance import widening
 from steelyard.identification._factor import RegressionFactor
 from steelyard.identification._model import DynamicModel
-from steelyard.identification._problem import kinds
 from steelyard.identification.gains._drive_gains import DriveGains
 from steelyard.payload import HALF_WIDTH, Payload
 from steelyard.recording import Samples
 from steelyard.verdict import Doubt, DoubtKind, Verdict
 
-_FRICTION = ("Fc", "Fv", "B", "Fs")
 _FAR = 3.0  # standard deviations
 _GUESS = 0.05  # relative: gains that are worth less are guesses
 _ROUNDS = 100
@@ -236,7 +234,7 @@ def _anew(
     J = np.zeros((p, 10))
     J[: len(model.basis)] = model.basis.payload_jacobian
     carrying = theta + J @ payload.unconstrained.vector
-    E = np.eye(p)[:, np.isin(kinds(model.estimate.names), _FRICTION)]
+    E = np.eye(p)[:, model.estimate.parameters.daily]
     of_empty = np.column_stack([np.zeros((p, 10)), np.eye(p), np.zeros_like(E)])
     of_loaded = np.column_stack([J, np.eye(p), E])
     rows = [(model.rows(part, theta), of_empty) for part in empty]

@@ -17,9 +17,8 @@ from steelyard.errors import InvalidSamples
 from steelyard.identification import RegressionFactor
 from steelyard.identification._covariance import correlated_covariance
 from steelyard.identification._least_squares import solve_weighted
-from steelyard.identification._problem import Rows, kinds
+from steelyard.identification._problem import Rows
 from steelyard.recording import Samples
-from steelyard.torque._prior import FRICTION
 from steelyard.torque.methods._problem import Answer, WeighingProblem
 
 
@@ -36,7 +35,7 @@ def pooled(problem: WeighingProblem) -> Answer:
             "the pooled method needs the empty runs too, to fit them with the loaded ones"
         )
     p = len(model.estimate.value)
-    own = np.isin(kinds(model.estimate.names), FRICTION)
+    own = model.estimate.parameters.daily
     none = np.zeros((p, int(own.sum())))
     of_empty = np.column_stack([np.eye(p), none, np.zeros((p, 10))])
     of_loaded = np.column_stack([np.diag(~own).astype(float), np.eye(p)[:, own], problem.jacobian])

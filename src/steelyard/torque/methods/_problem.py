@@ -11,10 +11,9 @@ from steelyard._arrays import Array, Mask
 from steelyard.errors import InvalidSamples, UnknownName
 from steelyard.identification import DynamicModel
 from steelyard.identification._least_squares import Solution
-from steelyard.identification._problem import kinds
 from steelyard.inertia import PARAMETER_NAMES
 from steelyard.recording import Samples
-from steelyard.torque._prior import FRICTION, arm_rows, by_gravity, friction_share, shifted, widened
+from steelyard.torque._prior import arm_rows, by_gravity, friction_share, shifted, widened
 from steelyard.verdict import Doubt
 
 LOAD_ROUNDS = 4
@@ -59,12 +58,12 @@ class WeighingProblem:
     @property
     def friction(self) -> Mask:
         """Which unknowns of the arm and the payload are friction, (p + 10,)."""
-        return np.append(np.isin(kinds(self.model.estimate.names), FRICTION), np.zeros(10, bool))
+        return np.append(self.model.estimate.parameters.daily, np.zeros(10, bool))
 
     @property
     def unfelt(self) -> Mask:
         """Which of the ten numbers no motion of this arm shows, by its build, and none is given, (10,)."""
-        firm = ~np.isin(kinds(self.model.estimate.names), FRICTION)
+        firm = ~self.model.estimate.parameters.daily
         return undetermined(np.vstack([self.jacobian[firm], self.fixed[:, :-1]]))
 
     @property
@@ -74,13 +73,14 @@ class WeighingProblem:
             return LOAD_ROUNDS
         return 1
 
-    def prior(self, but: Sequence[str] = FRICTION) -> Array:
+    def prior(self, without: Mask | None = None) -> Array:
         """Rows [Z z] of what the empty runs say, and of what is fixed, (r, p + 11).
 
         Args:
-            but: kinds of parameters that they say nothing of
+            without: parameters of the arm that the empty runs say nothing of, (p,); those that
+                change from day to day by default
         """
-        arm = arm_rows(self.model, but)
+        arm = arm_rows(self.model, without)
         rows = np.zeros((len(arm) + len(self.fixed), arm.shape[1] + 10))
         rows[: len(arm), : arm.shape[1] - 1] = arm[:, :-1]
         rows[: len(arm), -1] = arm[:, -1]

@@ -19,10 +19,9 @@ from steelyard._arrays import Array
 from steelyard.errors import InvalidSamples
 from steelyard.identification import DynamicModel, RegressionFactor
 from steelyard.identification._least_squares import Solution, solve_weighted
-from steelyard.identification._problem import kinds
 from steelyard.inertia import PARAMETER_NAMES
 from steelyard.recording import Samples
-from steelyard.torque._prior import FRICTION, through_prior
+from steelyard.torque._prior import through_prior
 from steelyard.torque.methods._direct import with_prior
 from steelyard.torque.methods._problem import Answer, WeighingProblem, undetermined
 from steelyard.verdict import Doubt, DoubtKind
@@ -31,7 +30,6 @@ _REST = 0.005  # slower is at rest, [rad/s]
 _SLOW = 0.05  # a joint that starts to move is as fast, [rad/s]
 _SAME = 0.005  # postures that are nearer are one, [rad]
 _SETTLE_S = 0.3  # after the arm has stopped it still rings
-_MOVING = ("Fc", "Fv", "Fs", "Fl")
 
 
 def static(problem: WeighingProblem) -> Answer:
@@ -47,7 +45,11 @@ def static(problem: WeighingProblem) -> Answer:
         raise InvalidSamples("at rest the inertia has no effect: fix none of its numbers")
     postures, width = _posture_rows(problem)
     k = len(postures) // n
-    prior = np.delete(np.vstack([problem.prior(_MOVING), postures]), np.s_[-7:-1], axis=1)
+    prior = np.delete(
+        np.vstack([problem.prior(problem.model.estimate.parameters.friction), postures]),
+        np.s_[-7:-1],
+        axis=1,
+    )
     solution = solve_weighted(RegressionFactor.empty(n, p), prior, problem.mixing[:, :-6])
     rest = (prior[:, :-1] @ solution.value - prior[:, -1])[-n * k :].reshape(k, n)
     covariance = np.zeros((10, 10))
@@ -134,7 +136,7 @@ def _posture_rows(problem: WeighingProblem) -> tuple[Array, Array]:
     first = problem.loaded[0]
     held = Samples(q, 0 * q, 0 * q, tau, first.rate_hz, first.joint_names, first.kinematics)
     Y = model.rows(held).Y.copy()
-    Y[:, :, np.isin(kinds(model.estimate.names), _MOVING)] = 0.0  # friction that needs motion
+    Y[:, :, model.estimate.parameters.friction] = 0.0
     width = np.hypot(model.estimate.noise, _friction_at_rest(model, Y) / np.sqrt(3))
     rows = np.concatenate([Y @ problem.mixing, tau[:, :, None]], axis=2) / width[:, None]
     return rows.reshape(-1, rows.shape[2]), width
@@ -142,7 +144,7 @@ def _posture_rows(problem: WeighingProblem) -> tuple[Array, Array]:
 
 def _friction_at_rest(model: DynamicModel, Y: Array) -> Array:
     """What each joint needs to move slowly out of postures with the regressor Y, (n,) [Nm]."""
-    links = ~np.isin(kinds(model.estimate.names), (*FRICTION, "Ia", "Fl"))
+    links = model.estimate.parameters.links
     load = np.abs(Y[:, :, links] @ model.estimate.value[links]).mean(axis=0)
     drives = np.abs((model.friction.coefficients * model.law.breakaway(_SLOW, load)).sum(axis=0))
     return model.robot.drive.transmission.most_at_joints(drives)

@@ -30,10 +30,9 @@ from steelyard.errors import InvalidSamples
 from steelyard.identification import RegressionFactor
 from steelyard.identification._covariance import correlated_covariance
 from steelyard.identification._least_squares import solve_weighted
-from steelyard.identification._problem import Rows, kinds
+from steelyard.identification._problem import Rows
 from steelyard.recording import Samples
 from steelyard.signals import resample
-from steelyard.torque._prior import FRICTION
 from steelyard.torque.methods._problem import Answer, WeighingProblem
 
 _SAME = (
@@ -73,7 +72,7 @@ def manufacturer(problem: WeighingProblem) -> Answer:
     runs = list(zip(problem.loaded, problem.empty, strict=True))
     pairs = [(loaded, replace(loaded, tau=loaded.tau - empty.tau)) for loaded, empty in runs]
     model = problem.model
-    friction = np.isin(kinds(model.estimate.names), FRICTION)
+    friction = model.estimate.parameters.daily
     mixing = np.column_stack([np.eye(len(friction))[:, friction], problem.jacobian])
     firm = np.where(friction, 0.0, model.estimate.value)
     off = [model.rows(loaded).Y @ firm - empty.tau for loaded, empty in runs]

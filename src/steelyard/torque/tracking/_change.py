@@ -140,5 +140,5 @@ def friction_change(model: DynamicModel, rows: TorqueRows, share: float) -> Arra
         share: of Fc + Fv
     """
     of_drive = np.maximum(np.abs(model.friction.coefficients[:2]).sum(axis=0), 1e-3)
-    drives = [int(name.rstrip("r").lstrip("FcvsB")) - 1 for name in rows.names[: rows.friction]]
+    drives = rows.parameters.joints[: rows.friction]
     return np.asarray(share * of_drive[drives])

@@ -20,11 +20,10 @@ import numpy as np
 from steelyard._arrays import Array, Indices, Mask
 from steelyard.errors import InvalidSamples
 from steelyard.identification import DynamicModel, FrictionLaw
-from steelyard.identification._problem import kinds
 from steelyard.robot import RobotModel
+from steelyard.robot._parameters import ParameterTable
 from steelyard.robot._transmission import Transmission
 from steelyard.signals import OnlineSample
-from steelyard.torque._prior import FRICTION
 
 _KNOWN_SHARE_STD = 0.02
 _SPIKE = 20.0  # standard deviations
@@ -40,7 +39,7 @@ class TorqueRows:
         law: of friction
         theta_order: which parameter of the model each unknown after the payload is, (p,)
         friction: how many of them are friction
-        names: of all unknowns after the payload
+        parameters: all unknowns after the payload
         payload_rows: parameters of the model that a payload changes
         J: how it changes them, (len(payload_rows), 10)
         drives: from joints to drives
@@ -54,7 +53,7 @@ class TorqueRows:
     law: FrictionLaw
     theta_order: Indices
     friction: int
-    names: tuple[str, ...]
+    parameters: ParameterTable
     payload_rows: Indices
     J: Array
     drives: Transmission
@@ -68,8 +67,8 @@ class TorqueRows:
         """The row maker of a model."""
         law = model.law
         robot = model.robot
-        kind = kinds(model.estimate.names)
-        nuisance = np.isin(kind, FRICTION)
+        parameters = model.estimate.parameters
+        nuisance = parameters.daily
         order = np.concatenate([np.flatnonzero(nuisance), np.flatnonzero(~nuisance)])
         jacobian = model.basis.payload_jacobian
         changed = np.flatnonzero(np.abs(jacobian).max(axis=1) > 0)
@@ -78,12 +77,12 @@ class TorqueRows:
             law=law,
             theta_order=order,
             friction=int(nuisance.sum()),
-            names=tuple(np.array(model.estimate.names)[order].tolist()),
+            parameters=parameters.take(order),
             payload_rows=changed,
             J=jacobian[changed],
             drives=robot.drive.transmission,
-            terms=np.array([np.flatnonzero(kind == term) for term in law.terms]),
-            links=np.flatnonzero(~np.isin(kind, ("Ia", "Fc", "Fv", "B", "Fs", "Fl"))),
+            terms=np.array([np.flatnonzero(parameters.of_kind(term)) for term in law.terms]),
+            links=np.flatnonzero(parameters.links),
             columns=model.basis.independent,
             shares=_known_shares(model),
         )
@@ -123,7 +122,7 @@ class TorqueRows:
             memory, self.drives.to_drives(q), self.drives.to_drives(v), load
         )
         if len(columns) > 2:
-            Y = np.concatenate([Y, np.zeros((*q.shape, len(self.law.extra_names)))], axis=2)
+            Y = np.concatenate([Y, np.zeros((*q.shape, len(self.law.extra_parameters)))], axis=2)
         for values, where in zip(columns, self.terms, strict=True):
             self.drives.write(Y, values, where)
         return Y, memory
