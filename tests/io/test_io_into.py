@@ -346,8 +346,7 @@ XACRO = '<robot name="x" xmlns:xacro="http://ros.org"><xacro:include filename="a
         ("mjcf", MJCF.replace('pos="0.3 0 0.1"', 'pos="0.4 0 0.1"'), "is of another arm: the axis"
                                                                      " of joint"),
         ("mjcf", MJCF.replace("<light", "<lamp"), "MuJoCo cannot read bad.xml"),
-        ("mjcf", MJCF.replace("eulerseq", 'inertiafromgeom="true" eulerseq'), "no <inertial>"
-                                                                              " counts there"),
+        ("mjcf", MJCF.replace("eulerseq", 'inertiafromgeom="true" eulerseq'), "ignores every <inertial>"),
         ("mjcf", MJCF.replace("eulerseq", 'settotalmass="9" eulerseq'), "which would scale what is"
                                                                         " written"),
         ("mjcf", MJCF.replace('"camera"', '"payload"'), "has a body 'payload' of its own"),

@@ -160,8 +160,8 @@ def test_gaps_are_refused_not_filled_and_can_be_split():
     ("how", "words"),
     [
         ({"rate_hz": 500.0}, "500 Hz is faster than the recording"),
-        ({"decimate": 10}, "folds torques faster than 5 Hz"),
-        ({"trim_s": 4.0}, "leaves nothing of 6 s"),
+        ({"decimate": 10}, "aliases torques above 5 Hz"),
+        ({"trim_s": 4.0}, "removes all of 6 s"),
         ({"cutoff_hz": 60.0}, "between 0 and half the rate, 50 Hz; got 60 Hz"),
         ({"rate_hz": 0.4}, "only 3 samples at 0.4 Hz"),
     ],
@@ -204,7 +204,7 @@ def test_missing_signals_are_named():
         prepare(replace(bare, current=rec.tau), drive=DriveModel.ideal(2))
     hollow = rec.q.copy()
     hollow[3:] = np.nan
-    with pytest.raises(InvalidRecording, match="only 3 rows are whole"):
+    with pytest.raises(InvalidRecording, match="only 3 rows are complete"):
         prepare(replace(rec, q=hollow))
 
 

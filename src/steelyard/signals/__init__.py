@@ -1,7 +1,7 @@
-"""From a Recording to Samples: the only room that changes measured values.
+"""From a Recording to Samples; the only package that changes measured values.
 
-Whole recordings are prepared without delay (`prepare`), streams one row at a time (`replay`,
-`JointPath`); the filters below take any columns with a clock, of joints or of a wrist sensor.
+`prepare` filters a whole recording without delay; `replay` and `JointPath` filter a stream one row
+at a time. The filters accept any columns with a clock, from joints or from a wrist sensor.
 """
 
 from steelyard.recording import DEFAULT_CUTOFF_HZ, Preparation

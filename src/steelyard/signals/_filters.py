@@ -1,39 +1,40 @@
-"""Filters on whole tables of signals, of joints or of a wrist sensor: they see the future, so none delays.
+"""Zero-phase filters on whole tables of signals, from joints or from a wrist sensor.
 
-Every function takes columns, (N, k), and a clock or a rate.
+Every function takes columns, (N, k), and a clock or a rate. The filters are not causal, so they do
+not delay the signals.
 
-A filter F that is linear and the same for every column turns tau = Y phi + noise into
-F tau = F Y phi + F noise. F Y is Y of the filtered motion where Y changes smoothly, as that of
-links does, but not where friction jumps with the sign of the velocity: a torque that is filtered
-strongly while the regressor is not shows a friction that is too small. So motion may be filtered as
-long as it is slower than the cut-off, torques only where that jump does not matter.
+A linear filter F that is the same for every column turns tau = Y phi + noise into
+F tau = F Y phi + F noise. F Y equals Y of the filtered motion where Y changes smoothly, as it does
+for links, but not where friction jumps with the sign of the velocity. If torques are filtered
+strongly and the regressor is not, the identified friction is too small. Therefore motion may be
+filtered as long as it is slower than the cut-off, torques only where that jump does not matter.
 """
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.linalg import (
-    lapack,
-)  # scipy.signal and scipy.interpolate take most of a second to import
+
+# scipy.signal and scipy.interpolate would take most of a second to import.
+from scipy.linalg import lapack
 
 from steelyard._arrays import Array
 from steelyard.errors import InvalidRecording, InvalidSamples
 from steelyard.recording import default_gap_s
 
-_KEPT_SHARE = 0.96
-_KEPT_VARIANCE = 0.793
+_KEPT_SHARE = 0.96  # share of the smallest squared differences that estimate the noise
+_KEPT_VARIANCE = 0.793  # variance of that share over the variance of all, for normal noise
 
 
 def uniform_clock(
     t: ArrayLike, *, rate_hz: float | None = None, longest_gap_s: float | None = None
 ) -> Array:
-    """Uniform times over a measured clock, (M,) [s]; the clock itself where it is uniform already.
+    """Uniform times over a measured clock, (M,) [s]; the clock itself if it is uniform already.
 
     Args:
         t: times, strictly increasing, (N,) [s]
         rate_hz: samples per second, [Hz]; the mean rate of the clock by default
-        longest_gap_s: a longer hole is refused, [s]; by default 5 median steps or 0.05 s, if longer
+        longest_gap_s: longest accepted gap, [s]; by default 5 median steps or 0.05 s, if longer
     """
     clock = np.asarray(t, dtype=float)
     steps = np.diff(clock)
@@ -42,10 +43,7 @@ def uniform_clock(
             f"a uniform clock needs 4 or more times that increase, got {len(clock)} rows"
         )
     median = float(np.median(steps))
-    if longest_gap_s is None:
-        longest = default_gap_s(median)
-    else:
-        longest = longest_gap_s
+    longest = default_gap_s(median) if longest_gap_s is None else longest_gap_s
     if steps.max() > longest:
         i = int(steps.argmax())
         raise InvalidRecording(
@@ -67,13 +65,13 @@ def uniform_clock(
 
 
 def resample(t: ArrayLike, x: ArrayLike, t_new: ArrayLike, *, smooth: bool = True) -> Array:
-    """The signal at other times, (M, n): by a cubic spline, or by straight lines for noisy signals.
+    """The signal at other times, (M, n).
 
     Args:
         t: times, strictly increasing, (N,) [s]
         x: signal, (N, n)
         t_new: requested times, inside those of t, (M,) [s]
-        smooth: a cubic spline (positions) instead of straight lines (torques)
+        smooth: cubic spline, for positions; False for linear interpolation, for noisy torques
     """
     old, new, rows = (np.asarray(values, dtype=float) for values in (t, t_new, x))
     if len(old) < 2:
@@ -93,9 +91,14 @@ def resample(t: ArrayLike, x: ArrayLike, t_new: ArrayLike, *, smooth: bool = Tru
 
 
 def _spline_tangents(h: Array, slope: Array) -> Array:
-    """Slopes of the cubic spline at its N knots, from steps (N-1, 1) and slopes of the chords (N-1, n).
+    """Slopes of the cubic spline at its N knots, (N, n).
 
-    Second derivatives agree at the knots, and third ones at the second and the last but one.
+    Second derivatives are continuous at all knots, third derivatives at the second and the last but
+    one.
+
+    Args:
+        h: steps between the knots, (N-1, 1)
+        slope: slopes of the chords, (N-1, n)
     """
     diagonal = np.concatenate([h[1], 2 * (h[:-1] + h[1:])[:, 0], h[-2]])
     above = np.concatenate([h[0] + h[1], h[:-1, 0]])
@@ -113,15 +116,16 @@ def _spline_tangents(h: Array, slope: Array) -> Array:
 
 
 def low_pass(x: ArrayLike, cutoff_hz: float, rate_hz: float, *, order: int = 4) -> Array:
-    """The signal without what is faster than the cut-off, and without delay, (N, n).
+    """The signal after a low-pass filter without delay, (N, n).
 
-    A Butterworth filter, once forwards and once backwards: at the cut-off a quarter of the power
+    A Butterworth filter is applied forwards and backwards; at the cut-off a quarter of the power
     passes.
 
     Args:
         x: signal, (N, n)
-        cutoff_hz: [Hz]
+        cutoff_hz: cut-off frequency, [Hz]
         rate_hz: samples per second, [Hz]
+        order: order of the filter
     """
     rows = np.asarray(x, dtype=float)
     if not 1e-9 * rate_hz < cutoff_hz < rate_hz / 2:
@@ -129,7 +133,8 @@ def low_pass(x: ArrayLike, cutoff_hz: float, rate_hz: float, *, order: int = 4) 
             f"the cut-off must lie between 0 and half the rate, {rate_hz / 2:g} Hz; got"
             f" {cutoff_hz:g} Hz"
         )
-    slowest_hz = min(cutoff_hz, rate_hz / 2 - cutoff_hz)  # near half the rate it rings on as long
+    # The filter also rings for long if the cut-off is close to half the rate.
+    slowest_hz = min(cutoff_hz, rate_hz / 2 - cutoff_hz)
     settle = min(len(rows) - 1, int(np.ceil(3 * rate_hz / slowest_hz)))
     before = 2 * rows[0] - rows[settle:0:-1]
     after = 2 * rows[-1] - rows[-2 : -2 - settle : -1]
@@ -140,17 +145,19 @@ def low_pass(x: ArrayLike, cutoff_hz: float, rate_hz: float, *, order: int = 4) 
 
 
 def _filtered_once(x: Array, k: float, order: int) -> Array:
-    """A Butterworth low-pass forwards, as if the first row had been there always, (N, n).
+    """A forward Butterworth low-pass that starts in the steady state of the first row, (N, n).
 
-    Sections y_i + a y_i-1 + b y_i-2 = g (x_i + 2 x_i-1 + x_i-2) of the bilinear transform, each
-    solved as a banded triangular system; a last one of first order where the order is odd. k is the
-    tangent of half the cut-off's angle.
+    The filter has sections y_i + a y_i-1 + b y_i-2 = g (x_i + 2 x_i-1 + x_i-2) by the bilinear
+    transform, each solved as a banded triangular system; an odd order has a last section of first
+    order. k is the tangent of half the cut-off's angle.
     """
     damping = 2 * np.sin(np.pi * (2 * np.arange(order // 2) + 1) / (2 * order))
     whole = 1 + damping * k + k * k
     sections = [*zip(2 * (k * k - 1) / whole, 1 - 2 * damping * k / whole, strict=True)]
     y = x
-    for a, b in [*sections, ((k - 1) / (k + 1), 0.0)] if order % 2 else sections:
+    if order % 2:
+        sections.append(((k - 1) / (k + 1), 0.0))
+    for a, b in sections:
         first = y[0].copy()
         right = y
         for _ in range(2 if b else 1):
@@ -164,7 +171,7 @@ def _filtered_once(x: Array, k: float, order: int) -> Array:
 
 
 def central_differences(x: ArrayLike, rate_hz: float) -> tuple[Array, Array]:
-    """First and second derivative of x, (N, n), sampled at rate_hz [Hz]: central, one-sided at the ends."""
+    """First and second derivative of x, (N, n), by central differences, one-sided at the ends."""
     rows = np.asarray(x, dtype=float)
     if len(rows) < 4:
         raise InvalidSamples(f"two derivatives need at least 4 samples, got {len(rows)}")
@@ -182,8 +189,8 @@ def moving_mean(x: ArrayLike, length: int, *, causal: bool = False) -> Array:
     Args:
         x: signal, (N, n)
         length: number of samples, odd unless causal
-        causal: of the last `length` samples, which delays by (length - 1) / 2 of them; before the
-            first one the signal is taken as constant
+        causal: mean of the last `length` samples, which delays by (length - 1) / 2 samples; the
+            signal counts as constant before the first sample
     """
     rows = np.asarray(x, dtype=float)
     if causal:
@@ -203,10 +210,10 @@ def moving_mean(x: ArrayLike, length: int, *, causal: bool = False) -> Array:
 
 
 def noise_of_differences(x: Array) -> Array:
-    """The standard deviation of white noise on a smooth signal x, (N, n), from its fourth differences, (n,).
+    """The standard deviation of white noise on a smooth signal x, (N, n): (n,).
 
-    The largest 4 % are left out, because a motion may jump (friction where a joint turns round); of
-    normal noise the others have 0.793 of its variance.
+    It is estimated from fourth differences. The largest 4 % are left out, because a motion may jump
+    (friction at a reversal); the rest has 0.793 of the variance of normal noise.
     """
     squares = np.sort(np.diff(x, 4, axis=0) ** 2, axis=0)
     kept = squares[: max(1, int(np.ceil(_KEPT_SHARE * len(squares))))]
@@ -214,18 +221,17 @@ def noise_of_differences(x: Array) -> Array:
 
 
 def noise_gains(cutoff_hz: float | None, rate_hz: float) -> tuple[float, float, float]:
-    """What the zero-phase low-pass makes of white noise of unit variance: of value, slope, and curvature.
+    """Variances of low-passed white noise of unit variance and of its first two derivatives.
 
-    The variances of the filtered signal and of its first two derivatives by central differences.
+    The filter is `low_pass`; derivatives are central differences.
 
     Args:
-        cutoff_hz: of the filter, [Hz]; None for no filter
+        cutoff_hz: cut-off of the filter, [Hz]; None for no filter
         rate_hz: samples per second, [Hz]
     """
-    if cutoff_hz is None:
-        half = 8
-    else:
-        half = int(np.ceil(8 * rate_hz / cutoff_hz)) + 8
+    half = 8
+    if cutoff_hz is not None:
+        half += int(np.ceil(8 * rate_hz / cutoff_hz))
     h = np.zeros((2 * half + 1, 1))
     h[half] = 1.0
     if cutoff_hz is not None:
