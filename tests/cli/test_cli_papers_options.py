@@ -69,9 +69,7 @@ def test_derivatives_of_a_series_and_a_threshold_of_speed(files):
 
 
 def test_ordinary_least_squares_is_another_answer(files):
-    plain, weighted = (
-        identified(files, "--estimator", name)[0] for name in ("ordinary", "weighted")
-    )
+    plain, weighted = (identified(files, "--method", name)[0] for name in ("ordinary", "weighted"))
     assert plain["parameters"] != weighted["parameters"]
     left = [sum(np.square(facts["noise"])) for facts in (plain, weighted)]
     assert left[0] <= 1.001 * left[1]  # all joints alike: the least squares of them together
@@ -95,7 +93,7 @@ def test_an_estimator_that_nobody_plugs_in_is_refused(files, monkeypatch):
     with pytest.raises(
         UnknownName, match=r"no online estimator 'xu2024'; there are direct; those of papers"
     ):
-        run("weigh", files / "model.json", files / "empty.npz", "--online", "--estimator", "xu2024")
+        run("weigh", files / "model.json", files / "empty.npz", "--online", "--method", "xu2024")
 
 
 def test_algorithm_1_as_printed_gives_more_than_asked_in_its_own_order():

@@ -92,7 +92,7 @@ def test_both_stages_weigh_and_contact_uses_the_file(folder):
     np.testing.assert_allclose(data["vector"], LOAD.vector, atol=6 * max(data["std"]))
     np.testing.assert_allclose(data["drift"], DRIFT, atol=0.1)
     assert data["static"]["postures"] == 8
-    done = run("weigh-wrist", "--robot", "ur10", *dynamic, "--estimator", "rrtls")
+    done = run("weigh-wrist", "--robot", "ur10", *dynamic, "--method", "rrtls")
     assert done.exit_code == 0, done.output
     for words in ("mass", "centre of mass x", "Ixx", "zero drift fz", "tilt of the base U"):
         assert words in done.output
@@ -138,11 +138,11 @@ def test_an_unknown_yaw_is_found_from_postures(folder):
 def test_bad_input_is_refused_in_words(folder):
     cases = {
         "there is nothing to weigh": ("weigh-wrist",),
-        "no estimator 'best'; there are ls, wls": (
+        "no method 'best'; there are ls, wls": (
             "weigh-wrist",
             "--static",
             "x",
-            "--estimator",
+            "--method",
             "best",
         ),
         "does not say which columns are the wrench": (

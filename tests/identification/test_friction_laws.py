@@ -162,14 +162,14 @@ def test_huber_is_not_moved_by_outliers_and_ordinary_is_not_weighted():
     dirty = Samples(part.q, part.v, part.a, tau, 100.0, ROBOT.joint_names, "measured")
     error = {
         name: np.abs(
-            identify(ROBOT, dirty, friction="linear", estimator=name).estimate.value - theta
+            identify(ROBOT, dirty, friction="linear", method=name).estimate.value - theta
         ).max()
         for name in ("weighted", "huber", "ordinary")
     }
     assert error["huber"] < 0.15 * error["weighted"]
     assert error["ordinary"] != error["weighted"]
-    with pytest.raises(InvalidSamples, match="estimator must be"):
-        identify(ROBOT, part, estimator="best")
+    with pytest.raises(InvalidSamples, match="method must be"):
+        identify(ROBOT, part, method="best")
 
 
 def test_essential_parameters_predict_as_well_with_fewer():

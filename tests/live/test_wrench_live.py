@@ -113,7 +113,7 @@ def test_what_online_cannot_do_is_refused(folder):
             "--static",
             folder / "move.parquet",
         ),
-        "leave --static, --estimator": (*dynamic, "--estimator", "tls"),
+        "leave --static, --method": (*dynamic, "--method", "tls"),
         "unit.csv has no time and counts as postures": (
             "--dynamic",
             folder / "unit.csv",

@@ -20,7 +20,7 @@ from steelyard.errors import InvalidSamples, SteelyardError, UnreadableFile
 if TYPE_CHECKING:
     from steelyard.identification._feasible import FeasibleArm
     from steelyard.identification._feasible_space import ParameterBounds
-    from steelyard.identification._fit import Estimator
+    from steelyard.identification._fit import FitMethod
     from steelyard.recording import Preparation, Recording
     from steelyard.workflow._arm import Identification
 
@@ -80,7 +80,7 @@ def command(
     lowest_speed: Annotated[
         float, typer.Option(min=0.0, help="Torques of joints that are slower do not count [rad/s].")
     ] = 0.01,
-    estimator: Annotated[
+    method: Annotated[
         str, typer.Option(help="weighted (joints by their noise), ordinary (all alike) or huber.")
     ] = "weighted",
     feasible: Annotated[
@@ -136,7 +136,7 @@ def command(
             friction=friction,
             gains=_gains(gains, read),
             preparation=_preparation(cutoff, torque_cutoff, kinematics, fourier, lowest_speed),
-            estimator=cast("Estimator", estimator),
+            method=cast("FitMethod", method),
             progress=done,
         )
     model = found.model

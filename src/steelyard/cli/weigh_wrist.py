@@ -40,7 +40,7 @@ def command(
     static: Annotated[Path | None, typer.Option(help="A recording with postures at rest.")] = None,
     dynamic: Annotated[Path | None, typer.Option(help="A recording in motion.")] = None,
     sensor: options.SensorOption = None,
-    estimator: Annotated[
+    method: Annotated[
         str, typer.Option(help="ml, restricted, rrtls, wls, ls, tls or rtls.")
     ] = "ml",
     cutoff: options.WrenchCutoffOption = DEFAULT_CUTOFF_HZ,
@@ -80,10 +80,10 @@ def command(
         from steelyard.workflow._wrist_online import weigh_wrist_online
         from steelyard.wrist.tracking import WristTrackerOptions
 
-        if static is not None or dynamic is None or estimator != "ml" or drift_again:
+        if static is not None or dynamic is None or method != "ml" or drift_again:
             raise InvalidSamples(
                 "--online replays one recording: give it with --dynamic, and leave --static,"
-                " --estimator and"
+                " --method and"
                 " --drift-again out"
             )
         with screen(f"{dynamic.name}, sample by sample", quiet=as_json) as show:
@@ -104,7 +104,7 @@ def command(
         ctx, "without --online", "accuracy", "real_time", "save_state", "resume"
     )
     kind: Any = {
-        "estimator": estimator,
+        "method": method,
         "cutoff_hz": cutoff,
         "level": level,
         "drift_again": drift_again,

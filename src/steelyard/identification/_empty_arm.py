@@ -11,7 +11,7 @@ from steelyard._computing import Progress
 from steelyard._units import NORMAL_95
 from steelyard.errors import InvalidSamples
 from steelyard.identification._estimate import Estimate
-from steelyard.identification._fit import Estimator, Fit, fit
+from steelyard.identification._fit import Fit, FitMethod, fit
 from steelyard.identification._least_squares import solve_weighted
 from steelyard.identification._model import DynamicModel
 from steelyard.identification._other_causes import causes_of_empty_torques
@@ -42,7 +42,7 @@ def identify(
     samples: Samples | Iterable[Samples],
     *,
     friction: str | FrictionLaw | None = None,
-    estimator: Estimator = "weighted",
+    method: FitMethod = "weighted",
     progress: Progress | None = None,
 ) -> DynamicModel:
     """The arm as its motion and torques show it: base parameters of links, rotors and friction.
@@ -53,7 +53,7 @@ def identify(
         friction: the name of a law; 'auto' for the one that predicts best; a law with shapes to
             start from; or None for the exponents and the width of the sign of `robot.drive` as they
             are
-        estimator: 'weighted', 'ordinary' or 'huber'
+        method: 'weighted', 'ordinary' or 'huber'
     """
     parts = _checked(robot, samples)
     robot = _with_gains_of(robot, parts)
@@ -70,7 +70,7 @@ def identify(
     else:
         law = name or _law_of(robot)
     maker = RowMaker(robot, ParameterBasis.of(robot))
-    found = fit(maker, parts, law, estimator=estimator, progress=progress)
+    found = fit(maker, parts, law, method=method, progress=progress)
     return _model(robot, maker, parts, found, choice)
 
 

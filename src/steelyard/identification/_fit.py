@@ -36,7 +36,7 @@ from steelyard.recording import Samples
 from steelyard.robot._friction import FrictionLaw
 from steelyard.robot._parameters import ParameterKind
 
-Estimator = Literal["weighted", "ordinary", "huber"]
+FitMethod = Literal["weighted", "ordinary", "huber"]
 
 _ROUNDS = 30
 _ROUNDS_TO_COMPARE = 15  # shapes that still move then hardly matter
@@ -78,7 +78,7 @@ def fit(
     parts: Sequence[Samples],
     law: FrictionLaw,
     *,
-    estimator: Estimator = "weighted",
+    method: FitMethod = "weighted",
     progress: Progress | None = None,
 ) -> Fit:
     """Fits the unknowns to samples.
@@ -86,13 +86,11 @@ def fit(
     Args:
         parts: sets of samples, each in the order of time
         law: of friction, with shapes to start from
-        estimator: 'weighted', 'ordinary' or 'huber'
+        method: 'weighted', 'ordinary' or 'huber'
     """
-    if estimator not in ("weighted", "ordinary", "huber"):
-        raise InvalidSamples(
-            f"estimator must be 'weighted', 'ordinary' or 'huber', got '{estimator}'"
-        )
-    task = _Task(maker, parts, estimator)
+    if method not in ("weighted", "ordinary", "huber"):
+        raise InvalidSamples(f"method must be 'weighted', 'ordinary' or 'huber', got '{method}'")
+    task = _Task(maker, parts, method)
     found = task.finish(task.best(law.starts, progress))
     while (sure := _sure_shares(maker, found)) is not None:
         found = task.finish(task.best([replace(found.law, carrying=sure)], progress))
@@ -128,7 +126,7 @@ class _Task:
 
     maker: RowMaker
     parts: Sequence[Samples]
-    estimator: Estimator
+    method: FitMethod
     rounds: int = _ROUNDS
 
     def best(self, starts: Sequence[FrictionLaw], progress: Progress | None) -> _End:
@@ -142,7 +140,7 @@ class _Task:
         parts = [self._rows(k, law, end.before) for k in range(len(self.parts))]
         factor = RegressionFactor.of_rows(parts)
         prior = _prior(factor.p, p)
-        solution = solve_weighted(factor, prior, equal_weights=self.estimator == "ordinary")
+        solution = solve_weighted(factor, prior, equal_weights=self.method == "ordinary")
         theta = solution.value[:p]
         rows = [self.maker.rows(part, law, theta, shapes=True) for part in self.parts]
         spread, inflation = correlated_covariance(rows, solution, prior=prior)
@@ -176,7 +174,7 @@ class _Task:
         p = len(self.maker.parameters(law))
         before = None
         solution = self._solve(law, None)
-        repeats = bool(law.free_shapes) or law.load or self.estimator == "huber"
+        repeats = bool(law.free_shapes) or law.load or self.method == "huber"
         for i in range(self.rounds if repeats else 0):
             before = solution
             solution = self._solve(law, before)
@@ -199,7 +197,7 @@ class _Task:
             theta = None
         else:
             theta = before.value[:p]
-        if self.estimator == "huber" and before is not None:
+        if self.method == "huber" and before is not None:
             grams = np.concatenate(
                 [self._rows(k, law, before).grams for k in range(len(self.parts))]
             )
@@ -210,7 +208,7 @@ class _Task:
         else:
             weights = before.weights
         prior = _prior(grams.shape[1] - 1, p)
-        equal = self.estimator == "ordinary"
+        equal = self.method == "ordinary"
         return solve_grams(grams, self._counts, prior, weights=weights, equal_weights=equal)
 
     def _rows(self, k: int, law: FrictionLaw, before: Solution | None) -> Rows:
@@ -221,7 +219,7 @@ class _Task:
         else:
             theta = before.value[: len(self.maker.parameters(law))]
         rows = self.maker.rows(part, law, theta, shapes=theta is not None)
-        if self.estimator != "huber" or before is None or theta is None:
+        if self.method != "huber" or before is None or theta is None:
             return rows
         noise = before.noise.reshape(len(self.parts), -1)[k]
         w = _huber_weights(rows.tau - rows.Y[:, :, : len(theta)] @ theta, noise)

@@ -17,7 +17,7 @@ from steelyard._computing import Progress, one_blas_thread
 from steelyard.errors import InvalidSamples, SteelyardError
 from steelyard.identification import DynamicModel, Validation
 from steelyard.identification import identify as identify_from_samples
-from steelyard.identification._fit import Estimator
+from steelyard.identification._fit import FitMethod
 from steelyard.identification._lag import LONGEST_S, time_lags
 from steelyard.identification.gains import (
     DriveGains,
@@ -98,7 +98,7 @@ class Identification:
         friction: str | FrictionLaw | None = "auto",
         gains: Gains = "auto",
         preparation: Preparation | None = None,
-        estimator: Estimator = "weighted",
+        method: FitMethod = "weighted",
         progress: Progress | None = None,
     ) -> Identification:
         """The empty arm with the runs that it was made from; see `identify`.
@@ -110,7 +110,7 @@ class Identification:
             friction: name of a law, 'auto', a law, or None
             gains: where torques come from when motor currents were recorded
             preparation: how recordings become samples
-            estimator: 'weighted', 'ordinary' or 'huber'
+            method: 'weighted', 'ordinary' or 'huber'
             progress: called with the share that is done and words
         """
         if isinstance(robot, str):
@@ -135,7 +135,7 @@ class Identification:
         predicted = tuple(run.prepared(how, drive, arm.limits) for run in predicted)
         samples = [run.ready for run in fitted]
         model = identify_from_samples(
-            arm, samples, friction=friction, estimator=estimator, progress=progress
+            arm, samples, friction=friction, method=method, progress=progress
         )
         if isinstance(gains, KnownMass):
             found = _by_mass(replace(model, lag_std=lag_std), fitted, gains, how)
@@ -197,7 +197,7 @@ def identify(
     friction: str | FrictionLaw | None = "auto",
     gains: Gains = "auto",
     preparation: Preparation | None = None,
-    estimator: Estimator = "weighted",
+    method: FitMethod = "weighted",
     progress: Progress | None = None,
 ) -> DynamicModel:
     """The empty arm from its own motion and torques: base parameters and friction, with covariance.
@@ -209,7 +209,7 @@ def identify(
             from; or None for the law of `robot.drive`
         gains: where torques come from when motor currents were recorded, see `Gains`
         preparation: how recordings become samples; the defaults of `Preparation` otherwise
-        estimator: 'weighted' (joints by their noise), 'ordinary' (all alike) or 'huber'
+        method: 'weighted' (joints by their noise), 'ordinary' (all alike) or 'huber'
         progress: called with the share that is done and words
     """
     return Identification.of(
@@ -218,7 +218,7 @@ def identify(
         friction=friction,
         gains=gains,
         preparation=preparation,
-        estimator=estimator,
+        method=method,
         progress=progress,
     ).model
 

@@ -133,7 +133,7 @@ class WristWeighing:
     dynamic: WristSource | None = None
     robot: RobotModel | str | None = None
     sensor: SensorDescription | str | Path | None = None
-    estimator: str = "ml"
+    method: str = "ml"
     cutoff_hz: float = DEFAULT_CUTOFF_HZ
     level: bool = False
     drift_again: bool = False
@@ -169,13 +169,13 @@ class WristWeighing:
     @one_blas_thread()
     def payload(self) -> WristPayload:
         """The answer, with what is wrong with the recordings among its doubts."""
-        if self.estimator not in ESTIMATORS:
-            raise UnknownName(f"no estimator '{self.estimator}'; there are {', '.join(ESTIMATORS)}")
+        if self.method not in ESTIMATORS:
+            raise UnknownName(f"no method '{self.method}'; there are {', '.join(ESTIMATORS)}")
         if self.samples is not None:
             found = weigh_dynamic(
                 self.samples,
                 self.at_rest,
-                estimator=ESTIMATORS[self.estimator],
+                estimator=ESTIMATORS[self.method],
                 gravity_base=self._rig.gravity_base,
                 tilt=not self.level,
                 drift_again=self.drift_again,
@@ -250,7 +250,7 @@ def weigh_wrist(
     dynamic: WristSource | None = None,
     robot: RobotModel | str | None = None,
     sensor: SensorDescription | str | Path | None = None,
-    estimator: str = "ml",
+    method: str = "ml",
     cutoff_hz: float = DEFAULT_CUTOFF_HZ,
     level: bool = False,
     drift_again: bool = False,
@@ -262,13 +262,13 @@ def weigh_wrist(
         dynamic: a recording in motion
         robot: the arm, or its name or file, for recordings with joints
         sensor: what the sensor is, or the TOML file of it
-        estimator: of the motion, a name of `steelyard.wrist.estimators.ESTIMATORS`
+        method: of the motion, a name of `steelyard.wrist.estimators.ESTIMATORS`
         cutoff_hz: of the filter on motion and wrench, [Hz]
         level: the base is known to be level
         drift_again: the zero drift changed after the static recording
     """
     return WristWeighing(
-        static, dynamic, robot, sensor, estimator, cutoff_hz, level, drift_again
+        static, dynamic, robot, sensor, method, cutoff_hz, level, drift_again
     ).payload
 
 

@@ -153,7 +153,7 @@ def compare(
     choice = choose_friction(nominal, first, laws=laws, progress=lambda share, _: part(share))
     paper = [
         without_offsets(
-            identify(nominal, prepare(run, PAPER), friction="linear", estimator="ordinary")
+            identify(nominal, prepare(run, PAPER), friction="linear", method="ordinary")
         )
         for run in world.runs
     ]
