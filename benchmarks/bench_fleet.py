@@ -237,20 +237,20 @@ def _busy_s(*, running: bool = False) -> float:
 
 def _judged(trends, wrong: dict[int, Planted]) -> tuple[int, int, int]:
     """How many planted changes were found, how many series flagged, how many of these for no reason."""
-    flagged = [row for row in trends.changes.to_pylist() if row["flagged"]]
+    flagged = [change for change in trends.changes if change.flagged]
     found = set()
     false = 0
-    for row in flagged:
-        arm = int(row["robot"].removeprefix("arm"))
+    for change in flagged:
+        arm = int(change.robot.removeprefix("arm"))
         what = wrong.get(arm)
         if what is None:
             false += 1
         elif what.kind in ("tool", "load"):
-            found |= {arm} if row["kind"] == "payload" else set()
-            false += row["kind"] != "payload"
+            found |= {arm} if change.kind == "payload" else set()
+            false += change.kind != "payload"
         else:
-            found |= {arm} if (row["kind"], row["joint"]) == (what.kind, what.joint) else set()
-            false += row["joint"] != what.joint
+            found |= {arm} if (change.kind, change.joint) == (what.kind, what.joint) else set()
+            false += change.joint != what.joint
     return len(found), len(flagged), false
 
 

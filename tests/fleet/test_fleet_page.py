@@ -45,7 +45,7 @@ def test_the_worst_arm_comes_first_and_words_are_text():
     assert "Coulomb friction of shoulder_lift steps by +6 ± 0.59 Nm" in page
     assert "arm &lt;0&gt; &amp; co" in page
     assert "<0>" not in page
-    assert "5 more are of no use" in page
+    assert "5 more are unusable" in page
     assert "http://" not in page.replace("http://www.w3.org/2000/svg", "")
 
 

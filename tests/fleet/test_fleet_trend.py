@@ -88,14 +88,14 @@ def test_a_fleet_says_what_has_changed(changed):
     _, fleet, models = changed
     assert "payload or gains of arm1 have changed" in models["arm1"].verdict.sentence
     trends = fleet.trend(rate=0.05)
-    flagged = [row for row in trends.changes.to_pylist() if row["flagged"]]
-    found = {(row["robot"], row["kind"], row["joint"]) for row in flagged}
+    flagged = [change for change in trends.changes if change.flagged]
+    found = {(change.robot, change.kind, change.joint) for change in flagged}
     assert {("arm0", "Fc", 2), ("arm1", "payload", 0)} <= found
     assert {robot for robot, _, _ in found} == {"arm0", "arm1"}
-    tool = next(row for row in flagged if row["kind"] == "payload")
-    assert tool["size"] == pytest.approx(0.6, abs=4 * tool["std"])
-    assert f"{tool['since']:%Y-%m-%d}" == "2026-03-10"
-    assert "was the tool changed?" in tool["words"]
+    tool = next(change for change in flagged if change.kind == "payload")
+    assert tool.size == pytest.approx(0.6, abs=4 * tool.std)
+    assert f"{tool.since:%Y-%m-%d}" == "2026-03-10"
+    assert "was the tool changed?" in tool.words
     series = trends.series
     assert series.num_rows == 3 * 16 * (
         3 * 5 + 1

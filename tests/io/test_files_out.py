@@ -85,7 +85,7 @@ def test_a_command_that_fails_later_has_written_nothing(folder, monkeypatch):
     assert "ends in .png" in refused(
         folder, "identify planar2r empty.npz -o x.json --picture p.txt"
     )
-    monkeypatch.setattr("steelyard.report._page._library", lambda: 1 / 0)
+    monkeypatch.setattr("steelyard.report._html._library", lambda: 1 / 0)
     before = sorted(folder.iterdir())
     done = steelyard(
         *["weigh", "model.json", "loaded.npz", "-o", "x.json", "--report", "x.html"], cwd=folder

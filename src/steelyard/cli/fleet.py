@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
@@ -258,30 +259,32 @@ def _weigh(out: Output, fleet: Fleet, output: Path | None) -> None:
 def _trend(
     out: Output, fleet: Fleet, output: Path | None, rate: float, report: Path | None
 ) -> None:
+    from steelyard.fleet._rows import SeriesChange, to_table
+
     with out.progress("comparing logs") as done:
         trends = fleet.trend(rate=rate, progress=done)
     changes = trends.changes
     with saved.together():
-        _write(changes, output)
+        _write(to_table(changes, SeriesChange), output)
         if report is not None:
             fleet.write_page(trends, report)
-    flagged = [row for row in changes.to_pylist() if row["flagged"]]
+    flagged = [change for change in changes if change.flagged]
     foreign = {arm.robot: arm.left_out for arm in trends.arms if arm.left_out}
 
     def show() -> None:
-        tests = changes.num_rows
+        tests = len(changes)
         arms = len(trends.arms)
         print(
             f"{len(flagged)} changes flagged among {tests} series of {arms} arms; of them at most"
         )
         print(f"{100 * rate:g} % are false alarms, on average (Benjamini, Yekutieli).")
-        for row in flagged:
-            print(f"{row['robot']}: {row['words']}")
+        for change in flagged:
+            print(f"{change.robot}: {change.words}")
         for robot, files in foreign.items():
             print(f"{robot}: left out, not of this arm: {', '.join(files)}")
 
     out.emit(
-        {"flagged": flagged, "left_out": foreign, "rate": rate},
+        {"flagged": [asdict(change) for change in flagged], "left_out": foreign, "rate": rate},
         show,
         files={"Table": output, "Report": report},
     )

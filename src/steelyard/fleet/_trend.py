@@ -26,14 +26,16 @@ Hochberg's needs that they do not, or not negatively); it asks for p-values ten 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import special
 
 from steelyard._arrays import Array, Mask
+from steelyard.fleet._rows import SeriesChange
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -140,19 +142,16 @@ class Trends:
             return pa.concat_tables(tables)
         return pa.table({})
 
-    @property
-    def changes(self) -> pa.Table:
-        """The likeliest change of each series, the most certain first, with `flagged` and words."""
-        import pyarrow as pa
-
-        rows = [row for arm in self.arms for row in _tested(arm)]
-        q = adjusted([row["p"] for row in rows])
-        for row, each in zip(rows, q, strict=True):
-            row["q"] = float(each)
-            row["flagged"] = bool(each <= self.rate)
-        return pa.Table.from_pylist(
-            sorted(rows, key=lambda row: (row["p"], -abs(row["size"] / row["std"])))
-        )
+    @cached_property
+    def changes(self) -> list[SeriesChange]:
+        """The likeliest change of each series, the most certain first."""
+        tested = [change for arm in self.arms for change in _tested(arm)]
+        rates = adjusted([change.p for change in tested])
+        judged = [
+            replace(change, q=float(q), flagged=bool(q <= self.rate))
+            for change, q in zip(tested, rates, strict=True)
+        ]
+        return sorted(judged, key=lambda change: (change.p, -abs(change.size / change.std)))
 
 
 def adjusted(p: Sequence[float]) -> Array:
@@ -297,31 +296,38 @@ def _series(arm: ArmTrend) -> pa.Table:
     )
 
 
-def _tested(arm: ArmTrend) -> list[dict[str, Any]]:
-    """The tests of an arm as rows of a table."""
-    rows = []
-    tests = [(*name, "change", change) for name, change in zip(arm.names, arm.changes, strict=True)]
-    for kind, joint, test, change in [*tests, ("payload", 0, "level", arm.level)]:
-        if change is None:
-            continue
-        began = datetime.fromtimestamp(float(arm.time[change.at]), UTC)
-        k = arm.names.index((kind, joint))
-        if change.at:
-            before = float(np.median(arm.value[k][: change.at]))
-        else:
-            before = 0.0
-        if joint:
-            name = arm.joint_names[joint - 1]
-        else:
-            name = ""
-        rows.append(
-            {
-                **{"robot": arm.robot, "joint": joint, "kind": kind, "test": test, "since": began},
-                **{"ramp": change.ramp, "size": change.size, "std": change.std, "before": before},
-                **{"p": change.p, "words": _words(kind, name, test, change, before, began)},
-            }
-        )
-    return rows
+def _tested(arm: ArmTrend) -> list[SeriesChange]:
+    """The likeliest change of each series of an arm, and of the level of its payload; none flagged."""
+    named = zip(arm.names, arm.changes, strict=True)
+    tests = [(kind, joint, "change", change) for (kind, joint), change in named]
+    tests.append(("payload", 0, "level", arm.level))
+    return [
+        _series_change(arm, kind, joint, test, change)
+        for kind, joint, test, change in tests
+        if change is not None
+    ]
+
+
+def _series_change(arm: ArmTrend, kind: str, joint: int, test: str, change: Change) -> SeriesChange:
+    since = datetime.fromtimestamp(float(arm.time[change.at]), UTC)
+    series = arm.value[arm.names.index((kind, joint))]
+    before = float(np.median(series[: change.at])) if change.at else 0.0
+    name = arm.joint_names[joint - 1] if joint else ""
+    return SeriesChange(
+        robot=arm.robot,
+        joint=joint,
+        kind=kind,
+        test=test,
+        since=since,
+        ramp=change.ramp,
+        size=change.size,
+        std=change.std,
+        before=before,
+        p=change.p,
+        words=_words(kind, name, test, change, before, since),
+        q=1.0,
+        flagged=False,
+    )
 
 
 def _words(kind: str, joint: str, test: str, change: Change, before: float, began: datetime) -> str:

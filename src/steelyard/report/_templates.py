@@ -1,0 +1,67 @@
+"""HTML from templates: every value is escaped, unless a template says otherwise.
+
+The templates, style sheets and scripts of a package are the files of its folder `assets`. Each
+package also sees those of `report`, such as the frame of a page in `document.html`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from steelyard.errors import MissingExtra
+
+if TYPE_CHECKING:
+    import jinja2
+    from markupsafe import Markup
+
+_SHARED = "steelyard.report"
+
+
+def render(package: str, template: str, values: Mapping[str, Any]) -> str:
+    """The text of a template.
+
+    Args:
+        package: whose templates to look in first, as 'steelyard.fleet'
+        template: name of the file
+        values: what the template mentions, by name
+    """
+    return _environment(package).get_template(template).render(values)
+
+
+@cache
+def _environment(package: str) -> jinja2.Environment:
+    try:
+        import jinja2
+    except ModuleNotFoundError as error:
+        raise MissingExtra("jinja2", "report") from error
+    packages = dict.fromkeys((package, _SHARED))
+    loader = jinja2.ChoiceLoader([jinja2.PackageLoader(name, "assets") for name in packages])
+    environment = jinja2.Environment(
+        loader=loader,
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "allow_nan": False}
+    environment.filters["breakable"] = _breakable
+
+    def asset(name: str) -> Markup:
+        """A style sheet or script as it is."""
+        from markupsafe import Markup
+
+        return Markup(loader.get_source(environment, name)[0])
+
+    environment.globals["asset"] = asset
+    return environment
+
+
+def _breakable(words: str) -> Markup:
+    """Escaped words that may be broken into lines after the underscores and slashes of a name."""
+    from markupsafe import Markup, escape
+
+    return Markup(re.sub(r"([_/])(?=\w)", r"\1<wbr>", str(escape(words))))
