@@ -23,9 +23,9 @@ import numpy as np
 from figure import Figure
 
 import steelyard as sy
+from steelyard._units import NORMAL_95
 from steelyard.excitation import DesignLimits, DesignSettings
 from steelyard.inertia import InertialParameters
-from steelyard.payload import HALF_WIDTH
 from steelyard.recording import Samples
 from steelyard.robot import JointLimits, RobotModel, load_robot
 from steelyard.simulation import SensorModel, simulate
@@ -181,7 +181,7 @@ def achieved(
         weighed = sy.weigh(model, case.noisy(loaded, rng)).unconstrained
         rest = (weighed.vector - body.vector)[4:]
         error = np.concatenate([[weighed.mass - body.mass], weighed.com - body.com, rest])
-        z.append(HALF_WIDTH * error / half)
+        z.append(NORMAL_95 * error / half)
         off.append(100 * error[0] / body.mass)
     rms = np.sqrt(np.mean(np.square(z), axis=0))
     key = f"{case.name}_{world.lower()}"
@@ -195,7 +195,7 @@ def achieved(
     yield Figure(
         f"{key}_mass", "  error of the mass, RMS", float(np.sqrt(np.mean(np.square(off)))), "%"
     )
-    covered = 100 * float(np.mean(np.abs(z)[:, 0] < HALF_WIDTH))
+    covered = 100 * float(np.mean(np.abs(z)[:, 0] < NORMAL_95))
     yield Figure(f"{key}_covered", "  masses within the predicted interval", covered, "%")
     bias = float(np.abs(np.mean(z, axis=0)).max())
     yield Figure(

@@ -24,6 +24,7 @@ import numpy as np
 from figure import Figure
 
 import steelyard as sy
+from steelyard._units import NORMAL_95
 from steelyard.identification import DynamicModel, identify
 from steelyard.inertia import InertialParameters
 from steelyard.live import (
@@ -41,7 +42,6 @@ from steelyard.live import (
 )
 from steelyard.live._apart import PageApart, PageOptions
 from steelyard.live._motion import payload_motion
-from steelyard.payload import HALF_WIDTH
 from steelyard.robot import RobotModel, load_robot
 from steelyard.signals import prepare
 from steelyard.simulation import simulate
@@ -317,7 +317,7 @@ def picks(robot: RobotModel, *, at_rest: bool) -> Iterator[Figure]:
     else:
         name, where = ("motion", "in motion")
     high = float(np.percentile(errors, 95))
-    outside = 100 * float(np.mean(np.abs(ratios) > HALF_WIDTH))
+    outside = 100 * float(np.mean(np.abs(ratios) > NORMAL_95))
     yield Figure(
         f"picks_{name}_unseen", f"{SEEDS} picks of 1-5 kg {where}: not seen", unseen, "", 0
     )

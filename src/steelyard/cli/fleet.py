@@ -12,6 +12,7 @@ import typer
 
 from steelyard import saved
 from steelyard._computing import interruptible
+from steelyard._units import NORMAL_95
 from steelyard.cli.options import (
     FlangeOption,
     JsonFlag,
@@ -242,7 +243,7 @@ def _weigh(out: Output, fleet: Fleet, output: Path | None) -> None:
                 *(str(row[name]) for name in ("robot", "file")),
                 "-" if row["load"] is None else number(row["load"]),
                 f"{row['mass']:.3f}",
-                number(1.96 * row["mass_std"], 2),
+                number(NORMAL_95 * row["mass_std"], 2),
                 ", ".join(row["doubts"]),
             )
             for row in odd[:_NAMED]

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 import typer
 
+from steelyard._units import NORMAL_95
 from steelyard.cli.options import load_arm
 from steelyard.cli.output import Output
 
@@ -140,7 +141,7 @@ def _line_of(update: Update | WristUpdate, accuracy: float) -> str:
     if update.payload is None:
         return f"{waiting}{rows}"
     mass = update.payload.body.mass
-    half = 1.96 * update.payload.std[0]
+    half = NORMAL_95 * update.payload.std[0]
     if not np.isfinite(half):
         return f"{waiting}mass unknown; {rows}"
     if update.payload.verdict.ok:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 import typer
 
+from steelyard._units import NORMAL_95
 from steelyard.cli.options import file_to_write
 from steelyard.cli.output import Output, number
 
@@ -82,10 +83,10 @@ def _line(point: CurvePoint, intervals: bool) -> str:
         return f"{point.t:8.2f} s  mass {point.mass:7.3f} kg, no interval"
     if not np.isfinite(point.mass_std):
         return f"{point.t:8.2f} s  mass unknown"
-    words = f"{point.t:8.2f} s  mass {point.mass:7.3f} +- {1.96 * point.mass_std:6.3f} kg"
+    words = f"{point.t:8.2f} s  mass {point.mass:7.3f} +- {NORMAL_95 * point.mass_std:6.3f} kg"
     if np.isfinite(point.com_std).all():
         words += "  com " + " ".join(f"{1e3 * x:6.1f}" for x in point.com)
-        words += f" +- {1.96e3 * point.com_std.max():5.1f} mm"
+        words += f" +- {1e3 * NORMAL_95 * point.com_std.max():5.1f} mm"
     return words
 
 
@@ -108,7 +109,7 @@ def show_online(output: Output, found: OnlineCurve, title: str, *, intervals: bo
                 f"{episode['start_s']:.2f}",
                 f"{episode['end_s']:.2f}",
                 number(episode["mass"]),
-                number(1.96 * episode["mass_std"], 2),
+                number(NORMAL_95 * episode["mass_std"], 2),
             )
             for i, episode in enumerate(found.to_dict()["history"])
         ]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from steelyard import saved
+from steelyard._units import NORMAL_95
 from steelyard.cli import options
 from steelyard.cli.online import (
     OnlineAccuracyOption,
@@ -219,7 +220,10 @@ def _facts(found: Weighing) -> dict[str, Any]:
 def _method_row(name: str, answer: Payload | str) -> tuple[str, ...]:
     if isinstance(answer, str):
         return name, "", "", "", "", answer
-    cells = [f"{answer.body.mass:.3f}", f"{1.96 * answer.std[0]:.3f}"]
+    cells = [f"{answer.body.mass:.3f}", f"{NORMAL_95 * answer.std[0]:.3f}"]
     com = answer.body.com if answer.body.mass else ()
-    cells += ["  ".join(f"{1e3 * x:.0f}" for x in com), f"{1.96e3 * answer.com_std.max():.0f}"]
+    cells += [
+        "  ".join(f"{1e3 * x:.0f}" for x in com),
+        f"{1e3 * NORMAL_95 * answer.com_std.max():.0f}",
+    ]
     return name, *cells, "" if answer.verdict.ok else answer.status

@@ -11,6 +11,7 @@ import numpy as np
 import typer
 
 from steelyard import saved
+from steelyard._units import NORMAL_95
 from steelyard.cli import options
 from steelyard.cli.online import (
     OnlineAccuracyOption,
@@ -164,7 +165,7 @@ def _show(output: Output, payload: WristPayload, static: StaticWeight | None) ->
         if static.yaw_std > 0:
             turn, std = np.degrees([static.yaw, static.yaw_std])
             print(
-                f"The sensor is turned about the flange axis by {turn:.2f} +- {1.96 * std:.2f}"
+                f"The sensor is turned about the flange axis by {turn:.2f} +- {NORMAL_95 * std:.2f}"
                 " degrees."
             )
     output.verdict(payload.verdict)

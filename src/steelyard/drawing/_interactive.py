@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from steelyard._arrays import Array, Indices
-from steelyard.drawing._plot import INK, MUTED, SOFT, Z95, Band, Curve, Panel
+from steelyard._units import NORMAL_95
+from steelyard.drawing._plot import INK, MUTED, SOFT, Band, Curve, Panel
 
 _DIGITS = 5
 _MOST_DOTS = 250  # each is an element of its own in the page: slow to draw
@@ -127,7 +128,7 @@ def _curve(curve: Curve, panel: Panel, colour: str, most: int) -> dict[str, Any]
     trace["y"] = _rounded(y[which], relative=panel.log_y)
     if curve.y_std is not None:
         std = np.asarray(curve.y_std, dtype=float)
-        half = np.where(np.isfinite(std), Z95 * std, np.nan)[which]
+        half = np.where(np.isfinite(std), NORMAL_95 * std, np.nan)[which]
         trace["error_y"] = {
             "array": _rounded(half, relative=True),
             "color": INK,

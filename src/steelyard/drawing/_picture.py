@@ -18,7 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from steelyard.drawing._plot import INK, MUTED, SOFT, Z95, Band, Curve, Panel, Plot
+from steelyard._units import NORMAL_95
+from steelyard.drawing._plot import INK, MUTED, SOFT, Band, Curve, Panel, Plot
 from steelyard.errors import MissingExtra, UnreadableFile
 from steelyard.saved import replacing
 
@@ -267,7 +268,7 @@ def _draw_curve(ax: Any, curve: Curve, colour: str) -> None:
             ls = "-"
         ax.plot(x, y, color=colour, lw=2.4 if colour == MUTED else 1.1, ls=ls)
     if curve.y_std is not None:
-        half = np.where(np.isfinite(curve.y_std), Z95 * np.asarray(curve.y_std), 0.0)
+        half = np.where(np.isfinite(curve.y_std), NORMAL_95 * np.asarray(curve.y_std), 0.0)
         ax.errorbar(x, y, yerr=half, fmt="none", ecolor=INK, elinewidth=0.8, capsize=2)
 
 
@@ -286,7 +287,7 @@ def _draw_bars(ax: Any, panel: Panel, bars: Sequence[Curve], colours: dict[str, 
         x = [order.index(str(word)) + shift for word in bar.x]
         ax.bar(x, bar.y, width, color=colours[bar.name])
         if bar.y_std is not None:
-            half = np.where(np.isfinite(bar.y_std), Z95 * np.asarray(bar.y_std), 0.0)
+            half = np.where(np.isfinite(bar.y_std), NORMAL_95 * np.asarray(bar.y_std), 0.0)
             ax.errorbar(x, bar.y, yerr=half, fmt="none", ecolor=INK, elinewidth=0.8, capsize=2)
     ax.set_xticks(range(len(order)), order, rotation=90 if _upright(panel) else 0)
 

@@ -9,6 +9,7 @@ from typing import Literal
 import numpy as np
 
 from steelyard._arrays import Array
+from steelyard._units import NORMAL_95
 from steelyard.errors import InvalidSamples
 
 INK = "#1f2933"
@@ -16,7 +17,6 @@ SOFT = "#52606d"
 MUTED = "#b8c1cc"
 TRUTH = "#c23030"
 _PALETTE = ("#2266aa", "#d9822b", "#2a9d5c", "#8e5bb5", "#b04a6f", "#5f7a8a", "#8a7a2a", "#17a2b8")
-Z95 = 1.96  # half of a 95 % interval, in standard deviations
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,7 +162,7 @@ class Plot:
             for key, signal in signals.items():
                 y = np.asarray(signal)[:, k]
                 if std is not None and key in std:
-                    half = Z95 * np.asarray(std[key])[:, k]
+                    half = NORMAL_95 * np.asarray(std[key])[:, k]
                     parts.append(Band(f"{key}: 95 %", t, y - half, y + half))
                 parts.append(Curve(key, t, y))
             panels.append(Panel(name, "time [s]", labels[k], parts, marks))

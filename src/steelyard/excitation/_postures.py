@@ -25,12 +25,12 @@ from scipy.optimize import least_squares
 from scipy.spatial.transform import Rotation
 
 from steelyard._arrays import Array, Indices, Mask, finite
+from steelyard._units import GRAVITY_DOWN
 from steelyard.errors import InfeasibleDesign, InvalidTrajectory
 from steelyard.excitation._limits import DesignLimits
 from steelyard.excitation._workspace import OrientationWorkspace
 from steelyard.inertia import skew
 from steelyard.robot import JointLimits, RobotModel
-from steelyard.robot._chain import STANDARD_GRAVITY
 
 _PRIOR = 1e-6
 _LENGTH = 1.0  # metres that count as much as one radian
@@ -52,7 +52,7 @@ class PostureSet:
     q: Array
     R_base_flange: Array
     condition_number: float
-    gravity_base: Array = field(default_factory=lambda: np.array(STANDARD_GRAVITY))
+    gravity_base: Array = field(default_factory=lambda: np.array(GRAVITY_DOWN))
 
     def __len__(self) -> int:
         return len(self.q)

@@ -17,11 +17,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from steelyard._arrays import Array, freeze
+from steelyard._units import NORMAL_95
 from steelyard.errors import InvalidInertia, UnknownName
 from steelyard.inertia import InertialParameters
 from steelyard.verdict import Doubt, Verdict
 
-_HALF_WIDTH = 1.96  # standard deviations, 95 %
 _ENTRIES = ("Ixx", "Iyy", "Izz", "Ixy", "Ixz", "Iyz")
 _UPPER = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
 _ROUNDING = 1e-9  # of the largest entry of the inertia about the origin
@@ -158,7 +158,7 @@ class Load:
     @property
     def mass_error(self) -> float:
         """95 % half-width of the mass, [kg]."""
-        return float(_HALF_WIDTH * np.sqrt(self.covariance[0, 0]))
+        return float(NORMAL_95 * np.sqrt(self.covariance[0, 0]))
 
     @property
     def com_error(self) -> float:
@@ -168,7 +168,7 @@ class Load:
             return float("inf")
         slope = np.column_stack([-self.body.com, np.eye(3)]) / self.body.mass
         return float(
-            _HALF_WIDTH * np.sqrt(max(np.linalg.eigvalsh(slope @ covariance @ slope.T)[-1], 0.0))
+            NORMAL_95 * np.sqrt(max(np.linalg.eigvalsh(slope @ covariance @ slope.T)[-1], 0.0))
         )
 
     @property
@@ -189,7 +189,7 @@ class Load:
             return np.full(6, np.inf)
         slope = _inertia_com_slope(self.body)
         return np.asarray(
-            _HALF_WIDTH * np.sqrt(np.diag(slope @ self.covariance @ slope.T).clip(min=0.0))
+            NORMAL_95 * np.sqrt(np.diag(slope @ self.covariance @ slope.T).clip(min=0.0))
         )
 
     @property

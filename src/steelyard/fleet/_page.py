@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from steelyard._arrays import Array
+from steelyard._units import NORMAL_95
 from steelyard.fleet._rows import SeriesChange
 from steelyard.fleet._trend import UNITS, WORDS, ArmTrend, Trends
-from steelyard.payload import HALF_WIDTH
 from steelyard.report._templates import render
 
 _MAX_POINTS_PER_SERIES = 100
@@ -147,7 +147,7 @@ def _thinned(arm: ArmTrend) -> tuple[Array, Array, Array]:
     time = np.add.reduceat(arm.time, starts, axis=-1) / counts
     mean = np.add.reduceat(arm.value, starts, axis=-1) / counts
     std = np.sqrt(np.add.reduceat(variance, starts, axis=-1)) / counts
-    return time, mean, HALF_WIDTH * std
+    return time, mean, NORMAL_95 * std
 
 
 def _quantised(mean: Array, half_width: Array) -> dict[str, Any]:

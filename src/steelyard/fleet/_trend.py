@@ -33,8 +33,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import special
+from scipy.stats import false_discovery_control
 
 from steelyard._arrays import Array, Mask
+from steelyard._units import NORMAL_95
 from steelyard.fleet._rows import SeriesChange
 
 if TYPE_CHECKING:
@@ -161,15 +163,9 @@ def adjusted(p: Sequence[float]) -> Array:
         p: of all tests
     """
     values = np.asarray(p, dtype=float)
-    M = len(values)
-    order = np.argsort(values)
-    if M == 0:
+    if not len(values):
         return values
-    ranks = np.arange(1, M + 1)
-    scaled = values[order] * M * np.sum(1.0 / ranks) / ranks
-    out = np.empty(M)
-    out[order] = np.minimum(np.minimum.accumulate(scaled[::-1])[::-1], 1.0)
-    return out
+    return np.asarray(false_discovery_control(values, method="by"))
 
 
 def likeliest_change(time: Array, y: Array, std: Array, aside: Array) -> Change | None:
@@ -338,7 +334,7 @@ def _words(kind: str, joint: str, test: str, change: Change, before: float, bega
         else:
             side = "less"
         return (
-            f"carries {abs(change.size):.2f} +- {1.96 * change.std:.2g} kg {side} than is"
+            f"carries {abs(change.size):.2f} +- {NORMAL_95 * change.std:.2g} kg {side} than is"
             " configured"
         )
     if kind in ("gain", "Fl"):
@@ -346,7 +342,7 @@ def _words(kind: str, joint: str, test: str, change: Change, before: float, bega
     else:
         scale, unit = (1.0, UNITS[kind])
     size = scale * change.size
-    half = 1.96 * scale * change.std
+    half = NORMAL_95 * scale * change.std
     share = ""
     if kind in ("Fc", "Fv", "Fs", "residual") and abs(before) > abs(change.size) / 10:
         share = f" ({100 * change.size / abs(before):+.0f} %)"

@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 
 from steelyard._arrays import Array
 from steelyard._computing import Progress
+from steelyard._units import NORMAL_95
 from steelyard.errors import InvalidSamples
 from steelyard.identification._covariance import correlated_covariance
 from steelyard.identification._factor import RegressionFactor
@@ -236,7 +237,7 @@ def _sure_shares(maker: RowMaker, found: Fit) -> Array | None:
         before = np.ones(len(std))
     else:
         before = found.law.carrying
-    sure = np.where(found.theta[which] > 1.96 * std, before, 0.0)
+    sure = np.where(found.theta[which] > NORMAL_95 * std, before, 0.0)
     if np.array_equal(sure, before):
         return None
     return sure

@@ -28,6 +28,7 @@ import numpy as np
 from scipy.special import chdtri
 
 from steelyard._arrays import Array, Mask
+from steelyard._units import NORMAL_95
 from steelyard.identification._covariance import correlated_covariance
 from steelyard.identification._factor import RegressionFactor
 from steelyard.identification._fit import settle
@@ -54,7 +55,6 @@ _PRIOR_S = 0.1
 _PRIOR_SHAPES = 2.0
 _LONGEST_STEP_SHAPES = 0.7
 _AGREE = 0.01
-_SURE = 1.96
 _SURE_BEYOND = 3.5  # standard deviations of a lag that is longer than what is searched
 _SHORTEST = 0.02  # samples
 
@@ -85,7 +85,7 @@ def time_lags(robot: RobotModel, samples: Sequence[Samples]) -> tuple[Array, Arr
         lag = np.where(known, found, 0.0)
         std = np.where(known, np.sqrt(variance), np.inf)
     shortest_s = _SHORTEST / max(each.rate_hz for each in samples)
-    return np.where(np.abs(lag) > np.maximum(_SURE * std, shortest_s), lag, 0.0), std, beyond
+    return np.where(np.abs(lag) > np.maximum(NORMAL_95 * std, shortest_s), lag, 0.0), std, beyond
 
 
 def _estimated(robot: RobotModel, samples: Sequence[Samples]) -> tuple[Array, Array]:

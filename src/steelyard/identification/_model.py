@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from steelyard import fields, saved
 from steelyard._arrays import Array
+from steelyard._units import NORMAL_95
 from steelyard.errors import InvalidSamples, UnreadableFile
 from steelyard.identification._estimate import FORMAT as ESTIMATE
 from steelyard.identification._estimate import Estimate
@@ -143,7 +144,7 @@ class DynamicModel:
             if given:
                 return f"Torques were taken {given} ms later than the motion, as given."
             return "Whether torques and motion are in time was not asked."
-        half = 1.96e3 * std
+        half = 1e3 * NORMAL_95 * std
         if np.ptp(lag) == 0 and np.isfinite(half).all() and half.max() == half.min():
             if lag[0]:
                 return (
@@ -224,7 +225,6 @@ class DynamicModel:
     def plot(self) -> Picture:
         """Friction and offset of each joint against its speed, with 95 % intervals; a notebook shows it."""
         from steelyard.drawing import Band, Curve, Panel, Picture, Plot
-        from steelyard.drawing._plot import Z95
 
         n = self.robot.n
         v_max = self.robot.limits.v_max
@@ -237,7 +237,7 @@ class DynamicModel:
         Y = self.rows(Samples(q, v, none, none, _SPEEDS_HZ, *words)).Y[:, :, rubbing]
         torque = Y @ self.estimate.value[rubbing]
         covariance = self.estimate.covariance[np.ix_(rubbing, rubbing)]
-        half = Z95 * np.sqrt(np.einsum("nji,ik,njk->nj", Y, covariance, Y))
+        half = NORMAL_95 * np.sqrt(np.einsum("nji,ik,njk->nj", Y, covariance, Y))
         panels = []
         for j, name in enumerate(self.robot.joint_names):
             x = v[:, j]

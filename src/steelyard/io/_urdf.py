@@ -21,12 +21,12 @@ from pathlib import Path
 import numpy as np
 
 from steelyard._arrays import Array
+from steelyard._units import GRAVITY_DOWN
 from steelyard.errors import InvalidRobot, UnreadableFile
 from steelyard.export._simulators import append_inertial, digits, remark, roll_pitch_yaw
 from steelyard.inertia import InertialParameters
 from steelyard.io._markup import Element, Markup
 from steelyard.robot import RobotModel
-from steelyard.robot._chain import STANDARD_GRAVITY
 from steelyard.saved import write_text
 
 _SUFFIXES = (".urdf", ".xml")
@@ -272,7 +272,7 @@ def _robot(robot: RobotModel, remarks: Sequence[str]) -> ET.Element:
 def _facts(robot: RobotModel) -> list[str]:
     """What stands at the head: where it comes from, its units, and what a URDF has no place for."""
     facts = [f"{robot.name}, written by steelyard. Source: {robot.source}", _UNITS]
-    if not np.array_equal(robot.gravity_base, STANDARD_GRAVITY):
+    if not np.array_equal(robot.gravity_base, GRAVITY_DOWN):
         facts.append(
             f"Not held by a URDF: gravity is ({digits(robot.gravity_base)}) m/s^2 in the base"
             " frame;"

@@ -18,9 +18,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from steelyard._arrays import Array
+from steelyard._units import NORMAL_95
 from steelyard.identification import DynamicModel
 from steelyard.live._source import Event, EventKind, Row
-from steelyard.payload import HALF_WIDTH, Payload
+from steelyard.payload import Payload
 from steelyard.recording._columns import Requested, find_layout
 from steelyard.recording._layout import Layout
 from steelyard.robot import RobotModel
@@ -255,7 +256,7 @@ class View:
         if not history or start_s == self._noted_s:
             return ()
         more = payload.mass - float(history[-1].vector[0])
-        half_width = HALF_WIDTH * payload.std[0]
+        half_width = NORMAL_95 * payload.std[0]
         if abs(more) < _CLEARLY * half_width:
             return ()
         self._noted_s = start_s
@@ -298,4 +299,4 @@ class View:
 
 def _half_width(payload: Payload) -> float:
     """Of the mass's 95 % interval over the mass."""
-    return float(HALF_WIDTH * payload.std[0] / max(abs(payload.body.mass), 1e-12))
+    return float(NORMAL_95 * payload.std[0] / max(abs(payload.body.mass), 1e-12))

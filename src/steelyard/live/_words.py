@@ -7,13 +7,14 @@ from html import escape
 
 import numpy as np
 
+from steelyard._units import NORMAL_95
 from steelyard.inertia import InertialParameters
 from steelyard.live._controller import ControllerPayload
 from steelyard.live._setting import Proposal
 from steelyard.live._source import EventKind
 from steelyard.live._view import Update
 from steelyard.live._wrist import WristUpdate
-from steelyard.payload import HALF_WIDTH, Payload
+from steelyard.payload import Payload
 
 _LOOKS: dict[str, str] = {EventKind.PICK: "good", EventKind.DROP: "good"}
 _BAD = (EventKind.LOST, EventKind.ENDED, EventKind.MODE, EventKind.GAP, EventKind.CONTACT)
@@ -34,7 +35,7 @@ def progress_words(update: Update | WristUpdate, accuracy: float) -> str:
             known = "reached"
         else:
             known = "not yet reached"
-        return f"{asked} {known}; contact {force:.2f} +- {HALF_WIDTH * std:.2f} N"
+        return f"{asked} {known}; contact {force:.2f} +- {NORMAL_95 * std:.2f} N"
     if update.converged:
         return f"{asked} reached"
     if np.isfinite(update.remaining_s):
@@ -144,7 +145,7 @@ def _share(payload: Payload | None, accuracy: float) -> float:
     """Of the accuracy that is asked for, what is reached, [%]."""
     if payload is None or not np.isfinite(payload.std[0]):
         return 0.0
-    half_width = HALF_WIDTH * float(payload.std[0]) / max(abs(payload.mass), 1e-12)
+    half_width = NORMAL_95 * float(payload.std[0]) / max(abs(payload.mass), 1e-12)
     return 100 * min(accuracy / max(half_width, 1e-12), 1.0)
 
 

@@ -15,12 +15,13 @@ from typing import Any
 import numpy as np
 
 from steelyard._arrays import Array
+from steelyard._units import NORMAL_95
 from steelyard.errors import InvalidRobot, InvalidSamples
 from steelyard.io._wrist import SensorDescription
 from steelyard.live._source import MOTION_COLUMN, Event, EventKind, Row, Stream
 from steelyard.live._view import Traces
 from steelyard.live._weigher import require_same_arm
-from steelyard.payload import HALF_WIDTH, Payload
+from steelyard.payload import Payload
 from steelyard.recording import DEFAULT_CUTOFF_HZ
 from steelyard.recording._columns import Requested, find_layout
 from steelyard.robot import RobotModel
@@ -344,4 +345,4 @@ def _next_step(payload: WristPayload | None, *, converged: bool) -> str:
 
 def _half_width(payload: WristPayload) -> float:
     """Of the mass's 95 % interval over the mass."""
-    return float(HALF_WIDTH * payload.std[0] / max(abs(payload.body.mass), 1e-12))
+    return float(NORMAL_95 * payload.std[0] / max(abs(payload.body.mass), 1e-12))

@@ -1,6 +1,6 @@
 """What an arm carries, as a value that judges itself."""
 
 from steelyard.payload._judgement import Evidence, judge, nearest_physical
-from steelyard.payload._payload import HALF_WIDTH, Payload, Quantity
+from steelyard.payload._payload import Payload, Quantity
 
-__all__ = ["HALF_WIDTH", "Evidence", "Payload", "Quantity", "judge", "nearest_physical"]
+__all__ = ["Evidence", "Payload", "Quantity", "judge", "nearest_physical"]

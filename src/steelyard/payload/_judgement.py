@@ -33,8 +33,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from steelyard._arrays import Array, Mask
+from steelyard._units import NORMAL_95
 from steelyard.inertia import PARAMETER_NAMES, InertialParameters
-from steelyard.payload._payload import HALF_WIDTH
 from steelyard.verdict import Doubt, DoubtKind, Verdict
 
 _THINNEST = 1e-3
@@ -200,7 +200,7 @@ def _what_limits(shares: Mapping[str, float]) -> str:
 def _about_mass(evidence: Evidence) -> Doubt | None:
     """A doubt about a mass that is zero or negative."""
     mass = evidence.plain.mass
-    half = HALF_WIDTH * float(np.sqrt(evidence.covariance[0, 0]))
+    half = NORMAL_95 * float(np.sqrt(evidence.covariance[0, 0]))
     if abs(mass) < half:
         meaning = "the sensor carries nothing, or too little to weigh"
         if evidence.beyond_empty_arm:

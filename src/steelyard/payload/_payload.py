@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from steelyard import fields, saved
 from steelyard._arrays import Array, freeze
+from steelyard._units import NORMAL_95
 from steelyard.errors import InvalidSamples
 from steelyard.inertia import PARAMETER_NAMES, InertialParameters
 from steelyard.recording import Library, data_frame
@@ -20,9 +21,6 @@ from steelyard.verdict import Doubt, DoubtKind, Verdict, together
 if TYPE_CHECKING:
     from steelyard.drawing import Picture
     from steelyard.export import ErrorLimits, Load
-
-HALF_WIDTH = 1.96
-"""Standard deviations in half the width of a 95 % interval."""
 
 _VERSION = 4
 _HOLDS = (
@@ -69,7 +67,7 @@ class Quantity(NamedTuple):
     @property
     def half_width(self) -> float:
         """Half the width of the 95 % interval, in the unit."""
-        return HALF_WIDTH * self.std
+        return NORMAL_95 * self.std
 
     @property
     def rounded(self) -> tuple[str, str]:

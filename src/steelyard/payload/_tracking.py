@@ -9,6 +9,7 @@ import numpy as np
 
 from steelyard import fields
 from steelyard._arrays import Array
+from steelyard._units import NORMAL_95
 from steelyard.payload._payload import Payload
 
 _NO_SAMPLES = ("used", "gaps", "clocks")  # names of counts that are not of skipped samples
@@ -129,10 +130,10 @@ class CurvePoint(NamedTuple):
         std = float(found.std[0])
         com = np.full(3, np.nan)
         com_std = np.full(3, np.inf)
-        if mass > 1.96 * std:
+        if mass > NORMAL_95 * std:
             com = found.body.com
             com_std = found.com_std
-        sure = bool(1.96 * std <= accuracy * abs(mass))
+        sure = bool(NORMAL_95 * std <= accuracy * abs(mass))
         return cls(t, mass, std, com, com_std, number, sure, found.status)
 
 

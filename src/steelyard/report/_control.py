@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 
+from steelyard._units import NORMAL_95
 from steelyard.control._contact_force import ContactForce
 from steelyard.control._guiding import GuidingComparison
 from steelyard.control.collision import Detections
 from steelyard.drawing import Band, Curve, Panel, Plot
-from steelyard.payload import HALF_WIDTH
 from steelyard.report._page import Page, Section, Table
 from steelyard.report._pieces import WRENCH_AXES, WRENCH_UNITS
 
@@ -32,8 +32,8 @@ def contact_page(contact: ContactForce, *, title: str = "External force and torq
     answer = [
         f"The largest external force is {force.max():.2f} N, its mean {force.mean():.2f} N;"
         f" the largest external torque is {torque.max():.3f} Nm, its mean {torque.mean():.3f} Nm.",
-        f"A force of one axis is known to ± {HALF_WIDTH * std[:3].max():.2f} N, a torque to"
-        f" ± {HALF_WIDTH * std[3:].max():.3f} Nm (95 %, worst axis, typical sample).",
+        f"A force of one axis is known to ± {NORMAL_95 * std[:3].max():.2f} N, a torque to"
+        f" ± {NORMAL_95 * std[3:].max():.3f} Nm (95 %, worst axis, typical sample).",
         str(contact.verdict),
     ]
     left = Plot.over_time(
@@ -119,8 +119,8 @@ def _size_plot(contact: ContactForce) -> Plot:
 def _drift_table(contact: ContactForce) -> Table:
     rows: list[Sequence[str | float | None]] = []
     for i, name in enumerate(WRENCH_AXES):
-        hourly = 3600 * contact.trend[i], 3600 * HALF_WIDTH * contact.trend_std[i]
-        warm = contact.temperature_trend[i], HALF_WIDTH * contact.temperature_trend_std[i]
+        hourly = 3600 * contact.trend[i], 3600 * NORMAL_95 * contact.trend_std[i]
+        warm = contact.temperature_trend[i], NORMAL_95 * contact.temperature_trend_std[i]
         rows.append([name, *hourly, *warm])
     head = ("", "per hour", "± (95 %)", "per kelvin", "± (95 %)")
     return Table("How the zero moves [N, Nm]; – where the recording does not show it.", head, rows)

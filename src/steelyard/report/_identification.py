@@ -9,7 +9,6 @@ import numpy as np
 from steelyard._units import NORMAL_95
 from steelyard.drawing import Band, Curve, Panel, Plot
 from steelyard.identification import DynamicModel
-from steelyard.payload import HALF_WIDTH
 from steelyard.recording import Samples
 from steelyard.report._page import Page, Section, Table
 from steelyard.report._pieces import judged, relative_std_plot, torque_plots
@@ -176,7 +175,7 @@ def _excited_section(model: DynamicModel) -> Section:
     plot = relative_std_plot(caption, estimate.names, estimate.relative_std)
     order = zip(estimate.names, estimate.value, estimate.std, strict=True)
     rows = [
-        [name, value, HALF_WIDTH * std, 100 * std / max(abs(value), 1e-300)]
+        [name, value, NORMAL_95 * std, 100 * std / max(abs(value), 1e-300)]
         for name, value, std in order
     ]
     head = ("parameter", "value [SI]", "± (95 %)", "std / size [%]")

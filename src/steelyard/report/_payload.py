@@ -8,10 +8,11 @@ from dataclasses import replace
 import numpy as np
 
 from steelyard._arrays import Array
+from steelyard._units import NORMAL_95
 from steelyard.drawing import Band, Curve, Panel, Plot, Scene
 from steelyard.identification import DynamicModel
 from steelyard.inertia import PARAMETER_NAMES, InertialParameters
-from steelyard.payload import HALF_WIDTH, Payload, Quantity
+from steelyard.payload import Payload, Quantity
 from steelyard.payload._views import body_plot, com_plot
 from steelyard.recording import Samples
 from steelyard.report._page import Page, Section, Table
@@ -24,9 +25,10 @@ from steelyard.report._pieces import (
     torque_plots,
 )
 from steelyard.report._scene import arm_scene
+from steelyard.robot._parameters import LINK_KINDS
 from steelyard.wrist import StaticWeight, WrenchSamples, WristPayload
 
-_PARAMETER_UNITS = ("kg", "kg m", "kg m", "kg m", *["kg m²"] * 6)
+_PARAMETER_UNITS = tuple(kind.unit for kind in LINK_KINDS)
 
 
 def payload_page(
@@ -168,7 +170,7 @@ def _excited_section(body: InertialParameters, std: Array) -> Section:
     )
     plot = relative_std_plot(caption, PARAMETER_NAMES, np.asarray(std) / size)
     order = zip(PARAMETER_NAMES, body.vector, std, _PARAMETER_UNITS, strict=True)
-    rows = [[name, value, HALF_WIDTH * s, unit] for name, value, s, unit in order]
+    rows = [[name, value, NORMAL_95 * s, unit] for name, value, s, unit in order]
     table = Table("The ten numbers.", ("", "value", "± (95 %)", "unit"), rows)
     return Section("Which of the ten were excited", (), [plot, table])
 
@@ -204,10 +206,10 @@ def _others_section(
     rows: list[list[str | float | None]] = []
     for name, one in (("this page", payload), *others.items()):
         com = [
-            x for i in range(3) for x in (1e3 * one.body.com[i], 1e3 * HALF_WIDTH * one.com_std[i])
+            x for i in range(3) for x in (1e3 * one.body.com[i], 1e3 * NORMAL_95 * one.com_std[i])
         ]
         inertia = [float(one.body.inertia[i, i]) for i in range(3)]
-        rows.append([name, one.body.mass, HALF_WIDTH * one.std[0], *com, *inertia])
+        rows.append([name, one.body.mass, NORMAL_95 * one.std[0], *com, *inertia])
     if truth is not None:
         com = [x for i in range(3) for x in (1e3 * truth.com[i], None)]
         rows.append(

@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 
 from steelyard._arrays import Array
+from steelyard._units import NORMAL_95
 from steelyard.drawing import Band, Curve, Panel, Plot
 from steelyard.identification import DynamicModel
-from steelyard.payload import HALF_WIDTH
 from steelyard.recording import Samples
 from steelyard.verdict import Verdict
 
@@ -79,7 +79,7 @@ def autocorrelation_plot(residual: Array, rate_hz: float, names: Sequence[str]) 
     lags = max(1, min(len(residual) // 4, round(_LONGEST_LAG_S * rate_hz)))
     values = _autocorrelation(residual, lags)
     lag = np.arange(lags + 1) / rate_hz
-    edge = np.full(lags + 1, HALF_WIDTH / np.sqrt(len(residual)))
+    edge = np.full(lags + 1, NORMAL_95 / np.sqrt(len(residual)))
     parts: list[Curve | Band] = [Band("white noise: 95 %", lag, -edge, edge, "#7b8794")]
     parts += [Curve(name, lag, values[:, j]) for j, name in enumerate(names)]
     caption = (

@@ -8,8 +8,8 @@ from itertools import pairwise
 import numpy as np
 
 from steelyard._arrays import Array
+from steelyard._units import NORMAL_95
 from steelyard.drawing import Band, Curve, Panel, Plot
-from steelyard.payload import HALF_WIDTH
 from steelyard.payload._tracking import CurvePoint, convergence_times
 
 _LEAST_MASS = 0.05
@@ -27,7 +27,7 @@ def tracking_plot(points: Sequence[CurvePoint], *, accuracy: float) -> Plot:
     """
     last = points[-1]
     if np.isfinite(last.mass_std):
-        half = f"± {HALF_WIDTH * last.mass_std:.3f} kg (95 %)"
+        half = f"± {NORMAL_95 * last.mass_std:.3f} kg (95 %)"
     else:
         half = "kg (not known)"
     spans = [
@@ -48,9 +48,9 @@ def tracking_plot(points: Sequence[CurvePoint], *, accuracy: float) -> Plot:
 def _mass_panel(spans: Sequence[_Span], whole: tuple[float, float], marks: _Marks) -> Panel:
     t = _column(spans, lambda p: p.t)
     mass = _column(spans, lambda p: p.mass)
-    half = _column(spans, lambda p: HALF_WIDTH * p.mass_std)
+    half = _column(spans, lambda p: NORMAL_95 * p.mass_std)
     window = _window(
-        [(p.mass, HALF_WIDTH * p.mass_std) for span in spans for p in _later(span)], _LEAST_MASS
+        [(p.mass, NORMAL_95 * p.mass_std) for span in spans for p in _later(span)], _LEAST_MASS
     )
     parts: list[Curve | Band] = [
         Band("95 % interval", t, mass - half, mass + half),
@@ -62,7 +62,7 @@ def _mass_panel(spans: Sequence[_Span], whole: tuple[float, float], marks: _Mark
 def _share_panel(spans: Sequence[_Span], whole: tuple[float, float], accuracy: float) -> Panel:
     t = _column(spans, lambda p: p.t)
     asked = 100 * accuracy
-    percent = _column(spans, lambda p: 100 * HALF_WIDTH * p.mass_std / max(abs(p.mass), 1e-9))
+    percent = _column(spans, lambda p: 100 * NORMAL_95 * p.mass_std / max(abs(p.mass), 1e-9))
     known = percent[np.isfinite(percent)]
     low = known.min(initial=asked / 2)
     high = known.max(initial=2 * asked)
@@ -87,14 +87,14 @@ def _com_panel(spans: Sequence[_Span], whole: tuple[float, float]) -> Panel:
     parts: list[Curve | Band] = []
     for i, (axis, colour) in enumerate(zip("xyz", ("#2266aa", "#d9822b", "#2a9d5c"), strict=True)):
         com = _column(known, lambda p, i=i: 1e3 * p.com[i])  # type: ignore[misc]
-        half = _column(known, lambda p, i=i: 1e3 * HALF_WIDTH * p.com_std[i])  # type: ignore[misc]
+        half = _column(known, lambda p, i=i: 1e3 * NORMAL_95 * p.com_std[i])  # type: ignore[misc]
         parts += [
             Band(f"{axis}: 95 %", t, com - half, com + half),
             Curve(axis, t, com, colour=colour),
         ]
     late = [p for span in known for p in _later(span)]
     window = _window(
-        [(1e3 * p.com[i], 1e3 * HALF_WIDTH * p.com_std[i]) for p in late for i in range(3)],
+        [(1e3 * p.com[i], 1e3 * NORMAL_95 * p.com_std[i]) for p in late for i in range(3)],
         _LEAST_COM,
     )
     title = "centre of mass in the flange frame"

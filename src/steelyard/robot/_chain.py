@@ -14,10 +14,6 @@ from steelyard._arrays import Array, Mask, freeze, read_only
 from steelyard.errors import InvalidRobot, UnknownName
 from steelyard.robot._dh import JointType
 
-STANDARD_GRAVITY = (0.0, 0.0, -9.81)
-"""Gravity in the base frame of an arm that stands upright, [m/s^2]."""
-
-
 _BOUND = 1e100  # no limit is so large and finite
 _LIMITS = ("q_min", "q_max", "v_max", "a_max", "tau_max")
 FORMAT = {

@@ -25,6 +25,7 @@ from numpy.typing import ArrayLike
 
 from steelyard import fields
 from steelyard._arrays import Array, finite, read_only
+from steelyard._units import GRAVITY_DOWN
 from steelyard.errors import InvalidRobot
 from steelyard.inertia import (
     InertialParameters,
@@ -33,7 +34,6 @@ from steelyard.inertia import (
 )
 from steelyard.robot._chain import FORMAT as CHAIN
 from steelyard.robot._chain import (
-    STANDARD_GRAVITY,
     JointLimits,
     KinematicChain,
     joints_in_a_row,
@@ -91,7 +91,7 @@ class RobotModel(KinematicChain):
         *,
         flange: str | None = None,
         locked: Mapping[str, float] | None = None,
-        gravity_base: ArrayLike = STANDARD_GRAVITY,
+        gravity_base: ArrayLike = GRAVITY_DOWN,
     ) -> RobotModel:
         """The arm that a URDF file describes; meshes are not needed, fixed joints are merged.
 
@@ -116,7 +116,7 @@ class RobotModel(KinematicChain):
         *,
         flange: str | None = None,
         locked: Mapping[str, float] | None = None,
-        gravity_base: ArrayLike = STANDARD_GRAVITY,
+        gravity_base: ArrayLike = GRAVITY_DOWN,
         source: str = "URDF text",
     ) -> RobotModel:
         """The arm that a URDF text describes; `locked`, `gravity_base` and the flange as in `from_urdf`."""
@@ -190,7 +190,7 @@ class RobotModel(KinematicChain):
         model = joints_in_a_row(
             name, zip(*rows, strict=True), "flange", dh.T_joint_link[-1] @ T_link_flange
         )
-        model.gravity.linear = np.array(STANDARD_GRAVITY)
+        model.gravity.linear = np.array(GRAVITY_DOWN)
         made = cls(
             name=name,
             flange="flange",

@@ -18,11 +18,12 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from steelyard._arrays import Array, freeze
+from steelyard._units import NORMAL_95
 from steelyard.errors import InvalidSamples
 from steelyard.identification import DynamicModel, Estimate, RegressionFactor
 from steelyard.identification._problem import RowMaker
 from steelyard.inertia import InertialParameters
-from steelyard.payload import HALF_WIDTH, Quantity
+from steelyard.payload import Quantity
 from steelyard.recording import Preparation, Samples
 from steelyard.robot import ParameterBasis, RobotModel
 from steelyard.torque.methods._direct import predicted
@@ -71,7 +72,7 @@ class Prediction:
     @property
     def half_widths(self) -> Array:
         """Of the 95 % intervals of mass, centre of mass and inertia about the flange, (10,) [SI]."""
-        return HALF_WIDTH * np.concatenate([self.std[:1], self.com_std, self.std[4:]])
+        return NORMAL_95 * np.concatenate([self.std[:1], self.com_std, self.std[4:]])
 
     @property
     def quantities(self) -> tuple[Quantity, ...]:

@@ -54,12 +54,13 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from steelyard._arrays import Array, Indices, Mask
+from steelyard._units import STANDARD_GRAVITY
 from steelyard.identification import DynamicModel
 from steelyard.identification._least_squares import Solution, solve_weighted
 from steelyard.robot import DriveModel, RobotModel
 
 _NOTHING = 1e-12
-_NOMINAL_GRAVITY = (9.81, 9.80665)  # [m/s^2]
+_NOMINAL_GRAVITY = (STANDARD_GRAVITY, 9.80665)  # [m/s^2]
 _LOCAL_GRAVITY = 0.0015  # standard deviation of its size over the Earth, relative
 _EXACT_STD = 1e-6  # of a parameter that was set, not estimated
 _FEWEST_DIRECTIONS = (

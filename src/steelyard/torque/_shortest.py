@@ -23,6 +23,7 @@ from numpy.typing import ArrayLike
 
 from steelyard import fields, saved
 from steelyard._arrays import Array, Mask, finite, freeze
+from steelyard._units import NORMAL_95
 from steelyard.errors import InfeasibleDesign, InvalidSamples, InvalidTrajectory
 from steelyard.excitation import ConditionNumber, Design, DesignLimits, DesignSettings
 from steelyard.excitation._accuracy import ArmKnowledge, PayloadAccuracy
@@ -31,7 +32,6 @@ from steelyard.excitation._objective import Criterion
 from steelyard.excitation._shortest import Candidate, DurationSearch
 from steelyard.identification import DynamicModel
 from steelyard.inertia import PARAMETER_NAMES, InertialParameters
-from steelyard.payload import HALF_WIDTH
 from steelyard.robot import RobotModel
 from steelyard.torque._prediction import Prediction, assumed_model, loaded_arm, predict
 from steelyard.torque._prior import arm_rows, by_gravity, slow_noise
@@ -301,7 +301,7 @@ class _Weighing:
         counted = np.isfinite(wanted) & self.felt
         if self.lasting is not None:  # what is left for noise
             wanted = np.sqrt(np.maximum(1 - (self.lasting / wanted) ** 2, 0.01)) * wanted
-        requested = HALF_WIDTH * rows[counted] / wanted[counted][:, None]
+        requested = NORMAL_95 * rows[counted] / wanted[counted][:, None]
         if self.model.factor.has_rows:
             arm = _knowledge(self.model)
         else:
@@ -432,7 +432,7 @@ def _require_reachable(model: DynamicModel, body: InertialParameters, requested:
         local = 0.0
     else:
         local = float(gravity[0] / body.mass)
-    floor = HALF_WIDTH * float(np.hypot(gains, local))
+    floor = NORMAL_95 * float(np.hypot(gains, local))
     if floor * body.mass < requested.mass:
         return
     if gains > local:

@@ -21,11 +21,12 @@ from functools import partial
 import numpy as np
 
 from steelyard._arrays import Array
+from steelyard._units import NORMAL_95
 from steelyard.errors import InvalidSamples, UnknownName
 from steelyard.identification import DynamicModel
 from steelyard.identification._problem import require_same_joints, samples_of
 from steelyard.inertia import PARAMETER_NAMES, InertialParameters
-from steelyard.payload import HALF_WIDTH, Evidence, Payload, judge
+from steelyard.payload import Evidence, Payload, judge
 from steelyard.payload._judgement import doubted_model, strange_residuals
 from steelyard.recording import Samples
 from steelyard.torque._other_causes import other_causes
@@ -96,7 +97,7 @@ def _assumed(mass: float, gain_error: Array | None, shares: Mapping[str, float])
         return (
             "assumes torques exact: 1 % on all of them is 1 % of the mass, and not in the interval"
         )
-    half = 100 * HALF_WIDTH * float(np.linalg.norm(gain_error[0])) / mass
+    half = 100 * NORMAL_95 * float(np.linalg.norm(gain_error[0])) / mass
     return f"assumes torques exact to {half:.2g} % ({100 * shares['gains']:.0f} % of the variance)"
 
 

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 
 from steelyard._arrays import Array
 from steelyard._computing import Progress, one_blas_thread
+from steelyard._units import NORMAL_95
 from steelyard.errors import InvalidSamples, SteelyardError
 from steelyard.identification import DynamicModel, Validation
 from steelyard.identification import identify as identify_from_samples
@@ -26,7 +27,6 @@ from steelyard.identification.gains import (
     scaled_by_targets,
 )
 from steelyard.identification.gains._scale import SMOOTH_HZ
-from steelyard.payload import HALF_WIDTH
 from steelyard.recording import Preparation, Recording
 from steelyard.robot import DriveModel, ParameterBasis, RobotModel, load_robot
 from steelyard.robot._friction import FrictionLaw
@@ -451,5 +451,5 @@ def _again(
 def _in_words(drive: DriveModel) -> str:
     """The gains with all that may be wrong with them."""
     assert drive.gain is not None  # noqa: S101 - found before
-    half = HALF_WIDTH * np.abs(drive.gain) * np.sqrt((drive.gain_errors**2).sum(axis=1))
+    half = NORMAL_95 * np.abs(drive.gain) * np.sqrt((drive.gain_errors**2).sum(axis=1))
     return ", ".join(f"{k:.4g} +- {s:.2g}" for k, s in zip(drive.gain, half, strict=True)) + " Nm/A"

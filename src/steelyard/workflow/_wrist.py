@@ -15,6 +15,7 @@ import numpy as np
 
 from steelyard._arrays import Array
 from steelyard._computing import one_blas_thread
+from steelyard._units import GRAVITY_DOWN
 from steelyard.control._contact_force import ContactForce, Rezero, ZeroKeeper, contact_force
 from steelyard.errors import InvalidRecording, InvalidSamples, NoTime, UnknownName
 from steelyard.io._wrist import SensorDescription
@@ -38,8 +39,6 @@ if TYPE_CHECKING:
     from steelyard.report import Page
 
 WristSource: TypeAlias = str | Path | Recording | WristRecording
-
-_STANDARD_GRAVITY = (0.0, 0.0, -9.81)
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +68,7 @@ class WristRig:
         if self.about.gravity_base is not None:
             return self.about.gravity_base
         if self.robot is None:
-            return np.array(_STANDARD_GRAVITY)
+            return np.array(GRAVITY_DOWN)
         return self.robot.gravity_base
 
     def table(self, source: WristSource) -> WristRecording:

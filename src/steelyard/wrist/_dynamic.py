@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from steelyard._arrays import Array
+from steelyard._units import GRAVITY_DOWN
 from steelyard.errors import InvalidRecording, InvalidSamples
 from steelyard.inertia import InertialParameters
 from steelyard.payload import Evidence, judge
@@ -173,7 +174,7 @@ def _setting(
     given = gravity_base
     if given is None:
         if static is None:
-            given = (0.0, 0.0, -9.81)
+            given = GRAVITY_DOWN
         else:
             given = static.nominal_gravity
     gravity = BaseGravity(np.array(given, dtype=float))

@@ -36,6 +36,7 @@ from typing import Literal
 import numpy as np
 
 from steelyard._arrays import Array
+from steelyard._units import NORMAL_95
 from steelyard.wrist._regressor import wrench_regressor, wrench_slope, wrench_tensor
 
 _ROUNDS = 6
@@ -237,7 +238,7 @@ def long_run_sum(scores: Array) -> Array:
 
     b = lags / N
     if lags:
-        widening = (stdtrit(3.71 / b, 0.975) / 1.96) ** 2 / (1 - 0.75 * b)
+        widening = (stdtrit(3.71 / b, 0.975) / NORMAL_95) ** 2 / (1 - 0.75 * b)
     else:
         widening = 1.0
     return np.asarray((V + V.T) / 2 * widening)

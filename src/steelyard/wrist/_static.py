@@ -27,6 +27,7 @@ from numpy.typing import ArrayLike
 from scipy.spatial.transform import Rotation
 
 from steelyard._arrays import Array
+from steelyard._units import GRAVITY_DOWN
 from steelyard.errors import InvalidRecording
 from steelyard.verdict import Doubt, DoubtKind, Verdict
 from steelyard.wrist._payload import STATIC_NAMES, StaticWeight, drift_doubt, tilt_doubt
@@ -42,7 +43,7 @@ _YAWS = 72
 def weigh_static(
     postures: Postures,
     *,
-    gravity_base: ArrayLike = (0.0, 0.0, -9.81),
+    gravity_base: ArrayLike = GRAVITY_DOWN,
     tilt: bool = True,
     yaw_axis: ArrayLike | None = None,
 ) -> StaticWeight:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from steelyard._units import NORMAL_95
 from steelyard.report import Page
 from steelyard_papers.ding2019.fits import LAWS, OURS, PAPER, Comparison, compare
 from steelyard_papers.ding2019.printed import CORRELATION, RMS, TABLE_3
@@ -126,9 +127,9 @@ def _findings(motions: Motions, assumed: Comparison, gears: Comparison) -> list[
     there = np.array([c.paper.validation.correlation for c in (assumed, gears)])
     below = [str(j + 1) for j in range(6) if (there[:, j] < CORRELATION[j]).all()]
     errors, scatter, _ = inertial_errors(gears, "paper")
-    held = 100 * float(np.mean(np.abs(errors) < 1.96 * scatter))
+    held = 100 * float(np.mean(np.abs(errors) < NORMAL_95 * scatter))
     own_errors, _, estimated = inertial_errors(gears, "ours")
-    own = 100 * float(np.mean(np.abs(own_errors) < 1.96 * estimated))
+    own = 100 * float(np.mean(np.abs(own_errors) < NORMAL_95 * estimated))
     return [
         "The method does what the paper says: the 52 parameters of Table III are the base"
         " parameters of"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from steelyard._arrays import Array
+from steelyard._units import NORMAL_95
 from steelyard.drawing import Curve, Panel, Plot
 from steelyard.report import Section, Table
 from steelyard.robot import ParameterBasis, RobotModel
@@ -243,7 +244,7 @@ def scatter_section(assumed: Comparison, gears: Comparison) -> Section:
             errors, scatter, estimated = inertial_errors(comparison, method)
             torque = size[: errors.shape[1]] * errors.mean(axis=0)
             if method == "ours":
-                own = 100 * float(np.mean(np.abs(errors) < 1.96 * estimated))
+                own = 100 * float(np.mean(np.abs(errors) < NORMAL_95 * estimated))
             else:
                 own = None
             rows.append(
@@ -252,7 +253,7 @@ def scatter_section(assumed: Comparison, gears: Comparison) -> Section:
                     label,
                     float(np.sqrt(np.mean(torque**2))),
                     float(np.median(np.abs(errors.mean(axis=0)) / scatter)),
-                    100 * float(np.mean(np.abs(errors) < 1.96 * scatter)),
+                    100 * float(np.mean(np.abs(errors) < NORMAL_95 * scatter)),
                     own,
                 )
             )

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from steelyard._arrays import Array
+from steelyard._units import NORMAL_95
 from steelyard.control._contact_force import ContactForce
 from steelyard.drawing import Curve, Panel, Plot
 from steelyard.report import Section, Table
@@ -79,7 +80,7 @@ def payload_section(answers: Sequence[Answers]) -> Section:
     ours = answers[0].payloads["ours"]
     rows: list[Row] = []
     for name, (_, _, _, proposed) in TABLE_2.items():
-        half = 1.96 * (
+        half = NORMAL_95 * (
             np.degrees(ours.inclination_std["UV".index(name)])
             if name in "UV"
             else ours.std[_PLACE[name]]
@@ -198,7 +199,9 @@ def drift_section(answers: Sequence[Answers]) -> Section:
             float(np.median([abs(getattr(a, stage).drift[k] - a.drift[k]) for a in answers]))
             for stage in ("static_tls", "static")
         )
-        held = [abs(a.static.drift[k] - a.drift[k]) < 1.96 * a.static.std[4 + k] for a in answers]
+        held = [
+            abs(a.static.drift[k] - a.drift[k]) < NORMAL_95 * a.static.std[4 + k] for a in answers
+        ]
         rows.append((name, "N" if k < 3 else "Nm", None, tls, ours, f"{sum(held)} of {len(held)}"))
     return Section(
         "Zero drift (eq. (13) to (20))",

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from steelyard._arrays import Array
+from steelyard._units import GRAVITY_DOWN
 from steelyard.verdict import Verdict
 from steelyard.wrist import Postures, StaticWeight
 from steelyard.wrist._regressor import BaseGravity, wrench_regressor
@@ -26,7 +27,7 @@ LinearMethod = Literal["ls", "tls"]
 
 
 def weigh_linear(
-    postures: Postures, method: LinearMethod = "tls", *, gravity_base: ArrayLike = (0.0, 0.0, -9.81)
+    postures: Postures, method: LinearMethod = "tls", *, gravity_base: ArrayLike = GRAVITY_DOWN
 ) -> StaticWeight:
     """Mass, centre of mass, zero drifts and tilt of the base, from postures at rest.
 

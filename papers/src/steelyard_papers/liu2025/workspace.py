@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from steelyard._arrays import Array
+from steelyard._units import STANDARD_GRAVITY
 from steelyard.drawing import Curve, Panel, Plot
 from steelyard.excitation import Design, PostureSet
 from steelyard.report import Section, Table
@@ -113,8 +114,12 @@ def _static_std(found: PostureSet) -> tuple[float, float, float]:
     A = found.sensor_rows / (NOISE[:, None] / np.sqrt(250.0))
     flat = A.reshape(-1, 12)
     std = np.sqrt(np.diag(np.linalg.inv(flat.T @ flat)))
-    weight = 40.173 * 9.81
-    return std[2] / 9.81, float(std[6:9].max()), float(np.degrees(std[:2].max() / weight))
+    weight = 40.173 * STANDARD_GRAVITY
+    return (
+        std[2] / STANDARD_GRAVITY,
+        float(std[6:9].max()),
+        float(np.degrees(std[:2].max() / weight)),
+    )
 
 
 def _motion_table(motions: Motions) -> Table:

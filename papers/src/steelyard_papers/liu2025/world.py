@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from steelyard._arrays import Array
+from steelyard._units import GRAVITY_DOWN
 from steelyard.inertia import InertialParameters
 from steelyard.recording import Recording
 from steelyard.robot import RobotModel
@@ -30,7 +31,7 @@ LOAD = InertialParameters.from_com(
     40.173, [0.0, 0.0, 0.905 / 40.173], np.diag([3.24 + _PLATE, 0.809 + _PLATE, 4.049])
 )
 TILT = np.radians([1.824, 2.326])
-UPRIGHT = np.array([0.0, 0.0, -9.81])
+UPRIGHT = np.array(GRAVITY_DOWN)
 NOISE = np.array([0.5, 0.5, 0.5, 0.05, 0.05, 0.05])
 STEP = 2 * np.pi / 2**20
 SENSOR = WristSensor(

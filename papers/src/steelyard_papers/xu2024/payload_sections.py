@@ -9,6 +9,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from steelyard._arrays import Array
+from steelyard._units import NORMAL_95
 from steelyard.drawing import Band, Curve, Panel, Plot
 from steelyard.report import Section, Table
 from steelyard_papers.xu2024.motion_sections import Row
@@ -143,7 +144,7 @@ def online_section(online: Online, case: Case, rule: Table) -> Section:
 
 def _mass_panel(curves: Curves, share: float) -> Panel:
     """The mass from the time on at which the bound is within the panel."""
-    half = 1.96 * curves.bound
+    half = NORMAL_95 * curves.bound
     seen = half < share * TRUTH.mass
     low = (1 - share) * TRUTH.mass
     high = (1 + share) * TRUTH.mass

@@ -53,12 +53,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard._arrays import Array
+from steelyard._units import NORMAL_95
 from steelyard.errors import InvalidRobot, InvalidSamples
 from steelyard.identification._covariance import widening
 from steelyard.identification._factor import RegressionFactor
 from steelyard.identification._model import DynamicModel
 from steelyard.identification.gains._drive_gains import DriveGains
-from steelyard.payload import HALF_WIDTH, Payload
+from steelyard.payload import Payload
 from steelyard.recording import Samples
 from steelyard.verdict import Doubt, DoubtKind, Verdict
 
@@ -194,7 +195,7 @@ def _corrected(gain: Array, S: Array, payload: Payload, mass: float) -> DriveGai
     else:
         g = payload.gain_error[0]
     weighed = payload.unconstrained.mass
-    half = HALF_WIDTH * payload.std[0]
+    half = NORMAL_95 * payload.std[0]
     total = float(payload.covariance[0, 0])
     known = float(g @ g)
     u = g * (mass - weighed) / total
@@ -208,7 +209,7 @@ def _corrected(gain: Array, S: Array, payload: Payload, mass: float) -> DriveGai
     left = float(np.linalg.norm(g - b * known * g))
     words = f"{mass:g} kg weighed {weighed:.4g} +- {half:.2g} kg"
     if known:
-        shares = " and ".join(f"{HALF_WIDTH * x:.2g}" for x in (np.sqrt(known), left))
+        shares = " and ".join(f"{NORMAL_95 * x:.2g}" for x in (np.sqrt(known), left))
         words = f"{words}, gains made {shares} kg of it before and after"
     else:
         words += "; gains are stated to be exact, so it corrects none"

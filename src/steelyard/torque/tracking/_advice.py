@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from steelyard._arrays import Array, Mask
+from steelyard._units import NORMAL_95
 from steelyard.identification import DynamicModel
 from steelyard.inertia import PARAMETER_NAMES
-from steelyard.payload import HALF_WIDTH
 from steelyard.payload._judgement import doubted_model, strange_residuals
 from steelyard.torque.tracking._rows import TorqueRows
 from steelyard.torque.tracking._state import TorqueTrackerOptions, TorqueTrackerState
@@ -65,7 +65,7 @@ class TorqueAnswer(NamedTuple):
     @property
     def half_width(self) -> float:
         """Half-width of the mass's 95 % interval over the mass."""
-        return float(HALF_WIDTH * np.sqrt(self.covariance[0, 0]) / max(abs(self.x[0]), 1e-12))
+        return float(NORMAL_95 * np.sqrt(self.covariance[0, 0]) / max(abs(self.x[0]), 1e-12))
 
     @property
     def reachable(self) -> float:
@@ -175,7 +175,7 @@ class TorqueAnswer(NamedTuple):
         """
         if not np.isfinite(state.reach).all():
             return "move the arm: nothing is known yet"
-        half = HALF_WIDTH * float(np.sqrt(self.covariance[0, 0]))
+        half = NORMAL_95 * float(np.sqrt(self.covariance[0, 0]))
         if self.half_width > 1.0 and half < _NOTHING:
             return f"nothing: less than {abs(self.x[0]) + half:.2g} kg is carried"
         if self.half_width > accuracy:
@@ -189,7 +189,7 @@ class TorqueAnswer(NamedTuple):
         if after < _WORTH * now and which:
             return f"{move}: {_CALLED[which]} is known least"
         if after < _WORTH * now:
-            shares = HALF_WIDTH * np.array([now, after]) / max(abs(self.x[0]), 1e-12)
+            shares = NORMAL_95 * np.array([now, after]) / max(abs(self.x[0]), 1e-12)
             if shares[0] < 1:
                 known = f"known to {_percent(shares[0])}"
             else:
@@ -216,7 +216,7 @@ def _how_well(answer: TorqueAnswer, accuracy: float) -> str:
     if answer.half_width <= accuracy:
         return f"converged: the mass is known to {_percent(answer.half_width)}"
     kilograms = answer.x[0]
-    half = HALF_WIDTH * np.sqrt(answer.covariance[0, 0])
+    half = NORMAL_95 * np.sqrt(answer.covariance[0, 0])
     known = f"mass {kilograms:.4g} +- {half:.2g} kg"
     if answer.half_width < 1.0:
         known = f"the mass is known to {_percent(answer.half_width)}"
@@ -250,7 +250,7 @@ def _advice(answer: TorqueAnswer, state: TorqueTrackerState, rows: TorqueRows, w
         if answer.unknown[which]:
             known = ""
         else:
-            known = f" (+- {HALF_WIDTH * now:.2g} {_UNITS[which]})"
+            known = f" (+- {NORMAL_95 * now:.2g} {_UNITS[which]})"
         words = f"least known is {PARAMETER_NAMES[which]}{known}"
         if std < _WORTH * now:
             return f"{words}: a swing of {name} would help most"
@@ -261,7 +261,7 @@ def _advice(answer: TorqueAnswer, state: TorqueTrackerState, rows: TorqueRows, w
         if stays > now**2 / 2:
             return "more motion will hardly help: the model limits it"
         return "keep moving"
-    half = HALF_WIDTH * std / max(abs(answer.x[0]), 1e-12)
+    half = NORMAL_95 * std / max(abs(answer.x[0]), 1e-12)
     if answer.unknown[0] or half > 1.0:
         words = ""
     else:

@@ -24,9 +24,10 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from steelyard._arrays import Array, Indices
+from steelyard._units import GRAVITY_DOWN, NORMAL_95
 from steelyard.errors import InvalidSamples
 from steelyard.inertia import InertialParameters
-from steelyard.payload import HALF_WIDTH, Evidence, judge
+from steelyard.payload import Evidence, judge
 from steelyard.payload._tracking import Counts, Episode
 from steelyard.verdict import Doubt, DoubtKind
 from steelyard.wrist._payload import WristPayload, drift_doubt, tilt_doubt, weak_inertia_doubt
@@ -69,7 +70,7 @@ class WristTracker:
 
     noise: Array
     sensor: WristSensor = field(default_factory=WristSensor)
-    gravity_base: Array = field(default_factory=lambda: np.array([0.0, 0.0, -9.81]))
+    gravity_base: Array = field(default_factory=lambda: np.array(GRAVITY_DOWN))
     options: WristTrackerOptions = field(default_factory=WristTrackerOptions)
     made_by: tuple[str, ...] = ()
     _gravity: BaseGravity = field(init=False, repr=False)
@@ -206,7 +207,7 @@ class WristTracker:
             std = np.inf
         else:
             std = np.sqrt(known.covariance[0, 0])
-        return float(HALF_WIDTH * std / max(abs(known.value[0]), 1e-12))
+        return float(NORMAL_95 * std / max(abs(known.value[0]), 1e-12))
 
     def _doubts(self, state: WristTrackerState, known: Solution) -> tuple[Doubt, ...]:
         trend = known.value[18:]

@@ -43,7 +43,7 @@ from scipy.linalg.lapack import dtrtri
 from scipy.special import stdtrit
 
 from steelyard._arrays import Array, Indices, Mask
-from steelyard.payload import HALF_WIDTH
+from steelyard._units import NORMAL_95
 from steelyard.wrist._regression import long_run_sum
 from steelyard.wrist._regressor import BaseGravity, wrench_tensor
 from steelyard.wrist._rest import Postures
@@ -308,7 +308,7 @@ class _Linear:
             wider = np.sqrt(np.maximum(long_run / self.variance, 1.0) - 1) / np.sqrt(self.variance)
             halves.append((self.moving[:, :, :-1] * wider[:, None, None]).reshape(-1, len(free)))
         if self.within.size:
-            wider = np.sqrt((stdtrit(self.rest_freedom(), 0.975) / HALF_WIDTH) ** 2 - 1)
+            wider = np.sqrt((stdtrit(self.rest_freedom(), 0.975) / NORMAL_95) ** 2 - 1)
             weight = np.repeat(wider, 3)[:, None] / np.sqrt(self.within.T)
             halves.append((self.resting[:, :, :-1] * weight[:, :, None]).reshape(-1, len(free)))
         H = A @ _relieved(A.T, self.noise_share, self.noise_way, self.mu)
@@ -352,7 +352,7 @@ class _Linear:
         rho = (r[1:] * r[:-1]).sum(axis=0) / power
         rho = np.clip(rho + (1 + 3 * rho + used) / K, 0.0, _MOST_CORRELATED)
         whole = np.maximum(np.diag(long_run_sum(r)), power * (1 + rho) / (1 - rho))
-        wider = K / (K - used) * (stdtrit(K - used, 0.975) / HALF_WIDTH) ** 2
+        wider = K / (K - used) * (stdtrit(K - used, 0.975) / NORMAL_95) ** 2
         return np.asarray(whole / self.pieces.samples * wider)
 
 
