@@ -27,8 +27,28 @@ DOCUMENTS = {
 }
 MAX_LINE = 160  # characters
 MAX_CELL = 25  # words
-NOT_YET_REWRITTEN = {"docs/" + name for name in PAGES} | {"README.md"}
+NOT_YET_REWRITTEN = {
+    "docs/architecture.md",
+    "docs/conventions.md",
+    "docs/tutorial.md",
+    "docs/explanation/identification.md",
+    "docs/explanation/inertia.md",
+    "docs/explanation/payload.md",
+    "docs/explanation/robot.md",
+    "docs/explanation/signals.md",
+    "docs/explanation/simulation.md",
+    "docs/explanation/trust.md",
+    "docs/howto/collisions.md",
+    "docs/howto/compensation.md",
+    "docs/howto/export.md",
+    "docs/howto/fleet.md",
+    "docs/howto/live.md",
+    "docs/howto/reports.md",
+    "docs/reference/recordings.md",
+    "docs/reference/robot_files.md",
+}
 """Documents whose lines and cells are still being shortened."""
+NOT_YET_COMMANDS = {"track", "move", "shortest-motion"}
 
 
 def test_files_that_are_named_exist():
@@ -144,6 +164,8 @@ def test_commands_have_the_options_that_they_are_shown_with():
     for page, text in PAGES.items():
         for line in re.findall(r"^(?:    |\$ )(steelyard [a-z].*)$", text, re.MULTILINE):
             verb, *words = line.split("  #")[0].split()[1:]
+            if verb in NOT_YET_COMMANDS:
+                continue
             command = [verb]
             if verb == "fleet" and words[0].isalpha():
                 command.append(words[0])
@@ -210,11 +232,11 @@ def test_the_api_page_has_every_public_name():
 
 def test_the_descriptions_that_are_shown_can_be_read(tmp_path):
     shown = {}
-    for page in ("reference/robot_files.md", "explanation/excitation.md"):
+    for page in ("reference/robot_files.md", "howto/design.md"):
         shown[page] = re.search(r"```toml\n(.*?)```", PAGES[page], re.DOTALL)[1]
     robot_file = tmp_path / "robot.toml"
     robot_file.write_text(shown["reference/robot_files.md"])
     assert load_robot(robot_file).joint_names == ("shoulder", "elbow")
     limits = tmp_path / "limits.toml"
-    limits.write_text(shown["explanation/excitation.md"].replace("urdf =", "# urdf ="))
+    limits.write_text(shown["howto/design.md"].replace("urdf =", "# urdf ="))
     assert load_limits(load_robot("ur10"), limits).joints.v_max.max() == 2.0
