@@ -9,7 +9,7 @@ release = version = version_of("steelyard")
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.viewcode"]
 source_suffix = {".md": "markdown"}
-exclude_patterns = ["_build"]
+exclude_patterns = ["_build", "pictures"]
 suppress_warnings = ["myst.xref_missing"]  # links out of this folder; a test checks them all
 myst_heading_anchors = 3
 napoleon_numpy_docstring = False
