@@ -37,25 +37,25 @@ class Transmission:
         object.__setattr__(self, "_pairs", np.argwhere(self.matrix).T)
 
     def to_drives(self, x: Array) -> Array:
-        """Positions, speeds or accelerations of the drives from those of the joints, (..., n)."""
+        """Positions, speeds or accelerations of the drives from those of the joints, x, (..., n)."""
         if self.is_coupled:
             return x @ self.matrix.T
         return x
 
     def load(self, tau: Array) -> Array:
-        """The torques of the drives that make torques at the joints, (..., n) [Nm]."""
+        """The torques of the drives that produce torques tau at the joints, (..., n) [Nm]."""
         if self.is_coupled:
             return tau @ self._inverse
         return tau
 
     def to_joints(self, f: Array) -> Array:
-        """The torques at the joints that those of the drives make, (..., n) [Nm]."""
+        """The torques at the joints that torques f of the drives produce, (..., n) [Nm]."""
         if self.is_coupled:
             return f @ self.matrix
         return f
 
     def most_at_joints(self, f: Array) -> Array:
-        """The largest torques at the joints of drives that pull either way, (..., n) [Nm]."""
+        """The largest torques at the joints for drive torques within +-f, (..., n) [Nm]."""
         if self.is_coupled:
             return f @ np.abs(self.matrix)
         return f

@@ -110,7 +110,7 @@ class SensorModel:
         return np.asarray(tau + self.torque_std * unit)
 
     def noisy_wrench(self, wrench: Array, generator: np.random.Generator) -> Array:
-        """Measured wrenches of true wrenches, (N, 6) [N, Nm]."""
+        """What the sensor measures of each true wrench, (N, 6) [N, Nm]."""
         noise = np.asarray(self.wrench_std) * generator.standard_normal(wrench.shape)
         return np.asarray(wrench + noise + self.wrench_drift)
 

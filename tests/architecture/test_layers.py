@@ -1,4 +1,4 @@
-"""The plan of the house, enforced: imports go down only, no cycles, neighbours do not know each other."""
+"""Layers: imports go down only, there are no cycles, packages of one layer do not import each other."""
 
 import ast
 import re
@@ -6,11 +6,15 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.style
+
 SOURCE = Path(__file__).parents[2] / "src" / "steelyard"
-FLOORS = {
+LAYERS = {
     "errors": 0,
-    "arrays": 0,
-    "computing": 0,
+    "_arrays": 0,
+    "_computing": 0,
+    "_lazy": 0,
+    "_units": 0,
     "fields": 0,
     "inertia": 1,
     "recording": 1,
@@ -37,7 +41,7 @@ FLOORS = {
     "twin": 10,
     "cli": 11,
 }
-ONLY_HERE = {
+ONLY_IMPORTERS = {
     "pinocchio": {"robot"},
     "coal": {"robot"},
     "jax": {"excitation"},
@@ -52,16 +56,23 @@ ONLY_HERE = {
     "typer": {"cli"},
     "rich": {"cli"},
 }
-MODULES = sorted(p for p in SOURCE.rglob("*.py") if p.parent != SOURCE or p.stem in FLOORS)
+MODULES = sorted(path for path in SOURCE.rglob("*.py") if not path.name.startswith("__main__"))
 
 
-def room(path: Path) -> str:
+def package_of(path: Path) -> str:
+    """The package, or the single module at the top, that a file belongs to."""
     return path.relative_to(SOURCE).parts[0].removesuffix(".py")
 
 
 def imported(text: str, *, for_checkers: bool = True) -> set[str]:
-    """What a module imports, inside functions too; with or without what only type checkers import."""
-    tree, names = ast.parse(text), set()
+    """What a module imports, inside functions too.
+
+    Args:
+        text: of the module
+        for_checkers: whether imports under `if TYPE_CHECKING` count
+    """
+    tree = ast.parse(text)
+    names = set()
     for node in ast.walk(tree):
         if (
             isinstance(node, ast.If)
@@ -77,34 +88,50 @@ def imported(text: str, *, for_checkers: bool = True) -> set[str]:
     return names
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(SOURCE)))
-def test_imports_go_down_only(path):
-    here = room(path)
-    for name in imported(path.read_text()):
-        parts = name.split(".")
-        if parts[0] == "steelyard" and len(parts) > 1 and parts[1] in FLOORS and parts[1] != here:
-            assert FLOORS[parts[1]] < FLOORS[here], f"{here} must not import {parts[1]}"
-        if parts[0] in ONLY_HERE:
-            assert here in ONLY_HERE[parts[0]], f"only {ONLY_HERE[parts[0]]} may import {parts[0]}"
+def imports():
+    """(package, name it imports, file) for every import of the packages."""
+    for path in MODULES:
+        here = package_of(path)
+        if here != "__init__":
+            for name in sorted(imported(path.read_text())):
+                yield here, name, path.relative_to(SOURCE).as_posix()
 
 
-def test_every_room_has_a_floor():
-    assert {
-        room(p) for p in SOURCE.rglob("*.py") if not p.name.startswith("__") or p.parent != SOURCE
-    } <= set(FLOORS)
+def test_every_package_has_a_layer():
+    assert {package_of(path) for path in MODULES} - {"__init__"} == set(LAYERS)
 
 
-def test_the_map_has_every_room_on_its_floor():
+def test_imports_go_down_only():
+    upward = [
+        f"{file}: {name}"
+        for here, name, file in imports()
+        if name.startswith("steelyard.")
+        and (other := name.split(".")[1]) in LAYERS
+        and other != here
+        and LAYERS[other] >= LAYERS[here]
+    ]
+    assert not upward, "\n".join(upward)
+
+
+def test_heavy_libraries_are_imported_by_one_package():
+    misplaced = [
+        f"{file}: {name}"
+        for here, name, file in imports()
+        if (library := name.split(".")[0]) in ONLY_IMPORTERS and here not in ONLY_IMPORTERS[library]
+    ]
+    assert not misplaced, "\n".join(misplaced)
+
+
+def test_the_document_shows_every_package_in_its_layer():
     page = (SOURCE.parents[1] / "docs" / "architecture.md").read_text()
-    rows = re.findall(
-        r"^\| (\d+) \| ([^|]*) \|", page.split("## Floors")[1].split("\n## ")[0], re.MULTILINE
-    )
-    assert {
-        name: int(floor) for floor, names in rows for name in re.findall(r"`(\w+)`", names)
-    } == FLOORS
+    rows = re.findall(r"^\| *(\d+) *\| *((?:`\w+`(?:, )?)+) *\|", page, re.MULTILINE)
+    documented = {
+        name: int(layer) for layer, names in rows for name in re.findall(r"`(\w+)`", names)
+    }
+    assert documented == LAYERS
 
 
-def test_there_are_no_cycles_lazy_imports_included():
+def test_there_are_no_cycles():
     texts = {}
     for path in MODULES:
         dotted = ".".join(("steelyard", *path.relative_to(SOURCE).with_suffix("").parts))
@@ -112,14 +139,14 @@ def test_there_are_no_cycles_lazy_imports_included():
     assert circular(texts) == []
 
 
-def test_a_lazy_cycle_is_seen_and_one_for_type_checkers_alone_is_not():
+def test_a_lazy_cycle_is_noticed_and_one_for_type_checkers_is_not():
     lazy = {"a": "def f():\n    from b import g", "b": "import c", "c": "if x:\n    import a"}
     assert circular(lazy) == ["a", "b", "c"]
     assert circular(lazy | {"c": "if TYPE_CHECKING:\n    import a\nelse:\n    import d"}) == []
 
 
 def circular(texts: dict[str, str]) -> list[str]:
-    """Modules, by name and text, that import themselves by a detour."""
+    """The modules, by name and text, that import themselves through others."""
     edges = {
         name: {
             other
@@ -132,9 +159,11 @@ def circular(texts: dict[str, str]) -> list[str]:
 
 
 def _reachable(edges, start):
-    seen, todo = set(), list(edges[start])
-    while todo:
-        if (name := todo.pop()) not in seen:
-            seen.add(name)
-            todo.extend(edges[name])
-    return seen
+    reached = set()
+    pending = list(edges[start])
+    while pending:
+        name = pending.pop()
+        if name not in reached:
+            reached.add(name)
+            pending.extend(edges[name])
+    return reached
