@@ -9,8 +9,8 @@ import numpy as np
 
 import steelyard as sy
 from steelyard.inertia import InertialParameters
-from steelyard.io._arms import arm_for_export
-from steelyard.report._payload import payload_page
+from steelyard.io import arm_for_export
+from steelyard.report import payload_page
 from steelyard.simulation import SimulationOptions
 
 robot, motion = sy.load_robot("ur10"), sy.FourierTrajectory.load("xu2024")

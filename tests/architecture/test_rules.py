@@ -26,8 +26,6 @@ OTHER_JSON = {  # all other files are written by the modules that save values
     "src/steelyard/export/_controllers.py": "a controller's own format",
     "src/steelyard/recording/_layout.py": "the description inside a recording's file",
     "src/steelyard/live/_foxglove.py": "the protocol of Foxglove",
-    "src/steelyard/fleet/_page.py": "data inside a page",
-    "src/steelyard/report/_page.py": "data inside a page",
     "papers/src/steelyard_papers/command.py": "a page in a format for programs",
 }
 WRITING_MODULES = {

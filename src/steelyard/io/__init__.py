@@ -1,6 +1,15 @@
 """Files in and out: the only package that knows foreign names, units and orders."""
 
+from typing import TYPE_CHECKING
+
+from steelyard._lazy import lazy_attributes
 from steelyard.io._recordings import read, recording_blocks, write
 from steelyard.io._values import load
 
-__all__ = ["load", "read", "recording_blocks", "write"]
+if TYPE_CHECKING:
+    from steelyard.io._arms import arm_for_export as arm_for_export
+
+__all__ = ["arm_for_export", "load", "read", "recording_blocks", "write"]
+
+if not TYPE_CHECKING:
+    __getattr__ = lazy_attributes(__name__, {"arm_for_export": "_arms"})

@@ -250,7 +250,7 @@ def _interval_decimals(value: Cell, half_width: Cell) -> int | None:
 
 
 def number_text(value: float | None) -> str:
-    """A number with four significant digits; integers in full, None as an empty text."""
+    """A value with four significant digits; integers in full, None as an empty text."""
     if value is None:
         return ""
     if isinstance(value, bool | np.bool_):

@@ -171,7 +171,12 @@ def _filtered_once(x: Array, k: float, order: int) -> Array:
 
 
 def central_differences(x: ArrayLike, rate_hz: float) -> tuple[Array, Array]:
-    """First and second derivative of x, (N, n), by central differences, one-sided at the ends."""
+    """First and second derivative of x, (N, n), by central differences, one-sided at the ends.
+
+    Args:
+        x: values, (N, n)
+        rate_hz: samples per second
+    """
     rows = np.asarray(x, dtype=float)
     if len(rows) < 4:
         raise InvalidSamples(f"two derivatives need at least 4 samples, got {len(rows)}")
