@@ -30,14 +30,14 @@ from steelyard.inertia import InertialParameters
 from steelyard.live import (
     Event,
     EventKind,
-    FrankaSource,
+    FrankaController,
     LiveWeigher,
     Recorder,
-    Ros2Source,
+    Ros2Controller,
     Row,
     Source,
     Stream,
-    UrSource,
+    UrController,
     watch,
 )
 from steelyard.live._apart import PageApart, PageOptions
@@ -84,7 +84,7 @@ def model_of(robot: RobotModel, *, first: int = 0) -> DynamicModel:
 
 
 @contextmanager
-def controller(*options: str) -> Iterator[UrSource]:
+def controller(*options: str) -> Iterator[UrController]:
     words = [
         sys.executable,
         "-m",
@@ -98,7 +98,7 @@ def controller(*options: str) -> Iterator[UrSource]:
     with subprocess.Popen([*words, *options], stdout=subprocess.PIPE, text=True) as child:
         try:
             port = int(re.search(r"RTDE (\d+)", child.stdout.readline())[1])
-            yield UrSource("127.0.0.1", port)
+            yield UrController("127.0.0.1", port)
         finally:
             child.terminate()
 
@@ -445,7 +445,9 @@ def other_sources() -> Iterator[Figure]:
         ) as child:
             port = int(child.stdout.readline())
             yield from taken(
-                "ros2", "ROS 2, JointState at 500 Hz", Ros2Source("127.0.0.1", port, effort="tau")
+                "ros2",
+                "ROS 2, JointState at 500 Hz",
+                Ros2Controller("127.0.0.1", port, effort="tau"),
             )
             child.kill()
     if importlib.util.find_spec("pylibfranka") is not None:
@@ -454,7 +456,7 @@ def other_sources() -> Iterator[Figure]:
         with subprocess.Popen(words, **pipes) as child:
             child.stdout.readline()
             print("auto on", file=child.stdin, flush=True)
-            yield from taken("franka", "Franka, by libfranka at 1 kHz", FrankaSource(FRANKA))
+            yield from taken("franka", "Franka, by libfranka at 1 kHz", FrankaController(FRANKA))
             child.kill()
 
 

@@ -171,11 +171,11 @@ def counted(fake, **options):
     import pytest
 
     pytest.importorskip("pylibfranka")
-    from steelyard.live import FrankaSource
+    from steelyard.live import FrankaController
 
     rows = []
 
-    class Counted(FrankaSource):
+    class Counted(FrankaController):
         def connect(self):
             connection = super().connect()
             read = connection.read

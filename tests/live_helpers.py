@@ -11,7 +11,7 @@ import numpy as np
 from conftest import steelyard
 from steelyard.identification import identify
 from steelyard.inertia import InertialParameters
-from steelyard.live import Row, Stream, UrSource
+from steelyard.live import Row, Stream, UrController
 from steelyard.payload import Payload
 from steelyard.robot import load_robot
 from steelyard.signals import prepare
@@ -56,7 +56,9 @@ def sent(found, rows):
 
 
 def source(found, **options):
-    return UrSource(found.host, found.port, **{"pauses_s": (0.02,), "timeout_s": 2.0, **options})
+    return UrController(
+        found.host, found.port, **{"pauses_s": (0.02,), "timeout_s": 2.0, **options}
+    )
 
 
 def taken(stream, *, rows=0, until=None, within_s=5.0):

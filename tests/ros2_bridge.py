@@ -9,7 +9,7 @@ foxglove = pytest.importorskip("foxglove")
 from foxglove import websocket  # noqa: E402
 from rosbags.typesys import Stores, get_typestore  # noqa: E402
 
-from steelyard.live import Ros2Source  # noqa: E402
+from steelyard.live import Ros2Controller  # noqa: E402
 
 STORE = get_typestore(Stores.LATEST)
 JOINT_STATE, WRENCH = "sensor_msgs/msg/JointState", "geometry_msgs/msg/WrenchStamped"
@@ -122,4 +122,4 @@ def source(arm, **options):
         "timeout_s": 2.0,
         **options,
     }
-    return Ros2Source("127.0.0.1", arm.port, **options)
+    return Ros2Controller("127.0.0.1", arm.port, **options)

@@ -365,7 +365,7 @@ def test_an_arm_that_is_not_powered_is_one_clear_line(folder):
 
 def test_verbs_say_in_one_line_what_is_wrong(folder):
     for words, said in (
-        (("record", "ur://127.0.0.1:9", "-o", "x.parquet"), "nobody listens there"),
+        (("record", "ur://127.0.0.1:9", "-o", "x.parquet"), "the connection was refused"),
         (("watch", "ftp://x", "--model", "model.json"), "a source is ur://HOST"),
         (
             ("watch", "replay:x", "--model", "model.json", "--gravity=0,0,-9.8"),

@@ -16,11 +16,21 @@ from steelyard.export import ErrorLimits
 from steelyard.identification import identify
 from steelyard.inertia import InertialParameters
 from steelyard.io import read
-from steelyard.live import ReplaySource, Row, Stream, UrSource
-from steelyard.live._controller import ControllerPayload
-from steelyard.live._motion import Motion
+from steelyard.live import (
+    Controller,
+    FrankaController,
+    MotionProgress,
+    MotionState,
+    ReplaySource,
+    Ros2Controller,
+    Row,
+    Stream,
+    UrController,
+)
+from steelyard.live._controller import ControllerPayload, controller_of, movable_of
+from steelyard.live._motion import MotionPlan
 from steelyard.live._setting import Proposal
-from steelyard.live._ur import controller_of
+from steelyard.live._ur_programs import motion_program
 from steelyard.robot import load_robot
 from steelyard.signals import prepare
 from steelyard.simulation import SimulationOptions, simulate
@@ -40,7 +50,7 @@ def controller(**more):
     world = Rows()
     with served(world, speed=1.0, **more) as found:
         found.controller.backend.robot = load_robot("ur10e")
-        yield found, UrSource(found.host, found.port)
+        yield found, UrController(found.host, found.port)
 
 
 # --- payloads
@@ -62,14 +72,12 @@ def test_a_payload_is_set_echoed_and_put_back(tmp_path):
         assert (back.old.mass, back.new) == (2.5, ControllerPayload(1.0))
         back.send(transition_s=0.1)
         assert found.controller.payload == ControllerPayload(1.0)
-        with pytest.raises(
-            SourceFailed, match=r"believes in 1 kg now, not in the 2\.5 kg that were set"
-        ):
+        with pytest.raises(SourceFailed, match=r"reports 1 kg now, not the 2\.5 kg that were set"):
             Proposal.undo(source, tmp_path / "undo.json")
         with pytest.raises(
             SourceFailed, match=r"undo\.json is of ur://127\.0\.0\.1:\d+, not of ur://elsewhere"
         ):
-            Proposal.undo(UrSource("elsewhere"), tmp_path / "undo.json")
+            Proposal.undo(UrController("elsewhere"), tmp_path / "undo.json")
 
 
 def test_payloads_that_no_export_writes_are_refused():
@@ -88,14 +96,14 @@ def test_payloads_that_no_export_writes_are_refused():
 def test_a_mass_above_the_rating_is_refused():
     with controller() as (found, source):
         with pytest.raises(
-            InvalidInertia, match=r"13 kg is above what this arm may carry, 12\.5 kg"
+            InvalidInertia, match=r"13 kg is above the rating of this arm, 12\.5 kg"
         ):
             Proposal.of(source, weighed(13.0))
-        with pytest.raises(InvalidInertia, match=r"2\.5 kg is above what this arm may carry, 2 kg"):
+        with pytest.raises(InvalidInertia, match=r"2\.5 kg is above the rating of this arm, 2 kg"):
             Proposal.of(source, weighed(), rating_kg=2.0)
         found.controller.backend.robot = None
         with pytest.raises(
-            InvalidInertia, match="does not say what the arm may carry: give its rating"
+            InvalidInertia, match="does not report the rating of the arm: give its rating"
         ):
             Proposal.of(source, weighed())
         assert Proposal.of(source, weighed(), rating_kg=5.0).new.mass == 2.5
@@ -106,7 +114,7 @@ def test_a_mass_above_the_rating_is_refused():
     [
         ("protective-stop", "is not ready: protective stop"),
         ("power-off", "is not ready: the arm is not powered"),
-        ("local", "is not in remote control: it ignores what is sent"),
+        ("local", "is not in remote control and ignores commands"),
         ("hand", "is not ready: a hand guides the arm"),
     ],
 )
@@ -131,7 +139,9 @@ def test_an_arm_that_moves_or_is_reduced_is_refused():
 def test_a_controller_that_does_nothing_is_noticed(monkeypatch):
     with controller() as (_, source):
         monkeypatch.setattr(SimulatedController, "run", lambda self, text: None)
-        with pytest.raises(SourceFailed, match=r"nothing happened: ur://.* still believes in 0 kg"):
+        with pytest.raises(
+            SourceFailed, match=r"nothing happened: ur://.* still reports a payload of 0 kg"
+        ):
             Proposal.of(source, weighed()).send(transition_s=0.0)
 
 
@@ -149,9 +159,23 @@ def test_older_controllers_get_mass_and_centre_only(monkeypatch):
 
 def test_only_controllers_can_be_commanded():
     with pytest.raises(
-        SourceFailed, match=r"replay:x\.parquet cannot be commanded: give ur://HOST"
+        SourceFailed, match=r"replay:x\.parquet cannot be commanded: give ur://HOST, ros2://HOST"
     ):
         controller_of(ReplaySource("x.parquet"))
+    for source in (ReplaySource("x.parquet"), Ros2Controller("arm"), FrankaController("arm")):
+        with pytest.raises(SourceFailed, match="cannot be moved from here: give ur://HOST"):
+            movable_of(source)
+
+
+@pytest.mark.parametrize(
+    "controller", [UrController("arm"), Ros2Controller("arm"), FrankaController("arm")], ids=str
+)
+def test_capabilities_agree_with_the_interface(controller):
+    able = controller.capabilities
+    assert able.moves == able.stops == (controller.movable is not None)
+    reports = type(controller).payload_in is not Controller.payload_in
+    assert able.reports_payload == reports
+    assert controller.controller is controller
 
 
 def test_the_verb_shows_asks_sets_and_undoes(tmp_path):
@@ -164,7 +188,7 @@ def test_the_verb_shows_asks_sets_and_undoes(tmp_path):
         done = steelyard(
             "set-payload", source, "payload.json", "--yes", "--transition", "0", cwd=tmp_path
         )
-        assert "the controller says that it believes in 2.500 kg" in done.stdout, done.stderr
+        assert "the controller reports a payload of 2.500 kg" in done.stdout, done.stderr
         words = ("set-payload", source, "payload.json", "--undo", "--yes", "--json")
         facts = json.loads(steelyard(*words, cwd=tmp_path).stdout)
         assert facts["sent"]
@@ -198,7 +222,7 @@ def carrying(arm):
     load = InertialParameters.from_com(2.5, [0, 0, 0.05], 0.004 * np.eye(3), arm.flange)
     world = SimulatedArm(arm, {0.0: load}, start=START)
     with ControllerServer(SimulatedController(world)) as found:
-        yield found, UrSource(found.host, found.port)
+        yield found, UrController(found.host, found.port)
 
 
 def wait_at_rest(source, place=None):
@@ -220,8 +244,8 @@ def test_a_motion_goes_from_where_the_arm_stands_and_back(arm, carrying):
     _, source = carrying
     core = swing()
     with Stream(source) as stream:
-        plan = Motion.of(stream, arm, core, periods=1)
-    program = Program.parsed(plan.script)
+        plan = MotionPlan.of(stream, arm, core, periods=1)
+    program = Program.parsed(motion_program(plan.positions, plan.rate_hz))
     q = np.array(list(program.targets(START, 1 / 500)))
     np.testing.assert_allclose(q[[0, -1]], [START, START], atol=1e-4)
     assert len(q) == pytest.approx(500 * plan.trajectory.duration_s, abs=2)
@@ -237,14 +261,14 @@ def test_motions_that_must_not_start_are_refused(arm, carrying):
         with pytest.raises(
             InvalidTrajectory, match=r"shoulder_lift_joint stands 1\.00 rad from where"
         ):
-            Motion.of(stream, arm, far)
+            MotionPlan.of(stream, arm, far)
         fast = swing(speed=9.0)
         with pytest.raises(InvalidTrajectory, match="the motion breaks a limit of ur10e"):
-            Motion.of(stream, arm, fast)
+            MotionPlan.of(stream, arm, fast)
         with pytest.raises(InvalidRobot, match="is another arm than the model's"):
-            Motion.of(stream, load_robot("ur10"), swing())
-        with pytest.raises(InvalidTrajectory, match="for planar2r with 2 joints, a UR arm has 6"):
-            Motion.of(stream, load_robot("planar2r"), swing())
+            MotionPlan.of(stream, load_robot("ur10"), swing())
+        with pytest.raises(InvalidTrajectory, match=r"for planar2r with 2 joints, ur://\S+ has 6"):
+            MotionPlan.of(stream, load_robot("planar2r"), swing())
         for fault, words in (
             ("protective-stop", "protective stop"),
             ("local", "not in remote control"),
@@ -253,7 +277,7 @@ def test_motions_that_must_not_start_are_refused(arm, carrying):
             while fault == "protective-stop" and not stream.row().waiting:
                 pass
             with pytest.raises(SourceFailed, match=words):
-                Motion.of(stream, arm, swing())
+                MotionPlan.of(stream, arm, swing())
             found.controller.fault("normal")
             while stream.row().waiting:
                 pass
@@ -263,7 +287,7 @@ def test_a_motion_that_is_stopped_or_never_starts_says_so(arm, carrying, monkeyp
     found, source = carrying
     with Stream(source) as stream:
         plan, state, moving = (
-            Motion.of(stream, arm, swing()),
+            MotionPlan.of(stream, arm, swing()),
             stream.columns.index("runtime_state"),
             0,
         )
@@ -276,13 +300,13 @@ def test_a_motion_that_is_stopped_or_never_starts_says_so(arm, carrying, monkeyp
                     found.controller.fault("protective-stop")
 
         try:
-            with pytest.raises(SourceFailed, match="the motion was broken off: protective stop"):
+            with pytest.raises(SourceFailed, match="the motion was interrupted: protective stop"):
                 moved()
         finally:
             found.controller.fault("normal")
         while stream.row().waiting:
             pass
-        monkeypatch.setattr("steelyard.live._motion._LATE_S", 0.2)
+        monkeypatch.setattr("steelyard.live._motion._MAX_DELAY_S", 0.2)
         found.controller.fault("local")
         with pytest.raises(SourceFailed, match="does not move: is it in remote control"):
             list(plan.play(stream))
@@ -291,6 +315,83 @@ def test_a_motion_that_is_stopped_or_never_starts_says_so(arm, carrying, monkeyp
             assert time.monotonic() < end
             time.sleep(0.02)
         found.controller.fault("normal")
+
+
+def followed(*rows, duration_s=2.0):
+    """The states of a motion along rows of (time [s], whether a program runs, why it waits)."""
+    progress, states = MotionProgress(duration_s), []
+    for t, runs, waiting in rows:
+        progress = progress.after(Row(t, (t,), waiting=waiting), program_runs=runs)
+        states.append(progress.state)
+    return states, progress
+
+
+SENT, MOVING = MotionState.SENT, MotionState.MOVING
+
+
+@pytest.mark.parametrize(
+    ("rows", "states"),
+    [
+        (
+            [(100.0, False, ""), (100.5, True, ""), (102.5, True, ""), (102.6, False, "")],
+            [SENT, MOVING, MOVING, MotionState.FINISHED],
+        ),
+        (
+            [(100.0, False, ""), (103.0, False, ""), (103.1, False, "")],
+            [SENT, SENT, MotionState.NOT_STARTED],
+        ),
+        (
+            [(100.0, True, ""), (101.0, True, "protective stop")],
+            [MOVING, MotionState.INTERRUPTED],
+        ),
+        (
+            [(100.0, True, ""), (108.0, True, ""), (108.1, True, "")],
+            [MOVING, MOVING, MotionState.OVERDUE],
+        ),
+        ([(100.0, False, "just started again"), (100.1, True, "")], [SENT, MOVING]),
+    ],
+    ids=["finished", "not started", "interrupted", "overdue", "waits before it moves"],
+)
+def test_the_states_of_a_motion(rows, states):
+    found, progress = followed(*rows)
+    assert found == states
+    assert progress.ongoing is (states[-1] in (SENT, MOVING))
+    if states[-1] is MotionState.OVERDUE:
+        with pytest.raises(SourceFailed, match="the motion did not end within 5 s"):
+            progress.require_good(UrController("arm"))
+
+
+@pytest.mark.parametrize("dashboard", [True, False], ids=["dashboard", "program"])
+def test_stop_ends_a_motion_and_awaits_rest(carrying, dashboard, monkeypatch):
+    found, source = carrying
+    goal = (START + np.array([0.6, 0, 0, 0, 0, 0])).tolist()
+    found.controller.run(f"def far():\n movej({goal}, a=0.5, v=0.2)\nend\n")
+    if not dashboard:
+        monkeypatch.setattr(UrController, "ask_dashboard", lambda self, command: "")
+    with Stream(source) as stream:
+        runs = source.program_runs(stream.columns)
+        end = time.monotonic() + 20
+        while abs(stream.named_row()["actual_qd_0"]) < 0.05:
+            assert time.monotonic() < end
+        assert runs(stream.row().values)
+        source.stop()
+        assert not runs(stream.row().values)
+        assert np.abs(source.posture(stream.named_row()) - goal).max() > 0.02
+        assert max(map(abs, source.joint_speeds(stream.named_row()))) < 0.02
+    found.controller.run(f"def back():\n movej({START.tolist()}, a=2, v=1)\nend\n")
+    wait_at_rest(source, START)
+
+
+def test_an_arm_that_does_not_stop_is_an_error(carrying, monkeypatch):
+    found, source = carrying
+    monkeypatch.setattr("steelyard.live._ur._STOP_TIMEOUT_S", 0.2)
+    monkeypatch.setattr(UrController, "ask_dashboard", lambda self, command: "Stopped")
+    found.controller.run("def f():\n sleep(100)\nend\n")
+    try:
+        with pytest.raises(SourceFailed, match=r"did not stop within 0\.2 s: press the emergency"):
+            source.stop()
+    finally:
+        assert found.controller.dashboard("stop") == "Stopped"
 
 
 def test_the_whole_cycle_moves_weighs_and_sets(arm, carrying, tmp_path):

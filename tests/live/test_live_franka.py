@@ -9,9 +9,17 @@ from franka_controller import Fake, counted
 from live_helpers import kinds, loaded_panda, rows_of, taken, watched_panda
 from steelyard.errors import InvalidRobot, MissingExtra, SourceFailed, UnknownName
 from steelyard.io import read
-from steelyard.live import EventKind, FrankaSource, LiveWeigher, Recorder, Row, Stream, source_of
+from steelyard.live import (
+    EventKind,
+    FrankaController,
+    LiveWeigher,
+    Recorder,
+    Row,
+    Stream,
+    source_of,
+)
+from steelyard.live._controller import movable_of
 from steelyard.live._franka_reader import COLUMNS
-from steelyard.live._ur import controller_of
 from steelyard.live._weigher import require_same_arm
 from steelyard.robot import load_robot
 
@@ -31,8 +39,8 @@ def sent(fake, came, rows, start=1):
 
 
 def test_addresses():
-    assert source_of("franka://arm") == FrankaSource("arm")
-    assert str(FrankaSource("arm")) == "franka://arm"
+    assert source_of("franka://arm") == FrankaController("arm")
+    assert str(FrankaController("arm")) == "franka://arm"
     with pytest.raises(UnknownName, match="franka://HOST"):
         source_of("franka://arm:1337")
 
@@ -73,40 +81,40 @@ def test_modes_in_which_nothing_can_be_weighed_are_said(fake):
         assert rows_of(taken(stream, rows=1))[-1].waiting == ""
 
 
-def test_the_load_that_the_controller_believes_in_is_an_event(fake):
+def test_the_load_set_on_the_controller_is_an_event(fake):
     source, came = counted(fake)
     with Stream(source) as stream:
         sent(fake, came, 1)
         seen = taken(stream, until=lambda x: x[0] is EventKind.PAYLOAD)
     (said,) = [x.words for x in seen if x[0] is EventKind.PAYLOAD]
-    assert "believes in a load of 0.000 kg at 0.0 0.0 0.0 mm" in said
+    assert "payload is 0.000 kg at 0.0 0.0 0.0 mm" in said
 
 
 def test_places_without_an_arm_are_one_clear_line():
     with pytest.raises(SourceFailed, match=r"there is no host 'no\.such\.host\.invalid'"):
-        Stream(FrankaSource("no.such.host.invalid"))
+        Stream(FrankaController("no.such.host.invalid"))
     with pytest.raises(
         SourceFailed, match=r"franka://127\.0\.0\.9: libfranka: Connection to FCI refused"
     ):
-        Stream(FrankaSource("127.0.0.9"))
+        Stream(FrankaController("127.0.0.9"))
     with (
         Fake("old") as old,
         pytest.raises(SourceFailed, match=r"franka://.*[Ii]ncompatible.*version"),
     ):
-        Stream(FrankaSource(old.host))
+        Stream(FrankaController(old.host))
 
 
 def test_a_controller_that_never_answers_does_not_hold_us_up(monkeypatch):
-    monkeypatch.setattr("steelyard.live._franka._STARTING_S", 1.0)
+    monkeypatch.setattr("steelyard.live._franka._START_TIMEOUT_S", 1.0)
     with (
         Fake("mute") as mute,
         pytest.raises(SourceFailed, match="no state came for 1 s: is it a Franka arm"),
     ):
-        Stream(FrankaSource(mute.host))
+        Stream(FrankaController(mute.host))
 
 
 def test_a_reader_that_is_killed_or_a_load_without_an_answer_is_said(fake, monkeypatch):
-    connection = FrankaSource(fake.host, timeout_s=0.2).connect()
+    connection = FrankaController(fake.host, timeout_s=0.2).connect()
     with pytest.raises(SourceFailed, match=r"did not answer within 0\.2 s"):  # nobody reads
         connection.set_load(1.0, [0] * 3, [0] * 9)
     connection._child.kill()
@@ -121,7 +129,7 @@ def test_a_reader_that_is_killed_or_a_load_without_an_answer_is_said(fake, monke
 def test_without_the_library_the_extra_is_named(monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(MissingExtra, match=r"needs pylibfranka .*glibc 2\.34.*steelyard\[franka\]"):
-        Stream(FrankaSource("arm"))
+        Stream(FrankaController("arm"))
 
 
 def test_an_arm_of_another_kind_is_seen_by_its_flange():
@@ -144,8 +152,10 @@ def test_the_verb_records_and_no_motion_is_sent(fake, tmp_path):
     fake.say("auto off")
     assert "dropped here" in done.stdout, done.stderr
     assert read(tmp_path / "x.parquet").n == 7
-    with pytest.raises(SourceFailed, match=r"franka://arm cannot be commanded: give ur://HOST"):
-        controller_of(FrankaSource("arm"))
+    with pytest.raises(
+        SourceFailed, match=r"franka://arm cannot be moved from here: give ur://HOST"
+    ):
+        movable_of(FrankaController("arm"))
 
 
 def test_rows_under_libfrankas_names_are_weighed():

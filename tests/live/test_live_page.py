@@ -21,7 +21,7 @@ from steelyard.errors import MissingExtra, SourceFailed
 from steelyard.identification import identify
 from steelyard.inertia import InertialParameters
 from steelyard.io import write
-from steelyard.live import EventKind, LiveWeigher, ReplaySource, Row, UrSource
+from steelyard.live import EventKind, LiveWeigher, ReplaySource, Row, UrController
 from steelyard.live._apart import PageApart, PageOptions
 from steelyard.live._controller import ControllerPayload
 from steelyard.live._page import Page
@@ -202,7 +202,7 @@ def test_numbers_on_the_page_are_those_of_the_estimator_in_both_themes(weigher, 
 def test_a_payload_is_set_after_a_question_only(weigher, browser, tmp_path):
     with served(Rows(), speed=1.0) as found:
         found.controller.backend.robot = load_robot("ur10e")
-        source = UrSource(found.host, found.port)
+        source = UrController(found.host, found.port)
         with shown(weigher, source, kept=tmp_path / "part.undo.json") as page:
             browser.visit(page.url)
             found.controller.backend.speed = 0.2
@@ -218,7 +218,7 @@ def test_a_payload_is_set_after_a_question_only(weigher, browser, tmp_path):
             assert not list(tmp_path.iterdir())
             click(browser, "Set payload …")
             click(browser, "Set it")
-            browser.wait("document.body.innerText.includes('says that it believes in')")
+            browser.wait("document.body.innerText.includes('reports a payload of')")
             assert found.controller.payload.mass == pytest.approx(weigher.payload().mass, abs=1e-4)
             kept = json.loads((tmp_path / "part.undo.json").read_text())
             assert str(source) in str(kept)
@@ -258,7 +258,7 @@ def test_other_websites_cannot_press_the_button(weigher):
 
 
 def test_beyond_this_machine_the_page_only_shows(weigher):
-    source = UrSource("127.0.0.1")
+    source = UrController("127.0.0.1")
     with shown(weigher, source, host="0.0.0.0") as page:
         assert page._controller is None
     with shown(weigher, source) as page:

@@ -26,7 +26,7 @@ from ros2_bridge import (
 )
 from steelyard.errors import MissingExtra, SourceFailed, UnknownName, UnreadableFile
 from steelyard.io import read
-from steelyard.live import EventKind, Recorder, Ros2Source, Stream, source_of
+from steelyard.live import EventKind, Recorder, Ros2Controller, Stream, source_of
 from steelyard.live._foxglove import Bridge
 from steelyard.robot import load_robot
 
@@ -43,13 +43,13 @@ def sent(arm, rows, start=1):
 
 
 def test_addresses_say_topics_joints_and_what_the_effort_is():
-    assert source_of("ros2://arm") == Ros2Source("arm", 8765)
-    assert source_of("ros2://arm?current=effort", joint_names=ARM) == Ros2Source(
+    assert source_of("ros2://arm") == Ros2Controller("arm", 8765)
+    assert source_of("ros2://arm?current=effort", joint_names=ARM) == Ros2Controller(
         "arm", effort="current", joint_names=ARM
     )
     found = source_of("ros2://arm:9?joints=/a&wrench=/ft&tau=effort&names=x,y", joint_names=ARM)
-    assert found == Ros2Source("arm", 9, "/a", "tau", "/ft", ("x", "y"))
-    assert source_of("ros2://arm?tau=&wrench=") == Ros2Source("arm", effort="", wrench="")
+    assert found == Ros2Controller("arm", 9, "/a", "tau", "/ft", ("x", "y"))
+    assert source_of("ros2://arm?tau=&wrench=") == Ros2Controller("arm", effort="", wrench="")
     assert str(found) == "ros2://arm:9"
 
 
@@ -160,7 +160,7 @@ def test_the_wrench_of_a_ur_driver_is_read_only_where_it_is_asked_for():
         options = {"effort": "current", "joint_names": ()}
         with Stream(source(arm, **options)) as stream:
             seen = taken(stream, until=lambda x: "no wrench is read" in x.words)
-            assert "one of /ft; that of a UR's own driver is actual_TCP_force" in seen[-1].words
+            assert "one of /ft; the UR driver publishes actual_TCP_force" in seen[-1].words
             assert "wrench_stamped.fx" not in stream.columns
         with Stream(source(arm, **options, wrench="/ft")) as stream:
             assert "wrench_stamped.fx" in stream.columns
@@ -317,17 +317,19 @@ def test_missing_topics_and_joints_are_named_with_those_that_there_are():
 
 
 def test_places_without_a_bridge_are_one_clear_line():
-    with pytest.raises(SourceFailed, match=r"nobody listens there: does foxglove_bridge run there"):
-        Stream(Ros2Source("127.0.0.1", 9))
+    with pytest.raises(
+        SourceFailed, match=r"the connection was refused: does foxglove_bridge run there"
+    ):
+        Stream(Ros2Controller("127.0.0.1", 9))
     with pytest.raises(SourceFailed, match=r"there is no host 'no\.such\.host\.invalid'"):
-        Stream(Ros2Source("no.such.host.invalid"))
+        Stream(Ros2Controller("no.such.host.invalid"))
     from live_helpers import served
 
     with (
         served() as found,
         pytest.raises(SourceFailed, match="answers, but not as a Foxglove bridge"),
     ):
-        Stream(Ros2Source(found.host, found.port, timeout_s=0.5))
+        Stream(Ros2Controller(found.host, found.port, timeout_s=0.5))
 
 
 # --- older bridges
@@ -349,7 +351,7 @@ def older(messages, names=("foxglove.websocket.v1",)):
     with serve(talk, "127.0.0.1", 0, subprotocols=names or None) as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
-        yield Ros2Source("127.0.0.1", server.socket.getsockname()[1], timeout_s=0.5)
+        yield Ros2Controller("127.0.0.1", server.socket.getsockname()[1], timeout_s=0.5)
         server.shutdown()
         thread.join()
 
@@ -402,7 +404,7 @@ def test_without_its_packages_the_extra_is_named(package, monkeypatch):
     with pytest.raises(
         MissingExtra, match=rf"this needs {package.split('.')[0]}: .*steelyard\[ros2\]"
     ):
-        Stream(Ros2Source("127.0.0.1", 9))
+        Stream(Ros2Controller("127.0.0.1", 9))
 
 
 def test_a_bridge_is_what_its_messages_show():

@@ -10,7 +10,7 @@ import pytest
 from conftest import steelyard
 from live_helpers import weighed
 from steelyard.errors import InvalidInertia, SourceFailed
-from steelyard.live import FrankaSource, ReplaySource
+from steelyard.live import FrankaController, ReplaySource
 from steelyard.live._controller import ControllerPayload
 from steelyard.live._setting import Proposal
 
@@ -26,18 +26,16 @@ def franka(how=""):
 
     with Fake(how) as fake:
         fake.say("auto on")
-        yield fake, FrankaSource(fake.host, timeout_s=5.0)
+        yield fake, FrankaController(fake.host, timeout_s=5.0)
 
 
 def test_a_load_is_set_on_a_franka_echoed_and_put_back(tmp_path):
     with franka() as (fake, source):
         proposal = Proposal.of(source, weighed(2.0))
         assert (proposal.old, proposal.new.mass) == (ControllerPayload(), 2.0)
-        assert (
-            proposal.note == "the end effector of 0.700 kg that the controller knows counts besides"
-        )
+        assert proposal.note == "the controller adds its end effector of 0.700 kg to the payload"
         proposal.save(tmp_path / "undo.json")
-        assert proposal.send() == "the controller says that it believes in 2.000 kg"
+        assert proposal.send() == "the controller reports a payload of 2.000 kg"
         mass, *com = (float(x) for x in fake.heard("load")[:4])
         assert (mass, com) == (2.0, pytest.approx([0.001, -0.002, 0.05]))
         back = Proposal.undo(source, tmp_path / "undo.json")
@@ -50,7 +48,7 @@ def test_a_load_is_set_on_a_franka_echoed_and_put_back(tmp_path):
 def test_a_franka_that_is_not_ready_or_would_carry_too_much_is_refused():
     with franka() as (fake, source):
         with pytest.raises(
-            InvalidInertia, match=r"2\.5 kg is above what this arm may carry, 2\.3 kg"
+            InvalidInertia, match=r"2\.5 kg is above the rating of this arm, 2\.3 kg"
         ):
             Proposal.of(source, weighed(2.5))
         with pytest.raises(InvalidInertia, match="the mass is known to"):
@@ -153,15 +151,15 @@ def test_the_service_of_a_ur_driver_is_asked(request_text, tmp_path):
     with ros2(request_text) as (source, asked):
         proposal = Proposal.of(source, weighed(2.5), rating_kg=10.0)
         assert proposal.old is None
-        assert {cell[1] for cell in proposal.cells} == {"not said"}
-        assert "does not say which payload it believes in" in proposal.note
+        assert {cell[1] for cell in proposal.cells} == {"not reported"}
+        assert "does not report its payload" in proposal.note
         assert proposal.with_inertia is (request_text != PLAIN)
-        assert "/io/set_payload says that 2.500 kg were set" in proposal.send(transition_s=0.25)
+        assert "/io/set_payload answers that 2.500 kg were set" in proposal.send(transition_s=0.25)
         for refused in (
             lambda: proposal.save(tmp_path / "u.json"),
             lambda: Proposal.undo(source, tmp_path / "u.json"),
         ):
-            with pytest.raises(SourceFailed, match="nothing can be put back"):
+            with pytest.raises(SourceFailed, match="nothing can be restored"):
                 refused()
     (data,) = asked
     if request_text == PLAIN:
@@ -181,7 +179,7 @@ def test_the_service_of_a_ur_driver_is_asked(request_text, tmp_path):
         ({"safety": 3}, "is not ready: protective stop"),
         ({"safety": 2}, "its safety mode is reduced, not normal"),
         ({"speed": 0.2}, r"moves \(0\.2 rad/s\): stop the arm first"),
-        ({"modes": False}, "does not say in which mode the arm is: robot_mode and safety_mode"),
+        ({"modes": False}, "does not report the mode of the arm: robot_mode and safety_mode"),
         (
             {"service": False},
             "there is no service of the kind SetPayload; there are: /io/zero_ftsensor",
@@ -199,7 +197,7 @@ def test_arms_under_ros_2_that_are_not_ready_are_refused(options, words):
 def test_what_the_arm_may_carry_must_be_given_and_a_refusal_of_the_driver_is_said():
     with ros2(done=False) as (source, asked):
         with pytest.raises(
-            InvalidInertia, match="does not say what the arm may carry: give its rating"
+            InvalidInertia, match="does not report the rating of the arm: give its rating"
         ):
             Proposal.of(source, weighed())
         with pytest.raises(
@@ -215,8 +213,8 @@ def test_what_the_arm_may_carry_must_be_given_and_a_refusal_of_the_driver_is_sai
 
 
 def test_recordings_cannot_be_set():
-    assert not Proposal.takes_payloads(ReplaySource("x"))
-    assert not Proposal.takes_payloads(FrankaSource("x"))  # while it is read
+    assert ReplaySource("x").controller is None
+    assert not FrankaController("x").capabilities.sets_payload_while_streaming
     with pytest.raises(
         SourceFailed, match=r"replay:x cannot be commanded: give ur://HOST, ros2://HOST or"
     ):
@@ -227,8 +225,8 @@ def test_the_verb_sets_both_kinds(tmp_path):
     weighed(2.0).save(tmp_path / "payload.json")
     with franka() as (fake, source):
         done = steelyard("set-payload", str(source), "payload.json", "--yes", cwd=tmp_path)
-        assert "Note: the end effector of 0.700 kg" in done.stdout, done.stderr
-        assert "Done: the controller says that it believes in 2.000 kg." in done.stdout
+        assert "Note: the controller adds its end effector of 0.700 kg" in done.stdout, done.stderr
+        assert "Done: the controller reports a payload of 2.000 kg." in done.stdout
         assert float(fake.heard("load")[0]) == 2.0
         done = steelyard(
             "set-payload", str(source), "payload.json", "--undo", "--yes", "--json", cwd=tmp_path
@@ -244,5 +242,5 @@ def test_the_verb_sets_both_kinds(tmp_path):
             "--yes",
         )
         done = steelyard(*words, cwd=tmp_path)
-        assert "Done: /io/set_payload says that 2.000 kg were set" in done.stdout, done.stderr
+        assert "Done: /io/set_payload answers that 2.000 kg were set" in done.stdout, done.stderr
         assert len(asked) == 1

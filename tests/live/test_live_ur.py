@@ -8,7 +8,7 @@ import pytest
 
 from live_helpers import Rows, kinds, opened, rows_of, sent, served, source, taken
 from steelyard.errors import SourceFailed, UnknownName
-from steelyard.live import EventKind, ReplaySource, Stream, UrSource, source_of
+from steelyard.live import EventKind, ReplaySource, Stream, UrController, source_of
 from steelyard.live._rtde import Package, RtdeClient
 from steelyard.twin._controller import RtdeServer, SimulatedController
 
@@ -25,15 +25,15 @@ def answering(answer):
 
         thread = threading.Thread(target=run, daemon=True)
         thread.start()
-        yield UrSource("127.0.0.1", listener.getsockname()[1], timeout_s=0.2)
+        yield UrController("127.0.0.1", listener.getsockname()[1], timeout_s=0.2)
         thread.join(5)
 
 
 @pytest.mark.parametrize(
     ("address", "expected"),
     [
-        ("ur://192.168.0.3", UrSource("192.168.0.3")),
-        ("ur://arm.local:30014", UrSource("arm.local", 30014)),
+        ("ur://192.168.0.3", UrController("192.168.0.3")),
+        ("ur://arm.local:30014", UrController("arm.local", 30014)),
         ("replay:a/b.parquet", ReplaySource("a/b.parquet")),
     ],
 )
@@ -53,13 +53,13 @@ def test_other_addresses_are_refused(address):
 def test_a_dead_controller():
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
-    with pytest.raises(SourceFailed, match="nobody listens there: is the controller on"):
-        Stream(UrSource("127.0.0.1", port))
+    with pytest.raises(SourceFailed, match="the connection was refused: is the controller on"):
+        Stream(UrController("127.0.0.1", port))
 
 
 def test_a_wrong_host():
     with pytest.raises(SourceFailed, match=r"there is no host 'no-such-arm\.invalid'"):
-        Stream(UrSource("no-such-arm.invalid"))
+        Stream(UrController("no-such-arm.invalid"))
 
 
 def test_a_host_that_is_not_in_the_network(monkeypatch):
@@ -68,7 +68,7 @@ def test_a_host_that_is_not_in_the_network(monkeypatch):
 
     monkeypatch.setattr(socket, "create_connection", late)
     with pytest.raises(SourceFailed, match="does not answer within 2 s: is the controller on"):
-        Stream(UrSource("10.255.255.1"))
+        Stream(UrController("10.255.255.1"))
 
 
 @pytest.mark.parametrize(
@@ -166,7 +166,7 @@ def test_rows_that_are_unfit_for_weighing_say_why(fault, words):
     assert modes == [said, "the arm runs"]
 
 
-def test_what_the_controller_believes_in_and_marks_are_events():
+def test_the_payload_of_the_controller_and_marks_are_events():
     with served() as found, opened(found) as stream:
         sent(found, 5)
         found.controller.fault("payload:2.5")
@@ -174,7 +174,7 @@ def test_what_the_controller_believes_in_and_marks_are_events():
         sent(found, 5)
         seen = taken(stream, rows=10)
     payloads = [x.words for x in seen if x[0] is EventKind.PAYLOAD]
-    assert payloads[-1] == "the controller believes in 2.500 kg at 0.0 0.0 0.0 mm"
+    assert payloads[-1] == "the controller's payload is 2.500 kg at 0.0 0.0 0.0 mm"
     assert len(payloads) == 2
     assert "temperature" in kinds(seen)
     assert rows_of(seen)[-1].values[stream.columns.index("speed_scaling")] == 0.5

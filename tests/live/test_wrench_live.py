@@ -13,7 +13,7 @@ from steelyard.cli import weigh_wrist
 from steelyard.errors import InvalidRobot, InvalidSamples, SourceFailed, SteelyardError
 from steelyard.io import write
 from steelyard.io._wrist import SensorDescription
-from steelyard.live import ReplaySource, Stream, UrSource, WristUpdate, WristWeigher, watch
+from steelyard.live import ReplaySource, Stream, UrController, WristUpdate, WristWeigher, watch
 from steelyard.live._apart import PageApart, PageOptions
 from steelyard.live._source import Connection, Row
 from steelyard.recording import Recording
@@ -195,7 +195,7 @@ def test_a_page_shows_the_load_and_the_contact_and_sets_nothing(folder):
     from steelyard.live._page import Page
 
     weigher, updates = watched(folder)
-    with Page(weigher.view, UrSource("127.0.0.1"), port=0) as page:
+    with Page(weigher.view, UrController("127.0.0.1"), port=0) as page:
         for update in updates:
             page._remember(update)
         page._move(updates[-1].values, updates[-1])
@@ -215,7 +215,7 @@ def test_a_page_shows_the_load_and_the_contact_and_sets_nothing(folder):
 def test_a_page_apart_gets_what_the_weigher_says(folder):
     pytest.importorskip("viser")
     weigher, _ = watched(folder)
-    with PageApart(weigher, UrSource("127.0.0.1"), PageOptions(port=0)) as page:
+    with PageApart(weigher, UrController("127.0.0.1"), PageOptions(port=0)) as page:
         found = [*page.look(False), *page.look(True)]
     assert found[-1].payload.mass == weigher.update().payload.mass
 

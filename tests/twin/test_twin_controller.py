@@ -11,9 +11,10 @@ import pytest
 from live_helpers import Rows, rows_of, served, taken
 from steelyard.errors import InvalidRobot, SourceFailed
 from steelyard.inertia import InertialParameters
-from steelyard.live import Stream, UrSource
+from steelyard.live import Stream, UrController
 from steelyard.live._controller import ControllerPayload
-from steelyard.live._ur import DASHBOARD, SCRIPTS
+from steelyard.live._ur import DASHBOARD_PORT, SCRIPT_PORT
+from steelyard.live._ur_programs import payload_program
 from steelyard.recording import Recording
 from steelyard.robot import load_robot
 from steelyard.twin._backend import RecordedArm, SimulatedArm
@@ -26,11 +27,13 @@ HOME = np.array([0.0, -1.57, 0.0, -1.57, 0.0, 0.0])
 
 
 def port_of(found, usual):
-    return UrSource(found.host, found.port).other_port(usual)
+    return UrController(found.host, found.port).shifted_port(usual)
 
 
 def line_to(found, words):
-    with socket.create_connection((found.host, port_of(found, DASHBOARD)), timeout=2) as connection:
+    with socket.create_connection(
+        (found.host, port_of(found, DASHBOARD_PORT)), timeout=2
+    ) as connection:
         file = connection.makefile("rw")
         assert "Universal Robots Dashboard Server" in file.readline()
         file.write(words + "\n")
@@ -39,7 +42,9 @@ def line_to(found, words):
 
 
 def send_script(found, text, *, read=79):
-    with socket.create_connection((found.host, port_of(found, SCRIPTS)), timeout=2) as connection:
+    with socket.create_connection(
+        (found.host, port_of(found, SCRIPT_PORT)), timeout=2
+    ) as connection:
         connection.sendall(text.encode())
         while read > 0:
             read -= len(connection.recv(read))
@@ -58,16 +63,18 @@ def logged(found, words, within_s=2.0):
 
 
 def test_a_payload_comes_back_from_its_own_script():
-    program = Program.parsed(WEIGHED.script(transition_s=0.5))
+    program = Program.parsed(payload_program(WEIGHED, transition_s=0.5))
     assert program.kind == "sec"
     assert list(program.payloads()) == [WEIGHED]
     assert program.calls[0].args[-1] == 0.5
-    (short,) = Program.parsed(WEIGHED.script(transition_s=0.5, with_inertia=False)).payloads()
+    (short,) = Program.parsed(
+        payload_program(WEIGHED, transition_s=0.5, with_inertia=False)
+    ).payloads()
     assert short == ControllerPayload(WEIGHED.mass, WEIGHED.cog)
 
 
 def test_a_script_is_written_as_controllers_want_it():
-    assert WEIGHED.script(transition_s=0.5) == (
+    assert payload_program(WEIGHED, transition_s=0.5) == (
         "sec steelyard_payload():\n"
         " set_target_payload(2.498, [0.001, -0.002, 0.05], [0.01, 0.011, 0.005, 0, -0.001, 0],"
         " 0.5)\n"
@@ -117,10 +124,10 @@ def test_a_program_moves_to_a_posture_and_follows_servo_steps():
 
 
 def test_a_payload_is_taken_beside_the_running_program_and_echoed():
-    with served() as found, Stream(UrSource(found.host, found.port)) as stream:
+    with served() as found, Stream(UrController(found.host, found.port)) as stream:
         send_script(found, "def f():\n sleep(100)\nend\n")
         assert logged(found, "def f runs")
-        send_script(found, WEIGHED.script(transition_s=0.5))
+        send_script(found, payload_program(WEIGHED, transition_s=0.5))
         assert logged(found, "sec steelyard_payload runs")
         found.send(2)
         row = rows_of(taken(stream, rows=2))[-1]
@@ -136,9 +143,9 @@ def test_a_payload_is_taken_beside_the_running_program_and_echoed():
 def test_a_script_without_reading_79_bytes_is_thrown_away():
     with served() as found:
         with socket.create_connection(
-            (found.host, port_of(found, SCRIPTS)), timeout=2
+            (found.host, port_of(found, SCRIPT_PORT)), timeout=2
         ) as connection:
-            connection.sendall(WEIGHED.script(transition_s=0.5).encode())
+            connection.sendall(payload_program(WEIGHED, transition_s=0.5).encode())
         assert logged(found, "thrown away")
         assert found.controller.payload == ControllerPayload()
 
@@ -149,7 +156,7 @@ def test_scripts_are_ignored_in_local_control_and_refused_where_they_are_not_und
         assert logged(found, "refused: line 2: 'popup(1)' is not understood")
         assert line_to(found, "fault local") == "Fault: on"
         assert line_to(found, "is in remote control") == "false"
-        send_script(found, WEIGHED.script(transition_s=0.5))
+        send_script(found, payload_program(WEIGHED, transition_s=0.5))
         assert logged(found, "ignored: not in remote control")
         assert found.controller.payload == ControllerPayload()
 
@@ -223,7 +230,9 @@ def test_a_payload_that_it_believes_in_is_in_its_targets():
     controller = SimulatedController(SimulatedArm(robot, start=[0, -0.8, 0.8, 0, 0, 0]))
     before = np.array(controller.outputs["target_moment"])
     controller.run(
-        ControllerPayload(3.0, (0, 0, 0.1), (0.01,) * 3 + (0.0,) * 3).script(transition_s=0.0)
+        payload_program(
+            ControllerPayload(3.0, (0, 0, 0.1), (0.01,) * 3 + (0.0,) * 3), transition_s=0.0
+        )
     )
     controller.step()
     q = np.array([0, -0.8, 0.8, 0, 0, 0])
@@ -281,7 +290,7 @@ def test_ur_rtde_reads_the_numbers_that_our_client_reads():
     controller.fault("payload:2.5")
     with (
         ControllerServer(controller, host=f"127.{a}.{b}.{c}", port=30004) as found,
-        Stream(UrSource(found.host)) as stream,
+        Stream(UrController(found.host)) as stream,
     ):
         words = [sys.executable, "-c", JUDGE, found.host]
         judge = subprocess.run(words, capture_output=True, text=True, timeout=20)

@@ -19,7 +19,7 @@ from steelyard.cli.output import Output
 if TYPE_CHECKING:
     from steelyard.live import Event, LiveWeigher, Source, Update, WristUpdate, WristWeigher
     from steelyard.live._apart import PageApart
-    from steelyard.live._motion import Motion
+    from steelyard.live._motion import MotionPlan
     from steelyard.live._setting import Proposal
     from steelyard.robot import RobotModel
     from steelyard.trajectory import FourierTrajectory
@@ -158,7 +158,7 @@ def settled(
 ) -> bool:
     """Shows old beside new, asks, sends and waits for the echo; whether it was sent."""
     if not out.as_json:
-        title = f"What {proposal.source} believes in (inertia about the centre of gravity)"
+        title = f"What {proposal.controller} believes in (inertia about the centre of gravity)"
         out.table(title, ("", "now", "new", "unit"), proposal.cells)
         if proposal.note:
             print(f"Note: {proposal.note}.")
@@ -206,7 +206,7 @@ def arm_and_motion(
     return arm, core
 
 
-def require_yes(plan: Motion, arm: RobotModel, *, yes: bool) -> None:
+def require_yes(plan: MotionPlan, arm: RobotModel, *, yes: bool) -> None:
     """Asks before the arm moves; without a terminal, --yes is needed."""
     from steelyard.errors import InvalidTrajectory
 

@@ -40,14 +40,14 @@ def command(
     from contextlib import ExitStack
 
     from steelyard.live import Row, Stream, record, source_of
-    from steelyard.live._motion import Motion
+    from steelyard.live._controller import movable_of
+    from steelyard.live._motion import MotionPlan
     from steelyard.live._recorder import Recorder
-    from steelyard.live._ur import controller_of
 
     arm, core = arm_and_motion(motion, robot, lock, flange)
     with ExitStack() as open_now:
-        stream = open_now.enter_context(Stream(controller_of(source_of(source))))
-        plan = Motion.of(stream, arm, core, periods=periods)
+        stream = open_now.enter_context(Stream(movable_of(source_of(source))))
+        plan = MotionPlan.of(stream, arm, core, periods=periods)
         require_yes(plan, arm, yes=yes)
         show, tell = open_now.enter_context(updating_line(quiet=as_json))
         rows = 0

@@ -84,13 +84,13 @@ def command(
     from steelyard.errors import InvalidSamples
     from steelyard.identification import DynamicModel
     from steelyard.live import LiveWeigher, Recorder, Stream, source_of, watch
-    from steelyard.live._motion import Motion, standing_posture
+    from steelyard.live._controller import movable_of
+    from steelyard.live._motion import MotionPlan, standing_posture
     from steelyard.live._setting import Proposal
-    from steelyard.live._ur import controller_of
 
     out = Output(as_json)
     known = DynamicModel.load(model)
-    controller = controller_of(source_of(source))
+    controller = movable_of(source_of(source))
     if output is None:
         kept = None
     else:
@@ -101,7 +101,7 @@ def command(
                 posture = standing_posture(before, known.robot)
             core = _core(out, known, posture, motion, reach=reach, period_s=period)
             stream = open_now.enter_context(Stream(controller))
-            plan = Motion.of(stream, known.robot, core)
+            plan = MotionPlan.of(stream, known.robot, core)
             require_yes(plan, known.robot, yes=yes)
             if record is None:
                 recorder = None

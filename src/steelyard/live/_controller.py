@@ -1,13 +1,29 @@
-"""A payload as a controller holds it."""
+"""The interface of a robot controller: its rows, the payload set on it, motions, and stop.
+
+Each maker has one file that implements it: `_ur`, `_franka`, `_ros2`. Callers know only the
+interface. `Source.controller` is None for sources without a controller, and `Controller.movable`
+is None for controllers that accept no motion from here; `Capabilities` lists the other differences.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+import time
+from abc import abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+
+from steelyard._arrays import Array
+from steelyard.errors import SourceFailed
+from steelyard.live._source import Source, Stream, Values
+
+_MAX_SPEED_AT_REST = 0.01  # [rad/s]
+_TOLERANCES = (1e-4, 1e-5, 1e-5)  # of mass [kg], centre [m] and inertia [kg m^2] in the echo
 
 
 class ControllerPayload(NamedTuple):
-    """A payload as a controller holds it.
+    """A payload as a controller stores it.
 
     Attributes:
         mass: [kg]
@@ -20,43 +36,239 @@ class ControllerPayload(NamedTuple):
     cog: tuple[float, ...] = (0.0, 0.0, 0.0)
     inertia: tuple[float, ...] = (0.0,) * 6
 
-    @classmethod
-    def of(cls, said: Mapping[str, float]) -> ControllerPayload | None:
-        """What a controller says that it believes in; None where it does not say.
+    @property
+    def inertia_matrix(self) -> Array:
+        """Inertia about the centre of gravity, (3, 3) [kg m^2], axes of the flange."""
+        xx, yy, zz, xy, xz, yz = self.inertia
+        return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+
+    def is_close(self, other: ControllerPayload, *, with_inertia: bool = True) -> bool:
+        """Whether two payloads agree within the resolution of a controller's outputs.
 
         Args:
-            said: one row of its outputs, by RTDE's names or libfranka's
+            other: the payload to compare with
+            with_inertia: False to compare mass and centre only
         """
-        if "m_load" in said:
-            inertia = tuple(said[f"I_load_{k}"] for k in (0, 4, 8, 1, 2, 5))
-            return cls(said["m_load"], tuple(said[f"F_x_Cload_{k}"] for k in range(3)), inertia)
-        if "payload_cog_0" not in said:
-            return None
-        inertia = tuple(said.get(f"payload_inertia_{k}", 0.0) for k in range(6))
-        return cls(said["payload"], tuple(said[f"payload_cog_{k}"] for k in range(3)), inertia)
-
-    def script(self, *, transition_s: float, with_inertia: bool = True) -> str:
-        """The program that makes a controller believe in it, beside the one that runs.
-
-        Args:
-            transition_s: in which the controller changes over, [s]
-            with_inertia: for controllers that take it, from 5.10 on; else mass and centre alone
-        """
-        call = f"set_payload({_text(self.mass)}, {_list(self.cog)})"
         if with_inertia:
-            numbers = (
-                f"{_text(self.mass)}, {_list(self.cog)}, {_list(self.inertia)},"
-                f" {_text(transition_s)}"
-            )
-            call = f"set_target_payload({numbers})"
-        return f"sec steelyard_payload():\n {call}\nend\n"
+            count = 3
+        else:
+            count = 2
+        pairs = list(zip(self, other, _TOLERANCES, strict=True))[:count]
+        return all(bool(np.abs(np.array(x) - np.array(y)).max() <= close) for x, y, close in pairs)
 
 
-def _text(value: float) -> str:
-    if round(value, 9):
-        return f"{value:.9f}".rstrip("0").rstrip(".")
-    return "0"
+class Capabilities(NamedTuple):
+    """Optional abilities of a controller.
+
+    Attributes:
+        reports_payload: its rows contain the payload set on it, so an old one can be restored
+        sets_payload_while_streaming: it accepts a payload while another client reads its rows
+        moves: it accepts a motion from here
+        stops: it accepts a stop command from here
+    """
+
+    reports_payload: bool = False
+    sets_payload_while_streaming: bool = False
+    moves: bool = False
+    stops: bool = False
 
 
-def _list(values: Sequence[float]) -> str:
-    return f"[{', '.join(map(_text, values))}]"
+class ControllerStatus(NamedTuple):
+    """Facts that a controller reports while it is ready for a command.
+
+    Attributes:
+        payload: the payload set on it; None where it does not report one
+        rating_kg: largest payload of the arm, [kg]; 0 where it does not report one
+        takes_inertia: whether it accepts an inertia; otherwise mass and centre alone
+        note: what a user should know before setting a payload; may be empty
+        model: name of the arm; empty where it does not report one
+        version: version of its software; empty where it does not report one
+    """
+
+    payload: ControllerPayload | None
+    rating_kg: float = 0.0
+    takes_inertia: bool = True
+    note: str = ""
+    model: str = ""
+    version: tuple[int, ...] = ()
+
+
+class Controller(Source):
+    """A controller: a source of rows that accepts a payload.
+
+    `str(controller)` is its address and its identity.
+
+    Attributes:
+        capabilities: optional abilities
+        export_format: name of the export format whose rules apply to its payloads
+    """
+
+    capabilities: ClassVar[Capabilities]
+    export_format: ClassVar[str]
+
+    @property
+    def controller(self) -> Controller:
+        """This controller."""
+        return self
+
+    @property
+    def movable(self) -> MovableController | None:
+        """This controller where it accepts motions; None elsewhere."""
+        return None
+
+    @abstractmethod
+    def status(self) -> ControllerStatus:
+        """Facts about a controller that is ready; raises `SourceFailed` where it is not."""
+
+    @abstractmethod
+    def set_payload(
+        self, payload: ControllerPayload, *, transition_s: float = 0.5, with_inertia: bool = True
+    ) -> str:
+        """Sets a payload and waits for the confirmation; raises `SourceFailed` without one.
+
+        Args:
+            payload: the payload to set
+            transition_s: time in which the controller changes over, [s], where it can do that
+            with_inertia: False to send mass and centre only
+
+        Returns:
+            the controller's confirmation, in words
+        """
+
+    @abstractmethod
+    def joint_speeds(self, row: Mapping[str, float]) -> Sequence[float]:
+        """Joint speeds in a row, [rad/s]; empty where the row does not contain them."""
+
+    def obstacle(self, row: Mapping[str, float]) -> str:
+        """Why the controller cannot be commanded in the modes of a row; empty where it can."""
+        return ""
+
+    def payload_in(self, row: Mapping[str, float]) -> ControllerPayload | None:
+        """The payload that a row reports; None where the row does not contain one.
+
+        Args:
+            row: values by the names of the columns
+        """
+        return None
+
+    def ready_row(self, stream: Stream) -> dict[str, float]:
+        """The newest row of a controller that is ready for a command and stands still.
+
+        Args:
+            stream: rows of this controller
+
+        Raises:
+            SourceFailed: it is not ready, or the arm moves
+        """
+        newest = stream.row()
+        row = dict(zip(stream.columns, newest.values, strict=True))
+        if reason := newest.waiting or self.obstacle(row):
+            raise SourceFailed(f"{self} is not ready: {reason}")
+        speeds = self.joint_speeds(row)
+        if not speeds:
+            raise SourceFailed(f"{self} does not report joint speeds: the arm may move")
+        speed = max(map(abs, speeds))
+        if speed > _MAX_SPEED_AT_REST:
+            raise SourceFailed(f"{self} moves ({speed:.2g} rad/s): stop the arm first")
+        return row
+
+    def payload(self, stream: Stream) -> ControllerPayload:
+        """The payload set on the controller now.
+
+        Args:
+            stream: rows of this controller
+        """
+        payload = self.payload_in(stream.named_row())
+        if payload is None:
+            raise SourceFailed(f"{self} does not report its payload: its software is too old")
+        return payload
+
+    def wait_for_payload(
+        self, stream: Stream, expected: ControllerPayload, *, with_inertia: bool, timeout_s: float
+    ) -> None:
+        """Returns when the rows report a payload; raises `SourceFailed` where they never do.
+
+        Args:
+            stream: rows of this controller
+            expected: the payload that was sent
+            with_inertia: False to compare mass and centre only
+            timeout_s: longest wait, [s]
+        """
+        end = time.monotonic() + timeout_s
+        payload = self.payload(stream)
+        while not payload.is_close(expected, with_inertia=with_inertia):
+            if time.monotonic() > end:
+                raise SourceFailed(
+                    f"nothing happened: {self} still reports a payload of {payload.mass:.4g} kg"
+                )
+            payload = self.payload(stream)
+
+
+class MovableController(Controller):
+    """A controller that moves the arm along joint positions that are sent to it."""
+
+    @property
+    def movable(self) -> MovableController:
+        """This controller."""
+        return self
+
+    @abstractmethod
+    def posture(self, row: Mapping[str, float]) -> Array:
+        """Joint positions in a row, (n,) [rad]."""
+
+    @abstractmethod
+    def command_rate_hz(self, version: tuple[int, ...]) -> float:
+        """Commands per second that this version of the controller's software follows, [Hz]."""
+
+    @abstractmethod
+    def move(self, q: Array, *, rate_hz: float) -> None:
+        """Starts a motion, which replaces the program that runs; returns when it was sent.
+
+        Args:
+            q: joint positions, one row for each command, (N, n) [rad]
+            rate_hz: commands per second, [Hz]
+        """
+
+    @abstractmethod
+    def program_runs(self, columns: Sequence[str]) -> Callable[[Values], bool]:
+        """A function that tells from the values of a row whether a program moves the arm."""
+
+    @abstractmethod
+    def stop(self) -> None:
+        """Stops the motion; returns when the arm stands still, raises `SourceFailed` otherwise."""
+
+    def wait_for_rest(self, stream: Stream, *, timeout_s: float) -> None:
+        """Returns when the arm stands still and no program moves it.
+
+        Args:
+            stream: rows of this controller
+            timeout_s: longest wait, [s]
+        """
+        runs = self.program_runs(stream.columns)
+        end = time.monotonic() + timeout_s
+        while time.monotonic() < end:
+            values = stream.row().values
+            speeds = self.joint_speeds(dict(zip(stream.columns, values, strict=True)))
+            if not runs(values) and max(map(abs, speeds)) <= _MAX_SPEED_AT_REST:
+                return
+        raise SourceFailed(f"{self} did not stop within {timeout_s:g} s: press the emergency stop")
+
+
+def controller_of(source: Source) -> Controller:
+    """The controller of a source; raises `SourceFailed` where there is none."""
+    if source.controller is None:
+        raise SourceFailed(
+            f"{source} cannot be commanded: give ur://HOST, ros2://HOST or franka://HOST"
+        )
+    return source.controller
+
+
+def movable_of(source: Source) -> MovableController:
+    """The controller of a source that accepts motions; raises `SourceFailed` elsewhere."""
+    controller = source.controller
+    if controller is None or controller.movable is None:
+        raise SourceFailed(
+            f"{source} cannot be moved from here: give ur://HOST, or let the arm's own program move"
+            " it and track the payload meanwhile"
+        )
+    return controller.movable

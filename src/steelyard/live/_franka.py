@@ -1,11 +1,10 @@
 """`franka://HOST`: a Franka arm by its own library, libfranka (`pylibfranka`), 1,000 rows per second.
 
-The library runs in a process of its own (`franka_reader`), for it may wait for ever. Rows have
-libfranka's
-names: `q`, `dq`, `tau_J` (torque sensors behind the gears), what was commanded, and the loads that
-the controller believes in. Rows are fit for weighing while the arm is idle or moves by a program:
-in a reflex, at a stop or in a hand it is not the drives alone that carry the load. The controller
-serves one client at a time; where franka_ros2 runs, come by `ros2`.
+The library runs in a process of its own (`_franka_reader`) because its calls may never return. Rows
+have libfranka's names: `q`, `dq`, `tau_J` (torque sensors behind the gears), the commanded motion,
+and the loads set on the controller. Rows are fit for weighing while the arm is idle or moved by a
+program: in a reflex, at a stop or in a hand the drives do not carry the load alone. The controller
+serves one client at a time; where franka_ros2 runs, use a `ros2` address.
 """
 
 from __future__ import annotations
@@ -19,90 +18,145 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 from steelyard.errors import MissingExtra, SourceFailed
+from steelyard.live._controller import (
+    Capabilities,
+    Controller,
+    ControllerPayload,
+    ControllerStatus,
+)
 from steelyard.live._franka_reader import COLUMNS, ERROR, FRAME, NUMBERS, ROW
-from steelyard.live._source import Connection, Event, EventKind, Judge, ModeJudge, Source, Values
+from steelyard.live._source import Connection, Event, EventKind, Judge, ModeJudge, Stream, Values
 
-RATING_KG = 3.0
-"""What a Franka arm may carry, its end effector included, [kg]."""
-
-_MODES = {
+_RATING_KG = 3.0  # largest payload with the end effector, [kg]
+_UNFIT_MODES = {
     0: "other",
     3: "a hand guides the arm",
     4: "reflex: the arm has stopped itself",
     5: "user stop",
     6: "the arm recovers from an error",
-}  # those in which nothing can be weighed; 1 is idle and 2 moving
-_STARTING_S = 10.0
-_CHUNK = 1 << 16
-_PIPE = 1 << 20  # bytes, a second of rows
-_SET_PIPE_SIZE = 1031  # Linux's F_SETPIPE_SZ
+}
+"""Modes in which rows are not fit for weighing; 1 is idle and 2 moving."""
+
+_ECHO_TIMEOUT_S = 1.0
+_START_TIMEOUT_S = 10.0
+_CHUNK = 1 << 16  # bytes
+_PIPE_BYTES = 1 << 20  # a second of rows
+_F_SETPIPE_SZ = 1031  # of Linux
 
 
 @dataclass(frozen=True)
-class FrankaSource(Source):
+class FrankaController(Controller):
     """A Franka arm.
 
+    It is moved by a program of its own: nothing here starts or stops a motion.
+
     Attributes:
-        host: its name or address
-        timeout_s: without any row, until it counts as lost, [s]
-        pauses_s: before each attempt to connect again, [s]
+        host: name or address
+        timeout_s: longest time without any row, [s]; then the connection counts as lost
+        pauses_s: pause before each attempt to connect again, [s]
     """
 
     host: str
     timeout_s: float = 2.0
     pauses_s: tuple[float, ...] = (1.0, 2.0, 5.0)
 
+    capabilities: ClassVar[Capabilities] = Capabilities(reports_payload=True)
+    export_format: ClassVar[str] = "franka-ros2"
+
     def __str__(self) -> str:
         return f"franka://{self.host}"
 
-    def connect(self) -> Connection:
-        """A connection by which the first row has come."""
+    def connect(self) -> FrankaConnection:
+        """A connection that has received the first row."""
         return FrankaConnection(self)
 
     def judge(self, columns: Sequence[str]) -> Judge:
         """A judge that knows the modes of the arm."""
         return _FrankaJudge(columns)
 
+    def joint_speeds(self, row: Mapping[str, float]) -> Sequence[float]:
+        """Joint speeds, (7,) [rad/s]."""
+        return [row[f"dq_{k}"] for k in range(7)]
+
+    def payload_in(self, row: Mapping[str, float]) -> ControllerPayload | None:
+        """The load in a row with libfranka's names."""
+        return payload_in_row(row)
+
+    def status(self) -> ControllerStatus:
+        """Facts about an arm that is ready; raises `SourceFailed` where it is not."""
+        with Stream(self) as stream:
+            row = self.ready_row(stream)
+            effector_kg = row["m_ee"]
+            note = f"the controller adds its end effector of {effector_kg:.3f} kg to the payload"
+            payload = self.payload(stream)
+            return ControllerStatus(payload, rating_kg=_RATING_KG - effector_kg, note=note)
+
+    def set_payload(
+        self, payload: ControllerPayload, *, transition_s: float = 0.5, with_inertia: bool = True
+    ) -> str:
+        """Sets a load by libfranka's `set_load`, without a transition, and waits for the echo."""
+        connection = self.connect()
+        with Stream(self, connection=connection) as stream:
+            self.ready_row(stream)
+            connection.set_load(payload.mass, payload.cog, payload.inertia_matrix.ravel().tolist())
+            self.wait_for_payload(
+                stream, payload, with_inertia=with_inertia, timeout_s=_ECHO_TIMEOUT_S
+            )
+        return f"the controller reports a payload of {payload.mass:.3f} kg"
+
+
+def payload_in_row(row: Mapping[str, float]) -> ControllerPayload | None:
+    """The load in a row with libfranka's names; None where the row does not contain one.
+
+    Args:
+        row: values by the names of the columns
+    """
+    if "m_load" not in row:
+        return None
+    cog = tuple(row[f"F_x_Cload_{k}"] for k in range(3))
+    inertia = tuple(row[f"I_load_{k}"] for k in (0, 4, 8, 1, 2, 5))
+    return ControllerPayload(row["m_load"], cog, inertia)
+
 
 class FrankaConnection(Connection):
     """A process that reads the arm.
 
     Args:
-        source: the arm
+        controller: the arm
     """
 
     columns = COLUMNS
 
-    def __init__(self, source: FrankaSource) -> None:
-        self._place = str(source)
-        self._timeout_s = source.timeout_s
-        _require(source.host)
-        words = [
-            sys.executable,
-            "-P",
-            str(Path(__file__).with_name("_franka_reader.py")),
-            source.host,
-        ]
+    def __init__(self, controller: FrankaController) -> None:
+        self._place = str(controller)
+        self._timeout_s = controller.timeout_s
+        _require(controller.host)
+        program = str(Path(__file__).with_name("_franka_reader.py"))
         self._child = subprocess.Popen(
-            words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0
+            [sys.executable, "-P", program, controller.host],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            bufsize=0,
         )
+        self._output = -1
         if self._child.stdout is not None:
-            self._out = self._child.stdout.fileno()
-        else:
-            self._out = -1
+            self._output = self._child.stdout.fileno()
         with suppress(ImportError, OSError):
             import fcntl
 
-            fcntl.fcntl(self._out, _SET_PIPE_SIZE, _PIPE)
-        self._unread, self._answers, self._reading = bytearray(), deque[str](), threading.Lock()
+            fcntl.fcntl(self._output, _F_SETPIPE_SZ, _PIPE_BYTES)
+        self._unread = bytearray()
+        self._answers = deque[str]()
+        self._reading = threading.Lock()
         try:
-            self._received(_STARTING_S)
+            self._received(_START_TIMEOUT_S)
         except SourceFailed:
             self.close()
             raise
@@ -112,7 +166,7 @@ class FrankaConnection(Connection):
         return self._received(self._timeout_s)
 
     def close(self) -> None:
-        """Ends the process; a second time does nothing."""
+        """Ends the process; a second call does nothing."""
         self._child.kill()  # which ends a wait for rows
         self._child.wait()
         with self._reading:
@@ -121,12 +175,15 @@ class FrankaConnection(Connection):
                     pipe.close()
 
     def set_load(self, mass: float, com: Sequence[float], inertia: Sequence[float]) -> None:
-        """Sets the load that the controller believes in, while others read; a refusal is an error.
+        """Sets the load on the controller while another thread reads rows.
 
         Args:
             mass: [kg]
             com: centre of mass, (3,) [m], in the frame of the flange
             inertia: about the centre of mass, (9,) [kg m^2], column by column, axes of the flange
+
+        Raises:
+            SourceFailed: the controller refuses the load or does not answer
         """
         line = " ".join(["load", *(repr(float(x)) for x in (mass, *com, *inertia))])
         pipe = self._child.stdin
@@ -160,24 +217,24 @@ class FrankaConnection(Connection):
                 return rows
 
     def _data(self, timeout_s: float) -> bytes | None:
-        """What the process has sent; None where it is silent, empty where it has ended."""
+        """Bytes from the process; None where it sends nothing, empty where it has ended."""
         if self._child.stdout is None or self._child.stdout.closed:
             return b""
-        if not select.select([self._out], [], [], timeout_s)[0]:
+        if not select.select([self._output], [], [], timeout_s)[0]:
             return None
-        return os.read(self._out, _CHUNK)
+        return os.read(self._output, _CHUNK)
 
     def _rows(self) -> list[Values]:
-        """The rows in what is unread; answers are kept, an error ends it."""
+        """The rows in the unread bytes; answers are kept, an error is raised."""
         rows = []
-        at = 0
-        head = FRAME.size
-        while len(self._unread) - at >= head:
-            length, kind = FRAME.unpack_from(self._unread, at)
-            if len(self._unread) - at < head + length:
+        start = 0
+        while len(self._unread) - start >= FRAME.size:
+            length, kind = FRAME.unpack_from(self._unread, start)
+            end = start + FRAME.size + length
+            if len(self._unread) < end:
                 break
-            body = self._unread[at + head : at + head + length]
-            at += head + length
+            body = self._unread[start + FRAME.size : end]
+            start = end
             if kind == ROW:
                 *values, mode = NUMBERS.unpack(body)
                 rows.append((*values, int(mode)))
@@ -185,31 +242,34 @@ class FrankaConnection(Connection):
                 raise SourceFailed(f"{self._place}: {' '.join(body.decode().split())}")
             else:
                 self._answers.append(body.decode())
-        del self._unread[:at]
+        del self._unread[:start]
         return rows
 
 
 class _FrankaJudge(ModeJudge):
-    """Knows the modes of an arm, and watches the load that it believes in."""
+    """Knows the modes of an arm, and follows the load set on it."""
 
     def __init__(self, columns: Sequence[str]) -> None:
         super().__init__()
-        self._mode, self._mass = columns.index("robot_mode"), columns.index("m_load")
+        self._mode = columns.index("robot_mode")
+        mass = columns.index("m_load")
+        self._load_slice = slice(mass, mass + 4)  # mass and centre
         self._load: Values = ()
 
     def fault(self, values: Values) -> str:
-        """Why the arm cannot be weighed with in its mode."""
-        load = values[self._mass : self._mass + 4]
+        """Why rows in the arm's present mode are not fit for weighing."""
+        load = values[self._load_slice]
         if load != self._load:
             self._load = load
-            centre = " ".join(f"{1e3 * x:.1f}" for x in load[1:])
-            words = f"the controller believes in a load of {load[0]:.3f} kg at {centre} mm"
-            self._news.append(Event(EventKind.PAYLOAD, words, values[0]))
-        return _MODES.get(int(values[self._mode]), "")
+            mass, *centre = load
+            place = " ".join(f"{1e3 * x:.1f}" for x in centre)
+            words = f"the controller's payload is {mass:.3f} kg at {place} mm"
+            self._pending.append(Event(EventKind.PAYLOAD, words, values[0]))
+        return _UNFIT_MODES.get(int(values[self._mode]), "")
 
 
 def _require(host: str) -> None:
-    """The library, and a host of that name; before a process is started for them."""
+    """Checks the library and the host name before a process is started for them."""
     if importlib.util.find_spec("pylibfranka") is None:
         raise MissingExtra("pylibfranka (Linux with glibc 2.34 or newer)", "franka")
     try:

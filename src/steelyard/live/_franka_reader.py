@@ -1,12 +1,12 @@
-"""A program of its own that reads a Franka arm by libfranka: `python franka_reader.py HOST`.
+"""A program that reads a Franka arm by libfranka: `python _franka_reader.py HOST`.
 
-libfranka waits for ever where a server is mute, and keeps Python's other threads waiting meanwhile:
-here it can be ended. It is started by `franka`, and imports nothing of steelyard.
+libfranka waits for ever for a server that does not answer, and blocks Python's other threads
+meanwhile; a process of its own can be ended. `_franka` starts it; it imports nothing of steelyard.
 
-Out: frames of a length (uint32), a kind (one byte) and a body: ROW, the numbers of `COLUMNS` as
-doubles; DONE, a command was carried out; ERROR, words, after which the program ends; REFUSED, after
-which it goes on.
-In: lines `load MASS X Y Z I1 ... I9`, for `set_load`.
+Output: frames of a length (uint32), a kind (one byte) and a body: ROW, the numbers of `COLUMNS` as
+doubles; DONE, a command was carried out; ERROR, a text, after which the program ends; REFUSED, a
+text, after which it goes on.
+Input: lines `load MASS X Y Z I1 ... I9`, for `set_load`.
 """
 
 from __future__ import annotations
@@ -32,23 +32,27 @@ _LOADS = {
     "O_T_EE": 16,
     "F_T_EE": 16,
 }
+
+
+def _columns(name: str, count: int) -> list[str]:
+    if count == 1:
+        return [name]
+    return [f"{name}_{k}" for k in range(count)]
+
+
 COLUMNS = (
     "time_s",
-    *(f"{name}_{k}" for name in _JOINTS for k in range(7)),
-    *(
-        x
-        for name, n in _LOADS.items()
-        for x in ([name] if n == 1 else [f"{name}_{k}" for k in range(n)])
-    ),
+    *(column for name in _JOINTS for column in _columns(name, 7)),
+    *(column for name, count in _LOADS.items() for column in _columns(name, count)),
     "robot_mode",
 )
-"""What a row holds, under libfranka's names; matrices column by column."""
+"""Names of the numbers in a row, as in libfranka; matrices column by column."""
 
 FRAME = struct.Struct("<Ic")
 NUMBERS = struct.Struct(f"<{len(COLUMNS)}d")
 
 
-def _sent(kind: bytes, body: bytes) -> None:
+def _send(kind: bytes, body: bytes) -> None:
     os.write(sys.stdout.fileno(), FRAME.pack(len(body), kind) + body)
 
 
@@ -57,18 +61,22 @@ def _row(state: Any) -> bytes:
     for name in _JOINTS:
         numbers += getattr(state, name)
     for name, count in _LOADS.items():
-        numbers += [getattr(state, name)] if count == 1 else getattr(state, name)
+        value = getattr(state, name)
+        if count == 1:
+            numbers.append(value)
+        else:
+            numbers += value
     return NUMBERS.pack(*numbers, state.robot_mode.value)
 
 
-def _commanded(robot: Any, line: str) -> None:
+def _carry_out(robot: Any, line: str) -> None:
     """Carries a command out and answers."""
     mass, *rest = (float(x) for x in line.split()[1:])
     try:
         robot.set_load(mass, rest[:3], rest[3:])
-    except Exception as error:  # whatever libfranka throws
-        return _sent(REFUSED, str(error).encode())
-    _sent(DONE, b"")
+    except Exception as error:  # libfranka throws several kinds
+        return _send(REFUSED, str(error).encode())
+    _send(DONE, b"")
 
 
 def _read(host: str, import_library: Callable[[], Any]) -> None:
@@ -76,12 +84,12 @@ def _read(host: str, import_library: Callable[[], Any]) -> None:
     robot = library.Robot(host, library.RealtimeConfig.kIgnore)
     commands = sys.stdin.fileno()
     while True:
-        _sent(ROW, _row(robot.read_once()))
+        _send(ROW, _row(robot.read_once()))
         if select.select([commands], [], [], 0)[0]:
             if not (text := os.read(commands, 4096).decode()):
-                return  # nobody is there any more
+                return  # the parent process has closed the pipe
             for line in text.splitlines():
-                _commanded(robot, line)
+                _carry_out(robot, line)
 
 
 def _library() -> Any:
@@ -95,6 +103,6 @@ if __name__ == "__main__":
         _read(sys.argv[1], _library)
     except BrokenPipeError:
         sys.exit(1)
-    except Exception as error:  # libfranka's own, of several kinds
-        _sent(ERROR, str(error).encode())
+    except Exception as error:  # libfranka throws several kinds
+        _send(ERROR, str(error).encode())
         sys.exit(1)

@@ -28,7 +28,8 @@ import numpy as np
 from steelyard._arrays import Array
 from steelyard.drawing import Curve, Panel, Plot, vector_html
 from steelyard.errors import MissingExtra, SourceFailed, SteelyardError
-from steelyard.live._controller import ControllerPayload
+from steelyard.live._addresses import payload_in_row
+from steelyard.live._controller import Controller
 from steelyard.live._scene import Scene
 from steelyard.live._setting import Proposal
 from steelyard.live._source import Row, Source
@@ -85,8 +86,9 @@ class Page:
         self._kept = kept
         self._dark = dark
         self._joints = view.joints
-        takes = view.settable and Proposal.takes_payloads(source) and host in _HERE
-        self._controller = source if takes else None
+        self._controller = None
+        if view.settable and host in _HERE:
+            self._controller = _controller_to_set(source)
         self._newest: Update | WristUpdate | None = None
         self._row: tuple[float, ...] = ()  # values of the newest one
         self._carried: Update | WristUpdate | None = None  # whose payload is in the scene
@@ -251,7 +253,7 @@ class Page:
     ) -> None:
         _put(self._answer, answer_html(update, self.view.accuracy))
         if self.view.settable:
-            believed = ControllerPayload.of(self._said(update))
+            believed = payload_in_row(self._said(update))
         else:
             believed = None
         _put(self._numbers, numbers_html(update.payload, believed))
@@ -345,6 +347,14 @@ def _served(host: str, port: int) -> viser.ViserServer:
         ) from error
     with contextlib.redirect_stdout(io.StringIO()):
         return viser.ViserServer(host=host, port=port, verbose=False)
+
+
+def _controller_to_set(source: Source) -> Controller | None:
+    """The controller of a source, where it accepts a payload while its rows are read."""
+    controller = source.controller
+    if controller is not None and controller.capabilities.sets_payload_while_streaming:
+        return controller
+    return None
 
 
 def _put(handle: viser.GuiHtmlHandle, content: str) -> None:

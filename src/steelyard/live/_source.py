@@ -1,18 +1,19 @@
-"""Where live rows come from, as a value, and a stream of them that no slow reader can hold up.
+"""Sources of live rows as values, and a stream of rows that a slow reader cannot hold up.
 
-A `Source` knows how to connect; one file per alternative (`ur`, `ros2`, `franka`, `replay`). A
-`Stream` reads it on a thread of its own into a bounded queue:
+A `Source` knows how to connect; each alternative has a file of its own (`_ur`, `_ros2`, `_franka`,
+`_replay`). A `Stream` reads it on a separate thread into a bounded queue:
 
     source -> connection -> clock (gaps, going back) -> judge (fit for weighing?) -> queue -> take()
 
 Rows come in the order in which they were sent. A step of the sender's clock above one and a half
-nominal steps is a gap; one backwards starts a new clock, as after a reboot. A connection that is
-lost is made again, after pauses. When nobody takes rows, the oldest are dropped and counted: the
-sender never waits for us.
+nominal steps is a gap; a step backwards starts a new clock, as after a reboot. The stream connects
+again, after pauses, when the connection is lost. When rows are not taken in time, the oldest are
+dropped and counted: the sender never waits for the reader.
 """
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from abc import ABC, abstractmethod
@@ -20,54 +21,57 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from statistics import median
-from typing import NamedTuple, Self, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, Self, TypeAlias
 
 from steelyard._computing import ahead_of_others
 from steelyard.errors import SourceFailed
 from steelyard.recording import WrenchConvention
 
+if TYPE_CHECKING:
+    from steelyard.live._controller import Controller
+
 _QUEUE_ROWS = 5000  # 10 s at 500 Hz
-_FIRST_STEPS = 20  # their median is the nominal step
-_GAP_STEPS = 1.5
-_WRENCH_WORDS = ("ft_raw_wrench_", "wrench_stamped.")  # before the six axes, in columns
+_NOMINAL_STEP_SAMPLES = 20  # steps whose median is the nominal step
+_MAX_NOMINAL_STEPS = 1.5  # longer steps are gaps
+_WRENCH_PREFIXES = ("ft_raw_wrench_", "wrench_stamped.")  # of the columns of the six axes
 
 MOTION_COLUMN = "sensor_motion"
-"""Begins the names of columns with the motion of a wrist sensor, see `steelyard.wrist.tracking.WristRow`."""
+"""Prefix of columns with the motion of a wrist sensor, see `steelyard.wrist.tracking.WristRow`."""
 
 SETTLING_S = 0.5
-"""So long after a change of modes rows are not fit for weighing, [s]."""
+"""Rows are not fit for weighing for this time after a change of modes, [s]."""
 
 Values: TypeAlias = tuple[float, ...]
-"""What was measured at one instant, in the order of the columns; the sender's time comes first."""
+"""Measured values of one instant, in the order of the columns; the sender's time comes first."""
 
 
 class EventKind(StrEnum):
-    """What can happen beside the rows."""
+    """Kinds of events between the rows."""
 
     CONNECTED = "connected"
-    LOST = "lost"  # the connection; it is made again
+    LOST = "lost"  # the connection is lost; the stream connects again
     ENDED = "ended"  # nothing more will come
-    GAP = "gap"  # rows are missing
-    CLOCK = "clock"  # the sender's clock went back: another clock from here on
-    DROPPED = "dropped"  # rows that nobody took in time
-    MODE = "mode"
-    PAYLOAD = "payload"  # another one that the controller believes in
+    GAP = "gap"  # the sender skipped rows
+    CLOCK = "clock"  # the sender's clock went back: a new clock from here on
+    DROPPED = "dropped"  # rows were not taken in time
+    MODE = "mode"  # the mode of the arm changed
+    PAYLOAD = "payload"  # the payload set on the controller changed
     TEMPERATURE = "temperature"
-    MARK = "mark"  # a register or an output that the robot's program has set
+    MARK = "mark"  # the robot's program set a register or an output
     TEXT = "text"  # a message of the sender
     PICK = "pick"  # the arm carries more than before
-    DROP = "drop"
+    DROP = "drop"  # the arm carries less than before
     CONTACT = "contact"  # something pushes the arm
 
 
 class Event(NamedTuple):
-    """Something that happened beside the rows.
+    """Something that happened between the rows.
 
     Attributes:
-        kind: what
-        words: the same for people
-        t: the sender's time, [s]; that of the last row where it has none of its own
-        rows: how many are missing or were dropped
+        kind: what happened
+        words: a description for people
+        t: the sender's time, [s]; the time of the last row where the event has none of its own
+        rows: number of rows that are missing or were dropped
     """
 
     kind: EventKind
@@ -77,16 +81,15 @@ class Event(NamedTuple):
 
 
 class Row(NamedTuple):
-    """What an arm sent at one instant.
+    """Values that an arm sent for one instant.
 
     Attributes:
         t: the sender's time, [s]
-        values: as `Stream.columns` names them
-        clock: which clock the time belongs to, counted from 0
-        waiting: why the row is not fit for weighing, in words; empty where it is
-        received_s: when it came, [s] on the clock of this machine (`time.monotonic`)
-        wrench: raw reading of a wrist sensor at this instant, (6,) [N, Nm]; None where there is
-            none
+        values: in the order of `Stream.columns`
+        clock: number of the clock that the time belongs to, from 0
+        waiting: why the row is not fit for weighing; empty where it is fit
+        received_s: time of arrival, [s] on the clock of this machine (`time.monotonic`)
+        wrench: raw reading of a wrist sensor at this instant, (6,) [N, Nm]; None without a reading
     """
 
     t: float
@@ -98,12 +101,12 @@ class Row(NamedTuple):
 
 
 class Connection(ABC):
-    """Rows as they come in, until it is lost.
+    """An open connection to a source.
 
     Attributes:
         columns: names of the values; the first is the sender's time [s]
-        version: of the sender's software; empty where it does not say
-        wrench_convention: of the wrench in a row, where the sender says it
+        version: version of the sender's software; empty where the sender does not report it
+        wrench_convention: sign convention of the wrench in a row, where the sender reports it
     """
 
     columns: tuple[str, ...]
@@ -112,11 +115,11 @@ class Connection(ABC):
 
     @abstractmethod
     def read(self) -> Sequence[Values]:
-        """The rows since the last call, after a short wait; raises `SourceFailed` when it is lost."""
+        """The rows since the last call, after a short wait; raises `SourceFailed` on a loss."""
 
     @abstractmethod
     def close(self) -> None:
-        """Ends it; a second time does nothing."""
+        """Closes the connection; a second call does nothing."""
 
     def texts(self) -> Sequence[str]:
         """Messages of the sender since the last call."""
@@ -124,56 +127,58 @@ class Connection(ABC):
 
 
 class Judge:
-    """Says of each row whether it is fit for weighing, and what has changed; this one finds no fault."""
+    """Decides for each row whether it is fit for weighing; this one accepts every row."""
 
     def judged(self, values: Values) -> str:
-        """Why a row is not fit for weighing, in words; empty where it is."""
+        """Why a row is not fit for weighing; empty where it is fit."""
         return ""
 
     def events(self) -> Iterator[Event]:
-        """What has changed since the last call."""
+        """Changes since the last call."""
         yield from ()
 
 
 class ModeJudge(Judge, ABC):
-    """Watches modes: rows are not fit for weighing while `fault` names one, and half a second longer."""
+    """Rejects rows while `fault` names one, and for `SETTLING_S` afterwards."""
 
     def __init__(self) -> None:
         self._fault: str | None = None
         self._settled_s = float("-inf")
-        self._news: list[Event] = []
+        self._pending: list[Event] = []
 
     @abstractmethod
     def fault(self, values: Values) -> str:
-        """Why the arm cannot be weighed with in its modes, in words; empty where it can."""
+        """Why rows in the arm's present modes are not fit for weighing; empty where they are."""
 
     def judged(self, values: Values) -> str:
-        """The fault, or that there was one just now; empty for a row that is fit for weighing."""
+        """The present fault, or a note that one ended just now; empty for a row that is fit."""
         t = values[0]
-        was = self._fault
-        now = self.fault(values)
-        if now != was:
-            self._fault = now
-            if was is not None:
+        before = self._fault
+        fault = self.fault(values)
+        if fault != before:
+            self._fault = fault
+            if before is not None:
                 self._settled_s = t + SETTLING_S
-            if was is not None or now:
-                self._news.append(Event(EventKind.MODE, now or "the arm runs", t))
-        return now or (
-            "just started again" if self._settled_s - SETTLING_S <= t < self._settled_s else ""
-        )
+            if before is not None or fault:
+                self._pending.append(Event(EventKind.MODE, fault or "the arm runs", t))
+        if fault:
+            return fault
+        if self._settled_s - SETTLING_S <= t < self._settled_s:
+            return "just started again"
+        return ""
 
     def events(self) -> Iterator[Event]:
-        """What has changed since the last call."""
-        news = self._news
-        self._news = []
-        yield from news
+        """Changes since the last call."""
+        pending = self._pending
+        self._pending = []
+        yield from pending
 
 
 class Source(ABC):
-    """Where rows come from.
+    """A place where rows come from.
 
     Attributes:
-        pauses_s: before each attempt to connect again, [s]; the last one counts for all that follow
+        pauses_s: pause before each attempt to connect again, [s]; the last one is repeated
     """
 
     pauses_s: tuple[float, ...] = (1.0, 2.0, 5.0)
@@ -183,32 +188,46 @@ class Source(ABC):
         """A new connection; raises `SourceFailed` with one line that says what is wrong."""
 
     def judge(self, columns: Sequence[str]) -> Judge:
-        """A judge of rows with these columns, without memory of others."""
+        """A new judge of rows with these columns."""
         return Judge()
+
+    @property
+    def controller(self) -> Controller | None:
+        """The controller behind the rows; None where there is none to command."""
+        return None
 
 
 class Stream:
     """The rows of a source while they come; close it, or use it in a `with`.
 
     Args:
-        source: where they come from; it is connected now, or refused
-        queue_rows: so many wait for `take` at most; older ones are dropped and counted
+        source: connected at once; raises `SourceFailed` where that is not possible
+        connection: an open connection of the source, for a caller that also sends commands by it
+        queue_rows: largest number of rows that wait for `take`; older ones are dropped and counted
     """
 
-    def __init__(self, source: Source, *, queue_rows: int = _QUEUE_ROWS) -> None:
+    def __init__(
+        self,
+        source: Source,
+        *,
+        connection: Connection | None = None,
+        queue_rows: int = _QUEUE_ROWS,
+    ) -> None:
         self.source = source
-        self._connection = source.connect()
+        self._connection = connection or source.connect()
         self.columns = self._connection.columns
         self.dropped = 0
         self._queue: deque[Row | Event] = deque()
-        self._kept: deque[Event] = deque(
-            maxlen=_QUEUE_ROWS
-        )  # events between rows that were dropped
+        # events between rows that were dropped
+        self._kept_events: deque[Event] = deque(maxlen=_QUEUE_ROWS)
         self._limit = queue_rows
         self._new_drops = 0
-        self._clock, self._judge = _Clock(), source.judge(self.columns)
-        self._wrench = _wrench_at(self.columns)
-        self._filled, self._closed, self._ended = threading.Condition(), threading.Event(), False
+        self._clock = _Clock()
+        self._judge = source.judge(self.columns)
+        self._wrench = _wrench_slice(self.columns)
+        self._filled = threading.Condition()
+        self._closed = threading.Event()
+        self._ended = False
         self._thread = threading.Thread(target=self._read, name="steelyard source", daemon=True)
         self._put([Event(EventKind.CONNECTED, f"connected to {source}")])
         self._thread.start()
@@ -220,23 +239,18 @@ class Stream:
         self.close()
 
     @property
-    def connection(self) -> Connection:
-        """The one that is open now, for what else it can do; its rows are read here alone."""
-        return self._connection
-
-    @property
     def version(self) -> tuple[int, ...]:
-        """Of the sender's software; empty where it does not say."""
+        """Version of the sender's software; empty where the sender does not report it."""
         return self._connection.version
 
     @property
     def wrench_convention(self) -> WrenchConvention | None:
-        """Of the wrench in a row, where the sender says it."""
+        """Sign convention of the wrench in a row, where the sender reports it."""
         return self._connection.wrench_convention
 
     @property
     def ended(self) -> bool:
-        """Whether nothing more will come, and all that came was taken."""
+        """Whether nothing more will come and everything was taken."""
         with self._filled:
             return self._ended and not self._queue
 
@@ -244,13 +258,13 @@ class Stream:
         """All rows and events since the last call, in their order; waits for the first one.
 
         Args:
-            timeout_s: how long at most, [s]
+            timeout_s: longest wait, [s]
         """
         with self._filled:
             if not self._queue and not self._ended:
                 self._filled.wait(timeout_s)
-            taken = (*self._kept, *self._queue)
-            self._kept.clear()
+            taken = (*self._kept_events, *self._queue)
+            self._kept_events.clear()
             self._queue.clear()
             dropped = self._new_drops
             self._new_drops = 0
@@ -260,10 +274,10 @@ class Stream:
         return Event(EventKind.DROPPED, words, taken[0].t, dropped), *taken
 
     def row(self, within_s: float = 2.0) -> Row:
-        """The newest row now; whatever else has come is passed over.
+        """The newest row; earlier rows and events are discarded.
 
         Args:
-            within_s: how long to wait for one, [s]
+            within_s: longest wait for a row, [s]
         """
         end = time.monotonic() + within_s
         while time.monotonic() < end:
@@ -271,11 +285,15 @@ class Stream:
                 return rows[-1]
         raise SourceFailed(f"{self.source} sent no row within {within_s:g} s")
 
+    def named_row(self) -> dict[str, float]:
+        """The values of the newest row by their column names."""
+        return dict(zip(self.columns, self.row().values, strict=True))
+
     def items(self, seconds: float = float("inf")) -> Iterator[Row | Event]:
-        """What comes, one after the other, until the stream ends.
+        """Rows and events, one after the other, until the stream ends.
 
         Args:
-            seconds: or until so long from now, [s]
+            seconds: longest time from now, [s]
         """
         end = time.monotonic() + seconds
         while not self.ended and (left_s := end - time.monotonic()) > 0:
@@ -285,12 +303,12 @@ class Stream:
         return self.items()
 
     def close(self) -> None:
-        """Ends the connection; what came before can still be taken."""
+        """Closes the connection; rows that came before can still be taken."""
         self._closed.set()
         self._connection.close()
         self._thread.join(timeout=5.0)
 
-    # --- on the reader's thread
+    # --- on the reader thread
 
     @ahead_of_others()
     def _read(self) -> None:
@@ -305,7 +323,7 @@ class Stream:
                 self._filled.notify_all()
 
     def _read_connection(self) -> None:
-        """Reads until the connection is lost, and makes another one."""
+        """Reads until the connection is lost, then connects again."""
         connection = self._connection
         try:
             while not self._closed.is_set():
@@ -332,27 +350,31 @@ class Stream:
             if self._connection.columns != self.columns:
                 raise SourceFailed(f"{self.source} sends other signals than before: start again")
             self._judge = self.source.judge(self.columns)
-            again = f"connected to {self.source} again"
-            return self._put([Event(EventKind.CONNECTED, again, self._clock.last_s)])
+            words = f"connected to {self.source} again"
+            return self._put([Event(EventKind.CONNECTED, words, self._clock.last_s)])
 
     def _texts(self, connection: Connection) -> Iterator[Event]:
         for words in connection.texts():
             yield Event(EventKind.TEXT, words, self._clock.last_s)
 
     def _marked(self, rows: Sequence[Values], received_s: float) -> Iterator[Row | Event]:
-        """The rows with what their clock and the judge say of them."""
+        """The rows, each preceded by the events of the clock and the judge."""
         for values in rows:
             t = values[0]
             yield from self._clock.events(t)
             waiting = self._judge.judged(values)
             yield from self._judge.events()
-            if self._wrench is not None:
-                wrench = values[self._wrench]
-            else:
-                wrench = None
-            if wrench is not None and not (any(wrench) and all(x == x for x in wrench)):
-                wrench = None  # six zeros, or not a number: nobody has read a sensor
+            wrench = self._reading(values)
             yield Row(t, values, self._clock.number, waiting, received_s, wrench)
+
+    def _reading(self, values: Values) -> Values | None:
+        """The wrench in a row; None where no sensor was read (six zeros, or NaN)."""
+        if self._wrench is None:
+            return None
+        wrench = values[self._wrench]
+        if any(wrench) and not any(map(math.isnan, wrench)):
+            return wrench
+        return None
 
     def _put(self, items: Sequence[Row | Event]) -> None:
         with self._filled:
@@ -360,7 +382,7 @@ class Stream:
             while len(self._queue) > self._limit:
                 oldest = self._queue.popleft()
                 if isinstance(oldest, Event):
-                    self._kept.append(oldest)
+                    self._kept_events.append(oldest)
                 else:
                     self.dropped += 1
                     self._new_drops += 1
@@ -368,20 +390,20 @@ class Stream:
                 self._filled.notify()
 
 
-def _wrench_at(columns: Sequence[str]) -> slice | None:
+def _wrench_slice(columns: Sequence[str]) -> slice | None:
     """Where the six numbers of a wrench lie in a row."""
-    at = [k for k, name in enumerate(columns) if name.startswith(_WRENCH_WORDS)]
-    if len(at) == 6:
-        return slice(at[0], at[0] + 6)
+    places = [k for k, name in enumerate(columns) if name.startswith(_WRENCH_PREFIXES)]
+    if len(places) == 6:
+        return slice(places[0], places[0] + 6)
     return None
 
 
 class EndOfSource(SourceFailed):
-    """Everything was sent: there is nothing to connect to again."""
+    """A finite source has sent everything; connecting again makes no sense."""
 
 
 class _Clock:
-    """Watches the sender's time."""
+    """Follows the sender's time."""
 
     def __init__(self) -> None:
         self.last_s = float("-inf")
@@ -390,17 +412,17 @@ class _Clock:
         self._nominal_s = float("inf")
 
     def events(self, t: float) -> Iterator[Event]:
-        """What the time of one more row says about those before it."""
+        """Events that follow from the time of one more row, [s]."""
         before = self.last_s
         self.last_s = t
         step = t - before
         if step < 0:
             self.number += 1
             yield Event(EventKind.CLOCK, f"the clock went back from {before:.3f} to {t:.3f} s", t)
-        elif step > _GAP_STEPS * self._nominal_s:
+        elif step > _MAX_NOMINAL_STEPS * self._nominal_s:
             count = max(round(step / self._nominal_s) - 1, 1)
             yield Event(EventKind.GAP, f"{count} rows are missing before {t:.3f} s", t, count)
-        elif 0 < step < float("inf") and len(self._steps) < _FIRST_STEPS:
+        elif 0 < step < float("inf") and len(self._steps) < _NOMINAL_STEP_SAMPLES:
             self._steps.append(step)
-            if len(self._steps) == _FIRST_STEPS:
+            if len(self._steps) == _NOMINAL_STEP_SAMPLES:
                 self._nominal_s = median(self._steps)

@@ -1,109 +1,100 @@
-"""`ur://HOST[:PORT]`: a Universal Robots arm by RTDE. Socket and modes; the protocol itself is in `rtde`.
+"""`ur://HOST[:PORT]`: a Universal Robots controller, by RTDE, its script port and its dashboard.
 
-Rows are fit for weighing when the arm runs (`robot_mode` 7), its safety is normal or reduced, every
-joint runs, nobody presses the teach button, and half a second has passed since one of these
-changed: elsewhere brakes or hands carry the load.
+Rows come by RTDE (`_rtde` is the protocol itself). Payloads, motions and stop are URScript programs
+(`_ur_programs`) for the script port, which gives no answer: the echo in the rows is awaited. An
+e-Series controller accepts programs in remote control only.
 """
 
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from operator import itemgetter
+from typing import ClassVar
 
+import numpy as np
+
+from steelyard._arrays import Array
 from steelyard.errors import SourceFailed
-from steelyard.live._rtde import PORT, RtdeClient
-from steelyard.live._source import (
-    SETTLING_S,
-    Connection,
-    Event,
-    EventKind,
-    Judge,
-    Source,
-    Stream,
-    Values,
+from steelyard.live._controller import (
+    Capabilities,
+    ControllerPayload,
+    ControllerStatus,
+    MovableController,
 )
+from steelyard.live._rtde import PORT, RtdeClient
+from steelyard.live._source import Connection, Judge, Stream, Values
+from steelyard.live._tcp import open_connection
+from steelyard.live._ur_modes import UrJudge, safety_obstacle
+from steelyard.live._ur_programs import STOP_PROGRAM, motion_program, payload_program
+
+DASHBOARD_PORT = 29999
+SCRIPT_PORT = 30002
+"""The other ports of a controller. Where RTDE has another port, these are shifted by as much."""
 
 _REQUIRED = ("timestamp", "actual_q", "actual_current")
 _OPTIONAL = (
-    *("actual_qd", "target_q", "target_qd", "target_qdd", "target_current", "target_moment"),
-    *(
-        "joint_temperatures",
-        "payload",
-        "payload_cog",
-        "payload_inertia",
-        "actual_TCP_pose",
-        "tcp_offset",
-    ),
-    *(
-        "robot_mode",
-        "safety_mode",
-        "joint_mode",
-        "runtime_state",
-        "robot_status_bits",
-        "speed_scaling",
-    ),
-    *("actual_execution_time", "actual_digital_input_bits", "actual_digital_output_bits"),
-    *("output_int_register_24", "output_double_register_24"),
+    "actual_qd",
+    "target_q",
+    "target_qd",
+    "target_qdd",
+    "target_current",
+    "target_moment",
+    "joint_temperatures",
+    "payload",
+    "payload_cog",
+    "payload_inertia",
+    "actual_TCP_pose",
+    "tcp_offset",
+    "robot_mode",
+    "safety_mode",
+    "joint_mode",
+    "runtime_state",
+    "robot_status_bits",
+    "speed_scaling",
+    "actual_execution_time",
+    "actual_digital_input_bits",
+    "actual_digital_output_bits",
+    "output_int_register_24",
+    "output_double_register_24",
 )
-ROBOT_MODES = {
-    -1: "no controller",
-    0: "disconnected",
-    1: "safety not confirmed",
-    2: "booting",
-    3: "power off",
-    4: "power on, not started",
-    5: "idle, brakes on",
-    6: "backdrive",
-    7: "running",
-    8: "updating firmware",
+_RATINGS_KG = {
+    "UR3": 3.0,
+    "UR5": 5.0,
+    "UR7": 7.5,
+    "UR8": 8.0,
+    "UR10": 10.0,
+    "UR12": 12.5,
+    "UR15": 15.0,
+    "UR16": 16.0,
+    "UR18": 18.0,
+    "UR20": 20.0,
+    "UR30": 30.0,
 }
-SAFETY_MODES = {
-    1: "normal",
-    2: "reduced",
-    3: "protective stop",
-    4: "recovery",
-    5: "safeguard stop",
-    6: "system emergency stop",
-    7: "robot emergency stop",
-    8: "safety violation",
-    9: "safety fault",
-    10: "joint validation",
-    12: "safeguard stop in automatic mode",
-    13: "three-position switch: stop",
-    14: "three-position switch: stop",
-}
-DASHBOARD = 29999
-SCRIPTS = 30002
-"""The other ports of a controller. Where RTDE has another port than usual, these lie as far from it."""
+"""Largest payload by the name that the dashboard gives, [kg]."""
+_E_SERIES_RATINGS_KG = {"UR10": 12.5}  # where the rating differs from software 5 on, [kg]
 
-AT_REST = 0.01
-"""Slower than this an arm stands, [rad/s]."""
-
-_JOINTS = ("shoulder_pan", "shoulder_lift", "elbow", "wrist_1", "wrist_2", "wrist_3")
-_RUNNING = 7
-_NORMAL = (1, 2)
-_JOINT_RUNNING = 253
-_TEACH_BUTTON = 4
-_JOINT_MODES = {236: "shutting down", 238: "backdrive", 239: "power off", 252: "fault", 255: "idle"}
-_READ_BEFORE_CLOSING = 79  # bytes, or a controller may throw the script away
-_WARMER = 2.0  # [deg C], worth an event
-_CHUNK = 1 << 16
+_E_SERIES = 5  # major version of the software
+_TAKES_INERTIA_FROM = (5, 10)  # version of the software
+_ECHO_TIMEOUT_S = 1.0
+_STOP_TIMEOUT_S = 3.0
+_PLAYING = 2  # of `runtime_state`
+_MIN_BYTES_READ = 79  # or a controller may discard the script
+_CHUNK = 1 << 16  # bytes
 
 
 @dataclass(frozen=True)
-class UrSource(Source):
+class UrController(MovableController):
     """A Universal Robots controller.
 
     Attributes:
-        host: its name or address
-        port: of RTDE
+        host: name or address
+        port: port of RTDE
         rate_hz: rows per second to ask for, [Hz]; the controller may send more
-        more: names of outputs to read besides, where the controller knows them
-        timeout_s: without any bytes, until it counts as lost, [s]
-        pauses_s: before each attempt to connect again, [s]
+        more: names of further outputs to read, where the controller knows them
+        timeout_s: longest time without any bytes, [s]; then the connection counts as lost
+        pauses_s: pause before each attempt to connect again, [s]
     """
 
     host: str
@@ -113,165 +104,183 @@ class UrSource(Source):
     timeout_s: float = 2.0
     pauses_s: tuple[float, ...] = (1.0, 2.0, 5.0)
 
-    def __str__(self) -> str:
-        return f"ur://{self.host}" + ("" if self.port == PORT else f":{self.port}")
+    capabilities: ClassVar[Capabilities] = Capabilities(
+        reports_payload=True, sets_payload_while_streaming=True, moves=True, stops=True
+    )
+    export_format: ClassVar[str] = "ur"
 
-    def other_port(self, usual: int) -> int:
-        """The number of another port of this controller, `DASHBOARD` or `SCRIPTS`."""
-        return usual + self.port - PORT
+    def __str__(self) -> str:
+        if self.port == PORT:
+            return f"ur://{self.host}"
+        return f"ur://{self.host}:{self.port}"
+
+    # --- rows
 
     def connect(self) -> Connection:
-        """A connection whose outputs are agreed on and started."""
+        """A connection whose outputs are negotiated and started."""
         return _UrConnection(self)
 
     def judge(self, columns: Sequence[str]) -> Judge:
         """A judge that knows the modes of a controller."""
-        return _UrJudge(columns)
+        return UrJudge(columns)
 
+    def joint_speeds(self, row: Mapping[str, float]) -> Sequence[float]:
+        """Joint speeds, (6,) [rad/s]; zeros where the controller does not send them."""
+        return [row.get(f"actual_qd_{k}", 0.0) for k in range(6)]
 
-def connected(host: str, port: int, ask: str, *, timeout_s: float) -> socket.socket:
-    """A connection by TCP, or one clear line.
+    def posture(self, row: Mapping[str, float]) -> Array:
+        """Joint positions, (6,) [rad]."""
+        return np.array([row[f"actual_q_{k}"] for k in range(6)])
 
-    Args:
-        host: name or address
-        port: number
-        ask: the question to ask oneself where nobody listens
-        timeout_s: of every wait, [s]
-    """
-    place = f"{host}, port {port}"
-    try:
-        found = socket.create_connection((host, port), timeout=timeout_s)
-    except socket.gaierror as error:
-        raise SourceFailed(
-            f"there is no host '{host}': check the address of the controller"
-        ) from error
-    except TimeoutError as error:
-        raise SourceFailed(
-            f"{place} does not answer within {timeout_s:g} s: is the controller on, and in this"
-            " network?"
-        ) from error
-    except ConnectionRefusedError as error:
-        raise SourceFailed(f"{place}: nobody listens there: {ask}") from error
-    except OSError as error:
-        raise SourceFailed(f"{place} cannot be reached: {error.strerror or error}") from error
-    found.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    return found
+    def obstacle(self, row: Mapping[str, float]) -> str:
+        """Any safety mode but the normal one."""
+        return safety_obstacle(int(row.get("safety_mode", 1)))
 
+    def ready_row(self, stream: Stream) -> dict[str, float]:
+        """The newest row of a controller that is ready, in remote control, and stands still."""
+        row = super().ready_row(stream)
+        if self.ask_dashboard("is in remote control") == "false":
+            raise SourceFailed(
+                f"{self} is not in remote control and ignores commands: switch it over"
+            )
+        return row
 
-def send_script(source: UrSource, text: str) -> None:
-    """Sends a program to the script port; there is no answer.
+    # --- payload
 
-    Args:
-        source: the controller
-        text: of the program
-    """
-    port = source.other_port(SCRIPTS)
-    with connected(
-        source.host, port, _ask("remote control"), timeout_s=source.timeout_s
-    ) as connection:
+    def payload_in(self, row: Mapping[str, float]) -> ControllerPayload | None:
+        """The payload in a row with RTDE's names; None where the controller does not send it."""
+        return payload_in_row(row)
+
+    def status(self) -> ControllerStatus:
+        """Facts about a controller that is ready; raises `SourceFailed` where it is not."""
+        with Stream(self) as stream:
+            self.ready_row(stream)
+            model = self.ask_dashboard("get robot model")
+            version = stream.version
+            return ControllerStatus(
+                payload=self.payload(stream),
+                rating_kg=_rating_kg(model, version),
+                takes_inertia=version >= _TAKES_INERTIA_FROM,
+                model=model,
+                version=version,
+            )
+
+    def set_payload(
+        self, payload: ControllerPayload, *, transition_s: float = 0.5, with_inertia: bool = True
+    ) -> str:
+        """Sets a payload by a program beside the running one, and waits for the echo."""
+        program = payload_program(payload, transition_s=transition_s, with_inertia=with_inertia)
+        with Stream(self) as stream:
+            self.ready_row(stream)
+            self.send_script(program)
+            self.wait_for_payload(
+                stream,
+                payload,
+                with_inertia=with_inertia,
+                timeout_s=_ECHO_TIMEOUT_S + transition_s,
+            )
+        return f"the controller reports a payload of {payload.mass:.3f} kg"
+
+    # --- motion
+
+    def command_rate_hz(self, version: tuple[int, ...]) -> float:
+        """Commands per second, [Hz]: 125 before software 5, 500 from then on."""
+        if version and version[0] < _E_SERIES:
+            return 125.0
+        return 500.0
+
+    def move(self, q: Array, *, rate_hz: float) -> None:
+        """Starts a program of `servoj` steps, which replaces the one that runs."""
+        self.send_script(motion_program(q, rate_hz))
+
+    def program_runs(self, columns: Sequence[str]) -> Callable[[Values], bool]:
+        """Whether `runtime_state` in a row is playing; never where it is not sent."""
+        if "runtime_state" not in columns:
+            return lambda values: False
+        place = columns.index("runtime_state")
+        return lambda values: values[place] == _PLAYING
+
+    def stop(self) -> None:
+        """Stops the program that runs, by the dashboard or else by a program, and awaits rest."""
+        if self.ask_dashboard("stop") != "Stopped":
+            self.send_script(STOP_PROGRAM)
+        with Stream(self) as stream:
+            self.wait_for_rest(stream, timeout_s=_STOP_TIMEOUT_S)
+
+    # --- the other ports
+
+    def shifted_port(self, usual: int) -> int:
+        """The number of another port of this controller, by its usual number."""
+        return usual + self.port - PORT
+
+    def send_script(self, program: str) -> None:
+        """Sends a program to the script port, which gives no answer."""
+        port = self.shifted_port(SCRIPT_PORT)
+        hint = _hint("remote control")
+        with open_connection(self.host, port, hint, timeout_s=self.timeout_s) as connection:
+            try:
+                connection.sendall(program.encode("ascii"))
+                unread = _MIN_BYTES_READ
+                while unread > 0 and (data := connection.recv(_CHUNK)):
+                    unread -= len(data)
+            except OSError as error:
+                raise SourceFailed(f"{self}: the script was not accepted: {error}") from error
+
+    def ask_dashboard(self, command: str) -> str:
+        """The dashboard's answer; empty where there is no dashboard, as on PolyScope X."""
+        port = self.shifted_port(DASHBOARD_PORT)
+        hint = _hint("the dashboard")
         try:
-            connection.sendall(text.encode("ascii"))
-            unread = _READ_BEFORE_CLOSING
-            while unread > 0 and (data := connection.recv(_CHUNK)):
-                unread -= len(data)
-        except OSError as error:
-            raise SourceFailed(f"{source}: the script was not taken: {error}") from error
+            with open_connection(self.host, port, hint, timeout_s=self.timeout_s) as connection:
+                lines = connection.makefile("rw")
+                lines.readline()
+                lines.write(f"{command}\n")
+                lines.flush()
+                return lines.readline().strip()
+        except (SourceFailed, OSError):
+            return ""
 
 
-def ask_dashboard(source: UrSource, line: str) -> str:
-    """The answer of the dashboard to a line; empty where there is no dashboard, as on PolyScope X.
-
-    Args:
-        source: the controller
-        line: a command
-    """
-    try:
-        port = source.other_port(DASHBOARD)
-        with connected(
-            source.host, port, _ask("the dashboard"), timeout_s=source.timeout_s
-        ) as connection:
-            lines = connection.makefile("rw")
-            lines.readline()
-            lines.write(f"{line}\n")
-            lines.flush()
-            return lines.readline().strip()
-    except (SourceFailed, OSError):
-        return ""
-
-
-def controller_of(source: Source) -> UrSource:
-    """The controller behind a source, or a refusal where there is none to command."""
-    if isinstance(source, UrSource):
-        return source
-    raise SourceFailed(
-        f"{source} cannot be commanded: give ur://HOST; an arm that its own program moves is"
-        " weighed by watch"
-    )
-
-
-def ready_row(stream: Stream) -> dict[str, float]:
-    """What a controller that may be commanded says now, by RTDE's names; or a refusal.
+def payload_in_row(row: Mapping[str, float]) -> ControllerPayload | None:
+    """The payload in a row with RTDE's names; None where the row does not contain one.
 
     Args:
-        stream: of its rows
+        row: values by the names of the columns
     """
-    source = controller_of(stream.source)
-    row = stream.row()
-    said = dict(zip(stream.columns, row.values, strict=True))
-    safety = int(said.get("safety_mode", 1))
-    if row.waiting or safety != 1:
-        why = row.waiting or f"its safety mode is {SAFETY_MODES.get(safety, safety)}, not normal"
-        raise SourceFailed(f"{source} is not ready: {why}")
-    speed = max(abs(said.get(f"actual_qd_{k}", 0.0)) for k in range(6))
-    if speed > AT_REST:
-        raise SourceFailed(f"{source} moves ({speed:.2g} rad/s): stop the arm first")
-    if ask_dashboard(source, "is in remote control") == "false":
-        raise SourceFailed(
-            f"{source} is not in remote control: it ignores what is sent; switch it over"
-        )
-    return said
+    if "payload_cog_0" not in row:
+        return None
+    cog = tuple(row[f"payload_cog_{k}"] for k in range(3))
+    inertia = tuple(row.get(f"payload_inertia_{k}", 0.0) for k in range(6))
+    return ControllerPayload(row["payload"], cog, inertia)
 
 
-def fault_of(robot: int, safety: int, joints: Sequence[float] = (), *, hand: bool = False) -> str:
-    """Why an arm in these modes cannot be weighed with, in words; empty where it can.
-
-    Args:
-        robot: RTDE's `robot_mode`
-        safety: RTDE's `safety_mode`
-        joints: RTDE's `joint_mode` of each joint
-        hand: whether the teach button is pressed
-    """
-    if safety not in _NORMAL:
-        return SAFETY_MODES.get(safety, f"safety mode {safety}")
-    if robot != _RUNNING:
-        return (
-            "the arm is not powered or not released"
-            f" ({ROBOT_MODES.get(robot, f'robot mode {robot}')})"
-        )
-    for name, mode in zip(_JOINTS, joints, strict=False):
-        if mode != _JOINT_RUNNING:
-            return f"{name}_joint does not run ({_JOINT_MODES.get(int(mode), f'mode {int(mode)}')})"
-    if hand:
-        return "a hand guides the arm (teach button)"
-    return ""
+def _rating_kg(model: str, version: tuple[int, ...]) -> float:
+    """Largest payload by the dashboard's name of the arm, [kg]; 0 where it is unknown."""
+    rating_kg = _RATINGS_KG.get(model, 0.0)
+    if version and version[0] >= _E_SERIES:
+        return _E_SERIES_RATINGS_KG.get(model, rating_kg)
+    return rating_kg
 
 
-def _ask(what: str) -> str:
-    return f"is the controller on, and is {what} allowed in its settings?"
+def _hint(service: str) -> str:
+    return f"is the controller on, and is {service} allowed in its settings?"
 
 
 class _UrConnection(Connection):
-    """A socket with an RTDE client behind it; it negotiates before it is there."""
+    """A socket with an RTDE client; the constructor negotiates the outputs."""
 
-    def __init__(self, source: UrSource) -> None:
-        self._place = str(source)
-        self._timeout_s = source.timeout_s
-        self._client = RtdeClient(_REQUIRED, (*_OPTIONAL, *source.more), rate_hz=source.rate_hz)
-        self._socket = connected(source.host, source.port, _ask("RTDE"), timeout_s=source.timeout_s)
-        self._early: list[Values] = []
+    def __init__(self, controller: UrController) -> None:
+        self._place = str(controller)
+        self._timeout_s = controller.timeout_s
+        outputs = (*_OPTIONAL, *controller.more)
+        self._client = RtdeClient(_REQUIRED, outputs, rate_hz=controller.rate_hz)
+        self._socket = open_connection(
+            controller.host, controller.port, _hint("RTDE"), timeout_s=controller.timeout_s
+        )
+        self._early_rows: list[Values] = []
         try:
             while not (self._client.recipe and self._client.started):
-                self._early += self._received()
+                self._early_rows += self._received()
             self.columns = self._client.recipe.columns
             self.version = self._client.controller
         except SourceFailed:
@@ -279,14 +288,15 @@ class _UrConnection(Connection):
             raise
 
     def read(self) -> Sequence[Values]:
-        if self._early:
-            rows = self._early
-            self._early = []
+        if self._early_rows:
+            rows = self._early_rows
+            self._early_rows = []
             return rows
         return self._received()
 
     def texts(self) -> Sequence[str]:
-        texts, self._client.texts = self._client.texts, []
+        texts = self._client.texts
+        self._client.texts = []
         return texts
 
     def close(self) -> None:
@@ -300,12 +310,9 @@ class _UrConnection(Connection):
                 self._socket.sendall(data)
             received = self._socket.recv(_CHUNK)
         except TimeoutError as error:
-            if self._client.texts:
-                said = f" (it says: {self._client.texts[-1]})"
-            else:
-                said = ""
             raise SourceFailed(
-                f"{self._place} is connected, but nothing came for {self._timeout_s:g} s{said}"
+                f"{self._place} is connected, but nothing came for {self._timeout_s:g} s"
+                f"{self._last_text()}"
             ) from error
         except OSError as error:
             raise SourceFailed(f"{self._place} was lost: {error.strerror or error}") from error
@@ -316,76 +323,8 @@ class _UrConnection(Connection):
         except SourceFailed as error:
             raise SourceFailed(f"{self._place}: {error}") from error
 
-
-class _UrJudge(Judge):
-    """Watches the modes of a controller, the payload that it believes in, temperatures and marks."""
-
-    def __init__(self, columns: Sequence[str]) -> None:
-        def view(*names: str) -> Callable[[Values], object]:
-            at = [columns.index(name) for name in names if name in columns]
-            if len(at) == len(names):
-                return itemgetter(*at)
-            return lambda values: None
-
-        six = [[f"{name}_{k}" for k in range(6)] for name in ("joint_mode", "joint_temperatures")]
-        self._modes = view("robot_mode", "safety_mode", *six[0], "robot_status_bits")
-        self._payload = view("payload", *(f"payload_cog_{k}" for k in range(3)))
-        self._temperatures = view(*six[1])
-        self._marks = view("output_int_register_24", "actual_digital_output_bits")
-        self._last_modes: object = None
-        self._last_payload: object = None
-        self._last_marks: object = None
-        self._warm: tuple[float, ...] | None = None
-        self._fault = ""
-        self._settled_s = float("-inf")
-        self._news: list[Event] = []
-
-    def judged(self, values: Values) -> str:
-        t = values[0]
-        modes = self._modes(values)
-        if isinstance(modes, tuple):
-            modes = *modes[:-1], int(modes[-1]) & _TEACH_BUTTON
-            if modes != self._last_modes:
-                before = self._last_modes
-                self._last_modes = modes
-                self._changed(modes, t, first=before is None)
-        self._note(values, t)
-        if self._fault:
-            return self._fault
-        if self._settled_s - SETTLING_S <= t < self._settled_s:
-            return "just started again"
-        return ""
-
-    def events(self) -> Iterator[Event]:
-        news = self._news
-        self._news = []
-        yield from news
-
-    def _changed(self, modes: Values, t: float, *, first: bool) -> None:
-        robot, safety, *joints, hand = modes
-        was = self._fault
-        self._fault = fault_of(int(robot), int(safety), joints, hand=bool(hand))
-        if not first:
-            self._settled_s = t + SETTLING_S
-        if self._fault != was:
-            self._news.append(Event(EventKind.MODE, self._fault or "the arm runs", t))
-
-    def _note(self, values: Values, t: float) -> None:
-        if (payload := self._payload(values)) != self._last_payload and isinstance(payload, tuple):
-            self._last_payload = payload
-            centre = " ".join(f"{1e3 * x:.1f}" for x in payload[1:])
-            words = f"the controller believes in {payload[0]:.3f} kg at {centre} mm"
-            self._news.append(Event(EventKind.PAYLOAD, words, t))
-        if (marks := self._marks(values)) != self._last_marks and isinstance(marks, tuple):
-            if self._last_marks is not None:
-                words = f"register 24 is {marks[0]}, digital outputs are {int(marks[1]):#x}"
-                self._news.append(Event(EventKind.MARK, words, t))
-            self._last_marks = marks
-        warm = self._temperatures(values)
-        if isinstance(warm, tuple) and (
-            self._warm is None
-            or max(abs(x - y) for x, y in zip(warm, self._warm, strict=True)) >= _WARMER
-        ):
-            self._warm = warm
-            words = f"the joints have {', '.join(f'{x:.0f}' for x in warm)} degrees Celsius"
-            self._news.append(Event(EventKind.TEMPERATURE, words, t))
+    def _last_text(self) -> str:
+        """The last message of the controller, for an error; empty without one."""
+        if not self._client.texts:
+            return ""
+        return f" (its last message: {self._client.texts[-1]})"

@@ -20,7 +20,7 @@ from steelyard._arrays import Array
 from steelyard.errors import SourceFailed, UnknownName
 from steelyard.live._controller import ControllerPayload
 from steelyard.live._rtde import LONGEST_NAMES, NOT_FOUND, TYPES, Kind, Package, Recipe
-from steelyard.live._ur import ROBOT_MODES, SAFETY_MODES
+from steelyard.live._ur_modes import ROBOT_MODES, SAFETY_MODES
 from steelyard.trajectory import Trajectory
 from steelyard.twin._backend import Backend, tool_pose
 from steelyard.twin._program import Program

@@ -19,7 +19,7 @@ from typing import Self
 
 from steelyard.errors import SourceFailed
 from steelyard.live._rtde import PORT
-from steelyard.live._ur import DASHBOARD, SCRIPTS
+from steelyard.live._ur import DASHBOARD_PORT, SCRIPT_PORT
 from steelyard.twin._controller import RtdeServer, SimulatedController
 
 CLOCK_OUTPUT = "output_double_register_24"
@@ -270,7 +270,7 @@ def _listening(host: str, port: int) -> list[socket.socket]:
     for attempt in range(_ATTEMPTS):
         opened: list[socket.socket] = []
         try:
-            for offset in (0, DASHBOARD - PORT, SCRIPTS - PORT):
+            for offset in (0, DASHBOARD_PORT - PORT, SCRIPT_PORT - PORT):
                 if not opened:
                     at = port
                 else:
