@@ -22,6 +22,8 @@ def app():
     made = typer.Typer()
     made.command("design")(design.command)
     made.command("postures")(postures.command)
+    made.command("postures-random")(postures.random_command)
+    made.command("postures-around")(postures.around_command)
     return made
 
 
@@ -68,7 +70,7 @@ def test_design_as_json_writes_file_and_picture(app, folder):
 
 
 def test_design_in_words_tells_the_certificate_and_the_payload(app, folder):
-    text = run(app, *quick(folder, "--objective", "payload", "--noise", "0.5,0.2"))
+    text = run(app, *quick(folder, "--objective", "payload=0.5,0.2"))
     assert "Certificate (1000 Hz)" in text
     assert "velocity" in text
     assert "Predicted standard deviations" in text
@@ -79,13 +81,19 @@ def test_design_in_words_tells_the_certificate_and_the_payload(app, folder):
     )
 
 
-def test_design_is_written_for_others_with_a_way_from_home(app, folder):
+def test_design_is_written_for_others(app, folder):
     path = folder / "motion.csv"
     moving = ("--joints", "1,joint_2", "--start", "0.3,0.2")
-    run(app, *quick(folder, "-o", path, "--approach", "--rate", 50, *moving, "--json"))
+    run(app, *quick(folder, "-o", path, "--rate", 50, *moving, "--json"))
     table = np.loadtxt(path, delimiter=",", skiprows=1)
-    np.testing.assert_allclose(table[0, 1:], 0, atol=1e-9)
-    assert table[-1, 0] > 6
+    np.testing.assert_allclose(table[0, 1:], [0.3, 0.2, 0, 0, 0, 0], atol=1e-6)
+    assert table.shape == (5 * 50 + 1, 7)
+
+
+@pytest.mark.parametrize("name", ["condition", "dopt"])
+def test_an_objective_for_the_links_only(app, folder, name):
+    data = json.loads(run(app, *quick(folder, "--objective", f"{name}-rigid", "--json")))
+    assert data["objective"] == name
 
 
 def test_design_refusals(app, folder):
@@ -112,14 +120,15 @@ def test_postures_by_every_method(app, folder):
     assert "condition number of the static equations" in text
     assert np.loadtxt(output, delimiter=",", skiprows=1).shape == (5, 6)
     assert picture.read_bytes()[:4] == b"\x89PNG"
-    for method in ("dopt", "random", "pick"):
-        data = json.loads(
-            run(app, "postures", "kr60ha", "--count", 4, "--method", method, "--json")
-        )
+    for words in (("postures", "--K", "none"), ("postures-random",), ("postures-around",)):
+        data = json.loads(run(app, words[0], "kr60ha", *words[1:], "--count", 4, "--json"))
         assert len(data["postures"]) == 4
-    with pytest.raises(
-        UnknownName, match="no method 'x'; there are liu2025, liu2025-dopt, dopt, random, pick"
-    ):
-        run(app, "postures", "kr60ha", "--method", "x")
+    around = ("postures-around", "kr60ha", "--posture", "0,-1.5,1.5,0,0.1,0", "--count", 4)
+    postures = np.array(json.loads(run(app, *around, "--json"))["postures"])
+    np.testing.assert_allclose(postures, [[0, -1.5, 1.5, 0, 0.1, 0]] * 4, atol=0.13)
+    with pytest.raises(InvalidSamples, match="--K is a number or none; got 'x'"):
+        run(app, "postures", "kr60ha", "--K", "x")
+    with pytest.raises(InvalidSamples, match="Algorithm 1 as printed needs a number --K"):
+        run(app, "postures", "kr60ha", "--K", "none", "--as-printed")
     with pytest.raises(UnreadableFile, match=r"a.txt: the name of this file ends in .csv"):
-        run(app, "postures", "kr60ha", "--count", 4, "--method", "random", "-o", folder / "a.txt")
+        run(app, "postures-random", "kr60ha", "--count", 4, "-o", folder / "a.txt")

@@ -93,7 +93,7 @@ def test_an_estimator_that_nobody_plugs_in_is_refused(files, monkeypatch):
     with pytest.raises(
         UnknownName, match=r"no online estimator 'xu2024'; there are direct; those of papers"
     ):
-        run("weigh", files / "model.json", files / "empty.npz", "--online", "--method", "xu2024")
+        run("weigh", files / "model.json", files / "empty.npz", "--online", "--estimator", "xu2024")
 
 
 def test_algorithm_1_as_printed_gives_more_than_asked_in_its_own_order():

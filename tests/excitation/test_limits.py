@@ -233,8 +233,8 @@ def test_meshes_are_found_or_replaced_and_both_is_said(
     path.parent.mkdir(exist_ok=True)
     path.write_text(two_links().replace('<link name="arm">', f'<link name="arm">{shape}'))
     robot = RobotModel.from_urdf(path)
-    file, folders = written("[scene]\nfloor = -3.0"), [str(folder)] if how == "given" else ()
-    limits = load_limits(robot, file, urdf=path, package_folders=folders)
+    given = f"package_folders = ['{folder}']\n" if how == "given" else ""
+    limits = load_limits(robot, written(f"[scene]\nfloor = -3.0\n{given}"), urdf=path)
     motion = FourierTrajectory([[0.1]], [[0.0]], [0.3], 1.0)
     certificate = limits.certify(robot, motion, rate_hz=20.0)
     if how == "none":

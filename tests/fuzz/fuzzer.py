@@ -178,7 +178,7 @@ READERS: dict[str, list[str]] = {
     "loaded.csv": ["check {}", "check {} -o out.npz"],
     "arm.toml": ["robot {}", "robot {} --json"],
     "arm.urdf": ["robot {}"],
-    "limits.toml": ["postures planar2r --method random --count 3 --limits {} -o out.csv"],
+    "limits.toml": ["postures-random planar2r --count 3 --limits {} -o out.csv"],
     "sensor.toml": ["weigh-wrist --static wrist.csv --sensor {} -o out.json"],
     "wrist.csv": ["weigh-wrist --static {} --sensor sensor.toml -o out.json"],
 }
@@ -194,7 +194,7 @@ ARGUMENTS = (
     "simulate planar2r --mass 1 --com {},0,0 -o out.npz --trajectory motion.json",
     "simulate planar2r --rate {} -o out.npz --trajectory motion.json",
     "simulate planar2r --seed {} -o out.npz --trajectory motion.json",
-    "postures planar2r --method random --count {}",
+    "postures-random planar2r --count {}",
     "export payload.json --to ur --largest-mass-error {}",
     "export payload.json --to {}",
     "export payload.json --to ur --tool-frame '0,0,{},0,0,0'",

@@ -201,7 +201,7 @@ def _motion(ctx: typer.Context) -> None:
     if output is None and len(targets) > 1:
         raise UnknownName("several targets need -o, a name to which each adds its ending")
     arm, core = arm_and_motion(file, given["robot"], given["lock"], given["flange"])
-    bounds = options.load_limits(arm, given["robot"] or "", given["within"], None)
+    bounds = options.load_limits(arm, given["robot"] or "", given["within"])
     if posture == "home":
         stands = arm.home
     else:

@@ -168,16 +168,6 @@ GravityOption = Annotated[
         "ceiling (0,0,9.81); the arm's own by default, 0,0,-9.81 of a URDF.",
     ),
 ]
-PackageOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--package-dir",
-        metavar="FOLDER",
-        help="Where package:// paths of a URDF's meshes begin, besides ROS_PACKAGE_PATH and the"
-        " folders above"
-        " the URDF; may be repeated.",
-    ),
-]
 ModelArgument = Annotated[
     Path, typer.Argument(help="The identified empty arm (.json, from steelyard identify).")
 ]
@@ -302,15 +292,12 @@ def load_arm(
     return robot.with_gravity(numbers(gravity, "--gravity is X,Y,Z [m/s^2], say 0,9.81,0", count=3))
 
 
-def load_limits(
-    arm: RobotModel, name: str, path: Path | None, package_dir: list[str] | None
-) -> DesignLimits:
+def load_limits(arm: RobotModel, name: str, path: Path | None) -> DesignLimits:
     """The limits in a file, or those of the arm.
 
     Args:
         name: of the arm, as the user gave it
         path: of the file
-        package_dir: folders where 'package://' paths begin
     """
     from steelyard.excitation import DesignLimits
     from steelyard.io._designs import load_limits
@@ -321,7 +308,7 @@ def load_limits(
         urdf = name
     else:
         urdf = None
-    return load_limits(arm, path, urdf=urdf, package_folders=package_dir or ())
+    return load_limits(arm, path, urdf=urdf)
 
 
 def load_arm_if_named(

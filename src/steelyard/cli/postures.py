@@ -1,122 +1,167 @@
-"""`steelyard postures ROBOT`: where to stop and measure."""
+"""`steelyard postures`, `postures-random`, `postures-around`: where to stop and measure."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 import typer
 
 from steelyard import saved
-from steelyard.cli import options
+from steelyard.cli import motions, options
 from steelyard.cli.output import Output
-from steelyard.errors import UnknownName
+from steelyard.errors import InvalidSamples
 
-_LISTED = "takes numbers as 1,2,3"
-_METHODS = ("liu2025", "liu2025-dopt", "dopt", "random", "pick")
-_USED_BY = {
-    "share": ("liu2025", "liu2025-dopt"),
-    "joints": ("liu2025", "liu2025-dopt", "dopt"),
-    "pick": ("pick",),
-}
+if TYPE_CHECKING:
+    from steelyard.excitation import DesignLimits, PostureSet
+    from steelyard.robot import RobotModel
+
+CountOption = Annotated[int, typer.Option(max=100_000, help="How many postures.")]
+OutputOption = Annotated[
+    Path | None,
+    options.file_to_write("A .csv file of joint positions.", "--output", "-o", endings=(".csv",)),
+]
+PictureOption = Annotated[
+    Path | None,
+    options.file_to_write("A PNG of the sensor axes in the workspace.", endings=options.PICTURES),
+]
 
 
 def command(
     ctx: typer.Context,
     robot: options.RobotArgument,
-    method: Annotated[
+    count: CountOption = 15,
+    as_printed: Annotated[
+        bool,
+        typer.Option(
+            "--as-printed",
+            help="All postures of liu2025's Algorithm 1, more than --count, instead of the best.",
+        ),
+    ] = False,
+    share: Annotated[
         str,
         typer.Option(
-            help="liu2025-dopt (the best of Algorithm 1's), liu2025 (Algorithm 1 as printed: more"
-            " than"
-            " --count), dopt (greedy choice from the whole workspace), random (gaz2017) or pick"
-            " (small moves"
-            " around a posture, gaz2017)."
+            "--K", help="K of liu2025's Algorithm 1; none to choose from the whole workspace."
         ),
-    ] = "liu2025-dopt",
-    count: Annotated[int, typer.Option(max=100_000, help="How many postures.")] = 15,
-    share: Annotated[float, typer.Option("--K", help="K of liu2025's Algorithm 1.")] = -0.2,
-    limits: Annotated[
-        Path | None, typer.Option(help="A TOML file of limits, with the workspace.")
-    ] = None,
+    ] = "-0.2",
+    limits: motions.LimitsOption = None,
     joints: Annotated[
         str | None,
         typer.Option(help="Joints that move, by name or number, as 4,5,6; all by default."),
     ] = None,
-    package_dir: options.PackageOption = None,
     lock: options.LockOption = None,
     flange: options.FlangeOption = None,
     gravity: options.GravityOption = None,
-    pick: Annotated[
-        str | None, typer.Option(help="Posture to move around, q1,...,qn [rad]; home.")
-    ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of random candidates.")] = 0,
-    output: Annotated[
-        Path | None,
-        options.file_to_write(
-            "A .csv file of joint positions.", "--output", "-o", endings=(".csv",)
-        ),
-    ] = None,
-    picture: Annotated[
-        Path | None,
-        options.file_to_write(
-            "A PNG of the sensor axes in the workspace.", endings=options.PICTURES
-        ),
-    ] = None,
+    output: OutputOption = None,
+    picture: PictureOption = None,
     as_json: options.JsonFlag = False,
 ) -> None:
-    """Finds static postures: of liu2025's Algorithm 1 or the best of them, random, or around a pick."""
-    from steelyard.drawing import save_picture
+    """Finds static postures for a wrist sensor: the best of liu2025's Algorithm 1."""
     from steelyard.excitation import PostureSet
+
+    arm = options.load_arm(robot, lock, flange, gravity)
+    bounds = options.load_limits(arm, robot, limits)
+    moving = options.joint_indices(arm, joints)
+    K = _share(share)
+    if as_printed:
+        if K is None:
+            raise InvalidSamples("Algorithm 1 as printed needs a number --K; got 'none'")
+        postures = PostureSet.liu2025(arm, count, limits=bounds, joints=moving, K=K)
+        method = "liu2025"
+    else:
+        postures = PostureSet.for_sensor(arm, count, limits=bounds, joints=moving, K=K)
+        method = "dopt" if K is None else "liu2025-dopt"
+    _emit(ctx, arm, bounds, postures, method)
+
+
+def random_command(
+    ctx: typer.Context,
+    robot: options.RobotArgument,
+    count: CountOption = 15,
+    limits: motions.LimitsOption = None,
+    seed: Annotated[int, typer.Option(min=0, help="Of the random postures.")] = 0,
+    lock: options.LockOption = None,
+    flange: options.FlangeOption = None,
+    gravity: options.GravityOption = None,
+    output: OutputOption = None,
+    picture: PictureOption = None,
+    as_json: options.JsonFlag = False,
+) -> None:
+    """Draws random static postures within the limits, as gaz2017 does."""
+    from steelyard.excitation import PostureSet
+
+    arm = options.load_arm(robot, lock, flange, gravity)
+    bounds = options.load_limits(arm, robot, limits)
+    postures = PostureSet.random(arm, count, limits=bounds, seed=seed)
+    _emit(ctx, arm, bounds, postures, "random")
+
+
+def around_command(
+    ctx: typer.Context,
+    robot: options.RobotArgument,
+    posture: Annotated[
+        str | None,
+        typer.Option(help="Posture to move around, q1,...,qn [rad]; home by default."),
+    ] = None,
+    count: CountOption = 15,
+    limits: motions.LimitsOption = None,
+    lock: options.LockOption = None,
+    flange: options.FlangeOption = None,
+    gravity: options.GravityOption = None,
+    output: OutputOption = None,
+    picture: PictureOption = None,
+    as_json: options.JsonFlag = False,
+) -> None:
+    """Finds static postures by small moves around one posture, as gaz2017 does after a pick."""
+    from steelyard.excitation import PostureSet
+
+    arm = options.load_arm(robot, lock, flange, gravity)
+    bounds = options.load_limits(arm, robot, limits)
+    centre = arm.home
+    if posture is not None:
+        centre = np.array(options.numbers(posture, "--posture takes numbers as 1,2,3"))
+    postures = PostureSet.around(arm, centre, count=count, limits=bounds)
+    _emit(ctx, arm, bounds, postures, "around")
+
+
+def _share(text: str) -> float | None:
+    """The number of --K; None for none."""
+    if text == "none":
+        return None
+    return options.numbers(text, "--K is a number or none", count=1)[0]
+
+
+def _emit(
+    ctx: typer.Context, arm: RobotModel, limits: DesignLimits, postures: PostureSet, method: str
+) -> None:
+    """Writes the files that were requested and prints the postures."""
+    from steelyard.drawing import save_picture
     from steelyard.report._motion import orientation_plot
 
-    if method not in _METHODS:
-        raise UnknownName(f"no method '{method}'; there are {', '.join(_METHODS)}")
-    for name, methods in _USED_BY.items():
-        if method not in methods:
-            options.refuse_without_effect(ctx, f"with --method {method}", name)
-    arm = options.load_arm(robot, lock, flange, gravity)
-    if limits is None:
-        options.refuse_without_effect(ctx, "without a [scene] in --limits", "package_dir")
-    bounds = options.load_limits(arm, robot, limits, package_dir)
-    moving = options.joint_indices(arm, joints)
-    if pick is None:
-        around = arm.home
-    else:
-        around = np.array(options.numbers(pick, f"--pick {_LISTED}"))
-    if method == "random":
-        found = PostureSet.random(arm, count, limits=bounds, seed=seed)
-    elif method == "pick":
-        found = PostureSet.around(arm, around, count=count, limits=bounds)
-    elif method == "liu2025":
-        found = PostureSet.liu2025(arm, count, limits=bounds, joints=moving, K=share)
-    else:
-        if method == "liu2025-dopt":
-            K = share
-        else:
-            K = None
-        found = PostureSet.for_sensor(arm, count, limits=bounds, joints=moving, K=K, seed=seed)
+    output = ctx.params["output"]
+    picture = ctx.params["picture"]
     with saved.together():
         if output is not None:
-            rows = [",".join(f"{x:.9g}" for x in q) for q in found.q]
+            rows = [",".join(f"{x:.9g}" for x in q) for q in postures.q]
             saved.write_text(output, "\n".join([",".join(arm.joint_names), *rows]) + "\n")
         if picture is not None:
-            plot = orientation_plot(found.R_base_flange, bounds.workspace)
-            save_picture([plot], picture, title=f"{len(found)} postures of {arm.name}")
+            plot = orientation_plot(postures.R_base_flange, limits.workspace)
+            save_picture([plot], picture, title=f"{len(postures)} postures of {arm.name}")
     facts = {
         "robot": arm.name,
         "method": method,
-        "postures": found.q,
-        "condition_number": found.condition_number,
+        "postures": postures.q,
+        "condition_number": postures.condition_number,
         "file": output or "",
         "picture": picture or "",
     }
+    out = Output(ctx.params["as_json"])
 
     def show() -> None:
-        rows = [(str(k + 1), *(f"{x:.4f}" for x in q)) for k, q in enumerate(found.q)]
-        out.table(f"{len(found)} postures of {arm.name} [rad or m]", ("", *arm.joint_names), rows)
-        print(f"\ncondition number of the static equations: {found.condition_number:.4g}")
+        rows = [(str(k + 1), *(f"{x:.4f}" for x in q)) for k, q in enumerate(postures.q)]
+        title = f"{len(postures)} postures of {arm.name} [rad or m]"
+        out.table(title, ("", *arm.joint_names), rows)
+        print(f"\ncondition number of the static equations: {postures.condition_number:.4g}")
 
-    out = Output(as_json)
-    out.emit(facts, show, requested={"the condition number": found.condition_number})
+    out.emit(facts, show, requested={"the condition number": postures.condition_number})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -26,6 +25,7 @@ _SCENE = {
     "clearance": fields.number(0.0),
     "radius": fields.each_or_all("n", 0.0),
     "urdf": fields.TEXT,
+    "package_folders": fields.each(fields.TEXT),
     "self_collision": fields.FLAG,
     "wall": fields.each(fields.table({"point": fields.numbers(3), "normal": fields.numbers(3)})),
     "box": fields.each(
@@ -65,23 +65,19 @@ def load_limits(
     path: str | Path,
     *,
     urdf: str | Path | None = None,
-    package_folders: Sequence[str] = (),
 ) -> DesignLimits:
     """The limits in a TOML file, within those of the arm.
 
     Args:
         urdf: of the arm; its <collision> shapes count where the file gives neither shapes nor a
             radius
-        package_folders: where 'package://' paths of meshes begin
     """
     content = saved.read_toml(path)
     try:
         scene = content.get("scene")
+        bodies: tuple[Body, ...] = ()
         if isinstance(scene, dict):
-            shapes = _shapes(urdf, scene, Path(path).parent)
-        else:
-            shapes = None
-        bodies = () if shapes is None else Body.from_urdf(robot, shapes, package_folders)
+            bodies = _bodies(robot, scene, urdf, Path(path).parent)
         limits = _limits(robot, content, bodies)
         fields.table(_FORMAT, partial=True)(content, "", {"n": robot.n})
         return limits
@@ -89,6 +85,17 @@ def load_limits(
         raise
     except (TypeError, ValueError, LookupError, ArithmeticError, AttributeError) as error:
         raise InvalidTrajectory(f"limits {path}: {error}") from error
+
+
+def _bodies(
+    robot: RobotModel, scene: dict[str, Any], urdf: str | Path | None, folder: Path
+) -> tuple[Body, ...]:
+    """The shapes of the arm in a scene; none where it has capsules."""
+    shapes = _shapes(urdf, scene, folder)
+    if shapes is None:
+        return ()
+    packages = [str(folder / name) for name in scene.get("package_folders", [])]
+    return Body.from_urdf(robot, shapes, packages)
 
 
 def _shapes(urdf: str | Path | None, scene: dict[str, Any], folder: Path) -> Path | None:

@@ -56,6 +56,7 @@ _JOINT_ROWS = (
 )
 FORMAT = {**CHAIN, "drive": fields.table(DRIVE), "dh": fields.or_null(fields.table(DH))}
 """Fields of a saved robot."""
+_SAME_PLACEMENT = 1e-6  # largest difference between placements of the same robot [m or rad]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -312,6 +313,19 @@ class RobotModel(KinematicChain):
                 name, np.linalg.inv(T)
             )
             for body, name, T in bodies
+        )
+
+    def same_kinematics(self, other: RobotModel) -> bool:
+        """Whether another robot has the same joints, axes and flange, to 1e-6 m or rad.
+
+        Args:
+            other: the robot to compare with
+        """
+        if self.n != other.n:
+            return False
+        return all(
+            np.allclose(getattr(self, name), getattr(other, name), atol=_SAME_PLACEMENT)
+            for name in ("joint_placements", "joint_axes", "T_joint_flange")
         )
 
     def require_real(self, engine: str) -> None:
