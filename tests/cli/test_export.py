@@ -7,7 +7,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from steelyard.cli import export
+from steelyard.cli import export, export_arm, export_motion
 from steelyard.errors import SteelyardError
 from steelyard.identification import identify
 from steelyard.inertia import InertialParameters
@@ -20,15 +20,24 @@ from steelyard.wrist._payload import WristPayload
 
 app = typer.Typer()
 app.command(name="export")(export.command)
-app.command(name="other")(lambda: None)  # so that the verb keeps its name
+app.command(name="export-arm")(export_arm.command)
+app.command(name="export-motion")(export_motion.command)
 GOOD = Verdict("all ten parameters were excited, and a real body can have them")
 INERTIA = np.diag([0.02, 0.015, 0.012])
 BODY = InertialParameters.from_com(2.5, [0.01, -0.02, 0.06], INERTIA)
 SPREAD = np.diag([0.01, *[1e-3] * 9]) ** 2
 
 
-def run(*words):
-    return CliRunner().invoke(app, ["export", *(str(word) for word in words)])
+def run(*words, command="export"):
+    return CliRunner().invoke(app, [command, *(str(word) for word in words)])
+
+
+def run_arm(*words):
+    return run(*words, command="export-arm")
+
+
+def run_motion(*words):
+    return run(*words, command="export-motion")
 
 
 def sensed(T):
@@ -150,7 +159,7 @@ def test_a_wrist_sensor_is_placed_by_hand_or_by_its_file(folder):
 
 def test_a_model_becomes_a_urdf_with_its_drives_beside(folder):
     output = folder / "arm.urdf"
-    done = run(
+    done = run_arm(
         folder / "model.json", "--to", "urdf", "-o", output, "--payload", folder / "good.json"
     )
     assert done.exit_code == 0, done.output
@@ -160,17 +169,17 @@ def test_a_model_becomes_a_urdf_with_its_drives_beside(folder):
     assert list(drives["joints"]) == list(arm.joint_names)
     assert drives["joints"]["elbow_joint"]["exponent"] == load_robot("ur10").drive.exponent[2]
     assert drives["payload"] == pytest.approx(BODY.vector.tolist())
-    facts = json.loads(run(folder / "model.json", "--to", "mjcf", "--json").output)
+    facts = json.loads(run_arm(folder / "model.json", "--to", "mjcf", "--json").output)
     assert facts["drives"]["joints"]["elbow_joint"]["rotor_inertia"] > 0
     assert facts["text"].startswith("<mujoco")
-    done = run(
+    done = run_arm(
         folder / "model.json", "--to", "mjcf", "--payload", folder / "sensor.json", "--as-mounted"
     )
     assert "carries a payload of 2.5 kg" in done.output
-    done = run(folder / "model.json", "--to", "mjcf", "--payload", folder / "doubtful.json")
+    done = run_arm(folder / "model.json", "--to", "mjcf", "--payload", folder / "doubtful.json")
     assert done.exit_code == 1
     assert "the payload: the mass is known to" in done.output
-    done = run(
+    done = run_arm(
         folder / "model.json", "--to", "mjcf", "--payload", folder / "doubtful.json", "--force"
     )
     assert "FORCED in spite of a doubt: the payload: the mass" in done.output
@@ -182,13 +191,14 @@ def test_a_model_becomes_a_urdf_with_its_drives_beside(folder):
         (("good.json", "--to", "yaskawa"), "not exported to 'yaskawa'; there are ur, ur-ros2"),
         (
             ("model.json", "--to", "ur"),
-            "is a model of an arm, which is exported to urdf or mjcf, not to 'ur'",
+            "holds a model, not a payload or wrist payload: use steelyard export-arm",
         ),
         (
             ("drives.json", "--to", "ur"),
-            "neither a payload nor a model (it says 'drives'); they are made so",
+            "holds no payload or wrist payload (it says 'drives'); they are made so: a payload by"
+            " steelyard weigh -o",
         ),
-        (("list.json", "--to", "ur"), "neither a payload nor a model (it does not say what it is)"),
+        (("list.json", "--to", "ur"), "holds no payload or wrist payload (it does not say"),
         (("words.json", "--to", "ur"), "is not JSON"),
         (("none.json", "--to", "ur"), "cannot read"),
         (
@@ -205,18 +215,6 @@ def test_a_model_becomes_a_urdf_with_its_drives_beside(folder):
             "wants the frame of the sensor itself",
         ),
         (
-            ("good.json", "--to", "ur", "--payload", "good.json"),
-            "--payload belongs to the export of a model",
-        ),
-        (
-            ("model.json", "--to", "urdf", "--payload", "model.json"),
-            "is a model of an arm, not a payload",
-        ),
-        (
-            ("model.json", "--to", "urdf", "--tool-frame", "0 0 0 0 0 0"),
-            "a model has its own frames",
-        ),
-        (
             ("sensor.json", "--to", "ur", "--as-mounted", "--tool-frame", "0 0 0 0 0 0"),
             "give --tool-frame or --as-mounted, not both",
         ),
@@ -225,6 +223,31 @@ def test_a_model_becomes_a_urdf_with_its_drives_beside(folder):
 def test_bad_input_is_refused_in_words(folder, words, message, monkeypatch):
     monkeypatch.chdir(folder)
     done = run(*words)
+    assert isinstance(done.exception, SteelyardError), done.output
+    assert message in str(done.exception)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (
+            ("model.json", "--to", "ur"),
+            "is a model of an arm, which is exported to urdf or mjcf, not to 'ur'",
+        ),
+        (("good.json", "--to", "urdf"), "holds a payload, not a model: use steelyard export"),
+        (
+            ("model.json", "--to", "urdf", "--payload", "model.json"),
+            "holds a model, not a payload or wrist payload",
+        ),
+        (
+            ("model.json", "--to", "urdf", "--tool-frame", "0 0 0 0 0 0"),
+            "--tool-frame and --as-mounted place a --payload",
+        ),
+    ],
+)
+def test_bad_input_of_an_arm_is_refused_in_words(folder, words, message, monkeypatch):
+    monkeypatch.chdir(folder)
+    done = run_arm(*words)
     assert isinstance(done.exception, SteelyardError), done.output
     assert message in str(done.exception)
 
@@ -238,7 +261,7 @@ def test_help_names_every_target():
 def test_a_motion_for_several_controllers_in_one_call(tmp_path):
     path = tmp_path / "motion.json"
     FourierTrajectory.load("xu2024").save(path)
-    done = run(
+    done = run_motion(
         path, "--to", "ur,ros2,csv", "--robot", "ur10", "--from", "home", "-o", tmp_path / "weigh"
     )
     assert done.exit_code == 0, done.output
@@ -248,15 +271,14 @@ def test_a_motion_for_several_controllers_in_one_call(tmp_path):
     )
     assert "# with the way from [" in (tmp_path / "weigh.script").read_text()
     assert {p.suffix for p in tmp_path.iterdir()} == {".json", ".script", ".yaml", ".csv"}
-    data = json.loads(run(path, "--to", "csv", "--robot", "ur10", "--json").output)
+    data = json.loads(run_motion(path, "--to", "csv", "--robot", "ur10", "--json").output)
     assert data["text"].startswith("t,q_shoulder_pan_joint,")
     for words, more in (
         ("is exported to csv, ur, ros2, franka, not to 'abb'", ("--to", "abb")),
         ("several targets need -o", ("--to", "ur,csv")),
-        ("--force has no effect on a motion", ("--to", "ur", "--force")),
         ("say which arm it is for: give --robot", ("--to", "ur")),
     ):
-        refused = run(path, *more)
+        refused = run_motion(path, *more)
         assert isinstance(refused.exception, SteelyardError)
         assert words in str(refused.exception)
 
@@ -268,6 +290,6 @@ def test_a_motion_for_an_arm_with_fingers(tmp_path, tiny):
     words = (tmp_path / "motion.json", "--to", "csv", "--robot", tmp_path / "arm.urdf", "--json")
     held = ("--lock", "wrist=0.3", "--flange", "left")
     for more, names in (((), "q_shoulder,q_wrist"), (held, "q_shoulder,q_finger_left")):
-        done = run(*words, *more)
+        done = run_motion(*words, *more)
         assert done.exit_code == 0, done.output
         assert json.loads(done.stdout)["text"].startswith(f"t,{names},v_")

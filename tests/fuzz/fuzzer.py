@@ -127,7 +127,7 @@ def make_sound_files() -> None:
         "identify planar2r empty.npz -o model.json --friction linear",
         "weigh model.json loaded.npz -o payload.json",
         "weigh model.json loaded.npz --online --save-state state.json",
-        "export model.json --to urdf -o arm.urdf --force",
+        "export-arm model.json --to urdf -o arm.urdf --force",
     ):
         code, _, complaint = run(words.split())
         if code > 1:
@@ -170,7 +170,7 @@ READERS: dict[str, list[str]] = {
     "state.json": ["weigh model.json loaded.npz --online --resume {} --json"],
     "design.json": [
         "simulate planar2r --trajectory {} -o out.npz --rate 50",
-        "export {} --to csv -o out.csv",
+        "export-motion {} --to csv -o out.csv",
     ],
     "motion.json": ["simulate planar2r --trajectory {} -o out.npz --rate 50"],
     "loaded.npz": ["check {}", "weigh model.json {} -o out.json"],

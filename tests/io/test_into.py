@@ -135,7 +135,7 @@ def folder(tmp_path_factory, model):
 
 
 def export(folder, *words):
-    done = steelyard("export", *words, cwd=folder)
+    done = steelyard(*words, cwd=folder)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -160,7 +160,7 @@ def torque_with_payload(model, q, v, a):
     )
 
 
-ARM = ("model.json", "--payload", "payload.json", "--to")
+ARM = ("export-arm", "model.json", "--payload", "payload.json", "--to")
 
 
 def test_a_patched_urdf_is_the_identified_arm_with_its_payload(folder, model, rng):
@@ -269,7 +269,17 @@ def test_a_file_is_patched_again_and_in_place_where_it_is_named(folder):
 @pytest.mark.parametrize(("target", "name"), [("urdf", "mine.urdf"), ("mjcf", "mine.xml")])
 def test_a_payload_alone_goes_to_the_flange(folder, rng, target, name):
     export(
-        folder, "payload.json", "--to", target, "--into", name, "--name", "box", "-o", f"box-{name}"
+        folder,
+        "export",
+        "payload.json",
+        "--to",
+        target,
+        "--into",
+        name,
+        "--name",
+        "box",
+        "-o",
+        f"box-{name}",
     )
     before, after = (folder / name).read_text(), (folder / f"box-{name}").read_text()
     assert changed(before, after) == []
@@ -288,7 +298,9 @@ def test_a_payload_alone_goes_to_the_flange(folder, rng, target, name):
 
 def test_an_inertia_that_is_hardly_known_becomes_a_ball(folder):
     def moments(*words):
-        text = export(folder, "needle.json", "--to", "urdf", "--into", "mine.urdf", *words)
+        text = export(
+            folder, "export", "needle.json", "--to", "urdf", "--into", "mine.urdf", *words
+        )
         robot = RobotModel.from_urdf_text(URDF)
         there = RobotModel.from_urdf_text(text)
         payload = there.links[-1] - robot.links[-1]
@@ -362,7 +374,7 @@ XACRO = '<robot name="x" xmlns:xacro="http://ros.org"><xacro:include filename="a
 )  # fmt: skip
 def test_other_files_are_refused_in_one_line(folder, target, text, message):
     (folder / "bad.xml").write_text(text)
-    done = steelyard("export", *ARM, target, "--into", "bad.xml", cwd=folder)
+    done = steelyard(*ARM, target, "--into", "bad.xml", cwd=folder)
     assert done.returncode == 2, done.stdout
     assert message in done.stderr
     assert done.stderr.count("\n") == 1
@@ -373,18 +385,18 @@ def test_other_files_are_refused_in_one_line(folder, target, text, message):
     [
         ((*ARM, "urdf", "--into", "none.urdf"), "cannot read none.urdf: No such file"),
         (
-            ("payload.json", "--to", "ur", "--into", "mine.urdf"),
+            ("export", "payload.json", "--to", "ur", "--into", "mine.urdf"),
             "--into patches files for urdf and mjcf, not",
         ),
         ((*ARM, "urdf", "--lock", "open=0"), "--lock is for the joints of the file of --into"),
         (
-            ("payload.json", "--to", "urdf", "--inertia", "rod"),
+            ("export", "payload.json", "--to", "urdf", "--inertia", "rod"),
             "one of estimated, sphere, none, not 'rod'",
         ),
     ],
 )
 def test_other_words_are_refused_in_one_line(folder, words, message):
-    done = steelyard("export", *words, cwd=folder)
+    done = steelyard(*words, cwd=folder)
     assert done.returncode == 2, done.stdout
     assert message in done.stderr
 
@@ -403,10 +415,10 @@ def test_text_that_is_no_text_and_joints_that_are_included(folder):
     (folder / "latin.urdf").write_bytes(
         URDF.replace("arm of mine", "Gelenk f\xfcr").encode("latin-1")
     )
-    done = steelyard("export", *ARM, "urdf", "--into", "latin.urdf", cwd=folder)
+    done = steelyard(*ARM, "urdf", "--into", "latin.urdf", cwd=folder)
     assert "latin.urdf is not XML in UTF-8" in done.stderr
     (folder / "outer.xml").write_text('<mujoco><include file="mine.xml"/></mujoco>')
-    done = steelyard("export", *ARM, "mjcf", "--into", "outer.xml", cwd=folder)
+    done = steelyard(*ARM, "mjcf", "--into", "outer.xml", cwd=folder)
     assert (
         "outer.xml has no joint 'shoulder' in its <worldbody>; files that it includes are not"
         in done.stderr

@@ -41,6 +41,8 @@ _VERBS = {
     "collisions": "collisions.command",
     "guide": "guide.command",
     "export": "export.command",
+    "export-arm": "export_arm.command",
+    "export-motion": "export_motion.command",
     "fleet": "fleet.command",
 }
 """Our verbs, and the functions that run them; modules are loaded when they are called."""

@@ -45,7 +45,7 @@ _CURVES = ("coulomb", "viscous", "exponent", "load_coulomb", "stribeck", "stribe
 
 
 @dataclass(frozen=True, eq=False)
-class _ArmForExport:
+class ArmExport:
     """An identified arm, ready for a file.
 
     Attributes:
@@ -95,7 +95,7 @@ def arm_for_export(
     *,
     payload: InertialParameters | None = None,
     doubts: Sequence[Doubt] = (),
-) -> _ArmForExport:
+) -> ArmExport:
     """The identified arm with real bodies and linear friction.
 
     Args:
@@ -113,7 +113,7 @@ def arm_into(
     load: Load | None = None,
     doubts: Sequence[Doubt] = (),
     locked: Mapping[str, float] | None = None,
-) -> _ArmForExport:
+) -> ArmExport:
     """The identified arm, ready to be patched into a user's own URDF or MJCF.
 
     Args:
@@ -133,7 +133,7 @@ def _arm(
     doubts: Sequence[Doubt],
     *,
     into: Into | None,
-) -> _ArmForExport:
+) -> ArmExport:
     R = np.array(model.factor.weighted(solve_weighted(model.factor).weights))
     nominal = model.robot
     kept = [InertialParameters.nothing(name) for name in nominal.link_names]
@@ -167,7 +167,7 @@ def _arm(
         drives["payload"] = payload.vector.tolist()
     remarks = _remarks(model, found, identified, speeds, payload if into is None else None)
     verdict = _verdict(model, found).doubted(*doubts)
-    return _ArmForExport(robot, drives, remarks, verdict, own, into)
+    return ArmExport(robot, drives, remarks, verdict, own, into)
 
 
 def _straight(drive: DriveModel, speeds: Array) -> DriveModel:

@@ -1,0 +1,269 @@
+"""Options and output that `export` and `export-arm` share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+import typer
+
+from steelyard import saved
+from steelyard.cli import options
+from steelyard.cli.output import Output
+from steelyard.errors import InvalidInertia, UnknownName, UnreadableFile
+
+if TYPE_CHECKING:
+    from steelyard._arrays import Array
+    from steelyard.export import ErrorLimits, Export
+    from steelyard.payload import Payload
+    from steelyard.verdict import Verdict
+
+_COMMANDS = {
+    "payload": ("weigh", "export"),
+    "wrist payload": ("weigh-wrist", "export"),
+    "model": ("identify", "export-arm"),
+    "design": ("design", "export-motion"),
+    "trajectory": ("design", "export-motion"),
+}
+"""For each kind of file, the command that makes it and the one that exports it."""
+
+ToolFrameOption = Annotated[
+    str | None,
+    typer.Option(
+        help="Pose of the frame that the payload was weighed in (the model's flange, or the wrist"
+        " sensor) in the target's flange frame, as 'x y z roll pitch yaw'"
+        " [m, degrees; R = Rz(yaw) Ry(pitch) Rx(roll)]."
+    ),
+]
+AsMountedFlag = Annotated[
+    bool,
+    typer.Option(
+        "--as-mounted",
+        help="Take the wrist sensor's pose in the flange frame from the payload's file.",
+    ),
+]
+OutputOption = Annotated[
+    Path | None, options.file_to_write("Where it goes; printed without.", "--output", "-o")
+]
+NameOption = Annotated[str, typer.Option(help="Name of the payload in the file.")]
+MassErrorOption = Annotated[
+    float, typer.Option(help="Largest 95 % half-width of the mass [% of the mass].")
+]
+ComErrorOption = Annotated[
+    float, typer.Option(help="Largest 95 % half-width of the centre of mass [mm].")
+]
+InertiaOption = Annotated[
+    str | None,
+    typer.Option(
+        help="Inertia that is written for a payload: estimated, sphere (of a homogeneous ball) or"
+        " none (of a point); by default the estimate where it is known, else sphere."
+    ),
+]
+IntoOption = Annotated[
+    Path | None,
+    typer.Option(
+        help="Your own URDF or MJCF: inertials, damping and friction of its arm are patched, a"
+        " payload is added, and everything else stays as it is. -o may name the same file."
+    ),
+]
+ForceFlag = Annotated[
+    bool,
+    typer.Option("--force", help="Export doubtful numbers; the file then states the doubts."),
+]
+
+
+class PayloadFrame:
+    """Where the user states that the frame of the payload sits."""
+
+    def __init__(self, tool_frame: str | None, as_mounted: bool) -> None:
+        if tool_frame is not None and as_mounted:
+            raise UnknownName("give --tool-frame or --as-mounted, not both")
+        self.T = None if tool_frame is None else _pose(tool_frame)
+        self.as_mounted = as_mounted
+        self.is_given = self.T is not None or as_mounted
+
+    def of(self, payload: Payload, file: Path, *, in_sensor_frame: bool) -> Array | None:
+        """T_target_payload, or None where the frames are the same.
+
+        Args:
+            payload: that is exported
+            file: of the payload, for messages
+            in_sensor_frame: whether the target wants the frame of the sensor itself
+        """
+        from steelyard.wrist import WristPayload
+
+        if isinstance(payload, WristPayload):
+            return self._of_sensor(payload, file, in_sensor_frame=in_sensor_frame)
+        if self.as_mounted:
+            raise UnknownName(
+                f"--as-mounted is for wrist sensors; {file} was weighed from joint torques"
+            )
+        return self.T
+
+    def _of_sensor(self, payload: Any, file: Path, *, in_sensor_frame: bool) -> Array | None:
+        T_flange_sensor: Array = payload.T_flange_sensor
+        if in_sensor_frame:
+            if self.as_mounted:
+                raise UnknownName(
+                    "this target wants the frame of the sensor itself: leave --as-mounted out"
+                )
+            return self.T
+        if not self.is_given:
+            x, y, z = T_flange_sensor[:3, 3]
+            turned = not np.allclose(T_flange_sensor[:3, :3], np.eye(3), atol=1e-9)
+            raise InvalidInertia(
+                f"{file} was weighed in the frame of a wrist sensor: give the sensor's pose in the"
+                " target's flange frame with --tool-frame, or say --as-mounted if the file's own"
+                f" is right (its origin at {x:g} {y:g} {z:g} m,"
+                f" {'turned' if turned else 'not turned'})"
+            )
+        if self.as_mounted:
+            return T_flange_sensor
+        return self.T
+
+
+@dataclass(frozen=True)
+class Exported:
+    """A text that can be written, or the verdict that refuses it.
+
+    Attributes:
+        verdict: on writing it
+        facts: about it, for programs
+        text: makes the text
+        write: writes the text to a file; returns the file for the drives of an arm, if any
+        drives: parameters of an arm that the file cannot hold
+    """
+
+    verdict: Verdict
+    facts: dict[str, Any]
+    text: Callable[[], str]
+    write: Callable[[Path], Path | None]
+    drives: dict[str, Any] | None = None
+
+    def emit(self, output: Path | None, *, force: bool, as_json: bool) -> None:
+        """Writes or prints it; ends with exit code 1 where doubts were not overruled.
+
+        Args:
+            output: the file to write; None to print
+            force: whether to overrule doubts
+            as_json: whether to print one JSON object
+        """
+        out = Output(as_json)
+        refused = not self.verdict.ok and not force
+        drives_file = None
+        if output is not None and not refused:
+            drives_file = self.write(output)
+        facts = self.facts | {
+            "verdict": self.verdict.to_dict(),
+            "forced": not self.verdict.ok and force,
+            "file": None if refused else output,
+            "drives": self.drives,
+            "text": self.text() if as_json and not refused else None,
+        }
+
+        def show() -> None:
+            blocking = [doubt.words for doubt in self.verdict.blocking]
+            if refused:
+                out.complain(f"not exported: {'; '.join(blocking)}; weigh again, or use --force")
+                return
+            if output is None:
+                print(self.text(), end="")
+                return
+            for words in blocking:
+                print(f"warning: forced in spite of a doubt: {words}")
+            beside = f", and what it cannot hold: {drives_file}" if drives_file else ""
+            print(f"Written: {output}{beside}")
+
+        out.emit(facts, show, verdict=self.verdict if refused else None)
+
+
+@dataclass(frozen=True)
+class PayloadRequest:
+    """How a payload is to be exported.
+
+    Attributes:
+        target: name of the target
+        frame: where the frame of the payload sits
+        limits: largest errors
+        inertia: what is written for the inertia; None for the default
+        name: of the payload in the file
+        number: of the load data, where the target numbers them
+    """
+
+    target: str
+    frame: PayloadFrame
+    limits: ErrorLimits
+    inertia: str | None
+    name: str
+    number: int = 1
+
+    def export(self, file: Path) -> Export:
+        """The payload in a file, in the frame of the target."""
+        from steelyard.export import TARGETS, Export
+
+        payload = _read_payload(file)
+        known = TARGETS.get(self.target)
+        in_sensor_frame = known is not None and known.in_sensor_frame
+        T = self.frame.of(payload, file, in_sensor_frame=in_sensor_frame)
+        load = payload.as_load(name=self.name, number=self.number)
+        return Export.of(
+            load, self.target, T_target_load=T, limits=self.limits, inertia=self.inertia
+        )
+
+
+def error_limits(mass_percent: float, com_mm: float) -> ErrorLimits:
+    """The largest errors that an export accepts."""
+    from steelyard.export import ErrorLimits
+
+    return ErrorLimits(mass_percent / 100, com_mm / 1e3)
+
+
+def locked_joints(lock: list[str] | None, into: Path | None) -> dict[str, float]:
+    """Positions of joints that are held still in the file of --into, by name [rad or m]."""
+    if lock and into is None:
+        raise UnknownName("--lock is for the joints of the file of --into")
+    return options.named_numbers(lock, "--lock is JOINT=NUMBER, say finger=0.02")
+
+
+def require_kind(file: Path, *kinds: str) -> str:
+    """The kind that a file states; any other than those listed is refused.
+
+    Args:
+        file: a saved value
+        kinds: that are accepted
+    """
+    content = saved.read(file)
+    kind = content.get("steelyard") if isinstance(content, dict) else None
+    if kind in kinds:
+        return str(kind)
+    if isinstance(kind, str) and kind in _COMMANDS:
+        raise UnreadableFile(
+            f"{file} holds a {kind}, not a {' or '.join(kinds)}: use steelyard {_COMMANDS[kind][1]}"
+        )
+    says = f"it says '{kind}'" if kind else "it does not say what it is"
+    made = "; ".join(f"a {name} by steelyard {_COMMANDS[name][0]} -o" for name in kinds)
+    raise UnreadableFile(f"{file} holds no {' or '.join(kinds)} ({says}); they are made so: {made}")
+
+
+def _read_payload(file: Path) -> Payload:
+    from steelyard.payload import Payload
+    from steelyard.wrist import WristPayload
+
+    if require_kind(file, "payload", "wrist payload") == "payload":
+        return Payload.load(file)
+    return WristPayload.load(file)
+
+
+def _pose(text: str) -> Array:
+    """The transform of 'x y z roll pitch yaw' [m, degrees]."""
+    from scipy.spatial.transform import Rotation
+
+    rule = "--tool-frame is 'x y z roll pitch yaw' [m, degrees]"
+    numbers = options.numbers(",".join(text.replace(",", " ").split()), rule, count=6)
+    T = np.eye(4)
+    T[:3, 3] = numbers[:3]
+    T[:3, :3] = Rotation.from_euler("xyz", numbers[3:], degrees=True).as_matrix()
+    return T
