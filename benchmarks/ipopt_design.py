@@ -94,7 +94,7 @@ class Problem:
 
 
 def ours(search: Search, u: np.ndarray) -> np.ndarray:
-    found = search._lowered(u, True)
+    found = search._refined(u, True)
     if found is None:
         return u
     return found

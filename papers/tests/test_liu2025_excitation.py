@@ -40,7 +40,7 @@ def test_orientations_are_reached_in_their_order_or_refused():
     found = postures_for(arm, wanted, limits=DesignLimits(arm.limits), joints=[3, 4, 5])
     np.testing.assert_allclose(found.R_base_flange, wanted, atol=1e-5)
     with pytest.raises(
-        InfeasibleDesign, match=r"orientation 1 of 1: kr60ha cannot bring its flange there"
+        InfeasibleDesign, match=r"orientation 1 of 1: kr60ha cannot reach this pose of its flange"
     ):
         postures_for(arm, np.diag([1.0, -1.0, -1.0])[None], joints=[5])
     high = DesignLimits(arm.limits, height=(9.0, 10.0))

@@ -265,7 +265,7 @@ def test_a_payload_or_model_of_another_arm_is_refused(ur10, comparison):
 
 def test_a_path_out_of_reach_is_refused(ur10):
     far = RectanglePath(centre=[3.0, 0.0, 0.3])
-    with pytest.raises(InfeasibleDesign, match="cannot bring its flange there"):
+    with pytest.raises(InfeasibleDesign, match="cannot reach this pose of its flange"):
         TeachMode().guide(ur10, ur10, payload_true=LOAD, payload_known=None, path=far)
 
 

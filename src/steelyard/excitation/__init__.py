@@ -1,4 +1,4 @@
-"""Excitation: motions and postures that make parameters visible. The only room that imports JAX."""
+"""Design of motions and postures that excite the parameters; the only importer of JAX."""
 
 from steelyard.excitation._certificate import Certificate
 from steelyard.excitation._design import Design, design

@@ -25,7 +25,7 @@ from steelyard.errors import InfeasibleDesign, InvalidTrajectory
 from steelyard.excitation._certificate import CERTIFICATE, Certificate
 from steelyard.excitation._limits import DesignLimits
 from steelyard.excitation._objective import ConditionNumber, Objective
-from steelyard.excitation._search import BY_HAND, DesignSettings, Search
+from steelyard.excitation._search import STOPPED_BY_USER, DesignSettings, Search
 from steelyard.excitation._space import MotionSpace
 from steelyard.robot import RobotModel
 from steelyard.trajectory import FourierTrajectory
@@ -331,7 +331,7 @@ def verdict_on(stopped: str, certificate: Certificate) -> Verdict:
         which = "every limit holds"
     closest = f"{which} at {certificate.rate_hz:g} Hz, closest is {certificate.worst.sentence}"
     found = Verdict(f"{ended}; {closest}")
-    if stopped == BY_HAND:
+    if stopped == STOPPED_BY_USER:
         found = found.doubted(Doubt(DoubtKind.STOPPED, stopped, blocks=False))
     if not certificate.unchecked:
         return found

@@ -1,17 +1,16 @@
-"""Static postures: where to stop and measure, and how the flange gets there.
+"""Static postures for measurements at rest, and inverse kinematics.
 
-A greedy D-optimal choice takes from candidates, one after the other, the posture that raises log
-det of the information most. For a wrench sensor at rest the unknowns are m g in the base (3), zero
-drift of the force (3), first moment (3) and zero drift of the moment (3), with g_s = R' g the
-gravity in the sensor,
+A greedy D-optimal choice adds candidates one at a time: always the posture that increases log det
+of the information most. For a wrench sensor at rest the unknowns are m g in the base frame (3), the
+zero drift of the force (3), the first moment (3) and the zero drift of the moment (3). With
+g_s = R' g, gravity in the sensor frame,
 
     f = R' (m g) + f_0,      n = (m c) x g_s + n_0.
 
-Joint positions for an orientation of the flange, and a position where one is requested, come from
-bounded least squares on the rotation vector of R_target' R(q) (and the position error), from the
-home posture and from random ones. The Jacobian is that of the flange: its velocity for unit speed
-of each joint; with e the rotation vector, d e = J_r^-1(e) w dt, and J_r^-1 is close to the identity
-where e is small, which suffices for descent.
+Inverse kinematics is bounded least squares on the rotation vector of R_target' R(q), and on the
+position error if a position is requested, started from the home posture and from random ones. The
+Jacobian is the flange's velocity for unit speed of each joint. With e the rotation vector,
+d e = J_r^-1(e) w dt; J_r^-1 is close to the identity for small e, which suffices for descent.
 """
 
 from __future__ import annotations
@@ -32,10 +31,10 @@ from steelyard.excitation._workspace import OrientationWorkspace
 from steelyard.inertia import skew
 from steelyard.robot import JointLimits, RobotModel
 
-_PRIOR = 1e-6
-_LENGTH = 1.0  # metres that count as much as one radian
-_REACHED = 1e-6
-_TRIES = 8
+_PRIOR_INFORMATION = 1e-6  # relative; makes log det finite before the first postures
+_METRES_PER_RADIAN = 1.0  # weight of position errors in inverse kinematics
+_MAX_POSE_ERROR = 1e-6  # [rad, or m over _METRES_PER_RADIAN]
+_MAX_STARTS = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,9 +43,9 @@ class PostureSet:
 
     Attributes:
         q: joint positions, (N, n) [rad or m]
-        R_base_flange: orientation of the flange in each, (N, 3, 3)
-        condition_number: of the static equations that they give
-        gravity_base: where things fall, (3,) [m/s^2], in the base frame
+        R_base_flange: orientation of the flange in each posture, (N, 3, 3)
+        condition_number: condition number of their static equations
+        gravity_base: gravity, (3,) [m/s^2], in the base frame
     """
 
     q: Array
@@ -59,7 +58,7 @@ class PostureSet:
 
     @classmethod
     def at(cls, robot: RobotModel, q: ArrayLike) -> PostureSet:
-        """Given postures q, (N, n) [rad or m], judged by the equations of a wrench sensor at the flange."""
+        """The postures q, (N, n) [rad or m], judged for a wrench sensor at the flange."""
         positions = np.array(q, dtype=float)
         R = robot.forward_kinematics(positions)[:, :3, :3]
         return cls(
@@ -82,12 +81,16 @@ class PostureSet:
         K: float | None = -0.2,
         seed: int = 0,
     ) -> PostureSet:
-        """The most informative postures for a wrench sensor within reach, by a greedy D-optimal choice.
+        """The most informative reachable postures for a wrench sensor (greedy D-optimal choice).
 
         Args:
-            limits: to keep, with the workspace; those of the robot by default
-            joints: that may move, from 0; all by default
-            K: of liu2025's Algorithm 1, which gives the candidates; None for random candidates
+            robot: the arm
+            count: number of postures
+            limits: limits and workspace to keep; those of the robot by default
+            joints: indices of the joints that may move, from 0; all by default
+            K: parameter of liu2025's Algorithm 1, which generates the candidates; None for random
+                candidates
+            seed: seed of random candidates
         """
         bounds = limits or DesignLimits.of(robot)
         workspace = bounds.workspace or OrientationWorkspace()
@@ -121,9 +124,11 @@ class PostureSet:
         """The postures of liu2025's Algorithm 1 as printed: more than `count`, without repeats.
 
         Args:
-            limits: to keep, with the workspace; those of the robot by default
-            joints: that may move, from 0; all by default
-            K: share of gamma_z that gamma_x gets
+            robot: the arm
+            count: N_target of the paper
+            limits: limits and workspace to keep; those of the robot by default
+            joints: indices of the joints that may move, from 0; all by default
+            K: ratio of gamma_x to gamma_z
         """
         bounds = limits or DesignLimits.of(robot)
         workspace = bounds.workspace or OrientationWorkspace()
@@ -134,8 +139,7 @@ class PostureSet:
                 return cls.at(robot, reached)
         raise InfeasibleDesign(
             f"{robot.name} reaches {len(reached)} of {len(R)} orientations of Algorithm 1, not"
-            " more than"
-            f" {count}; widen the workspace or let more joints move"
+            f" more than {count}; widen the workspace or let more joints move"
         )
 
     @classmethod
@@ -154,7 +158,7 @@ class PostureSet:
             q = rng.uniform(low, high, (4 * count, robot.n))
             kept = np.concatenate([kept, q[_inside(robot, bounds, q)]])
             if len(kept) >= count:
-                return _held(robot, kept[:count])
+                return _for_torques(robot, kept[:count])
         raise InfeasibleDesign(f"of {200 * count} random postures only {len(kept)} keep all limits")
 
     @classmethod
@@ -167,12 +171,14 @@ class PostureSet:
         step: float = np.radians(7.0),
         limits: DesignLimits | None = None,
     ) -> PostureSet:
-        """Small moves of the joints around a pick posture (gaz2017 section VI), the most informative first.
+        """Small moves around a pick posture, the most informative first (gaz2017 section VI).
 
         Args:
-            pick: the posture, (n,) [rad or m]
-            step: of each joint that moves, up or down, [rad or m]
-            limits: to keep; those of the robot by default
+            robot: the arm
+            pick: central posture, (n,) [rad or m]
+            count: number of postures
+            step: move of each joint, up or down, [rad or m]
+            limits: limits to keep; those of the robot by default
         """
         bounds = limits or DesignLimits.of(robot)
         centre = finite(pick, (robot.n,), "pick", InvalidTrajectory)
@@ -186,11 +192,11 @@ class PostureSet:
             raise InfeasibleDesign(
                 f"only {len(q)} of the moves around the pick posture keep all limits, not {count}"
             )
-        return _held(robot, q[_chosen(_torque_rows(robot, q), count)])
+        return _for_torques(robot, q[_chosen(_torque_rows(robot, q), count)])
 
 
-def _held(robot: RobotModel, q: Array) -> PostureSet:
-    """Postures judged by the equations of the joint torques that hold a payload."""
+def _for_torques(robot: RobotModel, q: Array) -> PostureSet:
+    """The postures q, (N, n), judged for joint torques that hold a payload."""
     condition_number = _condition_number(_torque_rows(robot, q))
     return PostureSet(
         q, robot.forward_kinematics(q)[:, :3, :3], condition_number, robot.gravity_base
@@ -198,39 +204,48 @@ def _held(robot: RobotModel, q: Array) -> PostureSet:
 
 
 def _condition_number(rows: Array) -> float:
-    """Of rows (N, r, p), for the combinations of unknowns that they determine."""
+    """The condition number of rows, (N, r, p), over the unknowns that they determine."""
     values = np.linalg.svd(rows.reshape(-1, rows.shape[2]), compute_uv=False)
     determined = values[values > 1e-9 * values[0]]
     return float(determined[0] / determined[-1])
 
 
 def _sensor_rows(R: Array, gravity_base: Array) -> Array:
-    A = np.zeros((len(R), 6, 12))
-    A[:, :3, :3] = np.swapaxes(R, 1, 2)
-    A[:, :3, 3:6] = np.eye(3)
-    A[:, 3:, 9:] = np.eye(3)
-    A[:, 3:, 6:9] = -skew(np.swapaxes(R, 1, 2) @ gravity_base)
-    return A
+    """The rows of a wrench sensor at rest in orientations R, (N, 3, 3): (N, 6, 12)."""
+    force = slice(0, 3)
+    moment = slice(3, 6)
+    weight, force_drift, first_moment, moment_drift = (slice(k, k + 3) for k in (0, 3, 6, 9))
+    R_flange_base = np.swapaxes(R, 1, 2)
+    rows = np.zeros((len(R), 6, 12))
+    rows[:, force, weight] = R_flange_base
+    rows[:, force, force_drift] = np.eye(3)
+    rows[:, moment, first_moment] = -skew(R_flange_base @ gravity_base)
+    rows[:, moment, moment_drift] = np.eye(3)
+    return rows
 
 
 def _torque_rows(robot: RobotModel, q: Array) -> Array:
-    """The torques at rest by mass and first moment of a payload, (N, n, 4)."""
+    """The regressor at rest for mass and first moment of a payload, (N, n, 4)."""
     still = np.zeros_like(q)
     return robot.payload_regressor(q, still, still)[:, :, :4]
 
 
 def _chosen(rows: Array, count: int) -> Indices:
-    """The candidates, with rows (N, r, p), that raise log det of the information most, (count,)."""
+    """Indices of the candidates that increase log det of the information most, (count,).
+
+    Args:
+        rows: rows of each candidate, (N, r, p)
+        count: number of candidates to choose
+    """
     scale = np.sqrt((rows**2).sum(axis=(0, 1)).max() / len(rows))
     A = rows / scale
-    information = _PRIOR * np.eye(rows.shape[2])
-    left = list(range(len(rows)))
+    information = _PRIOR_INFORMATION * np.eye(rows.shape[2])
+    remaining = list(range(len(rows)))
     chosen = []
     for _ in range(count):
-        inner = np.eye(A.shape[1]) + A[left] @ np.linalg.solve(
-            information, np.swapaxes(A[left], 1, 2)
-        )
-        best = left.pop(int(np.linalg.slogdet(inner)[1].argmax()))
+        columns = np.swapaxes(A[remaining], 1, 2)
+        gain = np.eye(A.shape[1]) + A[remaining] @ np.linalg.solve(information, columns)
+        best = remaining.pop(int(np.linalg.slogdet(gain)[1].argmax()))
         information = information + A[best].T @ A[best]
         chosen.append(best)
     return np.array(chosen, dtype=np.intp)
@@ -239,13 +254,10 @@ def _chosen(rows: Array, count: int) -> Indices:
 def _reached(
     robot: RobotModel, R: Array, limits: DesignLimits, joints: Sequence[int] | None
 ) -> list[Array]:
-    """Postures for those orientations that can be reached inside all limits."""
-    found: list[Array] = []
+    """Postures for the orientations R, (N, 3, 3), that are reachable inside all limits."""
+    postures: list[Array] = []
     for orientation in R:
-        if found:
-            near = found[-1]
-        else:
-            near = robot.home
+        near = postures[-1] if postures else robot.home
         try:
             q = inverse_kinematics(
                 robot, orientation, joints=joints, near=near, limits=limits.joints
@@ -253,8 +265,8 @@ def _reached(
         except InfeasibleDesign:
             continue
         if _inside(robot, limits, q[None])[0]:
-            found.append(q)
-    return found
+            postures.append(q)
+    return postures
 
 
 def _inside(robot: RobotModel, limits: DesignLimits, q: Array) -> Mask:
@@ -270,79 +282,71 @@ def inverse_kinematics(
     near: ArrayLike | None = None,
     limits: JointLimits | None = None,
 ) -> Array:
-    """Joint positions that turn (and bring) the flange where it is requested, (n,) [rad or m].
+    """Joint positions for a requested pose of the flange, (n,) [rad or m].
 
     Args:
+        robot: the arm
         R_base_flange: requested orientation, (3, 3)
-        position: requested position of the flange, (3,) [m], in the base frame; any by default
-        joints: that may move, from 0; all by default
-        near: posture to start from and to stay at otherwise, (n,); home by default
-        limits: of the joints; those of the robot by default
+        position: requested position of the flange, (3,) [m], in the base frame; free by default
+        joints: indices of the joints that may move, from 0; all by default
+        near: posture to start from and position of all other joints, (n,); home by default
+        limits: limits of the joints; those of the robot by default
     """
     R = np.asarray(R_base_flange, dtype=float)
-    if position is None:
-        p = None
-    else:
-        p = np.asarray(position, dtype=float)
-    if joints is None:
-        moving = np.arange(robot.n)
-    else:
-        moving = np.array(sorted(joints), dtype=np.intp)
+    p = None if position is None else np.asarray(position, dtype=float)
+    moving = np.array(range(robot.n) if joints is None else sorted(joints), dtype=np.intp)
     base = np.array(robot.home if near is None else near, dtype=float)
-    if limits is None:
-        bounds = robot.limits
-    else:
-        bounds = limits
+    bounds = limits or robot.limits
     low = np.maximum(bounds.q_min, base - 2 * np.pi)[moving]
     high = np.minimum(bounds.q_max, base + 2 * np.pi)[moving]
     rng = np.random.default_rng(0)
     best = base
     smallest = np.inf
-    for k in range(_TRIES):
-        if k == 0:
-            guess = np.clip(base[moving], low, high)
-        else:
-            guess = rng.uniform(low, high)
-        x0 = np.clip(guess, low + 1e-9, high - 1e-9)
-        found = least_squares(
-            lambda x: _error(robot, _with_moved(base, moving, x), R, p),
-            x0,
-            jac=lambda x: _jacobian(robot, _with_moved(base, moving, x), R, p)[:, moving],
+    for k in range(_MAX_STARTS):
+        start = np.clip(base[moving], low, high) if k == 0 else rng.uniform(low, high)
+        solution = least_squares(
+            lambda x: _pose_error(robot, _with_moved(base, moving, x), R, p),
+            np.clip(start, low + 1e-9, high - 1e-9),
+            jac=lambda x: _jacobian(robot, _with_moved(base, moving, x), p)[:, moving],
             bounds=(low, high),
             xtol=1e-14,
             ftol=1e-14,
             gtol=1e-14,
         )
-        size = float(np.abs(found.fun).max())
-        if size < smallest:
-            best = _with_moved(base, moving, found.x)
-            smallest = size
-        if smallest < _REACHED:
+        error = float(np.abs(solution.fun).max())
+        if error < smallest:
+            best = _with_moved(base, moving, solution.x)
+            smallest = error
+        if smallest < _MAX_POSE_ERROR:
             return best
+    metres = "" if p is None else f" or {smallest * _METRES_PER_RADIAN:.3g} m"
     raise InfeasibleDesign(
-        f"{robot.name} cannot bring its flange there: the nearest posture found within the limits"
-        " misses by"
-        f" {np.degrees(smallest):.3g}"
-        f" degrees{'' if p is None else f' or {smallest * _LENGTH:.3g} m'}"
+        f"{robot.name} cannot reach this pose of its flange: the nearest posture within the limits"
+        f" misses it by {np.degrees(smallest):.3g} degrees{metres}"
     )
 
 
 def _with_moved(base: Array, moving: Indices, x: Array) -> Array:
+    """The posture `base` with the moving joints at x."""
     q = base.copy()
     q[moving] = x
     return q
 
 
-def _error(robot: RobotModel, q: Array, R: Array, position: Array | None) -> Array:
+def _pose_error(robot: RobotModel, q: Array, R: Array, position: Array | None) -> Array:
+    """Rotation vector [rad] and scaled position error of the flange, (3,) or (6,)."""
     T = robot.forward_kinematics(q)
-    turn = Rotation.from_matrix(R.T @ T[:3, :3]).as_rotvec()
-    return turn if position is None else np.concatenate([turn, (T[:3, 3] - position) / _LENGTH])
+    rotation = Rotation.from_matrix(R.T @ T[:3, :3]).as_rotvec()
+    if position is None:
+        return np.asarray(rotation)
+    return np.concatenate([rotation, (T[:3, 3] - position) / _METRES_PER_RADIAN])
 
 
-def _jacobian(robot: RobotModel, q: Array, R: Array, position: Array | None) -> Array:
+def _jacobian(robot: RobotModel, q: Array, position: Array | None) -> Array:
+    """The derivatives of the pose error by q, (3, n) or (6, n), near its zero."""
     n = robot.n
     motion = robot.frame_motion(np.tile(q, (n, 1)), np.eye(n), np.zeros((n, n)))
     if position is None:
         return np.asarray(motion.angular_velocity.T)
-    linear = robot.forward_kinematics(q)[:3, :3] @ motion.linear_velocity.T / _LENGTH
+    linear = robot.forward_kinematics(q)[:3, :3] @ motion.linear_velocity.T / _METRES_PER_RADIAN
     return np.vstack([motion.angular_velocity.T, linear])

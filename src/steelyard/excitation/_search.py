@@ -1,10 +1,10 @@
 """The search for a motion from many starts.
 
-Each start is a random motion around a centre posture, inside all limits. Many are lowered together
-on thinned samples, the best of them changed and lowered again (`batch`), and the best of all go on.
-A few starts go there at once: each is made informative (log det), then lowered in stages of growing
-sharpness and falling distance from the limits (`solver`). This runs in threads, with progress and a
-way to stop.
+Each start is a random motion around a centre posture, inside all limits. `_batch` minimises many
+starts together on thinned samples, mutates the best of them and minimises again; the best motions
+of all are refined. A few starts are refined directly: each is first made informative (log det) and
+then minimised in stages of growing sharpness and falling distance from the limits (`_solver`). The
+refinement runs in threads, reports progress and can be interrupted.
 """
 
 from __future__ import annotations
@@ -31,21 +31,22 @@ from steelyard.excitation._solver import Constraint, Minimiser
 from steelyard.excitation._space import MotionSpace
 from steelyard.robot import RobotModel
 
-BY_HAND = "stopped by hand"
+STOPPED_BY_USER = "stopped by hand"
 _SAMPLES_PER_HARMONIC = 30
-_FEWEST_SAMPLES = 160
-_VALUE_HZ = 125.0
-_FEW = 4  # starts, up to which all are refined
-_REFINED = 2
-_REFINED_OF = 64  # of more, those that go on: so many, and one of so many
-_UNKNOWNS = 54  # six joints, five harmonics, at rest at both ends; where there are more, all grows
-_RANKED = 4  # times as many are ranked on all samples
-_ROUNDS = 10
-_SEARCH_ITERATIONS = (50, 50)  # of the first descent, and of each round
-_SEARCHED_STAGE = 2  # with which these begin
-_WELL_INSIDE = 0.95
-_BEFORE = 0.8  # of the time, where starts are many
-_EXACT = 1e3  # a sharpness at which the smooth merit is the exact one
+_MIN_SAMPLES = 160
+_RANKING_RATE_HZ = 125.0
+_MAX_DIRECT_STARTS = 4  # up to this number, all starts are refined without a batch search
+_MIN_REFINED = 2  # motions of a batch search that are refined
+_STARTS_PER_REFINED = 64  # one more motion is refined for this number of starts
+# Six joints, five harmonics, at rest at both ends; larger problems get proportionally more work.
+_REFERENCE_UNKNOWNS = 54
+_RANKED_PER_REFINED = 4  # motions that are ranked on all samples, for each one that is refined
+_MUTATION_ROUNDS = 10
+_BATCH_ITERATIONS = (50, 50)  # of the first descent, and of each mutation round
+_FIRST_STAGE_AFTER_BATCH = 2
+_START_SCALE = 0.95  # keeps starts of the batch off their limits
+_BATCH_TIME_SHARE = 0.8  # expected share of the batch search in the total time
+_EXACT_SHARPNESS = 1e3  # the smooth merit equals the exact one
 _STAGES = (
     (False, 1.0, 1e-2),
     (True, 2.0, 1e-3),
@@ -53,25 +54,24 @@ _STAGES = (
     (True, 32.0, 1e-5),
     (True, 100.0, 1e-6),
 )
-"""Own merit or log det, sharpness, barrier."""
-_ITERATIONS = (20, 100, 120, 80, 60)  # of each stage
+"""Whether the stage uses the objective's merit (or log det), its sharpness, its barrier weight."""
+_STAGE_ITERATIONS = (20, 100, 120, 80, 60)
 
 
 @dataclass(frozen=True, eq=False)
 class DesignSettings:
-    """How a design is searched for.
+    """Settings of the search for a design.
 
     Attributes:
-        starts: number of random starts; beyond a few, the best of a first descent are refined
-        seed: of the starts; the same seed gives the same motion, unless time runs out
+        starts: number of random starts; more than four go through a batch search first
+        seed: seed of the starts; the same seed gives the same motion unless time runs out
         at_rest: whether the arm is at rest at both ends
-        rate_hz: of the recording that the value is for, [Hz]
-        effort: factor of the iterations
-        workers: threads; all cores by default
-        device: of the first descent, 'cpu' or 'gpu'
-        time_limit_s: after which the best so far counts, [s]
-        progress: called with the share that is done and the best value of the objective's merit so
-            far
+        rate_hz: rate of the recording for which the objective is evaluated, [Hz]
+        effort: factor of the number of iterations
+        workers: number of threads; all cores by default
+        device: device of the batch search, 'cpu' or 'gpu'
+        time_limit_s: time after which the best motion so far is returned, [s]
+        progress: called with the completed fraction and the best merit so far
     """
 
     starts: int = 32
@@ -93,11 +93,11 @@ class DesignSettings:
 
 
 class Search:
-    """Lowers an objective from several starts in threads, and keeps the best motion of each.
+    """Minimises an objective from several starts in threads and keeps the best motion of each.
 
     Attributes:
         criterion: the objective for this arm and these joints
-        stopped: why the search ended early, in words; empty when it did not
+        stopped: reason why the search ended early; empty if it did not
     """
 
     def __init__(
@@ -114,42 +114,47 @@ class Search:
         self.settings = settings
         self.criterion = objective.criterion(robot, limits, space.centre, space.joints)
         self.stopped = ""
-        count = max(_FEWEST_SAMPLES, _SAMPLES_PER_HARMONIC * space.harmonics)
+        count = max(_MIN_SAMPLES, _SAMPLES_PER_HARMONIC * space.harmonics)
         self._at = space.signals((np.arange(count) + 0.5) * space.period_s / count)
         self._program = self.criterion.rows.compiled(robot)
         self._slacks = MotionSlacks(robot, limits) if limits.bounds_torque_or_flange else None
         self._deadline = time.perf_counter() + settings.time_limit_s
         self._stop = threading.Event()
         self._lock = threading.Lock()
-        self._searched = 0.0
-        self._done = 0
-        self._refining = 1
-        self._lowest = np.inf
-        if settings.starts <= _FEW:
-            first = 0
-        else:
-            first = _SEARCHED_STAGE
+        self._batch_progress = 0.0
+        self._iterations_done = 0
+        self._refined_starts = 1
+        self._lowest_merit = np.inf
+        first = 0 if self._direct else _FIRST_STAGE_AFTER_BATCH
         self._stages = [
             (*stage, max(1, round(settings.effort * count)))
-            for stage, count in zip(_STAGES[first:], _ITERATIONS[first:], strict=True)
+            for stage, count in zip(_STAGES[first:], _STAGE_ITERATIONS[first:], strict=True)
         ]
         self._iterations = sum(stage[-1] for stage in self._stages)
 
+    @property
+    def _direct(self) -> bool:
+        """Whether all starts are refined without a batch search."""
+        return self.settings.starts <= _MAX_DIRECT_STARTS
+
     def run(self) -> list[tuple[float, Array | None]]:
-        """The best of each start, in order: exact value and free numbers u, (size,), or inf and None."""
+        """The exact value and the variables u, (size,), of the best motion of each start.
+
+        A start that was not refined gives infinity and None.
+        """
         self._compile()
         with one_blas_thread(), ThreadPoolExecutor(self.settings.workers) as pool:
             with interruptible():
                 starts = self._starts(pool)
-            self._refining = len(starts)
-            futures = [pool.submit(self._lowered, u, k == 0) for k, u in enumerate(starts)]
+            self._refined_starts = len(starts)
+            futures = [pool.submit(self._refined, u, k == 0) for k, u in enumerate(starts)]
             with interruptible():
-                self._watch(futures)
-            found = [future.result() for future in futures]
-            return [(np.inf if u is None else self._value(u), u) for u in found]
+                self._wait_for(futures)
+            motions = [future.result() for future in futures]
+            return [(np.inf if u is None else self._value(u), u) for u in motions]
 
     def _starts(self, pool: ThreadPoolExecutor) -> list[Array]:
-        """Where the solver begins, each (size,): random motions, or the best of a first descent."""
+        """The starts of the refinement, each (size,): random, or the best of a batch search."""
         constraints = self._constraints()
         settings = self.settings
         seeds = np.random.SeedSequence(settings.seed).spawn(settings.starts)
@@ -161,45 +166,42 @@ class Search:
         except InfeasibleDesign as error:
             closest = self.limits.closest_at_rest(self.robot, self.space.centre)
             raise InfeasibleDesign(f"{error}; closest is {closest.sentence}") from error
-        if settings.starts <= _FEW:
+        if self._direct:
             return u
         batch = Batch(self.criterion, self.space, self.limits, self._slacks, settings.device)
-        more = max(1.0, self.space.size / _UNKNOWNS)
-        searched = pool.submit(
+        relative_size = max(1.0, self.space.size / _REFERENCE_UNKNOWNS)
+        effort = settings.effort * relative_size
+        search = pool.submit(
             batch.searched,
-            _WELL_INSIDE * np.array(u),
-            rounds=round(more**2 * _ROUNDS),
-            iterations=[
-                max(1, round(settings.effort * more * count)) for count in _SEARCH_ITERATIONS
-            ],
+            _START_SCALE * np.array(u),
+            rounds=round(relative_size**2 * _MUTATION_ROUNDS),
+            iterations=[max(1, round(effort * count)) for count in _BATCH_ITERATIONS],
             rng=np.random.default_rng([settings.seed, 1]),
-            go_on=self._searching,
+            go_on=self._batch_continues,
         )
-        self._watch([searched])
-        _, best = searched.result()
-        count = round(more * _REFINED) + settings.starts // _REFINED_OF
-        inside = [
-            x
-            for one in best[: _RANKED * count]
-            if (x := _shrunk(one, constraints, 0.97)) is not None
-        ]
-        inside.sort(key=lambda x: self._score(self._gram(x)))
+        self._wait_for([search])
+        _, best = search.result()
+        count = round(relative_size * _MIN_REFINED) + settings.starts // _STARTS_PER_REFINED
+        candidates = [_shrunk(u, constraints, 0.97) for u in best[: _RANKED_PER_REFINED * count]]
+        inside = [u for u in candidates if u is not None]
+        inside.sort(key=lambda u: self._merit(self._gram(u)))
         return inside[:count] or u[:count]
 
     def _value(self, u: Array) -> float:
-        return self.criterion.value(self.space.trajectory(u), _VALUE_HZ)
+        return self.criterion.value(self.space.trajectory(u), _RANKING_RATE_HZ)
 
     def _constraints(self) -> list[Constraint]:
-        """All limits, for one thread (a scene has its own workspace in each)."""
-        found = [self.space.joint_constraint(self.limits)]
+        """All limits for one thread; each thread needs a collision workspace of its own."""
+        constraints = [self.space.joint_constraint(self.limits)]
         if self._slacks is not None:
-            found.append(self.space.motion_constraint(self._slacks))
+            constraints.append(self.space.motion_constraint(self._slacks))
         if self.limits.scene is not None:
-            found.append(self.space.motion_constraint(self.limits.scene.clearances(self.robot)))
-        return found
+            clearances = self.limits.scene.clearances(self.robot)
+            constraints.append(self.space.motion_constraint(clearances))
+        return constraints
 
     def _compile(self) -> None:
-        """Compiles what the threads share."""
+        """Compiles the programs that all threads share."""
         zero = np.zeros(self.space.size)
         self._program.pull(*self.space.motion(zero, self._at), np.eye(len(self._gram(zero))))
         for constraint in self._constraints():
@@ -209,48 +211,46 @@ class Search:
     def _gram(self, u: Array) -> Array:
         return self._program.gram(*self.space.motion(u, self._at))
 
-    def _score(self, G: Array) -> float:
-        return float(self.criterion.merit(G, _EXACT)[0])
+    def _merit(self, G: Array) -> float:
+        return float(self.criterion.merit(G, _EXACT_SHARPNESS)[0])
 
-    def _searching(self, share: float) -> bool:
-        """Takes the share that the batch has done, and says whether there is time to go on."""
-        self._searched = share
+    def _batch_continues(self, progress: float) -> bool:
+        """Receives the progress of the batch search and returns whether it may continue."""
+        self._batch_progress = progress
         return not self._stop.is_set()
 
-    def _look(self) -> None:
-        """Shows the share that is done, and sees whether there is time to go on."""
+    def _report_progress(self) -> None:
+        """Reports the completed fraction and stops the search at its time limit."""
         try:
             if time.perf_counter() > self._deadline:
-                self._stopped("the time limit was reached")
+                self._stop_search("the time limit was reached")
             if self.settings.progress is not None:
-                if self.settings.starts <= _FEW:
-                    before = 0.0
-                else:
-                    before = _BEFORE
-                refined = min(1.0, self._done / (self._refining * self._iterations))
-                self.settings.progress(
-                    before * self._searched + (1 - before) * refined, self._lowest
-                )
+                batch_share = 0.0 if self._direct else _BATCH_TIME_SHARE
+                iterations = self._refined_starts * self._iterations
+                refined = min(1.0, self._iterations_done / iterations)
+                fraction = batch_share * self._batch_progress + (1 - batch_share) * refined
+                self.settings.progress(fraction, self._lowest_merit)
         except KeyboardInterrupt:
-            self._stopped(BY_HAND)
+            self._stop_search(STOPPED_BY_USER)
 
-    def _watch(self, futures: Sequence[Future[Any]]) -> None:
+    def _wait_for(self, futures: Sequence[Future[Any]]) -> None:
         waiting = set(futures)
         while waiting:
             try:
                 _, waiting = wait(waiting, timeout=0.1, return_when=FIRST_COMPLETED)
             except KeyboardInterrupt:
-                self._stopped(BY_HAND)
-            self._look()
+                self._stop_search(STOPPED_BY_USER)
+            self._report_progress()
 
-    def _stopped(self, why: str) -> None:
-        self.stopped = self.stopped or why
+    def _stop_search(self, reason: str) -> None:
+        self.stopped = self.stopped or reason
         self._stop.set()
 
-    def _lowered(self, start: Array, first: bool) -> Array | None:
-        """The best motion of one start; the first one makes at least one step, so that there is one.
+    def _refined(self, start: Array, first: bool) -> Array | None:
+        """The best motion that the solver finds from one start, (size,).
 
-        The robot is not asked here: its workspace belongs to the main thread.
+        The first start always makes one step, so that an interrupted search has a motion. The
+        function does not use the robot, whose Pinocchio data belong to the main thread.
         """
         if self._stop.is_set() and not first:
             return None
@@ -262,14 +262,14 @@ class Search:
 
         def visit(u: Array) -> None:
             nonlocal best, lowest, count
-            score = self._score(gram(u))
-            if score < lowest:
-                lowest = score
+            merit = self._merit(gram(u))
+            if merit < lowest:
+                lowest = merit
                 best = u.copy()
             count += 1
             with self._lock:
-                self._done += 1
-                self._lowest = min(self._lowest, lowest)
+                self._iterations_done += 1
+                self._lowest_merit = min(self._lowest_merit, lowest)
             if self._stop.is_set():
                 raise StopIteration
 
@@ -278,22 +278,20 @@ class Search:
             for stage in self._stages:
                 self._descend(minimiser, gram, *stage)
         with self._lock:
-            self._done += self._iterations - count
+            self._iterations_done += self._iterations - count
         return best
 
     def _descend(
         self,
         minimiser: Minimiser,
         gram: Callable[[Array], Array],
-        own: bool,
+        own_merit: bool,
         sharpness: float,
         barrier: float,
         iterations: int,
     ) -> None:
-        if own:
-            merit = self.criterion.merit
-        else:
-            merit = self.criterion.log_det_merit
+        """One stage of the solver."""
+        merit = self.criterion.merit if own_merit else self.criterion.log_det_merit
 
         def value_and_gradient(u: Array) -> tuple[float, Array]:
             f, change = merit(gram(u), sharpness)
@@ -314,7 +312,7 @@ def _random_start(
     constraints: Sequence[Constraint],
     rng: np.random.Generator,
 ) -> Array:
-    """Random free numbers of a motion strictly inside all limits, (size,)."""
+    """Random variables u of a motion strictly inside all limits, (size,)."""
     u = rng.normal(size=space.size)
     trajectory = space.trajectory(u)
     q, v, a = (x[space.joints] for x in trajectory.amplitudes)
@@ -334,7 +332,7 @@ def _random_start(
 
 
 def _shrunk(u: Array, constraints: Sequence[Constraint], factor: float) -> Array | None:
-    """The motion u, (size,), made smaller until it is inside all limits; None where it never is."""
+    """The motion u, (size,), scaled down until it is inside all limits; None if it never is."""
     for _ in range(80):
         if all((constraint.slack(u) > 0).all() for constraint in constraints):
             return np.asarray(u)

@@ -1,15 +1,16 @@
-"""The shortest motion that is enough: designs of many durations, each begun from its neighbours.
+"""The shortest sufficient motion: designs of several durations, each started from its neighbours.
 
-A design of duration T lowers the largest share r(T) of what is requested (`accuracy`). r falls with
-T, as a power of it over short stretches, so the shortest T with r = 1 lies where a straight line
-through the logarithms of two durations around it meets zero: first such a bracket is found, then it
-is narrowed. What was designed for one duration is a start for the next one, at the pace of the new
-duration and shrunk until it is inside the limits; only the first one begins from postures and
-motions drawn at random, of which the best are kept. Limits of torque and of the flange cost most of
-the time and are seldom in the way: they join the others once a motion breaks them.
+A design of duration T minimises the largest ratio r(T) of an achieved to a requested half-width
+(`_accuracy`); r = 1 is just sufficient. Over short ranges r is a decreasing power of T, so a
+straight line through the logarithms of two durations predicts the T with r = 1. The search first
+brackets this duration and then narrows the bracket. A motion designed for one duration is the start
+for the next: it is rescaled in time and shrunk until it is inside the limits. Only the first design
+starts from random postures and motions, of which the best are kept. Limits of torque and of the
+flange take most of the time and are seldom active, so they are added only after a motion has
+violated them.
 
-r is judged by a function of the caller, by formulas that the search does not use, and a motion
-counts only if its certificate holds.
+The caller evaluates r with formulas that the search does not use, and a motion counts only if its
+certificate holds.
 """
 
 from __future__ import annotations
@@ -31,32 +32,40 @@ from steelyard.excitation._design import centre_posture
 from steelyard.excitation._gradients import WIDE_SIGN_WIDTH, MotionSlacks
 from steelyard.excitation._limits import DesignLimits
 from steelyard.excitation._objective import Criterion
-from steelyard.excitation._search import BY_HAND, DesignSettings
+from steelyard.excitation._search import STOPPED_BY_USER, DesignSettings
 from steelyard.excitation._solver import Constraint, Minimiser
 from steelyard.excitation._space import MotionSpace
 from steelyard.robot import RobotModel
 from steelyard.trajectory import FourierTrajectory
 
-_FIRST_S = 2.5
-_SCREENED = 24  # random motions for each that is kept
-_REFINED = 4  # starts that are refined, at most
+_FIRST_DURATION_S = 2.5
+_RANDOM_MOTIONS_PER_START = 24
+_MAX_STARTS = 4
 _SAMPLES = 160
-_STAGES = ((4.0, 1e-2, 40), (16.0, 1e-3, 40), (64.0, 1e-5, 40))  # sharpness, barrier, iterations
-_NEAR_STAGES = ((64.0, 1e-3, 25), (64.0, 1e-5, 40))
-_NARROW = 1.02
-_STEPS = (1.15, 2.5)  # by which a duration changes at least and at most until there is a bracket
-_MOST_DESIGNS = 16
-_CONTINUED = 2  # motions of other durations that a search begins from
-_BESIDE = (0.6, 0.8, 1.5, 2.5)  # durations beside the shortest one, over it
-_SPACED = 0.12  # between logarithms of durations
-_SMALLEST_STROKE = 0.02  # [rad or m]
-_MOST_BLUR = 0.005  # of an acceleration, by central differences of recorded positions
+_RANDOM_START_STAGES = ((4.0, 1e-2, 40), (16.0, 1e-3, 40), (64.0, 1e-5, 40))
+"""Sharpness, barrier weight and iterations of each stage from a random start."""
+_NEAR_START_STAGES = ((64.0, 1e-3, 25), (64.0, 1e-5, 40))
+_BRACKET_RATIO = 1.02  # ratio of two durations at which the bracket is narrow enough
+_STEP_RATIOS = (1.15, 2.5)  # smallest and largest ratio of durations until there is a bracket
+_MAX_DESIGNS = 16
+_NEIGHBOURS = 2  # motions of other durations from which a design starts
+_OTHER_DURATIONS = (0.6, 0.8, 1.5, 2.5)  # relative to the shortest sufficient one
+_MIN_LOG_DISTANCE = 0.12  # between the logarithms of durations
+_MIN_STROKE = 0.02  # [rad or m]
+_MAX_ACCELERATION_ERROR = 0.005  # relative, of central differences of recorded positions
+_EXACT_SHARPNESS = 64.0  # the smooth merit is close to the exact one
 _SHRINKS = (1.0, 0.998, 0.99, 0.97, 0.94, 0.9)
 
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """A motion of some duration, its certificate, and the largest share of what is requested."""
+    """A motion of some duration.
+
+    Attributes:
+        trajectory: the motion
+        certificate: its checked limits
+        share: largest ratio of an achieved to a requested half-width
+    """
 
     trajectory: FourierTrajectory
     certificate: Certificate
@@ -64,13 +73,13 @@ class Candidate:
 
     @property
     def duration_s(self) -> float:
-        """Of the motion, [s]."""
+        """Duration of the motion, [s]."""
         return self.trajectory.period_s
 
 
 @dataclass(frozen=True, eq=False)
 class _Start:
-    """Free numbers u, (size,), of a motion inside all limits, in their space."""
+    """Variables u, (size,), of a motion inside all limits, and their space."""
 
     space: MotionSpace
     u: Array
@@ -78,18 +87,18 @@ class _Start:
 
 @dataclass(eq=False)
 class DurationSearch:
-    """Looks for the shortest motion that is enough.
+    """Searches for the shortest sufficient motion.
 
     Attributes:
         robot: the arm, with the payload on its flange
-        limits: to keep
-        criterion: what a motion of some duration [s] is for
-        share: largest share of what is requested that a motion needs, judged exactly
+        limits: limits to keep
+        criterion: objective of a motion as a function of its duration [s]
+        share: exact largest ratio of an achieved to a requested half-width of a motion
         harmonics: L
         moving: indices of the joints that move, (m,)
-        posture: where the motion begins and ends, (n,) [rad or m]; free when None
-        settings: of the search
-        stopped: why it ended early, in words; empty when it did not
+        posture: posture in which the motion begins and ends, (n,) [rad or m]; free if None
+        settings: settings of the search
+        stopped: reason why the search ended early; empty if it did not
     """
 
     robot: RobotModel
@@ -105,108 +114,114 @@ class DurationSearch:
     _stop: threading.Event = field(default_factory=threading.Event)
 
     def shortest(self, longest_s: float) -> tuple[Candidate, ...]:
-        """Every candidate, in the order of their durations; none is enough where longest_s [s] is not."""
-        found: list[Candidate] = []
+        """All candidates, sorted by duration; none is sufficient if none of at most longest_s is."""
+        candidates: list[Candidate] = []
         deadline = time.perf_counter() + self.settings.time_limit_s
-        self._centre(0)  # refuses limits that leave no posture
+        self._centre(0)  # raises an error if no posture is inside the limits
         with one_blas_thread(), interruptible():
             try:
-                for duration_s in self._durations(found, longest_s):
-                    if found and time.perf_counter() > deadline:
+                for duration_s in self._durations(candidates, longest_s):
+                    if candidates and time.perf_counter() > deadline:
                         self.stopped = "the time limit was reached"
                         break
-                    self._tell(found, duration_s)
-                    found.extend(self.at(duration_s, found))
+                    self._report_progress(candidates, duration_s)
+                    candidates.extend(self.at(duration_s, candidates))
             except KeyboardInterrupt:
                 self._stop.set()
-                self.stopped = BY_HAND
-        return tuple(sorted(found, key=lambda one: one.duration_s))
+                self.stopped = STOPPED_BY_USER
+        return tuple(sorted(candidates, key=lambda one: one.duration_s))
 
     def at(self, duration_s: float, near: Sequence[Candidate]) -> tuple[Candidate, ...]:
-        """The best candidates of a duration_s, begun from those near it or at random; none where none is."""
+        """The best candidates of one duration; empty if no motion keeps its limits.
+
+        Args:
+            duration_s: duration of the motion, [s]
+            near: candidates of other durations to start from; random starts if empty
+        """
         criterion = self.criterion(duration_s)
-        nearest = sorted(near, key=lambda one: abs(np.log(one.duration_s / duration_s)))[
-            :_CONTINUED
-        ]
+        by_distance = sorted(near, key=lambda one: abs(np.log(one.duration_s / duration_s)))
         while True:
-            starts = [
-                start for one in nearest if (start := self._continued(one, duration_s)) is not None
-            ]
-            stages = _NEAR_STAGES if starts else _STAGES
-            starts = starts or self._screened(criterion, duration_s)
-            lower = partial(self._lowered, criterion, stages)
+            rescaled = [self._rescaled(one, duration_s) for one in by_distance[:_NEIGHBOURS]]
+            starts = [start for start in rescaled if start is not None]
+            stages = _NEAR_START_STAGES if starts else _RANDOM_START_STAGES
+            starts = starts or self._random_starts(criterion, duration_s)
+            refine = partial(self._refined, criterion, stages)
             with ThreadPoolExecutor(self.settings.workers) as pool:
-                lowered = list(pool.map(lower, starts))
+                refined = list(pool.map(refine, starts))
             judged = [
-                self._certified(start.space, u) for start, u in zip(starts, lowered, strict=True)
+                self._certified(start.space, u) for start, u in zip(starts, refined, strict=True)
             ]
             if self._all_limits or not self.limits.bounds_torque_or_flange or None not in judged:
                 break
             self._all_limits = True
         certified = sorted((one for one in judged if one is not None), key=lambda one: one.share)
-        return tuple(certified[: 1 if near else _CONTINUED])
+        return tuple(certified[: 1 if near else _NEIGHBOURS])
 
-    def _durations(self, found: Sequence[Candidate], longest_s: float) -> Iterator[float]:
-        """Durations to design for, given what is found so far."""
-        duration_s = min(_FIRST_S, longest_s)
+    def _durations(self, candidates: Sequence[Candidate], longest_s: float) -> Iterator[float]:
+        """Durations to design for; the caller adds candidates in between."""
+        duration_s = min(_FIRST_DURATION_S, longest_s)
         tried = set[float]()
-        for _ in range(_MOST_DESIGNS):
+        for _ in range(_MAX_DESIGNS):
             duration_s = self._on_grid(duration_s)
             if duration_s in tried:
                 break
             tried.add(duration_s)
             yield duration_s
-            enough = [one for one in found if one.share <= 1]
-            short = {one.duration_s: one for one in found if one.share > 1}
-            if not enough:
+            sufficient = [one for one in candidates if one.share <= 1]
+            insufficient = {one.duration_s: one for one in candidates if one.share > 1}
+            if not sufficient:
                 last = max(tried)
                 if last >= longest_s:
                     return
-                best = min((one.share for one in short.values()), default=2.0)
-                duration_s = min(longest_s, last * float(np.clip(best, 1.3, _STEPS[1])))
+                best = min((one.share for one in insufficient.values()), default=2.0)
+                duration_s = min(longest_s, last * float(np.clip(best, 1.3, _STEP_RATIOS[1])))
                 continue
-            high = min(enough, key=lambda one: one.duration_s)
+            high = min(sufficient, key=lambda one: one.duration_s)
             low_s = max((each for each in tried if each < high.duration_s), default=0.0)
             if low_s == 0:
-                quicker = high.duration_s / float(np.clip(high.share ** (-2 / 3), *_STEPS))
-                duration_s = max(quicker, self._shortest_s)
-            elif high.duration_s / low_s < _NARROW:
+                shorter_s = high.duration_s / float(np.clip(high.share ** (-2 / 3), *_STEP_RATIOS))
+                duration_s = max(shorter_s, self._shortest_s)
+            elif high.duration_s / low_s < _BRACKET_RATIO:
                 break
             else:
-                duration_s = _between(low_s, short.get(low_s), high)
-        yield from self._around(found, tried, longest_s)
+                duration_s = _between(low_s, insufficient.get(low_s), high)
+        yield from self._other_durations(candidates, tried, longest_s)
 
-    def _around(
-        self, found: Sequence[Candidate], tried: set[float], longest_s: float
+    def _other_durations(
+        self, candidates: Sequence[Candidate], tried: set[float], longest_s: float
     ) -> Iterator[float]:
-        """Durations beside the shortest one that is enough, to see what more and less time would give."""
-        enough = [one.duration_s for one in found if one.share <= 1]
-        for factor in _BESIDE if enough else ():
-            near = [d for d in tried if abs(np.log(d / (factor * min(enough)))) < _SPACED]
-            duration_s = self._on_grid(factor * min(enough))
+        """Durations around the shortest sufficient one, which show the effect of more and less time."""
+        sufficient_s = [one.duration_s for one in candidates if one.share <= 1]
+        if not sufficient_s:
+            return
+        for factor in _OTHER_DURATIONS:
+            wanted_s = factor * min(sufficient_s)
+            near = [d for d in tried if abs(np.log(d / wanted_s)) < _MIN_LOG_DISTANCE]
+            duration_s = self._on_grid(wanted_s)
             if not near and self._shortest_s <= duration_s <= longest_s:
                 yield duration_s
 
     @cached_property
     def _shortest_s(self) -> float:
-        """Below it, the joints hardly move, or too quickly for the recording, [s].
+        """The shortest useful duration, [s]: joints must move enough, and not too fast to record.
 
-        Central differences, h apart, show a frequency w with 1 - (w h)^2 / 12 of its acceleration.
+        Central differences with step h measure 1 - (w h)^2 / 12 of an acceleration of frequency w.
         """
         joints = self.limits.joints
-        stroke = np.minimum(joints.v_max / (2 * np.pi), joints.a_max / (2 * np.pi) ** 2)[
-            self.moving
-        ]
-        blurred_s = 2 * np.pi * self.harmonics / (self.settings.rate_hz * np.sqrt(12 * _MOST_BLUR))
-        return float(max(np.sqrt(_SMALLEST_STROKE / stroke).max(), blurred_s))
+        stroke = np.minimum(joints.v_max / (2 * np.pi), joints.a_max / (2 * np.pi) ** 2)
+        largest_wh = np.sqrt(12 * _MAX_ACCELERATION_ERROR)
+        recordable_s = 2 * np.pi * self.harmonics / (self.settings.rate_hz * largest_wh)
+        return float(max(np.sqrt(_MIN_STROKE / stroke[self.moving]).max(), recordable_s))
 
     def _on_grid(self, duration_s: float) -> float:
+        """The duration rounded up to a multiple of the recording's period, [s]."""
         return float(np.ceil(duration_s * self.settings.rate_hz - 1e-9) / self.settings.rate_hz)
 
-    def _tell(self, found: Sequence[Candidate], duration_s: float) -> None:
+    def _report_progress(self, candidates: Sequence[Candidate], duration_s: float) -> None:
         if self.settings.progress is not None:
-            enough = [one.duration_s for one in found if one.share <= 1]
-            self.settings.progress(min(0.95, len(found) / 8), min(enough, default=duration_s))
+            sufficient_s = [one.duration_s for one in candidates if one.share <= 1]
+            fraction = min(0.95, len(candidates) / 8)
+            self.settings.progress(fraction, min(sufficient_s, default=duration_s))
 
     @cached_property
     def _slacks(self) -> MotionSlacks:
@@ -214,7 +229,7 @@ class DurationSearch:
 
     @cached_property
     def _postures(self) -> Array:
-        """Postures inside all limits to begin from, the first one the user's, or home where it is."""
+        """Initial postures inside all limits; the first is the given one, or home if it is inside."""
         first = centre_posture(
             self.robot, self.limits, self.moving, self.posture, self.settings.seed
         )
@@ -223,7 +238,7 @@ class DurationSearch:
         rng = np.random.default_rng(self.settings.seed)
         low = np.maximum(self.limits.joints.q_min, self.robot.home - np.pi)
         high = np.minimum(self.limits.joints.q_max, self.robot.home + np.pi)
-        q = np.tile(first, (8 * _SCREENED, 1))
+        q = np.tile(first, (8 * _RANDOM_MOTIONS_PER_START, 1))
         q[1:, self.moving] = rng.uniform(low, high, q[1:].shape)[:, self.moving]
         return np.asarray(q[self.limits.room_at_rest(self.robot, q) > 0])
 
@@ -240,15 +255,16 @@ class DurationSearch:
         )
 
     def _constraints(self, space: MotionSpace) -> list[Constraint]:
-        found = [space.joint_constraint(self.limits)]
+        constraints = [space.joint_constraint(self.limits)]
         if self._all_limits:
-            found.append(space.motion_constraint(self._slacks))
+            constraints.append(space.motion_constraint(self._slacks))
         if self.limits.scene is not None:
-            found.append(space.motion_constraint(self.limits.scene.clearances(self.robot)))
-        return found
+            clearances = self.limits.scene.clearances(self.robot)
+            constraints.append(space.motion_constraint(clearances))
+        return constraints
 
     def _inside(self, space: MotionSpace, u: Array) -> _Start | None:
-        """The motion, shrunk until it is inside all limits; None where it never is."""
+        """The motion, scaled down until it is inside all limits; None if it never is."""
         constraints = self._constraints(space)
         for _ in range(40):
             if all((constraint.slack(u) > 0).all() for constraint in constraints):
@@ -256,44 +272,41 @@ class DurationSearch:
             u = 0.85 * u
         return None
 
-    def _continued(self, one: Candidate, duration_s: float) -> _Start | None:
-        """A motion at the pace of another duration, about its own middle."""
+    def _rescaled(self, one: Candidate, duration_s: float) -> _Start | None:
+        """The motion of a candidate, rescaled in time to another duration."""
         series = one.trajectory
         pace = one.duration_s / duration_s
-        if self.posture is None:
-            centre = series.offset.copy()
-        else:
-            centre = self.posture
+        centre = series.offset.copy() if self.posture is None else self.posture
         space = self._space(centre, duration_s)
-        C = np.column_stack([pace * series.sine, pace * series.cosine, series.offset - centre])[
-            self.moving
-        ]
-        u = (np.linalg.pinv(space.free) @ (C / space.scale[:, None]).T).T
+        C = np.column_stack([pace * series.sine, pace * series.cosine, series.offset - centre])
+        u = (np.linalg.pinv(space.free) @ (C[self.moving] / space.scale[:, None]).T).T
         return self._inside(space, u.ravel())
 
-    def _screened(self, criterion: Criterion, duration_s: float) -> list[_Start]:
-        """The best of many random motions about random postures."""
+    def _random_starts(self, criterion: Criterion, duration_s: float) -> list[_Start]:
+        """The best of many random motions around random postures."""
         rng = np.random.default_rng([self.settings.seed, round(1e3 * duration_s)])
         program = criterion.rows.compiled(criterion.robot, WIDE_SIGN_WIDTH)
-        scored = []
-        for k in range(_SCREENED * min(self.settings.starts, _REFINED)):
+        count = min(self.settings.starts, _MAX_STARTS)
+        ranked = []
+        for k in range(_RANDOM_MOTIONS_PER_START * count):
             space = self._space(self._centre(k), duration_s)
             start = self._inside(space, 0.5 * rng.normal(size=space.size))
             if start is not None:
-                gram = program.gram(*space.motion(start.u, self._at(space)))
-                scored.append((criterion.merit(gram, 64.0)[0], k, start))
-        scored.sort(key=lambda each: each[:2])
-        return [start for _, _, start in scored[: min(self.settings.starts, _REFINED)]]
+                gram = program.gram(*space.motion(start.u, self._sample_signals(space)))
+                ranked.append((criterion.merit(gram, _EXACT_SHARPNESS)[0], k, start))
+        ranked.sort(key=lambda each: each[:2])
+        return [start for _, _, start in ranked[:count]]
 
-    def _at(self, space: MotionSpace) -> Array:
+    def _sample_signals(self, space: MotionSpace) -> Array:
         return space.signals((np.arange(_SAMPLES) + 0.5) * space.period_s / _SAMPLES)
 
-    def _lowered(
+    def _refined(
         self, criterion: Criterion, stages: Sequence[tuple[float, float, int]], start: _Start
     ) -> Array:
-        """The best free numbers found from a start, (size,)."""
+        """The best variables u that the solver finds from a start, (size,)."""
         program = criterion.rows.compiled(criterion.robot, WIDE_SIGN_WIDTH)
-        space, at = start.space, self._at(start.space)
+        space = start.space
+        at = self._sample_signals(space)
         gram = space.remembered(program.gram, at)
         best = start.u
         lowest = np.inf
@@ -307,10 +320,10 @@ class DurationSearch:
 
         def visit(u: Array) -> None:
             nonlocal best, lowest
-            score = value(u, 64.0)
-            if score < lowest:
+            merit = value(u, _EXACT_SHARPNESS)
+            if merit < lowest:
                 best = u.copy()
-                lowest = score
+                lowest = merit
             if self._stop.is_set():
                 raise StopIteration
 
@@ -326,6 +339,7 @@ class DurationSearch:
         return best
 
     def _certified(self, space: MotionSpace, u: Array) -> Candidate | None:
+        """The motion, shrunk by at most 10 % until its certificate holds; None if it never does."""
         for shrink in _SHRINKS:
             trajectory = space.trajectory(shrink * u)
             certificate = self.limits.certify(self.robot, trajectory)
@@ -335,10 +349,14 @@ class DurationSearch:
 
 
 def _between(low_s: float, low: Candidate | None, high: Candidate) -> float:
-    """Where a straight line through logarithms says that a motion is just enough, [s]; well inside.
+    """The duration between two others at which a motion should be just sufficient, [s].
 
-    Between low_s [s], its best motion low (None where none is inside the limits), and one that is
-    enough.
+    It lies on a straight line through logarithms, in the middle 80 % of the interval.
+
+    Args:
+        low_s: insufficient duration, [s]
+        low: its best motion; None if no motion keeps the limits
+        high: a sufficient motion
     """
     part = 0.5
     if low is not None:

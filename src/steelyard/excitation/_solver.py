@@ -1,4 +1,4 @@
-"""A feasible interior-point method: every point that it visits keeps every limit.
+"""A feasible interior-point method: every iterate satisfies every limit.
 
 Minimise f(u) subject to s(u) > 0, from a start inside. With the barrier weight mu, J the
 derivatives of s and z > 0 the multipliers, the conditions
@@ -9,13 +9,13 @@ are solved by steps of Newton's method with the multipliers' part eliminated,
 
     (B + J' diag(z / s) J) du = -(grad f - J' (mu / s)),      dz = mu / s - z - (z / s) J du
 
-where B approximates the curvature of f - z's (BFGS, damped as Powell does). A step is cut so that s
-stays positive, and then until f - mu sum log s falls (Armijo); z has a length of its own, and goes
-on from stage to
-stage: with mu / s instead, as if nothing was known of which limits matter, most steps of the next
-stage end at a limit after a small part of their way. Thousands of limits cost little: they enter
-through sums over their gradients, not through an active set; and whoever stops it early has a
-feasible motion. (Nocedal and Wright, Numerical Optimization, chapter 19.)
+where B approximates the curvature of f - z's (BFGS with Powell's damping). A step is shortened
+until s stays positive and f - mu sum log s decreases (Armijo). The multipliers z have a step length
+of their own and carry over from stage to stage: if every stage started with z = mu / s, it would not
+know which limits are active, and most of its steps would end at a limit after a small part of their
+length. Thousands of limits are cheap, because they enter through sums over their gradients and not
+through an active set. A run that is stopped early ends at a feasible point. (Nocedal and Wright,
+Numerical Optimization, chapter 19.)
 """
 
 from __future__ import annotations
@@ -28,11 +28,12 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from steelyard._arrays import Array
 
-_TO_BOUNDARY = 0.9  # share of the way to a limit that one step may go
-_SUFFICIENT = 1e-4
-_LARGEST_STEP_HALVINGS = 25
-_CENTRAL = 1e8  # z s stays within this factor of mu
-_TOLERANCE = 1e-5  # change of the barrier function below which a stage ends
+_MAX_BOUNDARY_SHARE = 0.9  # largest share of the distance to a limit that one step covers
+_ARMIJO_SHARE = 1e-4  # share of the predicted decrease that a step must reach
+_MAX_STEP_HALVINGS = 25
+_MAX_CENTRALITY = 1e8  # z s stays within this factor of mu
+_MIN_DECREASE = 1e-5  # a smaller decrease of the barrier function counts towards the end
+_MAX_SMALL_DECREASES = 3  # consecutive small decreases that end a stage
 
 
 class _Linearised(Protocol):
@@ -57,14 +58,20 @@ class Constraint(Protocol):
     linear: bool
 
     def slack(self, u: Array) -> Array:
-        """How far each limit is away at a point u, (size,); positive inside."""
+        """The slack of each limit at a point u, (size,); positive inside."""
 
     def linearised(self, u: Array) -> _Linearised:
         """The slacks at a point u, (size,), with their derivatives."""
 
 
 class Minimiser:
-    """Goes downhill from a feasible point u, (size,), stage by stage; calls `visit` with accepted points."""
+    """Minimises from a feasible point, stage by stage.
+
+    Args:
+        constraints: limits that every iterate satisfies
+        u: feasible start, (size,)
+        visit: called with every accepted point
+    """
 
     def __init__(
         self, constraints: Sequence[Constraint], u: Array, visit: Callable[[Array], None]
@@ -84,54 +91,49 @@ class Minimiser:
         barrier: float,
         iterations: int,
     ) -> None:
-        """One stage, from where the last one ended.
+        """One stage, which continues from the end of the previous one.
 
         Args:
-            value: f, of u
-            value_and_gradient: f and its gradient, of u
+            value: f as a function of u
+            value_and_gradient: f and its gradient as a function of u
             barrier: mu
+            iterations: largest number of steps
         """
-        now = [part.linearised(self.u) for part in self.constraints]
+        parts = [part.linearised(self.u) for part in self.constraints]
         f, grad = value_and_gradient(self.u)
-        z = self._z or [barrier / part.slack for part in now]
-        small_changes = 0
+        z = self._z or [barrier / part.slack for part in parts]
+        small_decreases = 0
         for _ in range(iterations):
-            du, dz = self._direction(grad, now, z, barrier)
-            length, fall = self._step(value, f, grad, now, du, barrier)
+            du, dz = self._direction(grad, parts, z, barrier)
+            length, decrease = self._step(value, f, grad, parts, du, barrier)
             if length == 0.0:
                 break
-            falls = max((-dzi / zi).max(initial=0.0) for zi, dzi in zip(z, dz, strict=True))
-            if falls > 0:
-                onward = min(1.0, _TO_BOUNDARY / falls)
-            else:
-                onward = 1.0
-            z = [zi + onward * dzi for zi, dzi in zip(z, dz, strict=True)]
+            z_length = _multiplier_step(z, dz)
+            z = [zi + z_length * dzi for zi, dzi in zip(z, dz, strict=True)]
             u_next = self.u + length * du
-            after = [part.linearised(u_next) for part in self.constraints]
+            parts_next = [part.linearised(u_next) for part in self.constraints]
             f, grad_next = value_and_gradient(u_next)
-            self._learn(length * du, grad_next - grad, now, after, z)
-            bounds = [
-                (barrier / part.slack / _CENTRAL, _CENTRAL * barrier / part.slack) for part in after
-            ]
-            z = [np.clip(zi, low, high) for zi, (low, high) in zip(z, bounds, strict=True)]
+            self._update_curvature(length * du, grad_next - grad, parts, parts_next, z)
             self.u = u_next
-            now = after
+            parts = parts_next
             grad = grad_next
+            z = [_clipped(zi, barrier / p.slack) for zi, p in zip(z, parts, strict=True)]
             self._z = z
             self.visit(self.u)
-            if fall < _TOLERANCE:
-                small_changes = small_changes + 1
+            if decrease < _MIN_DECREASE:
+                small_decreases += 1
             else:
-                small_changes = 0
-            if small_changes >= 3:
+                small_decreases = 0
+            if small_decreases >= _MAX_SMALL_DECREASES:
                 break
 
     def _direction(
-        self, grad: Array, now: list[_Linearised], z: list[Array], mu: float
+        self, grad: Array, parts: list[_Linearised], z: list[Array], mu: float
     ) -> tuple[Array, list[Array]]:
+        """Newton's step du of the point and dz of the multipliers."""
         H = self._B.copy()
         right = -grad
-        for part, zi in zip(now, z, strict=True):
+        for part, zi in zip(parts, z, strict=True):
             H += part.curvature(zi / part.slack)
             right = right + part.pull(mu / part.slack)
         ridge = 1e-12 * np.trace(H) / len(H)
@@ -141,7 +143,10 @@ class Minimiser:
                 break
             except LinAlgError:
                 ridge *= 100
-        dz = [mu / p.slack - zi - zi / p.slack * p.along(du) for p, zi in zip(now, z, strict=True)]
+        dz = [
+            mu / part.slack - zi - zi / part.slack * part.along(du)
+            for part, zi in zip(parts, z, strict=True)
+        ]
         return np.asarray(du), dz
 
     def _step(
@@ -149,31 +154,31 @@ class Minimiser:
         value: Callable[[Array], float],
         f: float,
         grad: Array,
-        now: list[_Linearised],
+        parts: list[_Linearised],
         du: Array,
         mu: float,
     ) -> tuple[float, float]:
-        """Length of the step, and by how much the barrier function falls."""
+        """The length of the step and the decrease of the barrier function; 0, 0 if none is found."""
         length = 1.0
-        for constraint, part in zip(self.constraints, now, strict=True):
+        for constraint, part in zip(self.constraints, parts, strict=True):
             if constraint.linear and part.slack.size:
                 fall = (-part.along(du) / part.slack).max()
                 if fall > 0:
-                    length = min(length, _TO_BOUNDARY / fall)
-        before = f - mu * sum(np.log(part.slack).sum() for part in now)
-        slope = float(grad @ du) - mu * sum((part.along(du) / part.slack).sum() for part in now)
-        leasts = [0.999 * (1 - _TO_BOUNDARY) * part.slack for part in now]
-        for _ in range(_LARGEST_STEP_HALVINGS):
+                    length = min(length, _MAX_BOUNDARY_SHARE / fall)
+        before = f - mu * sum(np.log(part.slack).sum() for part in parts)
+        slope = float(grad @ du) - mu * sum((part.along(du) / part.slack).sum() for part in parts)
+        min_slacks = [0.999 * (1 - _MAX_BOUNDARY_SHARE) * part.slack for part in parts]
+        for _ in range(_MAX_STEP_HALVINGS):
             u = self.u + length * du
             slacks = [constraint.slack(u) for constraint in self.constraints]
-            if all((s >= least).all() for s, least in zip(slacks, leasts, strict=True)):
+            if all((s >= least).all() for s, least in zip(slacks, min_slacks, strict=True)):
                 after = value(u) - mu * sum(np.log(s).sum() for s in slacks)
-                if after <= before + _SUFFICIENT * length * slope:
+                if after <= before + _ARMIJO_SHARE * length * slope:
                     return length, before - after
             length *= 0.5
         return 0.0, 0.0
 
-    def _learn(
+    def _update_curvature(
         self,
         du: Array,
         y: Array,
@@ -181,7 +186,7 @@ class Minimiser:
         after: list[_Linearised],
         z: list[Array],
     ) -> None:
-        """Powell's damped BFGS update of B; y is the change of the gradient of f."""
+        """Updates B by damped BFGS (Powell); y is the change of the gradient of f."""
         for constraint, old, new, zi in zip(self.constraints, before, after, z, strict=True):
             if not constraint.linear:
                 y = y - (new.pull(zi) - old.pull(zi))
@@ -189,8 +194,21 @@ class Minimiser:
             self._B *= (y @ y) / (du @ y)
             self._scaled = True
         Bdu = self._B @ du
-        curved = float(du @ Bdu)
-        if du @ y < 0.2 * curved:
-            share = 0.8 * curved / (curved - du @ y)
+        curvature = float(du @ Bdu)
+        if du @ y < 0.2 * curvature:
+            share = 0.8 * curvature / (curvature - du @ y)
             y = share * y + (1 - share) * Bdu
-        self._B += np.outer(y, y) / (du @ y) - np.outer(Bdu, Bdu) / curved
+        self._B += np.outer(y, y) / (du @ y) - np.outer(Bdu, Bdu) / curvature
+
+
+def _multiplier_step(z: list[Array], dz: list[Array]) -> float:
+    """The length of a step dz, at most 1, that keeps all multipliers z positive."""
+    fall = max((-dzi / zi).max(initial=0.0) for zi, dzi in zip(z, dz, strict=True))
+    if fall <= 0:
+        return 1.0
+    return float(min(1.0, _MAX_BOUNDARY_SHARE / fall))
+
+
+def _clipped(z: Array, central: Array) -> Array:
+    """Multipliers within a factor of their central values mu / s."""
+    return np.clip(z, central / _MAX_CENTRALITY, _MAX_CENTRALITY * central)
