@@ -128,7 +128,7 @@ def test_a_certificate_says_what_was_not_checked(arm):
     assert whole.bodies == tuple(f"link {k}: capsule of 50 mm radius" for k in (1, 2))
     assumed = replace(alone, scene=Scene((floor,))).certify(arm, motion, rate_hz=50.0).unchecked
     assert assumed == (
-        "the true shape of planar2r: capsules stand in, as no shapes and no radius were given",
+        "the true shape of planar2r: capsules are assumed, as no shapes and no radius were given",
     )
     endless = JointLimits([-np.inf] * 2, [np.inf] * 2, [2.0] * 2, [9.0] * 2, [900.0] * 2)
     assert not any(
@@ -145,7 +145,7 @@ def test_many_starts_go_down_together_and_stay_inside(arm):
     one = design(arm, period_s=6.0, harmonics=3, limits=DesignLimits(TWO), settings=alone)
     assert many.value < 1.02 * one.value
     with pytest.raises(
-        InvalidTrajectory, match="JAX finds no gpu here, only cpu: leave the device out"
+        InvalidTrajectory, match="JAX finds no gpu on this machine, only cpu: leave the device out"
     ):
         design(arm, limits=DesignLimits(TWO), settings=replace(settings, device="gpu"))
     with pytest.raises(InvalidTrajectory, match="device must be 'cpu' or 'gpu', got 'abacus'"):

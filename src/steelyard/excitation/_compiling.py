@@ -1,4 +1,4 @@
-"""JAX, where it is installed: programs in 64 bits for a device, and what is compiled kept between calls."""
+"""Access to JAX: 64-bit programs for a device, with a persistent compilation cache."""
 
 from __future__ import annotations
 
@@ -16,61 +16,60 @@ from steelyard.errors import InvalidTrajectory, MissingExtra
 
 
 def jax_numpy() -> tuple[Any, Any]:
-    """The modules jax and jax.numpy, or a refusal that names the extra."""
+    """The modules jax and jax.numpy; without JAX, an error that names the extra to install."""
     try:
         import jax
         import jax.numpy as jnp
     except ModuleNotFoundError as error:
         raise MissingExtra("jax", "excitation") from error
-    _keep_what_is_compiled(jax)
+    _enable_compilation_cache(jax)
     return jax, jnp
 
 
 @cache
-def _keep_what_is_compiled(jax: Any) -> None:
-    """In the user's cache folder, unless JAX is set to another one."""
+def _enable_compilation_cache(jax: Any) -> None:
+    """Keeps compiled programs in the user's cache folder, unless JAX has another one."""
     if jax.config.jax_compilation_cache_dir is None:
         home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
         with suppress(OSError, AttributeError):
-            (folder := Path(home) / "steelyard" / "jax").mkdir(parents=True, exist_ok=True)
+            folder = Path(home) / "steelyard" / "jax"
+            folder.mkdir(parents=True, exist_ok=True)
             jax.config.update("jax_compilation_cache_dir", str(folder))
             jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.2)
 
 
 @contextmanager
 def _on(device: str) -> Iterator[None]:
-    """64-bit floats on a device, for the calling thread and while it lasts."""
+    """A context with 64-bit floats on a device, for the calling thread."""
     jax, _ = jax_numpy()
     if hasattr(jax, "enable_x64"):
-        wide = jax.enable_x64(True)
+        double_precision = jax.enable_x64(True)
     else:
         from jax.experimental import enable_x64
 
-        wide = enable_x64(True)
+        double_precision = enable_x64(True)
     try:
-        found = jax.devices(device)[0]
+        first = jax.devices(device)[0]
     except RuntimeError as error:
         raise InvalidTrajectory(
-            f"JAX finds no {device} here, only {jax.devices()[0].platform}: leave the device out,"
-            " or install"
-            " JAX for it (jax[cuda13])"
+            f"JAX finds no {device} on this machine, only {jax.devices()[0].platform}: leave the"
+            " device out, or install JAX for it (jax[cuda13])"
         ) from error
-    with wide, jax.default_device(found):
+    with double_precision, jax.default_device(first):
         yield
 
 
 def compiled(function: Callable[..., Any], device: str = "cpu") -> Callable[..., Any]:
-    """A function, compiled by JAX for a device, with NumPy arrays in and out.
+    """The function compiled by JAX for a device, with NumPy arrays in and out.
 
     Args:
-        function: that JAX can trace
+        function: function that JAX can trace
         device: 'cpu' or 'gpu'
     """
     jax, _ = jax_numpy()
+    options = _cpu_compiler_options() if device == "cpu" else None
     with _on(device):
-        program = jax.jit(
-            function, compiler_options=_compiler_options() if device == "cpu" else None
-        )
+        program = jax.jit(function, compiler_options=options)
 
     def run(*arrays: Array) -> Any:
         with _on(device):
@@ -80,8 +79,8 @@ def compiled(function: Callable[..., Any], device: str = "cpu") -> Callable[...,
 
 
 @cache
-def _compiler_options() -> dict[str, bool] | None:
-    """Without fusion emitters XLA compiles in half the time; None where it does not know the option."""
+def _cpu_compiler_options() -> dict[str, bool] | None:
+    """Options with which XLA compiles in half the time; None if it does not know them."""
     jax, jnp = jax_numpy()
     options = {"xla_cpu_use_fusion_emitters": False}
     try:

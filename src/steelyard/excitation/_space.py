@@ -1,25 +1,25 @@
-"""The motions that a design chooses from: Fourier series of the joints that move, as free numbers u.
+"""The space of motions of a design: Fourier series of the moving joints, with variables u.
 
 Joint j has the coefficients c_j = [a_j1 ... a_jL, b_j1 ... b_jL, q0_j]; position, velocity and
 acceleration are linear in them: q_j = P_q c_j, v_j = P_v c_j, a_j = P_a c_j. Conditions on the ends
-are linear, too:
+are linear too:
 
-    at rest at both ends:   sum a_l = 0,   sum w l b_l = 0    (v = a = 0 at t = 0 and t = T; xu2024 eq. (18))
+    at rest at both ends:   sum a_l = 0,   sum w l b_l = 0   (v = a = 0 at t = 0, T; xu2024 (18))
     from a given posture:   q0 - sum b_l / (w l) = q_start
 
-so c_j = c0_j + Z diag(scale_j) u_j with Z a basis of what they leave free, and u is free of
-conditions. c0 is the arm at rest in its centre posture; shrinking u to zero shrinks the motion to
+Hence c_j = c0_j + Z diag(scale_j) u_j, where Z is a basis of their null space and u is
+unconstrained. c0 is the arm at rest in its centre posture; as u goes to zero, the motion shrinks to
 that posture.
 
-Limits are slacks of u, positive inside. Between the points of a grid a signal may peak. For a
+Limits are slacks of u, positive inside. A signal may peak between the points of a grid. For a
 trigonometric polynomial of degree L on M equidistant points of its period (Ehlich and Zeller 1964)
 
     max |f| <= max over the grid |f| / cos(pi L / M),
 
-so limits of position, velocity and acceleration on the grid, tightened by that cosine, hold at
-every time. The other limits are kept on their own grid with a small reserve, and the certificate
-decides. Their slacks count as `_NEAR` where they are larger: limits far away neither push nor cost
-derivatives.
+so limits of position, velocity and acceleration that are tightened by this cosine on the grid hold
+at every time. All other limits are kept on their own grid with a small reserve, and the certificate
+decides. Their slacks are clipped at `_MAX_SLACK`: distant limits then neither influence the motion
+nor need derivatives.
 """
 
 from __future__ import annotations
@@ -38,23 +38,23 @@ from steelyard.excitation._solver import Constraint
 from steelyard.robot import JointLimits
 from steelyard.trajectory import FourierTrajectory
 
-_JOINT_POINTS = 40  # of a grid, for each harmonic
-_NEAR = 0.3  # of a limit
-_SMALLEST_AMPLITUDE = 1e-6  # of the scale; keeps the square root of an amplitude smooth
+_GRID_POINTS_PER_HARMONIC = 40
+_MAX_SLACK = 0.3  # as a share of the limit
+_AMPLITUDE_SMOOTHING = 1e-6  # relative to the scale; makes the amplitude differentiable at zero
 
 
 @dataclass(frozen=True, eq=False)
 class MotionSpace:
-    """Fourier series with L harmonics around a centre posture, for the joints that move.
+    """Fourier series with L harmonics around a centre posture, for the moving joints.
 
     Attributes:
-        centre: posture of the arm when u = 0, (n,) [rad or m]
-        joints: indices of the m joints that move, (m,)
+        centre: posture of the arm for u = 0, (n,) [rad or m]
+        joints: indices of the m moving joints, (m,)
         harmonics: L
-        period_s: of the base frequency, [s]
+        period_s: period of the base frequency, [s]
         at_rest: whether the arm is at rest at both ends
         fixed_start: whether it starts and ends in the centre posture
-        scale: how large a coefficient of each moving joint may be expected, (m,) [rad/s or m/s]
+        scale: expected size of the coefficients of each moving joint, (m,) [rad/s or m/s]
     """
 
     centre: Array
@@ -83,7 +83,7 @@ class MotionSpace:
 
     @property
     def size(self) -> int:
-        """Number of free numbers u."""
+        """Number of variables u."""
         return int(len(self.joints) * self.free.shape[1])
 
     def signals(self, t: Array) -> Array:
@@ -99,13 +99,13 @@ class MotionSpace:
         return np.stack([np.hstack(q), np.hstack(v), np.hstack(a)])
 
     def coefficients(self, u: Array) -> Array:
-        """The coefficients c of the moving joints, (m, 2 L + 1), of free numbers u, (size,)."""
+        """The coefficients c of the moving joints, (m, 2 L + 1), for variables u, (size,)."""
         C = (u.reshape(len(self.joints), -1) * self.scale[:, None]) @ self.free.T
         C[:, -1] += self.centre[self.joints]
         return np.asarray(C)
 
     def trajectory(self, u: Array) -> FourierTrajectory:
-        """The motion of all n joints with free numbers u, (size,)."""
+        """The motion of all n joints for variables u, (size,)."""
         L = self.harmonics
         C = self.coefficients(u)
         sine, cosine = np.zeros((2, len(self.centre), L))
@@ -116,9 +116,11 @@ class MotionSpace:
         return FourierTrajectory(sine, cosine, offset, self.period_s)
 
     def motion(self, u: Array, at: Array) -> tuple[Array, Array, Array]:
-        """Position, velocity and acceleration of all joints, each (N, n), of free numbers u, (size,).
+        """Position, velocity and acceleration of all joints, each (N, n).
 
-        The times are `at`, as `signals` gives them.
+        Args:
+            u: variables, (size,)
+            at: matrices of `signals` at the requested times, (3, N, 2 L + 1)
         """
         C = self.coefficients(u)
         q = np.tile(self.centre, (at.shape[1], 1))
@@ -132,11 +134,11 @@ class MotionSpace:
     def remembered(
         self, gram: Callable[[Array, Array, Array], Array], at: Array
     ) -> Callable[[Array], Array]:
-        """A function of the motion, of free numbers u, (size,); not computed twice for the same in a row.
+        """`gram` as a function of variables u, (size,), which remembers its last result.
 
         Args:
-            gram: of position, velocity and acceleration
-            at: the times, as `signals` gives them
+            gram: function of position, velocity and acceleration
+            at: matrices of `signals` at the requested times, (3, N, 2 L + 1)
         """
         last = np.zeros(0)
         value = np.zeros(0)
@@ -151,19 +153,24 @@ class MotionSpace:
         return of
 
     def gradient(self, at: Array, gq: Array, gv: Array, ga: Array) -> Array:
-        """The gradient by u, (size,), of something with gradients gq, gv, ga by q, v and a, each (N, n).
+        """The gradient by u, (size,), of a function with gradients gq, gv, ga by q, v and a.
 
-        The times are `at`, as `signals` gives them.
+        Args:
+            at: matrices of `signals` at the requested times, (3, N, 2 L + 1)
+            gq: gradient by positions, (N, n)
+            gv: gradient by velocities, (N, n)
+            ga: gradient by accelerations, (N, n)
         """
         j = self.joints
         by_c = gq[:, j].T @ at[0] + gv[:, j].T @ at[1] + ga[:, j].T @ at[2]
         return np.asarray((by_c @ self.free * self.scale[:, None]).ravel())
 
     def joint_families(self, limits: DesignLimits, points: int) -> list[_Family]:
-        """Position, velocity and acceleration of every moving joint on a grid, as shares of their bounds.
+        """Position, velocity and acceleration of the moving joints on a grid, relative to bounds.
 
         Args:
-            points: of the grid, for each harmonic
+            limits: bounds of the joints
+            points: points of the grid per harmonic
         """
         M = points * self.harmonics
         j = self.joints
@@ -171,9 +178,8 @@ class MotionSpace:
         at = self.signals(np.arange(M) * self.period_s / M)
         share = np.cos(np.pi * self.harmonics / M)
         half = (bounds.q_max[j] - bounds.q_min[j]) / 2
-        middle = np.where(ends := np.isfinite(half), bounds.q_max[j], 0.0) - np.where(
-            ends, half, 0.0
-        )
+        bounded = np.isfinite(half)
+        middle = np.where(bounded, bounds.q_max[j], 0.0) - np.where(bounded, half, 0.0)
         zero = np.zeros(len(j))
         return [
             _Family(matrix @ self.free, bound, offset, self.scale)
@@ -186,40 +192,46 @@ class MotionSpace:
         ]
 
     def joint_constraint(self, limits: DesignLimits) -> Constraint:
-        """The limits of position, velocity and acceleration in the form that they ask for."""
+        """The limits of position, velocity and acceleration in their requested form."""
         if limits.form == "amplitude":
             return _Amplitudes(self, limits.joints)
-        return _JointGrid(self, self.joint_families(limits, _JOINT_POINTS))
+        return _JointGrid(self, self.joint_families(limits, _GRID_POINTS_PER_HARMONIC))
 
     def motion_constraint(self, slacks: _SampleSlacks) -> Constraint:
-        """Limits on what follows from q, v and a at each time."""
+        """Limits on functions of q, v and a at each sample."""
         return _OnGrid(self, slacks)
 
 
 class _SampleSlacks(Protocol):
-    """Limits of each sample: `gradients.MotionSlacks`, or the clearances of a `Scene`."""
+    """Limits of each sample: `MotionSlacks`, or the clearances of a `Scene`."""
 
     @property
     def points(self) -> int:
-        """Of their grid, for each harmonic."""
+        """Points of their grid per harmonic."""
 
     def slacks(self, q: Array, v: Array, a: Array, /) -> Array:
         """The slacks, (N, k)."""
 
     def slopes(self, q: Array, v: Array, a: Array, /) -> Array:
-        """Their derivatives by q, v and a, (N, k, 3, n)."""
+        """The derivatives of the slacks by q, v and a, (N, k, 3, n)."""
 
 
 @dataclass(frozen=True, eq=False)
 class _Dense:
-    """Slacks at a point, (k,), with the matrix J of derivatives of those that have any, (rows, size)."""
+    """Slacks at a point with their derivatives.
+
+    Attributes:
+        slack: the slacks, (k,)
+        J: derivatives of the slacks that have any, (rows, size)
+        rows: mask of the slacks that have derivatives, (k,)
+    """
 
     slack: Array
     J: Array
     rows: Mask
 
     def along(self, du: Array) -> Array:
-        """J du; 0 for the others."""
+        """J du, (k,); 0 for slacks without derivatives."""
         out = np.zeros(len(self.slack))
         out[self.rows] = self.J @ du
         return out
@@ -234,7 +246,7 @@ class _Dense:
 
 
 class _OnGrid:
-    """Limits of samples, on a grid: torque, height, speed, orientation, clearance."""
+    """Limits of samples on a grid: torque, height, speed, orientation, clearance."""
 
     linear = False
 
@@ -246,22 +258,24 @@ class _OnGrid:
         self._basis = np.stack(list(self._at), axis=1) @ space.free  # (N, 3, r)
 
     def slack(self, u: Array) -> Array:
-        return np.minimum(self._slacks.slacks(*self._space.motion(u, self._at)), _NEAR).ravel()
+        slack = self._slacks.slacks(*self._space.motion(u, self._at))
+        return np.minimum(slack, _MAX_SLACK).ravel()
 
     def linearised(self, u: Array) -> _Dense:
         space = self._space
         motion = self._space.motion(u, self._at)
         slack = self._slacks.slacks(*motion)
-        near = slack < _NEAR
+        near = slack < _MAX_SLACK
         samples = near.any(axis=1)
         by_motion = self._slacks.slopes(*(part[samples] for part in motion))[near[samples]]
         basis = self._basis[np.nonzero(near)[0]]
         J = np.einsum("xdj,xdr->xjr", by_motion[..., space.joints], basis) * space.scale[:, None]
-        return _Dense(np.minimum(slack, _NEAR).ravel(), J.reshape(-1, space.size), near.ravel())
+        clipped = np.minimum(slack, _MAX_SLACK).ravel()
+        return _Dense(clipped, J.reshape(-1, space.size), near.ravel())
 
 
 class _JointGrid:
-    """Position, velocity and acceleration of the moving joints on a grid: exact, linear in u."""
+    """Limits of position, velocity and acceleration on a grid: exact and linear in u."""
 
     linear = True
 
@@ -281,7 +295,10 @@ class _JointGrid:
 
 
 class _Family:
-    """One signal of all joints between symmetric bounds: |offset + scale P u| <= bound, 0 where unbounded."""
+    """One signal of all joints with symmetric bounds: |offset + scale P u| <= bound.
+
+    Unbounded joints have an infinite bound, so that their relative signal is zero.
+    """
 
     def __init__(self, P: Array, bound: Array, offset: Array, scale: Array) -> None:
         self.P = P
@@ -298,7 +315,7 @@ class _Family:
 
 @dataclass(frozen=True, eq=False)
 class _JointGridAt:
-    """The slacks of a joint grid at a point, and products with their derivatives."""
+    """The slacks of a joint grid at a point and products with their derivatives."""
 
     slack: Array
     grid: _JointGrid
@@ -337,7 +354,7 @@ class _JointGridAt:
 
 
 class _Amplitudes:
-    """The papers' conservative form: sums of amplitudes within the limits (xu2024 (18), liu2025 (42))."""
+    """Limits of the sums of amplitudes, a conservative form (xu2024 (18), liu2025 (42))."""
 
     linear = False
 
@@ -346,7 +363,7 @@ class _Amplitudes:
         L = space.harmonics
         j = space.joints
         w = 2 * np.pi / space.period_s * np.arange(1, L + 1)
-        # each row: factor of the amplitudes, sign of the offset, bound
+        # Each row holds a factor of the amplitudes, the sign of the offset, and a bound.
         rows = (
             (1 / w, 1.0, limits.q_max[j]),
             (1 / w, -1.0, -limits.q_min[j]),
@@ -368,14 +385,17 @@ class _Amplitudes:
         L = self._space.harmonics
         C = space.coefficients(u)
         r = space.free.shape[1]
-        tiny = _SMALLEST_AMPLITUDE * space.scale[:, None]
-        size = np.sqrt(C[:, :L] ** 2 + C[:, L:-1] ** 2 + tiny**2)
+        sine = C[:, :L]
+        cosine = C[:, L:-1]
+        offset = C[:, -1]
+        smoothing = _AMPLITUDE_SMOOTHING * space.scale[:, None]
+        amplitude = np.sqrt(sine**2 + cosine**2 + smoothing**2)
         slack = np.empty(len(self._rows))
         J = np.zeros((len(self._rows), space.size))
         for k, (i, factor, sign, bound) in enumerate(self._rows):
-            used = factor @ size[i] + sign * C[i, -1]
-            room = max(abs(bound), 1e-3)
-            slack[k] = (bound - used) / room
-            by_c = np.r_[factor * C[i, :L] / size[i], factor * C[i, L:-1] / size[i], sign]
-            J[k, i * r : (i + 1) * r] = -(by_c @ space.free) * space.scale[i] / room
+            largest = factor @ amplitude[i] + sign * offset[i]
+            scale = max(abs(bound), 1e-3)
+            slack[k] = (bound - largest) / scale
+            by_c = np.r_[factor * sine[i] / amplitude[i], factor * cosine[i] / amplitude[i], sign]
+            J[k, i * r : (i + 1) * r] = -(by_c @ space.free) * space.scale[i] / scale
         return _Dense(slack, J, np.ones(len(slack), bool))

@@ -1,18 +1,19 @@
-"""Where an arm may be: the orientations that a gripped part may have, and what the arm must not touch.
+"""The workspace of an arm: feasible orientations of the flange, and obstacles.
 
-Orientations are bounded by where the axes of the sensor (the flange) may point. An axis is a unit
+Orientations are bounded by the directions of the axes of the sensor (the flange). An axis is a unit
 vector x in the base frame, with polar angle theta from base z and azimuth phi about it (liu2025 eq.
-(36)). A sector bounds theta and phi, a cone the angle to a direction. As slacks, positive inside
-and smooth where they are needed,
+(36)). A sector bounds theta and phi, a cone bounds the angle to a direction. The slacks are
+positive inside and smooth near the border:
 
-    theta:  cos(theta_min) - x_z,  x_z - cos(theta_max)          cone:  x . direction - cos(half_angle)
-    phi:    (half +- phi_rel) sqrt(x_x^2 + x_y^2),   phi_rel the azimuth from the middle of the sector
+    theta:  cos(theta_min) - x_z,  x_z - cos(theta_max)
+    phi:    (half +- phi_rel) sqrt(x_x^2 + x_y^2),  phi_rel the azimuth from the sector's middle
+    cone:   x . direction - cos(half_angle)
 
-liu2025 Algorithm 1 takes orientations from a workspace: it divides the Z-Y-X angles of the sensor
+liu2025 Algorithm 1 samples orientations from a workspace: it divides the Z-Y-X angles of the sensor
 evenly, gamma_z in [0, 2 pi] and gamma_y in [0, pi] by n = 1, 2, ..., with gamma_x = K gamma_z (or
--K (2 pi - gamma_z) beyond pi), and keeps what lies in the workspace until there are enough. An
-orientation with a gravity direction that is there already adds nothing and is left out; so are
-those that the paper's loop adds again with every larger n.
+-K (2 pi - gamma_z) beyond pi), and keeps those in the workspace until it has enough. Our version
+leaves out an orientation whose gravity direction exists already, because it adds no information;
+this includes the orientations that the paper's loop repeats with every larger n.
 """
 
 from __future__ import annotations
@@ -31,11 +32,12 @@ from steelyard.robot import RobotModel
 from steelyard.robot._geometry import Body, CollisionModel
 
 _AXES = "xyz"
-_SAME_DIRECTION = 1e-6
-_FINEST = 40  # largest n of Algorithm 1
-_CLEARANCE_RESERVE = 0.002  # kept for what happens between the points of a grid, [m]
+_SAME_DIRECTION = 1e-6  # distance of unit vectors
+_MAX_DIVISIONS = 40  # largest n of Algorithm 1
+_CLEARANCE_RESERVE = 0.002  # [m], for smaller distances between the points of a grid
 _CLEARANCE_SCALE = 0.1  # [m]
-_FAR = 0.15  # pairs that never come closer in random postures are left to the certificate, [m]
+# Only the certificate checks pairs that keep this distance in all random postures, [m].
+_MAX_DESIGN_DISTANCE = 0.15
 
 
 @dataclass(frozen=True)
@@ -45,7 +47,7 @@ class Sector:
     Attributes:
         axis: 'x', 'y' or 'z' of the sensor
         theta: polar angle from base z, smallest and largest, [rad]
-        phi: azimuth about base z, smallest and largest, [rad]; all around where it spans 2 pi
+        phi: azimuth about base z, smallest and largest, [rad]; unbounded if it spans 2 pi
     """
 
     axis: str
@@ -54,8 +56,8 @@ class Sector:
 
     def __post_init__(self) -> None:
         _require_axis(self.axis)
-        (low, high) = self.theta
-        (left, right) = self.phi
+        low, high = self.theta
+        left, right = self.phi
         if not 0 <= low < high <= np.pi + 1e-9:
             raise InvalidTrajectory(
                 f"axis {self.axis}: theta must rise within 0 and pi, got {low:g} to {high:g}"
@@ -65,16 +67,16 @@ class Sector:
 
     def slacks(self, x: Any, xp: Any) -> list[Any]:
         """Smooth slacks of the axis x, (N, 3), in the base frame: each (N,), positive inside."""
-        found = []
+        slacks = []
         if self.theta[0] > 0:
-            found.append(np.cos(self.theta[0]) - x[:, 2])
+            slacks.append(np.cos(self.theta[0]) - x[:, 2])
         if self.theta[1] < np.pi:
-            found.append(x[:, 2] - np.cos(self.theta[1]))
+            slacks.append(x[:, 2] - np.cos(self.theta[1]))
         half = (self.phi[1] - self.phi[0]) / 2
         if half < np.pi:
             relative, size = self._azimuth(x, xp)
-            found += [(half - relative) * size, (half + relative) * size]
-        return found
+            slacks += [(half - relative) * size, (half + relative) * size]
+        return slacks
 
     def margin(self, x: Array) -> Array:
         """The angle of the axis x, (N, 3), to the border, negative outside, (N,) [rad]."""
@@ -82,12 +84,16 @@ class Sector:
         half = (self.phi[1] - self.phi[0]) / 2
         relative, size = self._azimuth(x, np)
         margins = [np.full(len(x), np.inf)]
-        margins += [theta - self.theta[0]] if self.theta[0] > 0 else []
-        margins += [self.theta[1] - theta] if self.theta[1] < np.pi else []
-        margins += [(half - np.abs(relative)) * size] if half < np.pi else []
+        if self.theta[0] > 0:
+            margins.append(theta - self.theta[0])
+        if self.theta[1] < np.pi:
+            margins.append(self.theta[1] - theta)
+        if half < np.pi:
+            margins.append((half - np.abs(relative)) * size)
         return np.asarray(np.min(margins, axis=0))
 
     def _azimuth(self, x: Any, xp: Any) -> tuple[Any, Any]:
+        """The azimuth of x from the sector's middle, (N,) [rad], and the distance from z, (N,)."""
         middle = (self.phi[0] + self.phi[1]) / 2
         c = np.cos(middle)
         s = np.sin(middle)
@@ -135,22 +141,24 @@ class Cone:
 
 @dataclass(frozen=True)
 class OrientationWorkspace:
-    """Where the axes of the sensor may point; an orientation is feasible when every region holds its axis.
+    """Feasible directions of the sensor's axes.
+
+    An orientation is feasible if every region contains its axis.
 
     Attributes:
-        regions: sectors and cones, any number for each axis; all orientations are feasible without
+        regions: sectors and cones, any number for each axis; empty if all orientations are feasible
     """
 
     regions: tuple[Sector | Cone, ...] = ()
 
     @classmethod
     def around(cls, R_base_sensor: ArrayLike, half_angle: float) -> OrientationWorkspace:
-        """Every axis within `half_angle` [rad] of where it points in an orientation R_base_sensor, (3, 3)."""
+        """Every axis within `half_angle` [rad] of its direction in R_base_sensor, (3, 3)."""
         R = np.asarray(R_base_sensor, dtype=float)
         return cls(tuple(Cone(axis, R[:, i], half_angle) for i, axis in enumerate(_AXES)))
 
     def slacks(self, R: Any, xp: Any) -> Any:
-        """Smooth slacks, (N, k), positive inside, of orientations R of the sensor in the base, (N, 3, 3)."""
+        """Smooth slacks, (N, k), positive inside, of sensor orientations R, (N, 3, 3), in the base."""
         columns = [
             s for part in self.regions for s in part.slacks(R[:, :, _AXES.index(part.axis)], xp)
         ]
@@ -159,12 +167,12 @@ class OrientationWorkspace:
         return xp.zeros((len(R), 0))
 
     def margins(self, R: ArrayLike) -> Array:
-        """How far each region's axis is inside its border, (N, regions) [rad], in R, (N, 3, 3)."""
-        turned = np.asarray(R, dtype=float)
-        columns = [part.margin(turned[:, :, _AXES.index(part.axis)]) for part in self.regions]
+        """The angle of each axis to its border, (N, regions) [rad], in orientations R, (N, 3, 3)."""
+        orientations = np.asarray(R, dtype=float)
+        columns = [part.margin(orientations[:, :, _AXES.index(part.axis)]) for part in self.regions]
         if columns:
             return np.stack(columns, axis=1)
-        return np.full((len(turned), 1), np.inf)
+        return np.full((len(orientations), 1), np.inf)
 
     def contains(self, R: ArrayLike) -> Mask:
         """Whether each orientation R of the sensor in the base, (N, 3, 3), is feasible, (N,)."""
@@ -175,21 +183,20 @@ class OrientationWorkspace:
 
         Args:
             count: N_target of the paper
-            K: share of gamma_z that gamma_x gets
+            K: ratio of gamma_x to gamma_z
         """
         _require_count(count)
         kept: list[Array] = []
-        for n in range(1, _FINEST + 1):
-            level = _algorithm_1(n, K)
-            for R in level[self.contains(level)]:
+        for n in range(1, _MAX_DIVISIONS + 1):
+            orientations = _algorithm_1(n, K)
+            for R in orientations[self.contains(orientations)]:
                 if all(np.linalg.norm(R[2] - other[2]) > _SAME_DIRECTION for other in kept):
                     kept.append(R)
             if len(kept) > count:
                 return np.array(kept)
         raise InfeasibleDesign(
             f"the workspace holds only {len(kept)} orientations of Algorithm 1 that differ in"
-            " gravity"
-            f" direction, {count - len(kept) + 1} short of more than {count}; widen it"
+            f" gravity direction, {count - len(kept) + 1} short of more than {count}; widen it"
         )
 
     def random_orientations(self, count: int, *, seed: int = 0) -> Array:
@@ -208,7 +215,7 @@ class OrientationWorkspace:
 
 
 def _algorithm_1(n: int, K: float) -> Array:
-    """The orientations that the paper's loop makes for one n."""
+    """The orientations of one iteration n of the paper's loop, (N, 3, 3)."""
     gamma_z, gamma_y = np.meshgrid(
         2 * np.pi * np.arange(n + 1) / n, np.pi * np.arange(n + 1) / n, indexing="ij"
     )
@@ -229,13 +236,14 @@ def _require_axis(axis: str) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """What the arm must not touch.
+    """Obstacles, and the shapes of the arm that must keep clear of them.
 
     Attributes:
-        obstacles: floor, walls, boxes (`steelyard.robot._geometry`)
-        bodies: shapes of the arm; capsules of `radius` along its links when empty
-        radius: of these capsules, one or one per link, [m]; that of `Body.capsules` by default
-        clearance: smallest distance, [m]
+        obstacles: floor, walls, boxes
+        bodies: shapes of the arm; capsules along its links if empty
+        radius: radius of these capsules, one number or one per link, [m]; a default of
+            `Body.capsules` if None
+        clearance: smallest allowed distance, [m]
         self_collision: whether the arm must also keep clear of itself
     """
 
@@ -250,7 +258,7 @@ class Scene:
             raise InvalidTrajectory(f"clearance must not be negative, got {self.clearance}")
 
     def bodies_of(self, robot: RobotModel) -> tuple[Body, ...]:
-        """The shapes of an arm that count."""
+        """The shapes of an arm that are checked."""
         if self.bodies:
             return self.bodies
         if self.radius is None:
@@ -258,10 +266,10 @@ class Scene:
         return Body.capsules(robot, self.radius)
 
     def assumed(self, robot: RobotModel) -> Iterator[str]:
-        """What stands in for shapes that nobody has given, in words."""
+        """Descriptions of the shapes that are assumed because none were given."""
         if not self.bodies and self.radius is None:
             yield (
-                f"the true shape of {robot.name}: capsules stand in, as no shapes and no radius"
+                f"the true shape of {robot.name}: capsules are assumed, as no shapes and no radius"
                 " were given"
             )
         for body in self.bodies:
@@ -269,7 +277,7 @@ class Scene:
                 yield f"the true shape of {body.words}"
 
     def model(self, robot: RobotModel) -> CollisionModel:
-        """The distances to keep, for the calling thread."""
+        """The collision model of arm and obstacles, for the calling thread."""
         bodies = self.bodies_of(robot)
         return CollisionModel(
             robot,
@@ -280,13 +288,14 @@ class Scene:
         )
 
     def clearances(self, robot: RobotModel) -> _Clearances:
-        """The distances of the pairs that come near, as slacks; each thread needs its own."""
-        return _Clearances(self.model(robot).near(_FAR), self.clearance + _CLEARANCE_RESERVE)
+        """The slacks of pairs that can come close; each thread needs its own."""
+        near = self.model(robot).near(_MAX_DESIGN_DISTANCE)
+        return _Clearances(near, self.clearance + _CLEARANCE_RESERVE)
 
 
 @dataclass(frozen=True, eq=False)
 class _Clearances:
-    """How far distances are above the least, (N, pairs), positive inside."""
+    """Distances of pairs above the smallest allowed one, as slacks, (N, pairs)."""
 
     model: CollisionModel
     least: float
