@@ -79,7 +79,7 @@ def test_inverse_kinematics_reaches_orientation_and_position(arm, rng):
         assert (found >= arm.limits.q_min).all()
     wrist = inverse_kinematics(arm, T[:3, :3], joints=[3, 4, 5], near=q)
     np.testing.assert_array_equal(wrist[:3], q[:3])
-    with pytest.raises(InfeasibleDesign, match=r"misses by .* degrees or .* m"):
+    with pytest.raises(InfeasibleDesign, match=r"misses it by .* degrees and .* m"):
         inverse_kinematics(arm, np.eye(3), position=[9.0, 0, 0])
 
 

@@ -1,19 +1,19 @@
-"""How well a weighing knows a payload, as an objective: the largest share of what is requested.
+"""The accuracy of a weighing as an objective: the largest of achieved over requested widths.
 
-The rows Y of a motion have p columns; of the m unknowns x the last ten are the payload phi, and
-they mix to the columns by Y M. With rows Z of what is known before, N samples and white noise, x
-has the covariance
+The rows Y of a motion have p columns; the last ten of the m unknowns x are the payload phi, and the
+rows in x are Y M. With rows Z of prior knowledge, N samples and white noise, x has the covariance
 
     C = A^-1,      A = N M' G M + Z'Z,      G = (1/N) sum_t Y_t' W Y_t.
 
-Where the arm was identified, M = [1 J] with the payload's Jacobian J, and Z is what the empty runs
-say of the base parameters (`torque.prior`). Where it is known without error, ten columns of the
-payload and 3 n of friction are all there is, M = 1 and Z = 0.
+For an identified arm, M = [1 J] with the payload's Jacobian J, and Z holds the information of the
+empty runs about the base parameters (`torque._prior`). For an arm that is known without error, the
+columns are ten of the payload and 3 n of friction, M = 1 and Z = 0.
 
-Each requested half-width is that of a combination l'phi: the mass, one coordinate of the centre of
-mass, one moment of inertia; divided by what is requested, so that r_i = sqrt(l_i'C l_i) is at most
-1 where a motion is enough. The merit is the largest logarithm of the r_i, smoothed, and a little of
-the mean of all ten deviations, so that what was not requested stays known as well:
+Each requested half-width belongs to a combination l'phi: the mass, one coordinate of the centre of
+mass, or one moment of inertia. l is divided by the requested standard deviation, so that
+r_i = sqrt(l_i'C l_i) is at most 1 for a sufficient motion. The merit is the smoothed largest
+logarithm of the r_i, plus a small weight of the mean of all ten deviations, which keeps the other
+parameters accurate as well:
 
     f = (1 / 2s) log sum_i r_i^(2s) + (e / 20) sum_k log C_kk,
     df/dA = -C D C,   D = (1/2) sum_i w_i l_i l_i' + (e / 20) sum_k 1_k 1_k' / C_kk,
@@ -40,17 +40,17 @@ from steelyard.excitation._objective import (
 from steelyard.inertia import PARAMETER_NAMES
 from steelyard.robot import RobotModel
 
-_OTHERS = 0.02  # weight of what was not requested
+_OTHERS_WEIGHT = 0.02  # of the parameters without a request
 
 
 @dataclass(frozen=True, eq=False)
 class ArmKnowledge:
-    """What the empty runs say of an arm.
+    """Knowledge of an arm from its empty runs.
 
     Attributes:
-        columns: of the regressor that its p base parameters belong to, (p,)
-        jacobian: how they change with the ten numbers of a payload, (p, 10)
-        information: Z'Z of the base parameters, (p, p); zero of friction
+        columns: indices of the regressor columns of its p base parameters, (p,)
+        jacobian: derivatives of the base parameters by the ten payload parameters, (p, 10)
+        information: Z'Z of the base parameters, (p, p); zero for friction
     """
 
     columns: Indices
@@ -60,14 +60,14 @@ class ArmKnowledge:
 
 @dataclass(frozen=True, eq=False)
 class PayloadAccuracy(Objective):
-    """The largest half-width of a payload beside what is requested, 1 where it is just enough.
+    """The largest ratio of an achieved to a requested half-width; 1 is just sufficient.
 
     Attributes:
-        requested: combinations l_i of the ten numbers, over their requested standard deviations,
+        requested: combinations l_i of the ten parameters over their requested standard deviations,
             (k, 10)
         noise: standard deviation of white noise of each joint's torque, (n,) [Nm or N]
-        samples: N, how many a weighing has
-        arm: what is known of it; everything but friction by default
+        samples: number of samples N of a weighing
+        arm: knowledge of the arm; everything except friction by default
     """
 
     requested: Array
@@ -114,7 +114,13 @@ class PayloadAccuracy(Objective):
 
 @dataclass(frozen=True, eq=False)
 class _Weighing:
-    """The regression of a weighing: M (p, m), Z'Z (m, m), and which of the m unknowns are the payload."""
+    """The regression of a weighing.
+
+    Attributes:
+        mixing: M, (p, m)
+        before: Z'Z, (m, m)
+        payload: indices of the payload among the m unknowns
+    """
 
     mixing: Array
     before: Array
@@ -130,9 +136,9 @@ class _Weighing:
         power = (squares / squares.max()) ** sharpness
         own = xp.diag(C)[self.payload]
         f = (xp.log(squares.max()) + xp.log(power.sum()) / sharpness) / 2
-        f += _OTHERS * xp.log(own).mean() / 2
+        f += _OTHERS_WEIGHT * xp.log(own).mean() / 2
         weight = power / power.sum() / squares / 2
         slope = -(across * weight[:, None]).T @ across
         beside = C[:, self.payload]
-        slope -= _OTHERS / (2 * len(own)) * (beside / own) @ beside.T
+        slope -= _OTHERS_WEIGHT / (2 * len(own)) * (beside / own) @ beside.T
         return f, N * self.mixing @ slope @ self.mixing.T

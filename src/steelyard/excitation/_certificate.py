@@ -1,10 +1,10 @@
-"""What a motion is checked against, and the certificate that it keeps it.
+"""The certificate of a motion: every limit, checked at its closest point.
 
-A limit holds where its margin is not negative; the certificate gives the margin in the limit's own
-unit, with the joint, axis or pair and the time where it is smallest. Signals may peak between the
-samples of the grid: where a limit is nearly reached, the parabola through three samples says when,
-a second one through three that are closer says it better, and the limit is checked there too: what
-is broken by 1e-9 is seen.
+A limit holds if its margin is not negative. The certificate states the smallest margin in the
+limit's own unit, with the joint, axis or pair and the time. Signals may peak between the samples of
+the grid: where a limit is nearly reached, a parabola through three samples estimates the time of
+the peak, a second parabola through three closer samples refines it, and the limit is checked there
+too. This detects violations of 1e-9.
 """
 
 from __future__ import annotations
@@ -18,20 +18,22 @@ import numpy as np
 from steelyard import fields
 from steelyard._arrays import Array
 
-_NEARLY = 1e-3  # share of a limit that signals cannot gain between two samples
-_CLOSER = 0.02  # of the step between two samples
+_PEAK_SHARE = 1e-3  # share of a limit within which a peak between two samples could violate it
+_REFINED_STEP = 0.02  # relative to the step between two samples
 
 
 @dataclass(frozen=True, eq=False)
 class Bounded:
-    """A limit with what it bounds.
+    """A limit with its bounded values.
 
     Attributes:
-        names: of the k joints, axes or pairs of bodies
-        values: of N postures, (N, k)
-        bounds: that they must keep, (k,); infinite where there is none
+        limit: name of the limit
+        names: names of the k joints, axes or pairs of bodies
+        values: values of N postures, (N, k)
+        bounds: bounds of the values, (k,); infinite for no limit
+        unit: unit of the values
         low: whether values must lie above the bounds, not below
-        scale: what counts as much as a radian when postures are compared
+        scale: size that counts as much as a radian when postures are compared
     """
 
     limit: str
@@ -44,21 +46,21 @@ class Bounded:
 
     @property
     def margins(self) -> Array:
-        """How far the values are inside, (N, k)."""
+        """Distances of the values from their bounds, (N, k), negative outside."""
         if self.low:
             return self.values - self.bounds
         return self.bounds - self.values
 
     @property
     def shares(self) -> Array:
-        """The margins as shares of the bounds, or themselves where a bound is zero, (N, k)."""
+        """The margins as shares of the bounds, (N, k); absolute if a bound is zero."""
         finite = np.isfinite(self.bounds)
         size = np.where(finite & (self.bounds != 0), np.abs(self.bounds), 1.0)
         return np.where(finite, self.margins / size, np.inf)
 
     @property
     def room(self) -> Array:
-        """The margins, comparable among limits, (N, k)."""
+        """The scaled margins, comparable among limits, (N, k)."""
         return np.where(np.isfinite(self.bounds), self.margins / self.scale, np.inf)
 
     def closest(self, distance: Array, t: Array | None = None) -> LimitCheck:
@@ -67,18 +69,15 @@ class Bounded:
         value = float(self.values[i, k])
         bound = float(self.bounds[k])
         margin = float(self.margins[i, k])
-        if t is None:
-            at_s = None
-        else:
-            at_s = float(t[i])
+        at_s = None if t is None else float(t[i])
         return LimitCheck(self.limit, self.names[k], at_s, value, bound, margin, self.unit)
 
 
 def closest_checks(bounded: Callable[[Array], list[Bounded]], t: Array) -> list[LimitCheck]:
-    """Each limit of a motion where it is closest, on a grid and between its points.
+    """The check of each limit of a motion at its closest time, on a grid and between its points.
 
     Args:
-        bounded: the limits, of times (M,) [s]
+        bounded: the limits with their values as a function of times, (M,) [s]
         t: times of the grid, (N,) [s]
     """
     grid = bounded(t)
@@ -88,41 +87,49 @@ def closest_checks(bounded: Callable[[Array], list[Bounded]], t: Array) -> list[
     peaks = _peaks(threes, t[1:-1], step_s)
     if not peaks.size:
         return checks
-    near = bounded((peaks[:, None] + _CLOSER * step_s * np.array([-1.0, 0.0, 1.0])).ravel())
+    fine_step_s = _REFINED_STEP * step_s
+    near = bounded((peaks[:, None] + fine_step_s * np.array([-1.0, 0.0, 1.0])).ravel())
     threes = [x.reshape(len(peaks), 3, -1) for x in (limit.shares for limit in near)]
-    peaks = np.clip(np.concatenate([peaks, _peaks(threes, peaks, _CLOSER * step_s)]), t[0], t[-1])
+    refined = _peaks(threes, peaks, fine_step_s)
+    peaks = np.clip(np.concatenate([peaks, refined]), t[0], t[-1])
     between = [limit.closest(limit.shares, peaks) for limit in bounded(peaks)]
     return [min(pair, key=lambda check: check.share) for pair in zip(checks, between, strict=True)]
 
 
 def _peaks(shares: list[Array], middle: Array, step_s: float) -> Array:
-    """When limits that are nearly reached may be closest, (P,) [s], by parabolas through three samples.
+    """Times at which nearly reached limits may be closest, (P,) [s], by parabolas.
 
     Args:
-        shares: of each limit at the samples, (M, 3, k)
-        middle: times of the second ones, (M,) [s]
-        step_s: from one to the next, [s]
+        shares: margins of each limit at three samples, (M, 3, k)
+        middle: times of the middle samples, (M,) [s]
+        step_s: step between two samples, [s]
     """
-    found = [np.zeros(0)]
+    times = [np.zeros(0)]
     for before, here, after in (np.moveaxis(x, 1, 0) for x in shares):
-        i, k = np.nonzero((here <= before) & (here <= after) & (here < _NEARLY))
-        curved = before[i, k] - 2 * here[i, k] + after[i, k]
-        shift = (before[i, k] - after[i, k]) / (2 * np.where(curved > 0, curved, np.inf))
-        found.append(middle[i] + shift * step_s)
-    return np.unique(np.concatenate(found))
+        i, k = np.nonzero((here <= before) & (here <= after) & (here < _PEAK_SHARE))
+        curvature = before[i, k] - 2 * here[i, k] + after[i, k]
+        shift = (before[i, k] - after[i, k]) / (2 * np.where(curvature > 0, curvature, np.inf))
+        times.append(middle[i] + shift * step_s)
+    return np.unique(np.concatenate(times))
 
 
-def given(*limits: Bounded) -> Iterator[Bounded]:
-    """Those of the limits that bound anything."""
+def active_limits(*limits: Bounded) -> Iterator[Bounded]:
+    """The limits with at least one finite bound."""
     return (limit for limit in limits if np.isfinite(limit.bounds).any())
 
 
 @dataclass(frozen=True)
 class LimitCheck:
-    """One limit and where it is closest: the joint, axis or pair of bodies, and the time [s].
+    """One limit at its closest point.
 
-    The margin says how far the value is inside its bound, negative outside; there is no time where
-    the limit is on a whole period, or at rest.
+    Attributes:
+        limit: name of the limit
+        where: joint, axis or pair of bodies
+        at_s: time, [s]; None for a limit of a whole period or at rest
+        value: value at that time
+        bound: bound of the value
+        margin: distance of the value from its bound, negative outside
+        unit: unit of value, bound and margin
     """
 
     limit: str
@@ -135,20 +142,14 @@ class LimitCheck:
 
     @property
     def share(self) -> float:
-        """The margin as a share of the bound, or the margin itself where the bound is zero."""
+        """The margin as a share of the bound; absolute if the bound is zero."""
         return self.margin / (abs(self.bound) or 1.0)
 
     @property
     def sentence(self) -> str:
-        """The check in words: whose limit, which, by how much, and when."""
-        if self.at_s is None:
-            when = ""
-        else:
-            when = f" at {self.at_s:.3f} s"
-        if self.margin < 0:
-            side = "beyond"
-        else:
-            side = "inside"
+        """The check in words: joint or axis, limit, margin and time."""
+        when = "" if self.at_s is None else f" at {self.at_s:.3f} s"
+        side = "beyond" if self.margin < 0 else "inside"
         return (
             f"{self.where}: {self.limit}, {abs(self.margin):.3g} {self.unit} {side}"
             f" {self.bound:.6g}{when}"
@@ -180,11 +181,10 @@ class Certificate:
 
     Attributes:
         checks: one for each limit, at its closest point
-        rate_hz: of the grid, [Hz]
-        unchecked: what was not checked, because no limit or no shape was given, in a few words for
-            each
-        bodies: shapes of the arm whose clearance was checked, in a few words for each
-        left_out: pairs of bodies whose clearance no joint, or hardly any posture, can change
+        rate_hz: rate of the grid, [Hz]
+        unchecked: short descriptions of what was not checked for lack of a limit or a shape
+        bodies: short descriptions of the shapes whose clearance was checked
+        left_out: pairs of bodies whose clearance hardly depends on the posture
     """
 
     checks: tuple[LimitCheck, ...]
@@ -205,7 +205,7 @@ class Certificate:
 
     @property
     def not_checked(self) -> str:
-        """What was not checked, as a sentence without its end; empty when everything was."""
+        """A clause about what was not checked; empty if everything was."""
         if self.unchecked:
             return f"NOT checked, as no limits say it: {', '.join(self.unchecked)}"
         return ""

@@ -1,11 +1,11 @@
-"""Design of a motion: the best Fourier series found from several starts, with its certificate.
+"""Design of a motion: the best Fourier series of several starts, with its certificate.
 
-A motion needs a posture inside all limits to begin with. If no posture is inside, no motion is, and
-the error names the limit that stays broken at the best posture found.
+A motion needs a centre posture inside all limits. If there is none, the error names the limit that
+the best posture violates.
 
-The best motions of all starts (`search`) are judged by their exact value and certified; one whose
-certificate fails is shrunk towards its centre posture by a little, or left out. So what is returned
-keeps every limit, and nothing is returned otherwise.
+The best motions of all starts (`_search`) are ranked by their exact value and certified. If a
+certificate fails, the motion is shrunk slightly towards its centre posture, or left out. Every
+returned motion therefore keeps every limit.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ from steelyard.trajectory._fourier import DESIGN_VERSION, TRAJECTORY
 from steelyard.verdict import Doubt, DoubtKind, Verdict
 
 _SHRINKS = (1.0, 0.998, 0.99, 0.97, 0.94, 0.9, 0.8)
-_SMALLEST_STROKE = 0.01  # [rad or m]
-_COMFORTABLE = 0.02
-_CANDIDATES = 400
-_ROUNDS = 8
-_KEPT = 12
+_MIN_STROKE = 0.01  # [rad or m]
+_MIN_ROOM = 0.02  # scaled distance from the limits at which the search for a posture may end
+_RANDOM_POSTURES = 400
+_MAX_POSTURE_ROUNDS = 8
+_POSTURES_PER_ROUND = 12
 
 
 _FORMAT = {
@@ -60,19 +60,19 @@ class Design:
 
     Attributes:
         trajectory: the motion
-        certificate: every limit that was given, checked at 1 kHz; it holds, and says what was not
+        certificate: the checks of every given limit at 1 kHz; it holds, and lists what was not
             checked
         objective: name of the objective
-        value: of the objective, exact, at the recording's rate
-        condition_number: of the stacked base regressor, for all that the motion determines
+        value: exact value of the objective at the recording's rate
+        condition_number: condition number of the stacked base regressor
         std: predicted standard deviation of each payload parameter, by name; only for payload
             designs
-        start_values: value that each refined start reached; infinite for those that reached nothing
-        seconds: wall time, compilation included, [s]
-        verdict: why the search ended, the closest limit, and what was not checked
-        robot: name of the arm; empty where a file does not say
-        prediction: what a weighing along it will know, as `torque.ShortestMotion` writes it; None
-            elsewhere
+        start_values: value of each refined start; infinite for a start without a motion
+        seconds: elapsed time with compilation, [s]
+        verdict: reason why the search ended, the closest limit, and what was not checked
+        robot: name of the arm; empty if a file does not contain it
+        prediction: predicted accuracy of a weighing with this motion, as `torque.ShortestMotion`
+            writes it; None for other designs
     """
 
     trajectory: FourierTrajectory
@@ -145,24 +145,25 @@ def design(
 ) -> Design:
     """The best motion found that keeps all limits, with its certificate.
 
-    Ctrl-C while it searches ends the search; the best motion so far is returned.
+    Ctrl-C ends the search and returns the best motion so far.
 
     Args:
+        robot: the arm
         harmonics: L
-        period_s: length of the motion, [s]
-        objective: what the motion is for; the condition number by default
-        limits: to keep; those of the robot by default
-        joints: indices of the joints that move, from 0; all by default, the others stay at home
+        period_s: duration of the motion, [s]
+        objective: quantity to minimise; the condition number by default
+        limits: limits to keep; those of the robot by default
+        joints: indices of the joints that move, from 0; all by default; the others stay at home
         start: posture in which the motion begins and ends, (n,) [rad or m]; free by default
+        settings: settings of the search
     """
     began = time.perf_counter()
     settings = settings or DesignSettings()
     objective = objective or ConditionNumber()
     limits = limits or DesignLimits.of(robot)
     moving = moving_joints(robot, limits, harmonics, period_s, joints)
-    if start is None:
-        posture = None
-    else:
+    posture = None
+    if start is not None:
         posture = finite(start, (robot.n,), "start", InvalidTrajectory)
     centre = centre_posture(robot, limits, moving, posture, settings.seed)
     w = 2 * np.pi / period_s
@@ -173,17 +174,17 @@ def design(
         centre, moving, harmonics, period_s, settings.at_rest, start is not None, scale
     )
     search = Search(robot, limits, space, objective, settings)
-    found = search.run()
-    trajectory, certificate = _certified(robot, limits, space, found)
-    whole = ConditionNumber(drive=objective.drive)
+    motions = search.run()
+    trajectory, certificate = _certified(robot, limits, space, motions)
+    condition = ConditionNumber(drive=objective.drive)
     return Design(
         trajectory=trajectory,
         certificate=certificate,
         objective=objective.name,
         value=search.criterion.value(trajectory, settings.rate_hz),
-        condition_number=whole.evaluate(robot, trajectory, limits=limits),
+        condition_number=condition.evaluate(robot, trajectory, limits=limits),
         std=search.criterion.payload_std(trajectory, settings.rate_hz),
-        start_values=tuple(value for value, _ in found),
+        start_values=tuple(value for value, _ in motions),
         seconds=time.perf_counter() - began,
         verdict=verdict_on(search.stopped, certificate),
         robot=robot.name,
@@ -197,12 +198,14 @@ def moving_joints(
     period_s: float,
     joints: Sequence[int] | None,
 ) -> Indices:
-    """The joints that move, of a motion that makes sense.
+    """The indices of the moving joints, after a check of the requested motion.
 
     Args:
+        robot: the arm
+        limits: limits to keep
         harmonics: L
-        period_s: length of the motion, [s]
-        joints: indices of those that move; all by default
+        period_s: duration of the motion, [s]
+        joints: indices of the joints that move; all by default
     """
     if harmonics < 1:
         raise InvalidTrajectory(f"a motion needs at least 1 harmonic, got {harmonics}")
@@ -224,7 +227,7 @@ def moving_joints(
 def _require_room(
     robot: RobotModel, limits: DesignLimits, joints: Indices, period_s: float
 ) -> None:
-    """Refuses limits that leave a joint unbounded, or no motion worth its name."""
+    """Raises an error if a joint has no limit of its speed, or can hardly move."""
     w = 2 * np.pi / period_s
     v_max = limits.joints.v_max
     a_max = limits.joints.a_max
@@ -239,12 +242,11 @@ def _require_room(
             ("velocity", v_max[j], v_max[j] / w, 1),
             ("acceleration", a_max[j], a_max[j] / w**2, 2),
         ):
-            if stroke < _SMALLEST_STROKE:
-                needed = period_s * (_SMALLEST_STROKE / stroke) ** (1 / power)
+            if stroke < _MIN_STROKE:
+                needed = period_s * (_MIN_STROKE / stroke) ** (1 / power)
                 raise InfeasibleDesign(
                     f"a period of {period_s:g} s is too short for the {limit} limit {bound:g} of"
-                    f" {name}:"
-                    f" it could swing by {stroke:.2g} only, less than {_SMALLEST_STROKE:g};"
+                    f" {name}: it could swing by {stroke:.2g} only, less than {_MIN_STROKE:g};"
                     f" it needs {needed:.3g} s, {needed - period_s:.3g} s more"
                 )
 
@@ -252,28 +254,29 @@ def _require_room(
 def centre_posture(
     robot: RobotModel, limits: DesignLimits, joints: Indices, start: Array | None, seed: int
 ) -> Array:
-    """A posture strictly inside all limits, (n,): the given start, else home where it is, else one found."""
+    """A posture strictly inside all limits, (n,): the start, or home, or the best one found."""
     if start is not None:
         if limits.room_at_rest(robot, start[None])[0] <= 0:
             worst = limits.closest_at_rest(robot, start)
             raise InfeasibleDesign(f"the start posture is outside the limits: {worst.sentence}")
         return start
     rng = np.random.default_rng(seed)
-    low = np.maximum(limits.joints.q_min, robot.home - np.pi)
-    high = np.minimum(limits.joints.q_max, robot.home + np.pi)
-    low, high = np.minimum(low, high), np.maximum(low, high)
-    q = np.tile(robot.home, (_CANDIDATES, 1))
-    q[1:, joints] = rng.uniform(low[joints], high[joints], (_CANDIDATES - 1, len(joints)))
-    best, inside = _ranked(robot, limits, q)
-    for k in range(_ROUNDS):
-        if inside[0] > _COMFORTABLE and (k > 1 or np.array_equal(best[0], robot.home)):
+    lower = np.maximum(limits.joints.q_min, robot.home - np.pi)
+    upper = np.minimum(limits.joints.q_max, robot.home + np.pi)
+    low = np.minimum(lower, upper)
+    high = np.maximum(lower, upper)
+    q = np.tile(robot.home, (_RANDOM_POSTURES, 1))
+    q[1:, joints] = rng.uniform(low[joints], high[joints], (_RANDOM_POSTURES - 1, len(joints)))
+    best, room = _ranked(robot, limits, q)
+    for k in range(_MAX_POSTURE_ROUNDS):
+        if room[0] > _MIN_ROOM and (k > 1 or np.array_equal(best[0], robot.home)):
             break
         step = (high - low)[joints] * 0.2 * 0.5**k
-        near = np.repeat(best[:_KEPT], 20, axis=0)
+        near = np.repeat(best[:_POSTURES_PER_ROUND], 20, axis=0)
         near[1:, joints] += rng.normal(size=(len(near) - 1, len(joints))) * step
         near[:, joints] = np.clip(near[:, joints], low[joints], high[joints])
-        best, inside = _ranked(robot, limits, near)
-    if inside[0] <= 0:
+        best, room = _ranked(robot, limits, near)
+    if room[0] <= 0:
         worst = limits.closest_at_rest(robot, best[0])
         raise InfeasibleDesign(
             f"no posture of {robot.name} keeps all limits: at the best one found, {worst.sentence}"
@@ -282,24 +285,27 @@ def centre_posture(
 
 
 def _ranked(robot: RobotModel, limits: DesignLimits, q: Array) -> tuple[Array, Array]:
-    """The postures, most inside first, and how far; home goes first where it is well inside."""
-    inside = limits.room_at_rest(robot, q)
-    order = np.argsort(-inside, kind="stable")
-    home = np.flatnonzero((q == robot.home).all(axis=1) & (inside > _COMFORTABLE))
+    """The postures sorted by their distance from the limits, and these distances.
+
+    Home comes first if it is well inside.
+    """
+    room = limits.room_at_rest(robot, q)
+    order = np.argsort(-room, kind="stable")
+    home = np.flatnonzero((q == robot.home).all(axis=1) & (room > _MIN_ROOM))
     if home.size:
         order = np.concatenate([home, order[~np.isin(order, home)]])
-    return q[order], inside[order]
+    return q[order], room[order]
 
 
 def _certified(
     robot: RobotModel,
     limits: DesignLimits,
     space: MotionSpace,
-    found: list[tuple[float, Array | None]],
+    motions: list[tuple[float, Array | None]],
 ) -> tuple[FourierTrajectory, Certificate]:
-    """The best motion that keeps all limits, shrunk where it must be."""
+    """The best motion that keeps all limits, shrunk if necessary, and its certificate."""
     worst = None
-    for _, u in sorted(found, key=lambda pair: pair[0]):
+    for _, u in sorted(motions, key=lambda pair: pair[0]):
         if u is None:
             continue
         for shrink in _SHRINKS:
@@ -309,30 +315,28 @@ def _certified(
                 return trajectory, certificate
             worst = worst or certificate.worst
     if worst is None:
-        words = "the search was stopped before it had any"
-    else:
-        words = worst.sentence
-    raise InfeasibleDesign(f"no motion was found that keeps all limits; in the way is {words}")
+        raise InfeasibleDesign("the search was stopped before it had found a motion")
+    raise InfeasibleDesign(
+        f"no motion was found that keeps all limits; the most violated one is {worst.sentence}"
+    )
 
 
 def verdict_on(stopped: str, certificate: Certificate) -> Verdict:
     """The verdict on a certified motion.
 
     Args:
-        stopped: why the search ended early, in words; empty when it did not
+        stopped: reason why the search ended early; empty if it did not
+        certificate: certificate of the motion
     """
-    if stopped:
-        ended = f"{stopped}; the best so far"
-    else:
-        ended = "best of all starts"
-    if certificate.unchecked:
-        which = "every limit that was given holds"
-    else:
-        which = "every limit holds"
-    closest = f"{which} at {certificate.rate_hz:g} Hz, closest is {certificate.worst.sentence}"
-    found = Verdict(f"{ended}; {closest}")
+    outcome = f"{stopped}; the best so far" if stopped else "best of all starts"
+    limits = "every limit that was given" if certificate.unchecked else "every limit"
+    closest = certificate.worst.sentence
+    verdict = Verdict(
+        f"{outcome}; {limits} holds at {certificate.rate_hz:g} Hz, closest is {closest}"
+    )
     if stopped == STOPPED_BY_USER:
-        found = found.doubted(Doubt(DoubtKind.STOPPED, stopped, blocks=False))
-    if not certificate.unchecked:
-        return found
-    return found.doubted(Doubt(DoubtKind.NOT_CHECKED, certificate.not_checked, blocks=False))
+        verdict = verdict.doubted(Doubt(DoubtKind.STOPPED, stopped, blocks=False))
+    if certificate.unchecked:
+        not_checked = Doubt(DoubtKind.NOT_CHECKED, certificate.not_checked, blocks=False)
+        verdict = verdict.doubted(not_checked)
+    return verdict

@@ -1,32 +1,31 @@
-"""The arm in JAX: what a motion says of the parameters, how far it is inside its limits, and exact gradients.
+"""The arm in JAX: information of a motion about the parameters, slacks of its limits, gradients.
 
-Everything is expressed in the base frame, for all samples at once. With axis z_i, origin p_i,
-velocity w_i, acceleration dw_i and linear acceleration b_i (gravity taken off) of joint frame i, r
-= p_i - p_{i-1} and s = 1 for a joint that slides, 0 for one that turns,
+All quantities are expressed in the base frame, for all samples at once. With axis z_i, origin p_i,
+velocity w_i, acceleration dw_i and linear acceleration b_i (gravity subtracted) of joint frame i,
+r = p_i - p_{i-1}, and s = 1 for a prismatic, 0 for a revolute joint,
 
-    w_i  = w_{i-1} + (1 - s) z_i v_i          dw_i = dw_{i-1} + (1 - s) (z_i a_i + w_{i-1} x z_i v_i)
+    w_i  = w_{i-1} + (1 - s) z_i v_i
+    dw_i = dw_{i-1} + (1 - s) (z_i a_i + w_{i-1} x z_i v_i)
     b_i  = b_{i-1} + dw_{i-1} x r + w_{i-1} x (w_{i-1} x r) + s (z_i a_i + 2 w_{i-1} x z_i v_i)
 
-A body with the ten numbers (m, h, I) in a frame that moves so needs the force and moment, in that
-frame,
+A body with the ten parameters (m, h, I) in a frame with this motion needs, in that frame, the force
+and the moment
 
     f = m b + dw x h + w x (w x h)            n = I dw + w x (I w) + h x b
 
-and joint j feels z_j . (n + (p_i - p_j) x f) = z_j . n + (z_j x (p_i - p_j)) . f, or z_j . f when
-it slides. Both are linear in the ten numbers; inserting the ten unit bodies gives ten columns.
+which load joint j by z_j . (n + (p_i - p_j) x f) = z_j . n + (z_j x (p_i - p_j)) . f, or by z_j . f
+if it is prismatic. Both are linear in the ten parameters; the ten unit bodies give ten columns.
 
-The design needs of a motion only the Gram matrix G = (1/N) sum_t A_t' A_t of the rows A_t(q, v, a);
-an objective is a function of G. So one compiled program gives G, and a second one pulls dG back to
-q, v, a. The sign of friction is smoothed for these gradients, and only for them: tanh(v / width).
-Below 0.01 rad/s `identify` does not count torques. With the width chosen here, designs are best for
-what it does count: wider ones leave out too much, with narrower ones speeds of a thousandth of a
-radian seem to be worth something.
+An objective is a function of the Gram matrix G = (1/N) sum_t A_t' A_t of the rows A_t(q, v, a). One
+compiled program evaluates G, and a second one propagates dG back to q, v, a. The sign of friction
+is smoothed for these gradients, and only for them: tanh(v / width). `identify` ignores torques
+below 0.01 rad/s. The width used here gives the best designs for the torques that remain: a larger
+one ignores too much, and with a smaller one even speeds of 0.001 rad/s seem informative.
 
 Limits on torque, height, speed and orientation are smooth slacks of each sample: shares of the
-limit, positive inside. The friction in the torque is bounded from above for the upper limit and
-from below for the lower one, by a sign that changes a little too early: s(v + 3 width) >= sign(v).
-Samples do not know each other, so the derivatives by q, v and a of samples come from 3 n forward
-passes.
+limit, positive inside. The friction torque is bounded from above for the upper limit and from below
+for the lower one, by a sign that changes early: s(v + 3 width) >= sign(v). Samples are independent,
+so 3 n forward passes give the derivatives of all samples by q, v and a.
 """
 
 from __future__ import annotations
@@ -45,27 +44,25 @@ from steelyard.inertia import InertialParameters, skew
 from steelyard.robot import RobotModel
 
 _SIGN_WIDTH = 0.008  # of the smoothed sign of friction, [rad/s or m/s]
-WIDE_SIGN_WIDTH = 0.02  # the same where motions are searched for
-_TORQUE_SIGN_WIDTH = 0.01  # and in the limits of torque
-_TOGETHER = (
-    16  # samples whose derivatives are computed at once: one number, so that it is compiled once
-)
-_NO_SPEED = 1e-9  # keeps a power of speed differentiable at rest, [rad/s or m/s]
+WIDE_SIGN_WIDTH = 0.02  # for the search of starts, [rad/s or m/s]
+_TORQUE_SIGN_WIDTH = 0.01  # for limits of torque, [rad/s or m/s]
+_SAMPLES_PER_CALL = 16  # whose derivatives are computed at once; constant, to compile once
+_MIN_SPEED = 1e-9  # makes powers of the speed differentiable at rest, [rad/s or m/s]
 
 _programs: WeakKeyDictionary[RobotModel, dict[tuple[object, ...], _Program]] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True, eq=False)
 class RegressorRows:
-    """Which rows a motion contributes: their kind, the columns that count, the weight of each row.
+    """The rows that a motion contributes to a regression.
 
     Attributes:
-        kind: 'torque' (joints by base parameters), 'payload' (joints by the ten numbers of a
-            payload and 3 n changes of friction and offset) or 'wrench' (six by the ten numbers of a
-            load on a sensor)
-        columns: which columns count, (p,)
+        kind: 'torque' (joint torques by base parameters), 'payload' (joint torques by the ten
+            payload parameters and 3 n changes of friction and offset) or 'wrench' (a sensor's
+            wrench by the ten parameters of its load)
+        columns: indices of the columns in use, (p,)
         weights: factor of each row, (n,) or (6,)
-        gravity: whether a wrench contains weight
+        gravity: whether a wrench contains the weight of the load
     """
 
     kind: Literal["torque", "payload", "wrench"]
@@ -76,7 +73,11 @@ class RegressorRows:
     def exact(self, robot: RobotModel, q: Array, v: Array, a: Array) -> Array:
         """The rows of each sample by Pinocchio, with the exact sign of friction, (N, n or 6, p).
 
-        Positions q [rad or m], velocities v and accelerations a are (N, n).
+        Args:
+            robot: the arm
+            q: positions, (N, n) [rad or m]
+            v: velocities, (N, n) [rad/s or m/s]
+            a: accelerations, (N, n) [rad/s^2 or m/s^2]
         """
         n = robot.n
         if self.kind == "torque":
@@ -92,7 +93,7 @@ class RegressorRows:
         return np.asarray(A[..., self.columns] * self.weights[None, :, None])
 
     def compiled(self, robot: RobotModel, sign_width: float = _SIGN_WIDTH) -> _Program:
-        """The same rows in JAX, compiled once and kept as long as the robot lives.
+        """The same rows in JAX, compiled once and cached for the lifetime of the robot.
 
         Args:
             robot: the arm
@@ -105,14 +106,15 @@ class RegressorRows:
 
 
 class _Program:
-    """A motion's rows, their Gram matrix, and how a change of it pulls on the motion.
+    """Compiled functions of a motion's rows.
 
     Attributes:
-        rows: of q, v and a: the rows of each sample, with the smoothed sign of friction, (N, n or
-            6, p)
-        gram: of q, v and a: G, mean over samples, (p, p)
-        pull: of q, v, a and change (p, p): gradients by q, v and a of sum(change * G), each (N, n)
-        traced: G as `gram` gives it, as a part of other programs
+        rows: rows of each sample with the smoothed sign of friction, (N, n or 6, p), as a function
+            of q, v and a
+        gram: G, the mean over samples, (p, p), as a function of q, v and a
+        pull: gradients by q, v and a of sum(change * G), each (N, n), as a function of q, v, a and
+            change, (p, p)
+        traced: `gram` before compilation, for use in other programs
     """
 
     rows: Callable[[Array, Array, Array], Array]
@@ -129,7 +131,7 @@ class _Program:
             return chain.rows(q, v, a, rows, sign_width)
 
         def gram(q: Any, v: Any, a: Any) -> Any:
-            return _own_product(jax, every(q, v, a).reshape(-1, len(rows.columns))) / q.shape[0]
+            return _gram_product(jax, every(q, v, a).reshape(-1, len(rows.columns))) / q.shape[0]
 
         def pull(q: Any, v: Any, a: Any, change: Any) -> Any:
             return jax.grad(lambda *motion: jnp.sum(gram(*motion) * change), argnums=(0, 1, 2))(
@@ -141,14 +143,15 @@ class _Program:
 
 
 class MotionSlacks:
-    """Limits on torque, and on height, speed and orientation of the flange, as slacks of each sample.
+    """Limits on torque and on height, speed and orientation of the flange, as slacks of samples.
 
-    What is compiled does not know the sizes of the limits.
+    The compiled programs do not contain the sizes of the limits.
 
     Attributes:
-        scales: offset and factor of each slack, (k,) each, of what is limited
-        traced: of q, v and a, each (N, n): what is limited, (N, k), as a part of other programs
-        points: of a grid, for each harmonic
+        scales: offset and factor of each slack, (k,) each
+        traced: limited quantities, (N, k), as a function of q, v and a, each (N, n), for use in
+            other programs
+        points: points of a grid per harmonic
     """
 
     points = 32
@@ -182,15 +185,16 @@ class MotionSlacks:
             by_motion = jnp.moveaxis(jax.vmap(along)(units), 0, -1)
             return by_motion.reshape(*by_motion.shape[:2], 3, n)
 
-        (offset, factor) = limits.flange_scales
+        offset, factor = limits.flange_scales
         share = 1 / limits.joints.tau_max[bounded]
         reserved = np.full(2 * len(bounded), 1 - RESERVE)
-        self.scales = np.append(offset, reserved), np.concatenate([factor, -share, share])
-        self._quantities, self._slopes = map(compiled, (quantities, slopes))
+        self.scales = (np.append(offset, reserved), np.concatenate([factor, -share, share]))
+        self._quantities = compiled(quantities)
+        self._slopes = compiled(slopes)
         self.traced: Callable[[Any, Any, Any], Any] = quantities
 
     def slacks(self, q: Array, v: Array, a: Array) -> Array:
-        """Of q, v and a, each (N, n): slacks of each sample, (N, k)."""
+        """The slacks of each sample, (N, k), for q, v and a, each (N, n)."""
         offset, factor = self.scales
         return np.asarray(offset + factor * self._quantities(q, v, a))
 
@@ -198,14 +202,14 @@ class MotionSlacks:
         """The derivatives of the slacks by q, v and a, (N, k, 3, n)."""
         factor = self.scales[1][:, None, None]
         out = np.empty((len(q), len(self.scales[1]), 3, q.shape[1]))
-        for first in range(0, len(q), _TOGETHER):
-            few = np.minimum(np.arange(first, first + _TOGETHER), len(q) - 1)
-            out[few] = factor * self._slopes(q[few], v[few], a[few])
+        for first in range(0, len(q), _SAMPLES_PER_CALL):
+            rows = np.minimum(np.arange(first, first + _SAMPLES_PER_CALL), len(q) - 1)
+            out[rows] = factor * self._slopes(q[rows], v[rows], a[rows])
         return out
 
 
 class _Chain:
-    """The kinematics and regressors of an arm as functions that JAX can differentiate."""
+    """Kinematics and regressors of an arm as differentiable JAX functions."""
 
     def __init__(self, robot: RobotModel) -> None:
         units = [InertialParameters.from_vector(e) for e in np.eye(10)]
@@ -223,7 +227,7 @@ class _Chain:
         self.drive = robot.drive
 
     def motion(self, q: Any, v: Any, a: Any) -> dict[str, Any]:
-        """Orientation, origin, velocities and accelerations of every joint frame, in the base frame."""
+        """Orientation, origin, velocities, accelerations of all joint frames, in the base frame."""
         jnp = self.jnp
         N = q.shape[0]
 
@@ -260,11 +264,11 @@ class _Chain:
             zero - self.gravity,
         )
         joints = (self.placements, self.axes, self.sliding, q.T, v.T, a.T)
-        _, found = self.jax.lax.scan(step, start, tuple(jnp.asarray(x) for x in joints))
-        return dict(zip(("R", "p", "u", "w", "dw", "b", "z"), found, strict=True))
+        _, frames = self.jax.lax.scan(step, start, tuple(jnp.asarray(x) for x in joints))
+        return dict(zip(("R", "p", "u", "w", "dw", "b", "z"), frames, strict=True))
 
-    def seen_from(self, moved: dict[str, Any], T: Any) -> dict[str, Any]:
-        """The motion of frames T, (bodies, 4, 4), that are fixed to the joint frames."""
+    def attached(self, moved: dict[str, Any], T: Any) -> dict[str, Any]:
+        """The motion of frames T, (bodies, 4, 4), that are attached to the joint frames."""
         jnp = self.jnp
         r = jnp.einsum("itab,ib->ita", moved["R"], T[:, :3, 3])
         w = moved["w"]
@@ -282,26 +286,28 @@ class _Chain:
     def flange(self, moved: dict[str, Any]) -> dict[str, Any]:
         """The motion of the flange, as one body."""
         last = {name: value[-1:] for name, value in moved.items()}
-        return self.seen_from(last, self.T_joint_flange[None])
+        return self.attached(last, self.T_joint_flange[None])
 
     def wrench_columns(self, body: dict[str, Any], *, gravity: bool = True) -> tuple[Any, Any]:
-        """Force and moment that each of the ten unit bodies needs, in its frame, each (bodies, N, 3, 10)."""
+        """Force and moment on the ten unit bodies, each (bodies, N, 3, 10), in their frames."""
         jnp = self.jnp
-        fall = 0.0 if gravity else self.gravity
+        b_base = body["b"]
+        if not gravity:
+            b_base = b_base + self.gravity
         w, dw, b = (
-            jnp.einsum("itab,ita->itb", body["R"], x)
-            for x in (body["w"], body["dw"], body["b"] + fall)
+            jnp.einsum("itab,ita->itb", body["R"], x) for x in (body["w"], body["dw"], b_base)
         )
-        turning = skew(w, jnp)
-        spin = skew(dw, jnp) + turning @ turning
-        force = b[..., None] * self.masses + spin @ self.moments.T
+        w_cross = skew(w, jnp)
+        centripetal = skew(dw, jnp) + w_cross @ w_cross
+        force = b[..., None] * self.masses + centripetal @ self.moments.T
         E = jnp.asarray(self.inertias)
         Iw = jnp.einsum("kab,itb->itak", E, w)
-        moment = jnp.einsum("kab,itb->itak", E, dw) + turning @ Iw - skew(b, jnp) @ self.moments.T
+        Idw = jnp.einsum("kab,itb->itak", E, dw)
+        moment = Idw + w_cross @ Iw - skew(b, jnp) @ self.moments.T
         return force, moment
 
     def joint_columns(self, moved: dict[str, Any], body: dict[str, Any], first: int) -> Any:
-        """Torque at each joint that unit bodies need, the first at joint `first`, (N, n, bodies, 10)."""
+        """Joint torques of unit bodies, the first of them at joint `first`, (N, n, bodies, 10)."""
         jnp = self.jnp
         force, moment = self.wrench_columns(body)
         z = moved["z"]
@@ -319,7 +325,7 @@ class _Chain:
         """Torque at each joint that moves these bodies, without drives, (N, n)."""
         cross = self.jnp.cross
         jnp = self.jnp
-        body = self.seen_from(moved, self.T_joint_link)
+        body = self.attached(moved, self.T_joint_link)
         m, h = (np.array([getattr(x, name) for x in links]) for name in ("mass", "first_moment"))
         h = jnp.einsum("itab,ib->ita", body["R"], h)
         inertia = np.array([x.inertia for x in links])
@@ -334,19 +340,23 @@ class _Chain:
         moment = Idw + cross(w, Iw) + cross(h, b) + cross(body["p"], force)  # about the base
         force, moment = (jnp.cumsum(x[::-1], axis=0)[::-1] for x in (force, moment))
         slide = jnp.asarray(self.sliding)[:, None, None]
-        felt = slide * force + (1 - slide) * (moment - cross(moved["p"], force))
-        return (moved["z"] * felt).sum(axis=2).T
+        load = slide * force + (1 - slide) * (moment - cross(moved["p"], force))
+        return (moved["z"] * load).sum(axis=2).T
 
     def friction(self, speed: Any, load: Any, width: float, side: float = 0.0) -> Any:
-        """The columns of the drives' friction law, smoothed: its sign changes a little early on a side."""
+        """The columns of the drives' smoothed friction law.
+
+        Args:
+            speed: speeds of the drives, (N, n)
+            load: loads of the drives, (N, n); or None
+            width: speed over which the sign changes, [rad/s or m/s]
+            side: 1 or -1 to bound friction from above or below by an early change of sign
+        """
         jnp = self.jnp
-        own = self.drive.sign_width
-        if side and own < width:
-            least = width
-        else:
-            least = _NO_SPEED
-        width = max(width, own)
-        size = jnp.sqrt(speed**2 + least**2)
+        law_width = self.drive.sign_width
+        smoothing = width if side and law_width < width else _MIN_SPEED
+        width = max(width, law_width)
+        size = jnp.sqrt(speed**2 + smoothing**2)
         sign = jnp.tanh((speed + side * 3 * width) / width)
         return replace(self.drive.law, smooth_speed=True).at(size, load, sign, jnp)
 
@@ -359,19 +369,19 @@ class _Chain:
         return self.jnp.concatenate([s[:, None, :] * U.T[None] for s in shapes], axis=-1)
 
     def drive_torque(self, v: Any, a: Any, rigid: Any, side: float) -> Any:
-        """What the drives consume, bounded on one side of the jump of friction, (N, n)."""
+        """Torque of rotors and friction, bounded on one side of the jump of friction, (N, n)."""
         drives = self.drive.transmission
         friction = self.drive.joint_friction
         columns = self.friction(drives.to_drives(v), drives.load(rigid), _TORQUE_SIGN_WIDTH, side)
-        own = (friction.coefficients[:, None] * columns).sum(axis=0) + friction.offset
-        return drives.to_joints(own + self.drive.rotor_inertia * drives.to_drives(a))
+        at_drives = (friction.coefficients[:, None] * columns).sum(axis=0) + friction.offset
+        return drives.to_joints(at_drives + self.drive.rotor_inertia * drives.to_drives(a))
 
     def rows(self, q: Any, v: Any, a: Any, rows: RegressorRows, sign_width: float) -> Any:
         """The rows of each sample, (N, n or 6, p)."""
         jnp = self.jnp
         moved = self.motion(q, v, a)
         if rows.kind == "torque":
-            links = self.joint_columns(moved, self.seen_from(moved, self.T_joint_link), 0)
+            links = self.joint_columns(moved, self.attached(moved, self.T_joint_link), 0)
             drives = self.drive_columns(v, a, sign_width)
             A = jnp.concatenate([links.reshape(*q.shape, 10 * self.n), drives], axis=-1)
         elif rows.kind == "payload":
@@ -384,21 +394,21 @@ class _Chain:
         return _chosen(self.jax, A, rows.columns) * rows.weights[None, :, None]
 
 
-def _own_product(jax: Any, A: Any) -> Any:
-    """A'A; its derivative is one product, where JAX would make two."""
+def _gram_product(jax: Any, A: Any) -> Any:
+    """A'A with a derivative of one product, where JAX would use two."""
     product = jax.custom_vjp(lambda A: A.T @ A)
     product.defvjp(lambda A: (A.T @ A, A), lambda A, change: (A @ (change + change.T),))
     return product(A)
 
 
 def _chosen(jax: Any, A: Any, columns: Indices) -> Any:
-    """A[..., columns]; its derivative chooses too, where JAX would add up number by number."""
-    place = np.full(A.shape[-1], len(columns))
-    place[columns] = np.arange(len(columns))
+    """A[..., columns] with a derivative by indexing, where JAX would scatter single numbers."""
+    position = np.full(A.shape[-1], len(columns))
+    position[columns] = np.arange(len(columns))
 
     def back(_: None, change: Any) -> tuple[Any]:
-        room = [(0, 0)] * (change.ndim - 1) + [(0, 1)]
-        return (jax.numpy.pad(change, room)[..., place],)
+        padding = [(0, 0)] * (change.ndim - 1) + [(0, 1)]
+        return (jax.numpy.pad(change, padding)[..., position],)
 
     choice = jax.custom_vjp(lambda A: A[..., columns])
     choice.defvjp(lambda A: (A[..., columns], None), back)
@@ -406,6 +416,7 @@ def _chosen(jax: Any, A: Any, columns: Indices) -> Any:
 
 
 def _exact_wrench(robot: RobotModel, q: Array, v: Array, a: Array, *, gravity: bool) -> Array:
+    """The wrench columns of a load at the flange by Pinocchio's kinematics, (N, 6, 10)."""
     motion = robot.frame_motion(q, v, a)
     columns = []
     w = motion.angular_velocity

@@ -1,16 +1,15 @@
-"""Everything that a designed motion must keep to, and the certificate that a motion keeps it.
+"""The limits of a designed motion, and the certificate that a motion keeps them.
 
-Position, velocity and acceleration have two forms. The papers' is conservative: sums of amplitudes
-stay within the limits (xu2024 eq. (18), liu2025 eq. (42)), whatever the phases are. The exact form
-bounds the signals themselves and leaves more room. Everything else is exact: torque by the robot
-model; height, linear and angular speed of the flange for each axis of the base (ding2019 eq. (9),
-Table II); orientations (liu2025 eq. (42)); and clearance between the arm's bodies, floor, walls and
-boxes.
+Limits of position, velocity and acceleration have two forms. The form of the papers is
+conservative: sums of amplitudes stay within the limits for all phases (xu2024 eq. (18), liu2025 eq.
+(42)). The exact form bounds the signals themselves and allows larger motions. All other limits are
+exact: torque by the robot model; height, linear and angular speed of the flange for each axis of
+the base (ding2019 eq. (9), Table II); orientations (liu2025 eq. (42)); and clearance between the
+arm's bodies, floor, walls and boxes.
 
-A certificate checks every limit on a dense grid, and at peaks between its points, by code that the
-design does not use (no JAX). It also lists what it does not know: joints without a limit, whether
-anything around the arm, or the arm itself, was in the way, and which shapes the arm was taken to
-have.
+A certificate checks every limit on a dense grid and at peaks between its points, by code that the
+design does not use (no JAX). It also lists what was not checked: joints without a limit, collisions
+with the surroundings or of the arm with itself, and shapes that were assumed.
 """
 
 from __future__ import annotations
@@ -27,8 +26,8 @@ from steelyard.excitation._certificate import (
     Bounded,
     Certificate,
     LimitCheck,
+    active_limits,
     closest_checks,
-    given,
 )
 from steelyard.excitation._workspace import OrientationWorkspace, Scene
 from steelyard.robot import JointLimits, RobotModel
@@ -36,28 +35,28 @@ from steelyard.robot._geometry import CollisionModel
 from steelyard.trajectory import FourierTrajectory, Trajectory
 
 RESERVE = 0.01
-"""Share of a limit kept for what happens between the points of a design's grid."""
+"""Share of a limit that covers peaks between the points of a design's grid."""
 
-_DENSE_HZ = 1000.0
-_BETWEEN = 801  # points around a peak
-_UP = 1 + 1e-10  # above what rounding may do to a peak
+_CERTIFICATE_RATE_HZ = 1000.0
+_POINTS_AROUND_PEAK = 801
+_ROUNDING_FACTOR = 1 + 1e-10  # covers rounding errors of a peak
 _HEIGHT_SCALE = 0.2  # [m]
 _ANGLE_RESERVE = 0.005  # [rad]
 
 
 @dataclass(frozen=True, eq=False)
 class DesignLimits:
-    """The limits of a design; infinite or None where there is none.
+    """The limits of a design; infinite or None for no limit.
 
     Attributes:
-        joints: position, velocity, acceleration and torque of each joint
-        form: 'exact', or 'amplitude' for the papers' conservative form of position, velocity,
+        joints: limits of position, velocity, acceleration and torque of each joint
+        form: 'exact', or 'amplitude' for the papers' conservative form of position, velocity and
             acceleration
         height: lowest and highest z of the flange in the base frame, [m]
-        linear_speed: of the flange along x, y, z of the base, (3,) [m/s]
-        angular_speed: of the flange about x, y, z of the base, (3,) [rad/s]
-        workspace: orientations of the flange
-        scene: what must not be touched
+        linear_speed: largest speed of the flange along x, y, z of the base, (3,) [m/s]
+        angular_speed: largest speed of the flange about x, y, z of the base, (3,) [rad/s]
+        workspace: feasible orientations of the flange
+        scene: obstacles and shapes of the arm
     """
 
     joints: JointLimits
@@ -87,22 +86,23 @@ class DesignLimits:
 
     @classmethod
     def of(cls, robot: RobotModel) -> DesignLimits:
-        """The limits that the robot itself has."""
+        """The limits of the robot itself."""
         return cls(robot.limits)
 
     @classmethod
     def envelope(
         cls, trajectory: FourierTrajectory, *, joint_names: Sequence[str] = ()
     ) -> DesignLimits:
-        """The limits within which another trajectory stays: its peaks of position, velocity, acceleration.
+        """The extremes of position, velocity and acceleration of another trajectory, as limits.
 
         Args:
-            joint_names: for messages; numbers by default
+            trajectory: a motion of every joint
+            joint_names: names for messages; numbers by default
         """
-        count = round(trajectory.duration_s * _DENSE_HZ) + 1
+        count = round(trajectory.duration_s * _CERTIFICATE_RATE_HZ) + 1
         t = np.linspace(0, trajectory.duration_s, count)
         extremes = [k for x in trajectory.at(t) for k in (x.argmin(axis=0), x.argmax(axis=0))]
-        near = np.linspace(-1, 1, _BETWEEN) / _DENSE_HZ
+        near = np.linspace(-1, 1, _POINTS_AROUND_PEAK) / _CERTIFICATE_RATE_HZ
         between = (t[np.unique(extremes)][:, None] + near).ravel()
         q, v, a = trajectory.at(np.clip(between, 0, trajectory.duration_s))
         still = np.flatnonzero(q.max(axis=0) - q.min(axis=0) <= 0)
@@ -111,51 +111,50 @@ class DesignLimits:
             raise InvalidTrajectory(
                 f"an envelope needs a motion of every joint; {name} stands still"
             )
-        v_max, a_max = (_UP * np.abs(x).max(axis=0) for x in (v, a))
+        v_max, a_max = (_ROUNDING_FACTOR * np.abs(x).max(axis=0) for x in (v, a))
         low = q.min(axis=0)
         high = q.max(axis=0)
-        free = np.full(trajectory.n, np.inf)
-        room = (_UP - 1) * (high - low)
-        return cls(JointLimits(low - room, high + room, v_max, a_max, free))
+        unlimited = np.full(trajectory.n, np.inf)
+        margin = (_ROUNDING_FACTOR - 1) * (high - low)
+        return cls(JointLimits(low - margin, high + margin, v_max, a_max, unlimited))
 
     def narrowed(self, joints: JointLimits, *, joint_names: Sequence[str] = ()) -> DesignLimits:
-        """These limits, and others of as many joints besides.
+        """These limits combined with further limits of the joints; the narrower ones count.
 
         Args:
-            joint_names: for messages; numbers by default
+            joints: further limits of the same joints
+            joint_names: names for messages; numbers by default
         """
-        own = self.joints
-        if len(own) != len(joints):
+        present = self.joints
+        if len(present) != len(joints):
             raise InvalidTrajectory(
-                f"limits of {len(own)} and of {len(joints)} joints cannot be combined"
+                f"limits of {len(present)} and of {len(joints)} joints cannot be combined"
             )
-        low = np.maximum(own.q_min, joints.q_min)
-        high = np.minimum(own.q_max, joints.q_max)
+        low = np.maximum(present.q_min, joints.q_min)
+        high = np.minimum(present.q_max, joints.q_max)
         gap = low - high
         if (gap >= 0).any():
             j = int(gap.argmax())
-            if joint_names:
-                name = joint_names[j]
-            else:
-                name = f"joint {j + 1}"
+            name = joint_names[j] if joint_names else f"joint {j + 1}"
             raise InvalidTrajectory(
                 f"contradictory limits: {name} must be above {low[j]:g} and below {high[j]:g};"
                 f" they miss each other by {gap[j]:.4g}"
             )
-        rest = (
-            np.minimum(getattr(own, x), getattr(joints, x)) for x in ("v_max", "a_max", "tau_max")
+        others = (
+            np.minimum(getattr(present, name), getattr(joints, name))
+            for name in ("v_max", "a_max", "tau_max")
         )
-        return replace(self, joints=JointLimits(low, high, *rest))
+        return replace(self, joints=JointLimits(low, high, *others))
 
     @property
     def bounds_torque_or_flange(self) -> bool:
-        """Whether there are limits on torque, or on height, speed or orientation of the flange."""
+        """Whether torque, or height, speed or orientation of the flange, is limited."""
         finite = (self.joints.tau_max, self.height, self.linear_speed, self.angular_speed)
         regions = () if self.workspace is None else self.workspace.regions
         return len(regions) > 0 or any(np.isfinite(x).any() for x in finite)
 
     def flange_quantities(self, R: Any, p: Any, u: Any, w: Any, xp: Any) -> list[Any]:
-        """What is limited at the flange, each (N, k); `flange_scales` makes slacks of it.
+        """The limited quantities of the flange, each (N, k); `flange_scales` converts to slacks.
 
         Args:
             R: orientations of the flange in the base, (N, 3, 3)
@@ -174,7 +173,7 @@ class DesignLimits:
 
     @property
     def flange_scales(self) -> tuple[Array, Array]:
-        """Offset and factor, (k,), of the flange's smooth slacks: shares of the limit, positive inside."""
+        """Offset and factor, (k,), of the flange's slacks: shares of the limit, positive inside."""
         offset: list[float] = []
         factor: list[float] = []
         for bound, sign in zip(self.height, (1.0, -1.0), strict=True):
@@ -182,27 +181,24 @@ class DesignLimits:
                 offset.append(-sign * bound / _HEIGHT_SCALE - RESERVE)
                 factor.append(sign / _HEIGHT_SCALE)
         for speed in (self.linear_speed, self.angular_speed):
-            known = speed[np.isfinite(speed)]
-            offset += [1 - RESERVE] * (2 * len(known))
-            factor += [*-1 / known, *1 / known]
-        if self.workspace is not None:  # whose slacks are shares already
+            limited = speed[np.isfinite(speed)]
+            offset += [1 - RESERVE] * (2 * len(limited))
+            factor += [*-1 / limited, *1 / limited]
+        if self.workspace is not None:  # its slacks are relative already
             count = self.workspace.slacks(np.eye(3)[None], np).shape[1]
             offset = [*offset, *[-_ANGLE_RESERVE] * count]
             factor = [*factor, *[1.0] * count]
         return np.array(offset), np.array(factor)
 
     def certify(
-        self, robot: RobotModel, trajectory: Trajectory, *, rate_hz: float = _DENSE_HZ
+        self, robot: RobotModel, trajectory: Trajectory, *, rate_hz: float = _CERTIFICATE_RATE_HZ
     ) -> Certificate:
-        """The certificate of a motion on a grid of `rate_hz` [Hz]; it may say that a limit is broken."""
+        """The certificate of a motion on a grid of `rate_hz` [Hz]; it may report violations."""
         if not (np.isfinite(rate_hz) and rate_hz > 0):
             raise InvalidTrajectory(f"rate_hz must be positive, got {rate_hz}")
         count = int(np.ceil(trajectory.duration_s * rate_hz)) + 1
         t = np.linspace(0, trajectory.duration_s, count)
-        if self.scene is None:
-            scene = None
-        else:
-            scene = self.scene.model(robot)
+        scene = None if self.scene is None else self.scene.model(robot)
         checks = closest_checks(
             lambda times: list(self._bounded(robot, *trajectory.at(times), scene=scene)), t
         )
@@ -215,14 +211,14 @@ class DesignLimits:
         return Certificate(tuple(checks), rate_hz, unchecked, bodies, scene.left_out)
 
     def room_at_rest(self, robot: RobotModel, q: Array) -> Array:
-        """How far postures q, (N, n) [rad or m], are inside all limits at rest, negative outside, (N,)."""
+        """Scaled distances of postures q, (N, n), to the limits at rest, negative outside, (N,)."""
         room = [limit.room.min(axis=1) for limit in self._bounded(robot, q)]
         if room:
             return np.asarray(np.min(room, axis=0))
         return np.ones(len(q))
 
     def closest_at_rest(self, robot: RobotModel, q: Array) -> LimitCheck:
-        """The limit that one posture q, (n,) [rad or m], comes closest to at rest, or breaks most."""
+        """The closest or most violated limit of one posture q, (n,) [rad or m], at rest."""
         limit = min(self._bounded(robot, q[None]), key=lambda one: one.room.min())
         return limit.closest(limit.room)
 
@@ -235,19 +231,16 @@ class DesignLimits:
         *,
         scene: CollisionModel | None = None,
     ) -> Iterator[Bounded]:
-        """Every limit with what it bounds in N postures, at rest or along a motion."""
+        """Every limit with the bounded values of N postures, at rest or along a motion."""
         joints = self.joints
         names = robot.joint_names
-        if "prismatic" not in robot.joint_types:
-            unit = "rad"
-        else:
-            unit = "rad or m"
-        yield from given(
+        unit = "rad or m" if "prismatic" in robot.joint_types else "rad"
+        yield from active_limits(
             Bounded("upper position", names, q, joints.q_max, unit),
             Bounded("lower position", names, q, joints.q_min, unit, low=True),
         )
         if v is not None and a is not None:
-            yield from given(
+            yield from active_limits(
                 Bounded("velocity", names, np.abs(v), joints.v_max, f"{unit}/s"),
                 Bounded("acceleration", names, np.abs(a), joints.a_max, f"{unit}/s^2"),
             )
@@ -269,7 +262,7 @@ class DesignLimits:
         if regions or np.isfinite(self.height).any():
             T = robot.forward_kinematics(q)
             low, high = np.array(self.height)[:, None]
-            yield from given(
+            yield from active_limits(
                 Bounded("lowest height", ("flange",), T[:, 2:3, 3], low, "m", low=True, scale=0.5),
                 Bounded("highest height", ("flange",), T[:, 2:3, 3], high, "m", scale=0.5),
             )
@@ -284,23 +277,23 @@ class DesignLimits:
             and np.isfinite([self.linear_speed, self.angular_speed]).any()
         ):
             R = robot.forward_kinematics(q)[:, :3, :3]
-            moved = robot.frame_motion(q, v, a)
+            motion = robot.frame_motion(q, v, a)
             linear, angular = (
                 np.abs(np.einsum("tab,tb->ta", R, x))
-                for x in (moved.linear_velocity, moved.angular_velocity)
+                for x in (motion.linear_velocity, motion.angular_velocity)
             )
-            yield from given(
+            yield from active_limits(
                 Bounded("linear speed", ("x", "y", "z"), linear, self.linear_speed, "m/s"),
                 Bounded("angular speed", ("x", "y", "z"), angular, self.angular_speed, "rad/s"),
             )
 
     def _amplitudes(self, robot: RobotModel, trajectory: FourierTrajectory) -> Iterator[Bounded]:
-        """The papers' sums of amplitudes; joints that stand still have none."""
+        """The sums of amplitudes of the papers' conservative form."""
         q, v, a = (x[None] for x in trajectory.amplitudes)
         joints = self.joints
         names = robot.joint_names
         offset = trajectory.offset
-        return given(
+        return active_limits(
             Bounded("upper amplitude of position", names, offset + q, joints.q_max, "rad"),
             Bounded("lower amplitude of position", names, q - offset, -joints.q_min, "rad"),
             Bounded("amplitude of velocity", names, v, joints.v_max, "rad/s"),
@@ -309,7 +302,7 @@ class DesignLimits:
 
 
 def _unchecked(limits: DesignLimits, robot: RobotModel) -> Iterator[str]:
-    """What the limits say nothing about and a moving arm may break."""
+    """Descriptions of everything that a moving arm may violate and that has no limit."""
     joints = limits.joints
     low = np.isfinite(joints.q_min)
     high = np.isfinite(joints.q_max)
@@ -320,11 +313,11 @@ def _unchecked(limits: DesignLimits, robot: RobotModel) -> Iterator[str]:
         "acceleration": np.isfinite(joints.a_max),
         "torque": np.isfinite(joints.tau_max),
     }
-    for name, known in families.items():
-        if not known.any():
+    for name, limited in families.items():
+        if not limited.any():
             yield f"{name} of the joints"
-        elif not known.all():
-            yield f"{name} of {', '.join(robot.joint_names[j] for j in np.flatnonzero(~known))}"
+        elif not limited.all():
+            yield f"{name} of {', '.join(robot.joint_names[j] for j in np.flatnonzero(~limited))}"
     if limits.scene is None or not limits.scene.obstacles:
         yield "floor, walls and other things around the arm"
     if limits.scene is None or not limits.scene.self_collision:

@@ -1,22 +1,24 @@
-"""What a motion is for, as a number to be made small.
+"""Objectives of a motion, to be minimised.
 
 All objectives are functions of the Gram matrix G of the rows that a motion contributes
-(`gradients`), with the eigenvalues l_1 <= ... <= l_p. Each has an exact value, and a smooth merit
+(`_gradients`), with the eigenvalues l_1 <= ... <= l_p. Each has an exact value, and a smooth merit
 f(G) with its derivative df/dG:
 
-    condition   (1/2) log(l_p / l_1), smoothed: (1 / 2s) (log sum l^s + log sum l^-s), which is above it and
-                tends to it as the sharpness s grows (s = 1 is the A-optimal trace); the smallest eigenvalues
-                of a good motion coincide, where the plain condition number has no gradient
-    xu2024      eq. (18): 10 cond(Y) + 5 cond(Y_i) + cond(Y_g) + cond(Y_f), the inertia, first-moment and
-                friction columns by themselves
-    liu2025     eq. (40): cond(C'C) of the inertial wrench on a sensor at the flange, weight not counted
+    condition   (1/2) log(l_p / l_1), smoothed: (1 / 2s) (log sum l^s + log sum l^-s). The smoothed
+                value is larger and converges as the sharpness s grows (s = 1 is the A-optimal
+                trace). The smallest eigenvalues of a good motion coincide, where the plain
+                condition number has no gradient.
+    xu2024      eq. (18): 10 cond(Y) + 5 cond(Y_i) + cond(Y_g) + cond(Y_f), with the inertia,
+                first-moment and friction columns taken separately
+    liu2025     eq. (40): cond(C'C) of the inertial wrench on a sensor at the flange, without weight
     dopt        -(1 / 2p) log det G: the volume of the confidence region
-    payload     the mean of log std of the ten payload parameters, friction changes and offsets as nuisance:
-                with C the inverse of G, f = (1 / 20) sum log C_ii, df/dG = -(1 / 20) sum C_i C_i' / C_ii
+    payload     the mean of log std of the ten payload parameters, with friction changes and offsets
+                as nuisance parameters: with C the inverse of G, f = (1 / 20) sum log C_ii and
+                df/dG = -(1 / 20) sum C_i C_i' / C_ii
 
-liu2025's own G is singular where the moving joints meet in one point (a spherical wrist): a point
-mass there does not move. Only independent columns are kept, and the value is the condition of
-those.
+The G of liu2025 is singular if the axes of the moving joints meet in one point (a spherical wrist),
+because a point mass there does not move. Only independent columns are kept, and the value is their
+condition number.
 """
 
 from __future__ import annotations
@@ -37,27 +39,27 @@ from steelyard.robot import ParameterBasis, RobotModel
 from steelyard.robot._parameters import Parameter, ParameterKind
 from steelyard.trajectory import FourierTrajectory
 
-_SMALLEST_EIGENVALUE = 1e-15  # of the largest; below it, rounding rules
-_DEPENDENT = 1e-6
+_MIN_EIGENVALUE = 1e-15  # relative to the largest; smaller ones are rounding errors
+_DEPENDENCE_TOLERANCE = 1e-6  # relative distance of a column from the span of others
 _NUISANCE_KINDS = (ParameterKind.COULOMB, ParameterKind.VISCOUS, ParameterKind.OFFSET)
-_NOISE_SHARE = 0.005  # of the torque limit, where no noise is given
+_DEFAULT_NOISE_SHARE = 0.005  # of the torque limit
 _XU_WEIGHTS = {"all": 10.0, "inertia": 5.0, "moment": 1.0, "friction": 1.0}
-_PROBES = 200
+_PROBE_SAMPLES = 200
 
 Signals = tuple[Array, Array, Array]  # positions, velocities and accelerations, (N, n) each
 
 
 @dataclass(frozen=True, eq=False)
 class Criterion:
-    """An objective for one arm and the joints of it that move.
+    """An objective for one arm and its moving joints.
 
     Attributes:
         robot: the arm
-        rows: that a motion contributes
-        names: what each column of the rows stands for
-        merit: smooth value and derivative by G, of G, a sharpness, and numpy (by default) or
-            jax.numpy
-        exact: value, of the triangular factor of all rows
+        rows: rows that a motion contributes
+        names: names of the columns
+        merit: smooth value and derivative by G, as a function of G, a sharpness, and numpy (by
+            default) or jax.numpy
+        exact: exact value as a function of the triangular factor of all rows
     """
 
     robot: RobotModel
@@ -67,7 +69,7 @@ class Criterion:
     exact: Callable[[Array], float]
 
     def log_det_merit(self, G: Any, sharpness: Any, xp: Any = np) -> tuple[Any, Any]:
-        """-(1 / 2p) log det G and its derivative: a way to where the other merits have gradients.
+        """-(1 / 2p) log det G and its derivative, for starts where other merits have no gradient.
 
         Args:
             G: (p, p)
@@ -77,11 +79,11 @@ class Criterion:
         return _log_det_merit(G, sharpness, xp)
 
     def value(self, trajectory: FourierTrajectory, rate_hz: float) -> float:
-        """The exact value at the rate_hz of a recording."""
+        """The exact value for a recording at rate_hz [Hz]."""
         return self.exact(self._factor(trajectory, rate_hz))
 
     def payload_std(self, trajectory: FourierTrajectory, rate_hz: float) -> dict[str, float]:
-        """The standard deviation of each payload parameter at a rate_hz, by name; none of other rows."""
+        """The standard deviation of each payload parameter, by name; empty for other rows."""
         if self.rows.kind != "payload":
             return {}
         std = zip(self.names, _std(self._factor(trajectory, rate_hz)), strict=True)
@@ -119,11 +121,13 @@ class Objective(ABC):
         limits: DesignLimits | None = None,
         rate_hz: float = 125.0,
     ) -> float:
-        """The exact value of the objective for any trajectory; joints that stand still in it count as such.
+        """The exact value of the objective for any trajectory.
 
         Args:
-            limits: between which the joints may move; those of the robot by default
-            rate_hz: of the recording, [Hz]
+            robot: the arm
+            trajectory: the motion; joints that stand still in it excite nothing
+            limits: limits of the joints; those of the robot by default
+            rate_hz: rate of the recording, [Hz]
         """
         moving = np.flatnonzero(np.hypot(trajectory.sine, trajectory.cosine).sum(axis=1) > 0)
         possible = self.criterion(
@@ -134,20 +138,27 @@ class Objective(ABC):
     def criterion(
         self, robot: RobotModel, limits: DesignLimits, centre: Array, joints: Indices
     ) -> Criterion:
-        """The objective for what the joints that move can excite; the others stay at the centre, (n,)."""
+        """The objective for the parameters that the moving joints can excite.
+
+        Args:
+            robot: the arm
+            limits: limits of the joints
+            centre: position of the other joints, (n,) [rad or m]
+            joints: indices of the moving joints
+        """
         rng = np.random.default_rng(0)
         low = np.maximum(limits.joints.q_min, centre - np.pi)
         high = np.minimum(limits.joints.q_max, centre + np.pi)
-        q = np.tile(centre, (_PROBES, 1))
-        v = np.zeros((_PROBES, robot.n))
-        a = np.zeros((_PROBES, robot.n))
-        q[:, joints] = rng.uniform(low[joints], high[joints], (_PROBES, len(joints)))
-        v[:, joints], a[:, joints] = rng.uniform(-2, 2, (2, _PROBES, len(joints)))
+        q = np.tile(centre, (_PROBE_SAMPLES, 1))
+        v = np.zeros((_PROBE_SAMPLES, robot.n))
+        a = np.zeros((_PROBE_SAMPLES, robot.n))
+        q[:, joints] = rng.uniform(low[joints], high[joints], (_PROBE_SAMPLES, len(joints)))
+        v[:, joints], a[:, joints] = rng.uniform(-2, 2, (2, _PROBE_SAMPLES, len(joints)))
         return self._criterion(robot, (q, v, a))
 
     @abstractmethod
     def _criterion(self, robot: RobotModel, possible: Signals) -> Criterion:
-        """The objective for one arm and random signals that it can have."""
+        """The objective for one arm, with random signals that its moving joints can have."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -217,7 +228,7 @@ class Liu2025(Objective):
     """The condition of the inertial wrench of a load on a sensor at the flange (liu2025 eq. (40)).
 
     Attributes:
-        gravity: whether the load's weight counts, too; the paper leaves it out
+        gravity: whether the wrench contains the load's weight; the paper leaves it out
     """
 
     gravity: bool = False
@@ -233,11 +244,11 @@ class Liu2025(Objective):
 
 @dataclass(frozen=True, eq=False)
 class PayloadOptimal(Objective):
-    """The geometric mean of the standard deviations of a payload's parameters, the empty arm being known.
+    """The geometric mean of the standard deviations of a payload's parameters, for a known arm.
 
     Attributes:
-        noise: standard deviation of each joint's torque, (n,) [Nm or N]; half a percent of the
-            torque limit by default, 1 where there is none
+        noise: standard deviation of each joint's torque, (n,) [Nm or N]; by default half a percent
+            of the torque limit, or 1 for a joint without one
         nuisance: whether friction and offset of every joint may have changed since the empty run
     """
 
@@ -247,11 +258,9 @@ class PayloadOptimal(Objective):
 
     def _criterion(self, robot: RobotModel, possible: Signals) -> Criterion:
         limit = robot.limits.tau_max
-        noise = (
-            np.where(np.isfinite(limit), _NOISE_SHARE * limit, 1.0)
-            if self.noise is None
-            else self.noise
-        )
+        noise = np.where(np.isfinite(limit), _DEFAULT_NOISE_SHARE * limit, 1.0)
+        if self.noise is not None:
+            noise = np.asarray(self.noise)
         weights = 1.0 / _per_joint(noise, robot.n, "noise")
         names = [
             *PARAMETER_NAMES,
@@ -285,7 +294,7 @@ OBJECTIVES: dict[str, type[Objective]] = {
     "xu2024": Xu2024,
     "liu2025": Liu2025,
 }
-"""The objectives by name, as the command line knows them."""
+"""The objectives by their names on the command line."""
 
 
 def regression_condition(
@@ -295,19 +304,19 @@ def regression_condition(
     noise: Sequence[float] | None = None,
     rate_hz: float = 125.0,
 ) -> float:
-    """The condition number that `identify` prints of a motion: rows over noise, columns of unit length.
+    """The condition number that `identify` reports: rows over noise, columns of unit length.
 
-    It says how near to dependent the columns are, whatever their units; `ConditionNumber` counts
-    units.
+    It does not depend on the units of the parameters, unlike `ConditionNumber`.
 
     Args:
-        noise: standard deviation of each joint's torque, (n,) [Nm or N]; alike by default
-        rate_hz: of the recording, [Hz]
+        robot: the arm
+        trajectory: the motion
+        noise: standard deviation of each joint's torque, (n,) [Nm or N]; equal by default
+        rate_hz: rate of the recording, [Hz]
     """
     t = np.arange(round(trajectory.duration_s * rate_hz)) / rate_hz
-    rows, _ = _base_rows(
-        robot, trajectory.at(t), None if noise is None else 1.0 / np.asarray(noise), True
-    )
+    weights = None if noise is None else 1.0 / np.asarray(noise)
+    rows, _ = _base_rows(robot, trajectory.at(t), weights, True)
     A = rows.exact(robot, *trajectory.at(t)).reshape(-1, len(rows.columns))
     length = np.linalg.norm(A, axis=0)
     return _condition(np.asarray(np.linalg.qr(A / np.where(length > 0, length, 1.0), mode="r")))
@@ -335,11 +344,11 @@ def _condition_merit(G: Any, sharpness: Any, xp: Any = np) -> tuple[Any, Any]:
 
 def _eigen(G: Any, xp: Any) -> tuple[Any, Any]:
     values, vectors = xp.linalg.eigh(G)
-    return xp.maximum(values, _SMALLEST_EIGENVALUE * xp.maximum(values[-1], 1e-300)), vectors
+    return xp.maximum(values, _MIN_EIGENVALUE * xp.maximum(values[-1], 1e-300)), vectors
 
 
 def gram_inverse(G: Any, xp: Any = np) -> Any:
-    """The inverse of a Gram matrix, its columns scaled to unit length before.
+    """The inverse of a Gram matrix, computed with columns of unit length.
 
     Args:
         G: (p, p)
@@ -392,11 +401,11 @@ def _xu_parts(names: tuple[str, ...]) -> list[tuple[float, Indices]]:
 
 
 def independent_columns(A: Array) -> Indices:
-    """The first columns of A, (N, p), that are not in the span of those before them."""
+    """Indices of the columns of A, (N, p), that are not in the span of earlier columns."""
     length = np.linalg.norm(A, axis=0)
     R = np.asarray(np.linalg.qr(A / np.where(length > 0, length, 1.0), mode="r"))
-    R[:, length <= _DEPENDENT * length.max()] = 0.0
-    return ParameterBasis.independent_columns(R, _DEPENDENT)[0]
+    R[:, length <= _DEPENDENCE_TOLERANCE * length.max()] = 0.0
+    return ParameterBasis.independent_columns(R, _DEPENDENCE_TOLERANCE)[0]
 
 
 def _per_joint(values: Sequence[float] | Array, n: int, name: str) -> Array:

@@ -313,16 +313,19 @@ def inverse_kinematics(
             ftol=1e-14,
             gtol=1e-14,
         )
-        error = float(np.abs(solution.fun).max())
-        if error < smallest:
+        largest = float(np.abs(solution.fun).max())
+        if largest < smallest:
             best = _with_moved(base, moving, solution.x)
-            smallest = error
+            smallest = largest
         if smallest < _MAX_POSE_ERROR:
             return best
-    metres = "" if p is None else f" or {smallest * _METRES_PER_RADIAN:.3g} m"
+    error = _pose_error(robot, best, R, p)
+    missing = f"{np.degrees(np.linalg.norm(error[:3])):.3g} degrees"
+    if p is not None:
+        missing += f" and {np.linalg.norm(error[3:]) * _METRES_PER_RADIAN:.3g} m"
     raise InfeasibleDesign(
         f"{robot.name} cannot reach this pose of its flange: the nearest posture within the limits"
-        f" misses it by {np.degrees(smallest):.3g} degrees{metres}"
+        f" misses it by {missing}"
     )
 
 

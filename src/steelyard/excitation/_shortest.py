@@ -114,7 +114,7 @@ class DurationSearch:
     _stop: threading.Event = field(default_factory=threading.Event)
 
     def shortest(self, longest_s: float) -> tuple[Candidate, ...]:
-        """All candidates, sorted by duration; none is sufficient if none of at most longest_s is."""
+        """All candidates, sorted by duration; possibly none of at most longest_s [s] is sufficient."""
         candidates: list[Candidate] = []
         deadline = time.perf_counter() + self.settings.time_limit_s
         self._centre(0)  # raises an error if no posture is inside the limits
@@ -190,7 +190,7 @@ class DurationSearch:
     def _other_durations(
         self, candidates: Sequence[Candidate], tried: set[float], longest_s: float
     ) -> Iterator[float]:
-        """Durations around the shortest sufficient one, which show the effect of more and less time."""
+        """Durations around the shortest sufficient one, to show the effect of the duration."""
         sufficient_s = [one.duration_s for one in candidates if one.share <= 1]
         if not sufficient_s:
             return
@@ -229,7 +229,7 @@ class DurationSearch:
 
     @cached_property
     def _postures(self) -> Array:
-        """Initial postures inside all limits; the first is the given one, or home if it is inside."""
+        """Initial postures inside all limits; the first is the given one, or home if inside."""
         first = centre_posture(
             self.robot, self.limits, self.moving, self.posture, self.settings.seed
         )

@@ -11,9 +11,9 @@ are solved by steps of Newton's method with the multipliers' part eliminated,
 
 where B approximates the curvature of f - z's (BFGS with Powell's damping). A step is shortened
 until s stays positive and f - mu sum log s decreases (Armijo). The multipliers z have a step length
-of their own and carry over from stage to stage: if every stage started with z = mu / s, it would not
-know which limits are active, and most of its steps would end at a limit after a small part of their
-length. Thousands of limits are cheap, because they enter through sums over their gradients and not
+of their own and carry over from stage to stage: if every stage started with z = mu / s, it would
+not know which limits are active, and most of its steps would end at a limit after a small part of
+their length. Thousands of limits are cheap, because they enter through sums over their gradients and not
 through an active set. A run that is stopped early ends at a feasible point. (Nocedal and Wright,
 Numerical Optimization, chapter 19.)
 """
@@ -158,7 +158,7 @@ class Minimiser:
         du: Array,
         mu: float,
     ) -> tuple[float, float]:
-        """The length of the step and the decrease of the barrier function; 0, 0 if none is found."""
+        """Length of the step and decrease of the barrier function; 0, 0 if none is found."""
         length = 1.0
         for constraint, part in zip(self.constraints, parts, strict=True):
             if constraint.linear and part.slack.size:

@@ -158,7 +158,7 @@ class OrientationWorkspace:
         return cls(tuple(Cone(axis, R[:, i], half_angle) for i, axis in enumerate(_AXES)))
 
     def slacks(self, R: Any, xp: Any) -> Any:
-        """Smooth slacks, (N, k), positive inside, of sensor orientations R, (N, 3, 3), in the base."""
+        """Smooth slacks, (N, k), positive inside, of sensor orientations R, (N, 3, 3)."""
         columns = [
             s for part in self.regions for s in part.slacks(R[:, :, _AXES.index(part.axis)], xp)
         ]
@@ -167,7 +167,7 @@ class OrientationWorkspace:
         return xp.zeros((len(R), 0))
 
     def margins(self, R: ArrayLike) -> Array:
-        """The angle of each axis to its border, (N, regions) [rad], in orientations R, (N, 3, 3)."""
+        """The angle of each axis to its border, (N, regions) [rad], for R, (N, 3, 3)."""
         orientations = np.asarray(R, dtype=float)
         columns = [part.margin(orientations[:, :, _AXES.index(part.axis)]) for part in self.regions]
         if columns:
