@@ -114,7 +114,7 @@ class DurationSearch:
     _stop: threading.Event = field(default_factory=threading.Event)
 
     def shortest(self, longest_s: float) -> tuple[Candidate, ...]:
-        """All candidates, sorted by duration; possibly none of at most longest_s [s] is sufficient."""
+        """All candidates of at most longest_s [s], sorted by duration; none may be sufficient."""
         candidates: list[Candidate] = []
         deadline = time.perf_counter() + self.settings.time_limit_s
         self._centre(0)  # raises an error if no posture is inside the limits

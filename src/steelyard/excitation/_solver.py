@@ -13,9 +13,9 @@ where B approximates the curvature of f - z's (BFGS with Powell's damping). A st
 until s stays positive and f - mu sum log s decreases (Armijo). The multipliers z have a step length
 of their own and carry over from stage to stage: if every stage started with z = mu / s, it would
 not know which limits are active, and most of its steps would end at a limit after a small part of
-their length. Thousands of limits are cheap, because they enter through sums over their gradients and not
-through an active set. A run that is stopped early ends at a feasible point. (Nocedal and Wright,
-Numerical Optimization, chapter 19.)
+their length. Thousands of limits are cheap, because they enter through sums over their gradients
+and not through an active set. A run that is stopped early ends at a feasible point. (Nocedal and
+Wright, Numerical Optimization, chapter 19.)
 """
 
 from __future__ import annotations
