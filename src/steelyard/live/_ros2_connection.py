@@ -320,7 +320,7 @@ class UrDriverJudge(ModeJudge):
 
 
 def _open_websocket(controller: Ros2Controller) -> Any:
-    """A WebSocket that speaks one version of the protocol, or one clear line."""
+    """A WebSocket that uses one version of the protocol, or one clear line."""
     try:
         from websockets.exceptions import InvalidHandshake
         from websockets.sync.client import connect
