@@ -1,4 +1,4 @@
-"""What all tests share: tiny robots as URDF text, one seeded generator, the recordings of real arms."""
+"""Shared by all tests: small robots as URDF, one seeded generator, recordings of real arms."""
 
 import contextlib
 import io
@@ -22,7 +22,7 @@ class Done(NamedTuple):
 
 
 def steelyard(*arguments, cwd=".") -> Done:
-    """Runs a command of the command line in this process; what it starts with is not paid each time."""
+    """Runs a command of the command line in this process, which saves its start."""
     from steelyard.cli import run
 
     said, complained, code = io.StringIO(), io.StringIO(), 0
@@ -61,7 +61,7 @@ def rng() -> np.random.Generator:
 
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
-    """Recordings of real arms, beside the repository; tests that need them are skipped without them."""
+    """Recordings of real arms, beside the repository; tests skip where they are absent."""
     folder = Path(__file__).parents[2] / "shared" / "data"
     if not folder.is_dir():
         pytest.skip(f"no recordings in {folder}")
@@ -131,7 +131,7 @@ def tiny() -> dict[str, str]:
 
 @pytest.fixture
 def two_links():
-    """A maker of URDFs: one joint of any kind between two links, with anything inside or beside it."""
+    """A function that makes URDFs: one joint of any kind between two links, with extra elements."""
 
     def make(
         kind: str = "revolute", *, axis: str = "0 0 1", inside: str = LIMIT, beside: str = ""

@@ -1,4 +1,4 @@
-"""A tiny fleet for tests: arms of three joints, logs of ten seconds with friction, load and noise."""
+"""A small fleet: arms of three joints, logs of ten seconds with friction, load and noise."""
 
 import csv
 from datetime import UTC, datetime, timedelta

@@ -1,4 +1,4 @@
-"""A fake Franka controller, which the real libfranka believes: `python franka_controller.py HOST [MODE]`.
+"""A fake Franka controller for the real libfranka: `python franka_controller.py HOST [MODE]`.
 
 TCP 1337, version 10 of the protocol; states by UDP. Lines on stdin command it: `row K T` sends a
 state whose numbers can be recognised (q = K + (0, 0.1, ...), at T seconds), `state T Q V TAU` any
@@ -17,7 +17,8 @@ import time
 
 _FIELDS = {  # of a state, in their order, as floats
     "O_T_EE": 16, "O_T_EE_d": 16, "F_T_EE": 16, "EE_T_K": 16, "F_T_NE": 16, "NE_T_EE": 16,
-    "m_ee": 1, "I_ee": 9, "F_x_Cee": 3, "m_load": 1, "I_load": 9, "F_x_Cload": 3, "elbow": 2, "elbow_d": 2,
+    "m_ee": 1, "I_ee": 9, "F_x_Cee": 3, "m_load": 1, "I_load": 9, "F_x_Cload": 3,
+    "elbow": 2, "elbow_d": 2,
     "tau_J": 7, "tau_J_d": 7, "dtau_J": 7, "q": 7, "q_d": 7, "dq": 7, "dq_d": 7, "ddq_d": 7,
 }  # fmt: skip
 _MODE_AT, _SIZE = 1372, 1388  # bytes
@@ -98,7 +99,7 @@ class Controller:
         self.udp.sendto(self.last, self.address)
 
     def keep_alive(self):
-        """Sends the last state again and again: libfranka leaves it out, but counts nothing as lost."""
+        """Sends the last state repeatedly: libfranka drops it but does not count it as lost."""
         while True:
             time.sleep(0.1)
             if self.connected.is_set():

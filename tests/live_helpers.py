@@ -96,7 +96,7 @@ def weighed(mass=2.5, share=0.01, verdict=None):
 
 @cache
 def loaded_panda():
-    """The model of an arm with torque sensors and seven joints, and 3 s of it with a load of 1.5 kg."""
+    """The model of an arm with torque sensors and seven joints, and 3 s of it with 1.5 kg."""
     robot = load_robot("panda")
     load = InertialParameters.from_com(1.5, [0.01, 0, 0.06], 0.002 * np.eye(3), robot.flange)
 
@@ -113,7 +113,7 @@ def loaded_panda():
 
 
 def watched_panda(folder, address, send):
-    """What `watch` finds while somebody sends the rows of `loaded_panda`: its facts, and how it ended."""
+    """The facts that a live command prints for the rows of `loaded_panda`, and its exit code."""
     model, loaded = loaded_panda()
     model.save(folder / "model.json")
 

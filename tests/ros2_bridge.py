@@ -1,4 +1,4 @@
-"""An arm behind the real server of foxglove-sdk, which foxglove_bridge is made of; the test is its clock."""
+"""An arm behind the real server of foxglove-sdk; the test is its clock."""
 
 from contextlib import contextmanager
 
@@ -96,7 +96,7 @@ class Arm:
         self.channels[topic].log(message)
 
     def row(self, k, t):
-        """A row that can be recognised: q = k + (0, 0.1, 0.2) of the arm's joints, sent sorted by name."""
+        """A recognisable row: q = k + (0, 0.1, 0.2) of the arm's joints, sent sorted by name."""
         order = sorted(range(len(self.names)), key=lambda j: self.names[j])
         q = k + 0.1 * np.arange(len(self.names))
         names = [self.names[j] for j in order]

@@ -1,4 +1,4 @@
-"""Streams of a wrist sensor on a UR10 with a known load: rows as a driver gives them, by Newton-Euler."""
+"""Streams of a wrist sensor on a UR10 with a known load, computed by Newton-Euler."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -79,7 +79,7 @@ def motion(seed=0, *, rests=False, seconds=10.0):
 
 
 def rows(load="LOAD", seed=0, *, kind="joints", rests=False, seconds=10.0, slow=0.0, start_s=0.0):
-    """The rows of a stream; `slow` is the size of noise that stays for half a second, in units of NOISE."""
+    """The rows of a stream; `slow` scales noise that lasts half a second, in units of NOISE."""
     t, q, T, moved = motion(seed, rests=rests, seconds=seconds)
     rng = np.random.default_rng(100 + seed)
     g = np.einsum("nji,j->ni", T[:, :3, :3], BaseGravity(np.array([0, 0, -9.81])).tilted(TILT))

@@ -180,7 +180,8 @@ called = dict.fromkeys(["__main__.main"])  # in the order of the first call
 def note(frame, event, _):
     if event == "call" and frame.f_code.co_filename.startswith(source):
         module = frame.f_code.co_filename.removeprefix(source).removesuffix(".py")
-        called.setdefault(f"{module.removesuffix('/__init__').replace('/', '.')}.{frame.f_code.co_qualname}")
+        module = module.removesuffix('/__init__').replace('/', '.')
+        called.setdefault(f"{module}.{frame.f_code.co_qualname}")
 sys.setprofile(note)
 try:
     run()

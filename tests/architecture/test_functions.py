@@ -133,7 +133,7 @@ def docstring_faults(function, owner):
 
 
 def faults(function, doc):
-    """Documented arguments that do not exist or are out of order, and undescribed arrays and numbers.
+    """Documented arguments that do not exist or are out of order; arrays not described.
 
     An argument whose name and type say all (`robot: RobotModel`) need not be listed.
     """

@@ -1,4 +1,4 @@
-"""Layers: imports go down only, there are no cycles, packages of one layer do not import each other."""
+"""Layers: imports go down only, without cycles and without imports inside one layer."""
 
 import ast
 import re

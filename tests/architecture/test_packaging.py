@@ -1,4 +1,4 @@
-"""The wheel: it holds every file that the package needs, and works from a folder without the sources."""
+"""The wheel holds every file of the package and works in a folder without the sources."""
 
 import os
 import re
@@ -85,7 +85,8 @@ def test_the_version_of_the_package_is_the_one_that_python_and_the_project_state
 
 COMPLETED = """
 steelyard --install-completion >&2 && . ~/.bashrc
-COMP_WORDS=(steelyard weigh-) COMP_CWORD=1 && _steelyard_completion steelyard && echo "${COMPREPLY[@]}"
+COMP_WORDS=(steelyard weigh-) COMP_CWORD=1 && _steelyard_completion steelyard &&
+echo "${COMPREPLY[@]}"
 """
 
 

@@ -1,4 +1,4 @@
-"""The tutorial is true: its files are made, its commands run in order, and they print what it shows."""
+"""The commands of the tutorial run in order and print what the tutorial shows."""
 
 import os
 import re
@@ -18,7 +18,7 @@ NUMBER = re.compile(r"(?<![\w.])[+-]?\d+(?:\.\d+)?(?:e[+-]?\d+)?(?![\w])")
 
 
 class Shown(NamedTuple):
-    """A command of the tutorial, the exit code it shall have, and the lines that it is said to print."""
+    """A command of the tutorial, its expected exit code, and the lines that it should print."""
 
     command: str
     code: int
@@ -48,7 +48,7 @@ def python(arguments: list[str], folder: Path) -> subprocess.CompletedProcess:
 
 
 def alike(claimed: str, printed: str, *, words_only: bool) -> bool:
-    """Whether a line of the tutorial is a printed one: the same words, and numbers within a tenth."""
+    """Whether a line has the same words as the printed one, and numbers within a tenth."""
     if claimed.endswith("..."):
         claimed = claimed.removesuffix("...").rstrip()
         pattern = r"\s+".join(re.escape(word) for word in NUMBER.sub("#", claimed).split())

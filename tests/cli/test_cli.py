@@ -1,4 +1,4 @@
-"""The command line as a user meets it: words, one JSON object, exit codes, one clear line for an error."""
+"""The command line: printed text, one JSON object, exit codes, one line for an error."""
 
 import json
 import subprocess

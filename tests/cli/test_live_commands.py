@@ -1,4 +1,4 @@
-"""Recording and watching: what is on disk, what is weighed, and the verbs on a simulated controller."""
+"""Commands for live arms on a simulated controller: rows on disk and payloads."""
 
 import json
 import os
@@ -174,7 +174,7 @@ def test_a_recorder_that_can_write_no_more_is_said(tmp_path, monkeypatch, fault)
 
 
 def test_a_recorder_that_is_killed_has_kept_what_came(tmp_path):
-    """Rows are on the disk without anybody closing the file: with the test as the controller's clock."""
+    """Rows reach the disk before the file is closed; the test is the controller's clock."""
     path, end = tmp_path / "log.arrows", time.monotonic() + 60
     with served(Rows()) as found:
         words = [sys.executable, "-m", "steelyard", "record", f"ur://127.0.0.1:{found.port}"]

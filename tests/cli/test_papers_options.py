@@ -1,4 +1,4 @@
-"""What papers do and everyone can: commanded motion, Fourier derivatives, ordinary least squares, bounds."""
+"""Options from papers: commanded motion, Fourier derivatives, least squares, bounds."""
 
 import json
 

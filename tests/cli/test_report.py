@@ -1,4 +1,4 @@
-"""`--report`: the page of each verb that estimates, with every setting, version and digest at its end."""
+"""`--report`: the page of each estimating command ends with settings, versions and digests."""
 
 import hashlib
 import json

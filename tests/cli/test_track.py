@@ -1,4 +1,4 @@
-"""The online weighing of a recording on the command line: words, JSON, picture, saved states, refusals."""
+"""`track` with a recording: text, JSON, picture, saved states, refusals."""
 
 import json
 from dataclasses import replace

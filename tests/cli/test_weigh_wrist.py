@@ -1,4 +1,4 @@
-"""The two verbs of the wrist sensor as a user meets them: words, one JSON object, files, exit codes."""
+"""Commands for the wrist sensor: printed text, one JSON object, files, exit codes."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Online without forgetting equals batch: the same rows, the same noise, the same payload to 1e-8."""
+"""Tracking without forgetting equals batch: same rows, same noise, same payload to 1e-8."""
 
 import numpy as np
 import pytest
@@ -67,7 +67,7 @@ def test_online_equals_batch(name, friction, lowest_speed):
 
 
 def test_combinations_that_the_empty_runs_tell_count_online_too():
-    """The second joint rested: some parameters of the arm are unknown one by one, but not together."""
+    """The second joint rests: some parameters are known only as sums, not one by one."""
     robot = load_robot("ur10")
     empty = samples(robot, 0, 1)
     q, v, a = (
@@ -100,7 +100,7 @@ def test_blocks_do_not_matter():
 
 
 def test_a_replayed_recording_weighs_what_its_prepared_samples_weigh():
-    """The causal path is `prepare`, only later: the same payload within a tenth of its uncertainty."""
+    """The causal path agrees with `prepare` to a tenth of the payload's uncertainty."""
     robot = load_robot("ur10")
     how = Preparation(cutoff_hz=10.0, trim_s=0.3)
     empty, loaded = (

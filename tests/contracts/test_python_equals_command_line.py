@@ -1,4 +1,4 @@
-"""One way from files to answers: Python and the command line give the same numbers, to the last digit."""
+"""Python and the command line give the same numbers, to the last digit."""
 
 import json
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Every live source keeps one contract: order, gaps, another clock, a loss, and a reader that sleeps."""
+"""The contract of every live source: order, gaps, another clock, a loss, a slow reader."""
 
 import time
 from contextlib import contextmanager

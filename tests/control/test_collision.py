@@ -1,4 +1,4 @@
-"""Observers, thresholds and detection on a small simulated arm: what is found, and what is refused."""
+"""Observers, thresholds and detection on a small simulated arm: contacts and refusals."""
 
 from dataclasses import replace
 

@@ -87,7 +87,7 @@ def test_a_payload_that_says_not_to_trust_it_is_refused(model, load):
 
 
 def test_a_payload_weighed_at_rest_is_watched_with_one_of_unknown_mass_is_not(model, load):
-    """gaz2017 section VI.B: only mass and centre of mass are known. Compensation wants the inertia too."""
+    """gaz2017, section VI.B: only mass and centre of mass are known; inertia is missing."""
     at_rest, massless = np.array(load.covariance), np.array(load.covariance)
     at_rest[range(4, 10), range(4, 10)] = np.inf
     massless[0, 0] = np.inf
@@ -99,7 +99,7 @@ def test_a_payload_weighed_at_rest_is_watched_with_one_of_unknown_mass_is_not(mo
 
 
 def test_the_uncertainty_keeps_what_is_known_of_a_payload(model, load):
-    """The variance of the torque falls by that of the unknown numbers alone, never by that of the mass."""
+    """The torque's variance falls by that of the unknown numbers, never by that of the mass."""
     half = np.array(load.covariance)
     half[range(4, 10), range(4, 10)] = np.inf
     q = np.array([0.4, -0.7, 1.1])
@@ -162,7 +162,7 @@ def test_a_few_rows_are_refused_and_a_short_run_says_so(robot, detector):
 
 
 def test_nobody_sees_friction_in_a_moment_or_in_one_direction(robot):
-    """A wrong weight is no friction, and a joint that goes one way only does not distinguish them."""
+    """A wrong weight is not friction; a joint that moves one way cannot tell them apart."""
     ideal = robot.with_drive(DriveModel(robot.drive.rotor_inertia))
     observer = Observer.of(ideal)
     detector = Detector(observer, Thresholds.fixed(observer, 50.0))

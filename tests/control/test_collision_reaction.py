@@ -1,4 +1,4 @@
-"""What an arm does after a contact: it stays on its path, with continuous acceleration, and rests."""
+"""The reaction to a contact: on the path, with continuous acceleration, until rest."""
 
 import numpy as np
 import pytest

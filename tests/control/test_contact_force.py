@@ -1,4 +1,4 @@
-"""The external force: frames, second zero, uncertainty, refusals; and the files of sensors and payloads."""
+"""The external force: frames, second zero, uncertainty, refusals; sensor and payload files."""
 
 from dataclasses import fields, replace
 

@@ -115,7 +115,7 @@ def test_friction_that_is_not_taken_off_is_felt(ur10, comparison):
 
 
 def test_an_unsteady_hand_varies_with_what_it_bears(ur10):
-    """Noise in proportion to the force: a weight shakes all axes, also those that it does not act on."""
+    """Noise in proportion to the force: a weight disturbs all axes, not only its own."""
     path, options = RectanglePath(sides=[0.01, 0.01], speed=0.03), GuidedOptions(taking_hold_s=0.5)
     found = guide(ur10, LOAD, payload_true=LOAD, path=path, options=options)
     noise = [
@@ -179,7 +179,7 @@ def test_an_identified_arm_can_be_dragged(ur10):
 
 
 def test_teach_mode_eases_drives_not_joints():
-    """Power: the torque of a drive is friction at the drive's own speed, also where the joint rests."""
+    """A drive dissipates by friction at its own speed, even where its joint rests."""
     robot = load_robot("tx60")
     C = np.diag([80.0, 80, 45, 48, 45, 32])
     C[5, 4] = 24.0

@@ -1,4 +1,4 @@
-"""Plots as data, for a page, in a picture file and inline: no peak lost, gaps stay gaps, colours by name."""
+"""Plots as data, for pages, files and notebooks: peaks and gaps survive, colours by name."""
 
 import re
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""The certificate, pinned from both sides: what is inside by 1e-9 holds, what is outside by 1e-9 does not.
+"""The certificate from both sides: 1e-9 inside a limit holds, 1e-9 outside does not.
 
 The peaks lie between the samples of the certificate; they are found here by other means.
 """
@@ -82,19 +82,39 @@ KINDS = {
     "velocity": (lambda t: np.abs(MOTION.at(t)[1][:, 1]), 1, lambda x: joints("v_max", x)),
     "acceleration": (lambda t: np.abs(MOTION.at(t)[2][:, 1]), 1, lambda x: joints("a_max", x)),
     "torque": (lambda t: np.abs(torque(t)[:, 1]), 1, lambda x: joints("tau_max", x)),
-    "lowest height": (lambda t: frames(t)[:, 2, 3], -1, lambda x: replace(FREE, height=(x, np.inf))),
-    "highest height": (lambda t: frames(t)[:, 2, 3], 1, lambda x: replace(FREE, height=(-np.inf, x))),
-    "linear speed": (lambda t: np.abs(velocity(t)[0][:, 1]), 1, lambda x: speed("linear_speed", 1, x)),
-    "angular speed": (lambda t: np.abs(velocity(t)[1][:, 2]), 1, lambda x: speed("angular_speed", 2, x)),
+    "lowest height": (
+        lambda t: frames(t)[:, 2, 3],
+        -1,
+        lambda x: replace(FREE, height=(x, np.inf)),
+    ),
+    "highest height": (
+        lambda t: frames(t)[:, 2, 3],
+        1,
+        lambda x: replace(FREE, height=(-np.inf, x)),
+    ),
+    "linear speed": (
+        lambda t: np.abs(velocity(t)[0][:, 1]),
+        1,
+        lambda x: speed("linear_speed", 1, x),
+    ),
+    "angular speed": (
+        lambda t: np.abs(velocity(t)[1][:, 2]),
+        1,
+        lambda x: speed("angular_speed", 2, x),
+    ),
     "orientation, cone": (
-        lambda t: np.arccos(frames(t)[:, :3, 2] @ DIRECTION), 1, lambda x: region(Cone("z", DIRECTION, x))
+        lambda t: np.arccos(frames(t)[:, :3, 2] @ DIRECTION),
+        1,
+        lambda x: region(Cone("z", DIRECTION, x)),
     ),
     "orientation, sector": (
-        lambda t: np.arccos(frames(t)[:, 2, 0]), 1, lambda x: region(Sector("x", (0.0, x)))
+        lambda t: np.arccos(frames(t)[:, 2, 0]),
+        1,
+        lambda x: region(Sector("x", (0.0, x))),
     ),
     "clearance, floor": (lambda t: distance("floor", t), -1, cleared("floor")),
     "clearance, itself": (lambda t: distance("self", t), -1, cleared("self")),
-}  # fmt: skip
+}
 
 
 def extreme(value, sign):

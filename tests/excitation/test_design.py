@@ -1,4 +1,4 @@
-"""Design: what comes out keeps every limit; what cannot be is refused, with the limit and the amount."""
+"""Designs keep every limit; infeasible requests are refused with the limit and the amount."""
 
 import json
 import time

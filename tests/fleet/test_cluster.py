@@ -1,4 +1,4 @@
-"""A fleet on a cluster of processes, one of which is killed; and a run that is stopped on its way."""
+"""A fleet on a cluster of processes: one is killed, and one run is stopped halfway."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""The page of a fleet: one file, worst arm first, a page for each arm, and small for large fleets."""
+"""The page of a fleet: one file, worst arm first, a page for each arm, small for many arms."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Changes over time: found where they are, no more false ones than stated, none for a cold morning."""
+"""Changes over time are found, with at most the stated false ones, none for temperature."""
 
 import csv
 from datetime import UTC, datetime
@@ -72,7 +72,7 @@ def test_the_false_discovery_rate_of_benjamini_and_yekutieli():
 
 @pytest.fixture(scope="module")
 def changed(tmp_path_factory):
-    """Three arms: one of rising friction, one with another tool, one that is sound; days cold and warm."""
+    """Three arms on cold and warm days: rising friction, another tool, and a healthy one."""
     folder = tmp_path_factory.mktemp("trend")
     worse = lambda k: {"friction": FRICTION * (1, 1 + 0.04 * max(k - 8, 0), 1)}  # noqa: E731
     heavier = lambda k: {"configured": 0.0, "load": 0.6 * (k >= 9)}  # noqa: E731

@@ -478,7 +478,7 @@ def make_case(rng: random.Random, sound: dict[str, bytes]) -> Case:
 
 
 def attempts(cases: list[Case], folder: Path) -> list[Outcome]:
-    """The cases in turn in a forked process, in a folder of sound files; one that dies is replaced."""
+    """Runs the cases in forked processes in a folder of sound files; replaces dead processes."""
     ends: list[Outcome] = []
     while len(ends) < len(cases):
         ends += batch(cases[len(ends) :], folder)
@@ -486,7 +486,7 @@ def attempts(cases: list[Case], folder: Path) -> list[Outcome]:
 
 
 def batch(cases: list[Case], folder: Path) -> list[Outcome]:
-    """The outcomes of the first cases, at least of one, up to the first that the process did not outlive."""
+    """The outcomes of the first cases, at least one, up to the first that ended the process."""
     sound = set(os.listdir(folder))
     with tempfile.TemporaryFile("w+b") as said, tempfile.TemporaryFile("w+b") as complained:
         reading, writing = os.pipe()
@@ -519,7 +519,7 @@ def batch(cases: list[Case], folder: Path) -> list[Outcome]:
 
 
 def follow(cases: list[Case], pipe: IO[bytes]) -> None:
-    """Runs cases in this process, and writes what became of each; a process that grew too large ends."""
+    """Runs cases in this process and writes each outcome; ends when its memory grows too large."""
     for case in cases:
         for name, content in case.files.items():
             Path(name).write_bytes(content)

@@ -1,4 +1,4 @@
-"""Feasible parameters: real bodies, the data's base parameters, bounds that hold, whatever the units."""
+"""Feasible parameters: real bodies, the base parameters of the data, bounds, any units."""
 
 import sys
 from dataclasses import replace
@@ -414,7 +414,7 @@ def test_a_solver_that_fails_is_told(bases, rng, monkeypatch):
 
 
 def test_the_real_panda_costs_little(shared_data):
-    """Torque sensors behind the gears: no rotor shows, and what looks like one has the wrong sign."""
+    """Torque sensors behind the gears see no rotor; an apparent one has the wrong sign."""
     robot = load_robot("panda")
     basis = ParameterBasis.of(robot)
     recording = read(shared_data / "panda" / "exciting_traj1.npz")

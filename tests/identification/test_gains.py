@@ -1,4 +1,4 @@
-"""Drive gains: a controller's own are found in its targets, those of an arm with a payload of known mass."""
+"""Drive gains from a controller's targets and from a payload of known mass."""
 
 from dataclasses import replace
 
@@ -421,7 +421,7 @@ OTHER = InertialParameters.from_com(1.7, [-0.03, 0.04, 0.06], np.diag([0.004, 0.
 
 
 def calibrated(robot, wrong, *, seed=0, known=LOAD):
-    """Models of an arm whose gains are wrong, without and with a known mass, and a run with another load."""
+    """Models of an arm with wrong gains, without and with a known mass, and a loaded run."""
     arm = robot.with_drive(replace(robot.drive, gain=wrong, gain_drift=0.0))
     empty, weighed, other = (
         currents(robot, load, seed=3 * seed + k, noise=0.3 * NOISE, duration_s=6.0)
@@ -469,7 +469,7 @@ def test_gains_that_contradict_a_known_mass_are_found_anew_and_doubted(robot):
 
 
 def test_a_known_mass_is_weighed_as_the_model_weighs(robot):
-    """With its cut-off and its friction law: the gains are those that the model's own weighing asks for."""
+    """The gains match the cut-off and friction law with which the model weighs."""
     curved = replace(robot.drive, exponent=np.full(6, 0.6), viscous=2 * robot.drive.viscous)
     arm, load = (
         robot.with_drive(curved),
@@ -567,7 +567,7 @@ def test_a_common_error_of_all_gains_is_covered(robot, rng):
 
 
 def test_temperatures_say_how_far_gains_may_have_drifted(robot, tmp_path):
-    """By 0.1 % for each kelvin between the empty and the loaded runs, and a doubt says so; online too."""
+    """0.1 % for each kelvin between empty and loaded runs, with a doubt; when tracking too."""
     empty, loaded = currents(robot), currents(robot, LOAD, seed=1)
     cold = np.full(empty.q.shape, 30.0)
     warm = cold + np.array([0.0, 8.0, 3.0, 0.0, 0.0, -1.0])

@@ -1,4 +1,4 @@
-"""The scale of all gains from the controller's own model: known k, a body that it does not know, friction."""
+"""The scale of all gains from the controller's model: known k, an unknown body, friction."""
 
 from dataclasses import replace
 
@@ -26,13 +26,13 @@ HOW = Preparation(cutoff_hz=SMOOTH_HZ)
 
 @pytest.fixture(scope="module")
 def robot():
-    """A UR10 with a tool that its controller knows, and friction that bends, and grows with the load."""
+    """A UR10 with a tool that its controller knows; nonlinear, load-dependent friction."""
     arm = load_robot("ur10").with_payload(TOOL)
     return arm.with_drive(replace(arm.drive, load_coulomb=0.04))
 
 
 def log(robot, k, seed, *, still=(), noise=1.0, lag_s=0.0, duration_s=20.0):
-    """What a controller with gains that are wrong by e^k logs: it knows the arm, not the adapter."""
+    """The log of a controller whose gains are wrong by e^k and that ignores the adapter."""
     rng = np.random.default_rng(seed)
     motion = FourierTrajectory.random(
         np.array([0.2, -1.3, 0.9, -1.1, 0.4, 0.3]),

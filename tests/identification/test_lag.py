@@ -151,7 +151,8 @@ def test_a_lag_is_kept_and_shown(tmp_path):
     np.testing.assert_array_equal(again.lag_std, model.lag_std)
     assert again.preparation == model.preparation
     as_json = steelyard(
-        "identify", "ur10", "run1.csv", "run2.csv", "-o", "m.json", "--friction", "linear", "--json",
+        "identify", "ur10", "run1.csv", "run2.csv", "-o", "m.json", "--friction", "linear",
+        "--json",
         "--report", "m.html", cwd=tmp_path,
     )  # fmt: skip
     facts = json.loads(as_json.stdout)

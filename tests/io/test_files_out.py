@@ -1,4 +1,4 @@
-"""Files that verbs write: checked before the work, whole or not at all, all of a command's or none."""
+"""Output files: checked before the work, written whole or not at all, all or none."""
 
 import json
 import os

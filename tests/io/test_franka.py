@@ -26,7 +26,7 @@ def motion(rng):
 
 
 def log_to_csv(path, motion, rng, *, separator=", "):
-    """A table with the header that franka::logToCSV writes: with blanks in libfranka before 0.14."""
+    """A table with the header of franka::logToCSV, with blanks as in libfranka before 0.14."""
     ms, state = motion
     header = ["time", "success_rate"]
     columns = [ms, np.full(len(ms), 0.99)]

@@ -1,4 +1,4 @@
-"""An identified arm in a user's own file: the same torque there, and everything else byte for byte."""
+"""An identified arm in a user's file: the same torque, and all else byte for byte."""
 
 import difflib
 import re
@@ -44,22 +44,27 @@ URDF = f"""<?xml version='1.0' encoding="utf-8"?>
   </link>
   <link name="lower"/>
   <link name="hand"><inertial><mass value="1.5"/>{INERTIA}</inertial></link>
-  <link name="camera">{FINGER}</link> <link name="left">{FINGER}</link> <link name="right">{FINGER}</link>
+  <link name="camera">{FINGER}</link> <link name="left">{FINGER}</link>
+  <link name="right">{FINGER}</link>
   <link name="tool0"/>\t<!-- the flange -->
   <joint name="shoulder" type="revolute"><parent link="base"/><child link="upper"/>
     <origin xyz="0 0 0.3"/><axis xyz="0 0 1"/>
     <limit lower="-2.5" upper="2.5" velocity="3" effort="150"/></joint>
   <joint name="elbow" type="revolute"><parent link="upper"/><child link="lower"/>
     <origin xyz="0.2 0.1 0.1" rpy="1.5 0.2 0"/><axis xyz="0 0 1"/>
-    <limit lower="-2.5" upper="2.5" velocity="3" effort="150"/><dynamics damping="1" my="own"/></joint>
+    <limit lower="-2.5" upper="2.5" velocity="3" effort="150"/>
+    <dynamics damping="1" my="own"/></joint>
   <joint name="wrist" type="revolute"><parent link="lower"/><child link="hand"/>
     <origin xyz="0.3 0 0.1" rpy="0 1.4 0"/><axis xyz="0 1 0"/>
     <limit lower="-2.5" upper="2.5" velocity="3" effort="150"/></joint>
-  <joint name="look" type="fixed"><parent link="lower"/><child link="camera"/><origin xyz="0 0.1 0"/></joint>
-  <joint name="tool" type="fixed"><parent link="hand"/><child link="tool0"/><origin xyz="0 0 0.1"/></joint>
+  <joint name="look" type="fixed"><parent link="lower"/><child link="camera"/>
+  <origin xyz="0 0.1 0"/></joint>
+  <joint name="tool" type="fixed"><parent link="hand"/><child link="tool0"/>
+  <origin xyz="0 0 0.1"/></joint>
   <joint name="open" type="prismatic"><parent link="tool0"/><child link="left"/><axis xyz="0 1 0"/>
     <limit lower="0.01" upper="0.04" velocity="1" effort="9"/></joint>
-  <joint name="open2" type="prismatic"><parent link="tool0"/><child link="right"/><axis xyz="0 -1 0"/>
+  <joint name="open2" type="prismatic"><parent link="tool0"/><child link="right"/>
+  <axis xyz="0 -1 0"/>
     <limit lower="0" upper="0.04" velocity="1" effort="9"/><mimic joint="open"/></joint>
 </robot>
 """
@@ -83,7 +88,8 @@ MJCF = """<mujoco model="mine">
             <inertial pos="0 0 0.1" mass="2" diaginertia="0.06 0.05 0.04" euler="10 20 30"/>
             <joint name="wrist" axis="0 1 0"/>
             <site name="tool0" pos="0 0 0.1"/>
-            <body name="left" pos="0 0 0.1"><joint name="open" class="finger" axis="0 1 0" range="0.01 0.04"/>
+            <body name="left" pos="0 0 0.1">
+            <joint name="open" class="finger" axis="0 1 0" range="0.01 0.04"/>
               <geom size="0.02" pos="0 0 0.03"/></body>
           </body>
         </body>
@@ -341,37 +347,69 @@ XACRO = '<robot name="x" xmlns:xacro="http://ros.org"><xacro:include filename="a
 @pytest.mark.parametrize(
     ("target", "text", "message"),
     [
-        ("urdf", OTHER, "is of another arm: its joints are hip, elbow, wrist, those of the model"
-                        " shoulder"),
+        (
+            "urdf",
+            OTHER,
+            "is of another arm: its joints are hip, elbow, wrist, those of the model shoulder",
+        ),
         ("urdf", LONGER, "the axis of joint wrist is"),
         ("urdf", MJCF, "bad.xml has the root <mujoco>, not <robot>"),
         ("urdf", "no XML", "bad.xml does not parse as XML"),
         ("urdf", XACRO, "bad.xml is a xacro: make a URDF of it first"),
-        ("urdf", URDF.replace('"base"', '"payload"'), "has a link 'payload' of its own: give the"
-                                                      " payload"),
-        ("urdf", URDF.replace('<link name="lower"/>', ""), "names the link 'lower', which is"
-                                                           " missing"),
+        (
+            "urdf",
+            URDF.replace('"base"', '"payload"'),
+            "has a link 'payload' of its own: give the payload",
+        ),
+        (
+            "urdf",
+            URDF.replace('<link name="lower"/>', ""),
+            "names the link 'lower', which is missing",
+        ),
         ("urdf", URDF.replace('"camera"', '"upper"'), "bad.xml has two links called 'upper'"),
         ("mjcf", URDF, "bad.xml has the root <robot>, not <mujoco>"),
-        ("mjcf", MJCF.replace('"elbow"', '"knee"'), "no joint elbow; it has shoulder, knee, wrist,"
-                                                    " open"),
-        ("mjcf", MJCF.replace('pos="0.3 0 0.1"', 'pos="0.4 0 0.1"'), "is of another arm: the axis"
-                                                                     " of joint"),
+        (
+            "mjcf",
+            MJCF.replace('"elbow"', '"knee"'),
+            "no joint elbow; it has shoulder, knee, wrist, open",
+        ),
+        (
+            "mjcf",
+            MJCF.replace('pos="0.3 0 0.1"', 'pos="0.4 0 0.1"'),
+            "is of another arm: the axis of joint",
+        ),
         ("mjcf", MJCF.replace("<light", "<lamp"), "MuJoCo cannot read bad.xml"),
-        ("mjcf", MJCF.replace("eulerseq", 'inertiafromgeom="true" eulerseq'), "ignores every <inertial>"),
-        ("mjcf", MJCF.replace("eulerseq", 'settotalmass="9" eulerseq'), "which would scale what is"
-                                                                        " written"),
+        (
+            "mjcf",
+            MJCF.replace("eulerseq", 'inertiafromgeom="true" eulerseq'),
+            "ignores every <inertial>",
+        ),
+        (
+            "mjcf",
+            MJCF.replace("eulerseq", 'settotalmass="9" eulerseq'),
+            "which would scale what is written",
+        ),
         ("mjcf", MJCF.replace('"camera"', '"payload"'), "has a body 'payload' of its own"),
-        ("mjcf", MJCF.replace('"elbow"', '"elbow" type="slide"'), "elbow slides in one and turns"
-                                                                  " in"),
-        ("urdf", URDF.replace('xyz="0 0 0.1"', 'xyz="0 0.1 0.1"'), "the flange 'tool0' sits"
-                                                                   " elsewhere"),
-        ("mjcf", MJCF.replace("<frame pos", '<joint name="twist"/><frame pos'), "'elbow' has further"),
+        (
+            "mjcf",
+            MJCF.replace('"elbow"', '"elbow" type="slide"'),
+            "elbow slides in one and turns in",
+        ),
+        (
+            "urdf",
+            URDF.replace('xyz="0 0 0.1"', 'xyz="0 0.1 0.1"'),
+            "the flange 'tool0' sits elsewhere",
+        ),
+        (
+            "mjcf",
+            MJCF.replace("<frame pos", '<joint name="twist"/><frame pos'),
+            "'elbow' has further",
+        ),
         ("mjcf", SWAPPED, "describes another arm: 'shoulder' does not follow the previous joint"),
         ("mjcf", ON_RAIL, "does not know it; hold it still with --lock rail=0"),
         ("ur", URDF, "exported to urdf or mjcf, not to 'ur'"),
     ],
-)  # fmt: skip
+)
 def test_other_files_are_refused_in_one_line(folder, target, text, message):
     (folder / "bad.xml").write_text(text)
     done = steelyard(*ARM, target, "--into", "bad.xml", cwd=folder)

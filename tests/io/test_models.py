@@ -54,8 +54,10 @@ def test_bundled_robots_survive_a_round_trip(name, tmp_path):
 
 
 def test_a_urdf_robot_survives_a_round_trip(tmp_path):
-    text = """<robot name="two"><link name="base"/><link name="a"><inertial><origin xyz="0.1 0 0.2"/>
-    <mass value="2"/><inertia ixx="0.1" iyy="0.1" izz="0.05" ixy="0" ixz="0" iyz="0"/></inertial></link>
+    text = """<robot name="two"><link name="base"/><link name="a">
+    <inertial><origin xyz="0.1 0 0.2"/>
+    <mass value="2"/><inertia ixx="0.1" iyy="0.1" izz="0.05" ixy="0" ixz="0" iyz="0"/>
+    </inertial></link>
     <link name="b"><inertial><mass value="1"/>
     <inertia ixx="0.01" iyy="0.01" izz="0.01" ixy="0" ixz="0" iyz="0"/>
     </inertial></link>

@@ -108,7 +108,7 @@ def played_ur(text):
 
 
 def played_ros2(text):
-    """What a joint_trajectory_controller commands at 1 kHz: splines of degree five through the points."""
+    """What a joint_trajectory_controller commands at 1 kHz: quintic splines through the points."""
     values = {
         word: [
             [float(x) for x in row.split(",")] for row in re.findall(rf"{word}: \[(.*?)\]", text)

@@ -1,4 +1,4 @@
-"""ROS 2 bags without ROS: the same numbers, joints by name, the headers' clock, and what is refused."""
+"""ROS 2 bags without ROS: the same numbers, joints by name, header clock, refusals."""
 
 import json
 import subprocess
@@ -66,7 +66,7 @@ def write_bag(path, messages, *, plugin=StoragePlugin.SQLITE3, compressed=None):
 
 @dataclass
 class Motion:
-    """Made-up states of three joints at about 500 Hz with jitter, got by the recorder with a delay."""
+    """Synthetic states of three joints at about 500 Hz, with jitter and a recording delay."""
 
     rng: np.random.Generator
     names: tuple = ARM

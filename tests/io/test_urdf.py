@@ -1,4 +1,4 @@
-"""Written and read again: the same arm, digit by digit; what a URDF has no place for is in comments."""
+"""Written and read again: the same arm to the digit; comments hold what URDF cannot."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Momentum, energy, friction and contacts obey mechanics, at generic points, against other computations."""
+"""Momentum, energy, friction and contacts obey mechanics at generic points."""
 
 import numpy as np
 import pytest

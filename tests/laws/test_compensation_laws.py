@@ -1,4 +1,4 @@
-"""Feed-forward is inverse dynamics, in parts: whatever the arm, the friction law and the payload."""
+"""Feed-forward is inverse dynamics in parts, for any arm, friction law and payload."""
 
 from dataclasses import replace
 
@@ -40,7 +40,7 @@ def motion(robot, seed=1, seconds=4.0):
 
 
 def identified(robot, law_name):
-    """A model with a friction law of given shapes, fitted to torques of drives that rub so, with noise."""
+    """A model with friction laws of given shapes, fitted to noisy torques with this friction."""
     parts, law = [], replace(FrictionLaw.named(law_name, robot.n), fixed=True)
     for seed in (1, 2):
         q, v, a = motion(robot, seed)
@@ -137,7 +137,7 @@ def test_the_parts_of_a_described_arm_are_its_torque(name):
 
 
 def test_gravity_is_the_slope_of_potential_energy(models, rng):
-    """-m g . c(q) by finite differences of the kinematics alone; the weight pulls down, the arm holds up."""
+    """-m g . c(q) by finite differences of the kinematics; weight acts down, the arm holds up."""
     robot, load = models["power"].robot, body()
 
     def energy(q):

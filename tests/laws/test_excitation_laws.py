@@ -1,4 +1,4 @@
-"""What design stands on: the JAX regressor is Pinocchio's, and derivatives are finite differences."""
+"""The basis of design: the JAX regressor is Pinocchio's; derivatives match differences."""
 
 from dataclasses import replace
 
@@ -71,7 +71,7 @@ def test_jax_rows_know_coupled_drives_smoothed_signs_and_powers(rng):
 
 
 def test_friction_counts_from_the_speed_on_that_identification_counts():
-    """The smoothed sign is the exact one for quick joints, and close to it from 0.01 rad/s on; not below."""
+    """The smoothed sign is exact for fast joints and close to exact from 0.01 rad/s."""
     robot, v = load_robot("planar2r"), np.array([[0.003, -0.003], [0.01, -0.01], [0.1, -0.1]])
     rows = RegressorRows("torque", np.array([22, 23]), np.ones(2))  # Coulomb friction
     exact = rows.exact(robot, 0 * v, v, 0 * v)
@@ -266,7 +266,7 @@ def test_clearances_have_the_derivatives_that_they_say(rng):
 
 
 def test_distances_of_capsules_agree_with_dense_sampling(rng):
-    """Points along the capsules' axes, computed from the DH table, instead of a collision library."""
+    """Points along the capsules' axes from the DH table, without a collision library."""
     robot, radius, floor = load_robot("ur10"), 0.05, -0.3
     model = CollisionModel(
         robot, Body.capsules(robot, radius), [Body.half_space("floor", (0, 0, floor), (0, 0, 1))]

@@ -1,4 +1,4 @@
-"""Each export, read by a small reader of its own, is the same body; simulators find the same torque."""
+"""Each export, read by an independent reader, is the same body with the same torque."""
 
 import ast
 import json

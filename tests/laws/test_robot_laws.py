@@ -1,4 +1,4 @@
-"""Kinematics and dynamics against computations of their own: products of matrices, sums over point masses.
+"""Kinematics and dynamics against matrix products and sums over point masses.
 
 The dynamics here know no inertia tensor, no recursion and no Pinocchio. A link is a cloud of
 points; with the acceleration of every point, d'Alembert gives the torque of joint i, which turns
@@ -45,7 +45,7 @@ def trans(x, y, z):
 
 
 def step(table, i, qi):
-    """The transforms before and after the joint's motion, so that frame i = frame i-1 @ before @ after."""
+    """Transforms before and after the joint's motion: frame i = frame i-1 @ before @ after."""
     alpha, a, d, theta = table["alpha"][i], table["a"][i], table["d"][i], table["theta"][i]
     motion = trans(0, 0, qi) if table["types"][i] == "prismatic" else rot("z", qi)
     if table["convention"] == "modified":
@@ -215,7 +215,7 @@ def test_frame_motion_is_the_derivative_of_the_pose(rng, types, convention, fram
 
 
 def constant_between(first, second, postures):
-    """How far T_turn T_first(q) T_tool is from T_second(q) with the best quarter turn of the base."""
+    """Distance of T_turn T_first(q) T_tool from T_second(q), best quarter turn of the base."""
     ours = np.array([first(q) for q in postures])
     theirs = np.array([second(q) for q in postures])
     worst = []
@@ -243,7 +243,7 @@ def test_ur10e_is_the_arm_of_the_recordings(rng, shared_data):
 
 
 def test_ur10_turns_as_the_manufacturer_says(rng):
-    """xu2024's modified table against the manufacturer's classic one: the same arm, base turned by half."""
+    """xu2024's modified table against the maker's classic one: same arm, base turned by pi."""
     table = {
         "alpha": [np.pi / 2, 0, 0, np.pi / 2, -np.pi / 2, 0],
         "a": [0, -0.612, -0.5723, 0, 0, 0],
@@ -297,7 +297,7 @@ def placed(element):
 
 
 def urdf_points(text):
-    """Masses of all points of a chain in a URDF, and where they are for q, read from the XML alone."""
+    """Masses of all points of a URDF chain and their positions for q, read from the XML."""
     root, at = ET.fromstring(text), {}
     for link in root.iter("link"):
         inertial = link.find("inertial")
@@ -335,7 +335,7 @@ def urdf_points(text):
 
 @pytest.mark.parametrize("kind", ["revolute", "prismatic", "continuous", "fixed"])
 def test_urdf_dynamics_do_the_virtual_work_of_point_masses(rng, tiny, kind):
-    """tau_i = sum m (a_p - g) . dp/dq_i over the points of all links, with a_p and dp/dq by differences."""
+    """tau_i = sum m (a_p - g) . dp/dq_i over all points, a_p and dp/dq by differences."""
     gravity = rng.normal(0, 6, 3)
     robot = RobotModel.from_urdf_text(tiny[kind], gravity_base=gravity)
     masses, positions = urdf_points(tiny[kind])
@@ -350,11 +350,12 @@ def test_urdf_dynamics_do_the_virtual_work_of_point_masses(rng, tiny, kind):
 
 
 def test_a_pendulum_is_held_against_gravity():
-    """A mass m at a distance l falls to +q; the drive holds it with -m g l cos(q). A slide carries +m g."""
+    """A mass m at distance l falls to +q; the drive holds -m g l cos(q). A slide holds +m g."""
     text = """<robot name="pendulum"><link name="base"/><link name="slide"/>
         <link name="bob"><inertial><origin xyz="0.7 0 0"/><mass value="3"/>
             <inertia ixx="0.01" ixy="0" ixz="0" iyy="0.01" iyz="0" izz="0.01"/></inertial></link>
-        <joint name="lift" type="prismatic"><parent link="base"/><child link="slide"/><axis xyz="0 0 1"/>
+        <joint name="lift" type="prismatic"><parent link="base"/><child link="slide"/>
+        <axis xyz="0 0 1"/>
             <limit lower="-1" upper="1" velocity="1" effort="1"/></joint>
         <joint name="swing" type="continuous"><parent link="slide"/><child link="bob"/>
             <axis xyz="0 1 0"/></joint></robot>"""
@@ -461,7 +462,7 @@ def test_payload_regressor_is_the_torque_of_a_payload(rng, name):
 
 @pytest.mark.parametrize(("types", "convention"), MIXED)
 def test_a_payload_is_its_cloud_at_the_flange(rng, types, convention):
-    """The flange sits off the last frame: the payload's points join the last link's through that offset."""
+    """The flange is off the last frame: the payload joins the last link through that offset."""
     table, clouds, T_link_flange = (
         random_table(rng, types, convention),
         random_clouds(rng, 4),
@@ -504,7 +505,7 @@ def test_coupled_drives_conserve_power(rng):
 
 
 def test_rotors_of_coupled_drives_have_their_kinetic_energy(rng):
-    """E = sum J (C v)^2 / 2 over the motors: the joints need C' J C a. A drive's rotor inertia is J N^2."""
+    """E = sum J (C v)^2 / 2 over the motors: the joints need C' J C a; rotor inertia J N^2."""
     C = rng.normal(size=(4, 4)) + 40 * np.eye(4)
     rotor = rng.uniform(1e-4, 1e-3, 4)
     drive = DriveModel(rotor * np.diag(C) ** 2, coupling=C)
@@ -568,15 +569,17 @@ def test_six_joint_arms_have_as_many_base_parameters_as_the_papers_say(name, dri
 
 
 def ur10e_urdf(digits):
-    """The UR10e as URDF, from the manufacturer's table in its file, with angles of so many digits."""
+    """The UR10e as URDF from the maker's table, with angles of the given number of digits."""
     table, _, _ = table_in_file("ur10e")
     parts, placement = ['<robot name="ur10e"><link name="link0"/>'], 'xyz="0 0 0" rpy="0 0 0"'
     for i in range(6):
         parts.append(
             f"""<link name="link{i + 1}"><inertial>
             <origin xyz="0.1 0.02 {0.03 * i + 0.01:.2f}" rpy="0.3 0.2 0.1"/><mass value="{7 - i}"/>
-            <inertia ixx="0.10" ixy="0.01" ixz="0.02" iyy="0.12" iyz="-0.01" izz="0.14"/></inertial></link>
-            <joint name="j{i + 1}" type="revolute"><parent link="link{i}"/><child link="link{i + 1}"/>
+            <inertia ixx="0.10" ixy="0.01" ixz="0.02" iyy="0.12" iyz="-0.01" izz="0.14"/>
+            </inertial></link>
+            <joint name="j{i + 1}" type="revolute"><parent link="link{i}"/>
+            <child link="link{i + 1}"/>
             <origin {placement}/><axis xyz="0 0 1"/>
             <limit lower="-6.28" upper="6.28" velocity="2" effort="330"/></joint>"""
         )
@@ -627,7 +630,7 @@ def test_base_parameters_are_the_same_every_time_and_for_every_seed():
 
 
 def test_base_parameters_do_not_depend_on_the_limits():
-    """They are a matter of structure: a joint that may hardly move, and far from zero, changes nothing."""
+    """They follow from structure: a joint with a small range far from zero changes nothing."""
     robot = load_robot("tx60")
     free, inf = ParameterBasis.of(robot), np.full(6, np.inf)
     far = JointLimits(np.full(6, 4.0), np.full(6, 4.001), inf, inf, inf)

@@ -48,7 +48,7 @@ class Rest:
 
 
 def load(robot):
-    """A generic payload that suits the arm: as heavy as a third of its last two links, off every axis."""
+    """A generic payload for the arm: a third of its last two links' mass, off every axis."""
     m = sum(link.mass for link in robot.links[-2:]) / 3
     inertia = m * np.array([[0.011, 0.002, -0.001], [0.002, 0.015, 0.003], [-0.001, 0.003, 0.009]])
     return InertialParameters.from_com(m, [0.04, -0.06, 0.11], inertia, robot.flange)
@@ -234,7 +234,7 @@ def test_tilted_world_is_another_gravity_that_the_controller_does_not_know():
 
 
 def newton_euler(robot, truth):
-    """What the payload does to the flange, from the motion of the flange and the sum over the body."""
+    """The payload's wrench on the flange, from the flange's motion and a sum over the body."""
     motion = robot.frame_motion(truth.q, truth.v, truth.a)
     R = robot.forward_kinematics(truth.q)[:, :3, :3]
     g = np.einsum("nji,j->ni", R, truth.gravity_base)

@@ -1,4 +1,4 @@
-"""Laws of the wrench of a moving load: point masses, MuJoCo, finite differences, frames, filters."""
+"""Laws of the wrench of a moving load: point masses, MuJoCo, differences, frames, filters."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What is sent to a controller: payloads with their echo, motions, and everything that is refused before."""
+"""Commands to a controller: payloads with their echo, motions, and refusals beforehand."""
 
 import json
 import time

@@ -1,4 +1,4 @@
-"""The live page: what the browser shows agrees with the estimator, and nothing is set without a question."""
+"""The live page agrees with the estimator and sets nothing without a question."""
 
 import json
 import re

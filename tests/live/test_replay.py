@@ -55,7 +55,7 @@ def test_replay_is_what_prepare_makes(cutoff_hz, torque_cutoff_hz):
 
 
 def test_motion_and_torque_belong_to_one_instant():
-    """A torque that is the acceleration stays it, to the sample, although only the motion is filtered."""
+    """A torque equal to the acceleration stays aligned although only the motion is filtered."""
     t = np.arange(0, 6, 1 / RATE_HZ)
     q = np.sin(4.0 * t)[:, None]
     _, _, _, a, tau = arrays(replay(Recording(t=t, q=q, tau=-16 * q), Preparation(cutoff_hz=10.0)))

@@ -1,4 +1,4 @@
-"""An arm under ROS 2: topics, joints by name, what an effort is, wrenches, modes, and one clear line each."""
+"""An arm under ROS 2: topics, joints by name, meaning of effort, wrenches, modes, messages."""
 
 import json
 import sys

@@ -1,4 +1,4 @@
-"""RTDE without sockets: bytes, packages, and the two sides of a connection talking to each other."""
+"""RTDE without sockets: bytes, packages, and both sides of a connection."""
 
 import struct
 

@@ -1,4 +1,4 @@
-"""Payloads for Franka arms and for arms under ROS 2: set, echoed, put back, and refused as for a UR."""
+"""Payloads for Franka and ROS 2 arms: set, echoed, restored, and refused as for a UR."""
 
 import json
 import threading

@@ -100,7 +100,7 @@ def test_what_no_motion_of_an_arm_shows_is_not_held_against_the_rest():
 
 
 def test_the_contradiction_is_about_one_when_nothing_is_wrong(rng):
-    """A prior that knows its own noise, and rows of correlated noise whose weights do not know of it."""
+    """A prior with known noise, and rows of correlated noise that their weights ignore."""
     Y, Z, x0 = rng.normal(size=(60, 6)).cumsum(axis=0), rng.normal(size=(4, 6)), rng.normal(size=6)
     apart = np.abs(np.subtract.outer(np.arange(60), np.arange(60)))
     gamma = 0.9**apart

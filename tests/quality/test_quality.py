@@ -1,4 +1,4 @@
-"""What is said about a recording: every defect is found where it is, a good recording is left in peace."""
+"""Quality of a recording: every defect is located; a good recording has no findings."""
 
 import json
 import re

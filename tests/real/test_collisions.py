@@ -1,4 +1,4 @@
-"""A real UR10e, touched and pushed: thresholds from a free motion of the same day find the contacts."""
+"""A real UR10e, touched and pushed: thresholds of a free motion that day find contacts."""
 
 from dataclasses import replace
 

@@ -75,7 +75,7 @@ def test_ur10e_weighs_what_the_authors_weighed(ur10e, empty, loaded, mass):
     ],
 )
 def test_ur10e_by_methods_that_compare_torques(shared_data, method, empty, loaded, mass):
-    """Runs of one motion that start seconds apart; motor currents beside the controller's target moments."""
+    """Runs of one motion, seconds apart: motor currents beside the target moments."""
     before, after = (shared_data / "ur10e" / f"{name}.npz" for name in (empty, loaded))
     model = sy.identify("ur10e", before, friction="band")
     payload = sy.weigh(model, after, method=method, empty=before)

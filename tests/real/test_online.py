@@ -1,4 +1,4 @@
-"""A real UR10e weighed sample by sample: the payloads that its authors weighed, within the intervals."""
+"""A real UR10e tracked sample by sample: the authors' payloads lie within the intervals."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Recordings of real arms are read, and what is said about them is true. Nothing of them is copied here."""
+"""Recordings of real arms are read, and the findings about them are true."""
 
 from pathlib import Path
 

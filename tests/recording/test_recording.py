@@ -238,7 +238,7 @@ class Protocol:
 
 
 def test_data_frames_go_both_ways(rng):
-    """pandas, Polars, Arrow, anything with Arrow's protocol or the interchange protocol, and arrays."""
+    """pandas, Polars, Arrow, Arrow's protocol, the interchange protocol, and arrays."""
     t, q = np.arange(5) / 100, rng.normal(size=(5, 2))
     recording = Recording(t=t, q=q, joint_names=("elbow", "wrist"), tau=2 * q)
     frame, table = recording.to_dataframe(), recording.to_dataframe("pyarrow")
@@ -262,7 +262,7 @@ def test_data_frames_go_both_ways(rng):
 
 
 def test_a_data_frame_is_read_as_a_file_is(rng):
-    """Names of others, degrees, arrays of several columns; what is missing is NaN, what is text is noted."""
+    """Foreign names, degrees, array columns; missing values are NaN, texts are noted."""
     t, q = np.arange(5) / 100, rng.normal(size=(5, 2))
     said = {"columns": {"tau": "moment"}, "degrees": True, "joint_names": ("elbow", "wrist")}
     arrays = {"time": t, "actual_q": np.rad2deg(q), "moment": q, "phase": ["a"] * 5}

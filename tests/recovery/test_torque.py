@@ -1,4 +1,4 @@
-"""Known truth -> MuJoCo -> identify -> truth: nothing here is identified with the equations that made it."""
+"""Known truth -> MuJoCo -> identify -> truth: data and estimate use different equations."""
 
 from dataclasses import replace
 

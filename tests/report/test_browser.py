@@ -1,4 +1,4 @@
-"""Pages in a real browser: every plot drawn, no error, no request, no overflow on a phone, whole on paper."""
+"""Pages in a real browser: plots drawn, no error or request, no overflow, printable."""
 
 import base64
 

@@ -1,4 +1,4 @@
-"""Pages as data and as one file: what stands in them, that words stay words, that no peak is lost."""
+"""Pages as data and as one file: their content, escaped text, preserved peaks."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""The doors of DHTable, RobotModel and ParameterBasis: refusals, shapes, copies, what never changes."""
+"""DHTable, RobotModel and ParameterBasis: refusals, shapes, copies, immutability."""
 
 import copy
 import pickle
@@ -291,7 +291,8 @@ def test_impossible_locks_are_refused():
 SHAPED = """<robot name="shaped">
   <link name="base"><visual><geometry><box size="0.2 0.3 0.4"/></geometry></visual></link>
   <link name="upper">
-    <visual><origin xyz="0 0 0.5"/><geometry><mesh filename="part.obj" scale="2 1 1"/></geometry></visual>
+    <visual><origin xyz="0 0 0.5"/>
+    <geometry><mesh filename="part.obj" scale="2 1 1"/></geometry></visual>
   </link>
   <link name="lower"/>
   <joint name="j1" type="revolute"><parent link="base"/><child link="upper"/><axis xyz="0 0 1"/>

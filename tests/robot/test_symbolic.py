@@ -156,7 +156,7 @@ def test_rounded_quarter_turns_are_exact():
 
 
 def test_numbers_that_cancel_by_accident_are_seen():
-    """Gravity turned by alpha points along the axis: symbols that are not zero, numbers that are."""
+    """Gravity turned by alpha lies along the axis: nonzero symbols with zero values."""
     along, beside = (
         arm([[0.3, 0, 0, 0]], gravity=(0, sign * np.sin(0.3), -np.cos(0.3))) for sign in (1, -1)
     )

@@ -263,7 +263,7 @@ def test_a_preparation_comes_back_from_its_plain_values_with_every_field():
 
 
 def swings(noise, *, rate_hz=100.0, dither=0.0, seed=0):
-    """Two joints that swing slowly, and a third that hardly moves, with noise on their positions."""
+    """Two slowly swinging joints and a third that hardly moves, with noisy positions."""
     t = np.arange(0, 20, 1 / rate_hz)
     q = np.column_stack(
         [np.sin(1.5 * t), 0.5 * np.sin(2.2 * t + 1) + 0.2 * np.sin(4.1 * t), 1e-3 * np.sin(t)]

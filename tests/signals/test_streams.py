@@ -1,4 +1,4 @@
-"""Streams that go wrong: outliers, frozen drivers, clocks that are set; and what must stay harmless."""
+"""Faulty streams: outliers, frozen drivers, clock changes; and harmless variations."""
 
 import time
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""The door of the simulation: refusals with their text, shapes, copies, progress, and what a run records."""
+"""Simulation: refusals with their text, shapes, copies, progress, and recorded signals."""
 
 import dataclasses
 import sys

@@ -106,7 +106,7 @@ def test_weights_make_the_difference_as_good_as_the_direct_method():
 
 @pytest.mark.parametrize("method", [name for name in METHODS if name != "weighted-difference"])
 def test_the_answer_moves_with_a_gain_as_it_says(method):
-    """With the uncertainty of the empty arm as it was; the weighted difference weighs by it throughout."""
+    """With the uncertainty of the empty arm fixed; the weighted difference uses it throughout."""
     robot = arm("ur10")
     model, loaded, empty = case(robot, 0.5, postures=300)
     others = empty.get(method, ())
@@ -268,7 +268,7 @@ def test_too_few_postures_say_how_many_more():
 
 
 def test_ten_postures_near_a_pick_weigh_well():
-    """gaz2017 section VI.A: +-7 degrees around a pick position, torques measured behind the gears."""
+    """gaz2017, section VI.A: +-7 degrees around a pick, torques measured behind the gears."""
     robot = load_robot("lwr4").with_drive(DriveModel.ideal(7))
     model = identify(robot, [moving(robot, seed, 0.1, seed) for seed in range(3)])
     rng = np.random.default_rng(4)
@@ -300,7 +300,7 @@ def test_static_friction_widens_what_postures_tell():
 
 
 def test_combinations_that_a_poor_baseline_tells_are_used():
-    """Joint 6 never moves, empty or loaded: single parameters of the arm are unknown, their sums are not."""
+    """Joint 6 never moves: single parameters of the arm are unknown, their sums are known."""
     robot = load_robot("ur10")
 
     def still(arm, seed, trajectory_seed):

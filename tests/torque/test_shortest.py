@@ -1,4 +1,4 @@
-"""The shortest motion that is enough: what it promises, what `weigh` then reports, and what is refused."""
+"""The shortest sufficient motion: its promise, what `weigh` then reports, and refusals."""
 
 import json
 from dataclasses import replace
@@ -300,7 +300,7 @@ def test_where_shorter_motions_break_a_limit_the_shortest_that_does_not_is_looke
 
 
 def test_what_would_help_is_said(ur10, monkeypatch):
-    """Without a search: one motion, far from enough, of arms that are uncertain for different reasons."""
+    """Without a search: one insufficient motion of arms with different uncertainties."""
     body, samples = typical_payload(ur10.robot, 3.0), swing(ur10.robot, 5)
     motion = FourierTrajectory.fitted(np.arange(500) / 50, samples.q, period_s=10.0, harmonics=4)
     limits = DesignLimits.of(ur10.robot)

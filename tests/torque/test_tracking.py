@@ -1,4 +1,4 @@
-"""The online estimate: it survives a real stream, sees changes, forgets, and says what is missing."""
+"""Tracking survives a real stream, detects changes, forgets, and names what is missing."""
 
 import json
 import pickle
@@ -330,7 +330,7 @@ def test_without_a_change_none_is_seen(direct):
 
 
 def test_an_arm_that_brakes_is_no_change_of_payload(direct):
-    """Friction of the last tenth of a second before a stop is anything; a full window is tested again."""
+    """Friction just before a stop is arbitrary; the next full window is tested again."""
     state = fed(direct, stream()[:705])  # a window begins here
     odd = np.array([0, 15.0, 10.0, 0, 3.0, 0])
     still = np.zeros(6)
@@ -455,7 +455,7 @@ def test_the_spread_of_white_residuals_is_one_and_of_correlated_ones_their_widen
 
 @pytest.mark.parametrize(("samples", "joint"), [(3, 1), (61, 2), (61, 4)])
 def test_little_that_is_known_and_much_noise_leave_numbers_that_are_numbers(direct, samples, joint):
-    """Variances of 1e8 (nothing is known) beside small ones, and one joint 10^4 times as noisy as assumed."""
+    """Variances of 1e8 beside small ones, and one joint 10^4 times as noisy as assumed."""
     state, spread, one = fed(direct, stream()[:samples]), Spread.nothing(6), 1e4 * np.eye(6)[joint]
     for _ in range(40):
         spread = spread.with_window(24 * one, 24 * one**2, np.full(6, 24))
@@ -475,7 +475,7 @@ def test_residuals_that_are_plainly_wider_are_soon_believed():
 
 
 def test_noise_of_another_day_is_no_change_of_payload(direct):
-    """Slow noise that the model knows nothing of widens the interval from the start; nothing was taken."""
+    """Slow noise that the model lacks widens the interval from the start."""
     kept = np.exp(-1 / (0.1 * RATE_HZ))
     for seed in (11, 12):
         rng = np.random.default_rng(seed)
@@ -650,7 +650,7 @@ def test_refusals():
 
 
 def test_friction_that_no_row_had_shown_is_not_taken_for_noise():
-    """A joint that creeps first leaves its law open; what it predicts for speed is then no residual."""
+    """A joint that creeps at first leaves its friction law open, which is not a residual."""
     assets = resources.files("steelyard.cli") / "assets"
     empty, loaded = (sy.read(str(assets / f"ur10_{case}.npz")) for case in ("empty", "loaded"))
     arm = sy.identify(sy.load_robot("ur10"), empty, friction="smooth-power")

@@ -1,4 +1,4 @@
-"""The simulated controller: scripts, dashboard, an arm in MuJoCo; and the real client as its judge."""
+"""The simulated controller: scripts, dashboard, MuJoCo; checked by the real client."""
 
 import socket
 import subprocess
@@ -272,7 +272,12 @@ judge = rtde_receive.RTDEReceiveInterface(sys.argv[1], 500.0)
 seen = {}
 while len(seen) < 100:
     t = judge.getTimestamp()
-    row = (judge.getActualQ(), judge.getActualCurrent(), [judge.getPayload()], [judge.getRobotMode()])
+    row = (
+        judge.getActualQ(),
+        judge.getActualCurrent(),
+        [judge.getPayload()],
+        [judge.getRobotMode()],
+    )
     if judge.getTimestamp() == t:
         seen[t] = row
 for t, row in seen.items():

@@ -1,4 +1,4 @@
-"""Recordings as they are: holes, stray rows, what was left out; and what no recording of this arm can be."""
+"""Recordings with holes, stray rows and omissions, and recordings of another arm."""
 
 from dataclasses import replace
 
@@ -142,7 +142,7 @@ def test_the_manufacturer_method_on_an_arm_that_logs_currents_and_target_moments
     robot = ROBOT.with_drive(replace(DRIVE, gain=gain, gain_std=0.01 * gain))
 
     def log(arm, seed, trajectory_seed):
-        """Currents; the target moment of a controller that knows the links and rotors of the empty arm."""
+        """Currents, and target moments of a controller that knows links and rotors."""
         q, v, a = lively_motion(arm, trajectory_seed, duration_s=20.0)
         current = arm.torque(q, v, a) / gain + 0.02 * np.random.default_rng(seed).normal(
             size=q.shape
@@ -176,7 +176,7 @@ def test_effort_in_newton_metres_taken_for_a_current_is_refused(model, loaded):
 
 
 def test_currents_taken_for_torques_are_doubted(loaded):
-    """A UR's driver calls its currents effort; the masses of the arm contradict, or the controller does."""
+    """A UR driver publishes currents as effort; the arm's masses or its controller contradict."""
     weak = replace(loaded, tau=np.array(loaded.tau) / 11.0)
     stated = replace(weak, tau_target=np.array(loaded.tau))
     for recording in (weak, stated):

@@ -1,4 +1,4 @@
-"""Recordings and samples of a wrist sensor: conventions at the door, copies, refusals with their text."""
+"""Recordings and samples of a wrist sensor: conventions, copies, refusals with their text."""
 
 from dataclasses import replace
 
@@ -263,7 +263,8 @@ def test_what_samples_refuse(rng):
         **{
             name: getattr(samples, name)[:3]
             for name in (
-                "t", "wrench", "R_base_sensor", "acceleration", "angular_velocity", "angular_acceleration",
+                "t", "wrench", "R_base_sensor", "acceleration", "angular_velocity",
+                "angular_acceleration",
                 "covariance",
             )
         },

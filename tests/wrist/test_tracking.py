@@ -1,4 +1,4 @@
-"""A wrist sensor online: kinematics, sums, solution, contacts, refusals; each beside an independent way."""
+"""Tracking with a wrist sensor: kinematics, sums, solution, contacts, refusals."""
 
 from dataclasses import replace
 
@@ -56,7 +56,7 @@ def recording_of(stream):
 
 
 def test_the_filter_is_the_kalman_smoother_of_four_integrators(rng):
-    """Filter forwards, Rauch-Tung-Striebel backwards: the same position, velocity and acceleration."""
+    """Filter forwards, Rauch-Tung-Striebel backwards: same position, velocity, acceleration."""
     T, r, cutoff_hz = 0.01, 1e-6, 4.0
     q = r * T * (2 * np.pi * cutoff_hz) ** 8
     F = np.array(
@@ -207,7 +207,7 @@ def test_lifted_rows_are_newton_euler_at_any_tilt(rng):
 
 
 def test_the_recursion_equals_the_batch_solution_of_the_same_rows(rng):
-    """Rows one window at a time, by triangles; all at once, by the generalised eigenproblem of the sums."""
+    """Window by window with triangles, and all at once by the generalised eigenproblem."""
     t, wrench, R, moved, covariance, _ = random_samples(rng)
     sums = Sums.nothing()
     for k in range(0, len(t), 10):
@@ -222,7 +222,8 @@ def test_the_recursion_equals_the_batch_solution_of_the_same_rows(rng):
     found = problem.solved(rounds=200)
     theta, angles, W = found.value, found.value[16:18], np.diag(1 / found.variance)
     x = features(
-        np.einsum("nji,j->ni", R, UPRIGHT.tilted(angles)), moved[:, :3], moved[:, 3:6], moved[:, 6:],
+        np.einsum("nji,j->ni", R, UPRIGHT.tilted(angles)), moved[:, :3], moved[:, 3:6],
+        moved[:, 6:],
         covariance[:, 3:6, 3:6],
     )  # fmt: skip
     tilt = UPRIGHT.tilt_columns(theta[:10], R, angles)
@@ -307,7 +308,7 @@ def test_rests_alone_are_the_static_stage():
 
 @pytest.mark.parametrize(("rests", "slow"), [(False, 0.0), (False, 2.0), (True, 0.0)])
 def test_intervals_hold_at_every_time(rests, slow):
-    """Also early, and with noise that stays for half a second: then they are wide, or there is none."""
+    """Early, and with noise correlated over half a second, intervals are wide or absent."""
     inside, claimed = [], []
     for seed in range(4):
         made, estimator = samples(rows(seed=seed, rests=rests, slow=slow, seconds=9.0))
