@@ -36,7 +36,7 @@ class DoubtKind(StrEnum):
     TORQUE_SCALE = (
         "torque_scale"  # torques of some runs have another scale than those of the others
     )
-    OUT_OF_TIME = "out_of_time"  # torques and motion are too far apart in time
+    TIME_OFFSET = "time_offset"  # torques and motion are not synchronised
     NEGATIVE_FRICTION = "negative_friction"
     FRICTION_SHAPE = "friction_shape"  # a shape of the friction law lies at an end of its range
     MODEL_DOUBTED = "model_doubted"  # what the answer builds on is doubted itself

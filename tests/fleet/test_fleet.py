@@ -61,7 +61,7 @@ def test_a_model_from_factors_is_that_of_the_samples(scene):
     model = fleet.identify()["arm0"]
     how = Reduction.of(str(folder / "tiny.urdf"))
     empty = [row["file"] for row in rows if row["robot"] == "arm0" and row["load"] == 0]
-    factor = RegressionFactor.empty(3, len(how.names))
+    factor = RegressionFactor.empty(3, len(how.parameters))
     for name in empty:
         part = how.rows(sy.prepare(sy.read(folder / name), how.preparation))
         factor = factor.add(part.Y, part.tau, part.usable)

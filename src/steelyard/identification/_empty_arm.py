@@ -74,6 +74,28 @@ def identify(
     return _model(robot, maker, parts, found, choice)
 
 
+def refit(
+    model: DynamicModel,
+    robot: RobotModel,
+    samples: Sequence[Samples],
+    *,
+    friction: str | FrictionLaw | None,
+) -> DynamicModel:
+    """The model of samples with other gains, by the friction law that was chosen before.
+
+    Args:
+        model: fitted with the gains before
+        robot: with the new gains
+        samples: with torques of the new gains
+        friction: the law if it was not chosen, as for `identify`
+    """
+    law = friction if model.choice is None else model.choice.law
+    again = identify(robot, samples, friction=law)
+    stopped = [doubt for doubt in model.verdict.doubts if doubt.kind is DoubtKind.STOPPED]
+    estimate = replace(again.estimate, verdict=again.verdict.doubted(*stopped))
+    return replace(again, estimate=estimate, choice=model.choice)
+
+
 def _part(progress: Progress | None, start: float, end: float) -> Progress | None:
     """Progress of a part of the work, as that of the whole."""
     if progress is None:

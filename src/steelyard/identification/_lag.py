@@ -37,10 +37,9 @@ from steelyard.identification._problem import RowMaker, Rows
 from steelyard.recording import Samples
 from steelyard.robot import ParameterBasis, RobotModel
 from steelyard.robot._friction import FrictionLaw
+from steelyard.verdict import Doubt, DoubtKind
 
-LONGEST_S = 0.1
-"""The longest lag that is searched, [s]."""
-
+_MAX_LAG_S = 0.1  # longer lags are not searched
 _LAW = "load"
 _MOST_ROWS = 6000
 _LOWEST_RATE_HZ = 30.0  # more rows are thinned, but not below this rate
@@ -71,8 +70,8 @@ def time_lags(robot: RobotModel, samples: Sequence[Samples]) -> tuple[Array, Arr
     found, covariance = _estimated(robot, samples)
     n = robot.n
     variance = np.diag(covariance)
-    known = (np.abs(found) < LONGEST_S) & (variance < LONGEST_S**2)
-    beyond = (np.abs(found) >= LONGEST_S) & (found**2 > _SURE_BEYOND**2 * variance)
+    known = (np.abs(found) < _MAX_LAG_S) & (variance < _MAX_LAG_S**2)
+    beyond = (np.abs(found) >= _MAX_LAG_S) & (found**2 > _SURE_BEYOND**2 * variance)
     if not known.any():
         return np.zeros(n), np.full(n, np.inf), beyond
     inverse = np.linalg.inv(covariance[np.ix_(known, known)])
@@ -86,6 +85,23 @@ def time_lags(robot: RobotModel, samples: Sequence[Samples]) -> tuple[Array, Arr
         std = np.where(known, np.sqrt(variance), np.inf)
     shortest_s = _SHORTEST / max(each.rate_hz for each in samples)
     return np.where(np.abs(lag) > np.maximum(NORMAL_95 * std, shortest_s), lag, 0.0), std, beyond
+
+
+def late_torque_doubts(robot: RobotModel, late: Mask) -> tuple[Doubt, ...]:
+    """A doubt about joints whose torques and motion are not synchronised within the search range.
+
+    Args:
+        robot: the arm
+        late: the joints, (n,), as `time_lags` gives them
+    """
+    if not late.any():
+        return ()
+    joints = ", ".join(np.array(robot.joint_names)[late].tolist())
+    words = (
+        f"torques and motion of {joints} are more than {1e3 * _MAX_LAG_S:.0f} ms apart in time,"
+        " which is not corrected: record both with one clock"
+    )
+    return (Doubt(DoubtKind.TIME_OFFSET, words),)
 
 
 def _estimated(robot: RobotModel, samples: Sequence[Samples]) -> tuple[Array, Array]:

@@ -20,6 +20,7 @@ from steelyard._arrays import Array
 from steelyard._computing import ahead_of_others, one_blas_thread, short_pauses
 from steelyard.errors import InvalidRobot, InvalidSamples
 from steelyard.identification import DynamicModel
+from steelyard.identification._temperature import with_temperature_drift
 from steelyard.live._recorder import Recorder
 from steelyard.live._source import Event, EventKind, Row
 from steelyard.live._touch import TouchWatch
@@ -29,7 +30,7 @@ from steelyard.recording import recording_of
 from steelyard.recording._layout import Layout
 from steelyard.robot import RobotModel
 from steelyard.signals import JointPath, OnlineSample, RawRow, joint_torque
-from steelyard.workflow._data import Run, as_warm, preparation_for
+from steelyard.workflow._data import Run, preparation_for, temperature_of
 
 U = TypeVar("U", covariant=True)
 
@@ -138,7 +139,7 @@ class LiveWeigher:
             )
         require_same_arm(robot, values, view.name)
         run = Run(view.name, recording)
-        warm, doubts = as_warm(view.model, [run])
+        warm, doubts = with_temperature_drift(view.model, temperature_of([run]))
         if warm is not view.model or doubts:
             self.view = View(
                 warm, view.columns, name=view.name, accuracy=view.accuracy, doubts=doubts

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -23,6 +24,8 @@ from steelyard.signals._filters import (
     resample,
     uniform_clock,
 )
+
+_CLOCK_SETTINGS = ("kinematics", "rate_hz", "longest_gap_s")
 
 
 @dataclass(frozen=True)
@@ -52,6 +55,127 @@ class _Signals:
         return replace(self, tau=function(self.tau), motion=motion, steps=(*self.steps, step))
 
 
+class _Motion(NamedTuple):
+    """Filtered signals with derivatives of the motion, before torques are shifted.
+
+    Attributes:
+        signals: filtered torque and motion
+        q: position, (N, n) [rad or m]
+        v: velocity, (N, n) [rad/s or m/s]
+        a: acceleration, (N, n) [rad/s^2 or m/s^2]
+        derivation: description of the derivatives
+        a_noise: standard deviation of the noise of `a`, (n,); None if unknown
+    """
+
+    signals: _Signals
+    q: Array
+    v: Array
+    a: Array
+    derivation: str
+    a_noise: Array | None
+
+
+@dataclass(frozen=True, eq=False)
+class UniformRecording:
+    """A recording that passed the quality check, on a uniform clock, before any filter.
+
+    Samples for several filters, selections and lags come from it without further checks.
+
+    Attributes:
+        recording: signals as measured, without impossible values
+        clock: settings that selected and resampled the signals
+        drive: drives whose gains convert motor currents to torques; None for measured torques
+        limits: limits of the joints; None if unknown
+        warnings: warnings of the quality check
+        signals: torque and motion on the uniform clock
+    """
+
+    recording: Recording
+    clock: Preparation
+    drive: DriveModel | None
+    limits: JointLimits | None
+    warnings: tuple[str, ...]
+    signals: _Signals
+    _filtered: dict[Preparation, _Motion] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def of(
+        cls,
+        recording: Recording,
+        clock: Preparation,
+        *,
+        drive: DriveModel | None = None,
+        limits: JointLimits | None = None,
+    ) -> UniformRecording:
+        """The checked recording on a uniform clock; errors of the quality check are raised.
+
+        Args:
+            recording: signals as measured
+            clock: settings, of which kinematics, rate and longest gap count
+            drive: drives whose gains convert motor currents to torques
+            limits: limits of the joints for the quality check
+        """
+        gain = None if drive is None else drive.gain
+        report = check(recording, limits=limits, gain=gain)
+        report.require_ok()
+        recording = without_impossible(recording)
+        tau = joint_torque(recording, drive)
+        signals = _uniform(_select(recording, clock, tau, _torque_source(drive)), clock)
+        return cls(recording, clock, drive, limits, report.warnings, signals)
+
+    def has_clock_of(self, settings: Preparation) -> bool:
+        """Whether other settings select and resample the recording in the same way."""
+        return all(getattr(self.clock, name) == getattr(settings, name) for name in _CLOCK_SETTINGS)
+
+    def samples(self, settings: Preparation) -> Samples:
+        """The samples for filter settings with the same clock, see `has_clock_of`.
+
+        Args:
+            settings: filter and selection settings
+        """
+        rate_hz = self.signals.rate_hz
+        if settings.cutoff_hz == "auto":
+            cutoff_hz = chosen_cutoff_hz([(self.signals.motion[0], rate_hz)])
+            settings = replace(settings, cutoff_hz=cutoff_hz)
+        motion = self._motion(replace(settings, lag_s=None))
+        signals, usable = _synchronised(motion.signals, settings, motion.v)
+        usable &= ~_saturated(self.recording, self.drive, self.limits, signals.t, settings.lag_s)
+        usable &= np.abs(motion.v) >= settings.lowest_speed
+        steps = [*signals.steps, motion.derivation]
+        if settings.lowest_speed > 0:
+            unused = 1 - usable.mean()
+            steps.append(
+                f"torques below {settings.lowest_speed:g} rad/s do not count ({unused:.0%})"
+            )
+        kept = _kept_samples(len(motion.q), settings, rate_hz, steps)
+        return Samples(
+            q=motion.q[kept],
+            v=motion.v[kept],
+            a=motion.a[kept],
+            tau=signals.tau[kept],
+            rate_hz=rate_hz / settings.decimate,
+            joint_names=self.recording.joint_names,
+            kinematics=settings.kinematics,
+            usable=usable[kept],
+            made_by=tuple(steps),
+            start_s=float(signals.t[kept][0]),
+            warnings=self.warnings,
+            gain=None if self.drive is None else self.drive.gain,
+            preparation=settings,
+            a_noise=motion.a_noise,
+        )
+
+    def _motion(self, settings: Preparation) -> _Motion:
+        """The filtered signals and derivatives, computed once for each settings without lag."""
+        if settings not in self._filtered:
+            rate_hz = self.signals.rate_hz
+            a_noise = _acceleration_noise(self.signals, settings)
+            signals = _filter(self.signals, settings, rate_hz)
+            q, v, a, derivation = _differentiate(signals, settings, rate_hz)
+            self._filtered[settings] = _Motion(signals, q, v, a, derivation, a_noise)
+        return self._filtered[settings]
+
+
 def prepare(
     recording: Recording,
     preparation: Preparation | None = None,
@@ -79,43 +203,7 @@ def prepare(
             " steelyard.read first"
         )
     settings = preparation or Preparation()
-    gain = None if drive is None else drive.gain
-    report = check(recording, limits=limits, gain=gain)
-    report.require_ok()
-    recording = without_impossible(recording)
-    tau = joint_torque(recording, drive)
-    signals = _uniform(_select(recording, settings, tau, _torque_source(drive)), settings)
-    rate_hz = signals.rate_hz
-    if settings.cutoff_hz == "auto":
-        settings = replace(settings, cutoff_hz=chosen_cutoff_hz([(signals.motion[0], rate_hz)]))
-    a_noise = _acceleration_noise(signals, settings)
-    signals = _filter(signals, settings, rate_hz)
-    q, v, a, derivation = _differentiate(signals, settings, rate_hz)
-    signals, usable = _synchronised(signals, settings, v)
-    usable &= ~_saturated(recording, drive, limits, signals.t, settings.lag_s)
-    usable &= np.abs(v) >= settings.lowest_speed
-    steps = [*signals.steps, derivation]
-    if settings.lowest_speed > 0:
-        steps.append(
-            f"torques below {settings.lowest_speed:g} rad/s do not count ({1 - usable.mean():.0%})"
-        )
-    kept = _kept_samples(len(q), settings, rate_hz, steps)
-    return Samples(
-        q=q[kept],
-        v=v[kept],
-        a=a[kept],
-        tau=signals.tau[kept],
-        rate_hz=rate_hz / settings.decimate,
-        joint_names=recording.joint_names,
-        kinematics=settings.kinematics,
-        usable=usable[kept],
-        made_by=tuple(steps),
-        start_s=float(signals.t[kept][0]),
-        warnings=report.warnings,
-        gain=gain,
-        preparation=settings,
-        a_noise=a_noise,
-    )
+    return UniformRecording.of(recording, settings, drive=drive, limits=limits).samples(settings)
 
 
 def with_chosen_cutoff(preparation: Preparation, recordings: Iterable[Recording]) -> Preparation:

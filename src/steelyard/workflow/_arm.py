@@ -1,34 +1,37 @@
 """Identification of an arm from its recordings: gains, preparation, friction law, fit.
 
-data -> recordings -> gains of the drives (where currents were measured) -> samples -> model
+data -> recordings -> gains of the drives (if currents were measured) -> samples -> model
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from steelyard._arrays import Array
 from steelyard._computing import Progress, one_blas_thread
-from steelyard._units import NORMAL_95
 from steelyard.errors import InvalidSamples, SteelyardError
 from steelyard.identification import DynamicModel, Validation
 from steelyard.identification import identify as identify_from_samples
+from steelyard.identification._empty_arm import refit
 from steelyard.identification._fit import FitMethod
-from steelyard.identification._lag import LONGEST_S, time_lags
+from steelyard.identification._lag import late_torque_doubts, time_lags
+from steelyard.identification._plausibility import other_robot_doubt, small_torque_doubt
+from steelyard.identification._temperature import with_temperature_drift
 from steelyard.identification.gains import (
     DriveGains,
     gains_from_known_mass,
     gains_from_targets,
     scaled_by_targets,
 )
+from steelyard.identification.gains._drive_gains import gain_text
 from steelyard.identification.gains._scale import SMOOTH_HZ
 from steelyard.recording import Preparation, Recording
-from steelyard.robot import DriveModel, ParameterBasis, RobotModel, load_robot
+from steelyard.robot import DriveModel, RobotModel, load_robot
 from steelyard.robot._friction import FrictionLaw
 from steelyard.signals import with_chosen_cutoff
 from steelyard.torque import weigh as weigh_samples
@@ -36,7 +39,7 @@ from steelyard.verdict import Doubt, DoubtKind
 from steelyard.workflow._data import (
     Data,
     Run,
-    as_warm,
+    UniformRun,
     qualities,
     runs_of,
     short_names,
@@ -48,15 +51,16 @@ if TYPE_CHECKING:
     from steelyard.report import Page
 
 _SLOW_MOTION = Preparation(cutoff_hz=2.0, torque_cutoff_hz=2.0, trim_s=1.5, lowest_speed=0.0)
-_ENOUGH_ROWS = 1500
-_SMALL_TORQUE = 0.005  # of the largest joint's: smaller ones are judged beside that
-_MOST_OF_TARGETS = 0.2  # of a joint's torque
-_LEAST_TORQUE = 0.2  # of what the masses of the robot need
 
 
 @dataclass(frozen=True, eq=False)
 class KnownMass:
-    """A run of the arm with a payload of known mass, [kg], which shows the gains of the drives."""
+    """Recordings with a payload of known mass, from which the gains of the drives follow.
+
+    Attributes:
+        mass: of the payload, [kg]
+        data: recordings of the arm with the payload
+    """
 
     mass: float
     data: Data
@@ -64,21 +68,20 @@ class KnownMass:
 
 Gains: TypeAlias = Literal["auto", "robot", "targets"] | KnownMass | ArrayLike
 """Where gains come from: `auto` takes measured torques, then the robot's gains, then the
-controller's targets; `robot` and `targets` insist; numbers, (n,) [Nm/A]; or a run with a known
-mass, which corrects those of the robot, or else of the controller's targets."""
+controller's targets; `robot` and `targets` insist; numbers, (n,) [Nm/A]; or recordings with a known
+mass, which correct those of the robot, or else of the controller's targets."""
 
 
 @dataclass(frozen=True, eq=False)
 class Identification:
-    """An identified arm with what it was made from.
+    """An identified arm with the runs that it was identified from.
 
     Attributes:
         model: of the arm
         fitted: runs that it was fitted to
         predicted: runs that it was not fitted to, to judge it by
         gains_from: where the gains come from, in words
-        gains: as found, or given as numbers; None where torques were measured, or the robot has
-            them
+        gains: as found, or given as numbers; None if torques were measured, or the robot has gains
     """
 
     model: DynamicModel
@@ -101,7 +104,7 @@ class Identification:
         method: FitMethod = "weighted",
         progress: Progress | None = None,
     ) -> Identification:
-        """The empty arm with the runs that it was made from; see `identify`.
+        """The empty arm with the runs that it was identified from; see `identify`.
 
         Args:
             robot: the arm, or its name or file
@@ -113,49 +116,47 @@ class Identification:
             method: 'weighted', 'ordinary' or 'huber'
             progress: called with the share that is done and words
         """
-        if isinstance(robot, str):
-            arm = load_robot(robot)
-        else:
-            arm = robot
-        how = preparation or Preparation()
-        fitted, predicted = (runs_of(each, arm, how=how) for each in (data, validate))
+        arm = load_robot(robot) if isinstance(robot, str) else robot
+        settings = preparation or Preparation()
+        fitted = runs_of(data, arm, how=settings)
+        predicted = runs_of(validate, arm, how=settings)
         if not fitted:
             raise InvalidSamples("there are no runs to identify from")
-        recordings = [run.recording for run in fitted if run.recording is not None]
-        drive, found, words = _gains(arm, recordings, gains)
-        if drive is not None:
-            arm = arm.with_drive(drive)
-        how = with_chosen_cutoff(how, recordings)
-        if found is not None and found.how == "targets" and drive is not None:
-            found = _scaled(found, arm, fitted, how)
-            drive = found.in_drive(drive)
-            words = f"{words} {_in_words(drive)}; {found.verdict.sentence}"
-            arm = arm.with_drive(drive)
-        how, fitted, lag_std, late = _in_time(arm, fitted, how, drive)
-        predicted = tuple(run.prepared(how, drive, arm.limits) for run in predicted)
-        samples = [run.ready for run in fitted]
+        runs = _prepared(arm, fitted, settings, gains)
+        arm = runs.robot
+        predicted = tuple(run.prepared(runs.settings, runs.drive, arm.limits) for run in predicted)
+        samples = [run.ready for run in runs.fitted]
         model = identify_from_samples(
             arm, samples, friction=friction, method=method, progress=progress
         )
+        fitted = runs.fitted
+        drive_gains = runs.gains
+        gains_from = runs.gains_from
         if isinstance(gains, KnownMass):
-            found = _by_mass(replace(model, lag_std=lag_std), fitted, gains, how)
-            drive = found.in_drive(arm.drive)
-            words = (
-                f"{words}, corrected by a known mass: {_in_words(drive)}; {found.verdict.sentence}"
-            )
-            fitted, predicted = (_with_gains(runs, found) for runs in (fitted, predicted))
-            model = _again(model, arm.with_drive(drive), fitted, friction)
-        doubts = [*late, *(doubt for run in (*fitted, *predicted) for doubt in run.doubts)]
-        doubts += [*_seen(fitted, predicted), *_other_robot(arm, fitted), *_too_small(arm, fitted)]
-        doubts += [] if found is None else found.verdict.doubts
-        verdict = model.verdict.doubted(*doubts)
+            drive_gains = _gains_by_mass(replace(model, lag_std=runs.lag_std), runs, gains)
+            drive = drive_gains.in_drive(arm.drive)
+            gains_from += f", corrected by a known mass: {gain_text(drive)}"
+            gains_from += f"; {drive_gains.verdict.sentence}"
+            fitted = tuple(run.with_gains(drive_gains) for run in fitted)
+            predicted = tuple(run.with_gains(drive_gains) for run in predicted)
+            samples = [run.ready for run in fitted]
+            model = refit(model, arm.with_drive(drive), samples, friction=friction)
+        doubts = [
+            *runs.lag_doubts,
+            *(doubt for run in (*fitted, *predicted) for doubt in run.doubts),
+            *_training_run_doubts(fitted, predicted),
+            *_other_robot_doubts(arm, fitted, runs.targets),
+            *_small_torque_doubts(arm, fitted),
+        ]
+        if drive_gains is not None:
+            doubts += drive_gains.verdict.doubts
         model = replace(
             model,
-            estimate=replace(model.estimate, verdict=verdict),
+            estimate=replace(model.estimate, verdict=model.verdict.doubted(*doubts)),
             temperature=temperature_of(fitted),
-            lag_std=lag_std,
+            lag_std=runs.lag_std,
         )
-        return cls(model, fitted, predicted, words, found)
+        return cls(model, fitted, predicted, gains_from, drive_gains)
 
     @property
     def runs(self) -> tuple[Run, ...]:
@@ -168,24 +169,23 @@ class Identification:
         return {run.name: self.model.validate(run.ready) for run in self.runs}
 
     def page(self, bodies: FeasibleArm | None = None) -> Page:
-        """The page that shows and explains it; it draws the first run that it was not fitted to.
+        """The report on the identification; it draws the first run that was not fitted.
 
         Args:
-            bodies: the nearest real bodies, `model.feasible_arm()`, to be named
+            bodies: the nearest real bodies, `model.feasible_arm()`, to be mentioned
         """
         from steelyard.report._identification import identification_page
 
         names = short_names(self.runs)
         fitted = {run.name for run in self.fitted}
-        if bodies is None:
-            notes = []
-        else:
-            notes = [f"Real bodies: {bodies.status}"]
+        notes = [f"Drives: {self.gains_from}.", self.model.lag_words]
+        if bodies is not None:
+            notes.append(f"Real bodies: {bodies.status}")
         page = identification_page(
             self.model,
             {names[run]: run.ready for run in self.fitted},
             {names[run]: run.ready for run in self.predicted if run.name not in fitted},
-            notes=[f"Drives: {self.gains_from}.", self.model.lag_words, *notes],
+            notes=notes,
         )
         return page.with_quality(qualities(self.runs, self.model.robot))
 
@@ -223,113 +223,69 @@ def identify(
     ).model
 
 
-def _in_time(
-    robot: RobotModel, runs: Sequence[Run], how: Preparation, drive: DriveModel | None
-) -> tuple[Preparation, tuple[Run, ...], Array | None, list[Doubt]]:
-    """The preparation with the lags of torques, prepared runs, deviations of the lags, and doubts about them.
+class _PreparedRuns(NamedTuple):
+    """Runs of the empty arm, ready to fit, with the settings that prepared them.
 
-    Lags are not estimated where they are given, or where samples were: None.
+    Attributes:
+        robot: the arm, with gains if torques come from currents
+        fitted: runs with samples
+        settings: of the preparation, with the lags of torques
+        drive: that converts currents to torques; None for measured torques
+        gains: of the drives as found or given; None if torques were measured, or the robot has them
+        gains_from: where the gains come from, in words
+        targets: for each run that of the controller's target torques; None if it was not needed
+        lag_std: standard deviations of the lags, (n,) [s]; None if lags were not estimated
+        lag_doubts: about the lags
     """
-    ready = tuple(run.prepared(how, drive, robot.limits) for run in runs)
-    if how.lag_s is not None or any(run.recording is None for run in runs):
-        return how, ready, None, []
-    lag, std, beyond = time_lags(robot, [run.ready for run in ready])
-    doubts = _too_late(np.array(robot.joint_names)[beyond].tolist())
-    if not lag.any():
-        return how, ready, std, doubts
-    how = replace(how, lag_s=tuple(lag.tolist()))
-    return how, tuple(run.prepared(how, drive, robot.limits) for run in runs), std, doubts
+
+    robot: RobotModel
+    fitted: tuple[Run, ...]
+    settings: Preparation
+    drive: DriveModel | None
+    gains: DriveGains | None
+    gains_from: str
+    targets: tuple[UniformRun | None, ...]
+    lag_std: Array | None
+    lag_doubts: tuple[Doubt, ...]
 
 
-def _too_late(joints: Sequence[str]) -> list[Doubt]:
-    """A doubt about joints whose torques and motion are further apart in time than what is searched."""
-    if not joints:
-        return []
-    words = (
-        f"torques and motion of {', '.join(joints)} are more than {1e3 * LONGEST_S:.0f} ms apart"
-        " in time,"
-        " which is not repaired: give both one clock"
+def _prepared(
+    robot: RobotModel, runs: Sequence[Run], settings: Preparation, wanted: Gains
+) -> _PreparedRuns:
+    """The runs with gains, cut-off and lags found from all of them."""
+    recordings = [run.recording for run in runs if run.recording is not None]
+    drive, gains, gains_from = _find_gains(robot, recordings, wanted)
+    if drive is not None:
+        robot = robot.with_drive(drive)
+    settings = with_chosen_cutoff(settings, recordings)
+    targets: tuple[UniformRun | None, ...] = (None,) * len(runs)
+    if gains is not None and gains.how == "targets" and drive is not None:
+        if robot.drive.coupling is None:
+            gains, targets = _scaled_gains(gains, robot, runs, settings)
+        drive = gains.in_drive(drive)
+        gains_from = f"{gains_from} {gain_text(drive)}; {gains.verdict.sentence}"
+        robot = robot.with_drive(drive)
+    uniform = [UniformRun.of(run, settings, drive, robot.limits) for run in runs]
+    fitted = tuple(run.prepared(settings) for run in uniform)
+    lag_std = None
+    lag_doubts: tuple[Doubt, ...] = ()
+    if settings.lag_s is None and len(recordings) == len(runs):
+        lag, lag_std, beyond = time_lags(robot, [run.ready for run in fitted])
+        lag_doubts = late_torque_doubts(robot, beyond)
+        if lag.any():
+            settings = replace(settings, lag_s=tuple(lag.tolist()))
+            fitted = tuple(run.prepared(settings) for run in uniform)
+    return _PreparedRuns(
+        robot, fitted, settings, drive, gains, gains_from, targets, lag_std, lag_doubts
     )
-    return [Doubt(DoubtKind.OUT_OF_TIME, words)]
 
 
-def _other_robot(robot: RobotModel, runs: Sequence[Run]) -> list[Doubt]:
-    """A doubt where no bodies on the links of the robot explain the torques of the controller's own model.
-
-    Of a real arm up to 6 % of a joint's torque are left, 40 to 70 % with another arm's kinematics.
-    """
-    basis = ParameterBasis.of(robot)
-    rigid = basis.parameters.rigid
-    for run in runs:
-        try:
-            samples = run.of_controller().prepared(_SLOW_MOTION, None).ready
-        except SteelyardError:
-            continue  # it has no targets, or too few
-        few = slice(0, None, -(-len(samples) // _ENOUGH_ROWS))
-        q, v, a, tau = (x[few] for x in (samples.q, samples.v, samples.a, samples.tau))
-        size = np.sqrt(np.mean(tau**2, axis=0))
-        weight = 1 / np.maximum(size, _SMALL_TORQUE * size.max())
-        Y = np.concatenate(
-            [basis.reduce(chunk)[:, :, rigid] for _, chunk in robot.regressor_chunks(q, v, a)]
-        )
-        rows = (Y * weight[:, None]).reshape(-1, int(rigid.sum()))
-        found = np.linalg.lstsq(rows, (tau * weight).ravel(), rcond=None)[0]
-        share = np.sqrt(np.mean((tau * weight - (rows @ found).reshape(tau.shape)) ** 2, axis=0))
-        if share.max() > _MOST_OF_TARGETS:
-            j = int(share.argmax())
-            words = (
-                f"{run.name}: no masses on the links of {robot.name} explain the controller's own"
-                " torques"
-                f" ({100 * share[j]:.0f} % of those of {robot.joint_names[j]} are left): is it the"
-                " recording"
-                " of another robot, or is gravity in another direction?"
-            )
-            return [Doubt(DoubtKind.OTHER_ROBOT, words)]
-    return []
-
-
-def _too_small(robot: RobotModel, runs: Sequence[Run]) -> list[Doubt]:
-    """A doubt where torques are far below those that the controller states, or the masses of the robot need.
-
-    Currents read as torques are; placeholders of masses in a robot file are mostly too small: no
-    harm here.
-    """
-    for run in runs:
-        samples = run.ready
-        recording = run.recording
-        if samples.gain is not None:
-            continue
-        few = slice(0, None, -(-len(samples) // _ENOUGH_ROWS))
-        needed = robot.inverse_dynamics(*(x[few] for x in (samples.q, samples.v, samples.a)))
-        if recording is not None and recording.tau_target is not None:
-            needed = recording.tau_target[np.isfinite(recording.tau_target).all(axis=1)]
-        there, least = (np.sqrt(np.mean(x**2, axis=0)) for x in (samples.tau, needed))
-        j = int(least.argmax())
-        if there[j] < _LEAST_TORQUE * least[j]:
-            words = (
-                f"{run.name}: the torque of {robot.joint_names[j]} is {there[j]:.3g} Nm (RMS), the"
-                " arm needs"
-                f" about {least[j]:.3g}: is it a current in A (then read it as current), or"
-                " another unit?"
-            )
-            return [Doubt(DoubtKind.RECORDING, words)]
-    return []
-
-
-def _seen(fitted: Sequence[Run], predicted: Sequence[Run]) -> list[Doubt]:
-    """Doubts about runs that judge a model although it was fitted to them."""
-    names = {run.name for run in fitted}
-    twice = (run.name for run in predicted if run.name in names)
-    words = (f"{name} is a training recording too: it validates nothing" for name in twice)
-    return [Doubt(DoubtKind.RECORDING, each, blocks=False) for each in words]
-
-
-def _gains(
+def _find_gains(
     robot: RobotModel, recordings: Sequence[Recording], wanted: Gains
 ) -> tuple[DriveModel | None, DriveGains | None, str]:
-    """The drives with their gains, the gains as found, and where they come from in words.
+    """The drives with gains, the gains as found, and their origin in words.
 
-    The first is None where torques were measured, the second where the robot has the gains.
+    The first is None if torques were measured, the second if the robot has the gains.
     """
     for recording in recordings:
         if recording.n != robot.n:
@@ -337,22 +293,15 @@ def _gains(
                 f"{robot.name} has {robot.n} joints, a recording has {recording.n}"
             )
     if isinstance(wanted, KnownMass):
-        if any(recording.current is None for recording in recordings):
-            raise InvalidSamples(
-                "a known mass corrects drive gains: the recordings need motor currents"
-            )
-        if robot.drive.gain is not None:
-            wanted = "robot"
-        else:
-            wanted = "targets"
+        wanted = _first_gains(robot, recordings)
     if not isinstance(wanted, str):
         numbers = np.array(wanted, dtype=float)
         if numbers.shape != (robot.n,):
             raise InvalidSamples(
                 f"there are {numbers.size} gains, {robot.name} has {robot.n} joints"
             )
-        found = DriveGains.given(numbers)
-        return found.in_drive(robot.drive), found, "gains as given"
+        gains = DriveGains.given(numbers)
+        return gains.in_drive(robot.drive), gains, "gains as given"
     if wanted not in ("auto", "robot", "targets"):
         raise InvalidSamples(
             f"gains are 'auto', 'robot', 'targets', numbers or a known mass, got '{wanted}'"
@@ -366,90 +315,118 @@ def _gains(
                 f"{robot.name} has no drive gains: take those of targets, or give numbers"
             )
         return drive.with_tolerances(), None, "gains of the robot file"
-    found = _from_targets(recordings)
-    return found.in_drive(drive), found, "gains from the controller's targets:"
+    gains = _gains_by_targets(recordings)
+    return gains.in_drive(drive), gains, "gains from the controller's targets:"
 
 
-def _from_targets(recordings: Sequence[Recording]) -> DriveGains:
+def _first_gains(robot: RobotModel, recordings: Sequence[Recording]) -> Literal["robot", "targets"]:
+    """Where the gains come from that a known mass corrects."""
+    if any(recording.current is None for recording in recordings):
+        raise InvalidSamples(
+            "a known mass corrects drive gains: the recordings need motor currents"
+        )
+    if robot.drive.gain is not None:
+        return "robot"
+    return "targets"
+
+
+def _gains_by_targets(recordings: Sequence[Recording]) -> DriveGains:
     if any(r.current_target is None or r.tau_target is None for r in recordings):
         raise InvalidSamples(
-            "the recordings hold motor currents without the controller's targets:"
-            " give the drive gains as --gains k1,k2,... [Nm/A], or a run with a known payload as"
-            " --gains mass=KG:FILE"
+            "the recordings hold motor currents without the controller's targets: give the drive"
+            " gains as numbers [Nm/A], or recordings with a known mass"
         )
-    found = gains_from_targets(recordings)
-    if not found.known.all():
-        raise InvalidSamples(f"gains from targets: {found.verdict.sentence}")
-    return found
+    gains = gains_from_targets(recordings)
+    if not gains.known.all():
+        raise InvalidSamples(f"gains from targets: {gains.verdict.sentence}")
+    return gains
 
 
-def _scaled(
-    gains: DriveGains, robot: RobotModel, runs: Sequence[Run], how: Preparation
-) -> DriveGains:
-    """Gains of the controller's targets on the scale of its own model of the arm, where runs show it."""
-    if robot.drive.coupling is not None:
-        return gains
-    if isinstance(how.cutoff_hz, float | int):
-        cutoff_hz = how.cutoff_hz
-    else:
-        cutoff_hz = SMOOTH_HZ
-    smooth = replace(how, cutoff_hz=min(cutoff_hz, SMOOTH_HZ))
+def _scaled_gains(
+    gains: DriveGains, robot: RobotModel, runs: Sequence[Run], settings: Preparation
+) -> tuple[DriveGains, tuple[UniformRun | None, ...]]:
+    """Gains on the scale of the controller's own model of the arm, and runs of its target torques.
+
+    The gains stay as they are if the runs do not show the scale. Runs without a recording have no
+    target torques: None.
+    """
+    cutoff_hz = SMOOTH_HZ
+    if isinstance(settings.cutoff_hz, float | int):
+        cutoff_hz = min(settings.cutoff_hz, SMOOTH_HZ)
+    smooth = replace(settings, cutoff_hz=cutoff_hz)
     measured = []
-    targets = []
+    stated = []
+    targets: list[UniformRun | None] = []
     for run in runs:
-        if run.recording is not None:
-            measured.append(run.prepared(smooth, robot.drive).ready)
-            targets.append(run.of_controller().prepared(smooth, None).ready)
-    return scaled_by_targets(gains, robot, measured, targets)
+        if run.recording is None:
+            targets.append(None)
+            continue
+        measured.append(run.prepared(smooth, robot.drive).ready)
+        target = UniformRun.of(run.of_controller(), settings)
+        stated.append(target.prepared(smooth).ready)
+        targets.append(target)
+    return scaled_by_targets(gains, robot, measured, stated), tuple(targets)
 
 
-def _by_mass(
-    model: DynamicModel, empty: Sequence[Run], known: KnownMass, how: Preparation
-) -> DriveGains:
-    """The gains that make a payload as heavy as it is."""
-    runs = runs_of(known.data, model.robot, how=how)
-    loaded = [run.prepared(how, run.drive_for(model), model.robot.limits).ready for run in runs]
+def _gains_by_mass(model: DynamicModel, empty: _PreparedRuns, known: KnownMass) -> DriveGains:
+    """The gains for which the payload has its known mass."""
+    robot = model.robot
+    runs = runs_of(known.data, robot, how=empty.settings)
+    loaded = [
+        run.prepared(empty.settings, run.drive_for(model), robot.limits).ready for run in runs
+    ]
     if not loaded:
         raise InvalidSamples("a known mass needs at least one recording with it")
-    warm, doubts = as_warm(replace(model, temperature=temperature_of(empty)), runs)
-    payload = weigh_samples(warm, loaded)
-    found = gains_from_known_mass(
-        model, payload, known.mass, empty=[run.ready for run in empty], loaded=loaded
+    at_identification = replace(model, temperature=temperature_of(empty.fitted))
+    drifted, doubts = with_temperature_drift(at_identification, temperature_of(runs))
+    payload = weigh_samples(drifted, loaded)
+    gains = gains_from_known_mass(
+        model, payload, known.mass, empty=[run.ready for run in empty.fitted], loaded=loaded
     )
-    if not found.known.all():
-        raise InvalidSamples(f"gains from a known mass: {found.verdict.sentence}")
-    return replace(found, verdict=found.verdict.doubted(*doubts))
+    if not gains.known.all():
+        raise InvalidSamples(f"gains from a known mass: {gains.verdict.sentence}")
+    return replace(gains, verdict=gains.verdict.doubted(*doubts))
 
 
-def _with_gains(runs: Sequence[Run], gains: DriveGains) -> tuple[Run, ...]:
-    """Runs whose torques are made with other gains."""
-    changed = []
+def _training_run_doubts(fitted: Sequence[Run], predicted: Sequence[Run]) -> list[Doubt]:
+    """Doubts about runs that judge a model although it was fitted to them."""
+    names = {run.name for run in fitted}
+    doubts = []
+    for run in predicted:
+        if run.name in names:
+            words = f"{run.name} is a training recording too: it validates nothing"
+            doubts.append(Doubt(DoubtKind.RECORDING, words, blocks=False))
+    return doubts
+
+
+def _other_robot_doubts(
+    robot: RobotModel, runs: Sequence[Run], targets: Sequence[UniformRun | None]
+) -> list[Doubt]:
+    """The first doubt about a recording that seems to be of another robot.
+
+    Args:
+        robot: the arm
+        runs: that were fitted
+        targets: for each run that of the target torques, if it is there already
+    """
+    for run, target in zip(runs, targets, strict=True):
+        try:
+            if target is None or not target.has_clock_of(_SLOW_MOTION):
+                target = UniformRun.of(run.of_controller(), _SLOW_MOTION)
+            samples = target.prepared(_SLOW_MOTION).ready
+        except SteelyardError:
+            continue  # the recording has no targets, or too few
+        doubt = other_robot_doubt(robot, run.name, samples)
+        if doubt is not None:
+            return [doubt]
+    return []
+
+
+def _small_torque_doubts(robot: RobotModel, runs: Sequence[Run]) -> list[Doubt]:
+    """The first doubt about a recording with torques far below those that the arm needs."""
     for run in runs:
-        old = run.ready.gain
-        if old is None:
-            tau = run.ready.tau
-        else:
-            tau = run.ready.tau * (gains.value / old)
-        changed.append(replace(run, samples=replace(run.ready, tau=tau, gain=gains.value)))
-    return tuple(changed)
-
-
-def _again(
-    model: DynamicModel, robot: RobotModel, runs: Sequence[Run], friction: str | FrictionLaw | None
-) -> DynamicModel:
-    """The model of runs with other gains, by the friction law that was chosen."""
-    if model.choice is None:
-        law = friction
-    else:
-        law = model.choice.law
-    again = identify_from_samples(robot, [run.ready for run in runs], friction=law)
-    stopped = [doubt for doubt in model.verdict.doubts if doubt.kind is DoubtKind.STOPPED]
-    estimate = replace(again.estimate, verdict=again.verdict.doubted(*stopped))
-    return replace(again, estimate=estimate, choice=model.choice)
-
-
-def _in_words(drive: DriveModel) -> str:
-    """The gains with all that may be wrong with them."""
-    assert drive.gain is not None  # noqa: S101 - found before
-    half = NORMAL_95 * np.abs(drive.gain) * np.sqrt((drive.gain_errors**2).sum(axis=1))
-    return ", ".join(f"{k:.4g} +- {s:.2g}" for k, s in zip(drive.gain, half, strict=True)) + " Nm/A"
+        tau_target = None if run.recording is None else run.recording.tau_target
+        doubt = small_torque_doubt(robot, run.name, run.ready, tau_target)
+        if doubt is not None:
+            return [doubt]
+    return []

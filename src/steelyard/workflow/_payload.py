@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING
 from steelyard._computing import one_blas_thread
 from steelyard.errors import SteelyardError
 from steelyard.identification import DynamicModel
+from steelyard.identification._temperature import with_temperature_drift
 from steelyard.payload import Payload
 from steelyard.recording import Preparation
 from steelyard.torque import weigh as weigh_samples
 from steelyard.torque.methods import METHODS
 from steelyard.verdict import Doubt
-from steelyard.workflow._data import Data, Run, as_warm, preparation_for, qualities, runs_of
+from steelyard.workflow._data import Data, Run, preparation_for, qualities, runs_of, temperature_of
 
 if TYPE_CHECKING:
     from steelyard.inertia import InertialParameters
@@ -85,7 +86,7 @@ class Weighing:
 
     @cached_property
     def _arm(self) -> tuple[DynamicModel, tuple[Doubt, ...]]:
-        return as_warm(self.model, self.runs)
+        return with_temperature_drift(self.model, temperature_of(self.runs))
 
     @cached_property
     def _empty_runs(self) -> tuple[Run, ...]:

@@ -17,6 +17,7 @@ from steelyard._computing import one_blas_thread
 from steelyard.drawing import notebook_html
 from steelyard.errors import InvalidRecording, InvalidSamples, UnknownName
 from steelyard.identification import DynamicModel
+from steelyard.identification._temperature import with_temperature_drift
 from steelyard.payload import Payload
 from steelyard.payload._tracking import CurvePoint, convergence_times
 from steelyard.quality import check
@@ -24,7 +25,7 @@ from steelyard.recording import Preparation
 from steelyard.signals import JointPath, replay
 from steelyard.torque.tracking import TorqueTracker, TorqueTrackerOptions, TorqueTrackerState
 from steelyard.verdict import Doubt, DoubtKind
-from steelyard.workflow._data import Data, Run, as_warm, preparation_for, qualities, runs_of
+from steelyard.workflow._data import Data, Run, preparation_for, qualities, runs_of, temperature_of
 from steelyard.wrist.tracking._state import WristTrackerOptions, WristTrackerState
 
 if TYPE_CHECKING:
@@ -196,7 +197,7 @@ def weigh_online(
     if len(runs) != 1:
         raise InvalidSamples(f"one recording is replayed at a time, got {len(runs)}")
     (run,) = runs
-    arm, doubts = as_warm(arm, runs)
+    arm, doubts = with_temperature_drift(arm, temperature_of(runs))
     doubts += _quality(run, arm)
     weigher = _estimator(estimator, arm, accuracy)
     if resume is not None and estimator != _DIRECT:

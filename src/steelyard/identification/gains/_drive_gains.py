@@ -17,7 +17,9 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
 from steelyard._arrays import Array, Mask, freeze
+from steelyard._units import NORMAL_95
 from steelyard.errors import InvalidRobot
+from steelyard.recording import Samples
 from steelyard.robot import DriveModel
 from steelyard.robot._drive import GAIN_TOLERANCE
 from steelyard.verdict import Verdict
@@ -127,6 +129,18 @@ class DriveGains:
         known = replace(drive, gain=self.value, gain_std=None, gain_common=common).with_tolerances()
         return replace(known, gain_std=std)
 
+    def applied_to(self, samples: Samples) -> Samples:
+        """The samples with torques of these gains, if motor currents were converted to torques.
+
+        Args:
+            samples: with torques from currents, or measured torques
+        """
+        if samples.gain is None:
+            tau = samples.tau
+        else:
+            tau = samples.tau * (self.value / samples.gain)
+        return replace(samples, tau=tau, gain=self.value)
+
     def interval(self, level: float = 0.95) -> Array:
         """Lower and upper end of the interval of each gain, (n, 2) [Nm/A]; NaN where unknown.
 
@@ -135,3 +149,15 @@ class DriveGains:
         """
         half = ndtri(0.5 + level / 2) * np.where(self.known, self.std, np.nan)
         return np.column_stack([self.value - half, self.value + half])
+
+
+def gain_text(drive: DriveModel) -> str:
+    """The gains of drives with 95 % half-widths of all their errors, as '13.2 +- 0.4, ... Nm/A'.
+
+    Args:
+        drive: with gains
+    """
+    gain = np.asarray(drive.gain, dtype=float)
+    half_widths = NORMAL_95 * np.abs(gain) * np.sqrt((drive.gain_errors**2).sum(axis=1))
+    each = [f"{k:.4g} +- {width:.2g}" for k, width in zip(gain, half_widths, strict=True)]
+    return ", ".join(each) + " Nm/A"
