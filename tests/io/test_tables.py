@@ -5,7 +5,8 @@ import pytest
 
 from steelyard.errors import UnreadableFile
 from steelyard.io import read
-from steelyard.quality import DAMAGED_END, check
+from steelyard.quality import check
+from steelyard.recording._notes import NoteKind, has_kind
 
 ROWS = np.array([[0.0, 1.25, -0.5], [0.01, 1.5, -0.75], [0.02, 1.75, 1e-3]])
 GOOD = "t,q_0,tau_0\n0.00,1.25,-0.500\n0.01,1.50,-0.750\n0.02,1.75,0.001\n"
@@ -60,7 +61,7 @@ def test_delimiters_and_line_ends(read_text, delimiter, newline):
 def test_forms_of_a_good_table(read_text, content):
     recording = read_text(content)
     holds(recording)
-    assert not any(note.startswith(DAMAGED_END) for note in recording.notes)
+    assert not any(has_kind(note, NoteKind.DAMAGED_END) for note in recording.notes)
 
 
 def test_what_numpy_saves(tmp_path):

@@ -1,6 +1,7 @@
 """Quality of a recording: every defect is located; a good recording has no findings."""
 
 import json
+import pickle
 import re
 from dataclasses import replace
 
@@ -9,7 +10,6 @@ import pytest
 
 from steelyard.errors import InvalidRecording
 from steelyard.quality import (
-    DAMAGED_END,
     Finding,
     QualityReport,
     check,
@@ -17,6 +17,7 @@ from steelyard.quality import (
     check_signals,
 )
 from steelyard.recording import Preparation, Recording
+from steelyard.recording._notes import Note, NoteKind
 from steelyard.robot import JointLimits
 from steelyard.signals import prepare
 
@@ -91,9 +92,16 @@ def test_another_number_of_joints(good):
 
 
 def test_a_damaged_end(good):
-    note = f"{DAMAGED_END}: the last 9 bytes are left out"
+    note = Note("damaged end: the last 9 bytes are left out", NoteKind.DAMAGED_END)
     finding = only(check(replace(good, notes=("something else", note))), "damaged_end")
     assert (finding.sentence, finding.severity) == (note, "warning")
+    uncoded = replace(good, notes=(str(note)[:],))
+    assert not [each for each in check(uncoded).findings if each.kind == "damaged_end"]
+
+
+def test_a_note_keeps_its_code_in_a_copy():
+    note = pickle.loads(pickle.dumps(Note("a sentence", NoteKind.DAMAGED_END)))
+    assert (note, note.kind) == ("a sentence", NoteKind.DAMAGED_END)
 
 
 def test_signals_that_are_not_numbers(good):

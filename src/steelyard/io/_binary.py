@@ -24,10 +24,10 @@ from numpy.typing import NDArray
 
 from steelyard._arrays import Array
 from steelyard.errors import SteelyardError, UnreadableFile
-from steelyard.quality import DAMAGED_END
 from steelyard.recording import Recording, imported, recording_of, recording_of_arrays
 from steelyard.recording._columns import Requested, find_layout
 from steelyard.recording._layout import Layout, Piece
+from steelyard.recording._notes import Note, NoteKind
 from steelyard.saved import replacing
 
 GROUP_ROWS = 2**14
@@ -95,8 +95,11 @@ def _arrows_table(path: Path) -> tuple[Any, tuple[str, ...]]:
         cut = True
     if not batches:
         raise UnreadableFile(f"{path}: it has columns, but no rows; nothing was recorded")
-    words = f"{DAMAGED_END}: its writer was stopped; the last, broken batch is left out"
-    return pa.Table.from_batches(batches), (words,) if cut else ()
+    table = pa.Table.from_batches(batches)
+    if not cut:
+        return table, ()
+    words = "damaged end: its writer was stopped; the last, broken batch is left out"
+    return table, (Note(words, NoteKind.DAMAGED_END),)
 
 
 def _read_npz(path: Path, requested: Requested) -> Recording:

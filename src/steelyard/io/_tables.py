@@ -21,9 +21,10 @@ from typing import NoReturn
 
 from steelyard._arrays import Array
 from steelyard.errors import UnreadableFile
-from steelyard.quality import DAMAGED_END
+from steelyard.quality._table import many
 from steelyard.recording import Recording, imported, recording_of
 from steelyard.recording._columns import Requested, find_layout
+from steelyard.recording._notes import Note, NoteKind
 
 _EMPTY = ("", "nan", "NaN", "NAN", "null", "NULL", "NA", "N/A", "None")
 _BOM = b"\xef\xbb\xbf"
@@ -227,13 +228,14 @@ def _may_be_cut(data: bytes, start: int, header: _Header) -> bool:
     return "e" in last.lower() or decimals[0] < min(decimals[1:], default=0)
 
 
-def _damage(data: bytes, end: int) -> str:
+def _damage(data: bytes, end: int) -> Note:
+    """The note about rows that were left out from a byte on."""
     lines = sum(1 for line in data[end:].split(b"\n") if line.strip(b"\0\r "))
-    return (
-        f"{DAMAGED_END}: the last {len(data) - end} bytes ({lines} broken"
-        f" line{'' if lines == 1 else 's'},"
+    words = (
+        f"damaged end: the last {len(data) - end} bytes ({many(lines, 'broken line')},"
         f" from line {_line_number(data, end)}) are left out"
     )
+    return Note(words, NoteKind.DAMAGED_END)
 
 
 def _parse(rows: memoryview, header: _Header, needed: list[int]) -> list[Array] | None:

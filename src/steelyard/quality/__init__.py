@@ -7,7 +7,7 @@ differentiates later. `check` is for an arm's recording; `check_signals` and `ch
 for any table.
 """
 
-from steelyard.quality._check import DAMAGED_END, check
+from steelyard.quality._check import check
 from steelyard.quality._table import (
     Finding,
     Place,
@@ -18,7 +18,6 @@ from steelyard.quality._table import (
 )
 
 __all__ = [
-    "DAMAGED_END",
     "Finding",
     "Place",
     "QualityReport",

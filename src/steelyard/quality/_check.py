@@ -31,9 +31,7 @@ from steelyard.quality._table import (
     repeated_rows,
 )
 from steelyard.recording import Recording
-
-DAMAGED_END = "damaged end"
-"""How the note begins about a file that was read only up to its last whole row."""
+from steelyard.recording._notes import NoteKind, has_kind
 
 AT_LIMIT = 0.999
 """Of tau_max, where a drive is saturated: the last digits of the published number are rounded."""
@@ -164,7 +162,7 @@ def _row_of_joint(recording: Recording, channel: str, j: int, row: int) -> Place
 def _damaged_end(recording: Recording) -> Iterator[Finding]:
     """Whether the file was read only up to its last whole row."""
     for note in recording.notes:
-        if note.startswith(DAMAGED_END):
+        if has_kind(note, NoteKind.DAMAGED_END):
             place = Place(row=len(recording), t_s=recording.duration_s)
             yield Finding("damaged_end", "warning", note, place)
 
