@@ -26,6 +26,9 @@ from steelyard.live import (
     Row,
     Stream,
     UrController,
+    move,
+    restore_payload,
+    set_payload,
 )
 from steelyard.live._controller import ControllerPayload, controller_of, movable_of
 from steelyard.live._motion import MotionPlan
@@ -176,6 +179,26 @@ def test_capabilities_agree_with_the_interface(controller):
     reports = type(controller).payload_in is not Controller.payload_in
     assert able.reports_payload == reports
     assert controller.controller is controller
+
+
+def test_a_payload_is_set_from_python_after_a_question_and_restored(tmp_path):
+    undo_file, asked = tmp_path / "undo.json", []
+    with controller() as (found, source):
+        refused = set_payload(source, weighed(), confirm=lambda proposal: False, rating_kg=5.0)
+        assert (refused.sent, refused.proposal.new.mass) == (False, 2.5)
+        assert found.controller.payload == ControllerPayload()
+        done = set_payload(
+            source,
+            weighed(),
+            confirm=lambda proposal: not asked.append(proposal),
+            undo_file=undo_file,
+            transition_s=0.0,
+        )
+        assert done == (asked[0], "the controller reports a payload of 2.500 kg", undo_file)
+        assert found.controller.payload.mass == 2.5
+        back = restore_payload(source, undo_file, confirm=lambda proposal: True, transition_s=0.0)
+        assert back.sent
+        assert found.controller.payload == ControllerPayload()
 
 
 def test_the_verb_shows_asks_sets_and_undoes(tmp_path):
@@ -427,22 +450,42 @@ def test_the_whole_cycle_moves_weighs_and_sets(arm, carrying, tmp_path):
     assert (tmp_path / "p.undo.json").exists()
 
 
-def test_the_verb_run_records_the_motion(carrying, tmp_path):
+def test_the_arm_moves_from_python_after_a_question(arm, carrying, tmp_path):
+    found, source = carrying
+    wait_at_rest(source)
+    core, reports = swing(period_s=0.8), []
+    with pytest.raises(InvalidTrajectory, match="nothing was moved: the motion was not confirmed"):
+        move(source, arm, core, confirm=lambda plan: False)
+    assert "def steelyard_motion runs" not in found.controller.log[-1:]
+    done = move(
+        source,
+        arm,
+        core,
+        confirm=lambda plan: plan.robot is arm,
+        output=tmp_path / "log.parquet",
+        on_report=reports.append,
+    )
+    assert done.files == (tmp_path / "log.parquet",)
+    assert len(read(done.files[0])) == done.rows == reports[-1].rows
+    assert done.rows > 400 * done.plan.trajectory.duration_s
+
+
+def test_the_command_move_records_the_motion(carrying, tmp_path):
     _, source = carrying
     wait_at_rest(source)
     swing(period_s=0.8).save(tmp_path / "motion.json")
-    refused = steelyard("run", source, "motion.json", "--yes", cwd=tmp_path)
+    refused = steelyard("move", source, "motion.json", "--yes", cwd=tmp_path)
     assert "does not say which arm it is for: give --robot" in refused.stderr
-    refused = steelyard("run", source, "motion.json", "--robot", "ur10e", cwd=tmp_path)
+    refused = steelyard("move", source, "motion.json", "--robot", "ur10e", cwd=tmp_path)
     assert "nothing was moved: --yes moves the arm" in refused.stderr
-    words = ("run", source, "motion.json", "--robot", "ur10e", "--yes", "-o", "log.parquet")
+    words = ("move", source, "motion.json", "--robot", "ur10e", "--yes", "-o", "log.parquet")
     done = steelyard(*words, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     back = read(tmp_path / "log.parquet")
     assert np.ptp(back.q, axis=0).max() > 0.1
     content = {**json.loads((tmp_path / "motion.json").read_text()), "robot": "ur10"}
     (tmp_path / "other.json").write_text(json.dumps(content))
-    refused = steelyard("run", source, "other.json", "--robot", "ur10e", "--yes", cwd=tmp_path)
+    refused = steelyard("move", source, "other.json", "--robot", "ur10e", "--yes", cwd=tmp_path)
     assert "other.json is a motion for ur10, not for ur10e" in refused.stderr
-    refused = steelyard("run", source, "motion.json", "--robot", "planar2r", "--yes", cwd=tmp_path)
+    refused = steelyard("move", source, "motion.json", "--robot", "planar2r", "--yes", cwd=tmp_path)
     assert "motion.json moves 6 joints, planar2r has 2" in refused.stderr

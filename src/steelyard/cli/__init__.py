@@ -35,7 +35,7 @@ _VERBS = {
     "record": "record.command",
     "watch": "watch.command",
     "weigh-live": "weigh_live.command",
-    "run": "play.command",
+    "move": "move.command",
     "set-payload": "set_payload.command",
     "contact": "contact.command",
     "collisions": "collisions.command",

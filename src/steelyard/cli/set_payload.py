@@ -1,4 +1,4 @@
-"""`steelyard set-payload SOURCE PAYLOAD`: what was weighed, into the controller; asked for, and echoed."""
+"""`steelyard set-payload SOURCE PAYLOAD`: sets a weighed payload on a controller."""
 
 from __future__ import annotations
 
@@ -8,46 +8,52 @@ from typing import Annotated
 import typer
 
 from steelyard._computing import interruptible
-from steelyard.cli.live import RatingOption, SourceArgument, TransitionOption, YesFlag, settled
+from steelyard.cli.live import RatingOption, SourceArgument, TransitionOption, YesFlag
 from steelyard.cli.options import JsonFlag
 from steelyard.cli.output import Output
+from steelyard.cli.questions import payload_question, show_setting
 
 
 @interruptible()
 def command(
     source: SourceArgument,
     payload: Annotated[
-        Path, typer.Argument(help="What was weighed (.json, from steelyard weigh or watch).")
+        Path, typer.Argument(help="A weighed payload (.json, from steelyard weigh or track).")
     ],
     yes: YesFlag = False,
     undo: Annotated[
-        bool, typer.Option("--undo", help="Put back what it believed in before.")
+        bool, typer.Option("--undo", help="Restore the payload that was set before.")
     ] = False,
     transition: TransitionOption = 0.5,
     rating: RatingOption = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Sets the payload that a controller believes in, and waits until it says so.
+    """Sets the payload of a controller and waits for its confirmation.
 
-    What it believed in before is kept beside the payload's file, for --undo. Let nothing touch the
-    tool.
+    The payload before is kept beside the payload's file, for --undo. Let nothing touch the tool.
     """
-    from steelyard.live import source_of
-    from steelyard.live._setting import Proposal
+    from steelyard.live import restore_payload, set_payload, source_of
     from steelyard.payload import Payload
 
     out = Output(as_json)
-    arm = source_of(source)
-    kept = payload.with_suffix(".undo.json")
-    if not undo:
-        proposal = Proposal.of(arm, Payload.load(payload), rating_kg=rating)
-        sent = settled(out, proposal, kept, yes=yes, transition_s=transition)
+    controller = source_of(source)
+    undo_file = payload.with_suffix(".undo.json")
+    confirm = payload_question(out, yes=yes)
+    if undo:
+        setting = restore_payload(controller, undo_file, confirm=confirm, transition_s=transition)
     else:
-        proposal = Proposal.undo(arm, kept)
-        sent = settled(out, proposal, None, yes=yes, transition_s=transition)
-    if proposal.old is None:
-        old = None
-    else:
-        old = proposal.old._asdict()
-    facts = {"source": source, "old": old, "new": proposal.new._asdict(), "sent": sent}
+        setting = set_payload(
+            controller,
+            Payload.load(payload),
+            confirm=confirm,
+            undo_file=undo_file,
+            rating_kg=rating,
+            transition_s=transition,
+        )
+    show_setting(out, setting)
+    old = None
+    if setting.proposal.old is not None:
+        old = setting.proposal.old._asdict()
+    new = setting.proposal.new._asdict()
+    facts = {"source": source, "old": old, "new": new, "sent": setting.sent}
     out.emit(facts, lambda: None)

@@ -4,6 +4,13 @@ Only this package opens sockets to controllers and knows their clocks.
 """
 
 from steelyard.live._addresses import source_of
+from steelyard.live._commands import (
+    MotionReport,
+    PayloadSetting,
+    move,
+    restore_payload,
+    set_payload,
+)
 from steelyard.live._controller import (
     Capabilities,
     Controller,
@@ -13,7 +20,7 @@ from steelyard.live._controller import (
 )
 from steelyard.live._franka import FrankaController
 from steelyard.live._motion import MotionPlan, MotionProgress, MotionState
-from steelyard.live._recorder import Recorder, record
+from steelyard.live._recorder import Recorded, Recorder, record
 from steelyard.live._replay import ReplaySource
 from steelyard.live._ros2 import Ros2Controller
 from steelyard.live._setting import Proposal
@@ -34,9 +41,12 @@ __all__ = [
     "LiveWeigher",
     "MotionPlan",
     "MotionProgress",
+    "MotionReport",
     "MotionState",
     "MovableController",
+    "PayloadSetting",
     "Proposal",
+    "Recorded",
     "Recorder",
     "ReplaySource",
     "Ros2Controller",
@@ -47,7 +57,10 @@ __all__ = [
     "UrController",
     "WristUpdate",
     "WristWeigher",
+    "move",
     "record",
+    "restore_payload",
+    "set_payload",
     "source_of",
     "watch",
 ]

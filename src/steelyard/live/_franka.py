@@ -1,4 +1,4 @@
-"""`franka://HOST`: a Franka arm by its own library, libfranka (`pylibfranka`), 1,000 rows per second.
+"""`franka://HOST`: a Franka arm by libfranka (`pylibfranka`), 1,000 rows per second.
 
 The library runs in a process of its own (`_franka_reader`) because its calls may never return. Rows
 have libfranka's names: `q`, `dq`, `tau_J` (torque sensors behind the gears), the commanded motion,

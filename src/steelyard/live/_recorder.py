@@ -1,10 +1,9 @@
-"""Rows on disk as they come: what was received, under the sender's own names.
+"""Rows on disk as they come, under the sender's own names.
 
-While rows come they go to a stream of Arrow's batches (`.arrows`, Arrow IPC), four times per
-second, forced to the disk: whatever happens to this program, at most the last second is lost, and
-`read` reads what is there. Where Parquet was asked for, the stream becomes a Parquet file
-when all is over. A sender that starts a new clock starts a new file, `log-2.parquet`, for in one
-file time does not go back.
+While rows come they go to a stream of Arrow record batches (`.arrows`, Arrow IPC), which is forced
+to the disk four times per second: after a crash at most the last second is lost, and
+`steelyard.read` reads the rest. Where Parquet was asked for, the stream becomes a Parquet file at the end. When the
+sender starts a new clock, a new file begins, `log-2.parquet`: time never goes back in one file.
 """
 
 from __future__ import annotations
@@ -36,6 +35,10 @@ _END_OF_STREAM = b"\xff\xff\xff\xff\0\0\0\0"  # of Arrow IPC
 class Recorder:
     """Writes rows to files, one for each clock; use it in a `with`.
 
+    Attributes:
+        rows: number of rows so far
+        files: files so far
+
     Args:
         path: `.parquet`, or `.arrows` to keep the stream as it is
         columns: names of the values
@@ -53,7 +56,7 @@ class Recorder:
         stream = self._path.with_suffix(_STREAM)
         if stream != self._path and stream.exists():
             raise UnreadableFile(
-                f"{stream} is there, a recording cut short: read or remove it first"
+                f"{stream} exists, a recording that was cut short: read or remove it first"
             )
         _pyarrow()
         self._file: _File | None = None
@@ -70,18 +73,18 @@ class Recorder:
         """Takes a row; it is on the disk a quarter of a second later.
 
         Args:
-            row: with the values of the columns
+            row: its values are those of the columns
         """
         if self._file is None or row.clock != self._clock:
             self.close()
-            self.files.append(self._next())
+            self.files.append(self._next_path())
             self._file = _File(self.files[-1], self._columns)
             self._clock = row.clock
         self._file.add(row)
         self.rows += 1
 
-    def _next(self) -> Path:
-        """A name for the next file, which nobody has taken."""
+    def _next_path(self) -> Path:
+        """A name for the next file that no file has yet."""
         if not self.files:
             return self._path
         for number in itertools.count(len(self.files) + 1):
@@ -91,22 +94,22 @@ class Recorder:
         return path
 
     def close(self) -> None:
-        """Finishes the file; a second time does nothing."""
+        """Finishes the file; a second call does nothing."""
         if self._file is not None:
             self._file.close()
             self._file = None
 
 
 class Recorded(NamedTuple):
-    """How far a recording has come.
+    """A report on a recording.
 
     Attributes:
-        rows: that were recorded
-        missing: that the sender never sent
-        dropped: that came, but were not taken in time
-        waiting: why the last row is not fit for weighing, in words; empty where it is
-        events: since the last report
-        rate_hz: rows per second of the sender's clock, over the last report, [Hz]
+        rows: number of recorded rows
+        missing: number of rows that the sender skipped
+        dropped: number of rows that were not taken in time
+        waiting: why the last row is not fit for weighing; empty where it is fit
+        events: events since the last report
+        rate_hz: rows per second of the sender's clock since the last report, [Hz]
     """
 
     rows: int
@@ -120,32 +123,38 @@ class Recorded(NamedTuple):
         """The next report.
 
         Args:
-            rows: since this one, behind the last of those before it
-            events: since this one
+            rows: the last row of this report, where there is one, and all rows since then
+            events: all events since this report
         """
+        waiting = self.waiting
+        rate_hz = 0.0
         if rows:
+            waiting = rows[-1].waiting
             span_s = rows[-1].t - rows[0].t
-        else:
-            span_s = 0.0
-        more = {kind: sum(x.rows for x in events if x.kind is kind) for kind in EventKind}
+            if span_s > 0:
+                rate_hz = (len(rows) - 1) / span_s
         return Recorded(
-            self.rows + len(rows) - (self.rows > 0),
-            self.missing + more[EventKind.GAP],
-            self.dropped + more[EventKind.DROPPED],
-            rows[-1].waiting if rows else self.waiting,
-            tuple(events),
-            (len(rows) - 1) / span_s if span_s > 0 else 0.0,
+            rows=self.rows + len(rows) - (self.rows > 0),
+            missing=self.missing + _count_rows(events, EventKind.GAP),
+            dropped=self.dropped + _count_rows(events, EventKind.DROPPED),
+            waiting=waiting,
+            events=tuple(events),
+            rate_hz=rate_hz,
         )
 
 
+def _count_rows(events: Sequence[Event], kind: EventKind) -> int:
+    return sum(event.rows for event in events if event.kind is kind)
+
+
 def record(
-    items: Iterable[Row | Event], recorder: Recorder, *, every_s: float = 0.2
+    items: Iterable[Row | Event], recorder: Recorder | None, *, every_s: float = 0.2
 ) -> Iterator[Recorded]:
-    """Records what comes, and reports on it again and again, at the end too.
+    """Records rows as they come, with a report from time to time and at the end.
 
     Args:
-        items: of a stream
-        recorder: for its columns
+        items: rows and events of a stream
+        recorder: for the columns of the stream; None to count rows only
         every_s: time between two reports, [s]
     """
     report = Recorded(0, 0, 0, "nothing has come yet", (), 0.0)
@@ -154,7 +163,8 @@ def record(
     due_s = time.monotonic() + every_s
     for item in items:
         if isinstance(item, Row):
-            recorder.add(item)
+            if recorder is not None:
+                recorder.add(item)
             rows.append(item)
         else:
             events.append(item)
@@ -168,14 +178,16 @@ def record(
 
 
 class _File:
-    """One file: a stream while it grows, written by a thread of its own, for disks may take their time."""
+    """One file: a stream while it grows, written by a separate thread because disks may be slow."""
 
     def __init__(self, path: Path, columns: tuple[str, ...]) -> None:
-        self._path, self._stream, self._columns = path, path.with_suffix(_STREAM), columns
+        self._path = path
+        self._stream = path.with_suffix(_STREAM)
+        self._columns = columns
         self._open = ExitStack()
         self._disk = self._open.enter_context(growing(self._stream))
         self._pack = struct.Struct(f"{len(columns)}d").pack
-        self._kinds: list[type] = []  # of the values, as in the first row
+        self._kinds: list[type] = []  # types of the values in the first row
         self._schema: Any = None
         self._waiting: deque[bytes] = deque()
         self._failed: Exception | None = None
@@ -188,9 +200,8 @@ class _File:
             raise UnreadableFile(f"cannot write {self._stream}: {self._failed}") from self._failed
         if not self._kinds:
             self._kinds = [float if isinstance(x, float) else int for x in row.values]
-        self._waiting.append(
-            self._pack(*row.values)
-        )  # here: a batch at once would hold up who weighs
+        # packed here, row by row: packing a whole batch would stall the calling thread
+        self._waiting.append(self._pack(*row.values))
 
     def close(self) -> None:
         self._over.set()
@@ -209,22 +220,20 @@ class _File:
             while not self._over.wait(_BATCH_S):
                 self._write()
             self._write()
-        except (
-            Exception
-        ) as error:  # a full disk, another kind of values, whatever: who adds rows must know
+        except Exception as error:  # report any failure to the caller of add()
             self._failed = error
 
     def _write(self) -> None:
-        """Puts what waits on the disk, as one batch."""
+        """Writes the waiting rows to the disk, as one batch."""
         rows = [self._waiting.popleft() for _ in range(len(self._waiting))]
         if not rows:
             return
         pa = _pyarrow()
         message = b""
         if self._schema is None:
-            names = {float: pa.float64(), int: pa.int64()}
-            kinds = [names[kind] for kind in self._kinds]
-            self._schema = pa.schema(list(zip(self._columns, kinds, strict=True)))
+            arrow_types = {float: pa.float64(), int: pa.int64()}
+            types = [arrow_types[kind] for kind in self._kinds]
+            self._schema = pa.schema(list(zip(self._columns, types, strict=True)))
             message = self._schema.serialize().to_pybytes()
         columns = np.frombuffer(b"".join(rows)).reshape(len(rows), -1).T.copy()
         arrays = [
@@ -232,14 +241,13 @@ class _File:
             for x, kind in zip(columns, self._kinds, strict=True)
         ]
         batch = pa.record_batch(arrays, schema=self._schema)
-        self._disk.write(
-            message + batch.serialize().to_pybytes()
-        )  # at once: other threads wait less
+        # one call, so that other threads wait less
+        self._disk.write(message + batch.serialize().to_pybytes())
         self._disk.flush()
         os.fsync(self._disk.fileno())
 
     def _convert(self) -> None:
-        """Makes a Parquet file of the stream, a group of rows at a time."""
+        """Converts the stream to a Parquet file, a group of rows at a time."""
         pa = _pyarrow()
         from pyarrow import parquet
 

@@ -1,0 +1,161 @@
+"""Commands to a controller as functions: move the arm, set a payload, restore the old one.
+
+Each function asks before it sends anything: `confirm` gets the checked plan or proposal and answers
+whether to carry it out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import NamedTuple
+
+from steelyard.errors import InvalidTrajectory
+from steelyard.live._controller import controller_of, movable_of
+from steelyard.live._motion import MotionPlan
+from steelyard.live._recorder import Recorded, Recorder, record
+from steelyard.live._setting import Proposal
+from steelyard.live._source import Source, Stream
+from steelyard.payload import Payload
+from steelyard.robot import RobotModel
+from steelyard.trajectory import FourierTrajectory
+
+
+class MotionReport(NamedTuple):
+    """A motion that was carried out.
+
+    Attributes:
+        plan: the motion
+        rows: number of rows that came meanwhile
+        missing: number of rows that the sender skipped
+        files: files that were recorded
+    """
+
+    plan: MotionPlan
+    rows: int
+    missing: int
+    files: tuple[Path, ...] = ()
+
+
+class PayloadSetting(NamedTuple):
+    """The outcome of a proposal to set a payload.
+
+    Attributes:
+        proposal: the payloads before and after
+        confirmation: the controller's confirmation, in words; empty where nothing was sent
+        undo_file: file with both payloads; None where none was written
+    """
+
+    proposal: Proposal
+    confirmation: str = ""
+    undo_file: Path | None = None
+
+    @property
+    def sent(self) -> bool:
+        """Whether the payload was set."""
+        return bool(self.confirmation)
+
+
+def move(
+    source: Source,
+    robot: RobotModel,
+    motion: FourierTrajectory,
+    *,
+    confirm: Callable[[MotionPlan], bool],
+    periods: int = 1,
+    output: Path | None = None,
+    on_report: Callable[[Recorded], None] | None = None,
+) -> MotionReport:
+    """Moves the arm along a designed motion, from its present posture and back.
+
+    The motion replaces the program that runs on the controller.
+
+    Args:
+        source: the controller
+        robot: the arm that the motion is for
+        motion: the designed motion
+        confirm: called with the checked plan; the arm moves only when it returns True
+        periods: how often the motion runs
+        output: file for every row (.parquet or .arrows); None to record nothing
+        on_report: called several times per second while the arm moves
+    """
+    with ExitStack() as resources:
+        stream = resources.enter_context(Stream(movable_of(source)))
+        plan = MotionPlan.of(stream, robot, motion, periods=periods)
+        require_confirmed(plan, confirm)
+        recorder = None
+        if output is not None:
+            recorder = resources.enter_context(Recorder(output, stream.columns))
+        for report in record(plan.play(stream), recorder):
+            if on_report is not None:
+                on_report(report)
+    files: tuple[Path, ...] = ()
+    if recorder is not None:
+        files = tuple(recorder.files)
+    return MotionReport(plan, report.rows, report.missing, files)
+
+
+def require_confirmed(plan: MotionPlan, confirm: Callable[[MotionPlan], bool]) -> None:
+    """Raises `InvalidTrajectory` unless a motion is confirmed."""
+    if not confirm(plan):
+        raise InvalidTrajectory("nothing was moved: the motion was not confirmed")
+
+
+def set_payload(
+    source: Source,
+    payload: Payload,
+    *,
+    confirm: Callable[[Proposal], bool],
+    undo_file: Path | None = None,
+    rating_kg: float | None = None,
+    transition_s: float = 0.5,
+) -> PayloadSetting:
+    """Sets a weighed payload on a controller and waits for its confirmation.
+
+    Args:
+        source: the controller
+        payload: the whole payload of the arm, in the frame of the tool flange
+        confirm: called with the checked proposal; it is sent only when this returns True
+        undo_file: file for the payloads before and after (.json), for `restore_payload`; nothing is
+            written where the controller does not report its payload
+        rating_kg: largest payload of the arm, [kg]; as the controller reports it by default
+        transition_s: time in which the controller changes over, [s], where it can do that
+    """
+    proposal = Proposal.of(controller_of(source), payload, rating_kg=rating_kg)
+    return _carry_out(proposal, confirm, undo_file, transition_s=transition_s)
+
+
+def restore_payload(
+    source: Source,
+    undo_file: Path,
+    *,
+    confirm: Callable[[Proposal], bool],
+    transition_s: float = 0.5,
+) -> PayloadSetting:
+    """Restores the payload that a controller had before `set_payload`.
+
+    Args:
+        source: the controller
+        undo_file: file that `set_payload` wrote
+        confirm: called with the checked proposal; it is sent only when this returns True
+        transition_s: time in which the controller changes over, [s], where it can do that
+    """
+    proposal = Proposal.undo(source, undo_file)
+    return _carry_out(proposal, confirm, None, transition_s=transition_s)
+
+
+def _carry_out(
+    proposal: Proposal,
+    confirm: Callable[[Proposal], bool],
+    undo_file: Path | None,
+    *,
+    transition_s: float,
+) -> PayloadSetting:
+    if not confirm(proposal):
+        return PayloadSetting(proposal)
+    if proposal.old is None:
+        undo_file = None
+    if undo_file is not None:
+        proposal.save(undo_file)
+    return PayloadSetting(proposal, proposal.send(transition_s=transition_s), undo_file)
