@@ -96,14 +96,14 @@ def test_a_run_that_is_stopped_is_completed_by_the_next(catalogue, tmp_path, mon
 
     store = tmp_path / "store"
     monkeypatch.setattr("steelyard.cli.output.Output.progress", stopping)
-    monkeypatch.setattr("steelyard.fleet._build._TELL_S", -1.0)
+    monkeypatch.setattr("steelyard.fleet._build._PROGRESS_INTERVAL_S", -1.0)
     run = steelyard("fleet", "build", catalogue, "-o", store, "--workers", "1")
     complaint = run.stderr
     assert run.returncode == 130
-    assert complaint.splitlines()[-1].startswith("error: stopped; what is in")
+    assert complaint.splitlines()[-1].startswith("error: stopped; the files in")
     done = len(rows(store))
     assert 2 <= done < LOGS
     assert not list(store.rglob("*.part"))
-    assert Fleet(store).logs.num_rows == done
+    assert len(Fleet(store).logs) == done
     fleet = Fleet.build(catalogue, store, workers=1)
     assert dict(fleet.built) == {"new": LOGS - done, "changed": 0, "unchanged": done, "failed": 0}

@@ -40,19 +40,19 @@ def test_logs_become_rows_models_and_payloads(scene):
     assert dict(fleet.built) == {"new": 12, "changed": 0, "unchanged": 0, "failed": 0}
     assert fleet.robots == ["arm0", "arm1"]
     logs = fleet.logs
-    assert logs.num_rows == 12
-    assert logs["ok"].to_pylist() == [True] * 12
-    assert logs["time"][0].as_py() == START
+    assert len(logs) == 12
+    assert all(log.ok for log in logs)
+    assert logs[0].time == START
     models = fleet.identify()
     assert all(model.verdict.ok for model in models.values())
     friction = models["arm1"].friction.coefficients[0]
     np.testing.assert_allclose(friction, FRICTION, atol=0.1)
-    weighed = fleet.weigh().to_pylist()
-    assert [row["load"] for row in weighed] == [row["load"] for row in rows]
-    for row in weighed:
-        assert row["ok"], row["verdict"]
-        assert abs(row["error"]) < 4 * row["mass_std"]
-        assert row["mass_std"] < 0.1
+    weighed = fleet.weigh()
+    assert [payload.load for payload in weighed] == [row["load"] for row in rows]
+    for payload in weighed:
+        assert payload.ok, payload.verdict
+        assert abs(payload.error) < 4 * payload.mass_std
+        assert payload.mass_std < 0.1
 
 
 def test_a_model_from_factors_is_that_of_the_samples(scene):
@@ -77,10 +77,8 @@ def test_the_saved_model_weighs_files_too(scene):
     model = fleet.model("arm0")
     payload = sy.weigh(model, folder / "arm0-01.npz")
     assert payload.mass == pytest.approx(1.5, abs=0.1)
-    table = fleet.weigh().to_pylist()
-    assert next(row["mass"] for row in table if row["file"] == "arm0-01.npz") == pytest.approx(
-        payload.unconstrained.mass, abs=0.03
-    )
+    weighed = next(row for row in fleet.weigh() if row.file == "arm0-01.npz")
+    assert weighed.mass == pytest.approx(payload.unconstrained.mass, abs=0.03)
 
 
 @settings(max_examples=15, deadline=None)
@@ -131,17 +129,17 @@ def test_a_second_run_reads_only_what_is_new(tmp_path):
 
 
 def test_many_rows_are_gathered_and_stay_the_same(tmp_path, monkeypatch):
-    monkeypatch.setattr("steelyard.fleet._store._MANY", 3)
+    monkeypatch.setattr("steelyard.fleet._store._MIN_SMALL_FILES", 3)
     catalogue, _ = tiny_fleet(tmp_path, arms=1, logs=4)
     fleet = Fleet.build(catalogue, tmp_path / "store", workers=1)
     names = [path.name[:4] for path in (tmp_path / "store/logs/robot=arm0").iterdir()]
     assert names == ["all-"]
-    assert fleet.logs.num_rows == 4
+    assert len(fleet.logs) == 4
     assert Fleet.build(catalogue, tmp_path / "store", workers=1).built["unchanged"] == 4
     write(log(tiny_arm(tmp_path), 99), tmp_path / "arm0-02.npz")
     fleet = Fleet.build(catalogue, tmp_path / "store", workers=1)
     assert fleet.built["changed"] == 1
-    assert fleet.logs.num_rows == 4  # the latest row of a log counts
+    assert len(fleet.logs) == 4  # the latest row of a log counts
     assert fleet.identify()["arm0"].verdict.ok
 
 
@@ -154,7 +152,7 @@ def test_a_bad_log_fails_alone_with_its_reason(tmp_path):
     write(replace(spoiled, tau=None, current=spoiled.tau), tmp_path / "arm0-02.npz")
     fleet = Fleet.build(catalogue, tmp_path / "store", workers=1)
     assert fleet.built["failed"] == 3
-    reasons = {row["file"]: row["reason"] for row in fleet.logs.to_pylist() if not row["ok"]}
+    reasons = {log.file: log.reason for log in fleet.logs if not log.ok}
     assert reasons["arm0-01.npz"] == "there is no file arm0-01.npz"
     assert "arm0-00.npz" in reasons["arm0-00.npz"]
     assert "gains" in reasons["arm0-02.npz"]
@@ -197,14 +195,14 @@ def test_work_cycles_of_one_file_are_rows_of_their_own(tmp_path):
         for k in (0, 10, 20)
     ]
     fleet = Fleet.build(write_catalogue(tmp_path, rows), tmp_path / "store", workers=1)
-    counts = [row["rows"] for row in fleet.logs.to_pylist()]
+    counts = [log.rows for log in fleet.logs]
     assert len(counts) == 3
     whole = Fleet.build(
         write_catalogue(tmp_path, [{"robot": "b", "model": "tiny.urdf", "file": "long.npz"}]),
         tmp_path / "whole",
         workers=1,
     )
-    assert (np.sum(counts, axis=0) == whole.logs["rows"][0].as_py()).all()
+    assert (np.sum(counts, axis=0) == whole.logs[0].rows).all()
 
 
 def test_long_logs_are_read_in_blocks(tmp_path, monkeypatch):
@@ -215,9 +213,9 @@ def test_long_logs_are_read_in_blocks(tmp_path, monkeypatch):
     whole = Fleet.build(catalogue, tmp_path / "one", workers=1)
     monkeypatch.setattr("steelyard.fleet._reduce._BLOCK_S", 7.0)
     cut = Fleet.build(catalogue, tmp_path / "many", workers=1)
-    one, many = (fleet.logs.to_pylist()[0] for fleet in (whole, cut))
-    assert one["rows"] == many["rows"]
-    np.testing.assert_allclose(one["noise"], many["noise"], rtol=1e-3)
+    one, many = (fleet.logs[0] for fleet in (whole, cut))
+    assert one.rows == many.rows
+    np.testing.assert_allclose(one.noise, many.noise, rtol=1e-3)
 
 
 def test_a_folder_or_pattern_is_a_catalogue_too(tmp_path):
@@ -232,7 +230,7 @@ def test_a_folder_or_pattern_is_a_catalogue_too(tmp_path):
     assert Fleet.build(pattern, tmp_path / "store", model=urdf, workers=1).built["unchanged"] == 2
     again = Fleet.build(pattern, tmp_path / "store", model=sy.load_robot(urdf), workers=1)
     assert again.built["unchanged"] == 2
-    with pytest.raises(UnreadableFile, match="does not say what arms they are of; give --model"):
+    with pytest.raises(UnreadableFile, match="does not name the model of its arms; give model"):
         Fleet.build(pattern, tmp_path / "store", workers=1)
     joint = robot.joint_names[0]
     words = ("fleet", "build", pattern, "-o", "held", "--workers", "1", "--model", urdf, "--lock")
@@ -249,7 +247,7 @@ def test_logs_at_an_address(tmp_path):
     MemoryFileSystem().pipe_file("/fleet/left/a.npz", (tmp_path / "a.npz").read_bytes())
     urdf = str(tmp_path / "tiny.urdf")
     fleet = Fleet.build("memory://fleet", tmp_path / "store", model=urdf, workers=1)
-    assert fleet.logs["ok"].to_pylist() == [True]
+    assert [log.ok for log in fleet.logs] == [True]
     assert (
         Fleet.build("memory://fleet", tmp_path / "store", model=urdf, workers=1).built["unchanged"]
         == 1
@@ -258,7 +256,7 @@ def test_logs_at_an_address(tmp_path):
 
 REFUSED = {
     "robot,model,file\na,tiny.urdf,x.npz\na,ur10,y.npz\n": "'a' has two models",
-    "robot,model,file\na,tiny.urdf,x.npz\nb,tiny.urdf,x.npz\n": "x.npz stands under two arms, 'a'"
+    "robot,model,file\na,tiny.urdf,x.npz\nb,tiny.urdf,x.npz\n": "x.npz is listed for two arms, 'a'"
     " and 'b'",
     "robot,model,file\n": "there are no logs in this catalogue",
     "robot,file\na,x.npz\n": "row 1: 'model' is missing",
@@ -287,7 +285,7 @@ def test_places_that_are_refused(tmp_path, scene, monkeypatch):
         Fleet.build(tmp_path / "none.csv", tmp_path / "store")
     with pytest.raises(UnreadableFile, match=r"a catalogue is a \.csv or \.parquet table"):
         Fleet.build(folder / "tiny.urdf", tmp_path / "store")
-    with pytest.raises(UnreadableFile, match="is no store of a fleet"):
+    with pytest.raises(UnreadableFile, match="is not the store of a fleet"):
         Fleet(tmp_path)
     (tmp_path / "note.txt").write_text("x")
     with pytest.raises(UnreadableFile, match="holds other files"):
@@ -297,7 +295,7 @@ def test_places_that_are_refused(tmp_path, scene, monkeypatch):
     (other / "fleet.json").write_text(json.dumps({"steelyard": "fleet", "version": 99}))
     with pytest.raises(UnreadableFile, match="version 99"):
         Fleet(other)
-    monkeypatch.setattr("steelyard.fleet._engine._PATIENCE_S", 0.5)
+    monkeypatch.setattr("steelyard.fleet._engine._CONNECT_TIMEOUT_S", 0.5)
     with pytest.raises(SteelyardError, match=r"the scheduler tcp://127\.0\.0\.1:1 does not answer"):
         Fleet.build(catalogue, tmp_path / "store", scheduler="tcp://127.0.0.1:1")
 
@@ -315,10 +313,10 @@ def test_a_full_disk_is_one_line_and_what_is_there_stays(tmp_path, monkeypatch):
         write_table(table, where, **options)
 
     monkeypatch.setattr(pq, "write_table", full)
-    with pytest.raises(UnreadableFile, match="the disk is full; what is there is whole"):
+    with pytest.raises(UnreadableFile, match="the disk is full; its files are complete"):
         Fleet.build(catalogue, tmp_path / "store", workers=1)
     monkeypatch.undo()
-    assert Fleet(tmp_path / "store").logs.num_rows == 2
+    assert len(Fleet(tmp_path / "store").logs) == 2
     assert dict(Fleet.build(catalogue, tmp_path / "store", workers=1).built)["new"] == 2
 
 
@@ -343,10 +341,8 @@ def test_currents_need_gains(tmp_path):
     one = log(tiny_arm(tmp_path), 1)
     write(replace(one, tau=None, current=one.tau), tmp_path / "arm0-00.npz")
     fleet = Fleet.build(catalogue, tmp_path / "store", workers=1)
-    assert (
-        "no gains: give a model that steelyard identify made of currents"
-        in fleet.logs["reason"][0].as_py()
-    )
+    (unusable,) = fleet.logs
+    assert "no gains: give a model that was identified from currents" in unusable.reason
 
 
 @pytest.mark.parametrize("package", ["distributed", "fsspec.core"])

@@ -113,9 +113,9 @@ def test_rates_and_stores_that_are_refused(changed, tmp_path):
         if row["robot"] == "arm2"
     ]
     bare = Fleet.build(write_catalogue(folder, rows[:3], "few.csv"), tmp_path / "store", workers=1)
-    with pytest.raises(InvalidSamples, match="has a model yet: steelyard fleet identify"):
+    with pytest.raises(InvalidSamples, match=r"has a model yet: call Fleet\.identify first"):
         bare.trend()
-    with pytest.raises(InvalidSamples, match="has no empty logs here"):
+    with pytest.raises(InvalidSamples, match="has no empty logs in this period"):
         bare.identify(since=datetime(2030, 1, 1, tzinfo=UTC))
 
 
@@ -137,4 +137,5 @@ def test_the_command_line_says_it_too(changed):
     done = steelyard("fleet", "identify", "store", "--since", "soon", cwd=folder)
     assert "a day is written as 2026-03-01; got 'soon'" in done.stderr
     done = steelyard("fleet", "build", "catalogue.csv", cwd=folder)
-    assert "needs -o: the folder of the store" in done.stderr
+    assert "Missing option '--output'" in done.stderr
+    assert "(see steelyard fleet build --help)" in done.stderr

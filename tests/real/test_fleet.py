@@ -24,7 +24,7 @@ def test_a_real_arm_weighs_what_it_carried(tmp_path):
     rows = [{"robot": "ur10e", "model": "model.json", **row} for row in rows]
     fleet = Fleet.build(write_catalogue(tmp_path, rows), tmp_path / "store", workers=1)
     assert fleet.identify()["ur10e"].verdict.ok
-    for row in fleet.weigh().to_pylist():
-        assert row["ok"], row["verdict"]
-        assert abs(row["error"]) < 3 * row["mass_std"] + 0.02
-        assert row["mass_std"] < 0.06
+    for payload in fleet.weigh():
+        assert payload.ok, payload.verdict
+        assert abs(payload.error) < 3 * payload.mass_std + 0.02
+        assert payload.mass_std < 0.06

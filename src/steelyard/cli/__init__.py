@@ -43,9 +43,9 @@ _VERBS = {
     "export": "export.command",
     "export-arm": "export_arm.command",
     "export-motion": "export_motion.command",
-    "fleet": "fleet.command",
+    "fleet": "fleet.app",
 }
-"""Our verbs, and the functions that run them; modules are loaded when they are called."""
+"""Our verbs, and the functions or groups that run them; modules are loaded on demand."""
 _BAD_INPUT = 2
 _OUR_FAULT = 70
 _STOPPED = 130
@@ -87,10 +87,12 @@ def _app(first: str) -> typer.Typer:
     )
     app.callback()(_steelyard)
     for verb in (first,) if first in _VERBS else _VERBS:
-        module, function = _VERBS[verb].split(".")
-        app.command(name=verb, cls=Verb)(
-            getattr(import_module(f"steelyard.cli.{module}"), function)
-        )
+        module, name = _VERBS[verb].split(".")
+        command = getattr(import_module(f"steelyard.cli.{module}"), name)
+        if isinstance(command, typer.Typer):
+            app.add_typer(command, name=verb)
+        else:
+            app.command(name=verb, cls=Verb)(command)
     if first not in _VERBS:
         _plug_in(app)
     return app
@@ -143,10 +145,10 @@ def _complaint(error: Exception) -> tuple[str, int]:
             help_ = getattr(param, "help", None)
         else:
             help_ = None
-        if ctx is None or ctx.parent is None:
-            verb = ""
-        else:
-            verb = f" {ctx.info_name}"
+        verb = ""
+        while ctx is not None and ctx.parent is not None:  # `fleet build` has two names
+            verb = f" {ctx.info_name}{verb}"
+            ctx = ctx.parent
         return f"{words}{f' {help_}' if help_ else ''} (see steelyard{verb} --help)", _BAD_INPUT
     if isinstance(error, typer.Abort):
         return "stopped", _STOPPED

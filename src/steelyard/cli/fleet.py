@@ -1,10 +1,10 @@
-"""`steelyard fleet build|identify|weigh|trend`: thousands of logs of hundreds of arms."""
+"""`steelyard fleet build|identify|weigh|trend`: the logs of many arms."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,146 +18,215 @@ from steelyard.cli.options import (
     JsonFlag,
     LockOption,
     ReportOption,
+    Verb,
+    file_to_write,
     load_arm,
-    refuse_without_effect,
-    require_targets,
 )
 from steelyard.cli.output import Output, number
-from steelyard.errors import InvalidSamples, UnreadableFile
+from steelyard.errors import InvalidSamples
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from steelyard.fleet import Fleet
+    from steelyard.fleet._rows import LogPayload
     from steelyard.robot import RobotModel
 
-_NAMED = 20  # rows of a table on the screen
+_MAX_LINES_SHOWN = 20
+_MIN_ERROR_STDS = 4.0  # of a payload unlike its load, in standard deviations,
+_MIN_ERROR_KG = 0.1  # and in kilograms
+
+app = typer.Typer(
+    help="Logs of many arms: reduces them to a store; models, payloads and changes from the store.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+StoreArgument = Annotated[Path, typer.Argument(help="The folder that fleet build wrote.")]
+SchedulerOption = Annotated[
+    str | None,
+    typer.Option(help="Address of a Dask cluster, as tcp://host:8786; this machine by default."),
+]
+WorkersOption = Annotated[
+    int | None,
+    typer.Option(min=1, help="Processes on this machine; the number of cores by default."),
+]
+TableOption = Annotated[
+    Path | None,
+    file_to_write(
+        "Write a table (.parquet, .csv).", "--output", "-o", endings=(".parquet", ".csv")
+    ),
+]
 
 
-class _Step(StrEnum):
-    """What to do with a fleet."""
-
-    BUILD = "build"
-    IDENTIFY = "identify"
-    WEIGH = "weigh"
-    TREND = "trend"
-
-
-_USED_BY = {
-    "output": (_Step.BUILD, _Step.WEIGH, _Step.TREND),
-    "model": (_Step.BUILD,),
-    "friction": (_Step.BUILD,),
-    "lock": (_Step.BUILD,),
-    "flange": (_Step.BUILD,),
-    "since": (_Step.IDENTIFY,),
-    "until": (_Step.IDENTIFY,),
-    "rate": (_Step.TREND,),
-    "report": (_Step.TREND,),
-}
-
-
+@app.command(cls=Verb)
 @interruptible()
-def command(
-    ctx: typer.Context,
-    step: Annotated[
-        _Step, typer.Argument(help="build reduces logs; the others work on the store.")
-    ],
-    source: Annotated[
+def build(
+    catalogue: Annotated[
         str,
         typer.Argument(
-            metavar="CATALOGUE|STORE",
-            help="build: a table (.csv, .parquet), a folder or a pattern of logs, here or at an"
-            " address such "
-            "as s3://; else the store.",
+            help="A table (.csv, .parquet), a folder or a pattern of logs, here or at an address"
+            " such as s3://."
         ),
     ],
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output", "-o", help="build: the store; weigh, trend: a table (.parquet, .csv)."
-        ),
-    ] = None,
+    output: Annotated[Path, typer.Option("--output", "-o", help="The folder of the store.")],
     model: Annotated[
         str | None,
         typer.Option(
-            help="build: an arm (bundled, .urdf, .toml or model .json) where the catalogue has"
-            " none."
+            help="An arm (bundled, .urdf, .toml or model .json) where the catalogue names none."
         ),
     ] = None,
     friction: Annotated[
-        str | None,
-        typer.Option(help="build: name of a friction law, instead of those of the arms."),
+        str | None, typer.Option(help="Name of a friction law, instead of those of the arms.")
     ] = None,
     lock: LockOption = None,
     flange: FlangeOption = None,
-    since: Annotated[
-        str | None, typer.Option(help="identify: logs from that day on, as 2026-03-01.")
-    ] = None,
-    until: Annotated[str | None, typer.Option(help="identify: logs before that day.")] = None,
-    rate: Annotated[
-        float,
-        typer.Option(
-            help="trend: false alarms among all alarms of the fleet, at most, on average."
-        ),
-    ] = 0.05,
-    scheduler: Annotated[
-        str | None,
-        typer.Option(help="A Dask cluster, as tcp://host:8786; else the cores of this machine."),
-    ] = None,
-    workers: Annotated[
-        int | None,
-        typer.Option(min=1, help="Processes on this machine; as many as cores by default."),
-    ] = None,
-    report: ReportOption = None,
+    scheduler: SchedulerOption = None,
+    workers: WorkersOption = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Watches a fleet: reduces logs to a store, and finds models, payloads and changes from it.
-
-    Exit code 1 for logs that failed, models not to be used, payloads unlike their load, and
-    changes.
-    """
+    """Reduces the logs of a catalogue that are new or have changed. Exit code 1 if any failed."""
     from steelyard.fleet import Fleet
 
-    for name, steps in _USED_BY.items():
-        if step not in steps:
-            refuse_without_effect(ctx, f"on fleet {step}", name)
     out = Output(as_json)
-    if step is _Step.BUILD:
-        if output is None:
-            raise UnreadableFile("steelyard fleet build needs -o: the folder of the store")
-        try:
-            with out.progress("reducing logs") as done:
-                built = Fleet.build(
-                    source,
-                    output,
-                    model=_arm(model, lock, flange),
-                    friction=friction,
-                    scheduler=scheduler,
-                    workers=workers,
-                    progress=done,
-                )
-        except KeyboardInterrupt:
-            out.complain(
-                f"stopped; what is in {output} is whole, and the same command goes on from there"
+    try:
+        with out.progress("reducing logs") as done:
+            fleet = Fleet.build(
+                catalogue,
+                output,
+                model=_arm(model, lock, flange),
+                friction=friction,
+                scheduler=scheduler,
+                workers=workers,
+                progress=done,
             )
-            raise typer.Exit(130) from None
-        _show_build(out, built, output)
-        return
-    if output is not None:
-        if output.suffix.lower() not in (".parquet", ".csv"):
-            raise UnreadableFile(f"{output}: a table is written as .parquet or .csv")
-        require_targets([path for path in (output, report) if path is not None], [source])
-    fleet = Fleet(source, scheduler=scheduler, workers=workers)
-    if step is _Step.IDENTIFY:
-        _identify(out, fleet, _day(since), _day(until))
-    elif step is _Step.WEIGH:
-        _weigh(out, fleet, output)
-    else:
-        _trend(out, fleet, output, rate, report)
+    except KeyboardInterrupt:
+        out.complain(
+            f"stopped; the files in {output} are complete, and the same command continues from"
+            " there"
+        )
+        raise typer.Exit(130) from None
+    _show_build(out, fleet, output)
+
+
+@app.command(cls=Verb)
+@interruptible()
+def identify(
+    store: StoreArgument,
+    since: Annotated[
+        str | None, typer.Option(help="Only logs from this day on, as 2026-03-01.")
+    ] = None,
+    until: Annotated[str | None, typer.Option(help="Only logs before this day.")] = None,
+    scheduler: SchedulerOption = None,
+    workers: WorkersOption = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Fits the model of each arm to its empty logs. Exit code 1 if any must not be used."""
+    from steelyard.fleet import Fleet
+
+    out = Output(as_json)
+    fleet = Fleet(store, scheduler=scheduler, workers=workers)
+    with out.progress("identifying arms") as done:
+        models = fleet.identify(since=_day(since), until=_day(until), progress=done)
+    facts: dict[str, Any] = {
+        "models": {
+            robot: {"made_from": list(model.made_from), "verdict": model.verdict.to_dict()}
+            for robot, model in models.items()
+        },
+        "without_model": sorted(set(fleet.robots) - set(models)),
+    }
+
+    def show() -> None:
+        print(f"{len(models)} of {len(fleet.robots)} arms have a model.")
+        for robot, model in models.items():
+            if model.verdict.doubts:
+                out.verdict(model.verdict, before=f"{robot}: ")
+
+    out.emit(facts, show)
+    if not all(model.verdict.ok for model in models.values()):
+        raise typer.Exit(1)
+
+
+@app.command(cls=Verb)
+@interruptible()
+def weigh(
+    store: StoreArgument,
+    output: TableOption = None,
+    scheduler: SchedulerOption = None,
+    workers: WorkersOption = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Weighs the payload of each log. Exit code 1 if any is in doubt or unlike its load."""
+    from steelyard.fleet import Fleet
+    from steelyard.fleet._rows import LogPayload
+
+    out = Output(as_json)
+    fleet = Fleet(store, scheduler=scheduler, workers=workers)
+    with out.progress("weighing") as done:
+        payloads = fleet.weigh(progress=done)
+    _write(payloads, LogPayload, output)
+    odd = [each for each in payloads if not each.ok or _differs(each)]
+    odd.sort(key=lambda each: -_error_stds(each))
+
+    def show() -> None:
+        print(f"{len(payloads)} logs weighed; {len(odd)} unlike their load, or in doubt.")
+        if odd:
+            names = ("arm", "log", "configured [kg]", "weighed", "+-", "doubts")
+            cells = [_payload_cells(each) for each in odd[:_MAX_LINES_SHOWN]]
+            out.table("Furthest from what is configured", names, cells, words=(0, 1, 5))
+
+    out.emit({"payloads": [asdict(each) for each in payloads]}, show, files={"Table": output})
+    if odd:
+        raise typer.Exit(1)
+
+
+@app.command(cls=Verb)
+@interruptible()
+def trend(
+    store: StoreArgument,
+    rate: Annotated[
+        float, typer.Option(help="Largest mean share of false alarms among all alarms.")
+    ] = 0.05,
+    output: TableOption = None,
+    report: ReportOption = None,
+    scheduler: SchedulerOption = None,
+    workers: WorkersOption = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Finds changes of friction, gains and payload over time. Exit code 1 if any is flagged."""
+    from steelyard.fleet import Fleet
+    from steelyard.fleet._rows import SeriesChange
+
+    out = Output(as_json)
+    fleet = Fleet(store, scheduler=scheduler, workers=workers)
+    with out.progress("comparing logs") as done:
+        trends = fleet.trend(rate=rate, progress=done)
+    with saved.together():
+        _write(trends.changes, SeriesChange, output)
+        if report is not None:
+            fleet.write_page(trends, report)
+    flagged = [change for change in trends.changes if change.flagged]
+    left_out = {arm.robot: arm.left_out for arm in trends.arms if arm.left_out}
+
+    def show() -> None:
+        print(
+            f"{len(flagged)} changes flagged among {len(trends.changes)} series of"
+            f" {len(trends.arms)} arms; at most"
+        )
+        print(f"{100 * rate:g} % of them are false alarms, on average (Benjamini, Yekutieli).")
+        for change in flagged:
+            print(f"{change.robot}: {change.words}")
+        _show_left_out(left_out)
+
+    out.emit(
+        {"flagged": [asdict(change) for change in flagged], "left_out": left_out, "rate": rate},
+        show,
+        files={"Table": output, "Report": report},
+    )
+    if flagged:
+        raise typer.Exit(1)
 
 
 def _arm(model: str | None, lock: list[str] | None, flange: str | None) -> str | RobotModel | None:
-    """The arm of --model with what else is said of it; its name alone where nothing is."""
+    """The arm of --model; its name alone where no option changes it."""
     if lock is None and flange is None:
         return model
     if model is None or Path(model).suffix.lower() == ".json":
@@ -180,130 +249,60 @@ def _day(text: str | None) -> datetime | None:
 
 
 def _show_build(out: Output, fleet: Fleet, store: Path) -> None:
-    failed = [row for row in fleet.logs.to_pylist() if not row["ok"]]
+    failed = [log for log in fleet.logs if not log.ok]
     clashes = fleet.clashes
     facts = {
         "store": store,
         **fleet.built,
         "robots": len(fleet.robots),
-        "reasons": {row["file"]: row["reason"] for row in failed},
+        "reasons": {log.file: log.reason for log in failed},
         "clashes": clashes,
     }
 
     def show() -> None:
         counts = ", ".join(f"{count} {name}" for name, count in fleet.built.items())
         print(f"{fleet.built.total()} logs of {len(fleet.robots)} arms: {counts}.")
-        said = [f"Of no use: {row['robot']}, {row['file']}: {row['reason']}" for row in failed]
-        said += [f"Note: {words}." for words in clashes]
-        print(
-            "\n".join(said[:_NAMED])
-            + (f"\nand {len(said) - _NAMED} more." if len(said) > _NAMED else "")
-        )
+        lines = [f"Unusable: {log.robot}, {log.file}: {log.reason}" for log in failed]
+        lines += [f"Note: {words}." for words in clashes]
+        for line in lines[:_MAX_LINES_SHOWN]:
+            print(line)
+        if len(lines) > _MAX_LINES_SHOWN:
+            print(f"and {len(lines) - _MAX_LINES_SHOWN} more.")
 
     out.emit(facts, show, files={"Store": store})
     if fleet.built["failed"]:
         raise typer.Exit(1)
 
 
-def _identify(out: Output, fleet: Fleet, since: datetime | None, until: datetime | None) -> None:
-    with out.progress("identifying arms") as done:
-        models = fleet.identify(since=since, until=until, progress=done)
-    facts: dict[str, Any] = {
-        "models": {
-            robot: {"made_from": list(model.made_from), "verdict": model.verdict.to_dict()}
-            for robot, model in models.items()
-        },
-        "without_model": sorted(set(fleet.robots) - set(models)),
-    }
-    doubted = {robot: model for robot, model in models.items() if model.verdict.doubts}
-
-    def show() -> None:
-        print(f"{len(models)} of {len(fleet.robots)} arms have a model.")
-        for robot, model in doubted.items():
-            out.verdict(model.verdict, before=f"{robot}: ")
-
-    out.emit(facts, show)
-    if not all(model.verdict.ok for model in models.values()):
-        raise typer.Exit(1)
+def _show_left_out(left_out: Mapping[str, Mapping[str, float]]) -> None:
+    for robot, files in left_out.items():
+        print(f"{robot}: left out, probably logs of another arm: {', '.join(files)}")
 
 
-def _weigh(out: Output, fleet: Fleet, output: Path | None) -> None:
-    with out.progress("weighing") as done:
-        table = fleet.weigh(progress=done)
-    _write(table, output)
-    rows = table.to_pylist()
-    odd = sorted(
-        (row for row in rows if not row["ok"] or _unlike(row)), key=lambda row: -_times(row)
-    )
-
-    def show() -> None:
-        print(f"{len(rows)} logs weighed; {len(odd)} unlike their load, or in doubt.")
-        cells = [
-            (
-                *(str(row[name]) for name in ("robot", "file")),
-                "-" if row["load"] is None else number(row["load"]),
-                f"{row['mass']:.3f}",
-                number(NORMAL_95 * row["mass_std"], 2),
-                ", ".join(row["doubts"]),
-            )
-            for row in odd[:_NAMED]
-        ]
-        if cells:
-            names = ("arm", "log", "configured [kg]", "weighed", "+-", "doubts")
-            out.table("Furthest from what is configured", names, cells, words=(0, 1, 5))
-
-    out.emit({"payloads": rows}, show, files={"Table": output})
-    if odd:
-        raise typer.Exit(1)
-
-
-def _trend(
-    out: Output, fleet: Fleet, output: Path | None, rate: float, report: Path | None
-) -> None:
-    from steelyard.fleet._rows import SeriesChange, to_table
-
-    with out.progress("comparing logs") as done:
-        trends = fleet.trend(rate=rate, progress=done)
-    changes = trends.changes
-    with saved.together():
-        _write(to_table(changes, SeriesChange), output)
-        if report is not None:
-            fleet.write_page(trends, report)
-    flagged = [change for change in changes if change.flagged]
-    foreign = {arm.robot: arm.left_out for arm in trends.arms if arm.left_out}
-
-    def show() -> None:
-        tests = len(changes)
-        arms = len(trends.arms)
-        print(
-            f"{len(flagged)} changes flagged among {tests} series of {arms} arms; of them at most"
-        )
-        print(f"{100 * rate:g} % are false alarms, on average (Benjamini, Yekutieli).")
-        for change in flagged:
-            print(f"{change.robot}: {change.words}")
-        for robot, files in foreign.items():
-            print(f"{robot}: left out, not of this arm: {', '.join(files)}")
-
-    out.emit(
-        {"flagged": [asdict(change) for change in flagged], "left_out": foreign, "rate": rate},
-        show,
-        files={"Table": output, "Report": report},
-    )
-    if flagged:
-        raise typer.Exit(1)
-
-
-def _write(table: pa.Table, output: Path | None) -> None:
+def _write(rows: Sequence[Any], kind: type[Any], output: Path | None) -> None:
     if output is not None:
+        from steelyard.fleet._rows import to_table
         from steelyard.fleet._store import write_table
 
-        write_table(table, output)
+        write_table(to_table(rows, kind), output)
 
 
-def _times(row: dict[str, Any]) -> float:
-    """How many standard deviations a payload is from its load."""
-    return float(abs(row["error"] or 0.0) / max(row["mass_std"], 1e-9))
+def _payload_cells(payload: LogPayload) -> tuple[str, ...]:
+    return (
+        payload.robot,
+        payload.file,
+        "-" if payload.load is None else number(payload.load),
+        f"{payload.mass:.3f}",
+        number(NORMAL_95 * payload.mass_std, 2),
+        ", ".join(payload.doubts),
+    )
 
 
-def _unlike(row: dict[str, Any]) -> bool:
-    return _times(row) > 4.0 and abs(row["error"]) > 0.1
+def _error_stds(payload: LogPayload) -> float:
+    """Distance of a payload from its load, in standard deviations; 0 without a load."""
+    return abs(payload.error or 0.0) / max(payload.mass_std, 1e-9)
+
+
+def _differs(payload: LogPayload) -> bool:
+    error = abs(payload.error or 0.0)
+    return _error_stds(payload) > _MIN_ERROR_STDS and error > _MIN_ERROR_KG

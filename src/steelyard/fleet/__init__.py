@@ -1,5 +1,7 @@
-"""Thousands of logs of hundreds of arms: reduced once, merged exactly, watched for changes."""
+"""Logs of many arms: each is reduced once; models, payloads and changes come from the store."""
 
 from steelyard.fleet._fleet import Fleet
+from steelyard.fleet._rows import LogPayload, LogRow, SeriesChange, to_table
+from steelyard.fleet._trend import Trends
 
-__all__ = ["Fleet"]
+__all__ = ["Fleet", "LogPayload", "LogRow", "SeriesChange", "Trends", "to_table"]

@@ -1,89 +1,93 @@
-"""What is made of the rows of one arm: merged factors, the model, payloads, trends; mostly by workers."""
+"""The results for one arm from the rows of its logs: merged factors, model, payloads, trends.
+
+Mostly workers call these functions.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 import numpy as np
 
 from steelyard._arrays import Array, Mask
-from steelyard.fleet._engine import EIGHT
+from steelyard.fleet._engine import MERGE_FAN_IN
 from steelyard.fleet._estimate import LogState, log_state, payload_of, state_parameters
 from steelyard.fleet._reduce import unpacked
+from steelyard.fleet._rows import LogPayload, LogRow
 from steelyard.fleet._trend import ArmTrend, Change, level, likeliest_change
 from steelyard.identification import DynamicModel, RegressionFactor
+from steelyard.payload import Payload
 from steelyard.verdict import Doubt, DoubtKind
 
-_FOREIGN = 3.0  # contradiction of a log beyond which it may be another arm's,
-_TIMES = 2.0  # and so many times beyond that of the arm's other logs
-_WORST = 0.2  # of the logs that count are tried without, while some contradict
-_SEVERAL = 1 / 3  # of all logs: so many of another arm are no mistake
-_FEWEST = 3  # logs that can disagree
-_OVERLAP_S = 1.0  # of two logs of an arm that is no mistake
-_CERTAIN = 1e-6  # p-value of a change that divides the logs of an arm
+_MIN_FOREIGN_CONTRADICTION = 3.0  # of a log that may belong to another arm,
+_MIN_FOREIGN_RATIO = 2.0  # and its ratio to the median contradiction of the arm's logs
+_MAX_SHARE_LEFT_OUT_PER_ROUND = 0.2  # of the logs in use
+_MIN_SHARE_SEVERAL_ARMS = 1 / 3  # of logs left out: more than a mistake
+_MIN_LOGS = 3  # that can contradict each other
+_MAX_OVERLAP_S = 1.0  # of two logs of one arm
+_MAX_P_DIVIDING = 1e-6  # p-value of a change that divides the logs of an arm
 _NO_LOAD = (DoubtKind.NOTHING_CARRIED, DoubtKind.NEGATIVE_MASS)
-_NAMED = ("robot", "file", "start_s", "end_s", "time", "tool", "load")
 
 
-def clashes(rows: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Logs of one arm at the same time, and contents that are there twice, in words.
+def clashes(rows: Iterable[LogRow]) -> list[str]:
+    """Sentences about logs of one arm that overlap in time, and contents that occur twice.
 
     Args:
         rows: of any arms
     """
-    found = []
-    last = None
-    seen: dict[Any, Mapping[str, Any]] = {}
-    for row in sorted(
-        (row for row in rows if row["ok"]), key=lambda row: (row["robot"], *_span(row))
-    ):
-        first = seen.setdefault((row["content"], row["start_s"], row["end_s"]), row)
+    sentences = []
+    previous = None
+    first_of: dict[Any, LogRow] = {}
+    usable = (row for row in rows if row.ok)
+    for row in sorted(usable, key=lambda row: (row.robot, *_span(row))):
+        first = first_of.setdefault(row.part, row)
         if first is not row:
-            where = " and ".join(dict.fromkeys((first["robot"], row["robot"])))
-            found.append(f"{where}: {first['file']} and {row['file']} have the same content")
-        elif last is not None and last["robot"] == row["robot"]:
-            overlap_s = _span(last)[1] - _span(row)[0]
-            if overlap_s > _OVERLAP_S:
-                times = f"{row['file']} begins {overlap_s:.0f} s before {last['file']} ends"
-                found.append(
-                    f"{row['robot']}: {times}: is a clock wrong, or one of them of another arm?"
+            where = " and ".join(dict.fromkeys((first.robot, row.robot)))
+            sentences.append(f"{where}: {first.file} and {row.file} have the same content")
+        elif previous is not None and previous.robot == row.robot:
+            overlap_s = _span(previous)[1] - _span(row)[0]
+            if overlap_s > _MAX_OVERLAP_S:
+                sentences.append(
+                    f"{row.robot}: {row.file} begins {overlap_s:.0f} s before {previous.file} ends:"
+                    " is a clock wrong, or does one of them belong to another arm?"
                 )
-        last = row
-    return found
+        previous = row
+    return sentences
 
 
-def _span(row: Mapping[str, Any]) -> tuple[float, float]:
-    """When a log, or a work cycle of one, began and ended, [s since 1970]; infinite where not known."""
-    if row["time"] is None:
+def _span(row: LogRow) -> tuple[float, float]:
+    """Start and end of a log, or of a work cycle of one, [s since 1970]; infinite where unknown."""
+    if row.time is None:
         return np.inf, -np.inf
-    began = float(_times([row])[0])
-    return began, began + float(row["duration_s"])
+    start = _start(row, row.time)
+    return start, start + row.duration_s
 
 
-def leaves(rows: Sequence[Mapping[str, Any]]) -> list[tuple[list[Array], list[list[int]]]]:
-    """Arguments of `merge_packed` for the rows of an arm, eight by eight.
+def leaves(rows: Sequence[LogRow]) -> list[tuple[list[Array], list[tuple[int, ...]]]]:
+    """The arguments of `merge_packed` for the rows of an arm, a few rows at a time.
 
     Args:
         rows: with their factors
     """
-    parts = [rows[i : i + EIGHT] for i in range(0, len(rows), EIGHT)]
-    return [([row["factor"] for row in part], [row["rows"] for row in part]) for part in parts]
+    parts = [rows[i : i + MERGE_FAN_IN] for i in range(0, len(rows), MERGE_FAN_IN)]
+    return [([row.factor for row in part], [row.rows for row in part]) for part in parts]
 
 
 def merge_packed(factors: Sequence[Array], rows: Sequence[Sequence[int]]) -> RegressionFactor:
     """The merged factor of logs.
 
     Args:
-        factors: as `packed` wrote them
-        rows: how many each joint of each log has
+        factors: as `packed` gives them
+        rows: number of rows of each joint, for each log
     """
     return merge([unpacked(*each) for each in zip(factors, rows, strict=True)])
 
 
 def merge(factors: Sequence[RegressionFactor]) -> RegressionFactor:
-    """The factor of the rows of all.
+    """The factor of all rows together.
 
     Args:
         factors: of the same unknowns, at least one
@@ -96,21 +100,18 @@ def merge(factors: Sequence[RegressionFactor]) -> RegressionFactor:
 
 @dataclass(frozen=True, eq=False)
 class Agreement:
-    """Whether logs of an arm belong together.
+    """Whether the logs of an arm belong together.
 
     Attributes:
         contradiction: how much each log contradicts the model of the arm, by key
-        other_time: keys of logs on the shorter side of a change of payload or gains, in which the
-            arm was another one
+        other_side: keys of the logs on the shorter side of a change of payload or gains
     """
 
     contradiction: Mapping[str, float]
-    other_time: Sequence[str] = ()
+    other_side: Sequence[str] = ()
 
 
-def agreement(
-    robot: str, content: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]
-) -> Agreement:
+def agreement(robot: str, content: Mapping[str, Any], rows: Sequence[LogRow]) -> Agreement:
     """Whether the empty logs of an arm belong together.
 
     Args:
@@ -120,23 +121,26 @@ def agreement(
     """
     model = DynamicModel.from_dict(content)
     states = [_state(model, row) for row in rows]
-    found = {row["key"]: state.contradiction for row, state in zip(rows, states, strict=True)}
-    timed = [k for k, row in enumerate(rows) if row["time"] is not None]
+    contradiction = {row.key: state.contradiction for row, state in zip(rows, states, strict=True)}
+    timed = [k for k, row in enumerate(rows) if row.time is not None]
     if len(timed) < 2:
-        return Agreement(found)
+        return Agreement(contradiction)
     series = _series(model, [rows[k] for k in timed], [states[k] for k in timed])
-    built = [
-        change for (kind, _), change in zip(*series[2:], strict=True) if kind in ("gain", "payload")
+    dividing = [
+        change
+        for (kind, _), change in zip(series.names, series.changes, strict=True)
+        if kind in ("gain", "payload") and change is not None
     ]
-    change = min((c for c in built if c is not None), key=lambda c: c.p, default=None)
-    if change is None or change.p > _CERTAIN:
-        return Agreement(found)
-    sides = [[rows[k]["key"] for k in side] for side in (timed[: change.at], timed[change.at :])]
-    return Agreement(found, sides[1] if len(sides[0]) >= len(sides[1]) else sides[0])
+    clearest = min(dividing, key=lambda change: change.p, default=None)
+    if clearest is None or clearest.p > _MAX_P_DIVIDING:
+        return Agreement(contradiction)
+    before = [rows[k].key for k in timed[: clearest.at]]
+    after = [rows[k].key for k in timed[clearest.at :]]
+    return Agreement(contradiction, after if len(before) >= len(after) else before)
 
 
 class Arm:
-    """Which logs of an arm make its model.
+    """Selects the logs from which the model of an arm is fitted.
 
     Args:
         robot: its name
@@ -146,75 +150,80 @@ class Arm:
     def __init__(self, robot: str, keys: Sequence[str]) -> None:
         self.robot = robot
         self.keys = keys
-        self._left_out: dict[str, float] = {}
-        self._other_time: list[str] = []
+        self._contradicting: dict[str, float] = {}
+        self._other_side: list[str] = []
 
     @property
     def used(self) -> list[str]:
-        """Keys of the logs that count."""
-        return [
-            key for key in self.keys if key not in self._left_out and key not in self._other_time
-        ]
+        """Keys of the logs that the model is fitted to."""
+        return [key for key in self.candidates if key not in self._contradicting]
 
     @property
     def candidates(self) -> list[str]:
-        """Keys of the logs that may count."""
-        return [key for key in self.keys if key not in self._other_time]
+        """Keys of the logs that may still be used."""
+        return [key for key in self.keys if key not in self._other_side]
 
-    def leave_out(self, found: Agreement) -> bool:
-        """Leaves out logs that do not belong to the others; whether the model has to be found again.
+    def leave_out(self, agreement: Agreement) -> bool:
+        """Leaves out logs that do not fit the others; returns whether to fit the model again.
 
         Args:
-            found: whether they belong together
+            agreement: of its candidates with the present model
         """
-        contradiction = found.contradiction
-        before = {*self._left_out, *self._other_time}
-        if found.other_time:
-            self._other_time += [key for key in found.other_time if key not in self._other_time]
-            return len(self.used) >= _FEWEST and {*self._left_out, *self._other_time} != before
-        used = self.used
-        usual = float(np.median([contradiction[key] for key in used]))
-        odd = {key for key, x in contradiction.items() if x > max(_FOREIGN, _TIMES * usual)}
-        doubtful = sorted(
-            (k for k in used if contradiction[k] > _FOREIGN), key=lambda k: -contradiction[k]
-        )
-        odd |= set(doubtful[: int(np.ceil(_WORST * len(used)))])
-        odd -= set(self._other_time)
-        if len(contradiction) - len(odd) < _FEWEST:
+        before = {*self._contradicting, *self._other_side}
+        if agreement.other_side:
+            known = set(self._other_side)
+            self._other_side += [key for key in agreement.other_side if key not in known]
+            if len(self.used) < _MIN_LOGS:
+                return False
+            return {*self._contradicting, *self._other_side} != before
+        contradiction = agreement.contradiction
+        odd = self._odd(contradiction)
+        if len(contradiction) - len(odd) < _MIN_LOGS:
             return False
-        self._left_out = {key: contradiction[key] for key in odd}
-        return {*self._left_out, *self._other_time} != before
+        self._contradicting = {key: contradiction[key] for key in odd}
+        return {*self._contradicting, *self._other_side} != before
+
+    def _odd(self, contradiction: Mapping[str, float]) -> set[str]:
+        """Keys of logs that contradict the model much more than the others."""
+        used = self.used
+        median = float(np.median([contradiction[key] for key in used]))
+        limit = max(_MIN_FOREIGN_CONTRADICTION, _MIN_FOREIGN_RATIO * median)
+        odd = {key for key, times in contradiction.items() if times > limit}
+        doubtful = [key for key in used if contradiction[key] > _MIN_FOREIGN_CONTRADICTION]
+        doubtful.sort(key=lambda key: -contradiction[key])
+        odd |= set(doubtful[: int(np.ceil(_MAX_SHARE_LEFT_OUT_PER_ROUND * len(used)))])
+        return odd - set(self._other_side)
 
     def doubts(self, files: Mapping[str, str]) -> list[Doubt]:
-        """What counts against its logs.
+        """Doubts about the logs.
 
         Args:
             files: by key
         """
         doubts = []
-        if self._left_out:
-            several = len(self._left_out) >= _SEVERAL * len(self.keys)
-            which = ", ".join(f"{files[k]} ({x:.0f} times)" for k, x in self._left_out.items())
-            words = (
-                f"left out, for they contradict the other logs of {self.robot} beyond noise:"
-                f" {which}"
-            )
+        if self._contradicting:
+            several = len(self._contradicting) >= _MIN_SHARE_SEVERAL_ARMS * len(self.keys)
+            names = ", ".join(f"{files[k]} ({x:.0f} times)" for k, x in self._contradicting.items())
+            question = "do they belong to another arm?"
             if several:
                 question = "are there several arms under this name?"
-            else:
-                question = "are they of another arm?"
-            doubts.append(Doubt(DoubtKind.OTHER_ROBOT, f"{words}; {question}", blocks=several))
-        if self._other_time:
-            first, last = (files[self._other_time[k]] for k in (0, -1))
             words = (
-                f"payload or gains of {self.robot} have changed: its model is without the"
-                f" {len(self._other_time)} logs on the other side, {first} to {last}"
+                f"left out because they contradict the other logs of {self.robot} beyond noise:"
+                f" {names}; {question}"
+            )
+            doubts.append(Doubt(DoubtKind.OTHER_ROBOT, words, blocks=several))
+        if self._other_side:
+            first = files[self._other_side[0]]
+            last = files[self._other_side[-1]]
+            words = (
+                f"payload or gains of {self.robot} have changed: its model does not use the"
+                f" {len(self._other_side)} logs on the other side of the change, {first} to {last}"
             )
             doubts.append(Doubt(DoubtKind.CONTRADICTS_MODEL, words, blocks=False))
         return doubts
 
 
-def trend(robot: str, content: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> ArmTrend:
+def trend(robot: str, content: Mapping[str, Any], rows: Sequence[LogRow]) -> ArmTrend:
     """The series of an arm and their likeliest changes.
 
     Args:
@@ -223,35 +232,63 @@ def trend(robot: str, content: Mapping[str, Any], rows: Sequence[Mapping[str, An
         rows: of its logs in the order of time, with their factors
     """
     model = DynamicModel.from_dict(content)
-    timed = [row for row in rows if row["time"] is not None]
+    timed = [row for row in rows if row.time is not None]
     states = [_state(model, row) for row in timed]
-    beyond = np.array([state.contradiction for state in states])
-    if len(beyond):
-        most = max(_FOREIGN, _TIMES * float(np.median(beyond)))
-    else:
-        most = np.inf
-    odd = _isolated(beyond > most)
+    contradiction = np.array([state.contradiction for state in states])
+    limit = np.inf
+    if len(contradiction):
+        median = float(np.median(contradiction))
+        limit = max(_MIN_FOREIGN_CONTRADICTION, _MIN_FOREIGN_RATIO * median)
+    odd = _isolated(contradiction > limit)
     kept = np.flatnonzero(~odd)
-    left_out = {timed[k]["file"]: float(beyond[k]) for k in np.flatnonzero(odd)}
-    own = [timed[k] for k in kept]
-    value, std, names, changes = _series(model, own, [states[k] for k in kept])
-    loaded = np.flatnonzero([bool(row["load"]) for row in own])
-    error = None
-    if len(loaded):
-        first = own[loaded[0]]
-        one = payload_of(model, *_evidence(first), np.array(first["torque"]))
-        error = level(value[-1, loaded], float(one.std[0]))
-    files = [row["file"] for row in own]
-    joint_names = model.robot.joint_names
+    logs = [timed[k] for k in kept]
+    series = _series(model, logs, [states[k] for k in kept])
     return ArmTrend(
-        robot, _times(own), files, joint_names, names, value, std, changes, error, left_out
+        robot=robot,
+        time=_times(logs),
+        files=[row.file for row in logs],
+        joint_names=model.robot.joint_names,
+        names=series.names,
+        value=series.value,
+        std=series.std,
+        changes=series.changes,
+        level=_payload_level(model, logs, series.value[-1]),
+        left_out={timed[k].file: float(contradiction[k]) for k in np.flatnonzero(odd)},
     )
 
 
-def _series(
-    model: DynamicModel, rows: Sequence[Mapping[str, Any]], states: Sequence[LogState]
-) -> tuple[Array, Array, list[tuple[str, int]], list[Change | None]]:
-    """Values and deviations of the series of an arm, (S, N) each, their names, and likeliest changes."""
+def _payload_level(model: DynamicModel, rows: Sequence[LogRow], error: Array) -> Change | None:
+    """Whether loaded logs carry the configured load; None without loaded logs.
+
+    Args:
+        error: payload less configured load of each log, (N,) [kg]
+    """
+    loaded = np.flatnonzero([bool(row.load) for row in rows])
+    if not len(loaded):
+        return None
+    payload = _payload(model, rows[loaded[0]])
+    return level(error[loaded], float(payload.std[0]))
+
+
+@dataclass(frozen=True, eq=False)
+class _Series:
+    """The series of an arm, S of them over N logs.
+
+    Attributes:
+        names: kind and joint of each, as in `ArmTrend`
+        value: (S, N)
+        std: (S, N)
+        changes: the likeliest of each; None where there are too few logs
+    """
+
+    names: Sequence[tuple[str, int]]
+    value: Array
+    std: Array
+    changes: Sequence[Change | None]
+
+
+def _series(model: DynamicModel, rows: Sequence[LogRow], states: Sequence[LogState]) -> _Series:
+    """The series of an arm; friction, gains, residuals and the payload, in this order."""
     n = model.robot.n
     parameters = state_parameters(model)
     f = len(parameters)
@@ -259,58 +296,78 @@ def _series(
     names += [("gain", j + 1) for j in range(n)]
     names += [("residual", j + 1) for j in range(n)]
     names.append(("payload", 0))
-    loads = np.array([row["load"] or 0.0 for row in rows])
-    which = [*range(f), *range(f + 10, f + 10 + n)]
+    loads = np.array([row.load or 0.0 for row in rows])
+    gains = range(f + 10, f + 10 + n)
+    chosen = [*range(f), *gains]
     value = np.zeros((len(names), len(rows)))
     std = np.zeros((len(names), len(rows)))
     for k, (row, state) in enumerate(zip(rows, states, strict=True)):
-        spread = state.noise * np.sqrt(
-            np.array(row["widening"]) / (2.0 * np.maximum(row["rows"], 1))
-        )
-        value[:, k] = [*state.value[which], *state.noise, state.value[f] - loads[k]]
-        std[:, k] = [*state.std[which], *spread, state.std[f]]
+        noise_std = state.noise * np.sqrt(np.array(row.widening) / (2.0 * np.maximum(row.rows, 1)))
+        value[:, k] = [*state.value[chosen], *state.noise, state.value[f] - loads[k]]
+        std[:, k] = [*state.std[chosen], *noise_std, state.std[f]]
+    changes = _likeliest_changes(rows, names, value, std)
+    return _Series(names, value, std, changes)
+
+
+def _likeliest_changes(
+    rows: Sequence[LogRow], names: Sequence[tuple[str, int]], value: Array, std: Array
+) -> list[Change | None]:
+    """The likeliest change of each series, beside temperature and configured load."""
     time = _times(rows)
-    warm = _temperatures(rows, n)
-    changes = []
-    for (_, joint), y, s in zip(names, value, std, strict=True):
-        aside = np.column_stack([warm[:, joint - 1] if joint else warm.mean(axis=1), loads])
-        usable = bool(len(rows)) and bool(np.isfinite(s).all())
-        changes.append(likeliest_change(time, y, np.maximum(s, 1e-12), aside) if usable else None)
-    return value, std, names, changes
+    loads = np.array([row.load or 0.0 for row in rows])
+    joint_count = max(joint for _, joint in names)
+    temperature = _temperatures(rows, joint_count)
+    changes: list[Change | None] = []
+    for (_, joint), y, y_std in zip(names, value, std, strict=True):
+        if not len(rows) or not np.isfinite(y_std).all():
+            changes.append(None)
+            continue
+        degrees = temperature[:, joint - 1] if joint else temperature.mean(axis=1)
+        covariates = np.column_stack([degrees, loads])
+        changes.append(likeliest_change(time, y, np.maximum(y_std, 1e-12), covariates))
+    return changes
 
 
 def _isolated(odd: Mask) -> Mask:
-    """Which odd logs stand alone, or in twos: where more follow each other, the arm has changed, (N,)."""
+    """The odd logs that stand alone or in pairs, (N,); where more follow, the arm has changed."""
     edges = np.flatnonzero(np.diff(np.concatenate([[False], odd, [False]]).astype(int)))
-    out = odd.copy()
+    isolated = odd.copy()
     for start, end in edges.reshape(-1, 2):
-        out[start:end] = end - start < _FEWEST
-    return out
+        isolated[start:end] = end - start < _MIN_LOGS
+    return isolated
 
 
-def _state(model: DynamicModel, row: Mapping[str, Any]) -> LogState:
-    factor, widening = _evidence(row)
-    return log_state(model, factor, widening, np.array(row["noise"]))
+def _state(model: DynamicModel, row: LogRow) -> LogState:
+    factor = unpacked(row.factor, row.rows)
+    return log_state(model, factor, np.array(row.widening), np.array(row.noise))
 
 
-def _times(rows: Sequence[Mapping[str, Any]]) -> Array:
-    """When logs, or work cycles of them, began, (N,) [s since 1970]."""
-    return np.array([row["time"].timestamp() + (row["start_s"] or 0.0) for row in rows])
+def _payload(model: DynamicModel, row: LogRow) -> Payload:
+    factor = unpacked(row.factor, row.rows)
+    return payload_of(model, factor, np.array(row.widening), np.array(row.torque))
 
 
-def _temperatures(rows: Sequence[Mapping[str, Any]], n: int) -> Array:
-    """Of each joint in each log, (N, n); NaN where it is not known."""
-    out = np.full((len(rows), n), np.nan)
+def _start(row: LogRow, time: datetime) -> float:
+    """When a log, or a work cycle of one, began, [s since 1970]; `time` is that of the log."""
+    return time.timestamp() + (row.start_s or 0.0)
+
+
+def _times(rows: Sequence[LogRow]) -> Array:
+    """When logs with a known time began, (N,) [s since 1970]."""
+    return np.array([_start(row, row.time) for row in rows if row.time is not None])
+
+
+def _temperatures(rows: Sequence[LogRow], n: int) -> Array:
+    """The temperature of each joint in each log, (N, n) [degrees Celsius]; NaN where unknown."""
+    degrees = np.full((len(rows), n), np.nan)
     for k, row in enumerate(rows):
-        if row["temperature"] and len(row["temperature"]) in (1, n):
-            out[k] = row["temperature"]
-    return out
+        if len(row.temperature) in (1, n):
+            degrees[k] = row.temperature
+    return degrees
 
 
-def payloads(
-    robot: str, content: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]
-) -> list[dict[str, Any]]:
-    """The payload of each log of an arm, as rows of a table.
+def payloads(robot: str, content: Mapping[str, Any], rows: Sequence[LogRow]) -> list[LogPayload]:
+    """The payload of each log of an arm.
 
     Args:
         robot: name of the arm
@@ -318,31 +375,33 @@ def payloads(
         rows: of its logs, with their factors
     """
     model = DynamicModel.from_dict(content)
-    found = []
-    for row in rows:
-        payload = payload_of(model, *_evidence(row), np.array(row["torque"]))
-        expected = _NO_LOAD if row["load"] == 0 else ()
-        against = [doubt for doubt in payload.verdict.blocking if doubt.kind not in expected]
-        mass = payload.unconstrained.mass
-        std = float(payload.std[0])
-        found.append(
-            {
-                **{name: row[name] for name in _NAMED},
-                "mass": mass,
-                "mass_std": std,
-                "error": None if row["load"] is None else mass - row["load"],
-                **{f"c{axis}": float(x) for axis, x in zip("xyz", payload.com, strict=True)},
-                **{
-                    f"c{axis}_std": float(x) for axis, x in zip("xyz", payload.com_std, strict=True)
-                },
-                "ok": not against,
-                "verdict": payload.status,
-                "doubts": [str(doubt.kind) for doubt in against],
-            }
-        )
-    return found
+    return [_log_payload(row, _payload(model, row)) for row in rows]
 
 
-def _evidence(row: Mapping[str, Any]) -> tuple[RegressionFactor, Array]:
-    """The factor of a log, and the widening of its noise, (n,)."""
-    return unpacked(row["factor"], row["rows"]), np.array(row["widening"])
+def _log_payload(row: LogRow, payload: Payload) -> LogPayload:
+    expected = _NO_LOAD if row.load == 0 else ()
+    doubts = [doubt for doubt in payload.verdict.blocking if doubt.kind not in expected]
+    mass = payload.unconstrained.mass
+    cx, cy, cz = (float(x) for x in payload.com)
+    cx_std, cy_std, cz_std = (float(x) for x in payload.com_std)
+    return LogPayload(
+        robot=row.robot,
+        file=row.file,
+        start_s=row.start_s,
+        end_s=row.end_s,
+        time=row.time,
+        tool=row.tool,
+        load=row.load,
+        mass=mass,
+        mass_std=float(payload.std[0]),
+        error=None if row.load is None else mass - row.load,
+        cx=cx,
+        cy=cy,
+        cz=cz,
+        cx_std=cx_std,
+        cy_std=cy_std,
+        cz_std=cz_std,
+        ok=not doubts,
+        verdict=payload.status,
+        doubts=tuple(str(doubt.kind) for doubt in doubts),
+    )

@@ -1,4 +1,4 @@
-"""Logs on their way into a store: what is new is handed out to workers, and their rows are written."""
+"""Building a store: workers reduce logs that are new, and their rows are written."""
 
 from __future__ import annotations
 
@@ -13,76 +13,78 @@ from steelyard._computing import Progress
 from steelyard.fleet._catalogue import Entry, filesystem
 from steelyard.fleet._engine import engine
 from steelyard.fleet._reduce import Reduction, failed_row, reduce_logs
+from steelyard.fleet._rows import KnownLog, LogRow
 from steelyard.fleet._store import Store
 
-_FEW = 8  # logs for each core: they are done before a cluster has started
-_LOOKERS = 16  # threads that ask a file system about files
-_TOGETHER = 8
-_TASKS = 64  # logs of a task at most, and tasks at least before one has several logs
-_TELL_S = 1.0
+_MIN_LOGS_PER_CORE = 8  # fewer are done before a cluster has started
+_STAT_THREADS = 16  # which ask a file system for the state of files
+_MAX_LOGS_PER_TASK = 8
+_MIN_TASKS = 64  # before a task gets several logs
+_PROGRESS_INTERVAL_S = 1.0
 
 
 class Build:
-    """Logs on their way into a store.
+    """Reduces the logs of a catalogue into a store.
 
-    A log whose file is as the file system last described it is not read. Any other is read by a
-    worker, which compares its content with the digest in the store before it reduces it. A task is
-    a few logs of one arm; their rows are written here as they come: a run that is stopped loses
-    what its workers had in hand, and the next one goes on. Where no worker survives a task, its
-    logs are tried one by one: bad ones fail alone.
+    A log is not read where the file system describes its file as it did last time. Otherwise a
+    worker reads it, and reduces it if its content differs from the digest in the store. A task is a
+    few logs of one arm; this process writes their rows as they come: a run that is stopped loses
+    only what its workers had not finished, and the next one continues. Where a task kills its
+    workers, its logs are tried one by one, so that only bad ones fail.
 
     Args:
-        store: where rows go
-        ways: how the logs of each model are reduced
+        store: receives the rows
+        reductions: by model
         entries: of the catalogue
     """
 
     def __init__(
-        self, store: Store, ways: Mapping[str, Reduction], entries: Sequence[Entry]
+        self, store: Store, reductions: Mapping[str, Reduction], entries: Sequence[Entry]
     ) -> None:
         self._store = store
-        self._ways = ways
+        self._reductions = reductions
         self._entries = entries
-        self._contents = {name: way.to_dict() for name, way in ways.items()}
+        self._contents = {name: each.to_dict() for name, each in reductions.items()}
         robots = sorted({entry.robot for entry in entries} & set(store.robots))
-        rows = store.rows(("content", "reduction", "load", "tool"), robots).to_pylist()
-        self._known = {row["key"]: row for row in rows}
-        self._before = store.stamps
+        self._known = {log.key: log for log in store.rows(KnownLog, robots)}
+        self._last_stamps = store.stamps
 
     def run(
         self, scheduler: str | None, workers: int | None, progress: Progress | None
     ) -> Counter[str]:
-        """Reduces what is new; how many logs are new, changed, unchanged and failed.
+        """Reduces what is new; returns how many logs are new, changed, unchanged and failed.
 
         Args:
             scheduler: address of a Dask cluster; the cores of this machine by default
-            workers: how many processes here; as many as cores by default, one where few logs are
-                new
-            progress: called with the share that is done and words
+            workers: number of processes on this machine; by default the number of cores, or one
+                where few logs are new
+            progress: called with the completed share and a message
         """
-        with ThreadPoolExecutor(_LOOKERS) as pool:
-            stamps = dict(
-                zip((e.path for e in self._entries), pool.map(_stamp, self._entries), strict=True)
-            )
+        with ThreadPoolExecutor(_STAT_THREADS) as pool:
+            states = pool.map(_stamp, self._entries)
+            paths = (entry.path for entry in self._entries)
+            stamps = dict(zip(paths, states, strict=True))
         todo = [entry for entry in self._entries if not self._is_done(entry, stamps[entry.path])]
-        if scheduler is None and workers is None and len(todo) < _FEW * (os.cpu_count() or 1):
+        few = len(todo) < _MIN_LOGS_PER_CORE * (os.cpu_count() or 1)
+        if scheduler is None and workers is None and few:
             workers = 1
-        seen = {path: stamp for path, stamp in self._before.items() if stamps.get(path) == stamp}
-        counts = Counter(
-            {"new": 0, "changed": 0, "failed": 0, "unchanged": len(self._entries) - len(todo)}
-        )
+        done_stamps = {
+            path: stamp for path, stamp in self._last_stamps.items() if stamps.get(path) == stamp
+        }
+        unchanged = len(self._entries) - len(todo)
+        counts = Counter({"new": 0, "changed": 0, "failed": 0, "unchanged": unchanged})
         touched = set()
         try:
-            for entry, what in self._reduced(todo, scheduler, workers, progress):
-                counts[what] += 1
-                if what != "failed":
-                    seen[entry.path] = stamps[entry.path]
-                if what != "unchanged":
+            for entry, outcome in self._reduced(todo, scheduler, workers, progress):
+                counts[outcome] += 1
+                if outcome != "failed":
+                    done_stamps[entry.path] = stamps[entry.path]
+                if outcome != "unchanged":
                     touched.add(entry.robot)
         finally:
-            self._store.stamp(seen)
+            self._store.stamp(done_stamps)
         for robot in sorted(touched):
-            self._store.tidy(robot)
+            self._store.combine(robot)
         return counts
 
     def _reduced(
@@ -92,88 +94,88 @@ class Build:
         workers: int | None,
         progress: Progress | None,
     ) -> Iterator[tuple[Entry, str]]:
-        """Each log as its row has come into the store, and what became of it."""
+        """Each log once its row is stored, with the outcome."""
         if not todo:
             return
-        began = said = time.monotonic()
+        began = time.monotonic()
+        reported = began
         done = 0
-        alone = list[tuple[Entry, ...]]()
+        retried: list[tuple[Entry, ...]] = []
         with engine(scheduler, workers) as here:
-            for batches in (_batches(todo), alone):
+            for batches in (_batches(todo), retried):
                 for entries, rows in here.each(reduce_logs, map(self._task, batches)):
                     if isinstance(rows, Exception) and len(entries) > 1:
-                        alone += [(entry,) for entry in entries]
+                        retried += [(entry,) for entry in entries]
                         continue
                     yield from self._added(entries, rows)
-                    done = done + len(entries)
+                    done += len(entries)
                     now = time.monotonic()
-                    if progress is not None and (now - said > _TELL_S or done == len(todo)):
-                        said = now
+                    due = now - reported > _PROGRESS_INTERVAL_S or done == len(todo)
+                    if progress is not None and due:
+                        reported = now
                         rate = done / max(now - began, 1e-9)
-                        progress(
-                            done / len(todo),
-                            f"{done} of {len(todo)} logs, {rate:.3g} files per second",
-                        )
+                        words = f"{done} of {len(todo)} logs, {rate:.3g} files per second"
+                        progress(done / len(todo), words)
 
     def _task(self, entries: tuple[Entry, ...]) -> tuple[Any, ...]:
-        """What `reduce_logs` needs for some logs of one arm."""
+        """The arguments of `reduce_logs` for some logs of one arm."""
         model = entries[0].model
-        known = [self._content(entry) for entry in entries]
-        return entries, self._ways[model].key, self._contents[model], known
+        digests = [self._known_digest(entry) for entry in entries]
+        return entries, self._reductions[model].key, self._contents[model], digests
 
     def _added(
-        self, entries: Sequence[Entry], rows: list[dict[str, Any] | None] | Exception
+        self, entries: Sequence[Entry], rows: list[LogRow | None] | Exception
     ) -> list[tuple[Entry, str]]:
-        """Writes the rows of logs, and says what became of each."""
+        """Stores the rows of logs; returns the outcome of each."""
         if isinstance(rows, Exception):
-            way = self._ways[entries[0].model]
-            rows = [
-                failed_row(entry, way.key, f"no worker survived it: {rows}") for entry in entries
-            ]
+            key = self._reductions[entries[0].model].key
+            reason = f"it killed its workers: {rows}"
+            rows = [failed_row(entry, key, reason) for entry in entries]
         if new := [row for row in rows if row is not None]:
             self._store.add(new)
-        return [(entry, self._fate(entry, row)) for entry, row in zip(entries, rows, strict=True)]
+        pairs = zip(entries, rows, strict=True)
+        return [(entry, self._outcome(entry, row)) for entry, row in pairs]
 
-    def _fate(self, entry: Entry, row: dict[str, Any] | None) -> str:
-        """What became of a log."""
+    def _outcome(self, entry: Entry, row: LogRow | None) -> str:
         if row is None:
             return "unchanged"
-        if not row["ok"]:
+        if not row.ok:
             return "failed"
         if entry.key in self._known:
             return "changed"
         return "new"
 
     def _is_done(self, entry: Entry, stamp: str) -> bool:
-        """Whether the store has the row of a log, and the file is as it was then."""
-        return bool(stamp) and self._before.get(entry.path) == stamp and self._alike(entry)
+        """Whether the store has the row of a log, and its file has not changed since."""
+        return bool(stamp) and self._last_stamps.get(entry.path) == stamp and self._matches(entry)
 
-    def _content(self, entry: Entry) -> str:
-        """The digest of the content that the store has a row of, made in the same way."""
-        if self._alike(entry):
-            return str(self._known[entry.key]["content"])
+    def _known_digest(self, entry: Entry) -> str:
+        """The digest of the content that the store has a matching row of; empty without one."""
+        if self._matches(entry):
+            return self._known[entry.key].content
         return ""
 
-    def _alike(self, entry: Entry) -> bool:
-        """Whether the store has a row of a log that says the same of it."""
-        row = self._known.get(entry.key)
-        if row is None or row["reduction"] != self._ways[entry.model].key:
+    def _matches(self, entry: Entry) -> bool:
+        """Whether the store has a row of a log with the same reduction, load, tool and time."""
+        known = self._known.get(entry.key)
+        if known is None or known.reduction != self._reductions[entry.model].key:
             return False
-        same = row["load"] == entry.load and row["tool"] == entry.tool
-        return same and (entry.time is None or row["time"] == entry.time)
+        if known.load != entry.load or known.tool != entry.tool:
+            return False
+        return entry.time is None or known.time == entry.time
 
 
 def _batches(entries: Sequence[Entry]) -> list[tuple[Entry, ...]]:
-    """Logs of one arm and one model, a few at a time, so that there is a task for everyone."""
-    size = min(max(len(entries) // _TASKS, 1), _TOGETHER)
+    """Logs of one arm and one model, a few at a time, so that every worker has a task."""
+    size = min(max(len(entries) // _MIN_TASKS, 1), _MAX_LOGS_PER_TASK)
     arms = defaultdict[tuple[str, str], list[Entry]](list)
     for entry in entries:
         arms[entry.robot, entry.model].append(entry)
-    return [tuple(of[i : i + size]) for of in arms.values() for i in range(0, len(of), size)]
+    return [tuple(logs[i : i + size]) for logs in arms.values() for i in range(0, len(logs), size)]
 
 
 def _stamp(entry: Entry) -> str:
-    """What the file system says of a file, as a digest; empty where it says nothing."""
+    """The state of a file as a digest of its file system; empty where there is none."""
     fs, path = filesystem(entry.path)
     try:
         return str(fs.ukey(path))

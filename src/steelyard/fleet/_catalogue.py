@@ -1,7 +1,7 @@
-"""Which logs there are: a table (CSV or Parquet), a folder, or a pattern; here or at any fsspec address.
+"""The catalogue of logs: a table, a folder or a pattern, here or at any fsspec address.
 
-A table has the columns `robot` (the name of one arm), `model` (or `urdf`: a bundled arm, a .urdf or
-.toml file, or a model that `steelyard identify` wrote) and `file`; further `time`, `tool`, `load`
+A table (CSV or Parquet) has the columns `robot` (the name of one arm), `model` (or `urdf`: a bundled
+arm, a .urdf or .toml file, or an identified model) and `file`; further `time`, `tool`, `load`
 (configured, [kg]; 0 is empty), `temperature` [degrees Celsius], and `start_s`, `end_s` of a work
 cycle in its file. Names of files are relative to the table. In a folder or pattern the folder of a
 log is the name of its arm.
@@ -21,9 +21,9 @@ from steelyard.errors import MissingExtra, UnreadableFile
 
 _NEEDED = ("robot", "model", "file")
 _NUMBERS = ("load", "temperature", "start_s", "end_s")
-_KNOWN = (*_NEEDED, "time", "tool", *_NUMBERS)
-_LOGS = (".parquet", ".npz", ".csv", ".tsv", ".txt", ".db3", ".mcap")
-_TABLES = (".csv", ".parquet")
+_COLUMNS = (*_NEEDED, "time", "tool", *_NUMBERS)
+_LOG_ENDINGS = (".parquet", ".npz", ".csv", ".tsv", ".txt", ".db3", ".mcap")
+_TABLE_ENDINGS = (".csv", ".parquet")
 
 
 @dataclass(frozen=True)
@@ -32,13 +32,13 @@ class Entry:
 
     Attributes:
         robot: name of the arm
-        model: what is known of it beforehand: a bundled arm, or a file
-        file: of the log, as the catalogue has it
-        path: where that is, a path or an address
-        time: when it began; None where only the log may know
-        tool: that the arm had; empty where nothing is said
-        load: configured payload beyond the tool, [kg]; None where nothing is said
-        temperature: of the arm, [degrees Celsius]; None where only the log may know
+        model: of the arm: the name of a bundled one, or a file
+        file: of the log, as the catalogue gives it
+        path: of the file, or its address
+        time: when it began; None where the catalogue gives none
+        tool: of the arm; empty where the catalogue gives none
+        load: configured payload beyond the tool, [kg]; None where the catalogue gives none
+        temperature: of the arm, [degrees Celsius]; None where the catalogue gives none
         start_s: where the work cycle begins in the log, [s]; None for its beginning
         end_s: where it ends, [s]; None for its end
     """
@@ -56,7 +56,7 @@ class Entry:
 
     @property
     def key(self) -> str:
-        """What tells it from all other entries."""
+        """A digest that identifies the entry."""
         words = "\0".join((self.robot, self.file, str(self.start_s), str(self.end_s)))
         return hashlib.sha256(words.encode()).hexdigest()[:24]
 
@@ -73,7 +73,7 @@ def read_catalogue(source: str, *, model: str | None = None) -> list[Entry]:
         entries = list(_found(fs, root, source, model))
     elif not fs.exists(root):
         raise UnreadableFile(f"there is no catalogue {source}: give a table, a folder or a pattern")
-    elif PurePosixPath(root).suffix.lower() not in _TABLES:
+    elif PurePosixPath(root).suffix.lower() not in _TABLE_ENDINGS:
         raise UnreadableFile(
             f"{source}: a catalogue is a .csv or .parquet table, a folder or a pattern"
         )
@@ -106,13 +106,15 @@ def _found(fs: Any, root: str, source: str, model: str | None) -> Iterator[Entry
     """The logs in a folder or of a pattern."""
     if model is None:
         raise UnreadableFile(
-            f"{source}: a folder of logs does not say what arms they are of; give --model"
+            f"{source}: a folder of logs does not name the model of its arms; give model"
         )
     if "*" in root:
         paths = fs.glob(root)
     else:
         paths = fs.find(root)
-    for path in sorted(path for path in paths if PurePosixPath(path).suffix.lower() in _LOGS):
+    for path in sorted(
+        path for path in paths if PurePosixPath(path).suffix.lower() in _LOG_ENDINGS
+    ):
         yield Entry(PurePosixPath(path).parent.name, model, path, fs.unstrip_protocol(path))
 
 
@@ -132,10 +134,9 @@ def _rows(fs: Any, root: str, source: str) -> list[dict[str, Any]]:
     except (pa.ArrowException, OSError) as error:
         raise UnreadableFile(f"{source} is not a table: {error}") from error
     names = ["model" if name == "urdf" else name for name in table.column_names]
-    if unknown := sorted(set(names) - set(_KNOWN)):
-        known = ", ".join(_KNOWN)
+    if unknown := sorted(set(names) - set(_COLUMNS)):
         raise UnreadableFile(
-            f"{source}: a catalogue has no column '{unknown[0]}'; it may have {known}"
+            f"{source}: a catalogue has no column '{unknown[0]}'; it may have {', '.join(_COLUMNS)}"
         )
     rows: list[dict[str, Any]] = table.rename_columns(names).to_pylist()
     return rows
@@ -202,11 +203,10 @@ def _require_one_arm_per_name(entries: Sequence[Entry], source: str) -> None:
         if models.setdefault(entry.robot, entry.model) != entry.model:
             raise UnreadableFile(
                 f"{source}: '{entry.robot}' has two models, {models[entry.robot]} and"
-                f" {entry.model}:"
-                " two arms under one name? Give each a name of its own"
+                f" {entry.model}: if these are two arms, give each its own name"
             )
         if owners.setdefault(entry.path, entry.robot) != entry.robot:
             raise UnreadableFile(
-                f"{source}: {entry.file} stands under two arms, '{owners[entry.path]}' and"
+                f"{source}: {entry.file} is listed for two arms, '{owners[entry.path]}' and"
                 f" '{entry.robot}'"
             )

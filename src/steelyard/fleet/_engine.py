@@ -1,11 +1,10 @@
-"""Where the work is done: in this process, on the cores of this machine, or on a cluster; by the same code.
+"""Runs tasks in this process, on the cores of this machine, or on a cluster, by the same code.
 
-A worker is one process with one thread and one BLAS thread. Tasks are handed out a few at a time,
-so that neither this process nor the scheduler grows with the number of logs. A worker that dies
-loses its tasks to others; a task whose workers die again and again fails alone.
+A worker is one process with one thread and one BLAS thread. Tasks are submitted a few at a time, so
+that neither this process nor the scheduler grows with the number of logs. If a worker dies, its
+tasks go to others; a task whose workers die again and again fails alone.
 
-Factors merge in trees, eight by eight: the leaves reduce to one by tasks of at most eight inputs
-each.
+Factors merge in trees: tasks of at most eight inputs each reduce the leaves to one factor.
 """
 
 from __future__ import annotations
@@ -19,27 +18,27 @@ from typing import Any, Protocol, TypeAlias, TypeVar
 from steelyard._computing import one_blas_thread
 from steelyard.errors import MissingExtra, SolverFailed
 
-EIGHT = 8
-"""How many inputs a merge has at most."""
+MERGE_FAN_IN = 8
+"""The largest number of inputs of a merge."""
 
-_AHEAD = 4  # tasks for each worker that are handed out at once
-_PATIENCE_S = 10.0
+_TASKS_PER_WORKER = 4  # submitted at once
+_CONNECT_TIMEOUT_S = 10.0
 _THREADS = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 T = TypeVar("T")
 Results: TypeAlias = Iterator[tuple[Any, T | Exception]]
 
 
 class Engine(Protocol):
-    """Something that works tasks off."""
+    """Runs tasks."""
 
     def each(
         self, work: Callable[..., T], tasks: Iterable[Sequence[Any]]
     ) -> Iterator[tuple[Any, T | Exception]]:
-        """The result of each task, or why it has none, with the first argument of the task, as they are done.
+        """The first argument and the result or error of each task, in the order of completion.
 
         Args:
             work: a function of a module
-            tasks: its arguments, made when there is room
+            tasks: its arguments; an iterator is read as workers become free
         """
         ...
 
@@ -49,11 +48,11 @@ class Engine(Protocol):
         merge: Callable[[Sequence[T]], T],
         groups: Iterable[Sequence[Any]],
     ) -> Iterator[tuple[Any, T]]:
-        """One result for each group: leaves of at most eight items, merged eight by eight.
+        """The name and the merged result of each group.
 
         Args:
-            leaf: makes a result of some items
-            merge: makes one of many
+            leaf: computes the result of one piece
+            merge: merges at most `MERGE_FAN_IN` results
             groups: each a name and its pieces, a sequence of arguments of `leaf`
         """
         ...
@@ -61,17 +60,17 @@ class Engine(Protocol):
 
 @contextmanager
 def engine(scheduler: str | None = None, workers: int | None = None) -> Iterator[Engine]:
-    """An engine while it is needed.
+    """An engine for the time of a `with` block.
 
     Args:
         scheduler: address of an existing cluster, as `tcp://host:8786`; the cores of this machine
             by default
-        workers: how many processes here; as many as there are cores by default; one is this process
-            itself
+        workers: number of processes on this machine, by default the number of cores; one means
+            this process itself
     """
     count = workers or os.cpu_count() or 1
     if scheduler is None and count == 1:
-        yield _Here()
+        yield _InProcess()
         return
     try:
         import dask
@@ -79,9 +78,9 @@ def engine(scheduler: str | None = None, workers: int | None = None) -> Iterator
     except ImportError:
         raise MissingExtra("dask and distributed", "fleet") from None
     settings = {
-        "distributed.comm.timeouts.connect": _PATIENCE_S,
+        "distributed.comm.timeouts.connect": _CONNECT_TIMEOUT_S,
         "distributed.worker.daemon": True,
-        # a look at every thread, a hundred times per second
+        # its profiler inspects every thread a hundred times per second
         "distributed.worker.profile.enabled": False,
         "distributed.nanny.pre-spawn-environ": _THREADS,
     }
@@ -89,13 +88,13 @@ def engine(scheduler: str | None = None, workers: int | None = None) -> Iterator
         if scheduler is not None:
             try:
                 client: Any = distributed.Client(
-                    scheduler, timeout=_PATIENCE_S, set_as_default=False
+                    scheduler, timeout=_CONNECT_TIMEOUT_S, set_as_default=False
                 )
             except (OSError, ValueError) as error:
                 raise SolverFailed(
                     f"the scheduler {scheduler} does not answer:"
-                    f" {str(error) or type(error).__name__}; is it"
-                    " running, and can this machine reach it?"
+                    f" {str(error) or type(error).__name__}; check that it is running and that"
+                    " this machine can reach it"
                 ) from error
             try:
                 yield _Cluster(client)
@@ -114,13 +113,13 @@ def engine(scheduler: str | None = None, workers: int | None = None) -> Iterator
 
 
 def _single(work: Callable[..., T], *arguments: Any) -> T:
-    """What the work makes of its arguments, with one BLAS thread."""
+    """The result of some work with one BLAS thread."""
     with one_blas_thread():
         return work(*arguments)
 
 
-class _Here:
-    """This process."""
+class _InProcess:
+    """Runs tasks in this process."""
 
     def each(
         self, work: Callable[..., T], tasks: Iterable[Sequence[Any]]
@@ -140,26 +139,27 @@ class _Here:
             results = [_single(leaf, *piece) for piece in pieces]
             while len(results) > 1:
                 results = [
-                    _single(merge, results[i : i + EIGHT]) for i in range(0, len(results), EIGHT)
+                    _single(merge, results[i : i + MERGE_FAN_IN])
+                    for i in range(0, len(results), MERGE_FAN_IN)
                 ]
             yield name, results[0]
 
 
 class _Cluster:
-    """A cluster of Dask, on this machine or elsewhere."""
+    """Runs tasks on a Dask cluster, on this machine or elsewhere."""
 
     def __init__(self, client: Any) -> None:
         self._client = client
 
     @property
-    def _room(self) -> int:
-        """How many tasks may be on their way."""
-        return _AHEAD * max(len(self._client.nthreads()), 1)
+    def _max_pending(self) -> int:
+        """The largest number of submitted tasks."""
+        return _TASKS_PER_WORKER * max(len(self._client.nthreads()), 1)
 
     def each(
         self, work: Callable[..., T], tasks: Iterable[Sequence[Any]]
     ) -> Iterator[tuple[Any, T | Exception]]:
-        """As they are done."""
+        """In the order of completion."""
         yield from self._flow(
             (task[0], self._client.submit(_single, work, *task, pure=False)) for task in tasks
         )
@@ -170,20 +170,20 @@ class _Cluster:
         merge: Callable[[Sequence[T]], T],
         groups: Iterable[Sequence[Any]],
     ) -> Iterator[tuple[Any, T]]:
-        """As they are done."""
+        """In the order of completion."""
         submit = self._client.submit
 
-        def planted() -> Iterator[tuple[Any, Any]]:
+        def submitted() -> Iterator[tuple[Any, Any]]:
             for name, pieces in groups:
                 futures = [submit(_single, leaf, *piece, pure=False) for piece in pieces]
                 while len(futures) > 1:
                     futures = [
-                        submit(_single, merge, futures[i : i + EIGHT], pure=False)
-                        for i in range(0, len(futures), EIGHT)
+                        submit(_single, merge, futures[i : i + MERGE_FAN_IN], pure=False)
+                        for i in range(0, len(futures), MERGE_FAN_IN)
                     ]
                 yield name, futures[0]
 
-        for name, result in self._flow(planted()):
+        for name, result in self._flow(submitted()):
             if isinstance(result, Exception):
                 raise SolverFailed(
                     f"the factors of {name} could not be merged: {result}"
@@ -191,7 +191,7 @@ class _Cluster:
             yield name, result
 
     def _flow(self, submitted: Iterator[tuple[Any, Any]]) -> Iterator[tuple[Any, Any]]:
-        """Results of futures as they come, with new ones submitted as there is room."""
+        """Results of futures as they complete; submits new ones as workers become free."""
         from distributed import as_completed
 
         names: dict[str, Any] = {}
@@ -202,7 +202,7 @@ class _Cluster:
                 names[future.key] = name
                 flow.add(future)
 
-        more(self._room)
+        more(self._max_pending)
         try:
             for future in flow:
                 error = future.exception()
@@ -212,6 +212,6 @@ class _Cluster:
                     result = future.result()
                 future.release()
                 yield names.pop(future.key), result
-                more(max(1, self._room - len(names)))
+                more(max(1, self._max_pending - len(names)))
         finally:
             self._client.cancel([future for future, _ in list(flow.futures.items())])

@@ -1,4 +1,4 @@
-"""The fleet: logs reduced into a store, and what the store says of each arm.
+"""A fleet of arms: its logs are reduced into a store, and all results come from the store.
 
 catalogue -> factors, once for each log -> models of empty arms -> payload and state of each log ->
 changes
@@ -7,10 +7,10 @@ changes
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from datetime import datetime
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -31,6 +31,7 @@ from steelyard.fleet._catalogue import read_catalogue
 from steelyard.fleet._engine import Engine, engine
 from steelyard.fleet._estimate import arm_model
 from steelyard.fleet._reduce import Reduction
+from steelyard.fleet._rows import LogPayload, LogRow
 from steelyard.fleet._store import Store, writing
 from steelyard.fleet._trend import Trends
 from steelyard.identification import DynamicModel, RegressionFactor
@@ -38,39 +39,24 @@ from steelyard.recording import Preparation
 from steelyard.robot import RobotModel
 from steelyard.saved import write_text
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-_LIGHT = (
-    *(
-        "start_s",
-        "end_s",
-        "duration_s",
-        "rate_hz",
-        "tool",
-        "load",
-        "temperature",
-        "ok",
-        "reason",
-        "warnings",
-    ),
-    *("content", "reduction", "from_currents", "rows", "noise", "widening", "torque"),
-)
-_ROUNDS = 8
+_MAX_ROUNDS = 8  # of leaving out logs and fitting again
+_NEVER = datetime.min.replace(tzinfo=UTC)
+T = TypeVar("T")
 
 
 class Fleet:
-    """The logs of many arms, reduced; models, payloads and changes come from the reduced logs alone.
+    """The reduced logs of many arms, from which models, payloads and changes are computed.
 
     Attributes:
-        built: how many logs were new, changed, unchanged and failed where the fleet was built just
-            now
+        built: number of logs that were new, changed, unchanged and failed, where `Fleet.build`
+            returned this fleet
 
     Args:
-        store: folder that `Fleet.build` made
+        store: folder that `Fleet.build` created
         scheduler: address of a Dask cluster, as `tcp://host:8786`; the cores of this machine by
             default
-        workers: how many processes here; as many as cores by default, one is this process itself
+        workers: number of processes on this machine, by default the number of cores; one means
+            this process itself
     """
 
     def __init__(
@@ -98,13 +84,13 @@ class Fleet:
 
         Args:
             catalogue: a table, a folder or a pattern, see docs/howto/fleet.md
-            store: folder of the fleet, made where there is none
-            model: of the arms, where the catalogue does not say: a name or file, or the arm itself
-            friction: name of a law, instead of those of the arms
+            store: folder of the fleet, created where it does not exist
+            model: of the arms where the catalogue names none: a name or file, or the arm itself
+            friction: name of a friction law, instead of those of the arms
             preparation: how logs become samples, instead of those of the arms
             scheduler: address of a Dask cluster
-            workers: how many processes here
-            progress: called with the share that is done and words
+            workers: number of processes on this machine
+            progress: called with the completed share and a message
         """
         given: dict[str, RobotModel] = {}
         if isinstance(model, RobotModel):
@@ -112,15 +98,15 @@ class Fleet:
             given = {name: model}
             model = name
         entries = read_catalogue(str(catalogue), model=model)
-        ways = {
+        reductions = {
             name: Reduction.of(given.get(name, name), friction=friction, preparation=preparation)
             for name in dict.fromkeys(entry.model for entry in entries)
         }
-        place = Store(store, make=True)
-        for way in ways.values():
-            place.keep(way)
+        created = Store(store, create=True)
+        for reduction in reductions.values():
+            created.keep(reduction)
         fleet = cls(store, scheduler=scheduler, workers=workers)
-        fleet.built = Build(place, ways, entries).run(scheduler, workers, progress)
+        fleet.built = Build(created, reductions, entries).run(scheduler, workers, progress)
         return fleet
 
     @property
@@ -129,14 +115,14 @@ class Fleet:
         return self._store.robots
 
     @property
-    def logs(self) -> pa.Table:
-        """One row for each log, without its factor: what it is, whether it is of use, and why not."""
-        return self._store.rows(_LIGHT)
+    def logs(self) -> list[LogRow]:
+        """One row for each log, without its factor, ordered by arm and time."""
+        return self._logs()
 
     @property
     def clashes(self) -> list[str]:
-        """Logs of one arm at the same time, and contents that are there twice, in words."""
-        return clashes(self._store.rows(_LIGHT).to_pylist())
+        """Sentences about logs of one arm that overlap in time, and contents that occur twice."""
+        return clashes(self._logs())
 
     def model(self, robot: str) -> DynamicModel | None:
         """The model of an arm; None where it has not been identified."""
@@ -149,34 +135,36 @@ class Fleet:
         until: datetime | None = None,
         progress: Progress | None = None,
     ) -> dict[str, DynamicModel]:
-        """The model of each arm from its empty logs, kept in the store too; arms without any are missing.
+        """The model of each arm that has empty logs; the store keeps it too.
 
-        Logs that contradict the others of their arm are left out, and named in the verdict.
+        Logs that contradict the others of their arm are left out, and listed in the verdict.
 
         Args:
             since: only logs that began at that time or later
             until: only logs that began before
-            progress: called with the share that is done and words
+            progress: called with the completed share and a message
         """
         chosen = {
             robot: keys for robot in self.robots if (keys := self._empty(robot, since, until))
         }
         if not chosen:
             raise InvalidSamples(
-                f"{self._store.folder} has no empty logs here: they have load 0 in the catalogue"
-                " (or no log"
-                " of the arm has a load), and lie in the window where one is given"
+                f"{self._store.folder} has no empty logs in this period: empty logs have load 0 in"
+                " the catalogue, or belong to an arm without any load there"
             )
         arms = {robot: Arm(robot, keys) for robot, keys in chosen.items()}
         todo = sorted(arms)
         models: dict[str, DynamicModel] = {}
         with engine(self._scheduler, self._workers) as here:
-            for _ in range(_ROUNDS):
+            for _ in range(_MAX_ROUNDS):
                 models.update(self._merge(here, [arms[robot] for robot in todo], progress))
-                tasks = ((r, models[r].to_dict(), self._rows(r, arms[r].candidates)) for r in todo)
-                found = list(here.each(agreement, tasks))
+                tasks = (
+                    (robot, models[robot].to_dict(), self._usable(robot, arms[robot].candidates))
+                    for robot in todo
+                )
+                results = list(here.each(agreement, tasks))
                 todo = sorted(
-                    robot for robot, result in found if arms[robot].leave_out(_sure(result))
+                    robot for robot, result in results if arms[robot].leave_out(_unwrap(result))
                 )
                 if not todo:
                     break
@@ -186,135 +174,132 @@ class Fleet:
                 model.save(self._store.model_path(robot))
         return dict(sorted(models.items()))
 
-    def weigh(self, *, progress: Progress | None = None) -> pa.Table:
-        """The payload of each log of the arms that have models, with standard deviations and verdict.
+    def weigh(self, *, progress: Progress | None = None) -> list[LogPayload]:
+        """The payload of each log of the arms that have models.
 
         Args:
-            progress: called with the share that is done and words
+            progress: called with the completed share and a message
         """
-        import pyarrow as pa
-
-        found = self._per_arm(payloads, "weighed the logs of", progress)
-        return pa.Table.from_pylist([row for _, rows in sorted(found) for row in rows])
+        weighed = self._per_arm(payloads, "weighed the logs of", progress)
+        return [row for _, rows in sorted(weighed, key=lambda each: each[0]) for row in rows]
 
     def trend(self, *, rate: float = 0.05, progress: Progress | None = None) -> Trends:
-        """Friction, offsets, gains, residuals and payload of each arm over time, and what has changed.
+        """Friction, offsets, gains, residuals and payload of each arm over time, and their changes.
 
         Args:
-            rate: of false alarms among the flagged changes of the whole fleet, at most, on average
-            progress: called with the share that is done and words
+            rate: upper limit on the mean share of false alarms among the flagged changes
+            progress: called with the completed share and a message
         """
         if not 0 < rate < 1:
-            raise InvalidSamples(f"a rate of false alarms lies between 0 and 1, got {rate:g}")
-        found = self._per_arm(trend, "looked at", progress)
-        return Trends([arm for _, arm in sorted(found, key=lambda each: each[0])], rate)
+            raise InvalidSamples(f"the rate of false alarms lies between 0 and 1, got {rate:g}")
+        trends = self._per_arm(trend, "compared the logs of", progress)
+        return Trends([arm for _, arm in sorted(trends, key=lambda each: each[0])], rate)
 
     def write_page(self, trends: Trends, path: str | Path) -> None:
-        """Writes a page (.html) of what has changed: arms as rows, worst first, and a page for each arm.
+        """Writes a page (.html): arms as rows, worst first, and a page for each arm.
 
         Args:
-            trends: of `trend`
+            trends: that `trend` returned
             path: of the file
         """
         from steelyard.fleet._page import fleet_html
 
-        failed = Counter(
-            row["robot"] for row in self._store.rows(("ok",)).to_pylist() if not row["ok"]
-        )
+        failed = Counter(log.robot for log in self._logs() if not log.ok)
         with writing(Path(path).parent):
             write_text(path, fleet_html(trends, failed))
+
+    def _logs(self, robots: Iterable[str] | None = None) -> list[LogRow]:
+        return self._store.rows(LogRow, robots, without=("factor",))
 
     def _merge(
         self, here: Engine, arms: Sequence[Arm], progress: Progress | None
     ) -> Iterator[tuple[str, DynamicModel]]:
-        """The models of arms, by trees of their factors."""
+        """The models of arms; their factors are merged in trees."""
         by_name = {arm.robot: arm for arm in arms}
-        groups = ((arm.robot, leaves(self._rows(arm.robot, arm.used))) for arm in arms)
+        groups = ((arm.robot, leaves(self._usable(arm.robot, arm.used))) for arm in arms)
         for done, (robot, factor) in enumerate(here.trees(merge_packed, merge, groups), start=1):
             yield robot, self._fitted(by_name[robot], factor)
-            _say(progress, done, len(arms), "merged the logs of")
+            _report(progress, done, len(arms), "merged the logs of")
 
     def _fitted(self, arm: Arm, factor: RegressionFactor) -> DynamicModel:
         """The model of an arm from the merged factor of its logs."""
-        by_key = {row["key"]: row for row in self._store.rows(_LIGHT, [arm.robot]).to_pylist()}
+        by_key = {log.key: log for log in self._logs([arm.robot])}
         used = [by_key[key] for key in arm.used]
-        lengths = [row["duration_s"] for row in used]
-        span = f"{used[0]['file']} to {used[-1]['file']}"
+        lengths = [log.duration_s for log in used]
+        span = f"{used[0].file} to {used[-1].file}"
         return arm_model(
-            self._store.reduction(used[0]["reduction"]),
+            self._store.reduction(used[0].reduction),
             factor,
-            np.average([row["widening"] for row in used], axis=0, weights=lengths),
+            np.average([log.widening for log in used], axis=0, weights=lengths),
             made_from=[f"{len(used)} logs of {arm.robot}, {sum(lengths):.0f} s: {span}"],
-            from_currents=bool(used[0]["from_currents"]),
-            doubts=arm.doubts({key: row["file"] for key, row in by_key.items()}),
+            from_currents=used[0].from_currents,
+            doubts=arm.doubts({key: log.file for key, log in by_key.items()}),
         )
 
     def _per_arm(
-        self, work: Any, words: str, progress: Progress | None
-    ) -> Iterator[tuple[str, Any]]:
-        """What some work makes of the model and the logs of each arm."""
-        known = [robot for robot in self.robots if self._store.model_path(robot).exists()]
-        if not known:
+        self, work: Callable[..., T], words: str, progress: Progress | None
+    ) -> Iterator[tuple[str, T]]:
+        """The result of some work on the model and the logs of each arm that has a model."""
+        robots = [robot for robot in self.robots if self._store.model_path(robot).exists()]
+        if not robots:
             raise InvalidSamples(
-                f"no arm of {self._store.folder} has a model yet: steelyard fleet identify"
+                f"no arm of {self._store.folder} has a model yet: call Fleet.identify first"
             )
-        models = ((robot, self._store.model(robot)) for robot in known)
+        models = ((robot, self._store.model(robot)) for robot in robots)
         tasks = (
-            (robot, model.to_dict(), self._rows(robot))
+            (robot, model.to_dict(), self._usable(robot))
             for robot, model in models
             if model is not None
         )
         with engine(self._scheduler, self._workers) as here:
             for done, (robot, result) in enumerate(here.each(work, tasks), start=1):
-                _say(progress, done, len(known), words)
-                yield robot, _sure(result)
+                _report(progress, done, len(robots), words)
+                yield robot, _unwrap(result)
 
     def _empty(self, robot: str, since: datetime | None, until: datetime | None) -> list[str]:
-        """Keys of the empty logs of an arm: of load 0, or all where no log has a load."""
-        rows = _usable(self._store.rows(_LIGHT, [robot]).to_pylist())
-        stated = any(row["load"] is not None for row in rows)
-        times = {row["key"]: row["time"] for row in rows if not stated or row["load"] == 0}
-        if since is None and until is None:
-            return list(times)
-        return [
-            key
-            for key, began in times.items()
-            if began is not None
-            and (since is None or began >= since)
-            and (until is None or began < until)
-        ]
+        """Keys of the empty logs of an arm: those of load 0, or all where no log has a load."""
+        logs = _usable(self._logs([robot]))
+        if any(log.load is not None for log in logs):
+            logs = [log for log in logs if log.load == 0]
+        return [log.key for log in logs if _began_between(log, since, until)]
 
-    def _rows(self, robot: str, keys: Iterable[str] | None = None) -> list[dict[str, Any]]:
-        """The rows of an arm that are of use, or some of them, with their factors."""
-        table = self._store.rows((*_LIGHT, "factor"), [robot])
-        factors = dict(zip(table["key"].to_pylist(), table["factor"], strict=True))
-        wanted = set(factors if keys is None else keys)
-        rows = [
-            row for row in _usable(table.drop_columns("factor").to_pylist()) if row["key"] in wanted
-        ]
-        return [{**row, "factor": factors[row["key"]].values.to_numpy()} for row in rows]
+    def _usable(self, robot: str, keys: Iterable[str] | None = None) -> list[LogRow]:
+        """The usable rows of an arm, or those with some keys, with their factors."""
+        rows = _usable(self._store.rows(LogRow, [robot]))
+        if keys is None:
+            return rows
+        wanted = set(keys)
+        return [row for row in rows if row.key in wanted]
 
 
-def _usable(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Rows that are whole, each content once, made in the way of the one that was written last."""
-    whole = [row for row in rows if row["ok"]]
-    if not whole:
+def _began_between(log: LogRow, since: datetime | None, until: datetime | None) -> bool:
+    if since is None and until is None:
+        return True
+    if log.time is None:
+        return False
+    return (since is None or log.time >= since) and (until is None or log.time < until)
+
+
+def _usable(rows: Sequence[LogRow]) -> list[LogRow]:
+    """Usable rows of the reduction that was used last, each content once."""
+    usable = [row for row in rows if row.ok]
+    if not usable:
         return []
-    way = max(whole, key=lambda row: row["written"])["reduction"]
-    once: dict[Any, dict[str, Any]] = {}
-    for row in whole:
-        if row["reduction"] == way:
-            once.setdefault((row["content"], row["start_s"], row["end_s"]), row)
-    return list(once.values())
+    latest = max(usable, key=lambda row: row.written or _NEVER)
+    unique: dict[Any, LogRow] = {}
+    for row in usable:
+        if row.reduction == latest.reduction:
+            unique.setdefault(row.part, row)
+    return list(unique.values())
 
 
-def _sure(result: Any) -> Any:
-    """A result, or what went wrong."""
+def _unwrap(result: T | Exception) -> T:
+    """The result of a task; raises its error where it has none."""
     if isinstance(result, Exception):
         raise result
     return result
 
 
-def _say(progress: Progress | None, done: int, count: int, words: str) -> None:
+def _report(progress: Progress | None, done: int, count: int, words: str) -> None:
     if progress is not None:
         progress(done / count, f"{words} {done} of {count} arms")

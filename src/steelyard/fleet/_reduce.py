@@ -1,14 +1,14 @@
-"""One log becomes one row: its triangular factor, and what is to know beside it.
+"""Reduces a log to one row: its triangular factor, and figures beside it.
 
-The friction law of an arm has fixed shapes here, so that all of a log is linear in unknowns that
-every log of the arm shares: base parameters of links and rotors, friction and offset. Then a log of
-any length leaves one factor [Y tau] = Q R for each joint, some tens of kilobytes, and factors merge
-exactly: that of two logs is the factor of [R_1; R_2]. A long log is read in blocks, so memory does
-not grow with it.
+The friction law of an arm has fixed shapes here, so that a log is linear in unknowns that every log
+of the arm shares: base parameters of links and rotors, friction and offset. A log of any length
+then leaves one factor [Y tau] = Q R for each joint, some tens of kilobytes, and factors merge
+exactly: the factor of two logs is that of [R_1; R_2]. A long log is read in blocks, so that memory
+does not grow with it.
 
-Beside the factor a row keeps the noise of the log's own fit, and by how much the correlation of its
-residuals in time widens what slow columns show (`widening`): a factor alone would take noise for
-white.
+A factor alone would treat noise as white. The row therefore also holds the noise of the log's own
+fit, and the factor by which the correlation of its residuals in time increases the variance of slow
+columns (`widening`).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import hashlib
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
@@ -28,6 +28,7 @@ import numpy as np
 from steelyard._arrays import Array
 from steelyard.errors import InvalidRecording, SteelyardError
 from steelyard.fleet._catalogue import Entry, filesystem
+from steelyard.fleet._rows import LogRow
 from steelyard.identification import DynamicModel, RegressionFactor
 from steelyard.identification._covariance import widening
 from steelyard.identification._least_squares import solve_weighted
@@ -43,21 +44,22 @@ from steelyard.workflow._data import Run
 _VERSION = 1
 _BLOCK_S = 120.0
 _OVERLAP_S = 1.0
-_SETTLED = 3.0  # over the cut-off: logs begin and end in motion, where a filter sees too little
-_RECENT_S = 1e8  # a clock that shows more counts from 1970
-_MOST_MADE = 64
+_TRIMMED_PERIODS = 3.0  # of the cut-off, at both ends: logs begin and end in motion
+_MIN_EPOCH_S = 1e8  # a clock that shows more counts from 1970
+_MAX_CACHED_REDUCTIONS = 64
+_MIN_ROWS_CORRELATION = 50  # of a joint, to estimate the correlation of its residuals
 
 
 @dataclass(frozen=True, eq=False)
 class Reduction:
-    """How logs of an arm become factors; logs whose factors merge have the same.
+    """How logs of an arm become factors; factors of the same reduction can be merged.
 
     Attributes:
         robot: kinematics, drives and limits
         law: of friction, with fixed shapes
         preparation: how a log becomes samples
-        carried: parameters that say what torque the gears carry, (p,); None where friction needs
-            none
+        carried: parameters from which the torque that the gears carry is computed, (p,); None
+            where friction does not depend on it
     """
 
     robot: RobotModel
@@ -76,47 +78,34 @@ class Reduction:
         """The reduction for an arm.
 
         Args:
-            model: an arm, a bundled one, a .urdf or .toml file, or a model that `steelyard
-                identify` wrote (.json), whose friction law, shapes and preparation are then taken
-            friction: name of another law, with the shapes that it starts from
+            model: an arm, the name of a bundled one, a .urdf or .toml file, or an identified model
+                (.json), whose friction law, shapes and preparation are then used
+            friction: name of another law, with its initial shapes
             preparation: another one; all logs of an arm have one cut-off, 20 Hz where it is 'auto'
         """
-        how = preparation or Preparation()
-        carried = None
         if isinstance(model, str) and Path(model).suffix.lower() == ".json":
-            known = DynamicModel.load(model)
-            robot = known.robot
-            law = known.law
-            how = preparation or known.preparation or how
-            if law.load and friction is None:
-                carried = known.estimate.value
-            else:
-                carried = None
+            identified = DynamicModel.load(model)
+            robot = identified.robot
+            law = identified.law
+            preparation = preparation or identified.preparation
+            carried = identified.estimate.value if law.load and friction is None else None
         else:
-            if isinstance(model, str):
-                robot = load_robot(model)
-            else:
-                robot = model
+            robot = load_robot(model) if isinstance(model, str) else model
             law = replace(robot.drive.law, stribeck=False, load=False, smooth_speed=False)
+            carried = None
         if friction is not None:
             law = FrictionLaw.named(friction, robot.n)
         if law.load and carried is None:
             raise InvalidRecording(
-                f"friction law '{law.name}' needs the torque that gears carry: give a model of the"
-                " arm that"
-                " steelyard identify found with it"
+                f"friction law '{law.name}' needs the torque that the gears carry: give a model of"
+                " the arm that was identified with this law (.json)"
             )
-        cutoff_hz = DEFAULT_CUTOFF_HZ if isinstance(how.cutoff_hz, str) else how.cutoff_hz
-        if cutoff_hz is None:
-            settled_s = 0.0
-        else:
-            settled_s = _SETTLED / cutoff_hz
-        how = replace(how, cutoff_hz=cutoff_hz, trim_s=max(how.trim_s, settled_s))
-        return cls(robot, replace(law, fixed=True), how, carried)
+        preparation = _with_one_cutoff(preparation or Preparation())
+        return cls(robot, replace(law, fixed=True), preparation, carried)
 
     @cached_property
     def key(self) -> str:
-        """What tells it from all other reductions."""
+        """A digest that identifies the reduction."""
         content = {name: _listed(value) for name, value in self.to_dict().items()}
         return hashlib.sha256(repr((_VERSION, content)).encode()).hexdigest()[:16]
 
@@ -164,183 +153,226 @@ class Reduction:
         return maker.rows(samples, self.law, self.carried)
 
 
-_made: dict[str, Reduction] = {}
-"""Reductions that this process has made; a worker meets few, again and again."""
+def _with_one_cutoff(preparation: Preparation) -> Preparation:
+    """The preparation with a fixed cut-off, and trimmed by the settling time of its filter."""
+    cutoff_hz = preparation.cutoff_hz
+    if isinstance(cutoff_hz, str):
+        cutoff_hz = DEFAULT_CUTOFF_HZ
+    trim_s = preparation.trim_s
+    if cutoff_hz is not None:
+        trim_s = max(trim_s, _TRIMMED_PERIODS / cutoff_hz)
+    return replace(preparation, cutoff_hz=cutoff_hz, trim_s=trim_s)
+
+
+_cached_reductions: dict[str, Reduction] = {}
+"""Reductions that this process has built, by key; a worker needs few of them, many times."""
 
 
 def reduce_log(
-    entry: Entry, key: str, content: Mapping[str, Any], known: str = ""
-) -> dict[str, Any] | None:
-    """The row of a log; one with a reason where the log is of no use; None where its content is known.
+    entry: Entry, key: str, content: Mapping[str, Any], known_digest: str = ""
+) -> LogRow | None:
+    """The row of a log, with a reason where it is unusable; None where its content is unchanged.
 
     Args:
         entry: the log
         key: of the reduction
         content: of the reduction, as `Reduction.to_dict` gives it
-        known: digest of the content that the store has a row of
+        known_digest: of the content that the store has a row of
     """
-    row = _blank(entry, key)
+    digest = ""
     try:
         with _local(entry.path) as path:
-            row["content"] = _digest(path)
-            if row["content"] == known:
+            digest = _digest(path)
+            if digest == known_digest:
                 return None
-            if key not in _made:
-                if len(_made) >= _MOST_MADE:
-                    _made.clear()
-                _made[key] = Reduction.from_dict(content)
-            row |= _reduced(path, entry, _made[key])
+            return replace(_reduced(path, entry, _reduction(key, content)), content=digest)
     except SteelyardError as error:
-        row["reason"] = str(error).replace(str(Path(entry.path)), entry.file)
+        reason = str(error).replace(str(Path(entry.path)), entry.file)
     except FileNotFoundError:
-        row["reason"] = f"there is no file {entry.file}"
-    except (
-        Exception
-    ) as error:  # whatever a foreign file does to a reader: it fails alone, with its reason
-        row["reason"] = f"{type(error).__name__}: {error}"
-    return row
+        reason = f"there is no file {entry.file}"
+    except Exception as error:  # a damaged file may raise anything in a reader: it fails alone
+        reason = f"{type(error).__name__}: {error}"
+    return replace(failed_row(entry, key, reason), content=digest)
 
 
 def reduce_logs(
-    entries: Sequence[Entry], key: str, content: Mapping[str, Any], known: Sequence[str]
-) -> list[dict[str, Any] | None]:
-    """The row of each of some logs, see `reduce_log`.
+    entries: Sequence[Entry], key: str, content: Mapping[str, Any], known_digests: Sequence[str]
+) -> list[LogRow | None]:
+    """The row of each log, see `reduce_log`.
 
     Args:
         entries: the logs
         key: of their reduction
         content: of the reduction, as `Reduction.to_dict` gives it
-        known: for each log, the digest of the content that the store has a row of
+        known_digests: for each log, digest of the content that the store has a row of
     """
     return [
         reduce_log(entry, key, content, digest)
-        for entry, digest in zip(entries, known, strict=True)
+        for entry, digest in zip(entries, known_digests, strict=True)
     ]
 
 
-def failed_row(entry: Entry, key: str, reason: str) -> dict[str, Any]:
-    """The row of a log that no worker could reduce.
+def failed_row(entry: Entry, key: str, reason: str) -> LogRow:
+    """The row of a log that could not be reduced.
 
     Args:
         entry: the log
         key: of the reduction
-        reason: in words
+        reason: a sentence
     """
-    return _blank(entry, key) | {"reason": reason}
+    return LogRow(
+        robot=entry.robot,
+        key=entry.key,
+        file=entry.file,
+        reduction=key,
+        start_s=entry.start_s,
+        end_s=entry.end_s,
+        time=entry.time,
+        tool=entry.tool,
+        load=entry.load,
+        reason=reason,
+    )
 
 
-def _blank(entry: Entry, key: str) -> dict[str, Any]:
-    facts = {
-        name: value
-        for name, value in asdict(entry).items()
-        if name not in ("model", "path", "temperature")
-    }
-    return {**facts, "key": entry.key, "reduction": key, "ok": False, "reason": "", "content": ""}
+def _reduction(key: str, content: Mapping[str, Any]) -> Reduction:
+    if key not in _cached_reductions:
+        if len(_cached_reductions) >= _MAX_CACHED_REDUCTIONS:
+            _cached_reductions.clear()
+        _cached_reductions[key] = Reduction.from_dict(content)
+    return _cached_reductions[key]
 
 
-def _reduced(path: Path, entry: Entry, how: Reduction) -> dict[str, Any]:
-    """What is learned from a log."""
-    factor = RegressionFactor.empty(how.robot.n, len(how.parameters))
-    lengths: list[float] = []
-    warnings: list[str] = []
+@dataclass(frozen=True, eq=False)
+class _Piece:
+    """Figures of one stretch of a log without holes.
+
+    Attributes:
+        duration_s: of its samples
+        rate_hz: of its samples
+        squares: integral of the squared torques, (n,) [Nm^2 s]
+        widening: factor on variances by correlation in time, (n,)
+        warnings: of its preparation
+    """
+
+    duration_s: float
+    rate_hz: float
+    squares: Array
+    widening: Array
+    warnings: Sequence[str]
+
+
+def _reduced(path: Path, entry: Entry, reduction: Reduction) -> LogRow:
+    """The row of a log that can be read."""
+    pieces: list[_Piece] = []
+    factor = None
     degrees: list[Array] = []
-    rate_hz = 0.0
     epoch_s = None
-    squares = np.zeros(how.robot.n)
-    widths = []
-    currents = False
-    for block, core in _blocks(path, entry, how):
+    from_currents = False
+    for block, core in _blocks(path, entry, reduction):
         if epoch_s is None:
             epoch_s = block.epoch_s
         if block.temperature is not None:
             degrees.append(np.nanmean(block.temperature, axis=0))
-        if block.tau is not None:
-            drive = None
-        else:
-            drive = how.robot.drive
-        currents = drive is not None
-        if drive is not None and drive.gain is None:
-            raise InvalidRecording(
-                f"{entry.file} has motor currents, and {how.robot.name} no gains: give a model"
-                " that steelyard"
-                " identify made of currents (.json) as its model"
-            )
-        for run in Run(entry.file, block).pieces(how.preparation):
-            samples = _within(run.prepared(how.preparation, drive, how.robot.limits), core, block)
-            if samples is None:
-                continue
-            rows = how.rows(samples)
-            own = RegressionFactor.empty(how.robot.n, factor.p).add(rows.Y, rows.tau, rows.usable)
-            if lengths:
-                factor = factor.merge(own)
-            else:
-                factor = own
-            lengths.append(len(samples) / samples.rate_hz)
-            rate_hz = samples.rate_hz
-            squares += (samples.tau**2).sum(axis=0) / samples.rate_hz
-            warnings += [words for words in (run.cut, *samples.warnings) if words]
-            widths.append(_widening(rows, own))
-    if not lengths:
-        raise InvalidRecording("nothing of it is left between its start and its end")
-    if entry.temperature is None:
-        temperature = []
-    else:
-        temperature = [entry.temperature]
-    if not temperature and degrees:
-        temperature = np.nanmean(degrees, axis=0).tolist()
-    started = entry.time
-    if started is None and epoch_s is not None and epoch_s > _RECENT_S:
-        started = datetime.fromtimestamp(epoch_s, UTC)
-    return {
-        "ok": True,
-        "time": started,
-        "duration_s": float(sum(lengths)),
-        "rate_hz": rate_hz,
-        "temperature": temperature,
-        "warnings": list(dict.fromkeys(warnings)),
-        "from_currents": currents,
-        "rows": factor.rows.tolist(),
-        "noise": solve_weighted(factor).noise.tolist(),
-        "widening": np.average(widths, axis=0, weights=lengths).tolist(),
-        "torque": np.sqrt(squares / sum(lengths)).tolist(),
-        "factor": packed(factor),
-    }
+        from_currents = block.tau is None
+        for piece, own in _pieces(block, core, entry, reduction):
+            pieces.append(piece)
+            factor = own if factor is None else factor.merge(own)
+    if factor is None:
+        raise InvalidRecording("no samples are left between its start and its end")
+    lengths = [piece.duration_s for piece in pieces]
+    squares = np.zeros(reduction.robot.n)
+    for piece in pieces:
+        squares += piece.squares
+    return replace(
+        failed_row(entry, reduction.key, ""),
+        ok=True,
+        time=_start_time(entry, epoch_s),
+        duration_s=float(sum(lengths)),
+        rate_hz=pieces[-1].rate_hz,
+        temperature=_temperature(entry, degrees),
+        warnings=tuple(dict.fromkeys(words for piece in pieces for words in piece.warnings)),
+        from_currents=from_currents,
+        rows=tuple(factor.rows.tolist()),
+        noise=tuple(solve_weighted(factor).noise.tolist()),
+        widening=tuple(np.average([p.widening for p in pieces], axis=0, weights=lengths).tolist()),
+        torque=tuple(np.sqrt(squares / sum(lengths)).tolist()),
+        factor=packed(factor),
+    )
+
+
+def _pieces(
+    block: Recording, core: tuple[float, float], entry: Entry, reduction: Reduction
+) -> Iterator[tuple[_Piece, RegressionFactor]]:
+    """The stretches of the core of a block without holes, with their factors."""
+    drive = reduction.robot.drive if block.tau is None else None
+    if drive is not None and drive.gain is None:
+        raise InvalidRecording(
+            f"{entry.file} has motor currents, and {reduction.robot.name} no gains: give a model"
+            " that was identified from currents (.json)"
+        )
+    for run in Run(entry.file, block).pieces(reduction.preparation):
+        prepared = run.prepared(reduction.preparation, drive, reduction.robot.limits)
+        samples = _within(prepared, core, block)
+        if samples is None:
+            continue
+        rows = reduction.rows(samples)
+        empty = RegressionFactor.empty(reduction.robot.n, len(reduction.parameters))
+        factor = empty.add(rows.Y, rows.tau, rows.usable)
+        piece = _Piece(
+            duration_s=len(samples) / samples.rate_hz,
+            rate_hz=samples.rate_hz,
+            squares=(samples.tau**2).sum(axis=0) / samples.rate_hz,
+            widening=_widening(rows, factor),
+            warnings=[words for words in (run.cut, *samples.warnings) if words],
+        )
+        yield piece, factor
+
+
+def _start_time(entry: Entry, epoch_s: float | None) -> datetime | None:
+    """When a log began, by the catalogue or by its own clock where that counts from 1970."""
+    if entry.time is None and epoch_s is not None and epoch_s > _MIN_EPOCH_S:
+        return datetime.fromtimestamp(epoch_s, UTC)
+    return entry.time
+
+
+def _temperature(entry: Entry, degrees: Sequence[Array]) -> tuple[float, ...]:
+    """By the catalogue, or the mean of each drive, [degrees Celsius]; empty where unknown."""
+    if entry.temperature is not None:
+        return (entry.temperature,)
+    if degrees:
+        return tuple(np.nanmean(degrees, axis=0).tolist())
+    return ()
 
 
 def _blocks(
-    path: Path, entry: Entry, how: Reduction
+    path: Path, entry: Entry, reduction: Reduction
 ) -> Iterator[tuple[Recording, tuple[float, float]]]:
-    """Blocks of a log, each with the part of its clock that it answers for, [s]."""
+    """Blocks of a log, each with its core: the part of its clock whose samples it provides, [s]."""
+    joints: Sequence[str] = ()
     if path.is_dir() or path.suffix in (".db3", ".mcap"):
-        joints = how.robot.joint_names
-    else:
-        joints = ()
-    first = None
-    k = -1.0
+        joints = reduction.robot.joint_names
     low = entry.start_s or 0.0
-    if entry.end_s is None:
-        high = np.inf
-    else:
-        high = entry.end_s
+    high = np.inf if entry.end_s is None else entry.end_s
     requested = Requested(joint_names=joints)
-    for block in recording_blocks(
-        path, block_s=_BLOCK_S, overlap_s=_OVERLAP_S, requested=requested
-    ):
-        if first is None:
-            first = block.epoch_s
-        since = block.epoch_s - first  # of its first row
-        before = k
-        k = np.floor((since + _OVERLAP_S + 1e-6) / _BLOCK_S)
-        if since + block.duration_s <= k * _BLOCK_S + _OVERLAP_S and k - 1 > before:
-            k -= 1  # after a hole, of which only the end is its own
-        start = max(k * _BLOCK_S, low)
-        end = min((k + 1) * _BLOCK_S, high)
-        if start < end and start <= since + block.duration_s:
-            yield block, (start - since, end - since)
+    blocks = recording_blocks(path, block_s=_BLOCK_S, overlap_s=_OVERLAP_S, requested=requested)
+    first_epoch_s = None
+    number = -1.0
+    for block in blocks:
+        if first_epoch_s is None:
+            first_epoch_s = block.epoch_s
+        since_s = block.epoch_s - first_epoch_s
+        previous = number
+        number = np.floor((since_s + _OVERLAP_S + 1e-6) / _BLOCK_S)
+        if since_s + block.duration_s <= number * _BLOCK_S + _OVERLAP_S and number - 1 > previous:
+            number -= 1  # after a hole in the log: the block holds only the end of its stretch
+        start = max(number * _BLOCK_S, low)
+        end = min((number + 1) * _BLOCK_S, high)
+        if start < end and start <= since_s + block.duration_s:
+            yield block, (start - since_s, end - since_s)
 
 
 def _within(run: Run, core: tuple[float, float], block: Recording) -> Samples | None:
-    """The samples of a run that lie in the core of its block; None where there are too few to fit."""
+    """The samples of a run that lie in the core of its block; None where too few do."""
     samples = run.ready
     offset = (run.recording.epoch_s if run.recording else block.epoch_s) - block.epoch_s
     t = offset + samples.start_s + np.arange(len(samples)) / samples.rate_hz
@@ -357,15 +389,17 @@ def _within(run: Run, core: tuple[float, float], block: Recording) -> Samples | 
 
 
 def _widening(rows: Rows, factor: RegressionFactor) -> Array:
-    """By how much the correlation of residuals in time widens variances, joint by joint, (n,)."""
+    """Factor by which the correlation of residuals in time increases variances, (n,)."""
     residual = rows.tau - rows.Y @ solve_weighted(factor).value
     usable = [residual[rows.usable[:, j], j] for j in range(residual.shape[1])]
-    return np.array([widening([part]) if len(part) > 50 else 1.0 for part in usable])
+    return np.array(
+        [widening([part]) if len(part) > _MIN_ROWS_CORRELATION else 1.0 for part in usable]
+    )
 
 
 @contextmanager
 def _local(address: str) -> Iterator[Path]:
-    """The file of an address on this machine, fetched where it is elsewhere."""
+    """A local path of the file at an address; a remote file is copied for the time being."""
     fs, path = filesystem(address)
     if "file" in fs.protocol:
         yield Path(path)
@@ -397,11 +431,11 @@ def packed(factor: RegressionFactor) -> Array:
 
 
 def unpacked(values: Array, rows: Sequence[int]) -> RegressionFactor:
-    """The factor that `packed` wrote down.
+    """The factor that `packed` made these values from.
 
     Args:
-        values: of its triangles
-        rows: how many each joint has seen, (n,)
+        values: upper triangles, joint after joint
+        rows: number of rows of each joint, (n,)
     """
     triangles = np.reshape(values, (len(rows), -1))
     size = int((np.sqrt(8 * triangles.shape[1] + 1) - 1) / 2)

@@ -263,7 +263,7 @@ def _values(table: pa.Table, name: str, hint: Any) -> Sequence[Any]:
         raise UnreadableFile(f"column '{name}' holds {column.type}, where {expected} is needed")
     if column.null_count and not optional:
         raise UnreadableFile(f"column '{name}' has {column.null_count} empty cells")
-    if hint is Array:
+    if hint == Array:
         return [cell.values.to_numpy() for cell in column]
     if typing.get_origin(hint) is tuple:
         return [tuple(cell) for cell in column.to_pylist()]

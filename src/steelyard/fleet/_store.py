@@ -1,15 +1,15 @@
-"""The store: a folder that any reader of Parquet understands, and that is complete at every moment.
+"""The store: a folder that any reader of Parquet understands, and that is complete at any time.
 
-    store/fleet.json                     kind and version of the store
-    store/reductions/KEY.json            how logs became factors: arm, friction law, preparation, unknowns
-    store/logs/robot=NAME/KEY....parquet     the rows of one to eight logs, as soon as they are complete
-    store/logs/robot=NAME/all-....parquet    many rows in one file, once there are many such files
-    store/models/NAME.json               the model of each arm (`steelyard fleet identify`)
-    store/stamps.json                    when files were last looked at; only saves time
+    store/fleet.json                       kind and version of the store
+    store/reductions/KEY.json              how logs became factors: arm, friction law, preparation
+    store/logs/robot=NAME/KEY....parquet   the rows of one to eight logs
+    store/logs/robot=NAME/all-....parquet  many rows in one file, once there are many small files
+    store/models/NAME.json                 the model of each arm
+    store/stamps.json                      state of the files when they were last read; a cache
 
-Rows are written beside their place and moved there when they are whole. Where rows are gathered in
-one file, the small files go after that file has come; whoever reads in between sees a row twice:
-the latest `written` of a `key` counts.
+Rows are written to a temporary file, which is renamed when it is complete. Where small files are
+combined, they are deleted after the combined file has been written; a reader in between sees a row
+twice: the latest `written` of a `key` counts.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import errno
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,49 +27,24 @@ from urllib.parse import quote, unquote
 from steelyard import saved
 from steelyard.errors import MissingExtra, UnreadableFile
 from steelyard.fleet._reduce import Reduction
+from steelyard.fleet._rows import LogRow, Row, arrow_schema, column_names, read_rows, to_table
 from steelyard.identification import DynamicModel
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-VERSION = 1
-_MANY = 32  # small files of an arm, beyond which they are gathered
-_MOST_ROWS = 256  # of a gathered file: some megabytes
-_SAFE = " +@.,-_"
+VERSION = 2
+_MIN_SMALL_FILES = 32  # of an arm, to be combined
+_MAX_ROWS_PER_FILE = 256  # of a combined file: some megabytes
+_UNQUOTED = " +@.,-_"
+_PARTITION = "robot"  # stands in the name of the folder, not in the files
 
 
-def _schema() -> pa.Schema:
-    import pyarrow as pa
-
-    words = pa.string()
-    number = pa.float64()
-    numbers = pa.list_(pa.float64())
-    time = pa.timestamp("us", "UTC")
-    fields = {
-        "key": words,
-        "file": words,
-        "start_s": number,
-        "end_s": number,
-        "time": time,
-        "duration_s": number,
-        "rate_hz": number,
-        "tool": words,
-        "load": number,
-        "temperature": numbers,
-        "ok": pa.bool_(),
-        "reason": words,
-        "warnings": pa.list_(words),
-        "content": words,
-        "reduction": words,
-        "from_currents": pa.bool_(),
-        "rows": pa.list_(pa.int64()),
-        "noise": numbers,
-        "widening": numbers,
-        "torque": numbers,
-        "factor": numbers,
-        "written": time,
-    }
-    return pa.schema(fields, metadata={"steelyard.fleet": str(VERSION)})
+def _file_schema() -> pa.Schema:
+    """The columns of the files: those of a `LogRow` but for the arm."""
+    schema = arrow_schema(LogRow)
+    columns = schema.remove(schema.get_field_index(_PARTITION))
+    return columns.with_metadata({"steelyard.fleet": str(VERSION)})
 
 
 class Store:
@@ -76,10 +52,10 @@ class Store:
 
     Args:
         folder: of the store
-        make: whether to make it where there is none
+        create: whether to create it where it does not exist
     """
 
-    def __init__(self, folder: str | Path, *, make: bool = False) -> None:
+    def __init__(self, folder: str | Path, *, create: bool = False) -> None:
         try:
             import pyarrow.dataset  # noqa: F401
         except ImportError:
@@ -90,12 +66,12 @@ class Store:
         head = self.folder / "fleet.json"
         if head.exists():
             saved.load(head, "fleet", version=VERSION)
-        elif not make:
+        elif not create:
             raise UnreadableFile(
-                f"{folder} is no store of a fleet: make one with steelyard fleet build"
+                f"{folder} is not the store of a fleet: create one with Fleet.build"
             )
         elif self.folder.exists() and any(self.folder.iterdir()):
-            raise UnreadableFile(f"{folder} holds other files: give a folder of its own to a store")
+            raise UnreadableFile(f"{folder} holds other files: give a new or empty folder")
         else:
             with writing(self.folder):
                 self._logs.mkdir(parents=True, exist_ok=True)
@@ -109,7 +85,7 @@ class Store:
         )
 
     def folder_of(self, kind: str) -> Path:
-        """A folder of the store, made where there is none.
+        """A folder of the store, created where it does not exist.
 
         Args:
             kind: 'models' or 'reductions'
@@ -119,70 +95,66 @@ class Store:
             folder.mkdir(exist_ok=True)
         return folder
 
-    def add(self, rows: Sequence[dict[str, Any]]) -> None:
-        """Writes the rows of logs of one arm, all or none; what the store had of these logs is replaced.
+    def add(self, rows: Sequence[LogRow]) -> None:
+        """Writes rows of one arm, all or none; they replace earlier rows of the same logs.
 
         Args:
-            rows: one or more, as `reduce_log` gives them
+            rows: one or more
         """
-        import pyarrow as pa
-
-        folder = self._folder(rows[0]["robot"])
+        folder = self._folder(rows[0].robot)
         now = datetime.now(UTC)
-        name = "-".join(dict.fromkeys((rows[0]["key"], rows[-1]["key"])))
-        table = pa.Table.from_pylist([{**row, "written": now} for row in rows], schema=_schema())
+        name = "-".join(dict.fromkeys((rows[0].key, rows[-1].key)))
+        table = to_table([replace(row, written=now) for row in rows], LogRow)
         with writing(self.folder):
             folder.mkdir(parents=True, exist_ok=True)
-            _write(table, folder / f"{name}.parquet")
+            _write(table.drop_columns(_PARTITION).cast(_file_schema()), folder / f"{name}.parquet")
 
-    def rows(self, columns: Sequence[str], robots: Iterable[str] | None = None) -> pa.Table:
-        """The rows of some arms, the latest of each log, arms and times in order; with the arm as `robot`.
+    def rows(
+        self, kind: type[Row], robots: Iterable[str] | None = None, *, without: Sequence[str] = ()
+    ) -> list[Row]:
+        """The latest row of each log, ordered by arm and time.
 
         Args:
-            columns: beside `robot`, `key`, `time`, `file` and `written`
-            robots: their names; all by default
+            kind: `LogRow`, or a dataclass with some of its fields
+            robots: names of the arms; all by default
+            without: fields with a default that are not read
         """
-        import pyarrow as pa
+        names = [name for name in column_names(kind) if name not in without]
+        wanted = self.robots if robots is None else robots
+        found: list[Row] = []
+        for robot in wanted:
+            table = self._table(robot, names)
+            if table is not None:
+                with self._reading(robot):
+                    found += read_rows(table.select(names), kind)
+        return found
 
-        always = ["key", "time", "file", "written"]
-        names = list(dict.fromkeys([*always, *columns]))
-        if robots is None:
-            wanted = self.robots
-        else:
-            wanted = list(robots)
-        tables = [table for robot in wanted if (table := self._of(robot, names)) is not None]
-        if not tables:
-            chosen = _schema().empty_table().select(names)
-            return chosen.append_column("robot", pa.array([], pa.string()))
-        return pa.concat_tables(tables)
-
-    def tidy(self, robot: str) -> None:
-        """Gathers the small files of an arm in large ones, where there are many.
+    def combine(self, robot: str) -> None:
+        """Combines the small files of an arm, where there are many.
 
         Args:
             robot: its name
         """
         folder = self._folder(robot)
         small = [path for path in folder.glob("*.parquet") if not path.name.startswith("all-")]
-        if len(small) < _MANY:
+        if len(small) < _MIN_SMALL_FILES:
             return
-        table = self._of(robot, _schema().names)
+        before = set(folder.glob("*.parquet"))
+        table = self._table(robot, _file_schema().names)
         if table is None:
             return
-        gone = set(folder.glob("*.parquet"))
+        table = table.drop_columns(_PARTITION)
         kept = set()
-        table = table.drop_columns("robot")
         with writing(self.folder):
-            for start in range(0, len(table), _MOST_ROWS):
-                piece = table.slice(start, _MOST_ROWS)
-                keys = "".join(
-                    f"{k}{w}" for k, w in zip(piece["key"], piece["written"], strict=True)
-                )
+            for start in range(0, len(table), _MAX_ROWS_PER_FILE):
+                piece = table.slice(start, _MAX_ROWS_PER_FILE)
+                pairs = zip(piece["key"], piece["written"], strict=True)
+                keys = "".join(f"{key}{written}" for key, written in pairs)
                 path = folder / f"all-{hashlib.sha256(keys.encode()).hexdigest()[:16]}.parquet"
-                if path not in gone:
+                if path not in before:
                     _write(piece, path)
                 kept.add(path)
-            for path in gone - kept:
+            for path in before - kept:
                 path.unlink()
 
     def reduction(self, key: str) -> Reduction:
@@ -199,7 +171,7 @@ class Store:
         return self._reductions[key]
 
     def keep(self, reduction: Reduction) -> None:
-        """Writes down how logs become factors.
+        """Stores how logs become factors.
 
         Args:
             reduction: of the rows to come
@@ -213,24 +185,24 @@ class Store:
 
     @property
     def stamps(self) -> dict[str, str]:
-        """What the file system said of each file when it was last looked at."""
+        """State of each file when it was last read, as its file system describes it."""
         try:
             return dict(saved.load(self.folder / "stamps.json", "stamps", version=VERSION)["files"])
         except UnreadableFile:
             return {}
 
     def stamp(self, files: dict[str, str]) -> None:
-        """Writes down what the file system says of files.
+        """Stores the state of files.
 
         Args:
-            files: its words, by path
+            files: their state as the file system describes it, by path
         """
         with writing(self.folder):
             saved.save({"files": files}, "stamps", self.folder / "stamps.json", version=VERSION)
 
     def model_path(self, robot: str) -> Path:
-        """Where the model of an arm lies."""
-        return self.folder / "models" / f"{quote(robot, safe=_SAFE)}.json"
+        """The file of the model of an arm."""
+        return self.folder / "models" / f"{quote(robot, safe=_UNQUOTED)}.json"
 
     def model(self, robot: str) -> DynamicModel | None:
         """The model of an arm; None where it has not been identified.
@@ -244,36 +216,49 @@ class Store:
         return None
 
     def _folder(self, robot: str) -> Path:
-        return self._logs / f"robot={quote(robot, safe=_SAFE)}"
+        return self._logs / f"robot={quote(robot, safe=_UNQUOTED)}"
 
-    def _of(self, robot: str, columns: Sequence[str]) -> pa.Table | None:
-        """The latest rows of an arm in the order of time; None where there are none."""
+    @contextmanager
+    def _reading(self, robot: str) -> Iterator[None]:
+        """Adds the folder to errors about rows that do not fit."""
+        try:
+            yield
+        except UnreadableFile as error:
+            raise UnreadableFile(f"{self._folder(robot)}: {error}") from error
+
+    def _table(self, robot: str, columns: Sequence[str]) -> pa.Table | None:
+        """The latest rows of an arm in the order of time; None where it has none."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 
+        needed = ("key", "time", "file", "written")
+        names = [name for name in dict.fromkeys((*needed, *columns)) if name != _PARTITION]
         tables = []
         for path in sorted(self._folder(robot).glob("*.parquet")):
             try:
                 file = pq.ParquetFile(path)
                 _require_version(file, path)
-                tables.append(file.read(columns=list(columns)))
+                tables.append(file.read(columns=names))
             except (pa.ArrowException, OSError) as error:
                 raise UnreadableFile(
                     f"{path} cannot be read: {error}; remove it and build again"
                 ) from error
         if not tables:
             return None
-        whole = pa.concat_tables(tables)
-        keys = whole["key"].to_pylist()
-        written = whole["written"].to_pylist()
-        latest: dict[str, int] = {}
-        for i, key in enumerate(keys):
-            if key not in latest or written[i] > written[latest[key]]:
-                latest[key] = i
-        whole = whole.take(list(latest.values())).sort_by(
-            [("time", "ascending"), ("file", "ascending")]
-        )
-        return whole.append_column("robot", pa.array([robot] * len(whole), pa.string()))
+        table = _latest(pa.concat_tables(tables))
+        table = table.sort_by([("time", "ascending"), ("file", "ascending")])
+        return table.append_column(_PARTITION, pa.array([robot] * len(table), pa.string()))
+
+
+def _latest(table: pa.Table) -> pa.Table:
+    """The row of each key that was written last."""
+    keys = table["key"].to_pylist()
+    written = table["written"].to_pylist()
+    latest: dict[str, int] = {}
+    for i, key in enumerate(keys):
+        if key not in latest or written[i] > written[latest[key]]:
+            latest[key] = i
+    return table.take(list(latest.values()))
 
 
 def write_table(table: pa.Table, path: Path) -> None:
@@ -313,7 +298,7 @@ def _require_version(file: Any, path: Path) -> None:
 
 @contextmanager
 def writing(folder: Path) -> Iterator[None]:
-    """Turns what goes wrong while the store is written into one clear line.
+    """Turns an error while the store is written into one clear line.
 
     Args:
         folder: of the store
@@ -324,12 +309,11 @@ def writing(folder: Path) -> Iterator[None]:
         error = failure if isinstance(failure, OSError) else failure.__cause__
         if not isinstance(error, OSError):
             raise
-        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-        if full:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
             why = "the disk is full"
         else:
             why = error.strerror or str(error)
         raise UnreadableFile(
-            f"cannot write to {folder}: {why}; what is there is whole, and the same command goes"
-            " on from it"
+            f"cannot write to {folder}: {why}; its files are complete, and building again"
+            " continues from there"
         ) from error
