@@ -1,4 +1,4 @@
-"""How quickly the house opens its door, and the processor time of the verbs that should take no time.
+"""How quickly the program starts, and the processor time of commands that should be quick.
 
 `weigh`: an arm of six joints with motor currents, 50 s at 100 Hz. `weigh-wrist --dynamic`: a sensor
 that turns and swings about, known by its noisy pose alone, 17 s at 1 kHz: the slowest way.
@@ -51,7 +51,7 @@ def processor_s(*command: str) -> float:
 
 
 def beside_libraries_s(command: Sequence[str], runs: int) -> tuple[float, float]:
-    """The median processor times of a command and of importing what it needs, run alternately, [s]."""
+    """Median processor times of a command and of importing its modules, run alternately, [s]."""
     pairs = [(processor_s(*command), processor_s(*LIBRARIES)) for _ in range(runs)]
     return statistics.median(p[0] for p in pairs), statistics.median(p[1] for p in pairs)
 

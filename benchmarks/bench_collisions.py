@@ -112,7 +112,7 @@ def ur10() -> Bench:
 
 
 def detectors(bench: Bench) -> tuple[Detector, Detector]:
-    """With the payload estimated and learned thresholds; ignored, a limit just above its free residuals."""
+    """Payload estimated, with learned thresholds; ignored, with a limit above its residuals."""
     if bench.sensors.torque_side == "link":
         how = Preparation(lowest_speed=0.0)
     else:

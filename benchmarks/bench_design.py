@@ -1,4 +1,4 @@
-"""The shortest motion that is enough: how short, and whether a weighing then knows what was predicted.
+"""The shortest sufficient motion: its length, and whether weighing is as exact as predicted.
 
 Three arms, torques with white noise: that of xu2024 Table VIII on its UR10, what their sensors have
 on the others. Each arm is identified from three empty runs of 10 s with the friction law that is
@@ -47,7 +47,7 @@ Run = TypeVar("Run", Samples, sy.Recording)
 
 @dataclass(frozen=True)
 class Case:
-    """An arm, what it carries, how well that shall be known, and how fast its joints may change speed."""
+    """An arm, its payload, the wanted accuracy, and the accelerations that its joints allow."""
 
     name: str
     mass: float

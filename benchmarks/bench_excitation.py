@@ -59,8 +59,10 @@ case = sys.argv[1]
 if case == "ur10e":
     arm = load_robot("ur10e")
     own = arm.limits
-    limits = DesignLimits(JointLimits(own.q_min, own.q_max, own.v_max, np.full(6, 4.0), np.full(6, np.inf)))
-    found = design(arm, harmonics=8, period_s=24.0, objective=ConditionNumber(drive=False), limits=limits)
+    bounds = JointLimits(own.q_min, own.q_max, own.v_max, np.full(6, 4.0), np.full(6, np.inf))
+    limits = DesignLimits(bounds)
+    objective = ConditionNumber(drive=False)
+    found = design(arm, harmonics=8, period_s=24.0, objective=objective, limits=limits)
 else:
     arm = load_robot("ur10")
     limits = DesignLimits.envelope(FourierTrajectory.load("xu2024"))

@@ -1,4 +1,4 @@
-"""A fleet of simulated arms: how quickly its logs become factors, and whether planted changes are found.
+"""A fleet of simulated arms: time from logs to factors, and which planted changes are found.
 
 Motions and the torques of the links come from MuJoCo, for two arms of one type with other link
 masses, empty and with three loads; friction, gains, temperature and noise of each log are its own.
@@ -125,7 +125,7 @@ def _log(
 def make_fleet(
     folder: Path, arms: int, logs: int, duration_s: float = DURATION_S, *, more: int = 0
 ) -> list[dict[str, object]]:
-    """Logs of a fleet, day by day, and what the catalogue says of them; with some more of the last arm."""
+    """Logs of a fleet, day by day, with their catalogue; some more of the last arm."""
     folder.mkdir(exist_ok=True)
     loads = (0.0, TOOL, LOAD, LOAD + TOOL)
     cases = [
@@ -236,7 +236,7 @@ def _busy_s(*, running: bool = False) -> float:
 
 
 def _judged(trends, wrong: dict[int, Planted]) -> tuple[int, int, int]:
-    """How many planted changes were found, how many series flagged, how many of these for no reason."""
+    """Planted changes that were found, series that were flagged, and those flagged wrongly."""
     flagged = [change for change in trends.changes if change.flagged]
     found = set()
     false = 0

@@ -1,4 +1,4 @@
-"""The way of a new user, timed: from a URDF with a gripper and tables without a header to a patched URDF.
+"""A new user's path, timed: from a URDF with a gripper and bare tables to a patched URDF.
 
 A fresh environment gets the wheel that is built here, with the extras that the way needs. Then five
 commands, each a process of its own, as typed by somebody who reads what it prints: an option is
@@ -7,7 +7,7 @@ it already), and the first command has none at all.
 
     steelyard identify arm.urdf empty.csv                                  asks for -o
     steelyard identify arm.urdf empty.csv -o model.json                    asks for --names
-    steelyard identify arm.urdf empty.csv -o model.json --names ...        says how to weigh, with a page
+    steelyard identify arm.urdf empty.csv -o model.json --names ...   says how to weigh, with a page
     steelyard weigh model.json loaded.csv --names ... -o ... --report ...  says how to export
     steelyard export payload.json --to urdf --into arm.urdf -o patched.urdf
 
@@ -49,7 +49,8 @@ GRIPPER = """
   <link name="right"><inertial><mass value="0.1"/>
     <inertia ixx="0.0001" ixy="0" ixz="0" iyy="0.0001" iyz="0" izz="0.0001"/></inertial></link>
   <joint name="finger_right" type="prismatic"><parent link="gripper"/><child link="right"/>
-    <origin xyz="-0.03 0 0.1"/><axis xyz="-1 0 0"/><limit lower="0" upper="0.04" velocity="1" effort="10"/>
+    <origin xyz="-0.03 0 0.1"/><axis xyz="-1 0 0"/>
+    <limit lower="0" upper="0.04" velocity="1" effort="10"/>
     <mimic joint="finger_left"/></joint>
 </robot>"""
 

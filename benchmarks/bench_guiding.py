@@ -1,9 +1,10 @@
-"""Hand guiding: what the payload, estimated and compensated, takes off a hand (xu2024 Fig. 12), in MuJoCo.
+"""Hand guiding: force of the hand with a compensated payload (xu2024 Fig. 12), in MuJoCo.
 
 UR10 with the friction and noise of the paper; arm identified and payload weighed from simulated
 runs; a hand drags the arm around a rectangle of 0.3 m x 0.4 m with 0.05 m/s. The figures are what
 is left of the mean of
-|F| and of the variance of F, in the axes of the flange as the paper's sensor has them, worst of five seeds.
+|F| and of the variance of F, in the axes of the flange as in the paper,
+worst of five seeds.
 The figures without a goal show what they depend on: the axes of the base, a hand of stone, a
 quicker hand, a controller that takes off less friction.
 """

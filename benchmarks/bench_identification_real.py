@@ -1,4 +1,4 @@
-"""Identification of real arms, on recordings beside the repository; nothing where they are absent."""
+"""Identification of real arms from recordings beside the repository; empty without them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Identification against a known truth: a UR10 in MuJoCo, 100 seeds of noise, white and correlated."""
+"""Identification against a known truth: a UR10 in MuJoCo, 100 seeds, two kinds of noise."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ RUNS = 2
 
 
 def z_scores(job: tuple[int, float]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Errors over standard deviations, errors of alpha, and their standard deviations, for one seed."""
+    """Errors over standard deviations, errors of alpha and their deviations, for one seed."""
     seed, correlation_s = job
     robot = load_robot("ur10")
     rng = np.random.default_rng(seed)

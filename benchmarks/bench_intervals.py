@@ -1,4 +1,4 @@
-"""Do 95 % intervals of the payload contain the truth? Arms, noises and encoders, simulated independently.
+"""Do 95 % intervals of the payload contain the truth? Various arms, noises and encoders.
 
 Nothing of the estimator makes the data: arms are written here as URDF texts, torques are
 Pinocchio's inverse dynamics (`rnea`) of the arm with the payload as one more body, plus rotors,

@@ -1,4 +1,4 @@
-"""Live: a simulated controller at 500 Hz in a process of its own, read, recorded and weighed on loopback.
+"""Live: a simulated controller at 500 Hz in its own process, read, recorded and weighed.
 
 Delays are from the moment when the controller sends a row to the moment when the estimate holds it,
 on one clock. Picks are simulated without sockets, as fast as it goes: the same controller, rows and
@@ -118,9 +118,12 @@ VIEWER = """
 import sys, msgspec, viser
 from viser._messages import ViewerCameraMessage
 from websockets.sync.client import connect
-camera = ViewerCameraMessage((1, 0, 0, 0), (1, 1, 1), 1.0, 0.1, 100.0, 900, 1440, (0, 0, 0), (0, 0, 1))
+camera = ViewerCameraMessage(
+    (1, 0, 0, 0), (1, 1, 1), 1.0, 0.1, 100.0, 900, 1440, (0, 0, 0), (0, 0, 1)
+)
 version = f"viser-v{viser.__version__}"
-with connect(sys.argv[1], origin="http" + sys.argv[1][2:], subprotocols=[version], max_size=None) as page:
+origin = "http" + sys.argv[1][2:]
+with connect(sys.argv[1], origin=origin, subprotocols=[version], max_size=None) as page:
     page.send(msgspec.msgpack.encode(camera.as_serializable_dict()))
     page.recv()
     print(flush=True)
@@ -432,13 +435,14 @@ while True:
     k += 1
     stamp = store.types["builtin_interfaces/msg/Time"](100 + k // 500, k % 500 * 2_000_000)
     head = store.types["std_msgs/msg/Header"](stamp, "")
-    channel.log(bytes(store.serialize_cdr(store.types[kind](head, names, zero + k, zero, zero), kind)))
+    message = store.types[kind](head, names, zero + k, zero, zero)
+    channel.log(bytes(store.serialize_cdr(message, kind)))
     time.sleep(max(began + k / 500 - time.monotonic(), 0))
 """
 
 
 def other_sources() -> Iterator[Figure]:
-    """An arm under ROS 2 behind the server of foxglove-sdk, and a fake Franka arm; rows are only taken."""
+    """An arm under ROS 2 behind the server of foxglove-sdk and a fake Franka arm; reading only."""
     if importlib.util.find_spec("foxglove") is not None:
         with subprocess.Popen(
             [sys.executable, "-c", ROS2_ARM], stdout=subprocess.PIPE, text=True

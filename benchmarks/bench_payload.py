@@ -1,4 +1,4 @@
-"""The payload from joint torques, offline: all methods beside each other and beside the Cramer-Rao bound.
+"""The payload from joint torques, offline: all methods beside the Cramer-Rao bound.
 
 First xu2024's trajectory, parameters, payload and noise (see bench_payload_online), 200 seeds, the
 arm known. Methods that want empty runs get them with noise of their own; postures are drawn at
@@ -118,7 +118,9 @@ def beside_each_other(case: Case) -> Iterator[Figure]:
             errors, std = errors_of(case, method, postures=postures)
             known = np.isfinite(std[0])
             covered = 100 * np.mean(np.abs(errors[:, known]) < 1.96 * std[:, known])
-            words = f"{method}{f', {postures} postures' if method in ('static', 'combined') else ', 10 s'}"
+            words = f"{method}, 10 s"
+            if method in ("static", "combined"):
+                words = f"{method}, {postures} postures"
             yield Figure(
                 f"{method}_{postures}" if method == "static" else method,
                 f"{words}: RMS of the mass (coverage {covered:.0f} %)",
@@ -129,7 +131,7 @@ def beside_each_other(case: Case) -> Iterator[Figure]:
 
 
 def in_mujoco(seeds: int = 10) -> Iterator[Figure]:
-    """A UR10 with tracking errors, quantised signals and power-law friction, identified from 3 empty runs."""
+    """A UR10 with tracking errors, quantisation and power-law friction, from 3 empty runs."""
     robot = load_robot("ur10")
     trajectory = FourierTrajectory.load("xu2024")
     robot = robot.with_drive(
@@ -178,7 +180,7 @@ def light_payload(seeds: int = 10) -> Iterator[Figure]:
 
 
 def real() -> Iterator[Figure]:
-    """Loads on a real UR10e with every baseline there is, all by default as the command line takes it."""
+    """Loads on a real UR10e with every baseline, all with the defaults of the command line."""
     runs = {path.stem: path for path in sorted((DATA / "unloaded").glob("*harm*.npz"))}
     runs["ur-19_12_23_free"] = DATA / "unloaded" / "ur-19_12_23_free.npz"
     alone = {name: sy.identify("ur10e", path) for name, path in runs.items()}
@@ -243,7 +245,7 @@ def errors_of_loads(words: str, models: dict[str, sy.DynamicModel]) -> Iterator[
 def summed_up(
     words: str, found: Sequence[tuple[float, float, float]], key: str, goal: float | None = None
 ) -> Iterator[Figure]:
-    """The mean error of several weighings, and how many have the truth outside of their interval."""
+    """The mean error of several weighings, and the number of intervals that miss the truth."""
     off = np.abs([x[1] for x in found])
     half = np.array([x[2] for x in found])
     words = f"UR10e, {words}: mean error (worst {off.max():.1f} %)"

@@ -1,4 +1,4 @@
-"""The payload while the arm moves: accuracy beside the Cramer-Rao bound, time of a step, pick and place.
+"""Tracking a payload: accuracy beside the Cramer-Rao bound, time of a step, pick and place.
 
 xu2024's trajectory (Table IV), parameters (Table VI, as numbers: torque = Y pi), payload (Table
 VII) and noise (Table VIII, nonlinear, without payload) at 125 Hz. Pick and place in MuJoCo: runs
@@ -46,7 +46,7 @@ FRESH = 1000  # first seed of what is reported
 
 
 class Case(NamedTuple):
-    """xu2024's arm and motion: the model, motion (N, n) each, regressor (N, n, p), torque without noise."""
+    """xu2024: model, motion (N, n) each, regressor (N, n, p), torque without noise."""
 
     model: DynamicModel
     t: np.ndarray
@@ -89,7 +89,7 @@ def published_case() -> Case:
 
 
 def bound(case: Case, until_s: float) -> np.ndarray:
-    """The Cramer-Rao bound of the ten payload parameters, friction unknown, the arm known, (10,)."""
+    """The Cramer-Rao bound of the ten payload parameters: friction unknown, arm known, (10,)."""
     N = round(until_s * RATE_HZ)
     friction = case.model.estimate.parameters.daily
     H = np.concatenate(
@@ -177,7 +177,7 @@ def accuracy(case: Case, seeds: int = SEEDS) -> Iterator[Figure]:
 
 
 def slow_noise(seed: int, memory_s: np.ndarray) -> np.ndarray:
-    """Noise of Table VIII that remembers for some time (first order), joint by joint, (1250, 6) [Nm]."""
+    """First-order correlated noise with the levels of Table VIII, (1250, 6) [Nm]."""
     rng = np.random.default_rng(seed)
     kept = np.exp(-1 / (memory_s * RATE_HZ))
     white = np.sqrt(1 - kept**2) * rng.normal(size=(1250, 6))
@@ -216,7 +216,7 @@ def slow_run(
 
 
 def correlated(case: Case, seeds: int = 100) -> Iterator[Figure]:
-    """Noise that is correlated in time: as it was in the empty run, and when that run knew nothing of it."""
+    """Correlated noise: the same as in the empty run, and absent from the empty run."""
     alike = [
         slow_run(case, empty_arm(case, s, ALIKE), s, ALIKE) for s in range(FRESH, FRESH + seeds)
     ]
@@ -290,7 +290,7 @@ class Twice(NamedTuple):
 
 
 class Arm(NamedTuple):
-    """A simulated UR10: the model from its empty runs, and torques of one period with each payload."""
+    """A simulated UR10: the model of its empty runs, torques of one period with each payload."""
 
     model: DynamicModel
     motion: np.ndarray
@@ -314,7 +314,7 @@ def simulated_arm(payloads: list[InertialParameters | None]) -> Arm:
 
 
 def carrying(arm: Arm, which: list[int], seed: int, change_at: int = 0) -> Iterator[OnlineSample]:
-    """A stream of periods, each with one of the payloads, which changes `change_at` samples into a period."""
+    """Periods with one payload each, which changes `change_at` samples into a period."""
     rng = np.random.default_rng(seed)
     N = len(arm.motion)
     for i in range(len(which) * N):
@@ -366,7 +366,7 @@ def pick_and_place() -> Iterator[Figure]:
 def one_day(
     arm: Arm, estimator: TorqueTracker, masses: list[float], seed: int, change_at: int
 ) -> tuple[list[float], list[float], int]:
-    """Delays of detection, relative errors of the 3.5 kg part 3 s after it was taken, false changes."""
+    """Detection delays, relative errors of the 3.5 kg part 3 s after the pick, false changes."""
     which = [0, 1, 2, 1]
     truth = [(10.0 * k + change_at / RATE_HZ, masses[load]) for k, load in enumerate(which)][1:]
     state = estimator.init()

@@ -15,7 +15,7 @@ OPENED = 5
 
 
 def drawn_s(path: Path, folder: Path) -> float:
-    """From opening a page to its last plot: median, the first opening (which starts the browser) left out."""
+    """From opening a page to its last plot: median without the first, which starts the browser."""
     from browser import Browser
 
     browser = Browser(folder / f"profile-{path.stem}")

@@ -1,4 +1,4 @@
-"""The papers recomputed: the processor time of each page, and the share of four minutes that all need."""
+"""The papers recomputed: processor time of each page, and its share of four minutes."""
 
 from __future__ import annotations
 

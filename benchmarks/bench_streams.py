@@ -1,4 +1,4 @@
-"""Payloads that change while the arm rests: which are seen within a second of motion, and which were none.
+"""Payload changes at rest: those detected within a second of motion, and false ones.
 
 A UR10e in MuJoCo (that of `bench_trust`) moves for 8 s, rests for 2 s, in which the payload
 changes, and moves again; the stream goes on during the rest, or pauses. Two motions, eight changes,

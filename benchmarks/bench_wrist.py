@@ -1,4 +1,4 @@
-"""The payload from a wrist sensor: liu2025's set-up in MuJoCo beside its tables, strong noise, real data.
+"""The payload from a wrist sensor: liu2025 in MuJoCo, strong noise, real data.
 
 The arm is a KUKA KR60HA that turns joints 4 to 6, recorded at 250 Hz: 15 postures at rest, 10 s of
 excitation, 10 s of test motion at high and at low speed. Each of 50 seeds has its own excitation,
@@ -166,7 +166,7 @@ def excitation(seed: int) -> Truth:
 def measured(
     truth: Truth, drift: np.ndarray, rng: np.random.Generator, *, step: float = STEP
 ) -> Recording:
-    """What sensors make of the truth: encoders with a phase of their own, a noisy wrench with drift."""
+    """Measurements of the truth: encoders with their own phase, a noisy wrench with drift."""
     phase = rng.uniform(-0.5, 0.5, truth.q.shape[1]) * step
     return Recording(
         truth.t,
@@ -480,7 +480,7 @@ def online_rows(seed: int) -> tuple[list[WristRow], float]:
 
 
 def online() -> Iterator[Figure]:
-    """Causal, row by row at 250 Hz: what a row costs, how accurate it becomes, whether intervals hold."""
+    """Row by row at 250 Hz: the time of a row, the accuracy, the coverage of intervals."""
     times = []
     covered = []
     early = []

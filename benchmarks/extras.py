@@ -56,9 +56,14 @@ Weighing(model, str(files / "ur10_loaded.npz")).page().write(Path("page.html"))
 """,
     "cli": """
 import subprocess, sys
-commands = "example ur10", "identify ur10 empty.npz -o m.json --friction power", "weigh m.json loaded.npz"
+commands = (
+    "example ur10",
+    "identify ur10 empty.npz -o m.json --friction power",
+    "weigh m.json loaded.npz",
+)
 for words in commands:
-    subprocess.run([sys.executable, "-m", "steelyard", *words.split()], check=True, stdout=subprocess.DEVNULL)
+    program = [sys.executable, "-m", "steelyard", *words.split()]
+    subprocess.run(program, check=True, stdout=subprocess.DEVNULL)
 """,
     "live": "import viser, steelyard.live._page",
     "ros2": "import websockets, rosbags, steelyard.live._ros2",
@@ -125,7 +130,7 @@ def _tried(extra: str, wheel: Path, folder: Path) -> str:
 
 
 def _pip(folder: Path, wanted: str) -> subprocess.CompletedProcess[str]:
-    """Installs into an environment; nothing of this one is seen there but how the index is reached."""
+    """Installs into an environment that shares nothing with this one but the package index."""
     known = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
     pip = [
         folder / "bin" / "python",

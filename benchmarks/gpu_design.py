@@ -1,8 +1,8 @@
-"""Many starts of one design in one batch on a GPU: how long it takes, and the best motion that is found.
+"""Many starts of one design in a batch on a GPU: the time, and the best motion found.
 
     python benchmarks/gpu_design.py prepare           # here: writes benchmarks/gpu_design.json
-    python benchmarks/gpu_design.py run OUT [STARTS]  # where JAX has a GPU; needs neither Pinocchio nor Coal
-    python benchmarks/gpu_design.py judge OUT         # here: exact values and certificates of what was found
+    python benchmarks/gpu_design.py run OUT [STARTS]  # on a GPU; needs no Pinocchio
+    python benchmarks/gpu_design.py judge OUT         # exact values and certificates
 
 The problem: a UR10 in the envelope of xu2024's trajectory, 10 s, 5 harmonics, at rest at both ends.
 `run` uses the code of the library (`steelyard.excitation._batch`), with stand-ins for the two

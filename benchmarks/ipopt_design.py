@@ -1,4 +1,4 @@
-"""IPOPT beside our own solver: the same motions to start from, the same derivatives, what both reach.
+"""IPOPT beside our own solver: same starts, same derivatives, and what both reach.
 
     pip install cyipopt-wheels                 # or cyipopt, where IPOPT is installed
     python benchmarks/ipopt_design.py [SEEDS]

@@ -1,4 +1,4 @@
-"""A day at 125 Hz: the online estimator over millions of steps, without drift, NaN or growth of memory.
+"""A day at 125 Hz: millions of tracking steps without drift, NaN or growth of memory.
 
 Usage: python benchmarks/soak.py [STEPS]   (10 million by default)
 """

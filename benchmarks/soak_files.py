@@ -119,7 +119,7 @@ def heights(table: DHTable, q: np.ndarray) -> np.ndarray:
 
 
 def designs(count: int, first: int = 0) -> int:
-    """How many designed motions break a limit that was given, by other kinematics; `first` is a seed."""
+    """Designed motions that break a given limit by independent kinematics; `first` is a seed."""
     from steelyard.errors import InfeasibleDesign
     from steelyard.excitation import DesignLimits, DesignSettings, design
     from steelyard.robot import JointLimits

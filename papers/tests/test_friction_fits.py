@@ -1,4 +1,4 @@
-"""How models of repeated runs scatter (ding2019), and what a friction law leaves of its own fit (xu2024)."""
+"""Scatter of models of repeated runs (ding2019), and residuals of friction laws (xu2024)."""
 
 from dataclasses import replace
 

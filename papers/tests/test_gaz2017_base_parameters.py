@@ -1,4 +1,4 @@
-"""gaz2017: dynamic coefficients of the planar arm, (29)-(35), and those of gravity of the LWR, (38)-(44).
+"""gaz2017: coefficients of the planar arm, (29)-(35), and of the LWR's gravity, (38)-(44).
 
 The paper halves the coefficients of the kinetic energy, writes the last link first and counts no
 rotors; its frames are classic, so its form is that on the joint axes.

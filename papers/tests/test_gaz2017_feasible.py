@@ -43,7 +43,7 @@ def to_paper(planar, basis):
 
 @pytest.fixture(scope="module")
 def arm(planar, basis, to_paper):
-    """From the printed pi alone, known to its four decimals; the nominal arm knows nothing of the links."""
+    """From the printed pi with its four decimals; the nominal arm has no link parameters."""
     R = np.zeros((7, 7))
     R[:6, :6], R[:6, 6], R[6, 6] = to_paper / 1e-5, PI_34 / 1e-5, 1.0
     limits = {name: limit for name, *limit in zip(NAMES, LOWER_36, UPPER_36, strict=True)}
@@ -77,7 +77,7 @@ def test_ours_are_real_bodies(arm):
 
 
 def test_question_Q4_with_and_without_payload(arm, planar, basis):
-    """Sinusoids as in the paper: Newton-Euler with feasible parameters, against the true arm and pi."""
+    """Sinusoids as in the paper: Newton-Euler with feasible parameters against arm and pi."""
     t = np.linspace(0.0, 20.0, 200)
     w = 2 * np.pi * np.array([0.05, 0.3])
     size = np.array([2 * np.pi, np.pi])

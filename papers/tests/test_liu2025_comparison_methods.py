@@ -1,4 +1,4 @@
-"""Known truth -> MuJoCo -> wrist sensor -> our two stages beside the methods that liu2025 compares with."""
+"""Known truth -> MuJoCo -> wrist sensor -> our two stages beside liu2025's comparisons."""
 
 import numpy as np
 import pytest

@@ -26,7 +26,7 @@ def test_axes_in_spherical_coordinates_are_those_of_eq_36():
 
 
 def test_algorithm_1_as_printed_adds_postures_again_and_ours_does_not():
-    """n = 1 and n = 2 share every posture of n = 1; of its 4 + 9 postures fewer gravity directions differ."""
+    """n = 1 and n = 2 share every posture of n = 1; fewer gravity directions differ."""
     ours = OrientationWorkspace().liu2025_orientations(3, K=-0.2)
     gravity = ours[:, 2]
     assert len(np.unique(np.round(gravity, 9), axis=0)) == len(ours)

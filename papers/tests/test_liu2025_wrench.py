@@ -1,4 +1,4 @@
-"""What liu2025 prints, recomputed; where it slips, mechanics counts (see docs/explanation/wrist.md)."""
+"""Numbers printed in liu2025, recomputed; its slips are listed in docs/explanation/wrist.md."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The parts of the page of gaz2017: laws, recovered truths, whole tables. The page itself takes a minute."""
+"""Parts of the page of gaz2017: laws, recovered truths, whole tables, without the page."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The parts of the page of xu2024: laws, recovered truths, whole tables. The page itself takes minutes."""
+"""Parts of the page of xu2024: laws, recovered truths, whole tables, without the page."""
 
 from types import SimpleNamespace
 

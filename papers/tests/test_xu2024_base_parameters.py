@@ -1,4 +1,4 @@
-"""xu2024, appendix: the 58 base parameters of the UR10 and the 22 of them that a payload changes."""
+"""xu2024, appendix: the 58 base parameters of the UR10; a payload changes 22 of them."""
 
 import numpy as np
 import pytest

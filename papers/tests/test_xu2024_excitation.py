@@ -21,7 +21,7 @@ def published():
 
 
 def test_condition_number_of_the_published_trajectory(arm, published):
-    """79.67 in the paper has an unpublished weighting; plainly it is 179, and 122 with linear friction."""
+    """The paper's 79.67 has an unpublished weighting; without it 179, or 122 (linear friction)."""
     limits = DesignLimits.envelope(published)
     assert ConditionNumber().evaluate(arm, published, limits=limits) == pytest.approx(
         179.2, abs=0.1

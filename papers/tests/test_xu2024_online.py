@@ -168,7 +168,7 @@ def test_it_works_on_another_robot():
 
 
 def test_the_command_line_weighs_by_the_papers_recursion(model, tmp_path, monkeypatch):
-    """`weigh --online --estimator xu2024`: the plug finds it; the answer is that of the estimator itself."""
+    """`--estimator xu2024`: the plug-in is found and gives the answer of the estimator."""
     from importlib.metadata import EntryPoint
 
     from steelyard.workflow._stream import weigh_online

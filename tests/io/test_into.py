@@ -52,8 +52,8 @@ URDF = f"""<?xml version='1.0' encoding="utf-8"?>
     <limit lower="-2.5" upper="2.5" velocity="3" effort="150"/></joint>
   <joint name="elbow" type="revolute"><parent link="upper"/><child link="lower"/>
     <origin xyz="0.2 0.1 0.1" rpy="1.5 0.2 0"/><axis xyz="0 0 1"/>
-    <limit lower="-2.5" upper="2.5" velocity="3" effort="150"/>
-    <dynamics damping="1" my="own"/></joint>
+    <limit lower="-2.5" upper="2.5" velocity="3" effort="150"/><dynamics damping="1" my="own"/>
+  </joint>
   <joint name="wrist" type="revolute"><parent link="lower"/><child link="hand"/>
     <origin xyz="0.3 0 0.1" rpy="0 1.4 0"/><axis xyz="0 1 0"/>
     <limit lower="-2.5" upper="2.5" velocity="3" effort="150"/></joint>
@@ -229,7 +229,7 @@ def test_everything_else_in_a_urdf_is_left_as_it_is(folder):
     ]
     assert sorted(changed(URDF, text)) == sorted(lines)
     assert re.search(r"<mass  value = \"[\d.]+\" />", text)
-    assert re.search(r'<dynamics damping="[\d.]+" my="own" friction="[\d.]+"/></joint>', text)
+    assert re.search(r'<dynamics damping="[\d.]+" my="own" friction="[\d.]+"/>\s*</joint>', text)
     for words in (
         "<!-- steelyard: patched; what is not named here was left as it is.",
         "0.4 kg of bodies that are fixed to, or held still on, the link of wrist",

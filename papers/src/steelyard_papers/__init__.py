@@ -1,4 +1,4 @@
-"""The papers recomputed: every table and figure that can be, beside the truth and beside our own method.
+"""The papers recomputed: tables and figures beside the truth and beside our own method.
 
 Each paper is a folder with a function `page(progress)`, imported when it is asked for.
 """

@@ -27,7 +27,7 @@ def command(
     ] = Path("out/reproduce"),
     as_json: JsonFlag = False,
 ) -> None:
-    """Recomputes papers: their tables and figures beside our method and the truth, one page for each."""
+    """Recomputes papers: tables and figures beside our method and the truth, one page each."""
     from steelyard_papers import PAPERS, reproduce
 
     names = _names(paper, tuple(PAPERS))

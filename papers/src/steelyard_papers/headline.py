@@ -1,4 +1,4 @@
-"""How every page opens: what the paper prints beside its method here and ours, and whether it is met.
+"""The start of each page: the paper's numbers beside its method here and ours.
 
 A printed number is met where it lies within two standard deviations of what the paper's own method
 gives here over independent seeds, about 95 % of them; a number without seeds, where it agrees to
@@ -77,7 +77,7 @@ def _summary(values: Sequence[float]) -> tuple[float | None, float | None]:
 def opening(
     claims: Sequence[Claim], missing: str, *, note: str = "", findings: Sequence[str] = ()
 ) -> tuple[list[str], list[Section]]:
-    """How a page opens: the sentence above all, and the first sections: the table, and what was found.
+    """The start of a page: the first sentence, the table, and the findings.
 
     Args:
         claims: of the paper

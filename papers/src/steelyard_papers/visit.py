@@ -29,7 +29,7 @@ class Visit:
         return len(self.postures) * (self.rest_s + self.move_s) - self.move_s
 
     def at(self, t: Array) -> tuple[Array, Array, Array]:
-        """Position, velocity and acceleration, each (N, n); polynomials of degree five between postures.
+        """Position, velocity and acceleration, each (N, n); quintic polynomials between postures.
 
         Args:
             t: times, (N,) [s]

@@ -1,4 +1,4 @@
-"""The sections of the page of ding2019: motion, parameters, torques, and what cannot be recomputed."""
+"""Sections of the page of ding2019: motion, parameters, torques, open points."""
 
 from __future__ import annotations
 
@@ -199,7 +199,7 @@ def _error_panel(comparison: Comparison, title: str, kinds: str, joints: str) ->
 
 
 def column_sizes(comparison: Comparison) -> Array:
-    """RMS torque over all joints of one unit of each parameter in the excitation, (p,) [Nm per unit].
+    """RMS torque of all joints per unit of each parameter, (p,) [Nm per unit].
 
     Args:
         comparison: in any world
@@ -212,7 +212,7 @@ def column_sizes(comparison: Comparison) -> Array:
 
 
 def inertial_errors(comparison: Comparison, method: str) -> tuple[Array, Array, Array]:
-    """Errors of the parameters of links and rotors in every run, their scatter, their estimated deviations.
+    """Errors of link and rotor parameters in each run, their scatter and estimated deviations.
 
     Args:
         comparison: in any world

@@ -1,4 +1,4 @@
-"""ding2019's experiment in MuJoCo: a TX-60 within Table II, ten runs of the excitation, a verification run.
+"""ding2019's experiment in MuJoCo: a TX-60 within Table II, ten runs and a verification.
 
 The paper prints neither the masses of the arm nor its motion nor its noise, so the arm is the
 bundled one (its kinematics and limits are the paper's, its links are nominal) and the noise is
@@ -113,7 +113,7 @@ def formula_7(axes: Array, points: Array) -> tuple[int, int, int]:
 
 
 def joint_axes(robot: RobotModel) -> tuple[Array, Array]:
-    """Gravity and the axes of all joints at home, (1 + n, 3), and points on the axes, (n, 3) [m], base frame.
+    """Gravity and joint axes at home, (1 + n, 3), and points on them, (n, 3) [m], base frame.
 
     Args:
         robot: with revolute joints
@@ -141,7 +141,7 @@ def designed_motions(
     randoms: int = 20,
     progress: Progress,
 ) -> Motions:
-    """The excitation of least condition number (eq. (9)), a verification motion, and random ones to compare.
+    """The excitation of least condition number (eq. (9)), a verification, and random motions.
 
     Args:
         robot: the TX-60
@@ -190,7 +190,7 @@ def _random_motions(
 
 
 def gear_friction(robot: RobotModel) -> RobotModel:
-    """The arm with a Stribeck peak, a bent speed law and friction from the carried torque, as gears have.
+    """The arm with a Stribeck peak, a nonlinear speed law and load-dependent gear friction.
 
     Args:
         robot: with Coulomb and viscous friction

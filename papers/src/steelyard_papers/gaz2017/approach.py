@@ -1,4 +1,4 @@
-"""Postures that an arm moves to: the last part of the way and the rest after it, of many arms at once.
+"""Approaches to postures: the last part of the way and the rest, for many arms at once.
 
 Each posture is reached twice in MuJoCo: along the way from the posture before it, and from the
 other side. The last 0.05 rad of each joint take 0.3 s; then the arm rests for 0.3 s, and the mean
@@ -115,7 +115,7 @@ class _Arms:
         self._integral = _times(self._mobility, held)
 
     def _bias(self, q: Array, v: Array, *, refresh: bool) -> Array:
-        """Gravity and Coriolis torque, (K, n) [Nm]; mass matrices too, where they are to be fresh."""
+        """Gravity and Coriolis torque, (K, n) [Nm]; mass matrices too, where they are due."""
         bias = np.empty_like(q)
         for k in range(len(q)):
             self._mujoco.move_to(q[k], v[k])
@@ -127,7 +127,7 @@ class _Arms:
         return bias
 
     def step(self, q_c: Array, v_c: Array, a_c: Array) -> tuple[Array, Array, Array, Array]:
-        """Position, speed, torque behind the gears and of the motors, (K, n) each, at a commanded motion."""
+        """Position, speed, torque behind the gears and of the motors, (K, n), for a command."""
         h = _STEP_S
         q = self._q
         v = self._w + _STEP_S / 2 * self._a
@@ -145,7 +145,7 @@ class _Arms:
         return q, v, tau - self._drive.rotor_inertia * self._a - self._friction, tau
 
     def _found_friction(self, free: Array) -> Array:
-        """Friction that belongs to the speed after a step, (K, n) [Nm]; `free` is that without friction."""
+        """Friction for the speed after a step, (K, n) [Nm]; `free`: the speed without it."""
         F = self._friction.copy()
         A = _STEP_S * self._mobility
         for _ in range(_SWEEPS):

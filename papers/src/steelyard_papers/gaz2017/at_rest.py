@@ -33,7 +33,7 @@ _WRONG = 0.02  # of a link's mass
 def reached_masses(
     empty: Reached, loaded: Reached, sensors: Sensors, seeds: range
 ) -> dict[str, Array]:
-    """Mass [kg] and centre of mass [m] by the paper's method, by how samples were taken, (seeds, 4).
+    """Mass [kg] and centre of mass [m] by the paper's method, by sampling, (seeds, 4).
 
     Args:
         empty: postures of the empty arm

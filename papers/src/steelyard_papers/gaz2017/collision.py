@@ -1,4 +1,4 @@
-"""gaz2017 Fig. 6 in simulation: three contacts of an LWR 4+ that carries 3 kg, with and without knowing it.
+"""gaz2017 Fig. 6: three contacts of an LWR 4+ with 3 kg, with and without the payload known.
 
 The empty arm is identified from the joint torque sensors along one motion, the load is weighed
 along another, and along a third, slower one somebody pushes at 1, 8 and 17 s. The residual of eq.
@@ -69,7 +69,7 @@ class FigureSix:
         return float(np.abs(detections.residuals.residual[~self.touched]).max())
 
     def delays_s(self, detections: Detections) -> Array:
-        """From the start of each contact to its detection, (3,) [s]; infinite where it was not found.
+        """From the start of each contact to its detection, (3,) [s]; infinite if undetected.
 
         Args:
             detections: one of the two

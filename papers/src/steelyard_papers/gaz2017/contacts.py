@@ -1,4 +1,4 @@
-"""Fig. 5 and Fig. 6: torques predicted with the estimated payload, and contacts found by the residual (48).
+"""Fig. 5 and Fig. 6: torques with the estimated payload, and contacts by residual (48).
 
 In (48) only gravity knows the payload; momentum and Coriolis torques are those of the empty arm.
 Ours knows all of the payload. An observer that knows no payload at all stands for a detector that

@@ -67,7 +67,7 @@ LIGHT_BODY = _cylinder(*LIGHT, radius=0.02, height=0.06)
 
 @cache
 def gravity_matrix() -> Array:
-    """K of the gravity coefficients (38) in the paper's order, from the links' numbers, (12, 70)."""
+    """K of the gravity coefficients (38) in the paper's order, (12, 70)."""
     import sympy as sp
 
     basis = SymbolicBasis.of(load_robot("lwr4"), on_axes=True)
@@ -114,7 +114,7 @@ def assumptions() -> tuple[Sensors, Sensors, Sensors]:
 
 
 def noise_of_42() -> float:
-    """The noise of a posture that makes coefficients differ as the seven constant ones of (42) do, [Nm]."""
+    """Posture noise that reproduces the scatter of the seven constant coefficients (42), [Nm]."""
     q = random_rest(500)
     spread = np.linalg.inv(np.einsum("kji,kjl->il", *(2 * [_gravity_rows(q)])))
     constant = np.setdiff1d(np.arange(12), CHANGING)
@@ -196,7 +196,7 @@ def placed(payload: InertialParameters | None, q: Array) -> Held:
 
 @cache
 def reached(load: str, *, few: bool = False) -> Reached:
-    """The arm in postures that it moved to: 500 random ones, or ten samples around the pick posture.
+    """The arm in postures: 500 random ones, or ten samples around the pick posture.
 
     Args:
         load: 'none', 'heavy' or 'light'
@@ -249,7 +249,7 @@ def _at_rest(q: Array, tau: Array) -> Samples:
 def draws_of(
     empty: Held, loaded: Held, sensors: Sensors, *, seeds: int, progress: Progress
 ) -> Array:
-    """Mass [kg] and centre of mass [m] for each draw of the sensors' errors: paper, then ours, (seeds, 2, 4).
+    """Mass [kg] and centre of mass [m] per draw of sensor errors: paper, ours, (seeds, 2, 4).
 
     Args:
         empty: postures without the payload

@@ -1,4 +1,4 @@
-"""All ten numbers of the medium payload from three motions of joint 1 and postures at rest: (45), (46).
+"""All ten numbers of the medium payload from motions of joint 1 and postures: (45), (46).
 
 Joint 1 swings as sin(phi(t)) with a growing frequency up to 100 deg/s and 150 deg/s^2, 15 s for
 each of three postures of the other joints; positions and torques every 5 ms, filtered at 1 Hz, 500
@@ -146,7 +146,7 @@ def whole_motion(seed: int, period_s: float = 15.0) -> FourierTrajectory:
 
 
 def inertial_runs(progress: Progress) -> list[Pair]:
-    """All runs without errors of the torque sensors: the three swings and two motions of all joints.
+    """All runs without sensor errors: the three swings and two motions of all joints.
 
     Args:
         progress: called with the share that is done

@@ -1,4 +1,4 @@
-"""The sections of the page of gaz2017 on motion: inertia, ten samples, contacts; and what is missing."""
+"""Sections of the page of gaz2017 on motion: inertia, ten samples, contacts, open points."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _UNITS = ("kg", "kg m", "kg m", "kg m", *("kg m²",) * 6)
 
 
 def inertia_rms(draws: Sequence[Inertial]) -> Array:
-    """RMS errors of the ten numbers: paper's method, ours on the same runs, ours on one motion, (3, 10).
+    """RMS errors of the ten numbers: paper's method, ours, ours on one motion, (3, 10).
 
     Args:
         draws: by every method, one for each draw of the sensors' errors

@@ -31,7 +31,7 @@ GRAVITY_38 = (
     "mx3",
     "mz2 - my3 + d3*(m3 + m4 + m5 + m6 + m7)",
 )
-"""The gravity coefficients of the LWR 4+ in our letters: mx7 is the first moment of link 7 along x."""
+"""Gravity coefficients of the LWR 4+: mx7 is the first moment of link 7 along x."""
 
 GRAVITY_42 = np.array(
     [
@@ -69,7 +69,7 @@ DIFFERENCE_43 = np.array([0.0016, -8.13e-4, 0.3667, 1.1914, 1.2316])
 """Of the rows 1, 2, 4, 7 and 12."""
 
 HEAVY = (3.028, (0.0, 0.0, 0.1190))
-"""Nominal mass [kg] and centre of mass [m] of the medium payload (39); the paper has no nominal inertia."""
+"""Nominal mass [kg] and centre of mass [m] of the medium payload (39); no nominal inertia."""
 HEAVY_44 = (3.067, (-2.6e-4, 5e-4, 0.1196))
 HEAVY_47 = (3.059, (-2.8e-3, 1.1e-2, 0.1283))
 HEAVY_46 = InertialParameters(

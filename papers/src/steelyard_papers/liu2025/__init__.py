@@ -102,7 +102,7 @@ def page(
 
 
 def _cells(world: World, seeds: int, few: int, progress: Progress) -> Cells:
-    """By fault: answers, and contacts at low speed, of each seed; no fault first, all of them last."""
+    """By fault: answers and contacts at low speed of each seed; no fault first, all last."""
     plan = [(PERFECT, seeds), *((faults, few) for faults in _ALONE), (REAL, seeds)]
     found: dict[str, list[tuple[Answers, Contacts]]] = {faults.name: [] for faults, _ in plan}
     todo = [(faults, seed) for faults, count in plan for seed in range(count)]

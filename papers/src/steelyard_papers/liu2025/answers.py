@@ -149,7 +149,7 @@ def contacts_of(world: World, answers: Answers, speed: str, seed: int) -> Contac
 def strong_noise(
     world: World, answers: list[Answers], *, progress: Progress
 ) -> dict[str, tuple[float, float]]:
-    """Median errors of inertia [kg m^2] and centre of mass [m] by estimator, motion with strong noise.
+    """Median errors of inertia [kg m^2] and centre of mass [m] by estimator, strong noise.
 
     Encoders have 18 bits and their positions are differentiated twice without a filter.
 

@@ -1,4 +1,4 @@
-"""What real cells have beside noise: sensor axes that mix, scale and stick, joint errors, a soft base.
+"""Faults of real cells beside noise: sensor crosstalk, scale, stiction, joints, soft base.
 
 Each seed draws its own cell. With the true wrench w of load on sensor the sensor shows
 

@@ -1,4 +1,4 @@
-"""The sections of the page of liu2025 on cells with faults, and on what a step of each estimator costs."""
+"""Sections of the page of liu2025 on cells with faults and on the time of each step."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ def method_1(postures: Postures, *, gravity_base: Array) -> WristPayload:
 
 
 def method_2(samples: WrenchSamples, static: StaticWeight) -> WristPayload:
-    """Method 2: the dynamic equation by recursive total least squares; the tilt of the base is ignored.
+    """Method 2: recursive total least squares of the dynamic equation; ignores the tilt.
 
     Args:
         samples: wrench and motion

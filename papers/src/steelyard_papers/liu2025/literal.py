@@ -6,7 +6,7 @@ mass and first moment as first values of phi; nothing else: no covariance of sta
 forces and torques alike. With Z_k = [A_k F_k], six rows for each sample, and a constant P_r, the
 covariance of the errors in a row of Z,
 
-    M_k = lambda M_{k-1} + Z_k' Z_k,     v_k = M_k^-1 P_r v_{k-1},    scaled so that its last entry is -1
+    M_k = lambda M_{k-1} + Z_k' Z_k,   v_k = M_k^-1 P_r v_{k-1}, scaled so that its last entry is -1
 
 which is eq. (34) and (35) with their signs and order corrected; M is P^-1 of the paper. The paper
 does not print P_r. Here it is what the paper's own Kalman filter says about the errors of

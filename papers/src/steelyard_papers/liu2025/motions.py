@@ -94,7 +94,7 @@ class Visits:
         return round(len(self.postures) * self.rest_s + float(self.moves_s.sum()), 2)
 
     def at(self, t: Array) -> tuple[Array, Array, Array]:
-        """Position, velocity and acceleration, each (N, n); polynomials of degree five between postures.
+        """Position, velocity and acceleration, each (N, n); quintic polynomials between postures.
 
         Args:
             t: times, (N,) [s]
@@ -180,7 +180,7 @@ def planned_motions(robot: RobotModel, *, starts: int = 2, effort: float = 1.0) 
 
 
 def _in_turn(found: PostureSet, limits: JointLimits) -> PostureSet:
-    """The same postures, each followed by the nearest one that is left; whole turns go the short way."""
+    """The same postures, each followed by its nearest unvisited one; turns take the short way."""
     left = list(range(1, len(found)))
     order = [0]
     q = [found.q[0]]

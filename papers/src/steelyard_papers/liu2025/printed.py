@@ -41,4 +41,4 @@ TABLE_3: dict[str, dict[str, tuple[float, ...]]] = {
 """By speed and method: force at t = 0, its mean and deviation [N], the same of the torque [Nm]."""
 
 PEAKS = (3.03, 1.67)
-"""Largest force [N] and torque [Nm] of an axis after the second compensation, low speed (Fig. 13)."""
+"""Largest force [N] and torque [Nm] of an axis after compensation, low speed (Fig. 13)."""

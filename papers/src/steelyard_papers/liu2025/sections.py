@@ -1,4 +1,4 @@
-"""The sections of the page of liu2025: Table II, estimators, Table III, Fig. 10 to 13, what is missing."""
+"""Sections of the page of liu2025: Tables II and III, estimators, Fig. 10 to 13, open points."""
 
 from __future__ import annotations
 
@@ -283,7 +283,7 @@ def contact_rows(contacts: Sequence[Contacts], speed: str) -> list[Row]:
 
 
 def peaks(contacts: Sequence[Contacts], which: str) -> tuple[float, float]:
-    """Largest force and torque of an axis after the second compensation, median over the seeds [N, Nm].
+    """Largest force and torque of an axis after compensation, median over the seeds [N, Nm].
 
     Args:
         contacts: of each seed

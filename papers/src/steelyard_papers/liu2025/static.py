@@ -1,13 +1,13 @@
 """The linear static stage as liu2025 prints it: least squares, and total least squares by the SVD.
 
-    [f; tau] = [R' 1 0 0; 0 0 -f^ 1] (kappa, f0, c, iota),   iota = tau0 - c x f0        eq. (13)-(18)
+    [f; tau] = [R' 1 0 0; 0 0 -f^ 1] (kappa, f0, c, iota),   iota = tau0 - c x f0    eq. (13)-(18)
 
 (f^ is the matrix of the cross product with the measured force.) Total least squares takes the right
 singular vector of the smallest singular value of [B F], eq. (27), (28), which suspects the
 rotations and the identity of the same errors as the forces. Mass, tilt and torque drift follow with
 the signs of mechanics:
-m = |kappa| / g, tau0 = iota + c x f0. The covariance is that of the measured wrenches, sent through the
-derivative of the whole calculation.
+m = |kappa| / g, tau0 = iota + c x f0. The covariance of the measured wrenches is
+propagated through the derivative of the whole calculation.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def _covariance(postures: Postures, nominal: Array, method: LinearMethod, varian
 
 
 def _slopes(Z: Array, method: LinearMethod) -> tuple[Array, Array]:
-    """kappa, f0, c, iota of rows [B F], (12,), and their derivatives by each measured number, (N, 6, 12).
+    """kappa, f0, c, iota of rows [B F], (12,), and their derivatives, (N, 6, 12).
 
     A component i of a wrench moves the six rows of its posture by a constant E_i. Of total least
     squares, v is an eigenvector of G = Z'Z to the eigenvalue s: dv = -(G - s)^+ dG v, and psi =

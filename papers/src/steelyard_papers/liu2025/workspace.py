@@ -161,7 +161,7 @@ def _axis_panels(sets: dict[str, Array], *, style: str) -> list[Panel]:
 
 
 def _border(axis: int) -> list[float]:
-    """Polar angles beyond which an axis cannot go, in degrees: z by the cone, x and y because z is there."""
+    """Largest polar angles of the axes in degrees: z by the cone, x and y because of z."""
     lean = float(np.degrees(HALF_ANGLE))
     if axis == 2:
         return [180.0 - lean]

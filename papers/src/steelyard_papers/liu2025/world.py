@@ -1,4 +1,4 @@
-"""liu2025's cell in MuJoCo: a KUKA KR60HA on a tilted base with a wrist sensor and a plate of 40 kg.
+"""liu2025's cell in MuJoCo: a KR60HA on a tilted base, a wrist sensor, a 40 kg plate.
 
 The load is the reference of Table II, its inertia taken about the centre of mass: about the
 sensor's origin no body has it (a plate of no thickness, off its plane); here the plate is 10 mm
@@ -110,7 +110,7 @@ def measured(
     step: float = STEP,
     cell: Cell | None = None,
 ) -> Recording:
-    """What sensors make of the truth: encoders with a phase of their own, a noisy wrench with drift.
+    """Measurements of the truth: encoders with their own phase, a noisy wrench with drift.
 
     Args:
         robot: the arm

@@ -1,4 +1,4 @@
-"""The sections of the page of xu2024 on its central claims, its rule of convergence, changing friction."""
+"""Sections of the page of xu2024 on its main claims, its convergence rule, friction changes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def rms(errors: Array) -> float:
 
 
 def claim_section(cells: Cells) -> Section:
-    """Commanded or measured motion, power or linear law: the mass by the published recursion and by ours.
+    """Commanded or measured motion, power or linear law: mass by the published recursion and ours.
 
     Args:
         cells: by step of the encoders, kind of motion and law

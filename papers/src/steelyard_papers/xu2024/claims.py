@@ -1,4 +1,4 @@
-"""The two central claims of xu2024: commanded signals instead of measured ones, a power law of friction.
+"""The main claims of xu2024: commanded instead of measured signals, and a power law.
 
 In MuJoCo, so that the arm follows its command with errors and sticks where it turns round. The
 empty arm is identified from two runs, offline and so from filtered signals, on the kind of motion
@@ -166,7 +166,7 @@ class Variant:
 
     @property
     def row(self) -> tuple[str | float | None, ...]:
-        """Name, runs that converged, median time [s], RMS of the mass when stopped and after 10 s [%]."""
+        """Name, converged runs, median time [s], RMS of the mass at the stop and after 10 s [%]."""
         times = self.answer.converged_s
         met = times[np.isfinite(times)]
         stopped, end = (percent(self.answer.payloads(at_end=x)[:, 0]) for x in (False, True))

@@ -1,4 +1,4 @@
-"""The excitation of xu2024: Table IV, objective (18) with its weighting from residuals, designs of ours.
+"""The excitation of xu2024: Table IV, objective (18) with its weighting, and our designs.
 
 The weighting of (18) is Lambda_0^(-1/2), Lambda_0 = R_0' R_0 / (N - p) the covariance of the
 joints' residuals after ordinary least squares on a run of the motion (its matrix is not printed).
@@ -81,7 +81,7 @@ class Excitation:
 
 
 def designed(*, starts: int, effort: float, progress: Progress) -> Excitation:
-    """The published motion judged, and designs within its peaks of position, velocity and acceleration.
+    """The published motion, and designs within its peak position, velocity and acceleration.
 
     Args:
         starts: of the search for the least condition number; the others have one

@@ -1,4 +1,4 @@
-"""xu2024 section 4.4 in simulation: weigh the payload online, tell the controller, drag the arm with a hand.
+"""xu2024 section 4.4 in simulation: track the payload, set it, guide the arm by hand.
 
 The payload has the mass (3.223 kg) and the centre of mass that the paper gives, and the inertia of
 a block of that mass, because the one printed is that of no body. The motion is that of Table IV,
@@ -170,7 +170,7 @@ def _truth() -> InertialParameters:
 def xu2024_guided_arm(
     *, seed: int = 0, progress: Progress | None = None
 ) -> tuple[RobotModel, DynamicModel, Payload, InertialParameters]:
-    """The arm, its identified model, the payload as weighed and as it is, from two simulated runs, offline.
+    """The arm, its identified model, weighed and true payload, from two simulated runs, offline.
 
     Args:
         seed: of the torque noise
@@ -199,7 +199,7 @@ def _simulated(
 
 
 def _with_other_noise(run: Simulation, drive: DriveModel, seed: int) -> Recording:
-    """A run as if it had been simulated with another seed, which is that of the torque noise alone."""
+    """A run as simulated with another seed, which affects the torque noise alone."""
     generator = np.random.default_rng(seed).spawn(2)[0]
     truth = run.truth
     tau = _SENSORS.noisy_torque(truth.tau, float(truth.t[1]), generator)

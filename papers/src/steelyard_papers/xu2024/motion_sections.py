@@ -164,7 +164,7 @@ def signal_section(world: World, model: DynamicModel) -> Section:
 
 
 def _accelerations(recording: Recording, rough: Array, actual: Array) -> Panel:
-    """Fig. 1: accelerations of joint 1, from positions with coarse and with fine steps, and as commanded."""
+    """Fig. 1: accelerations of joint 1 from coarse and fine positions, and as commanded."""
     assert recording.a_commanded is not None  # noqa: S101 - simulated
     return Panel(
         "Fig. 1: acceleration of joint 1",

@@ -1,4 +1,4 @@
-"""xu2024 as published, for comparison: recursive least squares of the loaded arm, then the difference.
+"""xu2024 as published: recursive least squares of the loaded arm, then the difference.
 
 From pi_b = pi_a and P = P0 1, with every sample (eq. (7)-(11), in the letters of the paper)
 
@@ -40,7 +40,7 @@ _UR10_CHANGED = {
 }
 SMALL_CHANGE = 0.005
 TIMES = 300
-"""The rule of convergence: the watched parameters change by less, more than so many times in a row."""
+"""Convergence rule: smallest number of successive small changes of the watched parameters."""
 
 
 class Xu2024State(NamedTuple):
@@ -176,7 +176,7 @@ class Xu2024Tracker:
         return state.converged_s < np.inf
 
     def estimate(self, state: Xu2024State, *, physical: bool = False) -> Payload:
-        """The payload from the difference of base parameters, without covariance: the paper gives none.
+        """The payload from the difference of base parameters, without covariance, as published.
 
         Args:
             state: as `init` or `step` gave it
@@ -210,7 +210,7 @@ class Xu2024Tracker:
         return Verdict(state.counts.words, (Doubt(DoubtKind.NOT_CONVERGED, words), unknown))
 
     def _of_the_last_link_alone(self) -> Indices:
-        """Base parameters that are one parameter of the last link; those of its group where there is none."""
+        """Base parameters that are one parameter of the last link, or those of its group."""
         basis = self.model.basis
         n = self.model.robot.n
         last = basis.parameters.of_joint(n - 1) & basis.parameters.links
@@ -219,7 +219,7 @@ class Xu2024Tracker:
 
 
 def estimator_for(model: DynamicModel, accuracy: float) -> Xu2024Tracker:
-    """The recursion for `steelyard weigh --online --estimator xu2024`; of a UR10 the rows of the paper.
+    """The published recursion as a tracker; for a UR10 with the rows of the paper.
 
     Args:
         model: of the empty arm

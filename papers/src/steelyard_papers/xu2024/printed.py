@@ -1,4 +1,4 @@
-"""What xu2024 prints: the appendix, Tables II, VI, VII, VIII, IX, and the numbers of its figures."""
+"""Numbers printed in xu2024: the appendix, Tables II, VI, VII, VIII, IX, and figures."""
 
 from __future__ import annotations
 

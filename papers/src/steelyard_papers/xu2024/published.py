@@ -1,4 +1,4 @@
-"""xu2024 with its own numbers: torque = Y pi of Table VI along Table IV with the payload of Table VII.
+"""xu2024 with its own numbers: torque = Y pi of Table VI along Table IV, payload of Table VII.
 
 Here every assumption of the paper is true: the friction law, the empty arm, white noise of the
 torques, an arm that moves as commanded. The noise is that of Table VIII (nonlinear, no payload), or
@@ -128,7 +128,7 @@ def plain_estimate(estimator: TorqueTracker, state: TorqueTrackerState) -> tuple
 
 
 def algorithm_1(YJ: Array, change: Array) -> Array:
-    """Khalil's method: the ten numbers from the change of torques on the same motion, all alike, (10,).
+    """Khalil's method: the ten numbers from the change of torques on the same motion, (10,).
 
     Args:
         YJ: payload regressor, (N, n, 10)

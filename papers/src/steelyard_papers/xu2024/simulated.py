@@ -1,4 +1,4 @@
-"""xu2024's experiment in MuJoCo: an arm that is identified first, follows with errors, and sticks at rest.
+"""xu2024's experiment in MuJoCo: an identified arm with tracking errors and stiction.
 
 The UR10 has the paper's kinematics, friction (Table VI) and gains, and nominal links. Its empty
 runs along Table IV are identified with the power law of friction, on the commanded motion as the

@@ -1,4 +1,4 @@
-"""Friction that changes between the runs, as on the paper's arm: warmth, and the load that gears carry.
+"""Friction that changes between runs, as on the paper's arm: temperature and gear load.
 
 A drive warms up by the power that its friction turns into heat, and cools towards the room,
 
