@@ -140,13 +140,13 @@ def test_a_payload_is_taken_beside_the_running_program_and_echoed():
         assert said["runtime_state"] == 2
 
 
-def test_a_script_without_reading_79_bytes_is_thrown_away():
+def test_a_script_without_reading_79_bytes_is_discarded():
     with served() as found:
         with socket.create_connection(
             (found.host, port_of(found, SCRIPT_PORT)), timeout=2
         ) as connection:
             connection.sendall(payload_program(WEIGHED, transition_s=0.5).encode())
-        assert logged(found, "thrown away")
+        assert logged(found, "discarded")
         assert found.controller.payload == ControllerPayload()
 
 
@@ -252,7 +252,7 @@ def test_a_recording_is_played_with_its_own_clock_and_then_switched_off():
         modes.append(controller.outputs["robot_mode"][0])
     np.testing.assert_allclose(times[:18], 100 + t)
     assert modes[16:] == [7, 3, 3]
-    assert "the recording is over" in controller.log[-1]
+    assert "the recording has ended" in controller.log[-1]
 
 
 def test_arms_and_recordings_that_no_ur_controller_has_are_refused():

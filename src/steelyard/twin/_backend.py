@@ -1,13 +1,12 @@
-"""What is behind a simulated controller: an arm in MuJoCo, or a recording.
+"""The arm behind a simulated controller: in MuJoCo, or from a recording.
 
-The arm in MuJoCo follows its command as `simulation` does: feed-forward by the model of the arm
-with the payload that the controller believes in, and feedback with three poles at the bandwidth,
-which has to bear friction and what is really carried. The command itself goes through a filter of
-third order,
+The arm in MuJoCo follows its command as in `simulation`: feed-forward by the model of the arm with
+the payload set on the controller, and feedback with three poles at the bandwidth, which has to bear
+friction and the actual payload. The command passes a filter of third order,
 
     q''' = w^3 (u - q) - 3 w^2 q' - 3 w q'',
 
-so that position, velocity and acceleration of the target belong together (a real controller looks
+so that position, velocity and acceleration of the target are consistent (a real controller looks
 ahead).
 """
 
@@ -34,12 +33,12 @@ NOMINAL_GAINS = (14.73, 14.33, 11.55, 11.25, 11.5, 11.5)
 """Drive gains of a simulated arm whose description has none, [Nm/A]: those of a UR10 (xu2024)."""
 
 _BANDWIDTH = 2 * np.pi * 10.0  # [rad/s], of the feedback
-_COMMAND = 2 * np.pi * 8.0  # [rad/s], of the filter on the command
-_POSTURES = 30
-_INERTIA_EVERY = 5  # steps
+_COMMAND_BANDWIDTH = 2 * np.pi * 8.0  # [rad/s], of the filter on the command
+_CHECKED_POSTURES = 30  # of the MuJoCo model
+_STEPS_PER_INERTIA = 5  # steps between two updates of the mass matrix
 
 Outputs = Mapping[str, Sequence[float]]
-"""What the arm says of itself, by RTDE's names."""
+"""Outputs of the arm, by RTDE's names."""
 
 
 class Backend(ABC):
@@ -48,7 +47,7 @@ class Backend(ABC):
     Attributes:
         rate_hz: control steps per second, [Hz]
         robot: the arm; None where only a recording is known
-        over: whether nothing more comes
+        over: whether the recording has ended
     """
 
     rate_hz: float
@@ -57,11 +56,11 @@ class Backend(ABC):
 
     @abstractmethod
     def step(self, command: Array | None, payload: ControllerPayload) -> tuple[float, Outputs]:
-        """The time of the next instant since the start, [s], and what the arm says then.
+        """The time of the next step since the start, [s], and the outputs of the arm.
 
         Args:
-            command: position that the program commands, (6,) [rad]; None to stay
-            payload: the payload that the controller counts on
+            command: commanded joint positions, (6,) [rad]; None to stay
+            payload: the payload set on the controller
         """
 
 
@@ -70,9 +69,9 @@ class SimulatedArm(Backend):
 
     Args:
         robot: the empty arm; without gains it gets `NOMINAL_GAINS`
-        payloads: what it carries from when on, by time [s], in the flange frame; None for nothing
-        sensors: their errors
-        start: posture, (6,) [rad]; home by default
+        payloads: payload from each time [s] on, in the flange frame; None for an empty flange
+        sensors: errors of the sensors
+        start: first posture, (6,) [rad]; home by default
         rate_hz: control steps per second, [Hz]
         seed: of the noise
     """
@@ -89,14 +88,14 @@ class SimulatedArm(Backend):
     ) -> None:
         if robot.n != 6:
             raise InvalidRobot(f"a UR arm has 6 joints, {robot.name} has {robot.n}")
+        gain = np.array(NOMINAL_GAINS)
         if robot.drive.gain is not None:
             gain = robot.drive.gain
-        else:
-            gain = np.array(NOMINAL_GAINS)
         self.robot = self._arm = robot.with_drive(replace(robot.drive, gain=gain))
         self.rate_hz = rate_hz
         self.over = False
-        self._gain, self._sensors = gain, sensors or SensorModel()
+        self._gain = gain
+        self._sensors = sensors or SensorModel()
         self._generator = np.random.default_rng(seed)
         self._h = 1 / rate_hz
         self._k = -1
@@ -125,7 +124,7 @@ class SimulatedArm(Backend):
     def step(self, command: Array | None, payload: ControllerPayload) -> tuple[float, Outputs]:
         """One control step of the engine; see `Backend`."""
         self._k += 1
-        self._take(self._plants.pop(self._k, None))
+        self._change_payload(self._plants.pop(self._k, None))
         if command is not None:
             self._command = np.asarray(command)
         self._target = self._filter[:, :3] @ self._target + np.outer(
@@ -134,14 +133,14 @@ class SimulatedArm(Backend):
         plant = self._plant_now
         q = plant.q
         v = plant.v
-        if self._k % _INERTIA_EVERY == 0:
+        if self._k % _STEPS_PER_INERTIA == 0:
             self._inertia = plant.loaded.mass_matrix(q) + self._rotors
         error = self._target[0] - q
         w = _BANDWIDTH
-        asked = 3 * w**2 * error + 3 * w * (self._target[1] - v) + self._integral
+        acceleration = 3 * w**2 * error + 3 * w * (self._target[1] - v) + self._integral
         self._integral = self._integral + w**3 * self._h * error
         target_tau = self._feed_forward(payload)
-        row = plant.step(target_tau + self._inertia @ asked, ())
+        row = plant.step(target_tau + self._inertia @ acceleration, ())
         tau = self._sensors.noisy_torque(row.tau[None], self._h, self._generator)[0]
         outputs = {
             "actual_q": self._sensors.encoder(row.q),
@@ -155,8 +154,8 @@ class SimulatedArm(Backend):
         }
         return self._k * self._h, {name: signal.tolist() for name, signal in outputs.items()}
 
-    def _take(self, plant: Plant | None) -> None:
-        """Carries something else from here on, in the present motion."""
+    def _change_payload(self, plant: Plant | None) -> None:
+        """Goes on with another payload, in the present motion."""
         if plant is not None:
             plant.q = self._plant_now.q
             plant.w = self._plant_now.w
@@ -166,25 +165,25 @@ class SimulatedArm(Backend):
         if payload != self._payload:
             self._payload = payload
             drive = self._arm.drive
-            known = self._arm.with_drive(DriveModel(drive.rotor_inertia, coupling=drive.coupling))
+            self._model = self._arm.with_drive(
+                DriveModel(drive.rotor_inertia, coupling=drive.coupling)
+            )
             if payload.mass:
-                self._model = known.with_payload(_body(payload, known.flange))
-            else:
-                self._model = known
+                self._model = self._model.with_payload(_body(payload, self._model.flange))
         return np.asarray(self._model.torque(*self._target))
 
     def _plant(self, body: InertialParameters | None, q: Array) -> Plant:
-        others = q + np.random.default_rng(0).uniform(-1.5, 1.5, (_POSTURES, 6))
+        others = q + np.random.default_rng(0).uniform(-1.5, 1.5, (_CHECKED_POSTURES, 6))
         start = np.array([q, np.zeros(6), np.zeros(6)])
         return Plant(self._arm, body, step_s=self._h, postures=np.vstack([q, others]), start=start)
 
 
 class RecordedArm(Backend):
-    """A recording behind a controller; its arm follows no command.
+    """A recorded arm; it follows no command.
 
     Args:
         recording: with motor currents
-        robot: the arm that it is of; None where that does not matter
+        robot: the recorded arm; None where it does not matter
     """
 
     def __init__(self, recording: Recording, robot: RobotModel | None = None) -> None:
@@ -194,12 +193,10 @@ class RecordedArm(Backend):
                 f" {recording.source or 'the recording'} has"
                 f" {recording.n} joints and {', '.join(recording.channels)}"
             )
-        self.robot, self.rate_hz, self.over, self._next = (
-            robot,
-            float(round(recording.rate_hz)),
-            False,
-            0,
-        )
+        self.robot = robot
+        self.rate_hz = float(round(recording.rate_hz))
+        self.over = False
+        self._next = 0
         self._t = recording.t
         signals = {
             "actual_q": recording.q,
@@ -216,7 +213,7 @@ class RecordedArm(Backend):
         }
 
     def step(self, command: Array | None, payload: ControllerPayload) -> tuple[float, Outputs]:
-        """The next row; after the last one, the last one again. See `Backend`."""
+        """The next row; at the end, the last row again. See `Backend`."""
         k = min(self._next, len(self._t) - 1)
         late_s = (self._next - k) / self.rate_hz
         self._next += 1
@@ -225,7 +222,7 @@ class RecordedArm(Backend):
 
 
 def tool_pose(robot: RobotModel, q: Sequence[float]) -> list[float]:
-    """Where the flange is, [m], and how it is turned, as a rotation vector, (6,), in the base frame.
+    """Position [m] and rotation vector [rad] of the flange, (6,), in the base frame.
 
     Args:
         robot: the arm
@@ -236,14 +233,13 @@ def tool_pose(robot: RobotModel, q: Sequence[float]) -> list[float]:
 
 
 def _body(payload: ControllerPayload, frame: str) -> InertialParameters:
-    xx, yy, zz, xy, xz, yz = payload.inertia
-    inertia = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-    return InertialParameters.from_com(payload.mass, np.array(payload.cog), inertia, frame)
+    com = np.array(payload.cog)
+    return InertialParameters.from_com(payload.mass, com, payload.inertia_matrix, frame)
 
 
 def _command_filter(step_s: float) -> Array:
-    """The next position, velocity and acceleration of these and the command, (3, 4)."""
-    w = _COMMAND
+    """Matrix from position, velocity, acceleration and command to the next three, (3, 4)."""
+    w = _COMMAND_BANDWIDTH
     A = np.zeros((4, 4))
     A[0, 1] = A[1, 2] = 1.0
     A[2] = [-(w**3), -3 * w**2, -3 * w, w**3]

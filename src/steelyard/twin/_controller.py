@@ -1,9 +1,9 @@
-"""A simulated Universal Robots controller: its state from step to step. No sockets and no clock of its own.
+"""State of a simulated Universal Robots controller, step by step; no sockets and no clock.
 
-It has modes, a payload that it believes in, a program that moves the arm, a log, and the arm behind
-it: in MuJoCo or on record (`world`). `RtdeServer` is its side of one RTDE connection. As on a real
-one `timestamp` counts control steps since the start, from 100 s on, for some clients do not believe
-one that has just started. Faults are switched on by name, see `fault`.
+The controller has modes, a payload, a program that moves the arm, a log, and the arm behind it: in
+MuJoCo or from a recording (`_backend`). `RtdeServer` is its side of one RTDE connection. As on a
+real controller, `timestamp` counts control steps since the start; it begins at 100 s because some
+clients distrust a controller that has just started. Faults are switched on by name, see `fault`.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from steelyard.trajectory import Trajectory
 from steelyard.twin._backend import Backend, tool_pose
 from steelyard.twin._program import Program
 
-_START_S = 100.0
+_FIRST_TIMESTAMP_S = 100.0
 _REGISTERS = {"int": "INT32", "double": "DOUBLE", "bit": "BOOL"}
-_OUTPUTS = {
+_OUTPUT_NAMES = {
     "DOUBLE": "timestamp payload speed_scaling target_speed_fraction actual_execution_time"
     " actual_momentum"
     " actual_main_voltage actual_robot_voltage actual_robot_current standard_analog_input0"
@@ -43,45 +43,47 @@ _OUTPUTS = {
     "UINT64": "actual_digital_input_bits actual_digital_output_bits",
     "VECTOR6INT32": "joint_mode",
 }
-_OUTPUT = {name: kind for kind, names in _OUTPUTS.items() for name in names.split()}
-_OUTPUT |= {
+_OUTPUT_TYPES = {name: kind for kind, names in _OUTPUT_NAMES.items() for name in names.split()}
+_OUTPUT_TYPES |= {
     f"output_{word}_register_{k}": kind for word, kind in _REGISTERS.items() for k in range(48)
 }
-_INPUT = {
+_INPUT_TYPES = {
     f"input_{word}_register_{k}": kind for word, kind in _REGISTERS.items() for k in range(48)
 }
-_INPUT |= {f"{x}_digital_output{y}": "UINT8" for x in ("standard", "tool") for y in ("", "_mask")}
-_INPUT |= {f"configurable_digital_output{x}": "UINT8" for x in ("", "_mask")}
-_INPUT |= {f"standard_analog_output_{x}": "UINT8" for x in ("mask", "type")}
-_INPUT |= {f"standard_analog_output_{x}": "DOUBLE" for x in ("0", "1")}
-_INPUT |= {f"input_bit_registers{x}": "UINT32" for x in ("0_to_31", "32_to_63")}
-_INPUT |= {
+_INPUT_TYPES |= {
+    f"{x}_digital_output{y}": "UINT8" for x in ("standard", "tool") for y in ("", "_mask")
+}
+_INPUT_TYPES |= {f"configurable_digital_output{x}": "UINT8" for x in ("", "_mask")}
+_INPUT_TYPES |= {f"standard_analog_output_{x}": "UINT8" for x in ("mask", "type")}
+_INPUT_TYPES |= {f"standard_analog_output_{x}": "DOUBLE" for x in ("0", "1")}
+_INPUT_TYPES |= {f"input_bit_registers{x}": "UINT32" for x in ("0_to_31", "32_to_63")}
+_INPUT_TYPES |= {
     "speed_slider_mask": "UINT32",
     "speed_slider_fraction": "DOUBLE",
     "external_force_torque": "VECTOR6D",
 }
 _ZEROS = {kind: (0,) * int(form[:-1] or 1) for kind, form in TYPES.items()}
-_OFF = 3
-_RUNNING = 7
-_SAFE = (1, 2)
+_ROBOT_OFF = 3
+_ROBOT_RUNNING = 7
+_SAFETY_OK = (1, 2)
 _JOINT_OFF = 239
 _JOINT_RUNNING = 253
-_TEACH = 4  # a bit of the robot's status
+_TEACH_BUTTON_BIT = 4  # of robot_status_bits
 
 
 class _Modes(NamedTuple):
-    """What a controller is in.
+    """Modes of a controller.
 
     Attributes:
-        robot: its mode, as RTDE counts them
-        safety: the same of its safety
-        hand: whether somebody presses the teach button
-        slider: of the speed, 0 to 1
-        remote: whether it takes scripts, as in Remote Control
-        mute: whether it has stopped to send without closing
+        robot: RTDE's `robot_mode`
+        safety: RTDE's `safety_mode`
+        hand: whether the teach button is pressed
+        slider: speed slider, 0 to 1
+        remote: whether it accepts scripts, as in Remote Control
+        mute: whether it has stopped sending without closing the connection
     """
 
-    robot: int = _RUNNING
+    robot: int = _ROBOT_RUNNING
     safety: int = 1
     hand: bool = False
     slider: float = 1.0
@@ -91,13 +93,13 @@ class _Modes(NamedTuple):
     @property
     def run(self) -> bool:
         """Whether the arm may move."""
-        return self.robot == _RUNNING and self.safety in _SAFE
+        return self.robot == _ROBOT_RUNNING and self.safety in _SAFETY_OK
 
 
 _FAULTS: Mapping[str, Mapping[str, Any]] = {
     "protective-stop": {"safety": 3},
-    "emergency-stop": {"safety": 7, "robot": _OFF},
-    "power-off": {"robot": _OFF},
+    "emergency-stop": {"safety": 7, "robot": _ROBOT_OFF},
+    "power-off": {"robot": _ROBOT_OFF},
     "hand": {"hand": True},
     "local": {"remote": False},
     "mute": {"mute": True},
@@ -112,44 +114,45 @@ class SimulatedController:
 
     Args:
         backend: the arm behind it
-        version: of its software; major 3 is a CB3
+        version: version of its software; major 3 is a CB3
     """
 
     def __init__(self, backend: Backend, *, version: Sequence[int] = (5, 12, 4, 1101661)) -> None:
-        self.backend, self.version, self.modes = backend, tuple(version), _Modes()
+        self.backend = backend
+        self.version = tuple(version)
+        self.modes = _Modes()
         self.log: list[str] = []
         self.payload = ControllerPayload()
-        self.owners: dict[str, object] = {}  # who writes an input
+        self.owners: dict[str, object] = {}  # the connection that writes each input
         self.outputs: dict[str, Sequence[float]] = {}
-        self.skipping = 0
-        self.hang_up = ""  # rows that are not sent; how connections end
-        self._start_s = _START_S
+        self.skipping = 0  # number of rows that are not sent
+        self.hang_up = ""  # "close" or "reset" to end all connections
+        self._start_s = _FIRST_TIMESTAMP_S
         self._moves = False
         self._program: Iterator[Array] = iter(())
         self.step()
 
     def step(self) -> None:
-        """Goes one control step on."""
+        """Advances by one control step."""
+        command = None
         if self.modes.run:
             command = next(self._program, None)
-        else:
-            command = None
         self._moves = command is not None
-        t, said = self.backend.step(command, self.payload)
-        if self.backend.over and self.modes.robot == _RUNNING:
-            self.modes = self.modes._replace(robot=_OFF)
-            self.log.append("the recording is over: the arm is switched off")
+        t, outputs = self.backend.step(command, self.payload)
+        if self.backend.over and self.modes.robot == _ROBOT_RUNNING:
+            self.modes = self.modes._replace(robot=_ROBOT_OFF)
+            self.log.append("the recording has ended: the arm is switched off")
         self.skipping = max(self.skipping - 1, 0)
         modes = self.modes
         robot = self.backend.robot
-        bits = (modes.robot > _OFF) + 2 * self._moves + _TEACH * modes.hand
+        bits = (modes.robot > _ROBOT_OFF) + 2 * self._moves + _TEACH_BUTTON_BIT * modes.hand
         self.outputs = {
-            **said,
+            **outputs,
             "timestamp": (self._start_s + t,),
             "robot_mode": (modes.robot,),
             "safety_mode": (modes.safety,),
             "safety_status": (modes.safety,),
-            "joint_mode": (_JOINT_RUNNING if modes.robot == _RUNNING else _JOINT_OFF,) * 6,
+            "joint_mode": (_JOINT_RUNNING if modes.robot == _ROBOT_RUNNING else _JOINT_OFF,) * 6,
             "runtime_state": (2 if self._moves else 1,),
             "robot_status_bits": (bits,),
             "safety_status_bits": (1 << (modes.safety - 1),),
@@ -161,14 +164,14 @@ class SimulatedController:
             "payload_inertia": self.payload.inertia,
         }
         if robot is not None:
-            self.outputs["actual_TCP_pose"] = tool_pose(robot, said["actual_q"])
+            self.outputs["actual_TCP_pose"] = tool_pose(robot, outputs["actual_q"])
             self.outputs["target_gravity"] = robot.gravity_base.tolist()
 
     def run(self, text: str) -> None:
-        """Takes a script; there is no answer but the log.
+        """Accepts a script; the only answer is the log.
 
         Args:
-            text: of a program
+            text: text of a program
         """
         if not self.modes.remote:
             return self.log.append("a script was ignored: not in remote control")
@@ -183,10 +186,10 @@ class SimulatedController:
             self._program = program.targets(self._commanded, 1 / self.backend.rate_hz)
 
     def repeat(self, trajectory: Trajectory) -> None:
-        """Follows a trajectory again and again, as a program that was there before.
+        """Repeats a trajectory for ever, like a program that ran before.
 
         Args:
-            trajectory: that begins where the arm is
+            trajectory: begins at the present posture
         """
         step_s = 1 / self.backend.rate_hz
         q, _, _ = trajectory.at(
@@ -196,16 +199,16 @@ class SimulatedController:
 
     @property
     def seconds(self) -> float:
-        """Since it was switched on, [s]."""
+        """Time since it was switched on, [s]."""
         return self.outputs["timestamp"][0] - self._start_s
 
     @property
     def _commanded(self) -> Array:
-        """Where the arm is commanded to be, (6,) [rad]."""
+        """Commanded joint positions, (6,) [rad]."""
         return np.array(self.outputs.get("target_q", self.outputs["actual_q"]))
 
     def fault(self, request: str) -> None:
-        """Switches a fault on, or all of them off.
+        """Switches a fault on, or all faults off.
 
         Args:
             request: `skip:ROWS`, `mute`, `close`, `reset`, `reboot`, `protective-stop`,
@@ -218,13 +221,13 @@ class SimulatedController:
             if not self.modes.run:
                 self._program = iter(())
         elif name in _HANG_UPS:
+            self.hang_up = "close"
             if name == "reset":
                 self.hang_up = "reset"
-            else:
-                self.hang_up = "close"
             if name == "reboot":
                 self._start_s -= self.outputs["timestamp"][0]
-                self._program, self.payload = iter(()), ControllerPayload()
+                self._program = iter(())
+                self.payload = ControllerPayload()
         elif name == "skip":
             self.skipping = int(number) + 1
         elif name == "slider":
@@ -234,10 +237,10 @@ class SimulatedController:
         self.log.append(f"fault: {request}")
 
     def dashboard(self, line: str) -> str:
-        """The answer to a line on the dashboard's port; `fault NAME` is ours.
+        """The answer to a line on the dashboard's port; `fault NAME` is an addition of ours.
 
         Args:
-            line: as it came
+            line: as received
         """
         words = line.strip()
         if words.startswith("fault "):
@@ -269,10 +272,10 @@ class SimulatedController:
 
 
 def checked_fault(request: str) -> tuple[str, float]:
-    """The name of a fault and its number, or a refusal that lists those that there are.
+    """The name of a fault and its number, or a refusal that lists the known faults.
 
     Args:
-        request: as `Controller.fault` takes it
+        request: as for `SimulatedController.fault`
     """
     name, _, text = request.partition(":")
     with suppress(ValueError):
@@ -288,22 +291,24 @@ class RtdeServer:
     """A controller's side of one RTDE connection: bytes in, bytes out.
 
     Args:
-        controller: whose outputs are sent
+        controller: the controller whose outputs are sent
     """
 
     def __init__(self, controller: SimulatedController) -> None:
-        self._controller, self._buffer, self._version = controller, bytearray(), 1
+        self._controller = controller
+        self._buffer = bytearray()
+        self._version = 1
         self._recipe: Recipe | None = None
-        self._every = 1
+        self._steps_per_row = 1
         self._started = False
-        self._inputs = 0
+        self._input_recipes = 0
         self._step = -1
 
     def receive(self, data: bytes) -> bytes:
-        """The answers to what a client has sent; raises `SourceFailed` where it is not RTDE.
+        """The answers to bytes of a client; raises `SourceFailed` where they are not RTDE.
 
         Args:
-            data: as they came in
+            data: bytes as received
         """
         self._buffer += data
         return b"".join(
@@ -311,11 +316,11 @@ class RtdeServer:
         )
 
     def row(self) -> bytes:
-        """The data package of the present step; empty where none is due."""
+        """The data package of the present step; empty where no row is due."""
         self._step += 1
         recipe = self._recipe
         outputs = self._controller.outputs
-        if recipe is None or not self._started or self._step % self._every:
+        if recipe is None or not self._started or self._step % self._steps_per_row:
             return b""
         groups = (
             outputs.get(name, _ZEROS[kind])
@@ -324,7 +329,7 @@ class RtdeServer:
         return recipe.package(tuple(chain.from_iterable(groups))).encoded()
 
     def close(self) -> None:
-        """Frees the inputs that this client has written."""
+        """Releases the inputs of this client."""
         owners = self._controller.owners
         for name in [name for name, owner in owners.items() if owner is self]:
             del owners[name]
@@ -339,55 +344,53 @@ class RtdeServer:
         elif kind is Kind.CONTROLLER:
             yield Package(kind, struct.pack(">4I", *self._controller.version))
         elif kind is Kind.OUTPUTS:
-            yield from self._offered(content)
+            yield from self._output_types(content)
         elif kind is Kind.INPUTS:
-            yield self._taken(_names(content))
+            yield self._input_types(_names(content))
         elif kind in (Kind.START, Kind.PAUSE):
             accepted = kind is Kind.PAUSE or self._recipe is not None
             self._started = kind is Kind.START and accepted
             yield Package(kind, bytes([accepted]))
 
-    def _offered(self, content: bytes) -> Iterator[Package]:
-        """The types of the outputs that were asked for; one that is not known makes the recipe invalid."""
+    def _output_types(self, content: bytes) -> Iterator[Package]:
+        """The types of the requested outputs; an unknown output makes the recipe invalid."""
         self._recipe = None
         self._started = False
         rate_hz = self._controller.backend.rate_hz
         if self._version > 1:
-            (wanted,) = struct.unpack(">d", content[:8])
-            self._every = max(int(rate_hz // min(max(wanted, 1.0), rate_hz)), 1)
+            (requested_hz,) = struct.unpack(">d", content[:8])
+            self._steps_per_row = max(int(rate_hz // min(max(requested_hz, 1.0), rate_hz)), 1)
             content = content[8:]
         names = _names(content)
-        types = tuple(_OUTPUT.get(name, NOT_FOUND) for name in names)
+        types = tuple(_OUTPUT_TYPES.get(name, NOT_FOUND) for name in names)
         if len(content) > LONGEST_NAMES:
             words = f"the names of the outputs are longer than {LONGEST_NAMES} bytes"
             yield Package.text(words, version=self._version, level=1)
             types = (NOT_FOUND,) * len(names)
+        number = None
+        head = b""
         if self._version > 1:
             number = 1
-        else:
-            number = None
+            head = bytes([number])
         if NOT_FOUND not in types:
             self._recipe = Recipe(names, types, number)
-        if number is None:
-            head = b""
-        else:
-            head = bytes([number])
         yield Package(Kind.OUTPUTS, head + ",".join(types).encode())
 
-    def _taken(self, names: Sequence[str]) -> Package:
+    def _input_types(self, names: Sequence[str]) -> Package:
         """The types of the inputs that a client wants to write."""
         owners = self._controller.owners
         types = []
         for name in names:
             free = owners.get(name, self) is self
-            types.append(_INPUT.get(name, NOT_FOUND) if free else "IN_USE")
-        good = not {NOT_FOUND, "IN_USE"} & set(types)
-        if good:
+            types.append(_INPUT_TYPES.get(name, NOT_FOUND) if free else "IN_USE")
+        recipe_number = 0
+        if not {NOT_FOUND, "IN_USE"} & set(types):
             owners.update(dict.fromkeys(names, self))
-            self._inputs += 1
-        return Package(Kind.INPUTS, bytes([self._inputs if good else 0]) + ",".join(types).encode())
+            self._input_recipes += 1
+            recipe_number = self._input_recipes
+        return Package(Kind.INPUTS, bytes([recipe_number]) + ",".join(types).encode())
 
 
 def _names(content: bytes) -> tuple[str, ...]:
-    """Names between commas; some clients put a comma behind the last."""
+    """Names between commas; some clients add a comma at the end."""
     return tuple(name for name in content.decode("ascii", "replace").split(",") if name)
