@@ -77,7 +77,7 @@ def test_joints_may_have_lags_of_their_own():
 
 def test_a_lag_beyond_what_is_searched_is_doubted():
     model = sy.identify(ROBOT, [recording(1, 0.15)], friction="linear", preparation=TRIMMED)
-    assert "are more than 100 ms apart in time, which is not repaired" in model.verdict.sentence
+    assert "are more than 100 ms apart in time, which is not corrected" in model.verdict.sentence
     assert model.verdict.has(DoubtKind.TIME_OFFSET)
     assert not model.verdict.ok
 

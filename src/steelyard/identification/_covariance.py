@@ -37,10 +37,10 @@ from steelyard._arrays import Array
 from steelyard.identification._least_squares import Solution
 from steelyard.identification._problem import Rows
 
-_FEWEST_NEIGHBOURS = 8
-_SHARE_OF_FREQUENCY = 0.15
-_ROUNDS = 3
-_HIGHEST_ORDER = 24  # of an autoregression
+_MIN_NEIGHBOURS = 8
+_RELATIVE_BANDWIDTH = 0.15  # of the smoothing
+_MAX_ITERATIONS = 3
+_MAX_ORDER = 24  # of an autoregression
 
 
 def correlated_covariance(
@@ -50,7 +50,7 @@ def correlated_covariance(
     prior: Array | None = None,
     mixing: Array | None = None,
 ) -> tuple[Array, Array]:
-    """The covariance of a solution, (m, m), infinite where unknown; and how correlation widens it, (n,).
+    """Covariance, (m, m), infinite where unknown, and its widening by correlation, (n,).
 
     Args:
         rows: of each recording, in the order of time, in p columns
@@ -69,7 +69,7 @@ def correlated_covariance(
         known = prior
     groups = [_Group.of(part, j, p) for part in rows for j in range(part.tau.shape[1])]
     spectra = [group.spectrum(mixed @ solution.value, np.zeros((p, p))) for group in groups]
-    for _ in range(_ROUNDS):
+    for _ in range(_MAX_ITERATIONS):
         theta, G = _generalised(groups, spectra, known, mixed)
         spectra = [group.spectrum(theta, G) for group in groups]
     Z = known[:, :-1]
@@ -83,7 +83,7 @@ def correlated_covariance(
 
 
 def covariance_of_sums(columns: Array, residuals: Array) -> Array:
-    """The covariance of sum_t x_t r_t, (k, k), where r is noise with the spectrum of some residuals.
+    """The covariance of sum_t x_t r_t, (k, k), for noise r with the spectrum of residuals.
 
     What a fit has swallowed of the noise is not added back, so it is a little too small.
 
@@ -178,7 +178,7 @@ class _Group:
         )
 
     def spectrum(self, theta: Array, G: Array) -> Array:
-        """The spectrum of the noise, from the residuals and what a fit of covariance G has swallowed."""
+        """The spectrum of the noise: residuals plus what a fit of covariance G has absorbed."""
         if self.count == 0:
             return np.zeros(len(self.T))
         mine = G[np.ix_(self.columns, self.columns)]
@@ -188,10 +188,10 @@ class _Group:
 
 
 def _smoothed(power: Array) -> Array:
-    """The mean of each frequency and its neighbours, more of them at high frequencies, (frequencies,)."""
+    """The mean over neighbouring frequencies, more of them at high ones, (frequencies,)."""
     last = len(power) - 1
     k = np.arange(last + 1)
-    half = np.minimum(np.maximum(_FEWEST_NEIGHBOURS, (_SHARE_OF_FREQUENCY * k).astype(int)), last)
+    half = np.minimum(np.maximum(_MIN_NEIGHBOURS, (_RELATIVE_BANDWIDTH * k).astype(int)), last)
     mirrored = np.concatenate([power[:0:-1], power, power[-2::-1]])
     total = np.concatenate([[0.0], np.cumsum(mirrored)])
     centre = last + k
@@ -199,7 +199,7 @@ def _smoothed(power: Array) -> Array:
 
 
 def _quick_length(count: int) -> int:
-    """The shortest length from `count` on that has no prime factors but 2, 3 and 5: quick to transform."""
+    """The smallest length of at least `count` with prime factors 2, 3 and 5 only, for the FFT."""
     odd: list[int] = [3**i * 5**j for i in range(20) for j in range(14) if 3**i * 5**j < 2 * count]
     return min(k << max(0, (-(-count // k) - 1).bit_length()) for k in odd)
 
@@ -216,7 +216,7 @@ def widening(residuals: Sequence[Array]) -> float:
     lowest = np.inf
     a = np.zeros(0)
     variance = float(gamma[0])
-    for order in range(min(_HIGHEST_ORDER, N // 10) + 1):
+    for order in range(min(_MAX_ORDER, N // 10) + 1):
         if order:  # Levinson, Durbin
             last = float(gamma[order] - a @ gamma[order - 1 : 0 : -1]) / variance
             a = np.append(a - last * a[::-1], last)
@@ -231,8 +231,8 @@ def widening(residuals: Sequence[Array]) -> float:
 
 
 def _autocovariance(x: Array) -> Array:
-    """The sums of products of a signal with itself, 0 to `_HIGHEST_ORDER` rows apart."""
-    centred = np.concatenate([x - x.mean(), np.zeros(_HIGHEST_ORDER)])
+    """The sums of products of a signal with itself, 0 to `_MAX_ORDER` rows apart."""
+    centred = np.concatenate([x - x.mean(), np.zeros(_MAX_ORDER)])
     return np.array(
-        [centred[: len(x)] @ centred[lag : lag + len(x)] for lag in range(_HIGHEST_ORDER + 1)]
+        [centred[: len(x)] @ centred[lag : lag + len(x)] for lag in range(_MAX_ORDER + 1)]
     )

@@ -23,18 +23,18 @@ from steelyard.robot._friction import FrictionLaw
 from steelyard.robot._parameters import Parameter, ParameterKind, ParameterTable
 from steelyard.verdict import Doubt, DoubtKind, Verdict
 
-_CHOOSING = 0.9  # of the time, where the law is chosen
-_FAST = 0.2  # of the rate: central differences are off by a quarter there
-_MOST_FAST_POWER = 0.05
-_RESTING = 0.01  # [rad/s]
-_STILL = 0.01  # [rad]: steps of an encoder are quick, and no motion
-_MOST_UNEXPLAINED = (
+_CHOICE_PROGRESS = 0.9  # share of the work if the law is chosen
+_FAST_FREQUENCY = 0.2  # of the rate; central differences are off by a quarter there
+_MAX_FAST_POWER = 0.05
+_REST_SPEED = 0.01  # [rad/s]
+_MIN_TRAVEL = 0.01  # [rad]; smaller steps come from the encoder
+_MAX_UNEXPLAINED = (
     1 / 3
 )  # of the RMS of a joint's torque; of large joints healthy fits leave a tenth
-_HOPELESS = 0.5  # of the same, however small the joint is
-_STRUCTURED = 4.0  # of the widening by correlation: sensor noise alone has about 1
+_MAX_UNEXPLAINED_SMALL_JOINT = 0.5  # of the same, also for small joints
+_MIN_STRUCTURED_INFLATION = 4.0  # widening by correlation; about 1 for sensor noise alone
 _NEGLIGIBLE_FRICTION = 0.02  # of the viscous friction at 1 rad/s
-_MATTERS = 0.05  # of the largest torque: gravity that is off by three degrees
+_MIN_RELEVANT_RESIDUAL = 0.05  # of the largest torque; as from gravity off by three degrees
 
 
 def identify(
@@ -59,8 +59,8 @@ def identify(
     robot = _with_gains_of(robot, parts)
     choice = None
     if friction == "auto":
-        choice = choose_friction(robot, parts, progress=_part(progress, 0.0, _CHOOSING))
-        progress = _part(progress, _CHOOSING, 1.0)
+        choice = choose_friction(robot, parts, progress=_part(progress, 0.0, _CHOICE_PROGRESS))
+        progress = _part(progress, _CHOICE_PROGRESS, 1.0)
     if choice is None:
         name = friction
     else:
@@ -116,7 +116,7 @@ def _checked(robot: RobotModel, samples: Samples | Iterable[Samples]) -> Sequenc
 
 
 def _with_gains_of(robot: RobotModel, parts: Sequence[Samples]) -> RobotModel:
-    """The robot with the gains that made the torques, worth what a maker's number is unless it says."""
+    """The robot with the gains of the torques, with tolerances of published gains if unknown."""
     gains = [part.gain for part in parts if part.gain is not None]
     if not gains:
         return robot
@@ -131,17 +131,18 @@ def _with_gains_of(robot: RobotModel, parts: Sequence[Samples]) -> RobotModel:
 
 
 def _require_quick_sampling(samples: Samples) -> None:
-    """Refuses samples that are too far apart for the motion they hold: derivatives would be wrong."""
+    """Raises an error if the sampling is too slow for the motion to be differentiated."""
     power = np.abs(np.fft.rfft(samples.v - samples.v.mean(axis=0), axis=0)) ** 2
-    fast = np.fft.rfftfreq(len(samples)) > _FAST
+    fast = np.fft.rfftfreq(len(samples)) > _FAST_FREQUENCY
     share = power[fast].sum(axis=0) / np.maximum(power.sum(axis=0), 1e-300)
-    moving = np.ptp(samples.q, axis=0) > _STILL
-    if (share * moving).max() > _MOST_FAST_POWER:
+    moving = np.ptp(samples.q, axis=0) > _MIN_TRAVEL
+    if (share * moving).max() > _MAX_FAST_POWER:
         j = int((share * moving).argmax())
         raise InvalidSamples(
             f"{samples.joint_names[j]} moves too quickly for {samples.rate_hz:.4g} Hz:"
-            f" {100 * share[j]:.0f} % of its motion lies above {_FAST * samples.rate_hz:.3g} Hz;"
-            " record faster, move more slowly, or filter more"
+            f" {100 * share[j]:.0f} % of its motion lies above"
+            f" {_FAST_FREQUENCY * samples.rate_hz:.3g} Hz; record faster, move more slowly, or"
+            " filter more"
         )
 
 
@@ -207,7 +208,9 @@ def _verdict(found: Fit, parameters: ParameterTable, parts: Sequence[Samples]) -
     if found.unknown.any():
         missing = ", ".join(parameters.take(found.unknown).names)
         speed = np.max([np.abs(part.v).max(axis=0) for part in parts], axis=0)
-        still = [name for name, v in zip(parts[0].joint_names, speed, strict=True) if v < _RESTING]
+        still = [
+            name for name, v in zip(parts[0].joint_names, speed, strict=True) if v < _REST_SPEED
+        ]
         if still:
             why = f"; {', '.join(still)} never moved"
         else:
@@ -235,8 +238,11 @@ def _unexplained(found: Fit, joint_names: Sequence[str]) -> list[Doubt]:
         found.factor.squared_residuals(found.theta).reshape(-1, n).sum(axis=0) / rows
     )
     torque = np.sqrt((found.factor.R[:, :, -1] ** 2).sum(axis=1).reshape(-1, n).sum(axis=0) / rows)
-    guilty = (residual > _MOST_UNEXPLAINED * torque) & (found.inflation > _STRUCTURED)
-    grave = guilty & ((residual > _MATTERS * torque.max()) | (residual > _HOPELESS * torque))
+    guilty = (residual > _MAX_UNEXPLAINED * torque) & (found.inflation > _MIN_STRUCTURED_INFLATION)
+    grave = guilty & (
+        (residual > _MIN_RELEVANT_RESIDUAL * torque.max())
+        | (residual > _MAX_UNEXPLAINED_SMALL_JOINT * torque)
+    )
     if not guilty.any():
         return []
     share = 100 * residual / np.maximum(torque, 1e-300)
@@ -246,8 +252,7 @@ def _unexplained(found: Fit, joint_names: Sequence[str]) -> list[Doubt]:
     )
     words = (
         f"{which} stay unexplained; check the direction of gravity (a tilted base, a wall), signs"
-        " and gains"
-        " of the drives, and whether this is the robot of the recording"
+        " and gains of the drives, and whether this is the robot of the recording"
     )
     return [Doubt(DoubtKind.UNEXPLAINED_TORQUE, words, blocks=bool(grave.any()))]
 
@@ -266,8 +271,8 @@ def _negative_friction(
     doubts = []
     for k, word in enumerate(("Coulomb", "viscous")):
         negative = [
-            f"{Parameter(kinds[k], j)} of {joint_names[j]}"
-            f" ({values[k, j]:.3g} +- {halves[k, j]:.2g} Nm)"
+            f"{Parameter(kinds[k], j)} of {joint_names[j]} ({values[k, j]:.3g} +-"
+            f" {halves[k, j]:.2g} Nm)"
             for j in np.flatnonzero(is_negative[k]).tolist()
         ]
         if negative:
@@ -280,13 +285,13 @@ def _negative_friction(
 
 
 def _doubtful_shapes(found: Fit, joint_names: Sequence[str]) -> list[Doubt]:
-    """Doubts where shapes of the friction law did not come to rest, or lie at an end of their range."""
+    """Doubts about shapes of the friction law that did not converge or lie at a bound."""
     law = found.law
     doubts = []
     if not found.settled:
         words = (
-            f"the shapes of the friction law '{law.name}' did not come to rest: the data"
-            " hardly show some"
+            f"the shapes of the friction law '{law.name}' did not come to rest: the data hardly"
+            " show some"
         )
         doubts.append(Doubt(DoubtKind.NOT_CONVERGED, words, blocks=False))
     extreme = [
@@ -297,15 +302,14 @@ def _doubtful_shapes(found: Fit, joint_names: Sequence[str]) -> list[Doubt]:
     if extreme:
         words = (
             f"the friction law '{law.name}' has shapes at the end of their range:"
-            f" {', '.join(extreme)};"
-            " the data hardly show them, or another law may fit better"
+            f" {', '.join(extreme)}; the data hardly show them, or another law may fit better"
         )
         doubts.append(Doubt(DoubtKind.FRICTION_SHAPE, words, blocks=False))
     return doubts
 
 
 def _other_causes(maker: RowMaker, parts: Sequence[Samples], found: Fit) -> list[Doubt]:
-    """Doubts where the arm feels another gravity than the robot says, or runs contradict each other."""
+    """Doubts about the direction and size of gravity, and about runs that disagree."""
     rows = [maker.rows(part, found.law, found.theta) for part in parts]
     return causes_of_empty_torques(
         maker.robot, parts, rows, maker.parameters(found.law), found.theta

@@ -1,6 +1,6 @@
 """Regression in constant memory: the triangular factor of all rows seen so far.
 
-The least-squares problem min |W (tau - Y theta)|^2 depends on the rows only through the factor R of the QR
+The least-squares problem min |W (tau - Y theta)|^2 depends on the rows only through the factor R of
 decomposition of [Y tau] (R'R = [Y tau]'[Y tau]), and the factor of more rows is the factor of [R;
 new rows]: a recording of any length is reduced piece by piece, without ever forming normal
 equations. Each joint keeps a factor of its own, so that weights can be chosen, and changed, after
@@ -45,7 +45,7 @@ class RegressionFactor:
     def of(
         cls, robot: RobotModel, basis: ParameterBasis, samples: Iterable[Samples]
     ) -> RegressionFactor:
-        """The factor of the base regression of one or many sets of samples, read once, piece by piece.
+        """The factor of the base regression of samples, read once, piece by piece.
 
         Args:
             samples: any number of them, a generator too
@@ -58,7 +58,7 @@ class RegressionFactor:
 
     @classmethod
     def of_rows(cls, parts: Sequence[Rows]) -> RegressionFactor:
-        """The factors of several recordings side by side, each joint of each with a weight of its own."""
+        """The factors of several recordings side by side, each joint of each a group of its own."""
         n, p = parts[0].Y.shape[1:]
         factors = [cls.empty(n, p).add(part.Y, part.tau, part.usable) for part in parts]
         return cls(
@@ -111,7 +111,7 @@ class RegressionFactor:
         )
 
     def weighted(self, weights: Array) -> Array:
-        """One triangular factor of all joints' rows, each joint multiplied by its weight, (p + 1, p + 1).
+        """One triangular factor of the weighted rows of all joints, (p + 1, p + 1).
 
         Args:
             weights: (n,), say one over the noise

@@ -2,9 +2,9 @@
 
 Torques determine the base parameters pi = K phi and nothing else of phi, and noise often makes them
 such as no bodies have. With the triangular factor R of the whitened rows [Y_base tau] / sigma,
-split into R_1 (its
-first p columns) and z (its last), the sum of squares of any phi is |R_1 K phi - z|^2 plus what no parameters
-explain. Wanted is the phi with the smallest one among the arms that can be built:
+split into R_1 (its first p columns) and z (its last), the sum of squares of any phi is |R_1 K phi -
+z|^2 plus what no parameters explain. Wanted is the phi with the smallest one among the arms that
+can be built:
 
     J_i > 0          for every link, its pseudo-inertia (a 4 x 4 cone; Wensing, Kim, Slotine 2018)
     Ia, Fc, Fv >= 0  and the user's bounds, gaz2017 eq. (36)
@@ -22,9 +22,9 @@ it weighs less than one standard deviation of one row, and where the constraints
 moved is taken back.
 
 Whitening. With x = x_0 + V diag(lambda / (s^2 + lambda))^1/2 d, x_0 the minimum without
-constraints, the
-objective is lambda |d|^2: what remains is the shortest d that fulfils the constraints, whatever the units and
-the noise. It is a cone program of 14 n unknowns, n cones of 4 x 4 and some rows, for Clarabel.
+constraints, the objective is lambda |d|^2: what remains is the shortest d that fulfils the
+constraints, whatever the units and the noise. It is a cone program of 14 n unknowns, n cones of 4 x
+4 and some rows, for Clarabel.
 """
 
 from __future__ import annotations
@@ -49,15 +49,15 @@ from steelyard.robot import ParameterBasis, RobotModel
 
 AnyArray = TypeVar("AnyArray", bound=NDArray[np.generic])
 
-_PRIOR = 1.0  # lambda,
-_WEAKEST = 1e-6  # and the least sqrt(lambda) / max s that numbers can carry
-_RANK = 1e-10
-_ROUNDING = 1e-7  # residuals below this share of the torques are none
+_PRIOR_WEIGHT = 1.0  # lambda
+_MIN_PRIOR_RATIO = 1e-6  # smallest sqrt(lambda) / max s in double precision
+_RELATIVE_RANK = 1e-10
+_MAX_ROUNDING = 1e-7  # of the torques; smaller residuals are zero
 _BOUND_TOLERANCE = 1e-7  # of a row of unit length
-_TOUCHED = 1e-5
-_TOLERANCE = 1e-10  # of the solver
-_SIZES = (1.0, 1e3, 1e6)  # of d, tried in turn; large where bounds contradict precise data
-_IMPOSSIBLE = 1e-8  # share of a certificate at which the solver believes it
+_ACTIVE_SLACK = 1e-5  # of a bound that is reached
+_SOLVER_TOLERANCE = 1e-10
+_STEP_SCALES = (1.0, 1e3, 1e6)  # of d, tried in turn; large if bounds contradict precise data
+_INFEASIBILITY_TOLERANCE = 1e-8  # of the certificate of the solver
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ class _Fit:
     def of(cls, A: Array, z: Array) -> _Fit:
         U, s, Vt = np.linalg.svd(A)
         missing = np.zeros(A.shape[1] - len(s))
-        rank = int((s > _RANK * s[0]).sum())
+        rank = int((s > _RELATIVE_RANK * s[0]).sum())
         along = U.T @ z
         goal = np.append(along[: len(s)], missing)
         return cls(
@@ -132,7 +132,7 @@ class _Fit:
     @property
     def prior(self) -> float:
         """The weight lambda of the nominal arm."""
-        return max(_PRIOR, float((_WEAKEST * self.s[0]) ** 2))
+        return max(_PRIOR_WEIGHT, float((_MIN_PRIOR_RATIO * self.s[0]) ** 2))
 
     @property
     def decided(self) -> int:
@@ -154,7 +154,7 @@ class _Fit:
 
     def rms_ratio(self, x: Array) -> float:
         """RMS of the residuals at x over that of the best fit."""
-        floor = float(_ROUNDING**2 * (self.z @ self.z)) or 1.0
+        floor = float(_MAX_ROUNDING**2 * (self.z @ self.z)) or 1.0
         cost = float(np.sum((self.A @ x - self.z) ** 2))
         return max(float(np.sqrt(max(cost, floor) / max(self.best, floor))), 1.0)
 
@@ -199,7 +199,7 @@ def feasible_parameters(
         undecided=undecided,
         on_border=_read_only(on_border),
         touched=tuple(
-            name for name, left in zip(rows.names, slack, strict=True) if left < _TOUCHED
+            name for name, left in zip(rows.names, slack, strict=True) if left < _ACTIVE_SLACK
         ),
         status=_status(robot, fit.rms_ratio(x), undecided, on_border),
     )
@@ -235,11 +235,11 @@ def _same_frames(robot: RobotModel, nominal: RobotModel) -> RobotModel:
 
 
 def _without_extra(R: Array, p: int) -> Array:
-    """The factor of [Y_base tau] after free unknowns have explained what they can, (p + 1, p + 1)."""
+    """The factor of [Y_base tau] with free unknowns projected out, (p + 1, p + 1)."""
     if len(R) == p + 1:
         return R
     U, s, _ = np.linalg.svd(unit_columns(R[:, p:-1])[0], full_matrices=False)
-    U = U[:, s > _RANK * s[0]]
+    U = U[:, s > _RELATIVE_RANK * s[0]]
     kept = np.delete(R, np.s_[p:-1], axis=1)
     return np.asarray(np.linalg.qr(kept - U @ (U.T @ kept), mode="r"))
 
@@ -248,12 +248,14 @@ def _without_extra(R: Array, p: int) -> Array:
 
 
 def _nearest(fit: _Fit, coordinates: Coordinates, rows: BoundRows) -> Array:
-    """The feasible x of least cost, without the trace of the nominal arm where the constraints allow."""
+    """The feasible x of least cost, independent of the nominal arm if constraints allow."""
     start, step = fit.start_and_step(coordinates.nominal)
     known = _clarabel().SolverStatus
     found: list[tuple[bool, float, Array]] = []
-    for size in _SIZES:
-        solution = _shortest(coordinates, rows, start, size * step, impossible=1e-6 * _IMPOSSIBLE)
+    for size in _STEP_SCALES:
+        solution = _shortest(
+            coordinates, rows, start, size * step, impossible=1e-6 * _INFEASIBILITY_TOLERANCE
+        )
         if solution.status in (known.Solved, known.AlmostSolved):
             d = size * np.array(solution.x)
             x = np.asarray(start + step @ d)
@@ -270,7 +272,7 @@ def _nearest(fit: _Fit, coordinates: Coordinates, rows: BoundRows) -> Array:
         return fitted
     if _feasible(coordinates, rows, x):
         return x
-    back = _shortest(coordinates, rows, x, np.eye(len(x)), impossible=_IMPOSSIBLE)
+    back = _shortest(coordinates, rows, x, np.eye(len(x)), impossible=_INFEASIBILITY_TOLERANCE)
     x = np.asarray(x + np.array(back.x))
     if not _feasible(coordinates, rows, x):
         raise SolverFailed(
@@ -292,7 +294,9 @@ def _require_possible(coordinates: Coordinates, rows: BoundRows) -> None:
 
 def _impossible(coordinates: Coordinates, rows: BoundRows) -> bool:
     start = coordinates.nominal
-    solution = _shortest(coordinates, rows, start, np.eye(len(start)), impossible=_IMPOSSIBLE)
+    solution = _shortest(
+        coordinates, rows, start, np.eye(len(start)), impossible=_INFEASIBILITY_TOLERANCE
+    )
     known = _clarabel().SolverStatus
     return solution.status in (known.PrimalInfeasible, known.AlmostPrimalInfeasible)
 
@@ -314,7 +318,7 @@ def _shortest(
     settings = clarabel.DefaultSettings()
     settings.verbose = False
     settings.max_threads = 1
-    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = _TOLERANCE
+    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = _SOLVER_TOLERANCE
     settings.tol_infeas_abs = settings.tol_infeas_rel = impossible
     P = sparse.csc_matrix(np.eye(f))
     A = sparse.csc_matrix(-G @ step)
@@ -356,7 +360,9 @@ def _extra(R: Array, base: Array) -> Array:
     """The free unknowns that go with the base parameters, (p_extra,)."""
     p = len(base)
     unit, length = unit_columns(R[:, p:-1])
-    return np.asarray(np.linalg.lstsq(unit, R[:, -1] - R[:, :p] @ base, rcond=_RANK)[0] / length)
+    return np.asarray(
+        np.linalg.lstsq(unit, R[:, -1] - R[:, :p] @ base, rcond=_RELATIVE_RANK)[0] / length
+    )
 
 
 def _undecided(basis: ParameterBasis, coordinates: Coordinates, fit: _Fit) -> _Undecided:
@@ -385,8 +391,8 @@ def _status(
     else:
         motion = ""
     return (
-        f"real bodies fit with {100 * (ratio - 1):.2g} % more RMS; {border};"
-        f" the nominal arm decided {undecided.structure} directions that no motion shows{motion}"
+        f"real bodies fit with {100 * (ratio - 1):.2g} % more RMS; {border}; the nominal arm"
+        f" decided {undecided.structure} directions that no motion shows{motion}"
     )
 
 

@@ -28,9 +28,9 @@ from steelyard.robot import RobotModel
 from steelyard.robot._parameters import DRIVE_KINDS, Parameter
 
 _NONNEGATIVE_KINDS = DRIVE_KINDS[:3]  # rotor inertia, Coulomb and viscous friction
-_RANK = 1e-10
-_THINNEST = 1e-5
-_THINNEST_FOR_ITS_SIZE = 1e-6
+_RELATIVE_RANK = 1e-10
+_MIN_THICKNESS = 1e-5
+_MIN_RELATIVE_THICKNESS = 1e-6
 _PAIRS = [(i, j) for j in range(4) for i in range(j + 1)]  # upper triangle, column by column
 
 
@@ -58,7 +58,7 @@ class ParameterBounds:
 
 @dataclass(frozen=True, eq=False)
 class Coordinates:
-    """The unknowns x of an arm: the ten entries of each X_i, then the drives where the basis knows them.
+    """The unknowns x: the ten entries of each X_i, then the drives if the basis has them.
 
     Attributes:
         phi_of_x: phi = phi_of_x x, (f, f)
@@ -100,22 +100,24 @@ class Coordinates:
 
     @property
     def cone_rows(self) -> tuple[Array, Array]:
-        """G and h of G x - h, the entries of X_i - 1e-6 tr(X_i) 1 - 1e-5 1, (10 n, f) and (10 n,)."""
+        """G, (10 n, f), and h, (10 n,): G x - h holds X_i - (1e-6 tr(X_i) + 1e-5) 1."""
         unit = np.array([float(i == j) for i, j in _PAIRS])
         G = np.zeros((10 * self.n, len(self.nominal)))
         G[:, : 10 * self.n] = np.kron(
-            np.eye(self.n), np.eye(10) - _THINNEST_FOR_ITS_SIZE * np.outer(unit, unit)
+            np.eye(self.n), np.eye(10) - _MIN_RELATIVE_THICKNESS * np.outer(unit, unit)
         )
-        return G, np.tile(_THINNEST * unit, self.n)
+        return G, np.tile(_MIN_THICKNESS * unit, self.n)
 
     def thickness(self, x: Array) -> Array:
-        """The smallest eigenvalue of each X_i - 1e-6 tr(X_i) 1 in units of 1e-5; at least 1 is allowed, (n,).
+        """The smallest eigenvalue of X_i - 1e-6 tr(X_i) 1 over 1e-5, (n,); must be 1 or more.
 
         Args:
             x: (f,)
         """
         values = np.linalg.eigvalsh(_matrices(x[: 10 * self.n].reshape(-1, 10)))
-        return np.asarray((values[:, 0] - _THINNEST_FOR_ITS_SIZE * values.sum(axis=1)) / _THINNEST)
+        return np.asarray(
+            (values[:, 0] - _MIN_RELATIVE_THICKNESS * values.sum(axis=1)) / _MIN_THICKNESS
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -204,7 +206,7 @@ def _generic_links(robot: RobotModel) -> list[InertialParameters]:
 def _physical_links(
     nominal: RobotModel, generic: list[InertialParameters], information: Array, z: Array
 ) -> list[InertialParameters]:
-    """The nominal links; generic ones, of the mass that the data suggest, for those that no body has."""
+    """The nominal links; those that are no real bodies become generic ones."""
     links = nominal.links
     known = np.array([body.is_physical for body in links])
     if known.all():
@@ -218,7 +220,7 @@ def _physical_links(
         np.column_stack([information[:, : 10 * n] @ balls, information[:, 10 * n :]])
     )
     rest = z - information[:, : 10 * n] @ given
-    mass = float(np.linalg.lstsq(shares, rest, rcond=_RANK)[0][0] / length[0])
+    mass = float(np.linalg.lstsq(shares, rest, rcond=_RELATIVE_RANK)[0][0] / length[0])
     if mass <= 0:
         mass = float(np.linalg.norm(rest) / length[0]) or 1.0
     return [
@@ -243,14 +245,14 @@ def _drive_scales(drive: Array, columns: Array, z: Array) -> Array:
 
 
 def _vector_of_entries(M: Array) -> Array:
-    """The map from the entries of X to the ten numbers of the body J = L X L', M = L L', (10, 10)."""
+    """The map from X to the ten numbers of the body J = L X L', with M = L L', (10, 10)."""
     L = np.linalg.cholesky(M)
     J = L @ _matrices(np.eye(10)) @ L.T
     return np.column_stack([InertialParameters.from_pseudo_inertia(one).vector for one in J])
 
 
 def _matrices(entries: Array) -> Array:
-    """The symmetric matrices whose upper triangles, off-diagonals times sqrt(2), are given, (N, 4, 4)."""
+    """Symmetric matrices, (N, 4, 4), from upper triangles with off-diagonals times sqrt(2)."""
     X = np.zeros((len(entries), 4, 4))
     for column, (i, j) in zip(entries.T, _PAIRS, strict=True):
         if i == j:
@@ -261,7 +263,7 @@ def _matrices(entries: Array) -> Array:
 
 
 def _rows(robot: RobotModel, name: str, low: float, high: float) -> list[tuple[str, Array, float]]:
-    """A bound as rows (words, row, constant) with row phi >= constant, or = constant where low is high."""
+    """A bound as rows (words, row, constant): row phi >= constant, or = if low equals high."""
     above = _row(robot, name, low)
     below = _row(robot, name, high)
     if low == high:
@@ -289,6 +291,6 @@ def _row(robot: RobotModel, name: str, limit: float) -> tuple[Array, float]:
         ], 0.0
     raise UnknownName(
         f"no parameter '{name}' to bound in {robot.name}: there are"
-        f" {', '.join(robot.parameter_names[:10])},"
-        f" ..., {robot.parameter_names[-1]}, the centres of mass cx1, cy1, cz1, ... and total_mass"
+        f" {', '.join(robot.parameter_names[:10])}, ..., {robot.parameter_names[-1]}, the centres"
+        " of mass cx1, cy1, cz1, ... and total_mass"
     )

@@ -12,7 +12,8 @@ that gears carry, where friction depends on it, is taken from the theta before. 
 that is not positive beyond its 95 % interval is left out and the fit repeated: where torques
 carried hardly vary, it would be noise that a payload multiplies.
 
-Huber's robust estimate repeats the fit with rows weighted by min(1, c sigma / |residual|)^(1/2), c = 1.345.
+Huber's robust estimate repeats the fit with rows weighted by min(1, c sigma / |residual|)^(1/2), c
+= 1.345.
 """
 
 from __future__ import annotations
@@ -39,12 +40,12 @@ from steelyard.robot._parameters import ParameterKind
 
 FitMethod = Literal["weighted", "ordinary", "huber"]
 
-_ROUNDS = 30
-_ROUNDS_TO_COMPARE = 15  # shapes that still move then hardly matter
-_LONGEST_STEP = 0.7
-_SETTLED = 2e-3
-_HUBER = 1.345
-_PRIOR_STD = 2.0
+_MAX_ITERATIONS = 30
+_MAX_ITERATIONS_COMPARING = 15  # shapes that still move then hardly matter
+_MAX_LOG_STEP = 0.7  # of a shape
+_LOG_TOLERANCE = 2e-3  # of a shape
+_HUBER_CONSTANT = 1.345  # standard deviations
+_LOG_STEP_STD = 2.0  # of a shape
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,19 +102,19 @@ def fit(
 def settle(
     maker: RowMaker, parts: Sequence[Samples], starts: Sequence[FrictionLaw]
 ) -> tuple[FrictionLaw, Array]:
-    """The law with the shapes that fit best and its linear unknowns, (p,), without their covariance.
+    """The law with the best shapes, and its linear unknowns, (p,), without covariance.
 
     Args:
         parts: sets of samples, each in the order of time
         starts: one law with the shapes to start from
     """
-    end = _Task(maker, parts, "weighted", _ROUNDS_TO_COMPARE).best(starts, None)
+    end = _Task(maker, parts, "weighted", _MAX_ITERATIONS_COMPARING).best(starts, None)
     return end.law, end.solution.value[: len(maker.parameters(end.law))]
 
 
 @dataclass(frozen=True, eq=False)
 class _End:
-    """Where an iteration ended: the law, the solution, the one before that its rows were made from."""
+    """The end of an iteration: the law, the solution, and the solution before it."""
 
     law: FrictionLaw
     solution: Solution
@@ -128,7 +129,7 @@ class _Task:
     maker: RowMaker
     parts: Sequence[Samples]
     method: FitMethod
-    rounds: int = _ROUNDS
+    rounds: int = _MAX_ITERATIONS
 
     def best(self, starts: Sequence[FrictionLaw], progress: Progress | None) -> _End:
         """The likeliest of the ends of all starts."""
@@ -179,11 +180,11 @@ class _Task:
         for i in range(self.rounds if repeats else 0):
             before = solution
             solution = self._solve(law, before)
-            step = np.clip(solution.value[p:], -_LONGEST_STEP, _LONGEST_STEP).reshape(
+            step = np.clip(solution.value[p:], -_MAX_LOG_STEP, _MAX_LOG_STEP).reshape(
                 law.log_shapes.shape
             )
             moved = law.with_log_shapes(law.log_shapes + step)
-            still = np.abs(moved.log_shapes - law.log_shapes).max(initial=0.0) < _SETTLED
+            still = np.abs(moved.log_shapes - law.log_shapes).max(initial=0.0) < _LOG_TOLERANCE
             if progress is not None:
                 progress((i + 1) / self.rounds, f"fitting {law.name}")
             if still and _small(solution.value[:p] - before.value[:p], solution.inverse[:p, :p]):
@@ -228,7 +229,7 @@ class _Task:
 
 
 def _sure_shares(maker: RowMaker, found: Fit) -> Array | None:
-    """1 for drives whose Fl is positive beyond its 95 % interval, else 0; None where no more fall out."""
+    """1 for drives with Fl above zero by its 95 % interval, else 0; None if nothing changes."""
     if not found.law.load:
         return None
     which = maker.parameters(found.law).of_kind(ParameterKind.LOAD_SHARE)
@@ -246,12 +247,12 @@ def _sure_shares(maker: RowMaker, found: Fit) -> Array | None:
 def _prior(m: int, p: int) -> Array:
     """Rows that hold the step of the m - p shapes near zero, (m - p, m + 1)."""
     prior = np.zeros((m - p, m + 1))
-    prior[:, p:m] = np.eye(m - p) / _PRIOR_STD
+    prior[:, p:m] = np.eye(m - p) / _LOG_STEP_STD
     return prior
 
 
 def _huber_weights(residuals: Array, noise: Array) -> Array:
-    size = np.abs(residuals) / np.maximum(_HUBER * noise, 1e-12)
+    size = np.abs(residuals) / np.maximum(_HUBER_CONSTANT * noise, 1e-12)
     return np.asarray(1.0 / np.sqrt(np.maximum(size, 1.0)))
 
 

@@ -14,9 +14,8 @@ the load does too: the law is the one with load.
 
 Joints of an arm share their buses. Where the lags agree (chi^2 of their distances from the mean
 1'C^-1 L / 1'C^-1 1 within its 99 % range), the mean is that of all. A lag within 1.96 deviations of
-zero is
-zero: the data cannot tell, and it moves no parameter by more than so many of its deviations. Up to
-0.1 s are searched; more is no delay of a bus, and is not repaired.
+zero is zero: the data cannot tell, and it moves no parameter by more than so many of its
+deviations. Up to 0.1 s are searched; more is no delay of a bus, and is not repaired.
 """
 
 from __future__ import annotations
@@ -41,25 +40,27 @@ from steelyard.verdict import Doubt, DoubtKind
 
 _MAX_LAG_S = 0.1  # longer lags are not searched
 _LAW = "load"
-_MOST_ROWS = 6000
-_LOWEST_RATE_HZ = 30.0  # more rows are thinned, but not below this rate
-_TURNING_S = 0.1
-_ENDS_S = 0.5  # of a recording that begins or ends in motion: accelerations are doubtful there
-_FEWEST_ROWS = 10  # for each unknown
-_REACH_S = 0.04  # to both sides, of the slope: noise of accelerations is large in shorter ones
-_ROUNDS = 12
-_SETTLED_S = 5e-5
-_LONGEST_STEP_S = 0.02
-_PRIOR_S = 0.1
-_PRIOR_SHAPES = 2.0
-_LONGEST_STEP_SHAPES = 0.7
-_AGREE = 0.01
-_SURE_BEYOND = 3.5  # standard deviations of a lag that is longer than what is searched
-_SHORTEST = 0.02  # samples
+_MAX_ROWS = 6000
+_MIN_RATE_HZ = 30.0  # of thinned samples
+_REVERSAL_MARGIN_S = 0.1  # around a reversal
+_END_MARGIN_S = 0.5  # accelerations are unreliable near the ends of a motion
+_MIN_ROWS_PER_UNKNOWN = 10
+_SLOPE_HALF_SPAN_S = 0.04  # shorter spans amplify noise of accelerations
+_MAX_ITERATIONS = 12
+_LAG_TOLERANCE_S = 5e-5
+_MAX_LAG_STEP_S = 0.02
+_LAG_STEP_STD_S = 0.1
+_LOG_STEP_STD = 2.0  # of a shape
+_MAX_LOG_STEP = 0.7  # of a shape
+_AGREEMENT_LEVEL = 0.01  # probability of a larger chi^2
+_MIN_LATE_SIGMA = 3.5  # standard deviations of a lag beyond the search range
+_MIN_LAG_SAMPLES = 0.02
 
 
 def time_lags(robot: RobotModel, samples: Sequence[Samples]) -> tuple[Array, Array, Mask]:
-    """How much later torques come than motion, 0 where the data cannot tell, and deviations, (n,) [s] each.
+    """Lags of torques behind motion, their standard deviations, (n,) [s], and late joints.
+
+    A lag is 0 if the data do not show it.
 
     Last, the joints that show a longer lag than what is searched, (n,).
 
@@ -71,19 +72,19 @@ def time_lags(robot: RobotModel, samples: Sequence[Samples]) -> tuple[Array, Arr
     n = robot.n
     variance = np.diag(covariance)
     known = (np.abs(found) < _MAX_LAG_S) & (variance < _MAX_LAG_S**2)
-    beyond = (np.abs(found) >= _MAX_LAG_S) & (found**2 > _SURE_BEYOND**2 * variance)
+    beyond = (np.abs(found) >= _MAX_LAG_S) & (found**2 > _MIN_LATE_SIGMA**2 * variance)
     if not known.any():
         return np.zeros(n), np.full(n, np.inf), beyond
     inverse = np.linalg.inv(covariance[np.ix_(known, known)])
     mean = inverse.sum(axis=0) @ found[known] / inverse.sum()
     apart = found[known] - mean
-    if apart @ inverse @ apart <= chdtri(max(int(known.sum()) - 1, 1), _AGREE):
+    if apart @ inverse @ apart <= chdtri(max(int(known.sum()) - 1, 1), _AGREEMENT_LEVEL):
         lag = np.full(n, mean)
         std = np.full(n, 1 / np.sqrt(inverse.sum()))
     else:
         lag = np.where(known, found, 0.0)
         std = np.where(known, np.sqrt(variance), np.inf)
-    shortest_s = _SHORTEST / max(each.rate_hz for each in samples)
+    shortest_s = _MIN_LAG_SAMPLES / max(each.rate_hz for each in samples)
     return np.where(np.abs(lag) > np.maximum(NORMAL_95 * std, shortest_s), lag, 0.0), std, beyond
 
 
@@ -108,19 +109,17 @@ def _estimated(robot: RobotModel, samples: Sequence[Samples]) -> tuple[Array, Ar
     """The lag of each joint for itself, (n,) [s], and the covariance, (n, n)."""
     n = robot.n
     maker = RowMaker(robot, ParameterBasis.of(robot))
-    often = np.ceil(sum(len(each) for each in samples) / _MOST_ROWS)
-    parts = [
-        _smooth_parts(each, int(min(often, each.rate_hz / _LOWEST_RATE_HZ))) for each in samples
-    ]
+    often = np.ceil(sum(len(each) for each in samples) / _MAX_ROWS)
+    parts = [_smooth_parts(each, int(min(often, each.rate_hz / _MIN_RATE_HZ))) for each in samples]
     law = FrictionLaw.named(_LAW, n)
     lag = np.zeros(n)
     p = len(maker.parameters(law))
     counts = np.concatenate([part.mask.sum(axis=0) for part in parts])
-    if counts.sum() < _FEWEST_ROWS * (p + law.log_shapes.size + n):
+    if counts.sum() < _MIN_ROWS_PER_UNKNOWN * (p + law.log_shapes.size + n):
         return lag, np.diag(np.full(n, np.inf))
     law, theta = settle(maker, parts, law.starts)
     weights = None
-    for _ in range(_ROUNDS):
+    for _ in range(_MAX_ITERATIONS):
         rows = [
             _rows(maker.rows(part, law, theta, shapes=True), part, every, theta, lag)
             for part, every in zip(parts, samples, strict=True)
@@ -133,9 +132,9 @@ def _estimated(robot: RobotModel, samples: Sequence[Samples]) -> tuple[Array, Ar
         weights = solution.weights
         theta = found[:p]
         law = _moved(law, found[p:-n])
-        step = np.clip(found[-n:], -_LONGEST_STEP_S, _LONGEST_STEP_S)
+        step = np.clip(found[-n:], -_MAX_LAG_STEP_S, _MAX_LAG_STEP_S)
         lag = lag + step
-        if np.abs(step).max() < _SETTLED_S:
+        if np.abs(step).max() < _LAG_TOLERANCE_S:
             break
     solution = solve_weighted(RegressionFactor.of_rows(rows), prior)
     covariance, _ = correlated_covariance(rows, solution, prior=prior)
@@ -149,11 +148,11 @@ def _smooth_parts(samples: Samples, often: int) -> Samples:
     rate_hz = samples.rate_hz / every
     side = np.where(samples.mask, np.sign(samples.v), 0.0)[::every]
     same = side != 0
-    for k in range(1, int(np.ceil(_TURNING_S * rate_hz)) + 1):
+    for k in range(1, int(np.ceil(_REVERSAL_MARGIN_S * rate_hz)) + 1):
         alike = side[k:] == side[:-k]
         same[k:] &= alike
         same[:-k] &= alike
-    ends = int(np.ceil(_ENDS_S * rate_hz))
+    ends = int(np.ceil(_END_MARGIN_S * rate_hz))
     same[:ends] = False
     same[len(same) - ends :] = False
     return replace(samples, rate_hz=rate_hz, usable=same, **thin)
@@ -162,7 +161,7 @@ def _smooth_parts(samples: Samples, often: int) -> Samples:
 def _rows(rows: Rows, part: Samples, samples: Samples, theta: Array, lag: Array) -> Rows:
     """Rows with a column of the lag for each joint, torques shifted by the lag so far."""
     predicted = rows.Y[:, :, : len(theta)] @ theta
-    reach = max(1, round(_REACH_S * part.rate_hz))
+    reach = max(1, round(_SLOPE_HALF_SPAN_S * part.rate_hz))
     columns = np.zeros((*part.q.shape, part.n))
     rise = predicted[2 * reach :] - predicted[: -2 * reach]
     joints = np.arange(part.n)
@@ -172,13 +171,13 @@ def _rows(rows: Rows, part: Samples, samples: Samples, theta: Array, lag: Array)
 
 
 def _moved(law: FrictionLaw, step: Array) -> FrictionLaw:
-    step = np.clip(step, -_LONGEST_STEP_SHAPES, _LONGEST_STEP_SHAPES)
+    step = np.clip(step, -_MAX_LOG_STEP, _MAX_LOG_STEP)
     return law.with_log_shapes(law.log_shapes + step.reshape(law.log_shapes.shape))
 
 
 def _prior(m: int, p: int, n: int) -> Array:
     """Rows that hold steps of shapes and lags near zero, (m - p, m + 1)."""
     prior = np.zeros((m - p, m + 1))
-    width = np.append(np.full(m - p - n, _PRIOR_SHAPES), np.full(n, _PRIOR_S))
+    width = np.append(np.full(m - p - n, _LOG_STEP_STD), np.full(n, _LAG_STEP_STD_S))
     prior[:, p:m] = np.diag(1 / width)
     return prior

@@ -20,13 +20,13 @@ from scipy.linalg import lapack
 from steelyard._arrays import Array
 from steelyard.identification._factor import RegressionFactor
 
-_ROUNDS = 50
+_MAX_ITERATIONS = 50
 _RELATIVE_RANK = 1e-8
-_SMALLEST_NOISE = 1e-10  # [Nm]
-_SETTLED = 1e-12
-_TURNS = 6  # where noise is half of all accelerations, 2 % are left
-_LEAST_SHARE = 1e-14  # of the sum of squares that inner products can resolve
-_LEAST_PIVOT = 1e-6  # of their triangular factor
+_MIN_NOISE = 1e-10  # [Nm]
+_WEIGHT_TOLERANCE = 1e-12
+_BIAS_ITERATIONS = 6  # 2 % are left if half of the accelerations is noise
+_MIN_RESOLVED_SHARE = 1e-14  # of the sum of squares, by inner products
+_MIN_PIVOT = 1e-6  # of the triangular factor of inner products
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +50,7 @@ class Solution:
     condition: float
 
     def gain_response(self, factor: RegressionFactor, n: int, mixing: Array | None = None) -> Array:
-        """How it changes with the logarithm of each joint's gain, which scales the joint's torques, (p, n).
+        """The derivative of the solution by the logarithm of each joint's gain, (p, n).
 
         Args:
             factor: of the rows that count, n groups for each run
@@ -63,7 +63,7 @@ class Solution:
         return np.asarray(self.inverse @ out)
 
     def motion_shift(self, noise_grams: Array, mixing: Array | None = None) -> Array:
-        """How far noise of the motion has moved it, (p,): x - x_0 = -A^-1 N x_0, N = sum_g w_g^2 N_g.
+        """The bias by noise of the motion, (p,): x - x_0 = -A^-1 N x_0, N = sum_g w_g^2 N_g.
 
         Inner products Y'Y of noisy motion are too large by N_g, on the average, so that what is
         multiplied with accelerations comes out too small. x_0 = x - (x - x_0) is found by turns.
@@ -75,7 +75,7 @@ class Solution:
         N = np.einsum("g,gij->ij", self.weights**2, noise_grams)
         pull = -self.inverse @ (N if mixing is None else mixing.T @ N @ mixing)
         shift = np.zeros(len(self.value))
-        for _ in range(_TURNS):
+        for _ in range(_BIAS_ITERATIONS):
             shift = pull @ (self.value - shift)
         return np.asarray(shift)
 
@@ -107,7 +107,7 @@ def solve_weighted(
     else:
         known = prior
     if noise is not None:
-        weights = 1.0 / np.maximum(noise, _SMALLEST_NOISE)
+        weights = 1.0 / np.maximum(noise, _MIN_NOISE)
         value, inverse, unknown, condition = _solve_rows(factor, weights, known, mixed)
         return Solution(value, noise, weights, inverse, unknown, condition)
     grams = np.swapaxes(factor.R, 1, 2) @ factor.R
@@ -116,13 +116,13 @@ def solve_weighted(
         wide[-1, -1] = 1.0
         grams = wide.T @ grams @ wide
     weights = solve_grams(grams, factor.rows, known, equal_weights=equal_weights).weights
-    for _ in range(_ROUNDS):
+    for _ in range(_MAX_ITERATIONS):
         value, inverse, unknown, condition = _solve_rows(factor, weights, known, mixed)
         squares = factor.squared_residuals(mixed @ value)
         left, found = _noise(squares, factor.rows, len(value), equal_weights=equal_weights)
         before = weights
         weights = found
-        if np.abs(before / weights - 1).max() < _SETTLED:
+        if np.abs(before / weights - 1).max() < _WEIGHT_TOLERANCE:
             break
     return Solution(value, left, before, inverse, unknown, condition)
 
@@ -135,7 +135,7 @@ def solve_grams(
     weights: Array | None = None,
     equal_weights: bool = False,
 ) -> Solution:
-    """The weighted least-squares solution from inner products: quick, and good to about half of all digits.
+    """The weighted solution from inner products: quick, with about half of all digits.
 
     Args:
         grams: [Y tau]'[Y tau] of each group, (G, m + 1, m + 1)
@@ -146,11 +146,11 @@ def solve_grams(
     """
     m = grams.shape[1] - 1
     known = prior.T @ prior
-    least = _LEAST_SHARE * grams[:, m, m]
+    least = _MIN_RESOLVED_SHARE * grams[:, m, m]
     flat = grams.reshape(len(grams), -1)
     if weights is None:
         weights = np.ones(len(grams))
-    for _ in range(_ROUNDS):
+    for _ in range(_MAX_ITERATIONS):
         A = (weights**2 @ flat).reshape(m + 1, m + 1) + known
         half = _half_inverse(A[:m, :m])
         value = half @ (half.T @ A[:m, m])
@@ -159,7 +159,7 @@ def solve_grams(
         noise, found = _noise(squares, rows, m, equal_weights=equal_weights)
         before = weights
         weights = found
-        if np.abs(before / weights - 1).max() < _SETTLED:
+        if np.abs(before / weights - 1).max() < _WEIGHT_TOLERANCE:
             break
     return Solution(value, noise, before, half @ half.T, np.zeros(m, dtype=bool), np.nan)
 
@@ -167,28 +167,28 @@ def solve_grams(
 def _noise(
     squares: Array, rows: NDArray[np.int64], m: int, *, equal_weights: bool
 ) -> tuple[Array, Array]:
-    """The noise of each group from its sum of squared residuals, and the weights that follow, (G,) each."""
+    """Noise of each group from its squared residuals, and the resulting weights, (G,) each."""
     freedom = np.maximum(rows - m * rows / max(rows.sum(), 1), 1.0)
     noise = np.sqrt(squares / freedom)
     if equal_weights:
         common = np.sqrt(np.mean(noise**2))
     else:
         common = noise
-    return noise, 1.0 / np.maximum(np.broadcast_to(common, noise.shape), _SMALLEST_NOISE)
+    return noise, 1.0 / np.maximum(np.broadcast_to(common, noise.shape), _MIN_NOISE)
 
 
 def _half_inverse(A: Array) -> Array:
-    """H with H H' = A^-1, found with a unit diagonal; directions without data are left out, (m, rank)."""
+    """H with H H' = A^-1, without directions that have no data, (m, rank)."""
     length = np.sqrt(np.diag(A))
     scale = np.where(length > 0, length, 1.0)
     unit = A / np.outer(scale, scale)
     unit[length == 0, length == 0] = 1.0
     L, failed = lapack.dpotrf(unit, lower=1)
-    if not failed and np.diag(L).min() > _LEAST_PIVOT:
+    if not failed and np.diag(L).min() > _MIN_PIVOT:
         half = np.tril(lapack.dtrtri(L, lower=1)[0]).T
     else:
         s, V = np.linalg.eigh(unit)
-        kept = s > _LEAST_PIVOT**2 * s[-1]
+        kept = s > _MIN_PIVOT**2 * s[-1]
         half = V[:, kept] / np.sqrt(s[kept])
     return np.asarray(half * (length > 0)[:, None] / scale[:, None])
 
@@ -203,7 +203,7 @@ def _solve_rows(
 
 
 def _solve(Z: Array, z: Array) -> tuple[Array, Array, NDArray[np.bool_], float]:
-    """Least squares with columns scaled to unit length; directions without data are left at zero."""
+    """Least squares with scaled columns; directions without data are left at zero."""
     length = np.linalg.norm(Z, axis=0)
     there = length > 0
     U, s, Vt = np.linalg.svd(Z[:, there] / length[there], full_matrices=False)

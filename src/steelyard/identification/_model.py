@@ -35,9 +35,9 @@ if TYPE_CHECKING:
     from steelyard.identification._feasible_space import ParameterBounds
 
 _VERSION = 3
-_SPEEDS = 201
-_SPEEDS_HZ = 10.0  # of friction that is drawn
-_FAR = 3.0  # times as large are residuals of a file's parameters as it says itself
+_PLOTTED_SPEEDS = 201
+_PLOTTED_RATE_HZ = 10.0  # of the motion behind the plotted friction
+_MAX_RESIDUAL_RATIO = 3.0  # between saved and recomputed residuals
 _SCORES = fields.row(
     fields.TEXT,
     fields.named(fields.number(0.0, finite=False)),
@@ -62,9 +62,9 @@ _FORMAT = {
         {"R": fields.numbers("parts", "p+1", "p+1"), "rows": fields.numbers("parts", low=0.0)}
     ),
 }
-_ORIGIN = {False: "measured torques", True: "torques made of motor currents"}
-_FILTERS = ("cutoff_hz", "torque_cutoff_hz", "order", "mean_length")
-_MATTERS = (*_FILTERS, "fourier_period_s", "fourier_harmonics", "lag_s")
+_TORQUE_SOURCE = {False: "measured torques", True: "torques made of motor currents"}
+_FILTER_SETTINGS = ("cutoff_hz", "torque_cutoff_hz", "order", "mean_length")
+_RELEVANT_SETTINGS = (*_FILTER_SETTINGS, "fourier_period_s", "fourier_harmonics", "lag_s")
 """Parts of a preparation that change what an estimate answers."""
 
 
@@ -148,8 +148,8 @@ class DynamicModel:
         if np.ptp(lag) == 0 and np.isfinite(half).all() and half.max() == half.min():
             if lag[0]:
                 return (
-                    f"Torques come {lag[0]:.3g} +- {half[0]:.2g} ms later than the motion, at"
-                    " every joint."
+                    f"Torques come {lag[0]:.3g} +- {half[0]:.2g} ms later than the motion, at every"
+                    " joint."
                 )
             return f"Torques and motion are in time, as far as the data show (+- {half[0]:.2g} ms)."
         pairs = zip(self.robot.joint_names, lag, half, strict=True)
@@ -161,7 +161,7 @@ class DynamicModel:
 
     @property
     def friction(self) -> JointFriction:
-        """The friction of the drives as the joints feel it; B holds the weight that regroups into it."""
+        """Friction at the joints; B includes the weight that is regrouped into it."""
         parameters = self.estimate.parameters
         value = self.estimate.value
         coefficients = self.law.coefficients(parameters, value)
@@ -179,7 +179,7 @@ class DynamicModel:
         return self._maker.rows(samples, self.law, self.estimate.value if theta is None else theta)
 
     def noise_grams(self, samples: Samples) -> Array:
-        """What noise of the accelerations adds to the inner products of each joint's rows, (n, p, p)."""
+        """The contribution of acceleration noise to the inner products of rows, (n, p, p)."""
         return self._maker.noise_grams(samples, len(self.estimate.value))
 
     def keeping_rows(self) -> DynamicModel:
@@ -189,7 +189,7 @@ class DynamicModel:
         return same
 
     def torque(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
-        """The torque that the drives apply along a motion in the order of time, predicted, (N, n) [Nm or N].
+        """The predicted torque of the drives along a motion in time order, (N, n) [Nm or N].
 
         Args:
             q: joint positions, (N, n) [rad or m]
@@ -223,18 +223,18 @@ class DynamicModel:
         )
 
     def plot(self) -> Picture:
-        """Friction and offset of each joint against its speed, with 95 % intervals; a notebook shows it."""
+        """Friction and offset of each joint against its speed, with 95 % intervals."""
         from steelyard.drawing import Band, Curve, Panel, Picture, Plot
 
         n = self.robot.n
         v_max = self.robot.limits.v_max
-        share = np.linspace(-1.0, 1.0, _SPEEDS)[:, None]
+        share = np.linspace(-1.0, 1.0, _PLOTTED_SPEEDS)[:, None]
         v = share * np.where(np.isfinite(v_max), v_max, 1.0)
-        q = np.cumsum(v, axis=0) / _SPEEDS_HZ
-        none = np.zeros((_SPEEDS, n))
+        q = np.cumsum(v, axis=0) / _PLOTTED_RATE_HZ
+        none = np.zeros((_PLOTTED_SPEEDS, n))
         words = (self.robot.joint_names, self.kinematics)
         rubbing = self.estimate.parameters.friction_and_offsets
-        Y = self.rows(Samples(q, v, none, none, _SPEEDS_HZ, *words)).Y[:, :, rubbing]
+        Y = self.rows(Samples(q, v, none, none, _PLOTTED_RATE_HZ, *words)).Y[:, :, rubbing]
         torque = Y @ self.estimate.value[rubbing]
         covariance = self.estimate.covariance[np.ix_(rubbing, rubbing)]
         half = NORMAL_95 * np.sqrt(np.einsum("nji,ik,njk->nj", Y, covariance, Y))
@@ -308,7 +308,7 @@ class DynamicModel:
         return model
 
     def _require_consistent(self, path: str | Path) -> None:
-        """Refuses parameters that leave other residuals of the rows that they were fitted to than it says."""
+        """Raises an error if the saved residuals are not those of the saved parameters."""
         if self.estimate.parameters != self._maker.parameters(self.law):
             raise UnreadableFile(
                 f"{path}: its parameters are not those of its robot and friction law"
@@ -319,12 +319,13 @@ class DynamicModel:
             squares / np.maximum(self.factor.rows.reshape(-1, self.robot.n).sum(axis=0), 1)
         )
         said = self.estimate.noise
-        if (off := np.maximum(rms, said) > _FAR * np.minimum(rms, said) + 1e-9).any():
+        if (
+            off := np.maximum(rms, said) > _MAX_RESIDUAL_RATIO * np.minimum(rms, said) + 1e-9
+        ).any():
             j = int(off.argmax())
             raise UnreadableFile(
                 f"{path}: its parameters leave {rms[j]:.3g} at {self.robot.joint_names[j]}, not"
-                f" {said[j]:.3g}"
-                " as it says: it was changed; identify the arm again"
+                f" {said[j]:.3g} as it says: it was changed; identify the arm again"
             )
 
     @property
@@ -333,25 +334,24 @@ class DynamicModel:
         return solve_weighted(self.factor).gain_response(self.factor, self.robot.n)
 
     def require_alike(self, samples: Samples) -> None:
-        """Refuses samples of other joints, another kind of motion, or torques made otherwise than its own."""
+        """Raises an error for samples of other joints, kinematics or torque sources."""
         require_same_joints(self.robot, samples)
         if samples.kinematics != self.kinematics:
             raise InvalidSamples(
-                f"the model was fitted to {self.kinematics} motion,"
-                f" these samples hold {samples.kinematics} motion"
+                f"the model was fitted to {self.kinematics} motion, these samples hold"
+                f" {samples.kinematics} motion"
             )
         if (samples.gain is not None) != self.from_currents:
-            here = _ORIGIN[self.from_currents]
-            there = _ORIGIN[not self.from_currents]
+            here = _TORQUE_SOURCE[self.from_currents]
+            there = _TORQUE_SOURCE[not self.from_currents]
             raise InvalidSamples(
                 f"the model was fitted to {here}, these samples hold {there}: use one kind"
             )
         gain = self.robot.drive.gain
         if samples.gain is not None and gain is not None and not np.allclose(samples.gain, gain):
             raise InvalidSamples(
-                f"the model was fitted with gains {np.round(gain, 3)} Nm/A, these torques were"
-                " made with"
-                f" {np.round(samples.gain, 3)} Nm/A: prepare both with the same"
+                f"the model was fitted with gains {np.round(gain, 3)} Nm/A, these torques were made"
+                f" with {np.round(samples.gain, 3)} Nm/A: prepare both with the same"
             )
 
     def preparation_doubt(self, samples: Samples) -> Doubt | None:
@@ -362,7 +362,7 @@ class DynamicModel:
             return None
         here = mine.to_dict()
         there = theirs.to_dict()
-        names = [name for name in _MATTERS if here[name] != there[name]]
+        names = [name for name in _RELEVANT_SETTINGS if here[name] != there[name]]
         differ = [f"{name} {there[name]} instead of {here[name]}" for name in names]
         if not differ:
             return None
@@ -379,7 +379,7 @@ class DynamicModel:
         return validation_of(samples.tau, self.rows(samples).Y @ self.estimate.value)
 
     def feasible_arm(self, bounds: ParameterBounds | None = None) -> FeasibleArm:
-        """The arm of real bodies, within bounds on their numbers, that explains the model's data best."""
+        """The arm of real bodies within bounds that explains the data of the model best."""
         from steelyard.identification._feasible import feasible_parameters
 
         weights = solve_weighted(self.factor).weights
@@ -388,7 +388,7 @@ class DynamicModel:
         )
 
     def friction_torque(self, samples: Samples) -> tuple[Array, Array]:
-        """Friction and offset as measured (torque less links and rotors) and as modelled, (N, n) each.
+        """Friction and offset, measured (torque less links and rotors) and modelled, (N, n) each.
 
         Args:
             samples: in the order of time
@@ -400,7 +400,9 @@ class DynamicModel:
 
 
 def essential(model: DynamicModel, largest_relative_std: float = 0.3) -> DynamicModel:
-    """The same model without the parameters that the data hardly determine, the others estimated anew.
+    """The same model without parameters that the data hardly determine.
+
+    The other parameters are estimated again.
 
     The parameter with the largest relative standard deviation is dropped (set to zero), again and
     again, until all that are left lie below the limit.

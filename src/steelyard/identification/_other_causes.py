@@ -1,12 +1,11 @@
 """Other causes of the torques: columns that should count for nothing, tried beside a fit.
 
 A fit with wrong data widens its own interval, as it leaves larger residuals. A cause that is named
-is tested
-instead: its columns X join the regression, tau = Y theta + X e, and e = 0 unless the cause is
-there. What it explains is not left in the residuals, so widening cannot hide it; a friction law
-that does not fit leaves residuals of its own, and the covariance C of e, which allows for
-correlation in time, is as wide as these ask for. The cause is sure where e'C^-1 e, chi-square, is
-so large that chance does it once in 2,000 times.
+is tested instead: its columns X join the regression, tau = Y theta + X e, and e = 0 unless the
+cause is there. What it explains is not left in the residuals, so widening cannot hide it; a
+friction law that does not fit leaves residuals of its own, and the covariance C of e, which allows
+for correlation in time, is as wide as these ask for. The cause is sure where e'C^-1 e, chi-square,
+is so large that chance does it once in 2,000 times.
 
 Most causes are not there, and a step from the fit without them shows it (a score test): with its
 weights W, its inverse A^-1 and its residuals r,
@@ -46,14 +45,14 @@ from steelyard.verdict import Doubt, DoubtKind
 CHANCE = 5e-4
 """That a cause seems to be there; 3.5 standard deviations of one column."""
 
-_ENOUGH_ROWS = 2500  # of more samples, one in so many is taken
-_NEARLY = 0.5  # of an effect that counts, by a step from the fit without the cause
-_NOTHING = 1e-9  # of a column that is left when the unknowns have explained it
-_EARTH = (9.75, 9.85)  # [m/s^2], from the equator to the poles, with a little to spare
-_LEAST_SIZE = 0.02  # of gravity: local gravity differs by 0.005
-_LEAST_TILT = np.radians(1.0)
-_LEAST_SCALE = 0.02  # of torques in one run beside the others
-_MOST_RUNS = 8  # compared with each other; of more, neighbours count as one
+_MAX_ROWS = 2500  # more samples are thinned
+_MIN_SCREENED_EFFECT = 0.5  # share of a relevant effect, by a score test
+_MIN_COLUMN = 1e-9  # share of a column that the unknowns do not explain
+_GRAVITY_RANGE = (9.75, 9.85)  # [m/s^2], equator to poles with a margin
+_MIN_GRAVITY_ERROR = 0.02  # relative; local gravity differs by 0.005
+_MIN_TILT = np.radians(1.0)  # [rad]
+_MIN_SCALE_ERROR = 0.02  # of torques of one run
+_MAX_COMPARED_RUNS = 8  # more runs are compared in groups of neighbours
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,7 +162,7 @@ class Fitted:
         if beside:
             columns = [np.concatenate(pair, axis=2) for pair in zip(cause, beside, strict=True)]
         quick = self._step(columns, k)
-        if not quick.sure(besides, tests) or effect(quick) < _NEARLY:
+        if not quick.sure(besides, tests) or effect(quick) < _MIN_SCREENED_EFFECT:
             return None
         found = self._again(columns, k)
         if effect(found) >= 1.0 and found.sure(besides, tests):
@@ -172,7 +171,7 @@ class Fitted:
 
     @cached_property
     def _weighted(self) -> tuple[list[Array], Array, Array]:
-        """Weights of the torques of each run, (N, n) each; weighted rows, (all, p), and residuals, (all,)."""
+        """Weights of torques for each run, (N, n) each, weighted rows, (all, p), and residuals."""
         n = self.rows[0].tau.shape[1]
         by_run = self.solution.weights.reshape(-1, n)
         weights = [part.usable * w for part, w in zip(self.rows, by_run, strict=True)]
@@ -183,7 +182,7 @@ class Fitted:
         return weights, Y, tau - Y @ (self.mixing @ self.value)
 
     def _step(self, columns: Sequence[Array], k: int) -> _Tried:
-        """The cause in the first k columns by a step from the fit without it; those that show are kept."""
+        """The cause in the first k columns, by one step from the fit without it."""
         weights, Y, residuals = self._weighted
         each = zip(columns, weights, strict=True)
         X = np.concatenate([(part * w[:, :, None]).reshape(-1, part.shape[2]) for part, w in each])
@@ -193,13 +192,13 @@ class Fitted:
         left = X - Y @ (self.mixing @ taken)  # by the unknowns
         V = X.T @ left
         c = X.T @ residuals
-        others = np.linalg.pinv(V[k:, k:], rcond=_NOTHING, hermitian=True) @ V[k:, :k]
+        others = np.linalg.pinv(V[k:, k:], rcond=_MIN_COLUMN, hermitian=True) @ V[k:, :k]
         V = V[:k, :k] - V[:k, k:] @ others
         c = c[:k] - others.T @ c[k:]
         left = left[:, :k] - left[:, k:] @ others
         taken = taken[:, :k] - taken[:, k:] @ others
-        kept = np.diag(V) > _NOTHING
-        inverse = np.linalg.pinv(V[np.ix_(kept, kept)], rcond=_NOTHING, hermitian=True)
+        kept = np.diag(V) > _MIN_COLUMN
+        inverse = np.linalg.pinv(V[np.ix_(kept, kept)], rcond=_MIN_COLUMN, hermitian=True)
         e = inverse @ c[kept]
         left = left[:, kept]
         taken = taken[:, kept]
@@ -254,7 +253,7 @@ def causes_of_empty_torques(
     parameters: ParameterTable,
     theta: Array,
 ) -> list[Doubt]:
-    """Doubts where the empty arm feels another gravity than the robot says, or runs contradict each other.
+    """Doubts about gravity, and about runs of the empty arm that disagree.
 
     Args:
         parts: samples of the empty arm
@@ -263,10 +262,13 @@ def causes_of_empty_torques(
         theta: their values, (p,) [SI]
     """
     size = float(np.linalg.norm(robot.gravity_base))
-    if size and not _EARTH[0] <= size <= _EARTH[1]:
-        words = f"gravity is given as {size:.4g} m/s^2, on Earth it is {_EARTH[0]} to {_EARTH[1]}"
+    if size and not _GRAVITY_RANGE[0] <= size <= _GRAVITY_RANGE[1]:
+        words = (
+            f"gravity is given as {size:.4g} m/s^2, on Earth it is"
+            f" {_GRAVITY_RANGE[0]} to {_GRAVITY_RANGE[1]}"
+        )
         return [Doubt(DoubtKind.GRAVITY, words)]
-    every = -(-sum(map(len, parts)) // _ENOUGH_ROWS)
+    every = -(-sum(map(len, parts)) // _MAX_ROWS)
     fit = Fitted.of([part.thinned(every) for part in rows])
     links = np.where(parameters.links, theta, 0.0)
     if not size:
@@ -284,25 +286,25 @@ def _of_gravity(
     across = np.linalg.svd(down[None])[2][1:] * np.linalg.norm(down)
     weights = [[_weight(robot, q, g, links) for g in (down, *across)] for q in postures]
     larger = fit.tried(
-        [np.stack(x[:1], axis=2) for x in weights], lambda found: abs(found.e[0]) / _LEAST_SIZE
+        [np.stack(x[:1], axis=2) for x in weights],
+        lambda found: abs(found.e[0]) / _MIN_GRAVITY_ERROR,
     )
     if larger is not None:
         words = (
             "weight and inertia of the links contradict each other: gravity would be"
-            f" {1 + larger.e[0]:.2f}"
-            " times as large as stated; is the clock of the recording right, and gravity?"
+            f" {1 + larger.e[0]:.2f} times as large as stated; is the clock of the recording right,"
+            " and gravity?"
         )
         return [Doubt(DoubtKind.GRAVITY, words)]
     aside = fit.tried(
         [np.stack(x[1:], axis=2) for x in weights],
-        lambda found: float(np.linalg.norm(found.e)) / _LEAST_TILT,
+        lambda found: float(np.linalg.norm(found.e)) / _MIN_TILT,
     )
     if aside is None:
         return []
     words = (
         f"the base seems to be tilted by {np.degrees(np.linalg.norm(aside.e)):.1f} degrees against"
-        " the"
-        " stated gravity: level it, or give its direction"
+        " the stated gravity: level it, or give its direction"
     )
     return [Doubt(DoubtKind.TILTED_BASE, words)]
 
@@ -310,7 +312,7 @@ def _of_gravity(
 def _of_runs(fit: Fitted, parameters: ParameterTable, links: Array, drift: float) -> list[Doubt]:
     """A doubt where the torque of the links has another scale in some runs than in the others."""
     count = len(fit.rows)
-    runs = np.arange(count) * min(count, _MOST_RUNS) // count
+    runs = np.arange(count) * min(count, _MAX_COMPARED_RUNS) // count
     groups = range(1 if runs[-1] == 1 else 0, int(runs[-1]) + 1) if count > 1 else ()
     friction = parameters.daily
     found = []
@@ -322,7 +324,7 @@ def _of_runs(fit: Fitted, parameters: ParameterTable, links: Array, drift: float
         own = [part.Y[:, :, friction] * on for part, on in zip(fit.rows, acting, strict=True)]
         tried = fit.tried(
             cause,
-            lambda x: abs(x.e[0]) / _LEAST_SCALE,
+            lambda x: abs(x.e[0]) / _MIN_SCALE_ERROR,
             besides=drift,
             tests=len(groups),
             beside=own,
@@ -333,11 +335,9 @@ def _of_runs(fit: Fitted, parameters: ParameterTable, links: Array, drift: float
         return []
     _, scale, run = max(found)
     words = (
-        "the runs of the empty arm contradict each other: torques of its links are"
-        f" {1 + scale:.3f} times as"
-        f" large in run {run} of {count} as in the others; have gains or units changed, or what"
-        " the arm"
-        " carried?"
+        f"the runs of the empty arm contradict each other: torques of its links are {1 + scale:.3f}"
+        f" times as large in run {run} of {count} as in the others; have gains or units changed, or"
+        " what the arm carried?"
     )
     return [Doubt(DoubtKind.TORQUE_SCALE, words)]
 

@@ -1,6 +1,7 @@
-"""The regression of one or many sets of samples: rows of torque, linear in the unknowns, for a friction law.
+"""The regression of samples: rows of torque, linear in the unknowns, for a friction law.
 
-    tau = Y theta + D d,   theta = [base parameters of links, rotors, Fc, Fv, B;  Fs, Fl of the friction law]
+    tau = Y theta + D d
+    theta = [base parameters of links, rotors, Fc, Fv, B;  Fs, Fl of the friction law]
 
 with d a step of the logarithms of the law's shapes and D the derivative of the torque by them.
 Columns of links, rotors and offsets do not depend on the law: they are computed once and kept,
@@ -25,7 +26,7 @@ from steelyard.robot import ParameterBasis, RobotModel
 from steelyard.robot._friction import FrictionLaw
 from steelyard.robot._parameters import ParameterKind, ParameterTable
 
-_ENOUGH = 60  # samples for a mean over postures
+_NOISE_POSTURES = 60  # samples for a mean over postures
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,7 +140,9 @@ class RowMaker:
         return Rows(out, samples.tau, samples.mask)
 
     def grams(self, samples: Samples, law: FrictionLaw, theta: Array | None = None) -> Array:
-        """The inner products [Y D tau]'[Y D tau] of each joint's rows, D once theta is known, (n, m, m).
+        """The inner products [Y D tau]'[Y D tau] of each joint's rows, (n, m, m).
+
+        The columns D need theta.
 
         Args:
             samples: in the order of time
@@ -176,7 +179,7 @@ class RowMaker:
         out = np.zeros((samples.n, p, p))
         if samples.a_noise is None or not samples.a_noise.any():
             return out
-        every = -(-len(samples) // _ENOUGH)
+        every = -(-len(samples) // _NOISE_POSTURES)
         q = samples.q[::every]
         usable = samples.mask[::every]
         still = np.zeros_like(q)
@@ -226,7 +229,7 @@ class RowMaker:
         *,
         shapes: bool,
     ) -> tuple[Array, Indices]:
-        """The columns of friction and of its free shapes, (k, N, n), and whose unknowns they are, (k, n)."""
+        """Columns of friction and of its free shapes, (k, N, n), and their unknowns, (k, n)."""
         drives = self.robot.drive.transmission
         parameters = self.parameters(law)
         places = np.array([np.flatnonzero(parameters.of_kind(term)) for term in law.terms])
@@ -268,6 +271,6 @@ def require_same_joints(robot: RobotModel, samples: Samples) -> None:
     named = sorted(samples.joint_names) == sorted(robot.joint_names)
     if named and tuple(samples.joint_names) != tuple(robot.joint_names):
         raise InvalidSamples(
-            f"the joints of {robot.name} are in the order {', '.join(robot.joint_names)},"
-            f" those of the samples {', '.join(samples.joint_names)}"
+            f"the joints of {robot.name} are in the order {', '.join(robot.joint_names)}, those of"
+            f" the samples {', '.join(samples.joint_names)}"
         )

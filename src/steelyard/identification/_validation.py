@@ -1,14 +1,13 @@
 """How well a model predicts what it was not fitted to, and the choice of a friction law by it.
 
 On a recording that the model has not seen: root mean square of the residuals (ding2019 eq. (12)),
-correlation
-of measured and predicted torque (eq. (13)), and the relative residual |tau - predicted| / |tau|, joint by
-joint, over all samples, at rest too. A law is chosen by prediction, not by fit: each recording in
-turn (or each of four stretches of a single one) is left out, predicted from the others, and the
-mean over the joints of the relative residual is its score. The simplest law is chosen whose score
-is within one standard error of the best: that of the difference of both, by the jackknife over
-stretches of what was predicted (Breiman 1984 compares the scores themselves; but recordings differ
-more than laws do).
+correlation of measured and predicted torque (eq. (13)), and the relative residual |tau - predicted|
+/ |tau|, joint by joint, over all samples, at rest too. A law is chosen by prediction, not by fit:
+each recording in turn (or each of four stretches of a single one) is left out, predicted from the
+others, and the mean over the joints of the relative residual is its score. The simplest law is
+chosen whose score is within one standard error of the best: that of the difference of both, by the
+jackknife over stretches of what was predicted (Breiman 1984 compares the scores themselves; but
+recordings differ more than laws do).
 """
 
 from __future__ import annotations
@@ -29,9 +28,9 @@ from steelyard.robot import ParameterBasis, RobotModel
 from steelyard.robot._friction import FrictionLaw
 
 _STRETCHES = 4
-_MOST_FOLDS = 4
-_SIMPLE_FIRST = ("band", "smooth", "power", "smooth-power", "stribeck", "load")
-_WITH_MEMORY = ("presliding", "presliding-power", "presliding-load")
+_MAX_FOLDS = 4
+_LAWS_WITHOUT_MEMORY = ("band", "smooth", "power", "smooth-power", "stribeck", "load")
+_LAWS_WITH_MEMORY = ("presliding", "presliding-power", "presliding-load")
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +86,7 @@ def choose_friction(
     robot: RobotModel,
     parts: Sequence[Samples],
     *,
-    laws: Sequence[str] = (*_SIMPLE_FIRST, *_WITH_MEMORY),
+    laws: Sequence[str] = (*_LAWS_WITHOUT_MEMORY, *_LAWS_WITH_MEMORY),
     progress: Progress | None = None,
 ) -> FrictionChoice:
     """The simplest friction law of those that predict unseen recordings best.
@@ -139,7 +138,7 @@ def _hardly_worse(own: Array, best: Array) -> bool:
 
 
 def _unseen_squares(maker: RowMaker, folds: Sequence[Sequence[Samples]], law: FrictionLaw) -> Array:
-    """Sums of squares of residuals and of torques over stretches, each predicted from the other folds.
+    """Squared residuals and torques over stretches, each predicted from the other folds.
 
     Their shape is (2, stretches, n) [Nm^2 or N^2].
     """
@@ -163,7 +162,7 @@ def _score(squares: Array) -> float:
 
 def _folds(parts: Sequence[Samples]) -> tuple[list[list[Samples]], str]:
     if len(parts) > 1:
-        count = min(len(parts), _MOST_FOLDS)
+        count = min(len(parts), _MAX_FOLDS)
         folds = [list(parts[k::count]) for k in range(count)]
         return folds, f"{len(parts)} recordings in {count} folds"
     (part,) = parts

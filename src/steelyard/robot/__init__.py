@@ -1,4 +1,4 @@
-"""Robots: kinematics, dynamics, drives and base parameters. The only room that imports Pinocchio."""
+"""Robots: kinematics, dynamics, drives and base parameters; the only importer of Pinocchio."""
 
 from steelyard.robot._basis import ParameterBasis
 from steelyard.robot._chain import FrameMotion, JointLimits

@@ -10,8 +10,8 @@ Columns are tried one after the other, in an order that prefers those which Gaut
 column is independent when its distance from the span of those kept so far exceeds a share of its
 own length (both scaled to unit length, so that units do not matter; a column that is as short as
 that beside the longest of its unit is zero). URDF angles are rounded to 1e-6 or so; the share must
-lie above that and below the true smallest
-distance: `weakest_kept` and `strongest_dropped` show the gap.
+lie above that and below the true smallest distance: `weakest_kept` and `strongest_dropped` show the
+gap.
 
 For an arm in modified DH frames this gives the base parameters that the papers print, in their
 order. The columns of the last link in K say how a payload shows in them (`payload_jacobian`;
@@ -36,12 +36,12 @@ from steelyard.inertia import PARAMETER_NAMES, frame_change_matrix
 from steelyard.robot._model import RobotModel
 from steelyard.robot._parameters import DRIVE_KINDS, Parameter, ParameterTable
 
-_PREFERRED = ("Ixx", "Ixy", "Ixz", "Iyz", "Izz", "mx", "my")
-_GROUPED = ("Iyy", "mz", "m")
-_ROUNDING = 1e-10
-_SMALLEST_NAMED = 1e-5  # coefficient; a rounded URDF makes tiny ones
-_PIECE = 1024  # rows taken at once; more do not fit into the cache
-_BLOCK = 8  # columns that LAPACK treats together; fastest of 8, 16, 32 for 30 to 90 columns
+_PREFERRED_SYMBOLS = ("Ixx", "Ixy", "Ixz", "Iyz", "Izz", "mx", "my")
+_REGROUPED_SYMBOLS = ("Iyy", "mz", "m")
+_MAX_ROUNDING = 1e-10  # coefficients below are zero
+_MIN_NAMED_COEFFICIENT = 1e-5  # smaller ones come from rounded URDF files
+_ROWS_PER_STEP = 1024  # more do not fit into the cache
+_LAPACK_BLOCK = 8  # columns; fastest of 8, 16, 32 for 30 to 90 columns
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,7 +108,7 @@ class ParameterBasis:
         R = np.where(length > 0, R / np.where(length > 0, length, 1.0), 0.0)
         kept, distance = cls.independent_columns(R, tolerance)
         beta = np.linalg.lstsq(R[:, kept], R, rcond=None)[0]
-        beta[np.abs(beta) < _ROUNDING] = 0.0
+        beta[np.abs(beta) < _MAX_ROUNDING] = 0.0
         K = np.zeros((len(kept), k))
         K[:, order] = beta * length / length[kept][:, None]
         K[:, order[kept]] = np.eye(len(kept))
@@ -121,24 +121,24 @@ class ParameterBasis:
             standard_parameters=robot.parameter_table,
             weakest_kept=float(distance[kept].min(initial=1.0)),
             strongest_dropped=float(dropped.max(initial=0.0)),
-            _payload_columns=np.where(np.abs(payload) < _ROUNDING, 0.0, payload),
+            _payload_columns=np.where(np.abs(payload) < _MAX_ROUNDING, 0.0, payload),
         )
 
     @staticmethod
     def column_order(n: int, *, drive: bool) -> Indices:
-        """The columns of the regressor of n joints, preferred ones first; those of the drives on request."""
+        """Indices of the regressor's columns, preferred ones first, with or without the drives."""
         at = {name: i for i, name in enumerate(PARAMETER_NAMES)}
-        first = [10 * j + at[name] for j in range(n) for name in _PREFERRED]
+        first = [10 * j + at[name] for j in range(n) for name in _PREFERRED_SYMBOLS]
         if drive:
             drives = list(range(10 * n, (10 + len(DRIVE_KINDS)) * n))
         else:
             drives = []
-        last = [10 * j + at[name] for j in range(n) for name in _GROUPED]
+        last = [10 * j + at[name] for j in range(n) for name in _REGROUPED_SYMBOLS]
         return np.array([*first, *drives, *last], dtype=np.intp)
 
     @staticmethod
     def independent_columns(R: Array, tolerance: float) -> tuple[Indices, Array]:
-        """Columns of R farther than a relative tolerance from those kept before, and all distances."""
+        """Columns of R that are independent of those before them, and all relative distances."""
         Q = np.zeros((len(R), 0))
         kept: list[int] = []
         distance = np.zeros(R.shape[1])
@@ -175,7 +175,7 @@ class ParameterBasis:
         return ParameterTable(tuple(table))
 
     def reduce(self, Y: ArrayLike) -> Array:
-        """The base regressor Y_B with `torque = Y_B @ pi`, (N, n, p), of the regressor Y, (N, n, k)."""
+        """The base regressor Y_B, (N, n, p), of the regressor Y, (N, n, k): tau = Y_B pi."""
         return np.take(np.asarray(Y, dtype=float), self.independent, axis=-1)
 
     def _rows(self) -> list[tuple[Array, int]]:
@@ -193,10 +193,10 @@ def triangle_with(R: Array, rows: Array) -> Array:
     if not columns.size or not len(rows):
         return R
     triangle = R[np.ix_(columns, columns)]
-    for start in range(0, len(rows), _PIECE):
-        piece = rows[start : start + _PIECE, columns]
+    for start in range(0, len(rows), _ROWS_PER_STEP):
+        piece = rows[start : start + _ROWS_PER_STEP, columns]
         triangle, _, _, info = lapack.dtpqrt(
-            0, min(_BLOCK, columns.size), triangle, piece, overwrite_b=1
+            0, min(_LAPACK_BLOCK, columns.size), triangle, piece, overwrite_b=1
         )
         if info:
             raise np.linalg.LinAlgError(f"LAPACK dtpqrt says {info}")
@@ -216,7 +216,7 @@ def _sum_in_words(row: Array, kept: int, names: tuple[str, ...]) -> str:
     for i in _named(row):
         if i != kept:
             size = abs(row[i])
-            if abs(size - 1) < _SMALLEST_NAMED:
+            if abs(size - 1) < _MIN_NAMED_COEFFICIENT:
                 factor = ""
             else:
                 factor = f"{size:.5g} "
@@ -226,4 +226,4 @@ def _sum_in_words(row: Array, kept: int, names: tuple[str, ...]) -> str:
 
 def _named(row: Array) -> Indices:
     """The coefficients that the name of a base parameter shows."""
-    return np.flatnonzero(np.abs(row) >= _SMALLEST_NAMED)
+    return np.flatnonzero(np.abs(row) >= _MIN_NAMED_COEFFICIENT)

@@ -1,4 +1,4 @@
-"""Joints in a row as a Pinocchio model: how far they may go, where the frames are and how they move."""
+"""A serial chain as a Pinocchio model: joint limits, frames and their motion."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from steelyard._arrays import Array, Mask, freeze, read_only
 from steelyard.errors import InvalidRobot, UnknownName
 from steelyard.robot._dh import JointType
 
-_BOUND = 1e100  # no limit is so large and finite
+_NO_LIMIT = 1e100  # larger numbers stand for no limit
 _LIMITS = ("q_min", "q_max", "v_max", "a_max", "tau_max")
 FORMAT = {
     **dict.fromkeys(("name", "source", "flange"), fields.TEXT),
@@ -55,7 +55,7 @@ class JointLimits:
         n = np.size(self.q_min)
         for name in _LIMITS:
             values = np.array(getattr(self, name), dtype=float)
-            sized = np.isinf(values) | (np.abs(values) < _BOUND)
+            sized = np.isinf(values) | (np.abs(values) < _NO_LIMIT)
             if values.shape != (n,) or not sized.all():
                 raise InvalidRobot(
                     f"limit '{name}' must hold {n} numbers (infinite where there is none), got"
@@ -69,7 +69,7 @@ class JointLimits:
 
     @staticmethod
     def require_order(q_min: Array, q_max: Array, names: Sequence[str]) -> None:
-        """Refuses lowest positions q_min that are not below the highest q_max, (n,); names the joint."""
+        """Raises an error that names the joint if q_min is not below q_max, (n,) each."""
         bad = np.flatnonzero(q_min >= q_max)
         if bad.size:
             j = bad[0]
@@ -188,7 +188,7 @@ class KinematicChain:
         return T[0] if np.ndim(q) == 1 else T
 
     def joint_frames(self, q: ArrayLike) -> Array:
-        """T_base_joint of the base itself and of every joint frame, (n + 1, 4, 4), at one q (n,)."""
+        """T_base_joint of the base itself and of every joint frame at q (n,), (n + 1, 4, 4)."""
         (qi,) = self._row(q)
         pin.forwardKinematics(self._pin, self._data, qi)
         return np.array([placement.homogeneous for placement in self._data.oMi])
@@ -196,7 +196,10 @@ class KinematicChain:
     def frame_motion(
         self, q: ArrayLike, v: ArrayLike, a: ArrayLike, frame: str | None = None
     ) -> FrameMotion:
-        """Velocity and acceleration of a frame (default: the flange) along a motion q, v, a, each (N, n)."""
+        """Velocity and acceleration of a frame along a motion q, v, a, (N, n) each.
+
+        The frame is the flange by default.
+        """
         frame_index = self._frame(frame or self.flange)
         rows = self._rows(q, v, a)
         motion = np.empty((4, len(rows[0]), 3))
@@ -215,7 +218,7 @@ class KinematicChain:
         return FrameMotion(*motion)
 
     def frame_jacobian(self, q: ArrayLike, frame: str | None = None) -> Array:
-        """J with (linear, angular) velocity of a frame's origin in the base = J v, (6, n), at one q (n,)."""
+        """The Jacobian J of a frame at q (n,), (6, n): J v is its velocity in the base."""
         index = self._frame(frame or self.flange)
         (qi,) = self._row(q)
         return np.array(
@@ -238,8 +241,7 @@ class KinematicChain:
             if s.ndim != 2 or s.shape[1] != self.n or len(s) != len(rows[0]):
                 raise InvalidRobot(
                     f"{self.name} has {self.n} joints: joint signals are (N, {self.n}) and of one"
-                    " length,"
-                    f" got shapes {', '.join(str(r.shape) for r in rows)}"
+                    f" length, got shapes {', '.join(str(r.shape) for r in rows)}"
                 )
         return rows
 
@@ -310,5 +312,5 @@ def locked_chain(model: pin.Model, locked: Mapping[str, float], source: str) -> 
 
 
 def _subspace(joint: pin.JointModel) -> Array:
-    """Linear and angular velocity of a joint at unit speed, (2, 3), in its frame; one of them is zero."""
+    """Linear and angular velocity of a joint at unit speed, (2, 3), in its frame."""
     return np.asarray(joint.createData().S, dtype=float).reshape(2, 3)

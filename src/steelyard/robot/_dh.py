@@ -1,4 +1,4 @@
-"""Denavit-Hartenberg tables, modified (Craig, Khalil) and classic, as frames for a rigid-body model.
+"""Denavit-Hartenberg tables, modified (Craig, Khalil) and classic, as frames of a chain.
 
 With q added to theta (revolute) or to d (prismatic), frame i follows frame i-1 by
 
@@ -10,7 +10,8 @@ a_{i-1}). In a modified table joint i turns about the z axis of frame i; in a cl
 of frame i-1, and frame i sits at the far end of the link. A rigid-body model wants a frame on the
 joint axis, so each link has
 
-    joint frame  on the axis, moving with the link      link frame  that of the table, T_joint_link behind it
+    joint frame  on the axis, moving with the link
+    link frame   that of the table, T_joint_link behind the joint frame
 
 which are the same for a modified table.
 """
@@ -93,7 +94,7 @@ class DHTable:
 
     @property
     def joint_placements(self) -> Array:
-        """Each joint frame in the joint frame before it (the base for the first) at q = 0, (n, 4, 4)."""
+        """Each joint frame in the one before it (the base for the first) at q = 0, (n, 4, 4)."""
         if self.convention == "modified":
             return np.array([_rot_x(alpha) @ T @ _rot_z(theta) for alpha, T, theta in self._rows()])
         return np.concatenate([np.eye(4)[None], self.T_joint_link[:-1]])

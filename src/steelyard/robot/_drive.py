@@ -23,17 +23,19 @@ from steelyard.robot._parameters import ParameterKind
 from steelyard.robot._transmission import JointFriction, Transmission
 
 GAIN_TOLERANCE = 0.01
-"""What a maker's gain is worth in each drive for itself, relative: windings and current sensors differ."""
+"""Standard deviation of one published gain, relative: windings and current sensors differ."""
 
 COMMON_GAIN_TOLERANCE = 0.02
-"""What makers' gains are worth all together, relative: one batch of magnets, one way to measure them."""
+"""Standard deviation that published gains share, relative: magnets, way of measuring."""
 
 GAIN_DRIFT = 0.0015
-"""How gains change between the empty and the loaded run, relative: runs of a real UR10e over two months leave
+"""Standard deviation of the change of gains between empty and loaded runs, relative.
+
+Runs of a real UR10e over two months leave
 0.1 % at most (RMS, by their likelihood). A cold and a warm arm may be ten kelvins apart (0.01)."""
 
 GAIN_DRIFT_PER_KELVIN = 0.001
-"""How gains change for each kelvin between the empty and the loaded run, relative: magnets weaken so."""
+"""Change of gains per kelvin between empty and loaded runs, relative: magnets weaken."""
 
 _FRICTION = ("coulomb", "viscous", "exponent", "load_coulomb", "stribeck", "stribeck_speed")
 _PER_JOINT = ("rotor_inertia", *_FRICTION, "offset")
@@ -147,7 +149,7 @@ class DriveModel:
         return replace(self, **{name: x[which] for name, x in values.items() if x is not None})
 
     def with_tolerances(self) -> DriveModel:
-        """The same drives; of gains that nothing is said about, they know what a maker's numbers are worth.
+        """The same drives, with the tolerances of published gains where none are given.
 
         Where only `gain_std` is given, it is all there is; zeros are exact gains, which do not
         drift.
@@ -189,7 +191,7 @@ class DriveModel:
         return len(self.rotor_inertia)
 
     def parameters(self) -> Array:
-        """The linear drive parameters as the regressor orders them: all Ia, all Fc, all Fv, all B, (4 n,)."""
+        """The linear drive parameters in the order of the regressor: Ia, Fc, Fv, B, (4 n,)."""
         return np.concatenate([self.rotor_inertia, self.coulomb, self.viscous, self.offset])
 
     @property
@@ -204,11 +206,11 @@ class DriveModel:
 
     @property
     def transmission(self) -> Transmission:
-        """From the motion of the joints to that of the drives, and from their torques to those of joints."""
+        """The coupling of drives and joints, for motions and torques."""
         return self._friction.transmission
 
     def with_law(self, law: FrictionLaw, extra: Array) -> DriveModel:
-        """The same drives with the speed law and `extra` coefficients of a law, and an exact direction."""
+        """The same drives with the speed law and `extra` coefficients of a law, exact direction."""
         found = dict(zip(law.terms[2:], np.reshape(extra, (-1, len(self))), strict=True))
         return replace(
             self,
@@ -268,7 +270,7 @@ class DriveModel:
         return self.transmission.to_joints(torque)
 
     def joint_position(self, motor_position: ArrayLike) -> Array:
-        """Joint positions (or velocities, accelerations) from `motor_position` (or ...), (N, n) [rad]."""
+        """Joint positions, velocities or accelerations from those of motors, (N, n) [rad]."""
         x = np.asarray(motor_position, dtype=float)
         if self.coupling is None:
             return x

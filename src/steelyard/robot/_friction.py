@@ -1,4 +1,4 @@
-"""The friction law of drives: its columns for a batch, or row by row with memory, from the same formulas.
+"""The friction law of drives: columns for a batch, or row by row with memory.
 
 For a drive that moves at speed v, at position u, and carries the torque L, friction is linear in
 coefficients,
@@ -9,16 +9,19 @@ with shapes that are not: the exponent alpha (xu2024 eq. (2); 1 is linear), the 
 and what the direction s is where a joint turns round or rests:
 
     exact       sign(v)
-    band        sign(v), but 0 for |v| < width [rad/s]                                        (ding2019)
+    band        sign(v), but 0 for |v| < width [rad/s]   (ding2019)
     smooth      tanh(v / width), width in rad/s
-    presliding  dz = (sign(du) - z) |du| / width, width in rad: the direction follows the way travelled, as
-                asperities and teeth bend before they slip (Dahl 1968). It remembers, so at rest it keeps the
-                torque of the last motion, which no function of speed can.
+    presliding  dz = (sign(du) - z) |du| / width, width in rad: the direction follows the distance
+                travelled, as asperities and teeth bend before they slip (Dahl 1968). It has a
+                memory, so at rest it keeps the torque of the last motion, which no function of
+                speed can.
 
 Fl is the share of the carried torque that a gear turns into friction (harmonic drives do). Where
 only the torque tau of a drive is known, L follows from it,
 
-    tau = L + f_0 + Fl |L| s   =>   L = (tau - f_0) / (1 + Fl s sign(tau - f_0)),   f_0 all other friction
+    tau = L + f_0 + Fl |L| s   =>   L = (tau - f_0) / (1 + Fl s sign(tau - f_0))
+
+    with f_0 all other friction.
 """
 
 from __future__ import annotations
@@ -56,10 +59,10 @@ _BOUNDS = {
     "presliding": (1e-5, 0.1),
     "stribeck_speed": (5e-3, 2.0),
 }
-_FIRST_STRIBECK = (0.05, 0.15, 0.5)  # [rad/s]
-_FIRST_WIDTH = {"exact": 1.0, "band": 0.02, "smooth": 0.02, "presliding": 1e-3}
-_SHAPE_STEP = 1e-4  # of a logarithm
-_SLIDING = 0.01  # [rad/s]: a drive that is found faster has slid for a while
+_STRIBECK_STARTS = (0.05, 0.15, 0.5)  # [rad/s]
+_WIDTH_STARTS = {"exact": 1.0, "band": 0.02, "smooth": 0.02, "presliding": 1e-3}
+_LOG_SHAPE_STEP = 1e-4  # step of numerical derivatives
+_MIN_SLIDING_SPEED = 0.01  # [rad/s]; a faster drive has its sliding direction
 
 
 _POSITIVE = fields.numbers("n", low=1e-12)
@@ -92,7 +95,8 @@ class FrictionLaw:
         width: of the direction, (n,) [rad/s, or rad for presliding]
         stribeck_speed: vs, (n,) [rad/s]
         fixed: whether the shapes are given, not found
-        smooth_speed: whether the speed law is |v|^alpha s, as in `DriveModel`, not |v|^alpha sign(v)
+        smooth_speed: whether the speed law is |v|^alpha s, as in `DriveModel`, or
+            |v|^alpha sign(v)
         carrying: 1 for drives whose friction grows with the carried torque, 0 for others, (n,); all
             when None
     """
@@ -127,7 +131,7 @@ class FrictionLaw:
         else:
             first = np.array(exponent, dtype=float)
         if width is None:
-            widths = np.full(n, _FIRST_WIDTH[direction])
+            widths = np.full(n, _WIDTH_STARTS[direction])
         else:
             widths = np.array(width, dtype=float)
         if (
@@ -141,7 +145,7 @@ class FrictionLaw:
 
     @property
     def terms(self) -> tuple[ParameterKind, ...]:
-        """The kinds of its coefficients in the order of `columns`: Fc, Fv, then Fs and Fl if used."""
+        """The kinds of its coefficients in the order of `columns`: Fc, Fv, then Fs and Fl."""
         terms = [ParameterKind.COULOMB, ParameterKind.VISCOUS]
         if self.stribeck:
             terms.append(ParameterKind.STRIBECK)
@@ -190,15 +194,15 @@ class FrictionLaw:
 
     @property
     def starts(self) -> tuple[FrictionLaw, ...]:
-        """Where to start looking for the shapes; a Stribeck curve has several valleys, the others one."""
+        """Laws to start the search of shapes from; only a Stribeck curve needs several."""
         if not self.stribeck or self.fixed:
             return (self,)
         return tuple(
-            replace(self, stribeck_speed=np.full(len(self.exponent), v)) for v in _FIRST_STRIBECK
+            replace(self, stribeck_speed=np.full(len(self.exponent), v)) for v in _STRIBECK_STARTS
         )
 
     def with_log_shapes(self, values: Array) -> FrictionLaw:
-        """The same law with free shapes exp(`values`), (len(free_shapes), n), held within their bounds."""
+        """The same law with free shapes exp(`values`), (len(free_shapes), n), within bounds."""
         changes = {}
         for name, row in zip(self.free_shapes, values, strict=True):
             changes[name] = np.clip(np.exp(row), *self._bounds(name))
@@ -229,7 +233,7 @@ class FrictionLaw:
     def slopes(
         self, u: Array, v: Array, load: Array | None, here: Array, coefficients: Array
     ) -> Array:
-        """How friction along u, v, load changes with the logarithm of each free shape, (shapes, N, n) [Nm].
+        """The derivative of friction by the logarithm of each free shape, (shapes, N, n) [Nm].
 
         Args:
             here: `columns` of the same motion, (terms, N, n)
@@ -238,24 +242,24 @@ class FrictionLaw:
         out = np.empty((len(self.free_shapes), *v.shape))
         for k, name in enumerate(self.free_shapes):
             log_shapes = self.log_shapes
-            log_shapes[k] += _SHAPE_STEP
+            log_shapes[k] += _LOG_SHAPE_STEP
             moved = self.with_log_shapes(log_shapes)
             if name == "width":
                 columns = moved.columns(u, v, load)
             else:
                 columns = moved.at(v, load, here[0])
-            out[k] = np.einsum("tj,tkj->kj", coefficients, columns - here) / _SHAPE_STEP
+            out[k] = np.einsum("tj,tkj->kj", coefficients, columns - here) / _LOG_SHAPE_STEP
         return out
 
     def init(self, u: Array, v: Array | None = None) -> Array:
-        """What it remembers before the first row at u, (2, n): direction and position of the drives.
+        """The memory before the first row at u, (2, n): direction and position of drives.
 
         A drive that slides there, at speed v, has its direction already; with None it is open.
         """
         if v is None:
             s = np.zeros_like(u)
         else:
-            s = np.sign(v) * (np.abs(v) > _SLIDING)
+            s = np.sign(v) * (np.abs(v) > _MIN_SLIDING_SPEED)
         return np.array([s, u])
 
     def step(
@@ -321,7 +325,7 @@ class FrictionLaw:
         return rest / (1.0 + slope), slope
 
     def breakaway(self, speed: float | Array, load: Array | None = None) -> Array:
-        """The columns of drives that come out of rest forwards, (terms, n), with a low speed and a load."""
+        """The columns of drives that break away forwards, (terms, n), at a low speed and a load."""
         ones = np.ones(len(self.exponent))
         out: Array = self.at(speed * ones, load, ones)
         if self.stribeck:
@@ -329,7 +333,7 @@ class FrictionLaw:
         return out
 
     def _turned(self, v: Array) -> Array:
-        """The direction that speed alone gives; for presliding that of a drive which has slid for long."""
+        """The direction by speed alone; for presliding that of a drive after a long slide."""
         if self.direction == "smooth":
             return np.asarray(np.tanh(v / self.width))
         sign = np.sign(v)

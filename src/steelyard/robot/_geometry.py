@@ -31,7 +31,7 @@ from steelyard.errors import InvalidRobot
 from steelyard.robot._model import RobotModel
 from steelyard.robot._urdf import read_urdf, with_found_meshes
 
-_SHORTEST = 1e-6
+_MIN_LENGTH = 1e-6  # [m]
 _THICKNESS = (
     0.036,
     0.026,
@@ -41,12 +41,12 @@ _BOX = np.array([(0, -1), (1, -1), (1, -1), (1, 1), (1, 1), (0, 1)], dtype=float
 _ARC = np.array(
     [(np.cos(x), np.sin(x)) for x in np.deg2rad([*range(-90, 1, 10), *range(0, 91, 10)])]
 )
-"""Radius and height of bodies of revolution of size 1; where one point comes twice, there is an edge."""
+"""Radius and height of unit bodies of revolution; a repeated point is an edge."""
 
-_RADIUS = 0.06  # of capsules where none is given, [m]
-_ALWAYS = 0.95
-_SAME = 1e-7  # [m], by which a distance may vary that no joint changes
-_PROBES = 300
+_DEFAULT_RADIUS = 0.06  # of capsules, [m]
+_ALWAYS_CLOSE_SHARE = 0.95  # of random postures
+_MAX_CONSTANT_VARIATION = 1e-7  # [m] of a distance that no joint changes
+_RANDOM_POSTURES = 300
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +87,7 @@ class Body:
         return f"{self.name}: {kind}{round_}{stands_in}"
 
     @classmethod
-    def capsules(cls, robot: RobotModel, radius: ArrayLike = _RADIUS) -> tuple[Body, ...]:
+    def capsules(cls, robot: RobotModel, radius: ArrayLike = _DEFAULT_RADIUS) -> tuple[Body, ...]:
         """Capsules along the links of an arm, from joint to joint and to the flange.
 
         Args:
@@ -104,7 +104,7 @@ class Body:
             points = _path(robot, i)
             for k, (start, end) in enumerate(pairwise(points)):
                 length = float(np.linalg.norm(end - start))
-                if length > _SHORTEST or (
+                if length > _MIN_LENGTH or (
                     i == robot.n and k == len(points) - 2 and bodies[-1].joint != i
                 ):
                     if i:
@@ -112,7 +112,7 @@ class Body:
                     else:
                         name = "base"
                     bodies.append(
-                        cls(name, i, _along(start, end), coal.Capsule(r, max(length, _SHORTEST)))
+                        cls(name, i, _along(start, end), coal.Capsule(r, max(length, _MIN_LENGTH)))
                     )
         return tuple(bodies)
 
@@ -120,7 +120,7 @@ class Body:
     def to_draw(
         cls, robot: RobotModel, path: str | Path | None = None, package_folders: Sequence[str] = ()
     ) -> tuple[Body, ...]:
-        """What an arm looks like: the <visual> shapes of its URDF; capsules for links that have none.
+        """The look of an arm: the <visual> shapes of its URDF, capsules for links without any.
 
         Args:
             path: of the URDF; capsules alone by default
@@ -133,7 +133,7 @@ class Body:
             np.linalg.norm(np.diff(_path(robot, i), axis=0), axis=1).sum()
             for i in range(robot.n + 1)
         ]
-        radii = max(float(sum(lengths)), _SHORTEST) * np.linspace(*_THICKNESS, robot.n)
+        radii = max(float(sum(lengths)), _MIN_LENGTH) * np.linspace(*_THICKNESS, robot.n)
         drives = (
             cls(
                 f"drive {i + 1}",
@@ -201,12 +201,12 @@ class Body:
         here = robot._pin.frames[robot._frame(link)]
         joint = int(here.parentJoint)
         found = [body for body in cls.capsules(robot) if body.joint == joint]
-        ball = cls(link, joint, here.placement.homogeneous, coal.Sphere(_RADIUS))
+        ball = cls(link, joint, here.placement.homogeneous, coal.Sphere(_DEFAULT_RADIUS))
         yield from (replace(body, name=link, instead_of=mesh) for body in found or [ball])
 
     @property
     def surface(self) -> tuple[Array, Indices]:
-        """Corners, (V, 3) [m] in the frame of the shape, and triangles of them, (F, 3), from outside."""
+        """Corners, (V, 3) [m] in the frame of the shape, and outward triangles, (F, 3)."""
         shape = self.shape
         if isinstance(shape, coal.BVHModelBase):
             corners = np.array(shape.vertices(), dtype=float).reshape(-1, 3)
@@ -218,7 +218,7 @@ class Body:
 
     @property
     def revolved(self) -> tuple[Array, int, Array]:
-        """What makes the surface when it turns about z: radius and height, (P, 2), sides, scale (3,) [m]."""
+        """The profile of revolution about z: radius and height, (P, 2), sides, scale (3,) [m]."""
         shape = self.shape
         if isinstance(shape, coal.Box):
             return _BOX * [np.sqrt(2), 1.0], 4, np.array(shape.halfSide)
@@ -250,7 +250,7 @@ class Body:
 
     @classmethod
     def box(cls, name: str, centre: ArrayLike, size: ArrayLike) -> Body:
-        """A box along the axes of the base frame, with a centre (3,) [m] and a size of its edges (3,) [m]."""
+        """A box along the axes of the base frame: centre (3,) [m], size of its edges (3,) [m]."""
         edges = np.array(size, dtype=float)
         T = np.eye(4)
         if edges.shape != (3,) or np.shape(centre) != (3,) or not (edges > 0).all():
@@ -320,7 +320,7 @@ class CollisionModel:
         self._set([pair for pair, always in zip(pairs, touching, strict=True) if not always])
 
     def near(self, distance: float) -> CollisionModel:
-        """The same with only the pairs that come closer than a distance [m] in some random postures."""
+        """The same with only the pairs that come closer than a distance [m] in random postures."""
         keep = self.distances(self._random_postures()).min(axis=0) < distance
         made = copy(self)
         made._data, made._shapes = self._pin.createData(), self._shapes.copy()
@@ -343,17 +343,19 @@ class CollisionModel:
         limits = self._robot.limits
         low = np.maximum(limits.q_min, -np.pi)
         high = np.minimum(limits.q_max, np.pi)
-        return np.random.default_rng(0).uniform(low, high, (_PROBES, self._robot.n))
+        return np.random.default_rng(0).uniform(low, high, (_RANDOM_POSTURES, self._robot.n))
 
     def _touching(self) -> Array:
-        """For each pair, whether it is too close whatever the joints do; of the arm's own, nearly so."""
+        """Whether each pair is too close in every posture; nearly so for pairs of the arm."""
         own = (self._joints > 0).all(axis=1) | (self._joints[:, 0] == 0)
         distance = self.distances(self._random_postures())
-        often = (distance <= self._clearance).mean(axis=0) > np.where(own, _ALWAYS, 1.0 - 1e-9)
-        return np.asarray(often & (own | (np.ptp(distance, axis=0) < _SAME)))
+        often = (distance <= self._clearance).mean(axis=0) > np.where(
+            own, _ALWAYS_CLOSE_SHARE, 1.0 - 1e-9
+        )
+        return np.asarray(often & (own | (np.ptp(distance, axis=0) < _MAX_CONSTANT_VARIATION)))
 
     def distances(self, q: ArrayLike) -> Array:
-        """The distance of every pair, negative where they overlap, (N, pairs) [m], at q (N, n) [rad or m]."""
+        """The distance of every pair at q (N, n), (N, pairs) [m], negative if they overlap."""
         (rows,) = self._robot._rows(q)
         out = np.empty((len(rows), len(self.pair_names)))
         for i, qi in enumerate(rows):
@@ -362,7 +364,7 @@ class CollisionModel:
         return out
 
     def slopes(self, q: ArrayLike) -> tuple[Array, Array]:
-        """The distances and their derivatives by q, (N, pairs) [m] and (N, pairs, n), at q (N, n)."""
+        """The distances at q (N, n), (N, pairs) [m], and derivatives by q, (N, pairs, n)."""
         (rows,) = self._robot._rows(q)
         n = self._pin.nv
         count = len(self.pair_names)
@@ -426,7 +428,7 @@ def _along(start: Array, end: Array) -> Array:
     T = np.eye(4)
     T[:3, 3] = (start + end) / 2
     length = np.linalg.norm(end - start)
-    if length > _SHORTEST:
+    if length > _MIN_LENGTH:
         z = (end - start) / length
         x = np.cross(np.eye(3)[np.abs(z).argmin()], z)
         x /= np.linalg.norm(x)

@@ -2,7 +2,8 @@
 
 The torque that the drives apply is linear in the parameters phi of links and drives,
 
-    tau = Y(q, v, a) phi,   phi = [link 1 (10) ... link n (10), Ia (n), Fc (n), Fv (n), B (n)],   k = 14 n
+    tau = Y(q, v, a) phi,   k = 14 n
+    phi = [link 1 (10) ... link n (10), Ia (n), Fc (n), Fv (n), B (n)]
 
 with each link's ten numbers in Pinocchio's order (`steelyard.inertia`), in the link's frame.
 Pinocchio gives the columns of a link in its joint frame; where a (classic DH) link frame sits
@@ -120,7 +121,7 @@ class RobotModel(KinematicChain):
         gravity_base: ArrayLike = GRAVITY_DOWN,
         source: str = "URDF text",
     ) -> RobotModel:
-        """The arm that a URDF text describes; `locked`, `gravity_base` and the flange as in `from_urdf`."""
+        """The arm of a URDF text; other arguments as in `from_urdf`."""
         parsed = ParsedURDF.of(text, source, locked=locked or {}, flange=flange)
         model = parsed.model
         model.gravity.linear = finite(gravity_base, (3,), "gravity_base", InvalidRobot)
@@ -266,8 +267,7 @@ class RobotModel(KinematicChain):
         if payload.frame != self.flange:
             raise InvalidRobot(
                 f"the payload is in frame '{payload.frame}', the flange of {self.name} is"
-                f" '{self.flange}';"
-                " bring it there with in_frame()"
+                f" '{self.flange}'; bring it there with in_frame()"
             )
         *others, last = self.links
         T_link_flange = np.linalg.inv(self.T_joint_link[-1]) @ self.T_joint_flange
@@ -286,7 +286,7 @@ class RobotModel(KinematicChain):
         return replace(self, _pin=model)
 
     def with_locked(self, locked: Mapping[str, float]) -> RobotModel:
-        """The same arm with joints `locked` at positions [rad or m], by name: identify the others alone."""
+        """The same arm with joints `locked` at positions [rad or m], by name."""
         free = np.array([name not in locked for name in self.joint_names])
         if not free.any():
             raise InvalidRobot(f"{self.name}: with all joints locked there is nothing to identify")
@@ -334,9 +334,8 @@ class RobotModel(KinematicChain):
             if not body.is_physical:
                 raise InvalidRobot(
                     f"link '{body.frame}' of {self.name} is no real body, and {engine} moves no"
-                    " other:"
-                    f" {body.why_not_physical}; identify feasible parameters, or give others by"
-                    " with_links()"
+                    f" other: {body.why_not_physical}; identify feasible parameters, or give others"
+                    " by with_links()"
                 )
         if (self.drive.rotor_inertia < 0).any():
             raise InvalidRobot(
@@ -367,7 +366,7 @@ class RobotModel(KinematicChain):
         return np.concatenate([*(body.vector for body in self.links), self.drive.parameters()])
 
     def inverse_dynamics(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
-        """The torque that moves the links, without the drives' own part, (N, n); (n,) of one q, v, a (n,)."""
+        """The torque of the links alone at q, v, a, (N, n); (n,) for one row."""
         rows = self._rows(q, v, a)
         tau = np.empty(rows[0].shape)
         for i, (qi, vi, ai) in enumerate(zip(*rows, strict=True)):
@@ -375,18 +374,18 @@ class RobotModel(KinematicChain):
         return tau[0] if np.ndim(q) == 1 else tau
 
     def torque(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
-        """The torque of the drives, with rotors, friction and offset, (N, n); (n,) of one q, v, a (n,)."""
+        """The torque of links, rotors, friction and offset at q, v, a, (N, n); (n,) for one row."""
         rigid = self.inverse_dynamics(q, v, a)
         return rigid + self.drive.torque(v, a, load=rigid)
 
     def mass_matrix(self, q: ArrayLike) -> Array:
-        """The joint-space inertia M(q) of the links, (n, n) [kg m^2 for revolute joints], at one q (n,)."""
+        """The joint-space inertia M(q) of the links at q (n,), (n, n) [kg m^2 or kg]."""
         (qi,) = self._row(q)
         upper = np.triu(pin.crba(self._pin, self._data, qi))
         return np.asarray(upper + np.triu(upper, 1).T)
 
     def coriolis_matrix(self, q: ArrayLike, v: ArrayLike) -> Array:
-        """C of Coriolis and centrifugal torques C v, with dM/dt = C + C', (n, n), at one q and v (n,)."""
+        """The matrix C of Coriolis and centrifugal torques C v, dM/dt = C + C', (n, n)."""
         qi, vi = self._row(q, v)
         return np.array(pin.computeCoriolisMatrix(self._pin, self._data, qi, vi))
 
@@ -399,7 +398,9 @@ class RobotModel(KinematicChain):
         return tau[0] if np.ndim(q) == 1 else tau
 
     def regressor(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
-        """The matrix Y(q, v, a) with `torque = Y @ parameters`, (N, n, k), columns as in `parameter_names`.
+        """The regressor Y(q, v, a), (N, n, k), with torque = Y @ parameters.
+
+        Its columns are those of `parameter_table`.
 
         Stribeck and load-dependent friction are not linear in phi and have no column.
         """
@@ -424,7 +425,7 @@ class RobotModel(KinematicChain):
             yield piece, self.regressor(q[piece], v[piece], a[piece])
 
     def payload_regressor(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
-        """W(q, v, a) with `extra torque = W @ payload.vector`, (N, n, 10), payload in the flange frame."""
+        """The payload regressor W, (N, n, 10), flange frame: added torque = W @ payload.vector."""
         rows = self._rows(q, v, a)
         last = slice(10 * (self.n - 1), 10 * self.n)
         W = np.empty((*rows[0].shape, 10))
@@ -452,7 +453,7 @@ def _pinocchio_inertia(body: InertialParameters) -> pin.Inertia:
 
 @lru_cache(maxsize=64)
 def _changes_of_frame(T_joint_link: bytes) -> tuple[tuple[slice, Array], ...]:
-    """Columns of each link whose frame is not its joint's, and their 10 x 10 change; links keep theirs."""
+    """Columns of each link whose frame is not its joint's, and their change, (10, 10)."""
     changes = []
     for j, T in enumerate(np.frombuffer(T_joint_link).reshape(-1, 4, 4)):
         if not np.array_equal(T, np.eye(4)):

@@ -21,7 +21,7 @@ from steelyard.robot._model import RobotModel
 
 @dataclass(frozen=True, eq=False)
 class MomentumDynamics:
-    """The links and rotors of an arm, as momentum observers need them; its arguments are not checked.
+    """Links and rotors of an arm for momentum observers; arguments are not checked.
 
     All are of one instant: q [rad or m], v [rad/s or m/s] and a [rad/s^2 or m/s^2] are (n,).
 

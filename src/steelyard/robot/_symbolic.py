@@ -1,4 +1,4 @@
-"""Base parameters in symbols: what Gautier and Khalil (1990) group by rules, by one law for any DH table.
+"""Base parameters in symbols, for any DH table, as Gautier and Khalil (1990) group them.
 
 Torques know phi only through the entries of the mass matrix M(q) and the gravity torques G(q). With
 the twist S_j of joint j, the twists S_i of the joints before it and gravity g, all seen from joint
@@ -62,9 +62,9 @@ _Exact = NDArray[np.object_]  # rationals and polynomials
 _Row = dict[int, Any]  # column -> rational function or SymPy expression, zeros left out
 
 _ANGLES = ("alpha", "theta")
-_ROUNDED_ANGLE = 1e-5
+_MAX_ANGLE_ROUNDING = 1e-5  # [rad]
 _NEGLIGIBLE = 1e-9
-_TEN = len(LINK_KINDS)
+_LINK_PARAMETERS = len(LINK_KINDS)
 _INERTIA_KINDS = LINK_KINDS[4:]
 _rationals = np.vectorize(
     lambda x: sp.QQ.from_sympy(sp.Rational(x).limit_denominator(10**6)), [object]
@@ -92,7 +92,7 @@ class SymbolicBasis:
 
     @classmethod
     def of(cls, robot: RobotModel, *, drive: bool = True, on_axes: bool = False) -> SymbolicBasis:
-        """The base parameters of an arm as expressions, by default with the K of `ParameterBasis.of(robot)`.
+        """The base parameters as expressions, by default those of `ParameterBasis.of(robot)`.
 
         All expressions are in the links' numbers in the frames of the table. In a classic table
         such a frame sits at the far end of the link, while grouping is simplest in a frame on the
@@ -166,7 +166,7 @@ class SymbolicBasis:
 
 @dataclass(frozen=True, eq=False)
 class _Letters:
-    """The rational functions of the table's symbols, and the numbers that decide which of them are zero."""
+    """Rational functions of the table's symbols, and sample values that tell which are zero."""
 
     entries: dict[
         str, sp.Expr
@@ -258,7 +258,7 @@ class _Letters:
 
 @dataclass(frozen=True, eq=False)
 class _Chain:
-    """An arm as exact transforms: joint frames without their motion, and the table's frames in them."""
+    """An arm as exact transforms: fixed parts of the joint frames, and the table's frames."""
 
     letters: _Letters
     T_before_joint: list[_Exact]
@@ -285,7 +285,7 @@ def _numbers(dh: DHTable, sliding: Mask, gravity_base: Array) -> dict[str, float
     """The entries of the table that matter, as alpha1, alpha2, ..., and gravity."""
     columns = {"alpha": dh.alpha, "a": dh.a, "theta": dh.theta * sliding, "d": dh.d * ~sliding}
     pull = np.where(
-        np.abs(gravity_base) > _ROUNDED_ANGLE * np.abs(gravity_base).max(), gravity_base, 0.0
+        np.abs(gravity_base) > _MAX_ANGLE_ROUNDING * np.abs(gravity_base).max(), gravity_base, 0.0
     )
     table = {
         f"{name}{i}": float(x) for name in columns for i, x in enumerate(columns[name], start=1)
@@ -294,13 +294,13 @@ def _numbers(dh: DHTable, sliding: Mask, gravity_base: Array) -> dict[str, float
 
 
 def _exact(name: str, x: float) -> sp.Expr:
-    """The symbol of a table entry, or the number when it is zero or a multiple of a quarter turn."""
+    """The symbol of a table entry, or a number if it is zero or a multiple of 90 degrees."""
     turns = name.startswith(_ANGLES)
     if turns:
         number = round(2 * x / math.pi) * sp.pi / 2
     else:
         number = sp.Integer(0)
-    if abs(x - float(number)) < (_ROUNDED_ANGLE if turns else _NEGLIGIBLE):
+    if abs(x - float(number)) < (_MAX_ANGLE_ROUNDING if turns else _NEGLIGIBLE):
         return number
     return sp.Symbol(name)
 
@@ -329,16 +329,18 @@ def _twist_change(T_old_new: _Exact) -> _Exact:
 
 @cache
 def _pseudo_inertia_maps() -> tuple[_Exact, _Exact]:
-    """The maps between the ten numbers and the sixteen of the pseudo-inertia, (16, 10) and (10, 16)."""
+    """The maps between the ten numbers and the 16 of the pseudo-inertia, (16, 10), (10, 16)."""
     units = [(E + E.T) / 2 for E in np.eye(16).reshape(16, 4, 4)]
-    forward = [InertialParameters.from_vector(e).pseudo_inertia.ravel() for e in np.eye(_TEN)]
+    forward = [
+        InertialParameters.from_vector(e).pseudo_inertia.ravel() for e in np.eye(_LINK_PARAMETERS)
+    ]
     backward = [InertialParameters.from_pseudo_inertia(E).vector for E in units]
     return _rationals(np.transpose(forward)), _rationals(np.transpose(backward))
 
 
 @cache
 def _motion(change: Callable[[_Exact], _Exact], sliding: bool) -> tuple[_Exact, ...]:
-    """The matrices A0, A1, ... of the change of frame that a joint's motion makes, A0 for the function 1."""
+    """The matrices A0, A1, ... of a joint's change of frame, A0 for the function 1."""
     ring = rings.PolyRing("q" if sliding else "c,s", sp.QQ, "lex")
     first = ring.gens[0]
     last = ring.gens[-1]
@@ -357,14 +359,14 @@ def _motion(change: Callable[[_Exact], _Exact], sliding: bool) -> tuple[_Exact, 
 def _base_rows(chain: _Chain, U: _Exact) -> list[_Row]:
     """Rows that span the base space, links in their joint frames, as many drives as U has rows."""
     letters = chain.letters
-    k = (_TEN + len(DRIVE_KINDS)) * len(chain.sliding)
+    k = (_LINK_PARAMETERS + len(DRIVE_KINDS)) * len(chain.sliding)
     reaching = list[_Row]()
     rows = list[_Row]()
     for j, (steady, varying) in enumerate(_twists(chain)):
         body_change = _body_change(chain.T_before_joint[j])
         sliding = chain.sliding[j]
         A0, *A = (body_change @ piece for piece in _motion(_body_change, sliding))
-        step = {"at": _TEN * (j - 1), "to": _TEN * j}
+        step = {"at": _LINK_PARAMETERS * (j - 1), "to": _LINK_PARAMETERS * j}
         found = [letters.product(row, piece, **step) for row in reaching for piece in A]
         found += [letters.row(_functional(u, sliding, j)) for u in varying]
         for i, u in enumerate(steady):
@@ -373,10 +375,12 @@ def _base_rows(chain: _Chain, U: _Exact) -> list[_Row]:
             else:
                 share = _of_drives(ParameterKind.OFFSET, U[:, j])
             found.append(letters.row(_functional(u, sliding, j) | share))
-        first, _ = letters.echelon(found, range(_TEN * j, k))
+        first, _ = letters.echelon(found, range(_LINK_PARAMETERS * j, k))
         rows = [row | letters.product(row, A0, **step) for row in rows] + first
         reaching = first + [letters.product(row, A0, **step) for row in reaching]
-        reaching, _ = letters.echelon(reaching, range(_TEN * j, _TEN * (j + 1)))
+        reaching, _ = letters.echelon(
+            reaching, range(_LINK_PARAMETERS * j, _LINK_PARAMETERS * (j + 1))
+        )
     motors = np.eye(len(U), dtype=object)
     return rows + [
         letters.row(_of_drives(kind, motor))
@@ -386,7 +390,7 @@ def _base_rows(chain: _Chain, U: _Exact) -> list[_Row]:
 
 
 def _twists(chain: _Chain) -> Iterator[tuple[list[_Row], list[_Row]]]:
-    """For each joint, in its frame: constant coefficients of -g, S_1 .. S_j, and a basis of the others."""
+    """For each joint: constant coefficients of -g, S_1 .. S_j, and a basis of the others."""
     letters = chain.letters
     pull = letters.exact(*(letters.entries[name] for name in ("gx", "gy", "gz")))
     steady = [letters.row({3 + i: -g for i, g in enumerate(pull)})]
@@ -408,12 +412,14 @@ def _functional(u: _Row, sliding: bool, j: int) -> _Row:
         named = {"m": vz, "mx": -wy, "my": wx}
     else:
         named = turning
-    return {_TEN * j + PARAMETER_NAMES.index(name): value for name, value in named.items()}
+    return {
+        _LINK_PARAMETERS * j + PARAMETER_NAMES.index(name): value for name, value in named.items()
+    }
 
 
 def _of_drives(kind: ParameterKind, coefficients: _Exact) -> _Row:
     """The coefficients of one parameter of all drives, as a part of a row."""
-    first = (_TEN + DRIVE_KINDS.index(kind)) * len(coefficients)
+    first = (_LINK_PARAMETERS + DRIVE_KINDS.index(kind)) * len(coefficients)
     return dict(enumerate(coefficients, start=first))
 
 
@@ -433,7 +439,7 @@ def _positive(row: _Row, symbols: tuple[sp.Symbol, ...]) -> _Row:
 
 
 def _groups(row: _Row, symbols: tuple[sp.Symbol, ...], kept: int) -> list[tuple[Any, list[Any]]]:
-    """Factors and the parameters that share them: drives, the kept parameter, inertias, moments, masses."""
+    """Factors and the parameters that share them, drives first, masses last."""
 
     def rank(j: int) -> tuple[int, int]:
         kind = Parameter.parse(symbols[j].name).kind

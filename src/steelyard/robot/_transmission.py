@@ -1,4 +1,4 @@
-"""From drives to joints: what motion and torque become on the way, and friction as the joints feel it.
+"""Coupling of drives and joints: motion, torque, and friction as seen by the joints.
 
 Where motors drive several joints (the wrist of a Staubli), motor positions are x = C q and, because
 power is conserved, joint torques are C' times motor torques. Friction and rotor inertia then act on
@@ -17,7 +17,7 @@ from steelyard.robot._friction import FrictionLaw
 
 @dataclass(frozen=True, eq=False)
 class Transmission:
-    """How drives move joints: drive motion is U times joint motion, joint torque U' times drive torque.
+    """Coupling: drive motion is U times joint motion, joint torque U' times drive torque.
 
     Attributes:
         matrix: U, (n, n); the identity where each motor turns one joint
@@ -37,7 +37,7 @@ class Transmission:
         object.__setattr__(self, "_pairs", np.argwhere(self.matrix).T)
 
     def to_drives(self, x: Array) -> Array:
-        """Positions, speeds or accelerations of the drives from those of the joints, x, (..., n)."""
+        """Positions, speeds or accelerations of drives from those of joints x, (..., n)."""
         if self.is_coupled:
             return x @ self.matrix.T
         return x
@@ -99,12 +99,12 @@ class JointFriction:
         object.__setattr__(self, "_share", self.coefficients[-1] if carries else None)
 
     def init(self, q: Array, v: Array | None = None) -> Array:
-        """What it remembers before the first row at q, (2, n); its direction is open where v is None."""
+        """The memory before the first row at q, (2, n); without v its direction is unknown."""
         to_drives = self.transmission.to_drives
         return self.law.init(to_drives(q), None if v is None else to_drives(v))
 
     def along(self, memory: Array, q: Array, v: Array, load: Array) -> tuple[Array, Array]:
-        """What it remembers after a few rows q, v, (2, n), and friction without offset at the joints, (k, n).
+        """The memory after rows q, v, (2, n), and friction without offset at joints, (k, n).
 
         Args:
             memory: as `init`, `along` or `step` gave it
@@ -120,7 +120,7 @@ class JointFriction:
         return memory, drives.to_joints(np.einsum("tj,tkj->kj", self.coefficients, columns))
 
     def step(self, memory: Array, q: Array, v: Array, tau: Array) -> tuple[Array, Array, Array]:
-        """What it remembers after one row q, v, friction with offset at the joints, and the gears' load.
+        """The memory after one row q, v, friction with offset at joints, and the gears' load.
 
         Their shapes are (2, n), (n,) [Nm] and (n,) [Nm]; the last one belongs to the drives.
 

@@ -19,7 +19,7 @@ from steelyard.robot._chain import JointLimits, locked_chain
 
 _MOVABLE = ("revolute", "prismatic", "continuous")
 _UNLIMITED = "1e9"
-_ARM_JOINTS = 3  # as many in a row are more than a finger
+_MIN_ARM_JOINTS = 3  # a shorter chain is a finger
 _INERTIA_KEYS = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
 
 
@@ -102,7 +102,7 @@ def read_urdf(path: str | Path) -> str:
 def with_found_meshes(
     path: str | Path, word: str, package_folders: Sequence[str]
 ) -> tuple[str, list[tuple[str, str]]]:
-    """The URDF with whole paths of its meshes, less those that are not found: link and file of each.
+    """The URDF with full paths of meshes, and link and file of each mesh not found.
 
     Args:
         word: 'collision' or 'visual', whose meshes count
@@ -216,7 +216,7 @@ def _numbers(texts: Sequence[str | None]) -> list[float]:
 
 
 def _free_continuous_joints(joints: Mapping[str, ET.Element]) -> set[str]:
-    """Continuous joints become revolute ones with huge limits, so that one number is one position."""
+    """Continuous joints become revolute joints with very wide limits."""
     free = {name for name, joint in joints.items() if joint.get("type") == "continuous"}
     for name in free:
         joints[name].set("type", "revolute")
@@ -273,11 +273,10 @@ def _way_to_flange(
     while branches := [i for i in range(1, len(names)) if parents[i] == at]:
         first, *others = sorted(branches, key=lambda i: -after[i])
         if not after[first] or (others and after[others[0]] == after[first]):
-            if after[first] >= _ARM_JOINTS:
+            if after[first] >= _MIN_ARM_JOINTS:
                 raise InvalidRobot(
                     f"{source} branches into several arms at '{names[first]}' and"
-                    f" '{names[others[0]]}';"
-                    " name the flange of one (flange=, --flange)"
+                    f" '{names[others[0]]}'; name the flange of one (flange=, --flange)"
                 )
             parent = joints[names[first]].find("parent")
             return way, None if parent is None else parent.get("link")
@@ -311,8 +310,7 @@ def _friction(joint: ET.Element, source: str) -> tuple[float, float]:
     if not (math.isfinite(coulomb + viscous) and min(coulomb, viscous) >= 0):
         raise InvalidRobot(
             f"{source}: the <dynamics> of joint '{joint.get('name')}' must have a friction and"
-            " damping of at"
-            f" least 0, got {dynamics.attrib}"
+            f" damping of at least 0, got {dynamics.attrib}"
         )
     return coulomb, viscous
 

@@ -1,10 +1,10 @@
-"""Other causes of loaded torques than a load, tried beside the fit (see `identification.other_causes`).
+"""Causes of loaded torques other than a load (see `identification._other_causes`).
 
     scale     torques of the loaded runs e times larger: gains, units or another arm
     drives    the same of one joint alone: its gain
-    force     a constant force at the flange, three directions: a hand, a cable, weight without inertia
+    force     a constant force at the flange, three directions: a hand, a cable
     drift     offsets of the joints that go with time
-    weight    the weight in six parts of the time, against the first: a load that changed, a hand for a while
+    weight    the weight in six parts of the time, against the first: a load that changed
 
 A cause counts against an answer where it is sure, and where without it the answer is another one:
 by more than a standard deviation of the mass as stated.
@@ -23,10 +23,10 @@ from steelyard.robot import RobotModel
 from steelyard.torque.methods._problem import WeighingProblem
 from steelyard.verdict import Doubt, DoubtKind
 
-_ENOUGH_ROWS = 2500  # of more samples, one in so many is taken
-_PARTS = 6
-_FEWEST_ROWS = 100
-_MATTERS = 1.0  # standard deviations of the mass
+_MAX_ROWS = 2500  # more samples are thinned
+_TIME_PARTS = 6
+_MIN_ROWS = 100
+_MIN_EFFECT_SIGMA = 1.0  # standard deviations of the mass
 
 
 def other_causes(problem: WeighingProblem, value: Array, mass_std: float) -> tuple[Doubt, ...]:
@@ -37,17 +37,17 @@ def other_causes(problem: WeighingProblem, value: Array, mass_std: float) -> tup
         mass_std: standard deviation of the mass, with all that may be wrong, [kg]
     """
     robot = problem.model.robot
-    every = -(-sum(len(part) for part in problem.loaded) // _ENOUGH_ROWS)
+    every = -(-sum(len(part) for part in problem.loaded) // _MAX_ROWS)
     theta = problem.model.estimate.value + problem.jacobian @ value
     rows = [problem.model.rows(part, theta).thinned(every) for part in problem.loaded]
-    if sum(int(part.usable.any(axis=1).sum()) for part in rows) < _FEWEST_ROWS or not np.isfinite(
+    if sum(int(part.usable.any(axis=1).sum()) for part in rows) < _MIN_ROWS or not np.isfinite(
         mass_std
     ):
         return ()
     fit = Fitted.of(rows, problem.prior(), problem.mixing)
     pull = [_forces(robot, part.q[::every]) for part in problem.loaded]
     down = robot.gravity_base / max(float(np.linalg.norm(robot.gravity_base)), 1e-300)
-    least = _MATTERS * mass_std
+    least = _MIN_EFFECT_SIGMA * mass_std
     doubts = (
         _of_scale(fit, len(theta), least, robot),
         _of_force(fit, pull, len(theta), least),
@@ -110,8 +110,7 @@ def _of_force(fit: Fitted, pull: Sequence[Array], mass: int, least: float) -> Do
         "weight and inertia of the load contradict each other: a steady force of"
         f" {np.linalg.norm(found.e):.2g} N would explain it, and move the mass by"
         f" {found.value[mass] - fit.value[mass]:+.3g} kg; did nothing touch the arm, and does its"
-        " base stand"
-        " as stated?"
+        " base stand as stated?"
     )
     return Doubt(DoubtKind.STEADY_FORCE, words)
 
@@ -124,14 +123,13 @@ def _of_drift(fit: Fitted, mass: int, least: float) -> Doubt | None:
     words = (
         f"offsets of the torques drift by up to {2 * np.abs(found.e).max():.2g} Nm during the run,"
         f" which moves the mass by {found.value[mass] - fit.value[mass]:+.3g} kg: let the arm warm"
-        " up, or"
-        " zero its sensors"
+        " up, or zero its sensors"
     )
     return Doubt(DoubtKind.DRIFT_MOVES, words)
 
 
 def _of_weight(fit: Fitted, weight: Sequence[Array], least: float) -> Doubt | None:
-    """A doubt where the weight of a part of the time differs from that of the first, by `least` [N]."""
+    """A doubt if the weight changes between parts of the time by more than `least` [N]."""
     found = fit.tried(
         _in_parts(weight), lambda x: float(np.abs(x.e).max(initial=0.0)) / max(least, 1e-300)
     )
@@ -139,9 +137,8 @@ def _of_weight(fit: Fitted, weight: Sequence[Array], least: float) -> Doubt | No
         return None
     j = int(np.abs(found.e).argmax())
     words = (
-        f"the weight changes by {found.e[j]:+.2g} N in part {j + 2} of {_PARTS} of the run: was"
-        " the load"
-        " changed, or the arm touched?"
+        f"the weight changes by {found.e[j]:+.2g} N in part {j + 2} of {_TIME_PARTS} of the run:"
+        " was the load changed, or the arm touched?"
     )
     return Doubt(DoubtKind.LOAD_CHANGED, words)
 
@@ -167,7 +164,7 @@ def _in_parts(weight: Sequence[Array]) -> list[Array]:
     columns = []
     first = 0
     for each in weight:
-        part = (first + np.arange(len(each))) * _PARTS // count
-        columns.append(each[:, :, None] * (part[:, None, None] == np.arange(1, _PARTS)))
+        part = (first + np.arange(len(each))) * _TIME_PARTS // count
+        columns.append(each[:, :, None] * (part[:, None, None] == np.arange(1, _TIME_PARTS)))
         first += len(each)
     return columns

@@ -71,7 +71,7 @@ class Prediction:
 
     @property
     def half_widths(self) -> Array:
-        """Of the 95 % intervals of mass, centre of mass and inertia about the flange, (10,) [SI]."""
+        """95 % half-widths of mass, centre of mass, inertia about the flange, (10,) [SI]."""
         return NORMAL_95 * np.concatenate([self.std[:1], self.com_std, self.std[4:]])
 
     @property
@@ -81,7 +81,7 @@ class Prediction:
 
     @property
     def lasting(self) -> Array:
-        """Half-widths that no more motion narrows: gains, their drift, local gravity, (10,) [SI]."""
+        """Half-widths that more motion cannot reduce (gains, local gravity), (10,) [SI]."""
         known = np.isfinite(np.diag(self.by_noise))
         both = (np.where(np.outer(known, known), C, 0.0) for C in (self.covariance, self.by_noise))
         return replace(self, covariance=np.subtract(*both)).half_widths
@@ -117,7 +117,7 @@ def predict(
 
 
 def assumed_model(robot: RobotModel, noise: Sequence[float] | None = None) -> DynamicModel:
-    """An arm that is what its description says: known without error but for its friction, torques exact.
+    """A model of an arm as described: exact but for friction, torques without error.
 
     Args:
         robot: the arm
@@ -156,7 +156,7 @@ def loaded_arm(model: DynamicModel, payload: InertialParameters) -> RobotModel:
 
 
 def _as_robot(model: DynamicModel) -> RobotModel:
-    """An arm with the torques of a model: links nearest to the given ones, which may be no real bodies."""
+    """A robot with the torques of a model; its links need not be real bodies."""
     robot = model.robot
     basis = model.basis
     phi = robot.parameters

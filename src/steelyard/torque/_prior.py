@@ -1,4 +1,4 @@
-"""What the empty arm says of a loaded one: a prior, how noisy torques are, and whether both fit together.
+"""The empty arm as a prior of the loaded one: values, noise, and consistency.
 
 The prior is rows [Z z] of unit noise, Z x = z, for the unknowns x. Loaded rows of weights w_g (a
 joint of a run each) and the prior give
@@ -11,11 +11,10 @@ off by unit noise and the torques by noise that gives u = sum_g w_g^2 Y_g'e_g th
     r = Z A^-1 u - (1 - P) e_z,   P = Z A^-1 Z'      =>      E r r' = Z C Z' + 1 - 2 P,
 
 C = A^-1 (M_u + Z'Z) A^-1 the covariance of x. It is not 1: a prior moves less where loaded rows say
-little,
-and more where their noise is correlated in time and their weights do not know. The contradiction is |r| over
-the root of the trace of this, about 1 when all is well. M_u is taken from the residuals of the
-loaded runs, but no larger than the noise of the empty arm makes it: residuals of a wrong model
-would excuse themselves.
+little, and more where their noise is correlated in time and their weights do not know. The
+contradiction is |r| over the root of the trace of this, about 1 when all is well. M_u is taken from
+the residuals of the loaded runs, but no larger than the noise of the empty arm makes it: residuals
+of a wrong model would excuse themselves.
 
 **Noise.** Correlated noise of variance s^2 acts on columns as slow as the motion like white noise
 of variance kappa s^2, kappa the inflation of the model (its spectrum at zero frequency over the
@@ -38,13 +37,14 @@ mean). Two things make the plain product too small when runs are short:
 c, one drive's own or shared by all, moves the logarithm of gain j by s_jc. A gain that is wrong is
 wrong in the empty and in the loaded runs, so x moves with the logarithm of gain j by
 
-    d_j = A^-1 (sum over its groups of w_g^2 Y_g'tau_g + Z'Z x_j),  x_j how the empty arm's parameters move,
+    d_j = A^-1 (sum over its groups of w_g^2 Y_g'tau_g + Z'Z x_j)
 
-and D S (D S)' is added to C, D = [d_1 ... d_n]. Gains that have changed since the empty runs
-(magnets weaken as they warm up) are wrong in the loaded runs alone: e_j is d_j without x_j. Drives
-warm up together, so with the standard deviation delta of that drift delta^2 e e' is added too, e =
-sum_j e_j. It does not cancel: one percent moves 3 kg on a UR10e by 2.7 %, and gains that are wrong
-by one percent in all runs by one.
+
+where x_j is the change of the empty arm's parameters, and D S (D S)' is added to C, D = [d_1 ...
+d_n]. Gains that have changed since the empty runs (magnets weaken as they warm up) are wrong in the
+loaded runs alone: e_j is d_j without x_j. Drives warm up together, so with the standard deviation
+delta of that drift delta^2 e e' is added too, e = sum_j e_j. It does not cancel: one percent moves
+3 kg on a UR10e by 2.7 %, and gains that are wrong by one percent in all runs by one.
 """
 
 from __future__ import annotations
@@ -59,17 +59,17 @@ from steelyard.identification import DynamicModel
 from steelyard.identification._least_squares import Solution, solve_weighted
 from steelyard.robot import DriveModel, RobotModel
 
-_NOTHING = 1e-12
+_MIN_SIZE = 1e-12
 _NOMINAL_GRAVITY = (STANDARD_GRAVITY, 9.80665)  # [m/s^2]
-_LOCAL_GRAVITY = 0.0015  # standard deviation of its size over the Earth, relative
+_LOCAL_GRAVITY_STD = 0.0015  # relative, over the Earth
 _EXACT_STD = 1e-6  # of a parameter that was set, not estimated
-_FEWEST_DIRECTIONS = (
+_MIN_TESTED_DIRECTIONS = (
     1.0  # of the arm: where loaded runs test less than one, they contradict nothing
 )
-_FREEDOM = 17.0  # of the smoothed spectrum at zero frequency: (P_0 + 2 P_1 + ... + 2 P_8) / 17
-_LOW_SHARE = 0.5
-_FEWEST_FREEDOM = 8.0
-_FEWEST_LEFT = 0.25  # of the rows: when more than the rest is swallowed, the formula has no meaning
+_SPECTRUM_FREEDOM = 17.0  # at zero frequency: (P_0 + 2 P_1 + ... + 2 P_8) / 17
+_LOW_FREQUENCY_SHARE = 0.5
+_MIN_FREEDOM = 8.0
+_MIN_REMAINING_SHARE = 0.25  # of the rows, for the formula to hold
 
 
 def arm_rows(model: DynamicModel, without: Mask | None = None) -> Array:
@@ -113,7 +113,7 @@ def _combinations(model: DynamicModel, kept: Indices) -> Array:
     rows = np.zeros((len(kept), p + 1))
     rows[:, kept] = triangle[len(others) : p, len(others) : p] / widening
     rows[:, -1] = triangle[len(others) : p, p] / widening
-    return np.asarray(rows[np.abs(rows[:, :-1]).max(axis=1) > _NOTHING * np.abs(rows).max()])
+    return np.asarray(rows[np.abs(rows[:, :-1]).max(axis=1) > _MIN_SIZE * np.abs(rows).max()])
 
 
 def contradiction(
@@ -131,7 +131,7 @@ def contradiction(
     Z = prior[:, :-1]
     moved = Z @ value - prior[:, -1]
     expected = len(Z) - 2.0 * _trace(Z, inverse) + min(_trace(Z, C) for C in covariances)
-    return float(np.sqrt(moved @ moved / max(expected, _FEWEST_DIRECTIONS)))
+    return float(np.sqrt(moved @ moved / max(expected, _MIN_TESTED_DIRECTIONS)))
 
 
 def _trace(Z: Array, C: Array) -> float:
@@ -141,22 +141,22 @@ def _trace(Z: Array, C: Array) -> float:
 
 
 def slow_noise(model: DynamicModel) -> Array:
-    """Standard deviation of white noise that would blur slow columns as much as a joint's real one, (n,)."""
+    """Standard deviation of white noise with the same effect on slow columns, (n,)."""
     n = model.robot.n
     estimate = model.estimate
     kappa = np.maximum(estimate.inflation, 1.0)
     fitted, rows = _fitted(model)
     runs = max(len(model.factor.rows) // n, 1)
-    freedom = np.maximum(_FREEDOM * runs - _LOW_SHARE * fitted, _FEWEST_FREEDOM)
+    freedom = np.maximum(_SPECTRUM_FREEDOM * runs - _LOW_FREQUENCY_SHARE * fitted, _MIN_FREEDOM)
     freedom *= (kappa / np.maximum(kappa - 1.0, 1e-9)) ** 2
     assumed = rows * (1.0 - model.factor.p / max(rows.sum(), 1.0))
-    left = np.maximum(rows - kappa * fitted, np.maximum(_FEWEST_LEFT * rows, 1.0))
+    left = np.maximum(rows - kappa * fitted, np.maximum(_MIN_REMAINING_SHARE * rows, 1.0))
     restored = np.maximum(assumed / left, 1.0)
     return np.asarray(estimate.noise * np.sqrt(kappa * restored * freedom / (freedom - 4.0)))
 
 
 def _fitted(model: DynamicModel) -> tuple[Array, Array]:
-    """How many parameters each joint's rows have fitted, p_j, (n,), and how many rows there were, (n,)."""
+    """The number of parameters that each joint's rows have fitted, and of rows, (n,) each."""
     factor = model.factor
     n = model.robot.n
     weights = np.resize(1.0 / np.maximum(model.estimate.noise, 1e-10), len(factor.rows))
@@ -194,7 +194,7 @@ def widened(
     contradiction: float,
     friction: float,
 ) -> tuple[Array, Array | None, dict[str, float]]:
-    """A payload's covariance with all that may be wrong, what gains do, and shares of the mass's variance.
+    """A payload's covariance with all errors, the part of gains, and shares of the variance.
 
     Args:
         covariance: by noise, (10, 10); infinite where unknown
@@ -251,7 +251,7 @@ def shifted(
 
 
 def by_gravity(robot: RobotModel, value: Array) -> Array | None:
-    """How one standard deviation of local gravity moves a payload, (10,); None where its size was given.
+    """The change of a payload by one standard deviation of local gravity, (10,), or None.
 
     A size of 9.81 or 9.80665 is a nominal one; from the equator to the poles it is 9.780 to 9.832.
 
@@ -261,7 +261,7 @@ def by_gravity(robot: RobotModel, value: Array) -> Array | None:
     size = float(np.linalg.norm(robot.gravity_base))
     if not np.isclose(size, _NOMINAL_GRAVITY, rtol=1e-9, atol=0.0).any():
         return None
-    return np.append(_LOCAL_GRAVITY * value[:4], np.zeros(6))
+    return np.append(_LOCAL_GRAVITY_STD * value[:4], np.zeros(6))
 
 
 def through_prior(model: DynamicModel, solution: Solution, prior: Array) -> Array:
@@ -289,7 +289,7 @@ def motion_through_prior(model: DynamicModel, solution: Solution, prior: Array) 
 
 
 def _through(of_model: Array, solution: Solution, prior: Array) -> Array:
-    """How a solution changes with changes of the model's parameters, (p, k), through the prior, (m, k)."""
+    """The change of a solution, (m, k), with changes of the model's parameters, (p, k)."""
     moved = np.zeros((prior.shape[1] - 1, of_model.shape[1]))
     moved[: len(of_model)] = of_model
     Z = prior[:, :-1]

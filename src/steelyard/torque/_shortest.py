@@ -45,7 +45,7 @@ _HELPS = {
     "drift": "weigh right after an empty run",
     "gravity": "give the local one",
 }
-_TIMES = 40  # at which it is said what is known
+_CURVE_POINTS = 40  # of the predicted accuracy over time
 _ARRAYS = ("covariance", "by_noise", "durations_s", "reached", "times_s", "known")
 _PREDICTION = {
     "requested": fields.table(
@@ -67,7 +67,7 @@ _PREDICTION = {
 
 @dataclass(frozen=True)
 class Accuracy:
-    """How well a payload shall be known: half-widths of 95 % intervals; infinite where it does not matter.
+    """The requested accuracy of a payload: 95 % half-widths, infinite if not requested.
 
     Attributes:
         mass: [kg]
@@ -94,7 +94,7 @@ class Accuracy:
         return np.array([self.mass, *[self.com] * 3, *[self.inertia] * 6])
 
     def shares(self, half_widths: Array) -> Array:
-        """How much of what is requested half-widths (10,) [SI] need, (10,); NaN where nothing is requested.
+        """The ratio of half-widths (10,) [SI] to the requested ones, (10,); NaN if not requested.
 
         Args:
             half_widths: of mass, centre of mass and inertia, (10,) [SI]
@@ -156,7 +156,7 @@ class ShortestMotion:
         }
 
     def save(self, path: str | Path) -> None:
-        """Writes the motion with its certificate and its prediction to a JSON file, that of a design."""
+        """Writes motion, certificate and prediction to a JSON file, like a design."""
         self.design.save(path)
 
     @classmethod
@@ -328,15 +328,14 @@ class _Weighing:
         wanted = f"{quantity.half_width / shares[k]:.3g} {quantity.unit}"
         if stopped:
             return (
-                f"{stopped} before a motion was enough: {quantity.name} to {half}, not"
-                f" {wanted}, so far"
+                f"{stopped} before a motion was enough: {quantity.name} to {half}, not {wanted}, so"
+                " far"
             )
         helps = self._what_helps(best.trajectory, prediction, k)
         longest = max(one.duration_s for one in found)
         return (
             f"no motion of up to {longest:g} s was found that is enough: {quantity.name} to {half}"
-            " (95 %),"
-            f" not {wanted}{helps}"
+            f" (95 %), not {wanted}{helps}"
         )
 
     def _what_helps(self, motion: FourierTrajectory, prediction: Prediction, k: int) -> str:
@@ -364,7 +363,7 @@ class _Weighing:
         robot = self.model.robot
         motion = best.trajectory
         prediction = self.predicted(motion)
-        times = np.linspace(motion.duration_s / _TIMES, motion.duration_s, _TIMES)
+        times = np.linspace(motion.duration_s / _CURVE_POINTS, motion.duration_s, _CURVE_POINTS)
         verdict = verdict_on(stopped, best.certificate)
         verdict = replace(
             verdict, summary=f"the shortest of {len(found)} designs; {verdict.summary}"

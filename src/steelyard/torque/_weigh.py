@@ -34,8 +34,8 @@ from steelyard.torque.methods import METHODS, Answer, WeighingProblem
 from steelyard.torque.methods._problem import CERTAIN, fixed_rows
 from steelyard.verdict import Doubt, DoubtKind
 
-_UNLIKE = 4.0  # standard deviations
-_NOISY_MOTION = 1.0  # standard deviations
+_MAX_DIFFERENCE_SIGMA = 4.0  # standard deviations
+_MAX_MOTION_SHIFT_SIGMA = 1.0  # standard deviations
 
 
 def weigh(
@@ -132,14 +132,14 @@ def _doubts(
 
 
 def _noisy_motion(answer: Answer) -> Doubt | None:
-    """A doubt where noise of the measured motion moves an answer by more than noise of the torques does."""
+    """A doubt if noise of the motion moves the answer more than noise of the torques."""
     if answer.shift is None:
         return None
     std = np.sqrt(np.diag(answer.covariance))
     share = np.where(
         np.isfinite(std) & ~answer.unknown, np.abs(answer.shift) / np.maximum(std, 1e-300), 0.0
     )
-    if share.max() < _NOISY_MOTION:
+    if share.max() < _MAX_MOTION_SHIFT_SIGMA:
         return None
     words = (
         f"noise of the measured motion may have moved {PARAMETER_NAMES[int(share.argmax())]} by"
@@ -174,7 +174,7 @@ def _unlike_fixed(
     covariance, _, _ = free.widened(without)
     std = np.sqrt(np.einsum("ki,ij,kj->k", rows[:, :-1], covariance, rows[:, :-1]))
     z = np.abs(rows[:, :-1] @ free.value - rows[:, -1]) / std
-    if z.max() < _UNLIKE:
+    if z.max() < _MAX_DIFFERENCE_SIGMA:
         return None
     words = f"the data contradict {', '.join(fixed)} as given by {z.max():.0f} standard deviations"
     return Doubt(DoubtKind.CONTRADICTS_GIVEN, words)

@@ -90,8 +90,8 @@ class Run:
         """The same motion with the controller's target torque instead of the measured one."""
         if self.recording is None or self.recording.tau_target is None:
             raise InvalidSamples(
-                f"{self.name} has no target torque of the controller, which the manufacturer"
-                " method uses as that of the empty arm"
+                f"{self.name} has no target torque of the controller, which the manufacturer method"
+                " uses as that of the empty arm"
             )
         recording = replace(self.recording, tau=self.recording.tau_target, current=None)
         return replace(self, recording=recording, samples=None)
@@ -233,7 +233,7 @@ def runs_of(
     Args:
         data: files, recordings, samples or tables: one, several, or several by name
         robot: the arm, whose joints are read from a ROS bag, in its order
-        how: settings of the preparation, by which runs are cut at long gaps; None to leave them whole
+        how: settings of the preparation, to cut runs at long gaps; None to leave them whole
     """
     runs = _runs(data, robot)
     if robot is not None:

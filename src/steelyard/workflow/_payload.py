@@ -28,7 +28,7 @@ _ALL_METHODS = "all"
 
 @dataclass(frozen=True, eq=False)
 class Weighing:
-    """What `weigh` does with its arguments, step by step; each step is taken when it is first needed."""
+    """The steps of `weigh`, each computed when it is first needed."""
 
     model: DynamicModel
     data: Data
@@ -68,7 +68,12 @@ class Weighing:
     def page(
         self, *, truth: InertialParameters | None = None, extra: Sequence[Section] = ()
     ) -> Page:
-        """The page that shows and explains it, beside the truth where it is known, with sections of yours."""
+        """The report on the payload.
+
+        Args:
+            truth: the true payload, if known, to compare with
+            extra: sections of your own
+        """
         from steelyard.report._payload import payload_page
 
         others = {

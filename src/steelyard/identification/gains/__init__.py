@@ -1,4 +1,4 @@
-"""Drive gains [Nm/A], three ways: given, from the controller's targets and model, from a known mass."""
+"""Drive gains [Nm/A]: as given, from the controller's targets, or from a known mass."""
 
 from steelyard.identification.gains._drive_gains import DriveGains
 from steelyard.identification.gains._known_mass import gains_from_known_mass

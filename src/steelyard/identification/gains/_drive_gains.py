@@ -56,8 +56,8 @@ class DriveGains:
             n = -1
         if self.std.shape != (n,) or len(self.notes) != n:
             raise InvalidRobot(
-                "gains, standard deviations and notes must be one for each joint,"
-                f" got {self.value.shape}, {self.std.shape} and {len(self.notes)}"
+                "gains, standard deviations and notes must be one for each joint, got"
+                f" {self.value.shape}, {self.std.shape} and {len(self.notes)}"
             )
         if self.how not in get_args(Origin):
             known = ", ".join(map(repr, get_args(Origin)))
@@ -68,8 +68,7 @@ class DriveGains:
         ):
             raise InvalidRobot(
                 "a standard deviation must not be negative, and is infinite exactly where the gain"
-                " is unknown"
-                f" (NaN); got {self.std} for {self.value}"
+                f" is unknown (NaN); got {self.std} for {self.value}"
             )
         object.__setattr__(self, "notes", tuple(self.notes))
 

@@ -11,9 +11,8 @@ noise = m_0, so (Kalman)
 b = (1 - sqrt(r / (g'g + r))) / g'g. Gains move by S u and are then off by S (1 - b g g') u', never
 more than before in any direction. Friction law, cut-off and all that widens a weighing are the
 model's. To solve for the rows of all runs at once, where this run and those to come share the noise
-of the empty ones, hardly says
-more: intervals on real UR10e runs change by 1 %, or by 5 % where one short empty run is all there
-is.
+of the empty ones, hardly says more: intervals on real UR10e runs change by 1 %, or by 5 % where one
+short empty run is all there is.
 
 **Gains that are guesses.** The mass is one number and does not show n gains; the motion shows
 ratios of them, since joints share parameters. With the rows Y_j of joint j, empty runs follow K_j
@@ -63,14 +62,14 @@ from steelyard.payload import Payload
 from steelyard.recording import Samples
 from steelyard.verdict import Doubt, DoubtKind, Verdict
 
-_FAR = 3.0  # standard deviations
-_GUESS = 0.05  # relative: gains that are worth less are guesses
-_ROUNDS = 100
-_SETTLED = 1e-9
-_LONGEST_STEP = 0.5  # of the logarithm of a gain
+_MAX_SIGMA = 3.0  # standard deviations
+_MAX_PRIOR_STD = 0.05  # relative; less certain gains are guesses
+_MAX_ITERATIONS = 100
+_TOLERANCE = 1e-9
+_MAX_LOG_STEP = 0.5  # of a gain
 _RELATIVE_RANK = 1e-10
-_LEAST_FREEDOM = 0.2  # of the rows
-_MUCH = 0.25  # of the information of a joint
+_MIN_FREEDOM = 0.2  # of the rows
+_LARGE_INFORMATION_SHARE = 0.25  # of a joint
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,13 +102,13 @@ class _Problem:
     def noise(self, x: Array, k: Array, kappa: Array) -> Array:
         """Standard deviation of each joint's noise, (n,) [Nm]; rows are correlated kappa-fold."""
         taken = kappa * self.Z.shape[2] * self.rows / max(self.rows.sum(), 1)
-        freedom = np.maximum(self.rows - taken, np.maximum(_LEAST_FREEDOM * self.rows, 1.0))
+        freedom = np.maximum(self.rows - taken, np.maximum(_MIN_FREEDOM * self.rows, 1.0))
         return np.asarray(
             np.sqrt(np.maximum((self.residuals(x, k) ** 2).sum(axis=1) / freedom, 1e-20))
         )
 
     def columns(self, x: Array, k: Array, weight: Array) -> Array:
-        """The derivative of weighted predictions by all of x but the mass, then by k, (n, r, m - 1 + n)."""
+        """The derivative of weighted predictions by x (no mass), then k, (n, r, m - 1 + n)."""
         scale = (np.exp(-k) * weight)[:, None]
         by_gain = -scale[:, :, None] * (self.Z @ x)[:, :, None] * np.eye(self.n)[:, None, :]
         return np.concatenate([scale[:, :, None] * self.Z[:, :, 1:], by_gain], axis=2)
@@ -171,18 +170,16 @@ def gains_from_known_mass(
     ]
     doubts = [Doubt(DoubtKind.GAINS, each, blocks=False) for each in words]
     far = abs(mass - payload.unconstrained.mass) / payload.std[0]
-    if (own > _GUESS).any():
+    if (own > _MAX_PRIOR_STD).any():
         found = _anew(model, payload, mass, empty=empty, loaded=loaded, spread=spread)
-    elif far < _FAR:
+    elif far < _MAX_SIGMA:
         found = _corrected(drive.gain, drive.gain_errors, payload, mass)
     else:
         found = _anew(model, payload, mass, empty=empty, loaded=loaded, spread=spread)
         against = (
-            f"the gains so far make {payload.unconstrained.mass:.3g} kg of a known mass of"
-            f" {mass:g} kg,"
-            f" {far:.0f} standard deviations apart: check the mass and its run; where gains are"
-            " guesses,"
-            f" state a gain_std above {_GUESS:.0%} in the robot file"
+            f"the gains so far make {payload.unconstrained.mass:.3g} kg of a known mass of {mass:g}"
+            f" kg, {far:.0f} standard deviations apart: check the mass and its run; where gains are"
+            f" guesses, state a gain_std above {_MAX_PRIOR_STD:.0%} in the robot file"
         )
         doubts.append(Doubt(DoubtKind.GAINS, against))
     return replace(found, verdict=found.verdict.doubted(*doubts))
@@ -268,7 +265,7 @@ def _solve(problem: _Problem, kappa: Array) -> _Answer:
     x = np.append(problem.mass, np.zeros(m - 1))
     k = np.zeros(n)
     noise = np.ones(n)
-    for _ in range(_ROUNDS):
+    for _ in range(_MAX_ITERATIONS):
         J = problem.columns(x, k, 1.0 / noise).reshape(-1, m - 1 + n)
         half, shown = _half_inverse(J, problem)
         rest = np.concatenate(
@@ -276,18 +273,18 @@ def _solve(problem: _Problem, kappa: Array) -> _Answer:
         )
         step = half @ (shown.T @ rest)
         longest = float(np.abs(step[m - 1 :]).max())
-        step *= min(1.0, _LONGEST_STEP / max(longest, 1e-300))
+        step *= min(1.0, _MAX_LOG_STEP / max(longest, 1e-300))
         x[1:] += step[: m - 1]
         k += step[m - 1 :]
         before = noise
         noise = problem.noise(x, k, kappa) * np.sqrt(kappa)
-        if max(longest, np.abs(noise / before - 1).max()) < _SETTLED:
+        if max(longest, np.abs(noise / before - 1).max()) < _TOLERANCE:
             return _Answer(x, k, np.asarray(np.linalg.qr(half[m - 1 :].T)[1].T), True)
     return _Answer(x, k, np.full((n, n), np.inf), False)
 
 
 def _half_inverse(J: Array, problem: _Problem) -> tuple[Array, Array]:
-    """H and V with H H' the inverse of the normal matrix of J and prior, and H V' its pseudo-inverse."""
+    """H and V: H H' inverts the normal matrix of J and prior, H V' is its pseudo-inverse."""
     prior = np.zeros((problem.n, J.shape[1]))
     prior[:, J.shape[1] - problem.n :] = np.eye(problem.n) / problem.spread
     rows = np.vstack([J, prior])
@@ -306,7 +303,7 @@ def _judged(
     relative = np.sqrt((answer.errors**2).sum(axis=1))
     if not answer.settled:
         unknown = ("unknown: the iteration did not come to rest",) * len(value)
-        words = f"gains and base parameters did not come to rest in {_ROUNDS} rounds"
+        words = f"gains and base parameters did not come to rest in {_MAX_ITERATIONS} rounds"
         verdict = Verdict(doubts=(Doubt(DoubtKind.GAINS, words),))
         return DriveGains(value * np.nan, relative, "known mass", verdict, unknown)
     prior = np.minimum((relative / problem.spread) ** 2, 1.0)
@@ -319,7 +316,7 @@ def _judged(
     verdict = Verdict(
         f"gains from a payload of {problem.mass:g} kg, known to {best:.2g} to {worst:.2g} %"
     )
-    if (leaning := prior > _MUCH).any():
+    if (leaning := prior > _LARGE_INFORMATION_SHARE).any():
         which = ", ".join(np.array(names)[leaning])
         words = f"the payload hardly shows in {which}: they lean on the guess"
         verdict = verdict.doubted(Doubt(DoubtKind.GAINS, words, blocks=False))

@@ -7,11 +7,11 @@ e^k, the motor currents i of the empty arm follow
     K_j i_j = e^-k (m_j + Y_j b) + Ia_j a_j + f_j(v_j) + mu_j |m_j| sign(v_j) + noise
 
 Y_j b is the torque of a body at the flange that the controller does not know (an adapter; or one
-that it was
-configured with and that is not there), Ia_j the rotor, f_j + mu_j |m_j| friction that grows with the load.
-f_j is whatever it is: sign, square root and speed, in each direction for itself and in each
-recording anew. With s = e^-k and s b for b all is linear. What only one joint of one recording has
-(rotor, friction) is taken out of its rows (Frisch, Waugh); s and the ten numbers s b stay.
+that it was configured with and that is not there), Ia_j the rotor, f_j + mu_j |m_j| friction that
+grows with the load. f_j is whatever it is: sign, square root and speed, in each direction for
+itself and in each recording anew. With s = e^-k and s b for b all is linear. What only one joint of
+one recording has (rotor, friction) is taken out of its rows (Frisch, Waugh); s and the ten numbers
+s b stay.
 
 Each recording r has a scale s_r of its own first, with one body for all, so that they can disagree:
 rows of joint j weigh 1 / sigma_rj, found in turns; the covariance C of s_1, s_2, ... counts the
@@ -24,10 +24,10 @@ Accelerations are differentiated and noisy: they would be believed too little, a
 them too, would stand in (with positions of four decimals filtered at 20 Hz, k of a simulated arm is
 0.9 % too small). So the motion is filtered at `SMOOTH_HZ`, where that is gone.
 
-The controller's masses, and friction as it is written here, are worth `_WORTH`. What the maker's
-numbers are worth together is the prior of k: the answer is the mean of both, weighted by their
-variances. Where the data know k less well than that (motion without weight or without inertia), or
-contradict it by far, the maker's numbers are kept, and the verdict says so.
+The controller's masses, and friction as it is written here, are worth `_MODEL_STD`. What the
+maker's numbers are worth together is the prior of k: the answer is the mean of both, weighted by
+their variances. Where the data know k less well than that (motion without weight or without
+inertia), or contradict it by far, the maker's numbers are kept, and the verdict says so.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ from steelyard.verdict import Doubt, DoubtKind
 SMOOTH_HZ = 8.0
 """Cut-off of the filter on the motion, to find the scale, [Hz]."""
 
-_SLOW = 0.03  # friction turns round at slower speeds, [rad/s]
-_FEWEST_ROWS = 100
-_WORTH = 0.005  # relative: castings, cables, and what a law of friction leaves
-_FAR = 3.0  # standard deviations
-_ROUNDS = 6
+_MIN_SPEED = 0.03  # [rad/s]; friction reverses at lower speeds
+_MIN_ROWS = 100
+_MODEL_STD = 0.005  # relative: castings, cables, and friction beyond its law
+_MAX_SIGMA = 3.0  # standard deviations
+_ITERATIONS = 6
 _RELATIVE_RANK = 1e-10
 
 
@@ -76,7 +76,7 @@ class _Block(NamedTuple):
 def scaled_by_targets(
     gains: DriveGains, robot: RobotModel, measured: Sequence[Samples], targets: Sequence[Samples]
 ) -> DriveGains:
-    """The gains times e^k, one k for all, so that torques agree with the controller's model of the arm.
+    """The gains times one factor e^k, so that torques agree with the controller's model.
 
     Args:
         gains: that made the measured torques, from the controller's targets
@@ -102,10 +102,10 @@ def scaled_by_targets(
         else:
             found = f"show to {100 * std:.1f} % only"
         words = f"the runs {found} the scale of the gains, so the maker's is kept"
-    elif abs(k) > _FAR * np.hypot(std, tolerance):
+    elif abs(k) > _MAX_SIGMA * np.hypot(std, tolerance):
         words = (
-            f"gains and the controller's model contradict each other by {100 * k:+.0f} %: is"
-            " it this arm?"
+            f"gains and the controller's model contradict each other by {100 * k:+.0f} %: is it"
+            " this arm?"
         )
     else:
         k = k / (1 + (std / tolerance) ** 2)
@@ -137,8 +137,8 @@ def _blocks(robot: RobotModel, part: Samples, moment: Array, run: int) -> list[_
     body = robot.payload_regressor(part.q, part.v, part.a)
     blocks = []
     for j in range(part.n):
-        moving = part.mask[:, j] & (np.abs(part.v[:, j]) >= _SLOW)
-        if moving.sum() < _FEWEST_ROWS:
+        moving = part.mask[:, j] & (np.abs(part.v[:, j]) >= _MIN_SPEED)
+        if moving.sum() < _MIN_ROWS:
             continue
         m = moment[moving, j]
         v = part.v[moving, j]
@@ -152,10 +152,10 @@ def _blocks(robot: RobotModel, part: Samples, moment: Array, run: int) -> list[_
 
 
 def _scale(blocks: Sequence[_Block], runs: int) -> tuple[float, float, float]:
-    """K, its standard deviation, and that of the scales of runs around it; infinite for a single run."""
+    """K, its standard deviation, and the scatter between runs; infinite for one run."""
     noise = np.ones(len(blocks))
     kappa = np.ones(len(blocks))
-    for _ in range(_ROUNDS):
+    for _ in range(_ITERATIONS):
         A = np.zeros((runs + 10, runs + 10))
         M = np.zeros((runs + 10, runs + 10))
         c = np.zeros(runs + 10)
@@ -194,7 +194,7 @@ def _mean(s: Array, C: Array) -> tuple[float, float]:
     if not mean > 0:
         return 0.0, np.inf
     return -float(np.log(mean)), float(
-        np.hypot(np.sqrt(max(chi_square, 1.0) / information) / mean, _WORTH)
+        np.hypot(np.sqrt(max(chi_square, 1.0) / information) / mean, _MODEL_STD)
     )
 
 

@@ -7,8 +7,8 @@ with its own gain K, and has added what the motor needs beyond the links:
 
 c a is for the rotor, f(v) compensates friction. f is whatever its maker chose (a UR bends it at 0.5
 rad/s), so it is left free: piecewise linear over the speed, in each direction for itself. Rows
-slower than `_SLOW`, where f turns round, are left out, and so are rows far off. f(v) is taken out
-of all columns (Frisch, Waugh); 1 / K and c are what is left.
+slower than `_MIN_SPEED`, where f turns round, are left out, and so are rows far off. f(v) is taken
+out of all columns (Frisch, Waugh); 1 / K and c are what is left.
 
 A controller adds the rotor term for every joint or for none (its target moment may contain it
 already), so all joints decide together, by the Bayesian information criterion. Where it does, the
@@ -51,28 +51,28 @@ from steelyard.recording import Recording
 from steelyard.signals import central_differences, low_pass, resample
 from steelyard.verdict import Doubt, DoubtKind, Verdict
 
-_SLOW = 0.03  # compensation of friction turns round at slower speeds, [rad/s]
-_CELLS = 12  # pieces of the friction law in each direction, at most
+_MIN_SPEED = 0.03  # [rad/s]; friction compensation reverses at lower speeds
+_MAX_CELLS = 12  # pieces of the friction law in each direction
 _ROWS_PER_CELL = 20
-_FEWEST_ROWS = 50
+_MIN_ROWS = 50
 _CUTOFF_HZ = 20.0
 _SMOOTH_HZ = 5.0
-_REST = 5e-4  # a joint that moves less than this within _REST_S is held at rest, [rad]
+_MAX_REST_TRAVEL = 5e-4  # [rad] within _REST_S
 _REST_S = 1.0
-_ROUNDS = 5
-_LEAST_FREEDOM = 0.2
-_OUTLIER = 5.0  # standard deviations, these from the median
+_ITERATIONS = 5
+_MIN_FREEDOM = 0.2
+_OUTLIER_SIGMA = 5.0  # standard deviations, by the median
 _RESOLUTION = (
     30.0  # the moment varies by so many of its smallest steps, or its rounding shrinks the slope
 )
-_LONGEST_LAG_S = 0.05
+_MAX_LAG_S = 0.05
 _LAG_STEP_S = 0.003
 _LAG_ROWS = 1500
-_LARGEST_RELATIVE_STD = 0.2  # a gain that is known less well counts as unknown
+_MAX_RELATIVE_STD = 0.2  # less certain gains count as unknown
 
 
 _Rotor = Literal["absent", "plain", "smoothed"]
-"""Whether the current has a term with the acceleration, and whether a smoother copy is its instrument."""
+"""Whether the model has an acceleration term, and a smoother copy as its instrument."""
 
 
 class _Slope(NamedTuple):
@@ -83,7 +83,7 @@ class _Slope(NamedTuple):
     residuals: Array
 
     def misfit(self, worth: float) -> float:
-        """Twice the negative log-likelihood, up to a constant, of rows that are worth so much each."""
+        """Twice the negative log-likelihood of weighted rows, up to a constant."""
         return float(
             2 * worth * len(self.residuals) * np.log(np.mean(np.abs(self.residuals)) + 1e-12)
         )
@@ -142,8 +142,8 @@ class _Targets:
         """
         motion = (self.v[:, j], self.a[:, j], self.smooth_a[:, j])
         v, a, smooth_a = (np.interp(self.t + lag_s, self.grid, x) for x in motion)
-        moving = np.abs(v) >= _SLOW
-        if moving.sum() < _FEWEST_ROWS:
+        moving = np.abs(v) >= _MIN_SPEED
+        if moving.sum() < _MIN_ROWS:
             return None
         i, m, v, a, smooth_a = (
             x[moving] for x in (self.current[:, j], self.moment[:, j], v, a, smooth_a)
@@ -157,11 +157,11 @@ class _Targets:
         return _slope(i, X, Z, _speed_law(v), sure=sure)
 
     def at_rest(self, j: int) -> _Slope | None:
-        """The slope of joint j where it is held at rest; None where the rows do not determine it."""
+        """The slope of joint j at rest; None if the rows do not determine it."""
         window = max(3, round(_REST_S / self.grid[1]))
         moved = maximum_filter1d(self.q[:, j], window) - minimum_filter1d(self.q[:, j], window)
-        rest = np.interp(self.t, self.grid, moved) < _REST
-        if rest.sum() < _FEWEST_ROWS:
+        rest = np.interp(self.t, self.grid, moved) < _MAX_REST_TRAVEL
+        if rest.sum() < _MIN_ROWS:
             return None
         pairs = np.column_stack([self.current[rest, j], self.moment[rest, j]])
         _, first = np.unique(pairs, axis=0, return_index=True)
@@ -191,8 +191,8 @@ def gains_from_targets(recordings: Recording | Iterable[Recording]) -> DriveGain
     for part in parts:
         if part.joint_names != names:
             raise InvalidRecording(
-                "the recordings are of different joints:"
-                f" {', '.join(names)} and {', '.join(part.joint_names)}"
+                f"the recordings are of different joints: {', '.join(names)} and"
+                f" {', '.join(part.joint_names)}"
             )
         for piece in _pieces(part):
             for j, found in enumerate(_slopes_of(piece)):
@@ -208,8 +208,7 @@ def _targets_of(part: Recording) -> tuple[Array, Array]:
     if part.current_target is None or part.tau_target is None:
         raise InvalidRecording(
             f"recording '{part.source}' lacks target currents or target moments (current_target,"
-            " tau_target);"
-            " give the gains, or find them with a known mass"
+            " tau_target); give the gains, or find them with a known mass"
         )
     return part.current_target, part.tau_target
 
@@ -230,11 +229,11 @@ def _pieces(part: Recording) -> list[_Targets]:
         )
     rows = part.rows(whole)
     pieces = rows.split_at_gaps()
-    return [_Targets.of(piece) for piece in pieces if len(piece) >= _FEWEST_ROWS]
+    return [_Targets.of(piece) for piece in pieces if len(piece) >= _MIN_ROWS]
 
 
 def _slopes_of(piece: _Targets) -> list[list[_Slope]]:
-    """What a piece shows about each joint: the slope in motion and the slope at rest, where there are."""
+    """The slopes in motion and at rest that a piece shows for each joint."""
     if piece.measured:
         lag_s, lag_std = _lag(piece)
     else:
@@ -275,7 +274,7 @@ def _rotor(piece: _Targets, lag_s: float) -> _Rotor:
 
 
 def _lag(piece: _Targets) -> tuple[float, float]:
-    """By how much measured motion must be read later to fit the targets, and its standard deviation, [s]."""
+    """The delay of measured motion that fits the targets, and its standard deviation, [s]."""
     few = piece.thinned(_LAG_ROWS)
     worth = {j: 1.0 for j in range(few.n) if few.in_motion(j, 0.0, "plain", sure=False) is not None}
     if not worth:
@@ -285,7 +284,7 @@ def _lag(piece: _Targets) -> tuple[float, float]:
         slopes = {j: few.in_motion(j, lag_s, "plain", sure=False) for j in worth}
         return sum(slope.misfit(worth[j]) for j, slope in slopes.items() if slope is not None)
 
-    bounds = (-_LONGEST_LAG_S, _LONGEST_LAG_S)
+    bounds = (-_MAX_LAG_S, _MAX_LAG_S)
     best = float(
         minimize_scalar(misfit, bounds=bounds, method="bounded", options={"xatol": 1e-4}).x
     )
@@ -294,7 +293,7 @@ def _lag(piece: _Targets) -> tuple[float, float]:
             worth[j] = 1 / widening([slope.residuals])
     left, middle, right = (misfit(best + step) for step in (-_LAG_STEP_S, 0.0, _LAG_STEP_S))
     curvature = (left - 2 * middle + right) / _LAG_STEP_S**2
-    widest = _LONGEST_LAG_S / np.sqrt(3)
+    widest = _MAX_LAG_S / np.sqrt(3)
     return best, float(min(np.sqrt(2 / curvature), widest)) if curvature > 0 else widest
 
 
@@ -302,10 +301,10 @@ def _speed_law(v: Array) -> Array:
     """Hat functions over the speed, in each direction for itself, (N, columns)."""
     columns = []
     for speed in (v, -v):
-        ahead = speed >= _SLOW
+        ahead = speed >= _MIN_SPEED
         if ahead.any():
-            cells = int(np.clip(ahead.sum() // _ROWS_PER_CELL, 1, _CELLS))
-            knots = np.linspace(_SLOW, max(speed.max(), 2 * _SLOW), cells + 1)
+            cells = int(np.clip(ahead.sum() // _ROWS_PER_CELL, 1, _MAX_CELLS))
+            knots = np.linspace(_MIN_SPEED, max(speed.max(), 2 * _MIN_SPEED), cells + 1)
             apart = np.abs(speed[:, None] - knots) / (knots[1] - knots[0])
             hats = np.where(ahead[:, None], np.maximum(1.0 - apart, 0.0), 0.0)
             columns.append(hats[:, hats.any(axis=0)])
@@ -313,19 +312,19 @@ def _speed_law(v: Array) -> Array:
 
 
 def _slope(current: Array, X: Array, Z: Array, law: Array, *, sure: bool = True) -> _Slope | None:
-    """The coefficient of the first column of X, the moment, with instruments Z; None where it is unknown."""
+    """The coefficient of the moment, first column of X, with instruments Z; None if unknown."""
     step_i, step_m = (np.diff(np.unique(x)).min(initial=np.inf) for x in (current, X[:, 0]))
     keep = np.ones(len(current), dtype=bool)
-    for _ in range(_ROUNDS):
+    for _ in range(_ITERATIONS):
         rows = _without(np.column_stack([current, X, Z])[keep], law[keep])
         i, Xr, Zr = np.split(rows, [1, 1 + X.shape[1]], axis=1)
         m = _without(Xr[:, :1], Zr[:, 1:])
-        if len(i) < 2 * law.shape[1] + _FEWEST_ROWS // 2 or not np.std(m) > _RESOLUTION * step_m:
+        if len(i) < 2 * law.shape[1] + _MIN_ROWS // 2 or not np.std(m) > _RESOLUTION * step_m:
             return None
         inverse = np.linalg.pinv(Zr.T @ Xr, rcond=1e-12)
         value = inverse @ Zr.T @ i
         residuals = (i - Xr @ value)[:, 0]
-        far = _OUTLIER * 1.4826 * np.median(np.abs(residuals)) + 1e-12 * np.abs(current).max()
+        far = _OUTLIER_SIGMA * 1.4826 * np.median(np.abs(residuals)) + 1e-12 * np.abs(current).max()
         near = np.abs(residuals) <= far
         if near.all():
             break
@@ -334,7 +333,7 @@ def _slope(current: Array, X: Array, Z: Array, law: Array, *, sure: bool = True)
         return _Slope(float(value[0, 0]), np.nan, residuals)
     kappa = widening([residuals])
     count = len(residuals)
-    freedom = max(count - kappa * (law.shape[1] + X.shape[1]), _LEAST_FREEDOM * count)
+    freedom = max(count - kappa * (law.shape[1] + X.shape[1]), _MIN_FREEDOM * count)
     rounding = (step_i**2 + (value[0, 0] * step_m) ** 2) / 12
     noise = max(float(residuals @ residuals) / freedom, rounding)
     spread = (inverse @ (Zr.T @ Zr) @ inverse.T)[0, 0]
@@ -361,7 +360,7 @@ def _combined(slopes: Sequence[_Slope]) -> tuple[float, float, str]:
     chi_square = float(precision @ (values - mean) ** 2)
     widened = np.sqrt(max(1.0, chi_square / max(len(slopes) - 1, 1)))
     std = float(widened / np.sqrt(precision.sum()))
-    if not std < _LARGEST_RELATIVE_STD * abs(mean):
+    if not std < _MAX_RELATIVE_STD * abs(mean):
         return np.nan, np.inf, f"unknown: 1/gain is {mean:.3g} +- {std:.2g} A/Nm"
     words = f"{1 / mean:.5g} +- {std / mean**2:.2g} Nm/A from {len(slopes)} slopes"
     if widened > 1.5:

@@ -1,4 +1,4 @@
-"""The methods of weighing, one file each, behind one interface: a `WeighingProblem` in, an `Answer` out."""
+"""Methods of weighing behind one interface: a `WeighingProblem` in, an `Answer` out."""
 
 from steelyard.torque.methods._difference import difference, difference_weighted
 from steelyard.torque.methods._direct import direct

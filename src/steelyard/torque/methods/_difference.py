@@ -16,7 +16,7 @@ from steelyard.identification._covariance import correlated_covariance
 from steelyard.identification._least_squares import solve_weighted
 from steelyard.torque.methods._problem import Answer, WeighingProblem
 
-_ROUNDING = 1e-10
+_MAX_ROUNDING = 1e-10
 
 
 def difference(problem: WeighingProblem) -> Answer:
@@ -69,7 +69,7 @@ def _difference(problem: WeighingProblem, *, weighted: bool) -> Answer:
 
 
 def _payload_of_difference(J: Array, S: Array | None, fixed: Array) -> tuple[Array, Mask]:
-    """The matrix that makes a payload of a difference and of what is fixed; and what stays unknown, (10,).
+    """The matrix from parameter differences to a payload, and what stays unknown, (10,).
 
     Args:
         J: payload Jacobian, (k, 10)
@@ -97,4 +97,4 @@ def _whitening(S: Array) -> Array:
     """W with W S W' = 1; directions that rounding has made certain count as hardly known better."""
     scale = np.sqrt(np.diag(S))
     values, vectors = np.linalg.eigh(S / np.outer(scale, scale))
-    return np.asarray((vectors / np.sqrt(np.maximum(values, _ROUNDING * values[-1]))).T / scale)
+    return np.asarray((vectors / np.sqrt(np.maximum(values, _MAX_ROUNDING * values[-1]))).T / scale)

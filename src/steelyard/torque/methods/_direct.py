@@ -1,4 +1,4 @@
-"""Direct: payload and friction estimated together, the empty arm as a prior with its own uncertainty.
+"""Direct method: payload and friction together, with the empty arm as a prior.
 
 Loaded torques follow tau = Y (pi + J phi) with the regressor Y of the empty arm. Both pi and phi
 are estimated, weighted by the noise of each joint; what the empty runs say about pi is a prior of
@@ -25,7 +25,7 @@ def direct(problem: WeighingProblem) -> Answer:
 
 
 def with_prior(problem: WeighingProblem, measured: Array) -> Answer:
-    """The payload with the empty arm as a prior, from loaded runs and what was measured beside them.
+    """The payload with the empty arm as a prior, from loaded runs and other evidence.
 
     Args:
         measured: other rows [Z z] of unit noise, those of n joints by turns, (k n, p + 11)
@@ -99,7 +99,7 @@ def _answer(
 def _of_empty_noise(
     problem: WeighingProblem, factor: RegressionFactor, solution: Solution, prior: Array
 ) -> Array:
-    """The covariance of a solution if loaded torques are as noisy as those of the empty arm, (m, m)."""
+    """The covariance if loaded torques are as noisy as those of the empty arm, (m, m)."""
     noise = np.resize(slow_noise(problem.model), len(factor.rows))
     R = (factor.R[:, :, :-1] * (solution.weights**2 * noise)[:, None, None]).reshape(-1, factor.p)
     rows = np.vstack([R @ problem.mixing, prior[:, :-1]]) @ solution.inverse

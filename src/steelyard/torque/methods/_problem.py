@@ -20,11 +20,11 @@ LOAD_ROUNDS = 4
 CERTAIN = 1e5
 """One over the standard deviation of a number that is given, [1/SI]."""
 
-_WEAK = 1e-6
-_INVOLVED = 1e-3
-_SHORT = {"mass": "m"}
-_COM = ("cx", "cy", "cz")
-_DIAGONAL = ("Ixx", "Iyy", "Izz")
+_MIN_SINGULAR_RATIO = 1e-6
+_MIN_INVOLVEMENT = 1e-3
+_SYMBOLS = {"mass": "m"}
+_COM_NAMES = ("cx", "cy", "cz")
+_DIAGONAL_NAMES = ("Ixx", "Iyy", "Izz")
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +52,7 @@ class WeighingProblem:
 
     @property
     def mixing(self) -> Array:
-        """The p parameters of the loaded arm from those of the empty arm and the payload, (p, p + 10)."""
+        """Parameters of the loaded arm from those of the empty arm and the payload, (p, p + 10)."""
         return np.column_stack([np.eye(len(self.model.estimate.value)), self.jacobian])
 
     @property
@@ -62,7 +62,7 @@ class WeighingProblem:
 
     @property
     def unfelt(self) -> Mask:
-        """Which of the ten numbers no motion of this arm shows, by its build, and none is given, (10,)."""
+        """Which of the ten numbers are unobservable with this arm's kinematics, (10,)."""
         firm = ~self.model.estimate.parameters.daily
         return undetermined(np.vstack([self.jacobian[firm], self.fixed[:, :-1]]))
 
@@ -157,7 +157,7 @@ class Answer:
         )
 
     def widened(self, problem: WeighingProblem) -> tuple[Array, Array | None, dict[str, float]]:
-        """The covariance with all that may be wrong, what gains do, and shares of the mass's variance.
+        """The covariance with all errors, the part of gains, and shares of the mass's variance.
 
         Args:
             problem: that it answers
@@ -188,8 +188,8 @@ def undetermined(rows: Array) -> Mask:
     length = np.linalg.norm(rows, axis=0)
     _, s, Vt = np.linalg.svd(rows / np.where(length > 0, length, 1.0))
     weak = np.ones(rows.shape[1], bool)
-    weak[: len(s)] = s < _WEAK * s[0]
-    return np.asarray((np.abs(Vt[weak]) > _INVOLVED).any(axis=0) | (length == 0))
+    weak[: len(s)] = s < _MIN_SINGULAR_RATIO * s[0]
+    return np.asarray((np.abs(Vt[weak]) > _MIN_INVOLVEMENT).any(axis=0) | (length == 0))
 
 
 def fixed_rows(fixed: Mapping[str, float]) -> Array:
@@ -199,7 +199,9 @@ def fixed_rows(fixed: Mapping[str, float]) -> Array:
         fixed: by name of `PARAMETER_NAMES`, or mass; cx, cy, cz for the centre of mass; 'inertia'
             for all six
     """
-    numbers = {_SHORT.get(name, name): value for name, value in fixed.items() if name != "inertia"}
+    numbers = {
+        _SYMBOLS.get(name, name): value for name, value in fixed.items() if name != "inertia"
+    }
     if len(numbers) < len(fixed) - ("inertia" in fixed):
         raise InvalidSamples("'m' and 'mass' are the same number: fix one of them")
     if "inertia" in fixed:
@@ -207,8 +209,8 @@ def fixed_rows(fixed: Mapping[str, float]) -> Array:
     _require_possible(numbers)
     rows = np.zeros((len(numbers), 11))
     for row, (name, value) in zip(rows, numbers.items(), strict=True):
-        if name in _COM:
-            row[1 + _COM.index(name)] = CERTAIN
+        if name in _COM_NAMES:
+            row[1 + _COM_NAMES.index(name)] = CERTAIN
             row[0] = -CERTAIN * value
         else:
             row[PARAMETER_NAMES.index(name)] = CERTAIN
@@ -219,29 +221,27 @@ def fixed_rows(fixed: Mapping[str, float]) -> Array:
 def _require_possible(fixed: Mapping[str, float]) -> None:
     """Refuses numbers that no body has."""
     for name, value in fixed.items():
-        if name not in (*PARAMETER_NAMES, *_COM):
+        if name not in (*PARAMETER_NAMES, *_COM_NAMES):
             raise UnknownName(
                 f"'{name}' cannot be fixed; the numbers are {', '.join(PARAMETER_NAMES)}, cx, cy,"
-                " cz"
-                " and inertia (all six)"
+                " cz and inertia (all six)"
             )
         if (
             not np.isfinite(value)
             or (name == "m" and value <= 0)
-            or (name in _DIAGONAL and value < 0)
+            or (name in _DIAGONAL_NAMES and value < 0)
         ):
             raise InvalidSamples(f"'{name}' cannot be fixed at {value}")
-    for first, moment in zip(_COM, ("mx", "my", "mz"), strict=True):
+    for first, moment in zip(_COM_NAMES, ("mx", "my", "mz"), strict=True):
         if {first, moment, "m"} <= set(fixed) and not np.isclose(
             fixed[moment], fixed["m"] * fixed[first]
         ):
             raise InvalidSamples(
                 f"fixed numbers contradict each other: {moment} = {fixed[moment]:g}, but m {first}"
-                " ="
-                f" {fixed['m'] * fixed[first]:g}"
+                f" = {fixed['m'] * fixed[first]:g}"
             )
-    if set(_DIAGONAL) <= set(fixed):
-        moments = sorted(fixed[name] for name in _DIAGONAL)
+    if set(_DIAGONAL_NAMES) <= set(fixed):
+        moments = sorted(fixed[name] for name in _DIAGONAL_NAMES)
         if moments[2] > (1 + 1e-9) * (moments[0] + moments[1]):
             raise InvalidSamples(
                 f"no body has the fixed inertia: {moments[2]:g} kg m^2 is more than the sum of the"

@@ -1,4 +1,4 @@
-"""Static: mass and centre of mass from postures at rest (gaz2017 eq. (38)-(44)); combined with motion (45).
+"""Static method: mass and centre of mass from postures at rest (gaz2017 eq. (38)-(45)).
 
 At rest tau = Y(q, 0, 0) (pi + J phi) depends on the first four numbers of phi alone. Rows of one
 rest are averaged to one equation, since what disturbs them is one draw for each posture: static
@@ -26,10 +26,10 @@ from steelyard.torque.methods._direct import with_prior
 from steelyard.torque.methods._problem import Answer, WeighingProblem, undetermined
 from steelyard.verdict import Doubt, DoubtKind
 
-_REST = 0.005  # slower is at rest, [rad/s]
-_SLOW = 0.05  # a joint that starts to move is as fast, [rad/s]
-_SAME = 0.005  # postures that are nearer are one, [rad]
-_SETTLE_S = 0.3  # after the arm has stopped it still rings
+_REST_SPEED = 0.005  # [rad/s]
+_BREAKAWAY_SPEED = 0.05  # [rad/s]
+_SAME_POSTURE = 0.005  # [rad]
+_SETTLE_S = 0.3  # the arm rings after it has stopped
 
 
 def static(problem: WeighingProblem) -> Answer:
@@ -92,7 +92,9 @@ def combined(problem: WeighingProblem) -> Answer:
     Args:
         problem: loaded runs, some moving and some resting
     """
-    moving = [part for part in problem.loaded if part.mask.any() and np.abs(part.v).max() > _REST]
+    moving = [
+        part for part in problem.loaded if part.mask.any() and np.abs(part.v).max() > _REST_SPEED
+    ]
     if not moving:
         raise InvalidSamples(
             "nothing moves in these runs: use the static method, or add a run that moves"
@@ -101,13 +103,15 @@ def combined(problem: WeighingProblem) -> Answer:
 
 
 def postures_at_rest(samples: Samples) -> tuple[Array, Array]:
-    """Mean position and torque of each rest, (k, n) each; samples that all rest are split where they step.
+    """Mean position and torque of each rest, (k, n) each.
+
+    Samples that rest throughout are split where the position steps.
 
     Args:
         samples: in the order of time; motion in between does not matter
     """
-    still = (np.abs(samples.v) < _REST).all(axis=1)
-    step = np.abs(np.diff(samples.q, axis=0, prepend=samples.q[:1])).max(axis=1) > _SAME
+    still = (np.abs(samples.v) < _REST_SPEED).all(axis=1)
+    step = np.abs(np.diff(samples.q, axis=0, prepend=samples.q[:1])).max(axis=1) > _SAME_POSTURE
     run = np.cumsum(step | (still != np.roll(still, 1)))
     if still.all():
         settle = 0
@@ -124,14 +128,14 @@ def postures_at_rest(samples: Samples) -> tuple[Array, Array]:
 
 
 def _posture_rows(problem: WeighingProblem) -> tuple[Array, Array]:
-    """One row [Z z] of unit noise for each joint of each rest, (k n, p + 11); and its noise, (n,) [Nm]."""
+    """One row [Z z] of unit noise for each joint and rest, (k n, p + 11), and noise, (n,) [Nm]."""
     model = problem.model
     rests = [postures_at_rest(part) for part in problem.loaded]
     q, tau = (np.concatenate([rest[i] for rest in rests]) for i in (0, 1))
     if not len(q):
         raise InvalidSamples(
-            "the arm never rests in these runs: hold at least 2 postures for a second each,"
-            " with the flange tilted differently"
+            "the arm never rests in these runs: hold at least 2 postures for a second each, with"
+            " the flange tilted differently"
         )
     first = problem.loaded[0]
     held = Samples(q, 0 * q, 0 * q, tau, first.rate_hz, first.joint_names, first.kinematics)
@@ -146,12 +150,14 @@ def _friction_at_rest(model: DynamicModel, Y: Array) -> Array:
     """What each joint needs to move slowly out of postures with the regressor Y, (n,) [Nm]."""
     links = model.estimate.parameters.links
     load = np.abs(Y[:, :, links] @ model.estimate.value[links]).mean(axis=0)
-    drives = np.abs((model.friction.coefficients * model.law.breakaway(_SLOW, load)).sum(axis=0))
+    drives = np.abs(
+        (model.friction.coefficients * model.law.breakaway(_BREAKAWAY_SPEED, load)).sum(axis=0)
+    )
     return model.robot.drive.transmission.most_at_joints(drives)
 
 
 def _posture_response(solution: Solution, prior: Array, n: int, k: int) -> Array:
-    """How a solution changes with the logarithm of the gains, through the torques at rest, (m, n)."""
+    """The derivative of a solution by the logarithm of gains at rest, (m, n)."""
     rows = prior[-n * k :].reshape(k, n, -1)
     return np.asarray(solution.inverse @ np.einsum("kjm,kj->mj", rows[:, :, :-1], rows[:, :, -1]))
 
@@ -163,7 +169,7 @@ def _enough(k: int) -> str:
 def _some_unknown(
     problem: WeighingProblem, k: int, unknown: NDArray[np.bool_]
 ) -> tuple[str, tuple[Doubt, ...]]:
-    """Why mass or centre of mass are unknown: this arm cannot feel them at rest, or postures are too few."""
+    """Why mass or centre of mass are unknown: unobservable at rest, or too few postures."""
     robot = problem.model.robot
     q = np.random.default_rng(0).uniform(-np.pi, np.pi, size=(50, robot.n))
     held = robot.payload_regressor(q, 0 * q, 0 * q)[:, :, :4].reshape(-1, 4)

@@ -14,8 +14,8 @@ ones b_i at the same rate, the mean square of the distance at a shift of l sampl
     d_l = (sum_i |a_i|^2 + sum_i |b_i+l|^2 - 2 sum_i a_i' b_i+l) / (number of i with both),
 
 is smallest where they lie on each other (the last sum for all l at once by a Fourier transform);
-between the
-samples Newton's steps s -= sum v'(b - a) / sum |v|^2 go on. What both have in common is used.
+between the samples Newton's steps s -= sum v'(b - a) / sum |v|^2 go on. What both have in common is
+used.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ from steelyard.recording import Samples
 from steelyard.signals import resample
 from steelyard.torque.methods._problem import Answer, WeighingProblem
 
-_SAME = (
+_MAX_PATH_DISTANCE = (
     0.02  # [rad], RMS: two runs of one motion agree to 1e-4, other motions differ by 0.1 and more
 )
-_COMMON_SHARE = 0.5  # of the shorter run: two rests in one posture are no common motion
+_MIN_COMMON_SHARE = 0.5  # of the shorter run; two rests in one posture are no common motion
 _NEWTON_STEPS = 3
 
 
@@ -80,15 +80,14 @@ def manufacturer(problem: WeighingProblem) -> Answer:
 
 
 def _changed(loaded: Samples, others: Sequence[Samples], name: str) -> tuple[Samples, Samples, str]:
-    """What a loaded run has in common with the nearest empty one, the change of its torque, and words."""
+    """The common part of a loaded and the nearest empty run, the torque change, and words."""
     shifted = [(empty, _shift_s(loaded, empty)) for empty in others]
     common = [(empty, shift_s, *_common(loaded, empty, shift_s)) for empty, shift_s in shifted]
     empty, shift_s, rows, apart = min(common, key=lambda each: each[-1])
-    if apart > _SAME:
+    if apart > _MAX_PATH_DISTANCE:
         raise InvalidSamples(
             f"{name}: the loaded and the empty motion are {apart:.3f} rad apart, whatever the"
-            " shift;"
-            " this method needs the same motion"
+            " shift; this method needs the same motion"
         )
     part = loaded.rows(rows)
     times = _seconds(loaded)[rows] + shift_s
@@ -101,15 +100,14 @@ def _changed(loaded: Samples, others: Sequence[Samples], name: str) -> tuple[Sam
     )  # friction jumps with the side
     words = (
         f"{name}: {len(part) / part.rate_hz:.1f} s in common with the empty run, {shift_s:+.3f} s"
-        " shifted,"
-        f" positions {apart:.1g} rad apart"
+        f" shifted, positions {apart:.1g} rad apart"
     )
     part = replace(part, usable=part.mask & alike)
     return part, replace(part, tau=part.tau - tau), words
 
 
 def _shift_s(loaded: Samples, empty: Samples) -> float:
-    """How much later the empty run comes to where the loaded one is, both from their first samples on [s]."""
+    """The delay of the empty run behind the loaded one, from their first samples, [s]."""
     rate_hz = loaded.rate_hz
     a = loaded.q - loaded.q.mean(axis=0)
     count = int((len(empty) - 1) / empty.rate_hz * rate_hz * (1 + 1e-12)) + 1
@@ -124,7 +122,7 @@ def _shift_s(loaded: Samples, empty: Samples) -> float:
     squares = sums[0][last] - sums[0][first] + sums[1][last + lags] - sums[1][first + lags]
     overlap = last - first
     distance = np.where(
-        overlap >= _COMMON_SHARE * min(len(a), len(b)),
+        overlap >= _MIN_COMMON_SHARE * min(len(a), len(b)),
         (squares - 2 * correlation) / overlap,
         np.inf,
     )
@@ -138,7 +136,7 @@ def _shift_s(loaded: Samples, empty: Samples) -> float:
 
 
 def _common(loaded: Samples, empty: Samples, shift_s: float) -> tuple[slice, float]:
-    """The rows of a loaded run that a shifted empty one has too, and how far apart they are, RMS [rad]."""
+    """Rows of a loaded run that a shifted empty one covers, and their RMS distance [rad]."""
     times = _seconds(loaded) + shift_s
     last_s = _seconds(empty)[-1]
     inside = np.flatnonzero((times > -1e-9) & (times < last_s + 1e-9))
@@ -159,7 +157,7 @@ def _from_change(
     *,
     off: Sequence[Array] | None = None,
 ) -> Answer:
-    """The payload, the last ten unknowns of a mixing, from loaded runs with the change of their torques.
+    """The payload, the last ten unknowns of a mixing, from changes of torque.
 
     Gains scale the change; or only the loaded torques, where those of the empty arm are a
     controller's, which may be wrong by `off`, for each run (N, n) [Nm]: what that looks like is one
