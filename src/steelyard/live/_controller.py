@@ -221,7 +221,7 @@ class MovableController(Controller):
         """Commands per second that this version of the controller's software follows, [Hz]."""
 
     @abstractmethod
-    def move(self, q: Array, *, rate_hz: float) -> None:
+    def start_motion(self, q: Array, *, rate_hz: float) -> None:
         """Starts a motion, which replaces the program that runs; returns when it was sent.
 
         Args:

@@ -190,7 +190,7 @@ class MotionPlan:
             SourceFailed: the motion does not start, is interrupted, or does not end in time
         """
         runs = self.controller.program_runs(stream.columns)
-        self.controller.move(self.positions, rate_hz=self.rate_hz)
+        self.controller.start_motion(self.positions, rate_hz=self.rate_hz)
         progress = MotionProgress(self.trajectory.duration_s)
         while items := stream.take(_SILENCE_S):
             for item in items:

@@ -189,7 +189,7 @@ class UrController(MovableController):
             return 125.0
         return 500.0
 
-    def move(self, q: Array, *, rate_hz: float) -> None:
+    def start_motion(self, q: Array, *, rate_hz: float) -> None:
         """Starts a program of `servoj` steps, which replaces the one that runs."""
         self.send_script(motion_program(q, rate_hz))
 
