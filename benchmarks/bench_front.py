@@ -1,7 +1,7 @@
 """A new user's path, timed: from a URDF with a gripper and bare tables to a patched URDF.
 
 A fresh environment gets the wheel that is built here, with the extras that the way needs. Then five
-commands, each a process of its own, as typed by somebody who reads what it prints: an option is
+commands, each a process of its own, as typed by a user who reads what it prints: an option is
 used only where the message of the command just before names it (or that command was refused and had
 it already), and the first command has none at all.
 

@@ -134,7 +134,7 @@ with connect(sys.argv[1], origin=origin, subprotocols=[version], max_size=None) 
 
 @contextmanager
 def opened_page(weigher: LiveWeigher, source: Source) -> Iterator[PageApart]:
-    """A page; somebody in a process of its own looks at it, but draws nothing."""
+    """A page with a viewer in a process of its own, which draws nothing."""
     with PageApart(weigher, source, PageOptions(port=0)) as page:
         place = page.url.replace("http", "ws")
         words = [sys.executable, "-c", VIEWER, place]
@@ -145,7 +145,7 @@ def opened_page(weigher: LiveWeigher, source: Source) -> Iterator[PageApart]:
 
 
 def loopback(model: DynamicModel, *, page: bool) -> Iterator[Figure]:
-    """Reading, weighing, recording and updates, alone or with a page that somebody looks at."""
+    """Reading, weighing, recording and updates, alone or with a page and its viewer."""
     delays = np.full(round(1000 * SECONDS), np.nan)
     rows = 0
     missing = 0  # memory that is there before
@@ -233,7 +233,7 @@ def _busy_s(page: PageApart | None) -> float:
 
 
 def _taken_away_s() -> float:
-    """Processor time that whoever hosts this machine gave to others instead, [s]."""
+    """Processor time that the host gave to other machines (steal) [s]."""
     return int(Path("/proc/stat").read_text().split(maxsplit=9)[8]) / os.sysconf("SC_CLK_TCK")
 
 

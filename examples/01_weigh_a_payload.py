@@ -17,7 +17,7 @@ truth = InertialParameters.from_com(2.5, [0.01, -0.02, 0.06], np.diag([0.010, 0.
 empty = sy.simulate(robot, motion, seed=0).recording
 loaded = sy.simulate(robot, motion, payload=truth, seed=1).recording
 
-# --------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------
 
 # From motor currents, by the gains of the robot file. Without `friction`, every law is tried.
 model = sy.identify(robot, empty, gains="robot", friction="power")

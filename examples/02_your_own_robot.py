@@ -1,4 +1,4 @@
-"""Your own robot, from a URDF or a table of Denavit-Hartenberg parameters, and what torques say about it.
+"""Your own robot, from a URDF or a Denavit-Hartenberg table, and its identifiable parameters.
 
 A joint torque shows only combinations of the ten numbers of each link: the base parameters. How
 many there are, and which, follows from the geometry alone.

@@ -1,6 +1,7 @@
 """The same payload by several methods, and what is in its interval.
 
-The methods differ in what they compare (docs/explanation/payload.md). All give ten numbers with a covariance.
+The methods differ in what they compare (docs/explanation/payload.md). Each returns ten numbers
+with a covariance.
 The default, `direct`, keeps the empty arm as a prior and estimates today's friction anew.
 """
 
@@ -15,7 +16,7 @@ truth = InertialParameters.from_com(3.5, [0.0, 0.01, 0.05], np.diag([0.012, 0.01
 
 
 def run(payload, seed, correlation_s=0.0):
-    """A recording with torque noise as large as that of a real UR10, white or correlated in time."""
+    """A recording with the torque noise of a real UR10, white or correlated in time."""
     noise = np.array([1.31, 2.52, 1.14, 0.39, 0.28, 0.33])  # [Nm]
     sensors = SensorModel(torque_std=noise, torque_correlation_s=correlation_s)
     options = SimulationOptions(step_s=0.002)
@@ -25,7 +26,7 @@ def run(payload, seed, correlation_s=0.0):
 
 
 def identified(data, gains="auto"):
-    """The arm with the friction law of its file, from measured torques unless `gains` says otherwise."""
+    """The arm with the friction law of its file, from measured torques unless `gains` is given."""
     return sy.identify(robot, data, friction=None, gains=gains)
 
 

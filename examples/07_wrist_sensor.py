@@ -64,6 +64,6 @@ touched = sy.simulate(
 ).recording
 contact = contact_force(payload, WrenchSamples.from_joints(robot, touched), frame="base")
 during = (contact.t > 3.1) & (contact.t < 3.4)
-print("Somebody pushes the tool with 40 N along y, from 3.0 to 3.5 s:")
+print("A person pushes the tool with 40 N along y, from 3.0 to 3.5 s:")
 print(f"    measured then:  {np.round(contact.external[during, :3].mean(axis=0), 1)} N")
 print(f"    at other times: at most {contact.force[contact.t < 2.8].max():.1f} N")

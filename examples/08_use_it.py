@@ -1,7 +1,7 @@
 """Use what was weighed: feed-forward torque, and finding collisions without a sensor.
 
 Both need the torque that the arm should have with what it carries. A payload that is not known
-looks like an error of the arm, or like somebody who pushes all the time.
+looks like an error of the arm, or like a person who pushes all the time.
 """
 
 import numpy as np
@@ -46,7 +46,7 @@ print(
 push = Push(3.0, 0.3, robot.flange, np.array([0.0, 0.0, -40.0]))
 watched = sy.simulate(robot, other, payload=part, seed=3, pushes=[push], options=options).recording
 found = sy.collisions(model, watched, payload=payload, learn=loaded.recording)
-print("Somebody pushes the tool with 40 N from 3.0 to 3.3 s. Found:")
+print("A person pushes the tool with 40 N from 3.0 to 3.3 s. Found:")
 for contact in found.contacts:
     print(
         f"    {contact.start_s:.3f} s, by {contact.joint}, which points to link '{contact.link}'"

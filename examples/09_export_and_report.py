@@ -1,4 +1,4 @@
-"""Hand it on: a payload for the controller, an arm for a simulator, and a page that a colleague can believe.
+"""Export: a payload for the controller, an arm for a simulator, a report for a colleague.
 
 Doubtful numbers are not exported. Every file says its frame, its units and its uncertainty.
 """

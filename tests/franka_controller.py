@@ -168,7 +168,7 @@ class Fake:
 
 
 def counted(fake, **options):
-    """The source of a fake, and what waits until so many rows have come from it."""
+    """The source of a fake controller, and a function that waits for a number of its rows."""
     import pytest
 
     pytest.importorskip("pylibfranka")

@@ -62,7 +62,7 @@ def source(found, **options):
 
 
 def taken(stream, *, rows=0, until=None, within_s=5.0):
-    """What comes until so many rows, or one thing that `until` likes, are there."""
+    """Takes from a stream until `rows` rows have come, or `until` accepts one item."""
     found, end = [], time.monotonic() + within_s
     while time.monotonic() < end and not stream.ended:
         found += stream.take(0.05)
@@ -77,7 +77,7 @@ def rows_of(found):
     return [x for x in found if isinstance(x, Row)]
 
 
-def kinds(found):
+def event_kinds(found):
     return [str(x.kind) for x in found if not isinstance(x, Row)]
 
 
@@ -122,7 +122,7 @@ def watched_panda(folder, address, send):
             send(*row)
             time.sleep(0.004)
 
-    player = threading.Timer(1.0, play)  # when somebody listens
+    player = threading.Timer(1.0, play)  # after the listener has started
     player.start()
     done = steelyard(
         "watch", address, "--model", "model.json", "--seconds", "5", "--json", cwd=folder

@@ -105,7 +105,7 @@ class Arm:
 
 @contextmanager
 def bridge(topics=None, *, latched=None, services=(), names=ARM):
-    """A bridge with an arm behind it that has sent its first row to whoever subscribes."""
+    """A bridge with an arm behind it that has sent its first row to the subscriber."""
     arm = Arm(topics or {"/joint_states": JOINT_STATE}, latched, services, names)
     arm.latched.setdefault("/joint_states", arm.row(0, 100.0))
     try:

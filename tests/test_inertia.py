@@ -1,4 +1,4 @@
-"""The door of InertialParameters: refusals, shapes, copies."""
+"""Construction of InertialParameters: refusals, shapes, copies."""
 
 import numpy as np
 import pytest

@@ -45,7 +45,7 @@ def online(model, samples):
     return estimator.estimate(state)
 
 
-def kinds(payload):
+def doubt_kinds(payload):
     return {doubt.kind for doubt in payload.verdict.blocking}
 
 
@@ -111,7 +111,7 @@ def test_nothing_carried_is_the_same_doubt_in_a_batch_and_online(robot, model):
     found = [weigh(model, run(robot, 5)), online(model, run(robot, 5))]
     for payload in found:
         assert abs(payload.mass) < 1.96 * payload.std[0]
-        assert kinds(payload) == {DoubtKind.NOTHING_CARRIED}
+        assert doubt_kinds(payload) == {DoubtKind.NOTHING_CARRIED}
 
 
 def test_a_contradiction_is_the_same_doubt_in_a_batch_and_online(robot, model):
@@ -121,7 +121,7 @@ def test_a_contradiction_is_the_same_doubt_in_a_batch_and_online(robot, model):
     )
     other = run(robot.with_links(links).with_payload(LOAD), 6)
     for payload in (weigh(model, other), online(model, other)):
-        assert DoubtKind.CONTRADICTS_MODEL in kinds(payload)
+        assert DoubtKind.CONTRADICTS_MODEL in doubt_kinds(payload)
 
 
 def test_a_doubted_model_makes_doubted_payloads(robot, model):
@@ -129,7 +129,7 @@ def test_a_doubted_model_makes_doubted_payloads(robot, model):
     doubted = replace(model, estimate=replace(model.estimate, verdict=verdict))
     loaded = run(robot.with_payload(LOAD), 7)
     for payload in (weigh(doubted, loaded), online(doubted, loaded)):
-        assert kinds(payload) == {DoubtKind.MODEL_DOUBTED}
+        assert doubt_kinds(payload) == {DoubtKind.MODEL_DOUBTED}
         assert "much stays unexplained" in str(payload.verdict)
     for payload in (weigh(model, loaded), online(model, loaded)):
         assert payload.verdict.ok
@@ -138,7 +138,7 @@ def test_a_doubted_model_makes_doubted_payloads(robot, model):
 def test_strange_residuals_are_the_same_doubt_in_a_batch_and_online(robot, model):
     loud = run(robot.with_payload(LOAD), 8, noise=6.0)
     for payload in (weigh(model, loud), online(model, loud)):
-        assert DoubtKind.UNEXPLAINED_TORQUE in kinds(payload)
+        assert DoubtKind.UNEXPLAINED_TORQUE in doubt_kinds(payload)
 
 
 # --- what it once got wrong

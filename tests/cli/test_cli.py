@@ -135,8 +135,8 @@ def test_check_writes_a_log_in_degrees_anew_and_cuts_it(tmp_path):
         (("robot", "missing.urdf"), "cannot read URDF missing.urdf"),
         (("check", "missing.parquet"), "missing.parquet"),
         (
-            ("simulate", "ur10", "--trajectory", "nobody", "-o", "x.parquet"),
-            "no trajectory 'nobody'",
+            ("simulate", "ur10", "--trajectory", "unknown", "-o", "x.parquet"),
+            "no trajectory 'unknown'",
         ),
         (
             ("simulate", "planar2r", "--trajectory", "xu2024", "-o", "x.parquet"),

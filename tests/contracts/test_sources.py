@@ -6,7 +6,7 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 
-from live_helpers import Rows, kinds, rows_of, sent, served, source, taken
+from live_helpers import Rows, event_kinds, rows_of, sent, served, source, taken
 from steelyard.errors import SourceFailed
 from steelyard.io import write
 from steelyard.live import EventKind, ReplaySource, Row, Stream
@@ -126,7 +126,7 @@ def test_a_clock_that_goes_back_is_another_clock(given):
         send()
         seen = taken(stream, rows=199)
     assert [row.clock for row in rows_of(seen)] == [0] * 99 + [1] * 100
-    assert kinds(seen).count("clock") == 1
+    assert event_kinds(seen).count("clock") == 1
 
 
 def test_a_file_whose_clock_goes_back_is_refused(tmp_path):
@@ -144,11 +144,11 @@ def test_a_lost_connection_is_made_again(how):
         found.controller.fault(how)
         found.send()
         seen = taken(stream, until=lambda x: x[0] is EventKind.CONNECTED)
-        assert kinds(seen) == ["lost", "connected"]
+        assert event_kinds(seen) == ["lost", "connected"]
         found.send(30)
         seen = taken(stream, rows=30)
         assert {row.clock for row in rows_of(seen)} == {0}
-        assert "gap" in kinds(seen)
+        assert "gap" in event_kinds(seen)
 
 
 def test_a_bridge_that_is_started_again_is_found_again():
@@ -163,11 +163,11 @@ def test_a_bridge_that_is_started_again_is_found_again():
         seen = taken(stream, until=lambda x: x[0] is EventKind.LOST)
         arm.start()
         seen += taken(stream, until=lambda x: x[0] is EventKind.CONNECTED)
-        assert kinds(seen) == ["lost", "connected"]
+        assert event_kinds(seen) == ["lost", "connected"]
         arm.publish("/joint_states", arm.row(40, 100 + 40 / 500))
         seen = taken(stream, rows=1)
         assert [row.clock for row in rows_of(seen)] == [0]
-        assert "gap" in kinds(seen)
+        assert "gap" in event_kinds(seen)
 
 
 def test_a_franka_that_is_lost_is_found_again_with_its_clock():
@@ -178,7 +178,7 @@ def test_a_franka_that_is_lost_is_found_again_with_its_clock():
         taken(stream, rows=1)
         fake.say("close")
         seen = taken(stream, until=lambda x: x[0] is EventKind.CONNECTED)
-        assert kinds(seen)[-2:] == ["lost", "connected"]
+        assert event_kinds(seen)[-2:] == ["lost", "connected"]
         fake.say("row 2 100.5")
         assert [row.clock for row in rows_of(taken(stream, rows=1))] == [1]
 
@@ -199,7 +199,7 @@ def test_a_rebooted_controller_is_another_clock():
 def test_a_recording_is_over_and_says_so(tmp_path):
     with replay(STEADY, tmp_path) as (found, _), Stream(found) as stream:
         seen = list(stream)
-    assert kinds(seen) == ["connected", "ended"]
+    assert event_kinds(seen) == ["connected", "ended"]
     assert "log.npz is over" in seen[-1].words
     assert len(rows_of(seen)) == 299
 

@@ -131,25 +131,25 @@ def test_doubtful_payloads_need_force_and_the_text_says_so(words):
 
 
 def test_doubts_have_kinds():
-    def kinds(weighed, to="ur"):
+    def doubt_kinds(weighed, to="ur"):
         verdict = Export.of(weighed.as_load(), to).verdict
         assert verdict.ok == (not verdict.blocking)
         return [(doubt.kind, doubt.blocks) for doubt in verdict.doubts]
 
-    assert kinds(payload()) == []
-    assert kinds(payload(UNPHYSICAL)) == [(DoubtKind.NOT_PHYSICAL, True)]
+    assert doubt_kinds(payload()) == []
+    assert doubt_kinds(payload(UNPHYSICAL)) == [(DoubtKind.NOT_PHYSICAL, True)]
     vague = payload(std=[0.15, *STD[1:9], np.inf], verdict=FAR)
-    assert kinds(vague) == [
+    assert doubt_kinds(vague) == [
         (DoubtKind.NOT_PHYSICAL, True),
         (DoubtKind.NOT_EXCITED, True),
         (DoubtKind.TOO_UNCERTAIN, True),
     ]
-    assert kinds(vague, "mecademic") == [
+    assert doubt_kinds(vague, "mecademic") == [
         (DoubtKind.NOT_PHYSICAL, True),
         (DoubtKind.TOO_UNCERTAIN, True),
     ]
     aside = Verdict(doubts=(Doubt(DoubtKind.GAINS, "guessed", blocks=False),))
-    assert kinds(payload(verdict=aside)) == [(DoubtKind.GAINS, False)]
+    assert doubt_kinds(payload(verdict=aside)) == [(DoubtKind.GAINS, False)]
 
 
 def test_a_file_is_written_whole_or_not_at_all(tmp_path):

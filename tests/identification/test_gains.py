@@ -589,8 +589,8 @@ def test_temperatures_say_how_far_gains_may_have_drifted(robot, tmp_path):
         np.testing.assert_allclose(ratio, (drift**2 + 0.008**2) / drift**2)
         words = [doubt.words for doubt in other.verdict.doubts if doubt.kind is DoubtKind.GAINS]
         assert words == [
-            "the temperature of shoulder_lift_joint differs by +8 K from that of the identification:"
-            " gains may have changed by 0.8 %"
+            "the temperature of shoulder_lift_joint differs by +8 K from that of the"
+            " identification: gains may have changed by 0.8 %"
         ]
         assert not same.verdict.has(DoubtKind.GAINS)
     known = Identification.of(

@@ -141,7 +141,7 @@ def test_parts_of_killed_writers_are_swept_and_those_of_living_ones_are_not(tmp_
     left = tmp_path / ".x.json.0123abcd.part"
     left.write_text("half")
     saved.sweep(tmp_path / "x.json")
-    assert left.exists()  # it may be somebody's who has just begun
+    assert left.exists()  # another process may have just begun to write it
     os.utime(left, (0, 0))
     with saved.replacing(tmp_path / "x.json") as part:
         os.utime(part, (0, 0))

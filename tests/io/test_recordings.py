@@ -206,7 +206,7 @@ def test_refusals_of_damaged_own_files(tmp_path, rng):
 def test_refusals_at_the_door(tmp_path):
     with pytest.raises(UnreadableFile, match=r"no\.csv: no such file; look at the path \(now in "):
         read(tmp_path / "no.csv")
-    os.mkfifo(tmp_path / "pipe.csv")  # nobody writes into it
+    os.mkfifo(tmp_path / "pipe.csv")  # without a writer
     with pytest.raises(UnreadableFile, match=r"pipe\.csv: it is a pipe"):
         read(tmp_path / "pipe.csv")
     with pytest.raises(UnreadableFile, match=r"pipe\.csv: it is a pipe"):

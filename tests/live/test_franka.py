@@ -6,7 +6,7 @@ import pytest
 import steelyard as sy
 from conftest import steelyard
 from franka_controller import Fake, counted
-from live_helpers import kinds, loaded_panda, rows_of, taken, watched_panda
+from live_helpers import event_kinds, loaded_panda, rows_of, taken, watched_panda
 from steelyard.errors import InvalidRobot, MissingExtra, SourceFailed, UnknownName
 from steelyard.io import read
 from steelyard.live import (
@@ -73,7 +73,7 @@ def test_modes_in_which_nothing_can_be_weighed_are_said(fake):
             sent(fake, came, 1, start=3 + k)
             seen = taken(stream, rows=1 if k else 3)
             assert rows_of(seen)[-1].waiting.startswith(words)
-            assert kinds(seen)[-1] == "mode"
+            assert event_kinds(seen)[-1] == "mode"
         fake.say("mode 1")
         sent(fake, came, 1, start=6)
         assert rows_of(taken(stream, rows=1))[-1].waiting == "just started again"
@@ -115,7 +115,7 @@ def test_a_controller_that_never_answers_does_not_hold_us_up(monkeypatch):
 
 def test_a_reader_that_is_killed_or_a_load_without_an_answer_is_said(fake, monkeypatch):
     connection = FrankaController(fake.host, timeout_s=0.2).connect()
-    with pytest.raises(SourceFailed, match=r"did not answer within 0\.2 s"):  # nobody reads
+    with pytest.raises(SourceFailed, match=r"did not answer within 0\.2 s"):  # without a reader
         connection.set_load(1.0, [0] * 3, [0] * 9)
     connection._child.kill()
     connection._child.wait()

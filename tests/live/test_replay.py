@@ -181,7 +181,7 @@ def test_paced_samples_wait_for_their_time():
     for one, other in zip(paced, samples, strict=True):
         np.testing.assert_array_equal(np.hstack(one), np.hstack(other))
     assert len(waits) == 19
-    assert np.sum(np.diff(waits) > 0) > 15  # nobody slept, so each is further ahead
+    assert np.sum(np.diff(waits) > 0) > 15  # the test does not sleep, so each is further ahead
 
 
 def test_refusals():

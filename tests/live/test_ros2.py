@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from conftest import steelyard
-from live_helpers import kinds, loaded_panda, rows_of, taken, watched_panda
+from live_helpers import event_kinds, loaded_panda, rows_of, taken, watched_panda
 from ros2_bridge import (
     ARM,
     JOINT_STATE,
@@ -133,7 +133,7 @@ def test_each_row_has_the_wrench_nearest_in_time():
         assert stream.columns[-6:] == tuple(
             f"wrench_stamped.{axis}" for axis in ("fx", "fy", "fz", "tx", "ty", "tz")
         )
-        sent(arm, 60, start=61)  # the sensor falls silent: rows wait no longer than 50 ms of theirs
+        sent(arm, 60, start=61)  # a silent sensor: rows wait at most 50 ms
         late = rows_of(taken(stream, rows=30))
         assert len(late) >= 30
         assert late[-1].wrench is None
@@ -177,7 +177,7 @@ def test_modes_of_a_ur_driver_make_rows_wait():
         sent(arm, 10, start=11)
         seen = taken(stream, rows=10)
         assert {row.waiting for row in rows_of(seen)} == {"protective stop"}
-        assert kinds(seen) == ["mode"]
+        assert event_kinds(seen) == ["mode"]
         arm.publish("/io/safety_mode", mode(1))
         sent(arm, 10, start=21)
         assert {row.waiting for row in rows_of(taken(stream, rows=10))} == {"just started again"}

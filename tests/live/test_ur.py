@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from live_helpers import Rows, kinds, opened, rows_of, sent, served, source, taken
+from live_helpers import Rows, event_kinds, opened, rows_of, sent, served, source, taken
 from steelyard.errors import SourceFailed, UnknownName
 from steelyard.live import EventKind, ReplaySource, Stream, UrController, source_of
 from steelyard.live._rtde import Package, RtdeClient
@@ -103,7 +103,7 @@ def test_a_controller_that_closes_at_any_stage(answers):
                 Stream(found)
         else:
             with Stream(found) as stream:
-                assert "lost" in kinds(taken(stream, until=lambda x: x[0] is EventKind.LOST))
+                assert "lost" in event_kinds(taken(stream, until=lambda x: x[0] is EventKind.LOST))
 
 
 def test_a_controller_that_falls_silent_is_lost():
@@ -176,7 +176,7 @@ def test_the_payload_of_the_controller_and_marks_are_events():
     payloads = [x.words for x in seen if x[0] is EventKind.PAYLOAD]
     assert payloads[-1] == "the controller's payload is 2.500 kg at 0.0 0.0 0.0 mm"
     assert len(payloads) == 2
-    assert "temperature" in kinds(seen)
+    assert "temperature" in event_kinds(seen)
     assert rows_of(seen)[-1].values[stream.columns.index("speed_scaling")] == 0.5
 
 

@@ -1,4 +1,4 @@
-"""The doors of Recording and Samples: refusals, the clock, copies, cuts."""
+"""Construction of Recording and Samples: refusals, the clock, copies, cuts."""
 
 import sys
 from dataclasses import fields, replace
@@ -231,7 +231,7 @@ def test_a_changed_copy_checks_again(rng):
 
 
 class Protocol:
-    """A data frame of a library that nobody here knows: nothing but one of the two protocols."""
+    """A data frame of an unknown library: it has one of the two protocols and nothing else."""
 
     def __init__(self, frame, name):
         setattr(type(self), name, lambda self, *_, **__: getattr(frame, name)())

@@ -1,4 +1,4 @@
-"""The doors of DriveModel and JointLimits, and friction by hand."""
+"""Construction of DriveModel and JointLimits, and friction computed by hand."""
 
 from dataclasses import replace
 

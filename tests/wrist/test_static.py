@@ -126,7 +126,7 @@ def test_a_drift_that_moves_is_told_and_not_averaged(rng):
 def test_a_rest_that_is_none_is_left_out(rng):
     recording = continuous(rng)
     w = recording.wrench.copy()
-    w[:60, 0] += 20 * rng.normal(size=60)  # somebody leans on the load
+    w[:60, 0] += 20 * rng.normal(size=60)  # a person leans on the load
     postures = Postures.of(replace(recording, wrench=w))
     assert len(postures) == 7
     assert postures.notes == (

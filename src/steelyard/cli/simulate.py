@@ -143,10 +143,12 @@ def command(
 def _random_motion(robot: RobotModel, seed: int) -> FourierTrajectory:
     from steelyard.trajectory import FourierTrajectory
 
-    room = np.minimum(robot.limits.q_max - robot.home, robot.home - robot.limits.q_min)
+    distance_to_limits = np.minimum(
+        robot.limits.q_max - robot.home, robot.home - robot.limits.q_min
+    )
     return FourierTrajectory.random(
         robot.home,
-        reach=np.clip(0.8 * room, 0.05, 1.0),
+        reach=np.clip(0.8 * distance_to_limits, 0.05, 1.0),
         speed=np.minimum(0.6 * robot.limits.v_max, 1.5),
         period_s=10.0,
         harmonics=5,
