@@ -468,3 +468,13 @@ def test_torque_sensor_behind_the_gear_knows_no_friction():
     rigid = robot.with_payload(load(robot)).inverse_dynamics(truth.q, truth.v, truth.a)
     np.testing.assert_allclose(run.recording.tau, rigid, atol=1e-9)
     assert np.abs(truth.tau - rigid).max() > 5
+
+
+def test_torque_has_no_saw_tooth_of_the_mass_matrix():
+    """Rows at 100 Hz would see jumps of the torque every 10 ms as a constant torque."""
+    robot = load_robot("planar2r")
+    body = InertialParameters.from_com(1.5, [0.1, 0.0, 0.0], np.diag([0.01] * 3), robot.flange)
+    made = simulate(robot, Sines(robot), payload=body, rate_hz=1000.0)
+    bends = np.abs(np.diff(made.truth.tau, n=2, axis=0)).max(axis=1)[200:]
+    bends_by_phase = [np.mean(bends[phase::10]) for phase in range(10)]
+    assert max(bends_by_phase) < 1.1 * np.median(bends_by_phase)  # 11 where the matrix is held

@@ -35,7 +35,7 @@ from steelyard.trajectory import Trajectory
 
 _RUNAWAY_SPEED = 1e3  # [rad/s or m/s]
 _PROGRESS_CALLS = 50
-_MASS_MATRIX_PERIOD_S = 0.01
+_MASS_MATRIX_PERIOD_S = 0.01  # the controller interpolates between its mass matrices
 _MAX_GUARDED_DURATION = 2.0  # duration of a run with a guard over the duration of its motion
 # Relative: a step may be written with six digits; the rows are exact and the step adapts.
 _STEP_TOLERANCE = 1e-5
@@ -239,7 +239,7 @@ class _Command(NamedTuple):
 
     @property
     def stride(self) -> int:
-        """Number of steps between two updates of the controller's mass matrix."""
+        """Number of steps between two mass matrices that the controller computes."""
         return max(1, round(_MASS_MATRIX_PERIOD_S / self.step_s))
 
     def every(self, k: int) -> _Command:
@@ -274,8 +274,19 @@ class _Servo:
     def torque(self, k: int, q: Array, v: Array) -> Array:
         """The torque for step k, (n,) [Nm or N]; call it exactly once for each step."""
         command = self._command
-        inertia = self._inertia[k // command.stride]
+        inertia = self._interpolated_inertia(k)
         return self._controlled(command.q[k] - q, command.v[k] - v, self._feedforward[k], inertia)
+
+    def _interpolated_inertia(self, k: int) -> Array:
+        """The mass matrix at step k, (n, n), linear between two computed ones.
+
+        A matrix that is held between updates makes a saw tooth in the torque. Rows in step with
+        the updates see it as a constant torque, and weigh a payload wrongly.
+        """
+        before, steps = divmod(k, self._command.stride)
+        after = min(before + 1, len(self._inertia) - 1)
+        share = steps / self._command.stride
+        return np.asarray((1 - share) * self._inertia[before] + share * self._inertia[after])
 
     def _controlled(
         self, position_error: Array, velocity_error: Array, feedforward: Array, inertia: Array
@@ -359,10 +370,9 @@ class _GuardedServo(_Servo):
         v_c = rate * dq
         a_c = rate**2 * ddq + rate_slope * dq
         self._rows.append((t, q_c, v_c, a_c))
-        if k % self._command.stride == 0:
-            self._mass_matrix = self._plant.loaded.mass_matrix(q_c) + self._plant.rotors
+        inertia = self._plant.loaded.mass_matrix(q_c) + self._plant.rotors
         feedforward = self._frictionless.torque(q_c, v_c, a_c)
-        return self._controlled(q_c - q, v_c - v, feedforward, self._mass_matrix)
+        return self._controlled(q_c - q, v_c - v, feedforward, inertia)
 
     def continues(self, k: int, positions: Array, instant: Instant) -> bool:
         """Shows the row to the guard; the run continues until the motion ends."""

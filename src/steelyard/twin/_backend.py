@@ -35,7 +35,6 @@ NOMINAL_GAINS = (14.73, 14.33, 11.55, 11.25, 11.5, 11.5)
 _BANDWIDTH = 2 * np.pi * 10.0  # [rad/s], of the feedback
 _COMMAND_BANDWIDTH = 2 * np.pi * 8.0  # [rad/s], of the filter on the command
 _CHECKED_POSTURES = 30  # of the MuJoCo model
-_STEPS_PER_INERTIA = 5  # steps between two updates of the mass matrix
 
 Outputs = Mapping[str, Sequence[float]]
 """Outputs of the arm, by RTDE's names."""
@@ -133,8 +132,7 @@ class SimulatedArm(Backend):
         plant = self._plant_now
         q = plant.q
         v = plant.v
-        if self._k % _STEPS_PER_INERTIA == 0:
-            self._inertia = plant.loaded.mass_matrix(q) + self._rotors
+        self._inertia = plant.loaded.mass_matrix(q) + self._rotors
         error = self._target[0] - q
         w = _BANDWIDTH
         acceleration = 3 * w**2 * error + 3 * w * (self._target[1] - v) + self._integral
