@@ -267,12 +267,15 @@ def public_names() -> dict[str, str]:
         if any(part.startswith("_") for part in parts[: len(parts) - is_package]):
             continue
         dotted = ".".join(("steelyard", *parts)).removesuffix(".__init__")
-        for name in listed_names(path) if is_package else _defined_names(path):
+        for name in listed_names(path) or _defined_names(path):
             public[origin(f"{dotted}.{name}")] = f"{dotted}.{name}"
     return public
 
 
 def _defined_names(path: Path) -> list[str]:
+    """The names that a module without `__all__` defines; a package without it has none."""
+    if path.name == "__init__.py":
+        return []
     return [
         node.name
         for node in tree_of(path).body
@@ -282,9 +285,9 @@ def _defined_names(path: Path) -> list[str]:
 
 def documented_names() -> dict[str, str]:
     """Names in the API reference, by the place of their definition."""
-    pages = [path.read_text() for path in (ROOT / "docs").rglob("api*.md")]
+    page = (ROOT / "docs" / "reference" / "docstrings.md").read_text()
     directive = r"auto(?:class|function|exception|data):: (steelyard[\w.]*)"
-    names = re.findall(directive, "".join(pages))
+    names = re.findall(directive, page)
     return {origin(name): name for name in names}
 
 

@@ -1,12 +1,70 @@
-"""Every exception that steelyard raises: one root, and a standard parent beside it.
+"""Every exception that steelyard raises, with one common base class.
 
-Catch `SteelyardError` for all of them, or the standard parent (`ValueError`, `LookupError`, ...) as
-usual. Each message says what is wrong, where, and what to do next.
+Catch `SteelyardError` for all of them, or the standard base class (`ValueError`, `LookupError`,
+...) of each. A message says what is wrong, where, and what to do next.
+
+Messages name arguments of functions between backticks, with or without a value in Python's
+notation: `flange`, `degrees=True`, `columns={'tau': 'effort'}`. The library never names an option
+of the command line; the command line replaces arguments by its options with `reword_arguments`.
+Doubts of a verdict and findings about a recording follow the same rule.
 """
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Self
+
+__all__ = [
+    "InfeasibleDesign",
+    "InvalidInertia",
+    "InvalidRecording",
+    "InvalidRobot",
+    "InvalidSamples",
+    "InvalidTrajectory",
+    "MissingExtra",
+    "NoTime",
+    "SimulationFailed",
+    "SolverFailed",
+    "SourceFailed",
+    "SteelyardError",
+    "UnknownName",
+    "UnreadableFile",
+    "reword_arguments",
+]
+
+_ARGUMENT = re.compile(r"`(?P<name>[a-z]\w*)(?:=(?P<value>[^`]+))?`")
+
+
+def reword_arguments(message: str, spell: Callable[[str, str | None], str | None]) -> str:
+    """A message in which each argument between backticks is spelled in another way.
+
+    Args:
+        message: of an error, a doubt or a finding
+        spell: returns the text for the name of an argument and its value in Python's notation
+            (None without a value); None keeps the argument as it is
+    """
+
+    def spelled(argument: re.Match[str]) -> str:
+        text = spell(argument["name"], argument["value"])
+        if text is None:
+            return argument.group()
+        return text
+
+    return _ARGUMENT.sub(spelled, message)
 
 
 class SteelyardError(Exception):
-    """The root of all errors that steelyard raises on purpose."""
+    """The base class of all errors that steelyard raises on purpose."""
+
+    def reworded(self, spell: Callable[[str, str | None], str | None]) -> Self:
+        """This error, with the arguments in its message spelled as `reword_arguments` does.
+
+        Args:
+            spell: returns the text for the name of an argument and its value
+        """
+        self.args = (reword_arguments(str(self), spell),)
+        return self
 
 
 class InvalidInertia(SteelyardError, ValueError):
@@ -14,7 +72,7 @@ class InvalidInertia(SteelyardError, ValueError):
 
 
 class InvalidRobot(SteelyardError, ValueError):
-    """A robot description that steelyard cannot use, or an argument that does not fit the robot."""
+    """A robot description that cannot be used, or an argument that does not fit the robot."""
 
 
 class InvalidRecording(SteelyardError, ValueError):
@@ -22,15 +80,15 @@ class InvalidRecording(SteelyardError, ValueError):
 
 
 class InvalidSamples(SteelyardError, ValueError):
-    """Samples that contradict themselves, or that no recording can give."""
+    """Samples or settings that contradict themselves or each other."""
 
 
 class InvalidTrajectory(SteelyardError, ValueError):
-    """Numbers or a file that describe no trajectory."""
+    """Numbers or a file that do not describe a trajectory."""
 
 
 class InfeasibleDesign(SteelyardError, ValueError):
-    """Limits that contradict each other or the arm; the message names the one in the way, and by how much."""
+    """Limits that contradict each other or the arm; the message names the violated limit."""
 
 
 class UnknownName(SteelyardError, LookupError):
@@ -38,27 +96,27 @@ class UnknownName(SteelyardError, LookupError):
 
 
 class UnreadableFile(SteelyardError, ValueError):
-    """A file that is missing, empty, broken, or not what its name says."""
+    """A file that is missing, empty, damaged, or not of the kind that its name says."""
 
 
 class NoTime(UnreadableFile):
-    """A table of joint positions that has no time."""
+    """A table of joint positions without a time column."""
 
 
 class SimulationFailed(SteelyardError, RuntimeError):
-    """A simulated arm that left the region where its numbers mean anything."""
+    """A simulation that diverged or left its valid range."""
 
 
 class SourceFailed(SteelyardError, ConnectionError):
-    """A live source that cannot be reached, was lost, or sends what it should not."""
+    """A live source that cannot be reached, was lost, or sends invalid data."""
 
 
 class SolverFailed(SteelyardError, RuntimeError):
-    """A numerical solver that ended without an answer; the message carries its status."""
+    """A numerical solver that found no solution; the message contains its status."""
 
 
 class MissingExtra(SteelyardError, ImportError):
-    """An optional dependency that is not installed; the message says which extra brings it."""
+    """An optional dependency that is not installed; the message names the extra with it."""
 
     def __init__(self, package: str, extra: str) -> None:
         if extra:

@@ -115,7 +115,7 @@ def test_check_writes_a_log_in_degrees_anew_and_cuts_it(tmp_path):
     words = ("check", "log.csv", "--column", "q=pos_", "--robot", "planar2r")
     wrong = steelyard(*words, cwd=tmp_path)
     assert wrong.returncode == 1
-    assert "if degrees, say so with --degrees" in wrong.stdout
+    assert "if degrees, read the file with --degrees" in wrong.stdout
     done = steelyard(*words, "--degrees", "--between", "1,3", "-o", "new.parquet", cwd=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "Written: new.parquet" in done.stdout

@@ -110,7 +110,7 @@ DOUBTFUL = {
     "break the triangle inequality": payload(UNPHYSICAL),
     "the estimate itself says: far": payload(verdict=FAR),
     "the estimate itself says: the motion says nothing about Izz": payload(verdict=NOT_EXCITED),
-    "said nothing about some of the ten numbers": payload(std=[*STD[:9], np.inf]),
+    "some of the ten inertial parameters were not excited": payload(std=[*STD[:9], np.inf]),
     "the mass is known to +- 11.8 % (95 %), more than 10 % allowed": payload(std=[0.15, *STD[1:]]),
     "the centre of mass is known to +- 23.5 mm (95 %), more than 20 mm": payload(
         std=[0.0, 0.03, *STD[2:]]
@@ -232,7 +232,7 @@ def test_mass_and_centre_alone_are_enough_where_no_inertia_is_asked_for():
     T[:3, 3] = [0.1, 0.2, 0.3]
     assert "SetPayload(2.5,110.0,180.0,360.0)" in point().export("mecademic", T_target_payload=T)
     assert "gripper_mass: 2.5" in point().export("ft-yaml")
-    with pytest.raises(InvalidInertia, match="they were not measured"):
+    with pytest.raises(InvalidInertia, match="are unknown"):
         point().export("abb", T_target_payload=T)
     text = point().export("abb", T_target_payload=T, force=True)
     assert "[1.0,0.0,0.0,0.0],0.0,0.0,0.0];" in text

@@ -359,7 +359,7 @@ XACRO = '<robot name="x" xmlns:xacro="http://ros.org"><xacro:include filename="a
         (
             "urdf",
             URDF.replace('"base"', '"payload"'),
-            "has a link 'payload' of its own: give the payload",
+            "already has a link 'payload' that is not a payload: give the payload",
         ),
         (
             "urdf",
@@ -389,7 +389,11 @@ XACRO = '<robot name="x" xmlns:xacro="http://ros.org"><xacro:include filename="a
             MJCF.replace("eulerseq", 'settotalmass="9" eulerseq'),
             "which would scale what is written",
         ),
-        ("mjcf", MJCF.replace('"camera"', '"payload"'), "has a body 'payload' of its own"),
+        (
+            "mjcf",
+            MJCF.replace('"camera"', '"payload"'),
+            "already has a body 'payload' that is not a payload",
+        ),
         (
             "mjcf",
             MJCF.replace('"elbow"', '"elbow" type="slide"'),
@@ -406,7 +410,11 @@ XACRO = '<robot name="x" xmlns:xacro="http://ros.org"><xacro:include filename="a
             "'elbow' has further",
         ),
         ("mjcf", SWAPPED, "describes another arm: 'shoulder' does not follow the previous joint"),
-        ("mjcf", ON_RAIL, "does not know it; hold it still with --lock rail=0"),
+        (
+            "mjcf",
+            ON_RAIL,
+            "is not a joint of the robot model; hold it still with --lock rail=0",
+        ),
         ("ur", URDF, "exported to urdf or mjcf, not to 'ur'"),
     ],
 )

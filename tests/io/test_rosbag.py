@@ -153,7 +153,7 @@ def test_some_of_the_joints(tmp_path, motion):
         UnreadableFile, match=r"has all of wrist, finger; there are shoulder, elbow, wrist \(60"
     ):
         read(path, columns=TORQUE, joint_names=("wrist", "finger"))
-    with pytest.raises(UnreadableFile, match=r"--joints wrist,shoulder$"):
+    with pytest.raises(UnreadableFile, match=r"`joint_names=\['wrist', 'shoulder'\]`$"):
         read(path, columns=TORQUE, joint_names=("left_wrist", "left_shoulder"))
 
 
@@ -182,7 +182,7 @@ def test_the_topic_is_named_where_there_are_several(tmp_path, motion, rng):
     both = sorted([*motion.states("/left"), *other.states("/right")], key=lambda item: item[1])
     path = write_bag(tmp_path / "bag", both)
     with pytest.raises(
-        UnreadableFile, match=r"2 topics hold JointState: /left, /right; choose with columns="
+        UnreadableFile, match=r"2 topics hold JointState: /left, /right; choose one with `columns="
     ):
         read(path, columns=TORQUE)
     other.require_same(read(path, columns={"q": "/right", **TORQUE}))
@@ -195,7 +195,7 @@ def test_the_topic_is_named_where_there_are_several(tmp_path, motion, rng):
 def test_what_effort_is_must_be_said(tmp_path, motion):
     path = write_bag(tmp_path / "bag", motion.states())
     with pytest.raises(
-        UnreadableFile, match=r"a torque or with a current; say columns=\{'tau': 'effort'\}"
+        UnreadableFile, match=r"a torque or with a current; say `columns=\{'tau': 'effort'\}"
     ):
         read(path)
     recording = read(path, columns={"tau": []})
@@ -332,12 +332,12 @@ def test_the_effort_of_a_ur_is_no_torque(tmp_path, rng, prefix):
     ur = Motion(rng, names=tuple(prefix + name for name in UR))
     path = write_bag(tmp_path / "bag", ur.states())
     reason = (
-        "effort is never its torque: it is actual_current_as_torque .*taken off"
+        "effort is never the joint torque: it is actual_current_as_torque .*subtracts"
         " gravity.*'current': 'effort'"
     )
     with pytest.raises(UnreadableFile, match=reason):
         read(path, columns=TORQUE)
-    with pytest.raises(UnreadableFile, match="effort is never its torque"):
+    with pytest.raises(UnreadableFile, match="effort is never the joint torque"):
         read(path, columns=TORQUE, joint_names=ur.names[1:4])
     recording = read(path, columns={"current": "effort"})
     ur.require_same(recording, "current")
@@ -434,7 +434,7 @@ def test_two_wrenches_and_clocks_that_differ(tmp_path, motion, rng):
     more, _, _ = with_wrench(motion, rng, topic="/base_ft")
     path = write_bag(tmp_path / "two", sorted([*messages, *more[:5]], key=lambda item: item[1]))
     with pytest.raises(
-        UnreadableFile, match=r"2 topics hold WrenchStamped: /base_ft, /ft; choose with"
+        UnreadableFile, match=r"2 topics hold WrenchStamped: /base_ft, /ft; choose one with"
     ):
         read(path, columns=TORQUE, wrench_convention="load_on_sensor")
     unstamped = [

@@ -133,7 +133,7 @@ def test_a_last_line_without_newline_counts_when_it_is_whole(read_text):
         ),
         (
             "0.0,1.0\n0.1,1.1\n",
-            r"it begins with numbers, 2 columns; name them .* \(--names t,q\*6,",
+            r"no header but 2 columns of numbers; name each of them, .* `names=\['t', 'q_0', ",
         ),
         (GOOD.encode("utf-16"), r"the text is in UTF-16; save it as UTF-8"),
         (b"\0\0\0\0" + GOOD.encode(), r"it does not begin with text, but with NUL bytes"),
@@ -195,12 +195,12 @@ def test_a_table_without_names(tmp_path, text):
     found = read(path, names=("t", "q_0", "x"))
     np.testing.assert_array_equal(found.t, [0, 0.1])
     np.testing.assert_array_equal(found.q, [[1.5], [1.25]])
-    with pytest.raises(UnreadableFile, match="3 columns, not 2 as the names are"):
+    with pytest.raises(UnreadableFile, match=r"3 columns of numbers \(and 2 names were given\)"):
         read(path, names=("t", "q_0"))
 
 
 def test_names_of_a_file_that_has_them(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("t,q_0\n0,1\n")
-    with pytest.raises(UnreadableFile, match=r"it has names, 't,q_0'; leave out names"):
+    with pytest.raises(UnreadableFile, match=r"it has a header, 't,q_0'; do not give `names`"):
         read(path, names=("t", "q_0"))

@@ -238,7 +238,7 @@ def test_everything_in_degrees(good, limits):
     assert finding.place.joints == NAMES
     assert finding.sentence.endswith(
         "degrees (or motor angles), not joint angles in radians;"
-        " if degrees, say so with --degrees (in Python: degrees=True)"
+        " if degrees, read the file with `degrees=True`"
     )
 
 
@@ -257,7 +257,7 @@ def test_a_joint_without_stops_is_only_asked_about(good):
     finding = only(check(turned), "degrees")
     assert finding.severity == "warning"
     assert finding.place.joints == ("elbow",)
-    assert "degrees, or a joint without stops?" in finding.sentence
+    assert "degrees, or a joint without end stops?" in finding.sentence
 
 
 def test_angles_of_many_turns_are_refused_with_advice(good):
@@ -267,7 +267,7 @@ def test_angles_of_many_turns_are_refused_with_advice(good):
     assert finding.sentence.startswith(
         "q reaches 39.15 (elbow): degrees (or motor angles), not joint angles"
     )
-    assert finding.sentence.endswith("if the joint counts its turns, take whole turns off")
+    assert finding.sentence.endswith("if the joint counts its turns, subtract whole turns")
 
 
 def test_torques_far_beyond_the_limits_are_refused_with_a_question(good):

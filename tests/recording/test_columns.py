@@ -56,8 +56,8 @@ def test_the_names_of_ros_and_what_effort_is_must_be_said():
     found = layout("stamp position_0 velocity_0 effort_0")
     assert found.columns == {"t": ("stamp",), "q": ("position_0",), "v": ("velocity_0",)}
     assert found.facts["notes"] == (
-        "not read: effort is a torque on some arms, a motor current on a UR: say which,"
-        " --column tau=effort or current=effort",
+        "not read: effort is a torque on some arms, a motor current on a UR: choose with"
+        " `columns={'tau': 'effort'}` or `columns={'current': 'effort'}`",
     )
     assert layout("stamp position_0 effort_0", columns={"tau": "effort"}).columns["tau"] == (
         "effort_0",
@@ -166,13 +166,13 @@ def test_the_force_at_the_tcp_only_by_wish_and_with_a_note():
             "q_0 x",
             {},
             r"folder/log\.csv: no time column \(t, time, .*there are: q, x\. Name yours with"
-            r" columns",
+            r" `columns",
         ),
         ("t x_0 x_1", {}, r"no position column \(q, actual_q, position\); there are: t, x\."),
         (
             "t q_0 actual_q_0",
             {},
-            r"both mean q; choose with columns=\{'q': 'actual_q'\} \(--column q=actual_q\)",
+            r"both mean q; choose with `columns=\{'q': 'actual_q'\}`",
         ),
         ("t q_0 q_2", {}, r"columns of q \(q_0, q_2\) are not numbered from 0 or 1 without a hole"),
         ("t q_2 q_3", {}, r"columns of q \(q_2, q_3\) are not numbered"),
@@ -191,14 +191,14 @@ def test_the_force_at_the_tcp_only_by_wish_and_with_a_note():
             f"t q {AXES}",
             {},
             r"has a wrench \(wrench\.Tx, \.\.\.\), but not its frame and convention; give"
-            r" wrench_frame",
+            r" `wrench_frame`",
         ),
         (
             f"t q {AXES}",
             {"wrench_frame": "tool0"},
-            r"out with columns=\{'wrench': \[\]\} \(--column wrench=\)",
+            r"out with `columns=\{'wrench': \[\]\}`",
         ),
-        ("t q", {"wrench_frame": "tool0"}, r"no wrench is found .* is given; name its columns"),
+        ("t q", {"wrench_frame": "tool0"}, r"there is no wrench .* is given; name its columns"),
         ("t q wrench_0 wrench_1", {}, r"wrench has 2 columns, but 6 are needed"),
         ("t q.a q.b", {"joint_names": ("b", "a")}, r"own in another order, .*the file has a, b"),
         (

@@ -170,7 +170,7 @@ def test_two_arms_are_refused_until_a_flange_is_named(load):
     ]
     text = robot_text(*links, *arms)
     with pytest.raises(
-        InvalidRobot, match=r"several arms at 'a_0' and 'b_0'; name the flange of one"
+        InvalidRobot, match=r"several arms at 'a_0' and 'b_0'; name the frame of one arm's flange"
     ):
         load(text)
     assert load(text, flange="b2").joint_names == ("b_0", "b_1", "b_2")

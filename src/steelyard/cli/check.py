@@ -90,7 +90,7 @@ def _show(file: Path, recording: Recording, report: QualityReport) -> None:
     )
     print(f"signals: {', '.join(recording.channels)}")
     for finding in report.findings:
-        print(f"{finding.severity:>8}  {finding.sentence}")
+        print(f"{finding.severity:>8}  {options.with_options(finding.sentence)}")
     for note in recording.notes:
         if note not in (finding.sentence for finding in report.findings):
-            print(f"{'note':>8}  {note}")
+            print(f"{'note':>8}  {options.with_options(note)}")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import shlex
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
@@ -15,7 +17,14 @@ import typer
 from typer.core import TyperCommand
 
 from steelyard import saved
-from steelyard.errors import InvalidRobot, InvalidSamples, UnknownName, UnreadableFile
+from steelyard.errors import (
+    InvalidRobot,
+    InvalidSamples,
+    SteelyardError,
+    UnknownName,
+    UnreadableFile,
+    reword_arguments,
+)
 
 if TYPE_CHECKING:
     from steelyard.excitation import DesignLimits
@@ -43,6 +52,17 @@ PICTURES = (
 )
 """Endings of picture files."""
 
+_PARAMETER_OF_ARGUMENT = {
+    "columns": "column",
+    "gravity_base": "gravity",
+    "joint_names": "joints",
+    "locked": "lock",
+    "longest_s": "longest",
+}
+"""Parameters of commands by arguments of the library, where their names differ."""
+
+_running_command: ContextVar[TyperCommand | None] = ContextVar("running command", default=None)
+
 _PATCHED = "into"  # a file that is read and may be overwritten, where -o names it again
 
 
@@ -55,12 +75,64 @@ class Verb(TyperCommand):
         given = [value for name, value in ctx.params.items() if name not in (*targets, _PATCHED)]
         require_targets(targets.values(), given)
         _require_sane(self, ctx)
+        _running_command.set(self)
         try:
             return super().invoke(ctx)
+        except SteelyardError as error:
+            raise error.reworded(_option)
         except KeyboardInterrupt:
             raise typer.Abort from None
         except BrokenPipeError:  # not one of a source, which is a SourceFailed
             raise UnreadableFile("stdout was closed before everything was printed") from None
+
+
+def with_options(message: str) -> str:
+    """A message of the library with the running command's options in place of arguments."""
+    return reword_arguments(message, _option)
+
+
+def _option(name: str, value: str | None) -> str | None:
+    """The option of the running command for an argument; None where it has none.
+
+    Args:
+        name: of an argument of the library, as in 'columns'
+        value: of the argument in Python's notation; None for the name alone
+    """
+    command = _running_command.get()
+    if command is None:
+        return None
+    wanted = _PARAMETER_OF_ARGUMENT.get(name, name)
+    for parameter in command.params:
+        if parameter.name == wanted:
+            return _spelled(parameter.opts[0], value)
+    return None
+
+
+def _spelled(option: str, value: str | None) -> str:
+    """An option with a value, as it is typed.
+
+    Args:
+        option: as in '--column'
+        value: in Python's notation; None for the option alone
+    """
+    if value is None:
+        return option
+    try:
+        meaning = ast.literal_eval(value)
+    except (ValueError, SyntaxError):
+        return f"{option} {value}"
+    if meaning is True:
+        return option
+    if isinstance(meaning, Mapping):
+        return " ".join(f"{option} {key}={_listed(item)}" for key, item in meaning.items())
+    return f"{option} {_listed(meaning)}"
+
+
+def _listed(value: object) -> str:
+    """A value as it is typed: items of a list with commas between them."""
+    if isinstance(value, list | tuple):
+        return ",".join(map(str, value))
+    return str(value)
 
 
 def _require_sane(verb: TyperCommand, ctx: Any) -> None:

@@ -20,6 +20,7 @@ import numpy as np
 import typer
 
 from steelyard import saved
+from steelyard.cli.options import with_options
 from steelyard.verdict import DoubtKind, Verdict
 
 if TYPE_CHECKING:
@@ -140,11 +141,11 @@ class Output:
 
     def verdict(self, verdict: Verdict, *, before: str = "") -> None:
         """Prints a verdict: what was found or forbids to use it, then a line for each doubt beside."""
-        words = str(replace(verdict, doubts=verdict.blocking))
+        words = with_options(str(replace(verdict, doubts=verdict.blocking)))
         print(f"{before}{words[0].lower()}{words[1:]}" if before else words)
         for doubt in verdict.doubts:
             if not doubt.blocks:
-                print(f"Note: {doubt.words}.")
+                print(f"Note: {with_options(doubt.words)}.")
 
     def complain(self, message: str) -> None:
         """One clear line on stderr; with `--json` an object with the key 'error' on stdout too."""

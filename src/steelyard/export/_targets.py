@@ -112,8 +112,8 @@ def _doubts(
     ]
     if needs_inertia and not load.knows_inertia:
         words = (
-            "the motion said nothing about some of the ten numbers; they were not measured"
-            " (--inertia sphere writes a ball in their place)"
+            "some of the ten inertial parameters were not excited by the motion and are unknown"
+            " (`inertia='sphere'` writes the inertia of a sphere instead)"
         )
         doubts.append(Doubt(DoubtKind.NOT_EXCITED, words))
     share = load.mass_error / load.body.mass

@@ -166,7 +166,7 @@ def payload_into(load: Load, path: Path, target: str, locked: Mapping[str, float
 
 def _open(path: Path, target: str, name: str, locked: Mapping[str, float]) -> UrdfFile | MjcfFile:
     if target not in _FILES:
-        raise UnknownName(f"--into patches files for {' and '.join(_FILES)}, not for '{target}'")
+        raise UnknownName(f"`into` patches files for {' and '.join(_FILES)}, not for '{target}'")
     try:
         return _FILES[target](path, replaced=name, locked=locked)
     except OSError as error:

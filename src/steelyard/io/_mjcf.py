@@ -186,8 +186,8 @@ class MjcfFile:
             return []
         if any(child.tag != "inertial" for child in body.children):
             raise InvalidRobot(
-                f"{self._path.name} has a body '{name}' of its own: give the payload another name"
-                " (--name)"
+                f"{self._path.name} already has a body '{name}' that is not a payload:"
+                " give the payload another `name`"
             )
         return [body]
 

@@ -106,7 +106,7 @@ def approached(
         whole = ApproachedTrajectory.within(core, posture, v_max=v_max, a_max=a_max)
     elif np.abs(core.at([0.0])[1]).max() > _AT_REST:
         raise InvalidTrajectory(
-            "the motion is not at rest at its ends: say where the arm stands (--from)"
+            "the motion does not start and end at rest: give the posture of the arm with `posture`"
         )
     certificate = limits.certify(robot, whole)
     if not certificate.holds:

@@ -153,13 +153,10 @@ class Choice:
             return []
         if self.effort == "tau":
             raise self.refusal(
-                "these are the joints of a Universal Robots arm, whose effort is never its torque:"
-                " it is"
-                f" {_GRAVITY_LESS} (the controller has taken off gravity with the payload it"
-                " believes in)"
-                " or, with use_currents_as_efforts:=true, the motor current; record that and read"
-                " it with"
-                " columns={'current': 'effort'} (--column current=effort)"
+                "these are the joints of a Universal Robots arm, whose effort is never the joint"
+                f" torque: it is {_GRAVITY_LESS} (the controller subtracts gravity of the arm and"
+                " of its configured payload) or, with use_currents_as_efforts:=true, the motor"
+                " current; record the current and read it with `columns={'current': 'effort'}`"
             )
         switches = {match.lower() for text in descriptions for match in _UR_SWITCH.findall(text)}
         if switches and switches != {"true"}:
@@ -243,8 +240,7 @@ class _Reader:
         if len(there) > 1:
             raise self.refusal(
                 f"{len(there)} topics hold {short}: {', '.join(there)};"
-                f" choose with columns={{'{channel}': '{there[0]}'}} (--column"
-                f" {channel}={there[0]})"
+                f" choose one with `columns={{'{channel}': '{there[0]}'}}`"
             )
         self.notes.append(f"{channel} is from {there[0]}, the only {short} topic")
         return there[0]
@@ -274,7 +270,7 @@ class _Reader:
         if not wanted and len(sets) > 1:
             raise self.refusal(
                 f"the messages of {states.topic} are about different joints: {there};"
-                " say which, in the order of the arm, with joint_names"
+                " choose joints, in the order of the arm, with `joint_names`"
             )
         joints = tuple(wanted) or states.orders[0]
         complete = np.array([set(joints) <= set(names) for names in states.orders])
@@ -282,8 +278,8 @@ class _Reader:
         if not rows.size:
             raise self.refusal(
                 f"no message of {states.topic} has all of {', '.join(joints)}; there are {there}."
-                " Name these in the arm's order with joint_names: --joints"
-                f" {_alike(joints, list(sets))}"
+                " Name the joints in the order of the arm with"
+                f" `joint_names={_similar_names(joints, list(sets))}`"
             )
         left = len(states) - len(rows)
         self.notes += (
@@ -335,9 +331,8 @@ class _Reader:
             missing = f"{states.topic} has no velocity of each joint"
             self.notes.append(missing if choice.velocity else "velocity is not read")
         how = (
-            "columns={'tau': 'effort'} for a torque [Nm], {'current': 'effort'} for a motor"
-            " current [A],"
-            " or {'tau': []} to leave it out (--column tau=effort, current=effort, tau=)"
+            "`columns={'tau': 'effort'}` for a torque [Nm], `columns={'current': 'effort'}` for a"
+            " motor current [A], or `columns={'tau': []}` to leave it out"
         )
         choice.require_effort_named(states.topic, there=effort is not None, how=how)
         signals = {"q": q}
@@ -407,13 +402,18 @@ def _one_word(name: str, wanted: str | Sequence[str], place: str) -> str:
     return ""
 
 
-def _alike(joints: Sequence[str], sets: Sequence[tuple[str, ...]]) -> str:
-    """Those joints of messages whose names end like the wanted ones, or the other way round; A,B,... else."""
+def _similar_names(joints: Sequence[str], sets: Sequence[tuple[str, ...]]) -> list[str]:
+    """The joints of messages whose names end like the wanted ones, as a proposal to the user.
+
+    Args:
+        joints: wanted names
+        sets: the names in each kind of message
+    """
     for names in sets:
         groups = [[name for name in names if name.endswith(x) or x.endswith(name)] for x in joints]
         if all(len(group) == 1 for group in groups) and len({g[0] for g in groups}) == len(joints):
-            return ",".join(group[0] for group in groups)
-    return "A,B,..."
+            return [group[0] for group in groups]
+    return ["A", "B", "..."]
 
 
 def is_ur(names: Sequence[str]) -> bool:

@@ -140,9 +140,7 @@ def _header(data: bytes, path: Path, given: Sequence[str]) -> _Header:
         end = data.find(b"\n", end) + 1 or len(data)
         line = data[offset:end].strip()
     if not _is_numeric(line) and given:
-        raise UnreadableFile(
-            f"{path}: it has names, {_excerpt(line, 0)}; leave out names (--names)"
-        )
+        raise UnreadableFile(f"{path}: it has a header, {_excerpt(line, 0)}; do not give `names`")
     if _is_numeric(line):
         if given or not comment:
             return _without_names(data, offset, given, path)
@@ -166,14 +164,13 @@ def _without_names(data: bytes, begin: int, given: Sequence[str], path: Path) ->
     count = len(header.fields(first))
     if len(given) != count:
         if given:
-            but = f", not {len(given)} as the names are"
+            but = f" (and {len(given)} names were given)"
         else:
             but = ""
         raise UnreadableFile(
-            f"{path}: it begins with numbers, {count} columns{but}; name them in their order, each"
-            " once, with"
-            " names (--names t,q*6,current*6, say; other words than those of a signal are passed"
-            " over)"
+            f"{path}: it has no header but {count} columns of numbers{but}; name each of them, in"
+            " their order, for example with `names=['t', 'q_0', 'current_0']` (columns whose names are not"
+            " those of a signal are ignored)"
         )
     return replace(header, names=list(given))
 

@@ -218,8 +218,8 @@ class UrdfFile:
         ours = joint is not None and joint.attributes.get("type") == "fixed"
         if not ours or any(child.tag != "inertial" for child in link.children):
             raise InvalidRobot(
-                f"{self._path.name} has a link '{name}' of its own: give the payload another name"
-                " (--name)"
+                f"{self._path.name} already has a link '{name}' that is not a payload:"
+                " give the payload another `name`"
             )
         if joint is not None:
             return [link, joint]

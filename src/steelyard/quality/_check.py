@@ -198,14 +198,14 @@ def _degrees(recording: Recording, limits: _Limits | None) -> Iterator[Finding]:
     beyond = (q > _MANY_TURNS).mean(axis=0) > _FAR_SHARE
     sure = bool((far & bounded | fast).any() or far.sum() > 1 or beyond.any())
     place = _place(recording, "q", far | fast)
-    cure = "say so with --degrees (in Python: degrees=True)"
-    meaning = f"degrees (or motor angles), not joint angles in radians; if degrees, {cure}"
+    advice = "if degrees, read the file with `degrees=True`"
+    meaning = f"degrees (or motor angles), not joint angles in radians; {advice}"
     if beyond.sum() == 1:
-        meaning += "; if the joint counts its turns, take whole turns off"
+        meaning += "; if the joint counts its turns, subtract whole turns"
     elif not beyond.any():
         meaning += "; or the recording is of another arm"
     if not sure:
-        meaning = f"degrees, or a joint without stops? If degrees, {cure}"
+        meaning = f"degrees, or a joint without end stops? {advice.capitalize()}"
     largest = np.fmax.reduce(q[:, far | fast], axis=None)
     text = f"q reaches {largest:.4g} ({', '.join(place.joints)}): {meaning}"
     yield Finding("degrees", "error" if sure else "warning", text, place)

@@ -78,10 +78,13 @@ REFUSED: Mapping[str, str] = {
 """Words that are not read, and why."""
 
 _NO_TORQUES = ("actual_current_as_torque", *(word for word in REFUSED if "tau_" in word))
-_EITHER = (
-    "a torque on some arms, a motor current on a UR: say which, --column tau={0} or current={0}"
-)
-_AMBIGUOUS = {word: _EITHER.format(word) for word in ("effort", "efforts")}
+_AMBIGUOUS = {
+    word: "a torque on some arms, a motor current on a UR: choose with"
+    f" `columns={{'tau': '{word}'}}` or `columns={{'current': '{word}'}}`"
+    for word in ("effort", "efforts")
+}
+"""Words with several meanings, and how to choose one."""
+
 SLICE = re.compile(r"(?P<word>.+)\[(?P<start>\d+):(?P<stop>\d+)\]")
 """Columns of an array by their numbers, as pose[3:7]."""
 
@@ -306,7 +309,7 @@ def _named(channel: str, rest: Iterable[_Column], place: str) -> list[_Column]:
     if len(words) > 1:
         raise UnreadableFile(
             f"{place}: {' and '.join(words)} both mean {channel}; choose with"
-            f" {_option(channel, words[0])}"
+            f" {_columns_argument(channel, words[0])}"
         )
     return group
 
@@ -321,7 +324,7 @@ def _in_order(channel: str, group: list[_Column], place: str) -> list[_Column]:
             f"{place}: the columns of {channel} ({', '.join(column.name for column in group)}) are"
             " not"
             " numbered from 0 or 1 without a hole; name them in order with"
-            f" {_option(channel, 'A,B,...')}"
+            f" {_columns_argument(channel, ['A', 'B', '...'])}"
         )
     return sorted(group, key=lambda column: int(column.label or 0))
 
@@ -352,7 +355,7 @@ def _require(
             known = ", ".join(word for word in _WORDS[channel] if "." not in word)
             raise (NoTime if channel == "t" else UnreadableFile)(
                 f"{place}: no {words} column ({known}); there are: {there}."
-                f" Name yours with {_option(channel, 'NAME')}"
+                f" Name yours with {_columns_argument(channel, 'NAME')}"
             )
     chosen = [column.name for group in found.values() for column in group]
     wanted = Counter(chosen)
@@ -378,29 +381,21 @@ def _require_wrench_facts(
     if "wrench" in found and not all(given):
         raise UnreadableFile(
             f"{place}: it has a wrench ({found['wrench'][0].name}, ...), but not its frame and"
-            " convention;"
-            " give wrench_frame and wrench_convention ('load_on_sensor' or 'sensor_on_load';"
-            " --wrench-frame and --wrench-convention where a command has them; frame and"
-            " convention in the"
-            " file of --sensor),"
-            f" or leave it out with {_option('wrench', '')}"
+            " convention; give `wrench_frame` and `wrench_convention` ('load_on_sensor' or"
+            " 'sensor_on_load'), state both in the description of the sensor, or leave the wrench"
+            f" out with {_columns_argument('wrench', [])}"
         )
     if "wrench" not in found and any(given):
         raise UnreadableFile(
-            f"{place}: no wrench is found (wrench_0, ..., or {', '.join(AXES)}), though its frame"
-            " or"
-            f" convention is given; name its columns with {_option('wrench', 'A,B,...')}"
+            f"{place}: there is no wrench (wrench_0, ..., or {', '.join(AXES)}), although its"
+            " frame or convention is given; name its columns with"
+            f" {_columns_argument('wrench', ['A', 'B', '...'])}"
         )
 
 
-def _option(channel: str, wanted: str) -> str:
-    """How to say which columns a channel has, in Python and on the command line."""
-    listed = [name for name in wanted.split(",") if name]
-    if len(listed) == 1:
-        value = repr(listed[0])
-    else:
-        value = f"[{', '.join(map(repr, listed))}]"
-    return f"columns={{'{channel}': {value}}} (--column {channel}={wanted})"
+def _columns_argument(channel: str, names: str | list[str]) -> str:
+    """The argument that chooses the columns of a channel, as it is written in messages."""
+    return f"`columns={ {channel: names} }`"
 
 
 def _left_out(columns: Iterable[_Column]) -> list[str]:

@@ -276,7 +276,7 @@ def _way_to_flange(
             if after[first] >= _MIN_ARM_JOINTS:
                 raise InvalidRobot(
                     f"{source} branches into several arms at '{names[first]}' and"
-                    f" '{names[others[0]]}'; name the flange of one (flange=, --flange)"
+                    f" '{names[others[0]]}'; name the frame of one arm's flange with `flange`"
                 )
             parent = joints[names[first]].find("parent")
             return way, None if parent is None else parent.get("link")

@@ -94,9 +94,8 @@ class ArmInMjcf:
                     extra = model.joint(int(model.body_jntadr[other]) + i).name
                     if extra not in locked:
                         raise InvalidRobot(
-                            f"{self._name}: joint '{extra}' moves '{name}', and the model does not"
-                            " know it;"
-                            f" hold it still with --lock {extra}=0"
+                            f"{self._name}: joint '{extra}' moves '{name}' but is not a joint of"
+                            f" the robot model; hold it still with `locked={{'{extra}': 0}}`"
                         )
             before = body
 

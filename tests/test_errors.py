@@ -1,0 +1,24 @@
+"""Messages name arguments, and other texts can be put in their places."""
+
+from steelyard import SteelyardError
+from steelyard.errors import InvalidRobot, reword_arguments
+
+
+def in_capitals(name, value):
+    if name == "unknown":
+        return None
+    if value is None:
+        return name.upper()
+    return f"{name.upper()} {value}"
+
+
+def test_arguments_are_reworded():
+    message = "two arms: give `flange`, or `columns={'tau': 'effort'}`; `unknown=1` and 'x' stay"
+    expected = "two arms: give FLANGE, or COLUMNS {'tau': 'effort'}; `unknown=1` and 'x' stay"
+    assert reword_arguments(message, in_capitals) == expected
+
+
+def test_a_reworded_error_keeps_its_type():
+    error = InvalidRobot("give `flange`").reworded(in_capitals)
+    assert isinstance(error, InvalidRobot) and isinstance(error, SteelyardError)
+    assert str(error) == "give FLANGE"
