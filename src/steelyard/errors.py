@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Self
 
 __all__ = [
     "InfeasibleDesign",
@@ -57,14 +56,13 @@ def reword_arguments(message: str, spell: Callable[[str, str | None], str | None
 class SteelyardError(Exception):
     """The base class of all errors that steelyard raises on purpose."""
 
-    def reworded(self, spell: Callable[[str, str | None], str | None]) -> Self:
-        """This error, with the arguments in its message spelled as `reword_arguments` does.
+    def reword(self, spell: Callable[[str, str | None], str | None]) -> None:
+        """Spells the arguments in the message in another way, as `reword_arguments` does.
 
         Args:
             spell: returns the text for the name of an argument and its value
         """
         self.args = (reword_arguments(str(self), spell),)
-        return self
 
 
 class InvalidInertia(SteelyardError, ValueError):

@@ -313,7 +313,7 @@ def test_a_sensor_is_described_and_its_table_read(tmp_path, rng):
     np.testing.assert_allclose(bare.wrench, -2 * w)
     assert "are left out" in bare.notes[-1]
     with pytest.raises(
-        UnreadableFile, match="no header but 10 columns of numbers; name each .*`names="
+        UnreadableFile, match=r"no header but 10 columns of numbers; name each .*`names="
     ):
         description.recording(tmp_path / "bare.csv")
 

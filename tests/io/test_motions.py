@@ -208,7 +208,9 @@ def test_a_franka_that_loses_cycles_is_not_late_and_one_elsewhere_does_not_move(
 def test_a_way_that_breaks_a_limit_and_ends_in_motion_are_refused():
     arm = load_robot("ur10")
     core = FourierTrajectory([[0.5]] * 6, [[0.0]] * 6, arm.home, 4.0)
-    with pytest.raises(InvalidTrajectory, match="does not start and end at rest: give .*`posture`"):
+    with pytest.raises(
+        InvalidTrajectory, match=r"does not start and end at rest: give .*`posture`"
+    ):
         approached(arm, core, None, DesignLimits.of(arm))
     core = FourierTrajectory([[0.5, -0.5]] * 6, [[0.0, 0.0]] * 6, arm.home, 4.0)
     assert approached(arm, core, None, DesignLimits.of(arm)) is core

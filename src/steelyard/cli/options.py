@@ -79,7 +79,8 @@ class Verb(TyperCommand):
         try:
             return super().invoke(ctx)
         except SteelyardError as error:
-            raise error.reworded(_option)
+            error.reword(_option)
+            raise
         except KeyboardInterrupt:
             raise typer.Abort from None
         except BrokenPipeError:  # not one of a source, which is a SourceFailed
