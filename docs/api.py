@@ -1,4 +1,6 @@
-"""Writes the pages of the Python API from `__all__` of the packages: python docs/api.py.
+"""Writes the pages of the Python API from the public names of packages and modules.
+
+    python docs/api.py
 
 `reference/api.md` lists every public name with the first line of its docstring;
 `reference/docstrings.md` holds the docstrings, which Sphinx inserts (`make docs`).
@@ -9,16 +11,16 @@ from __future__ import annotations
 import ast
 import inspect
 import textwrap
+from collections.abc import Iterator
 from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
 from pkgutil import iter_modules
+from types import ModuleType
 from typing import Any
 
-import steelyard
-
 REFERENCE = Path(__file__).parent / "reference"
-WITHOUT_API = {"cli"}
+WITHOUT_API = {"steelyard.cli", "steelyard.fields", "steelyard.saved"}
 HEAD = """# Python API
 
 `import steelyard as sy` gives the names of everyday use. Each package has further public names; everything else is
@@ -34,18 +36,35 @@ The docstrings of all public names, sorted by package; [the API page](api.md) is
 
 
 def packages() -> list[str]:
-    """The modules with a public API: the top level, then the packages by name."""
-    names = [module.name for module in iter_modules(steelyard.__path__)]
-    public = [name for name in names if not name.startswith("_") and name not in WITHOUT_API]
-    modules = [f"steelyard.{name}" for name in sorted(public)]
-    return ["steelyard", *(m for m in modules if hasattr(import_module(m), "__all__"))]
+    """The packages and modules with a public API: the top level, then the others by name."""
+    return ["steelyard", *sorted(_below("steelyard"))]
+
+
+def _below(package: str) -> Iterator[str]:
+    """The public packages and modules inside a package."""
+    for module in iter_modules(import_module(package).__path__):
+        name = f"{package}.{module.name}"
+        if not module.name.startswith("_") and name not in WITHOUT_API:
+            yield name
+            if module.ispkg:
+                yield from _below(name)
 
 
 def public_names(package: str) -> list[str]:
-    """The public names of a package, classes first."""
+    """The public names of a package (`__all__`) or module (what it defines), classes first."""
     module = import_module(package)
-    names = [name for name in module.__all__ if not name.startswith("__")]
+    if hasattr(module, "__all__"):
+        names = [name for name in module.__all__ if not name.startswith("__")]
+    else:
+        names = [name for name in vars(module) if _is_defined_in(module, name)]
     return sorted(names, key=lambda name: (not inspect.isclass(getattr(module, name)), name))
+
+
+def _is_defined_in(module: ModuleType, name: str) -> bool:
+    """Whether a name is public and a class or function that the module defines."""
+    value = getattr(module, name)
+    is_code = inspect.isclass(value) or inspect.isroutine(value)
+    return is_code and not name.startswith("_") and value.__module__ == module.__name__
 
 
 def summary(package: str, name: str) -> str:

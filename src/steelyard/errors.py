@@ -14,24 +14,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-__all__ = [
-    "InfeasibleDesign",
-    "InvalidInertia",
-    "InvalidRecording",
-    "InvalidRobot",
-    "InvalidSamples",
-    "InvalidTrajectory",
-    "MissingExtra",
-    "NoTime",
-    "SimulationFailed",
-    "SolverFailed",
-    "SourceFailed",
-    "SteelyardError",
-    "UnknownName",
-    "UnreadableFile",
-    "reword_arguments",
-]
-
 _ARGUMENT = re.compile(r"`(?P<name>[a-z]\w*)(?:=(?P<value>[^`]+))?`")
 
 
