@@ -9,7 +9,7 @@ demo: $(READY)  ## weigh a simulated payload and show it
 	$(BIN)/steelyard demo
 
 live-demo: $(READY)  ## a simulated controller: move, weigh while moving, set the payload
-	$(BIN)/steelyard demo --live
+	$(BIN)/steelyard demo-live
 
 test: style  ## lint, types, tests; the types beside the tests
 	$(MAKE) --no-print-directory -j 2 types checks

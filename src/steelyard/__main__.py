@@ -1,9 +1,9 @@
 """The command `steelyard`, also as `python -m steelyard`: the process around the command line.
 
-What compiled libraries print goes nowhere: words and JSON stay as we wrote them. Ctrl-C ends the
-process at once, without a way back through compiled code, which may not survive it; what wants to
-finish its work first asks for the exception (`computing.interruptible`). STEELYARD_DEBUG=1 shows
-everything, tracebacks too.
+The output of compiled libraries is discarded, so that only our text and JSON are printed. Ctrl-C
+ends the process at once, because compiled code may not survive an exception; a function that must
+finish its work first asks for the exception (`_computing.interruptible`). STEELYARD_DEBUG=1 shows
+all output and tracebacks.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ import sys
 from typing import TextIO
 
 _DEBUG = os.environ.get("STEELYARD_DEBUG") == "1"
-_STOPPED = 130
+_INTERRUPTED = 130
 _CANNOT_PRINT = 2
 
 
 def main() -> None:
-    """Runs the command line; says what to install where its extra is missing."""
+    """Runs the command line, or names the extra to install where it is missing."""
     code = 0
     signal.signal(signal.SIGINT, _leave)
     if not _DEBUG:
@@ -38,16 +38,23 @@ def main() -> None:
         code = int(stop.code or 0)
     try:
         sys.stdout.flush()
+    except BrokenPipeError:  # the reader, say `head`, has seen enough
+        _discard_stdout()
     except OSError as error:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what waits is lost
-        if code != _CANNOT_PRINT:  # else it was said
+        _discard_stdout()
+        if code != _CANNOT_PRINT:  # otherwise an error was printed already
             sys.stderr.write(f"error: cannot print: {error.strerror}\n")
         code = _CANNOT_PRINT
     sys.exit(code)
 
 
+def _discard_stdout() -> None:
+    """Discards what stdout still holds, so that Python can close it."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def _leave(*_: object) -> None:
-    """Ends the process: a line, no file that is half written, exit code 130."""
+    """Ends the process with a message and exit code 130; removes files that are half written."""
     saved = sys.modules.get("steelyard.saved")
     if saved is not None:
         saved.abandon()
@@ -56,23 +63,24 @@ def _leave(*_: object) -> None:
         if sys.stderr.isatty():
             sys.stderr.write("\x1b[?25h")  # a progress bar hides the cursor
         if output is not None:
-            output.Output("--json" in sys.argv).complain("stopped")
+            output.Output("--json" in sys.argv).complain("interrupted")
         else:
-            sys.stderr.write("error: stopped\n")
+            sys.stderr.write("error: interrupted\n")
         sys.stdout.flush()
         sys.stderr.flush()
     finally:
-        os._exit(_STOPPED)
+        os._exit(_INTERRUPTED)
 
 
 def _silence() -> None:
-    """Leaves stdout and stderr to Python alone; what compiled code and libraries print besides is dropped."""
+    """Keeps stdout and stderr for Python; the output of compiled code is discarded."""
     import logging
     import threading
     import warnings
 
     nowhere = os.open(os.devnull, os.O_RDWR)
-    sys.stdout, sys.stderr = _apart(sys.stdout, 1, nowhere), _apart(sys.stderr, 2, nowhere)
+    sys.stdout = _on_new_descriptor(sys.stdout, 1, nowhere)
+    sys.stderr = _on_new_descriptor(sys.stderr, 2, nowhere)
     vars(sys).update(__stdout__=sys.stdout, __stderr__=sys.stderr)  # whose widths are asked for
     warnings.simplefilter("ignore")
     logging.disable(logging.CRITICAL)
@@ -80,18 +88,20 @@ def _silence() -> None:
     sys.unraisablehook = lambda _: None
 
 
-def _apart(stream: TextIO | None, number: int, nowhere: int) -> TextIO:
-    """The stream on a descriptor of its own; its old one leads nowhere."""
+def _on_new_descriptor(stream: TextIO | None, number: int, nowhere: int) -> TextIO:
+    """The stream on a new descriptor; its old descriptor discards what is written."""
     if stream is None:  # closed by the caller
         os.dup2(nowhere, number)
         return open(os.devnull, "w", encoding="utf-8")
-    apart = os.dup(number)
+    descriptor = os.dup(number)
     os.dup2(nowhere, number)
-    if number == 2 or os.isatty(apart):
+    if number == 2 or os.isatty(descriptor):
         lines = 1
     else:
         lines = -1
-    return open(apart, "w", buffering=lines, encoding=stream.encoding, errors="backslashreplace")
+    return open(
+        descriptor, "w", buffering=lines, encoding=stream.encoding, errors="backslashreplace"
+    )
 
 
 if __name__ == "__main__":

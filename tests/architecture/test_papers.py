@@ -58,9 +58,7 @@ def test_help_without_papers_has_no_reproduce():
 def test_reproduce_without_papers_says_what_to_install(words):
     done = without_papers("reproduce", *words)
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith(
-        "error: reproduce is in a package of its own: pip install ./papers"
-    )
+    assert done.stderr.startswith("error: reproduce is in another package: pip install ./papers")
     assert done.stderr.count("\n") == 1
 
 

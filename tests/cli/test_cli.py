@@ -74,9 +74,9 @@ def test_an_arm_with_fingers_says_what_stands_still_and_how_it_rubs(tmp_path, ti
 
 
 def test_every_verb_that_reads_an_arm_or_a_recording_has_the_same_options():
-    from steelyard.cli import _VERBS
+    from steelyard.cli import _COMMANDS
 
-    for verb, where in _VERBS.items():
+    for verb, where in _COMMANDS.items():
         module, function = where.split(".")
         command = getattr(import_module(f"steelyard.cli.{module}"), function)
         if isinstance(command, typer.Typer):
@@ -193,3 +193,14 @@ def test_every_name_in_the_shop_window_exists():
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         steelyard.nothing  # noqa: B018
     assert "weigh" in dir(steelyard)
+
+
+def test_a_reader_that_closes_the_pipe_early_is_no_error(tmp_path):
+    """As in `steelyard ... | head -1`: the exit code is that of the command, without a message."""
+    recording = tmp_path / "empty.npz"
+    assert steelyard("example", "ur10", "-o", tmp_path).returncode == 0
+    words = [sys.executable, "-m", "steelyard", "check", str(recording), "--json"]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child:
+        child.stdout.close()
+        assert child.stderr.read() == b""
+    assert child.returncode == 0

@@ -191,12 +191,12 @@ def test_progress_is_plain_lines_without_a_terminal_and_ctrl_c_answers(folder, m
     done = steelyard(*arguments, cwd=folder)
     assert done.returncode == 130, done.stderr
     lines = done.stderr.splitlines()
-    assert lines[-1] == "error: stopped; this is the best so far"
+    assert lines[-1] == "error: interrupted; this is the best result so far"
     assert lines[0] == "identifying planar2r: law 1 of 9: band"
     assert re.match(r"identifying planar2r: law 3 of 9: power, best so far \w+ \d+\.\d %", lines[2])
     assert "Note: stopped by hand: " in done.stdout
     assert DynamicModel.load(folder / "stopped.json").law.name in ("band", "smooth")
     laws.clear()
     done = steelyard(*arguments, "--json", cwd=folder)
-    assert done.stderr == "error: stopped; this is the best so far\n"
+    assert done.stderr == "error: interrupted; this is the best result so far\n"
     assert "stopped" in [doubt["kind"] for doubt in json.loads(done.stdout)["verdict"]["doubts"]]

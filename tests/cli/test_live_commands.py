@@ -371,14 +371,14 @@ def test_verbs_say_in_one_line_what_is_wrong(folder):
             ("watch", "replay:x", "--model", "model.json", "--gravity=0,0,-9.8"),
             "--gravity has no effect without --sensor, the model knows its arm: leave it out",
         ),
-        (("simulate", "ur10e"), "or --serve ROBOT, for a controller"),
-        (("simulate", "--serve", "ur10e", "--rtde", "here"), "--rtde is HOST:PORT"),
-        (("simulate", "--serve", "ur10e", "--payload-at", "2.5kg"), "--payload-at is S=KGkg:X,Y,Z"),
+        (("simulate", "ur10e"), "Missing option '--output'"),
+        (("serve", "ur10e", "--rtde", "here"), "--rtde is HOST:PORT"),
+        (("serve", "ur10e", "--payload-at", "2.5kg"), "--payload-at is S=KGkg:X,Y,Z"),
         (
-            ("simulate", "--serve", "ur10e", "--payload-at", "1=heavy"),
+            ("serve", "ur10e", "--payload-at", "1=heavy"),
             "--payload-at is S=KGkg:X,Y,Z",
         ),
-        (("simulate", "--serve", "ur10e", "--fault", "1=explode"), "there is no fault 'explode'"),
+        (("serve", "ur10e", "--fault", "1=explode"), "there is no fault 'explode'"),
     ):
         done = steelyard(*words, cwd=folder)
         assert done.returncode == 2

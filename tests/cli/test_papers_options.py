@@ -75,13 +75,11 @@ def test_ordinary_least_squares_is_another_answer(files):
     assert left[0] <= 1.001 * left[1]  # all joints alike: the least squares of them together
 
 
-def test_bounds_hold_and_need_real_bodies(files):
+def test_bounds_imply_real_bodies(files):
     bounds = files / "bounds.toml"
     bounds.write_text("m1 = [0, 5]\nm2 = [2.2, 3]\ncx2 = [-0.5, 0]\n")
-    facts, _ = identified(files, "--feasible", "--bounds", bounds)
+    facts, _ = identified(files, "--bounds", bounds)
     assert facts["feasible"]["rms_ratio"] < 1.1
-    with pytest.raises(UnknownName, match="without --feasible"):
-        identified(files, "--bounds", bounds)
     bounds.write_text("m1 = [5, 0]\n")
     with pytest.raises(InvalidRobot, match="nothing lies between"):
         identified(files, "--feasible", "--bounds", bounds)

@@ -100,7 +100,7 @@ def test_a_run_that_is_stopped_is_completed_by_the_next(catalogue, tmp_path, mon
     run = steelyard("fleet", "build", catalogue, "-o", store, "--workers", "1")
     complaint = run.stderr
     assert run.returncode == 130
-    assert complaint.splitlines()[-1].startswith("error: stopped; the files in")
+    assert complaint.splitlines()[-1].startswith("error: interrupted; the files in")
     done = len(rows(store))
     assert 2 <= done < LOGS
     assert not list(store.rglob("*.part"))

@@ -154,11 +154,16 @@ def test_a_fault_of_ours_is_one_line_and_ctrl_c_another(tmp_path):
     code = "import sys; sys.argv = ['steelyard', 'robots', *{0}]; import steelyard.__main__ as m;"
     code += " import steelyard.robot as r; r.robot_names = lambda: {1}; m.main()"
     for flags, action, said, exit_code in (
-        ([], "1 / 0", "error: unforeseen, a fault of steelyard: ZeroDivisionError", 70),
-        (["--json"], "__import__('os').kill(__import__('os').getpid(), 2)", "error: stopped", 130),
+        ([], "1 / 0", "error: internal error: ZeroDivisionError", 70),
+        (
+            ["--json"],
+            "__import__('os').kill(__import__('os').getpid(), 2)",
+            "error: interrupted",
+            130,
+        ),
     ):
         words = [sys.executable, "-c", code.format(flags, action)]
         done = subprocess.run(words, capture_output=True, text=True, timeout=120, cwd=tmp_path)
         assert (done.returncode, done.stderr.count("\n")) == (exit_code, 1), done
         assert done.stderr.startswith(said)
-        assert not flags or json.loads(done.stdout) == {"error": "stopped"}
+        assert not flags or json.loads(done.stdout) == {"error": "interrupted"}

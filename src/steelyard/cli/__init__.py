@@ -1,14 +1,15 @@
-"""The command line: one file per verb. The only room that prints."""
+"""The command line: one module for each command. The only package that prints."""
 
 from __future__ import annotations
 
 import os
 import sys
 from importlib import import_module
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from numpy.linalg import LinAlgError
+from typer.core import TyperGroup
 from typer.exceptions import TyperException
 
 from steelyard.cli.options import Verb
@@ -17,47 +18,62 @@ from steelyard.errors import SteelyardError, UnknownName
 
 __all__ = ["run"]
 
-_VERBS = {
-    "demo": "demo.command",
-    "example": "demo.example_command",
-    "robots": "robot.list_command",
-    "robot": "robot.command",
-    "check": "check.command",
-    "simulate": "simulate.command",
-    "design": "design.command",
-    "shortest-motion": "shortest_motion.command",
-    "postures": "postures.command",
-    "postures-random": "postures.random_command",
-    "postures-around": "postures.around_command",
-    "identify": "identify.command",
-    "weigh": "weigh.command",
-    "weigh-wrist": "weigh_wrist.command",
-    "record": "record.command",
-    "watch": "watch.command",
-    "weigh-live": "weigh_live.command",
-    "move": "move.command",
-    "set-payload": "set_payload.command",
-    "contact": "contact.command",
-    "collisions": "collisions.command",
-    "guide": "guide.command",
-    "export": "export.command",
-    "export-arm": "export_arm.command",
-    "export-motion": "export_motion.command",
-    "fleet": "fleet.app",
+_GROUPS = {
+    "Prepare": {
+        "demo": "demo.command",
+        "demo-live": "demo.live_command",
+        "example": "demo.example_command",
+        "robots": "robot.list_command",
+        "robot": "robot.command",
+        "check": "check.command",
+        "simulate": "simulate.command",
+        "design": "design.command",
+        "shortest-motion": "shortest_motion.command",
+        "postures": "postures.command",
+        "postures-random": "postures.random_command",
+        "postures-around": "postures.around_command",
+    },
+    "Weigh": {
+        "identify": "identify.command",
+        "weigh": "weigh.command",
+        "weigh-wrist": "weigh_wrist.command",
+    },
+    "Live": {
+        "record": "record.command",
+        "watch": "watch.command",
+        "weigh-live": "weigh_live.command",
+        "move": "move.command",
+        "set-payload": "set_payload.command",
+        "serve": "serve.command",
+        "serve-recording": "serve.recording_command",
+    },
+    "Use": {
+        "export": "export.command",
+        "export-arm": "export_arm.command",
+        "export-motion": "export_motion.command",
+        "collisions": "collisions.command",
+        "contact": "contact.command",
+        "guide": "guide.command",
+    },
+    "Fleet": {
+        "fleet": "fleet.app",
+    },
 }
-"""Our verbs, and the functions or groups that run them; modules are loaded on demand."""
-_BAD_INPUT = 2
-_OUR_FAULT = 70
-_STOPPED = 130
-_ELSEWHERE = {
+"""Commands by the heading that the help shows them under, and the functions or groups that run them."""
+_COMMANDS = {name: place for group in _GROUPS.values() for name, place in group.items()}
+_SHORT_HELP_LENGTH = 100  # characters
+_INVALID_INPUT = 2
+_INTERNAL_ERROR = 70
+_INTERRUPTED = 130
+_IN_OTHER_PACKAGES = {
     "reproduce": "pip install ./papers (steelyard-papers, in the repository of steelyard)"
 }
-"""Verbs that packages beside this one plug in, and how to install each."""
+"""Commands of other packages, and how to install them."""
 
 
 def _steelyard(
     ctx: typer.Context,
-    version: Annotated[bool, typer.Option("--version", help="The version, and no more.")] = False,
+    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
 ) -> None:
     """Weighs what a robot arm carries, from joint torques, motor currents or a wrist sensor."""
     if version:
@@ -73,10 +89,33 @@ def _steelyard(
     ctx.with_resource(one_blas_thread())
 
 
+class _GroupedCommands(TyperGroup):
+    """The program, whose help lists the commands under headings."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Writes the commands of each group, then those of other packages."""
+        known = {name: self.get_command(ctx, name) for name in self.list_commands(ctx)}
+        others = [name for name in known if name not in _COMMANDS]
+        for heading, names in (*_GROUPS.items(), ("Other packages", others)):
+            rows = [
+                (name, command.get_short_help_str(limit=_SHORT_HELP_LENGTH))
+                for name in names
+                if (command := known.get(name)) is not None and not command.hidden
+            ]
+            if rows:
+                with formatter.section(heading):
+                    formatter.write_dl(rows)
+
+
 def _app(first: str) -> typer.Typer:
-    """The command with the one verb that is named first; with all of them where that is none of ours."""
+    """The program with one command, which saves the imports of the others; or with all commands.
+
+    Args:
+        first: the first word that the user gave; all commands are loaded where it names none
+    """
     app = typer.Typer(
         name="steelyard",
+        cls=_GroupedCommands,
         help="Weighs what a robot arm carries, from joint torques, motor currents or a wrist"
         " sensor.",
         no_args_is_help=False,
@@ -86,26 +125,27 @@ def _app(first: str) -> typer.Typer:
         rich_markup_mode=None,  # brackets are units
     )
     app.callback()(_steelyard)
-    for verb in (first,) if first in _VERBS else _VERBS:
-        module, name = _VERBS[verb].split(".")
-        command = getattr(import_module(f"steelyard.cli.{module}"), name)
+    listed = [first] if first in _COMMANDS else list(_COMMANDS)
+    for name in listed:
+        module, function = _COMMANDS[name].split(".")
+        command = getattr(import_module(f"steelyard.cli.{module}"), function)
         if isinstance(command, typer.Typer):
-            app.add_typer(command, name=verb)
+            app.add_typer(command, name=name)
         else:
-            app.command(name=verb, cls=Verb)(command)
-    if first not in _VERBS:
+            app.command(name=name, cls=Verb)(command)
+    if first not in _COMMANDS:
         _plug_in(app)
     return app
 
 
 def _plug_in(app: typer.Typer) -> None:
-    """Adds the verbs of packages beside this one; one that is missing says how to install it."""
+    """Adds the commands of other packages; one that is not installed says how to install it."""
     from importlib.metadata import entry_points
 
     found = entry_points(group="steelyard.verbs")
     for entry in found:
         app.command(name=entry.name, cls=Verb)(entry.load())
-    for name in _ELSEWHERE.keys() - {entry.name for entry in found}:
+    for name in _IN_OTHER_PACKAGES.keys() - {entry.name for entry in found}:
         anything = {"ignore_unknown_options": True, "allow_extra_args": True}
         app.command(name=name, hidden=True, add_help_option=False, context_settings=anything)(
             _missing
@@ -114,11 +154,11 @@ def _plug_in(app: typer.Typer) -> None:
 
 def _missing(ctx: typer.Context) -> None:
     name = str(ctx.info_name)
-    raise UnknownName(f"{name} is in a package of its own: {_ELSEWHERE[name]}")
+    raise UnknownName(f"{name} is in another package: {_IN_OTHER_PACKAGES[name]}")
 
 
 def run() -> None:
-    """Runs the command; exit code 0 is fine, 1 bad news, 2 bad input, 70 a fault of ours, 130 Ctrl-C."""
+    """Runs the command and exits with one of the codes in docs/reference/command_line.md."""
     output = Output("--json" in sys.argv)
     try:
         sys.exit(_app(sys.argv[1] if len(sys.argv) > 1 else "")(standalone_mode=False))
@@ -129,14 +169,14 @@ def run() -> None:
         output.complain(words)
         sys.exit(code)
     except KeyboardInterrupt:
-        output.complain("stopped")
-        sys.exit(_STOPPED)
+        output.complain("interrupted")
+        sys.exit(_INTERRUPTED)
 
 
 def _complaint(error: Exception) -> tuple[str, int]:
-    """What to say about an error, and the exit code."""
+    """Message and exit code for an error."""
     if isinstance(error, SteelyardError):
-        return str(error), _BAD_INPUT
+        return str(error), _INVALID_INPUT
     if isinstance(error, TyperException):
         words = error.format_message()
         param = getattr(error, "param", None)
@@ -149,23 +189,23 @@ def _complaint(error: Exception) -> tuple[str, int]:
         while ctx is not None and ctx.parent is not None:  # `fleet build` has two names
             verb = f" {ctx.info_name}{verb}"
             ctx = ctx.parent
-        return f"{words}{f' {help_}' if help_ else ''} (see steelyard{verb} --help)", _BAD_INPUT
+        return f"{words}{f' {help_}' if help_ else ''} (see steelyard{verb} --help)", _INVALID_INPUT
     if isinstance(error, typer.Abort):
-        return "stopped", _STOPPED
+        return "interrupted", _INTERRUPTED
     if isinstance(error, OSError):
         if error.filename:
             where = f"{error.filename}: "
         else:
             where = ""
-        return f"{where}{error.strerror or error}", _BAD_INPUT
+        return f"{where}{error.strerror or error}", _INVALID_INPUT
     if isinstance(error, LinAlgError):
-        return f"these numbers cannot be computed with ({error}): look for absurd ones", _BAD_INPUT
+        return (
+            f"the computation failed ({error}): look for values of a wrong magnitude",
+            _INVALID_INPUT,
+        )
     if isinstance(error, MemoryError):
-        return f"this needs more memory than there is ({error})", _BAD_INPUT
+        return f"not enough memory ({error})", _INVALID_INPUT
     report = (
         "please report it with the command, its files, and what it prints with STEELYARD_DEBUG=1"
     )
-    return (
-        f"unforeseen, a fault of steelyard: {type(error).__name__}: {error}; {report}",
-        _OUR_FAULT,
-    )
+    return f"internal error: {type(error).__name__}: {error}; {report}", _INTERNAL_ERROR

@@ -10,6 +10,7 @@ import typer
 
 from steelyard.cli import options
 from steelyard.cli.output import Output
+from steelyard.errors import UnknownName
 
 if TYPE_CHECKING:
     from steelyard.control.collision import Detections
@@ -25,21 +26,27 @@ def command(
     ] = None,
     learn: Annotated[
         Path | None,
-        typer.Option(help="A recording without contact: thresholds and friction of the day."),
+        typer.Option(
+            help="A recording without contact, to learn thresholds and today's friction from."
+        ),
     ] = None,
     false_alarms: Annotated[
-        float, typer.Option(help="With --learn: how many are allowed [1/h].")
-    ] = 1.0,
+        float | None,
+        typer.Option(help="Allowed false alarms of learned thresholds [1/h]; 1 by default."),
+    ] = None,
     threshold: Annotated[
         float | None,
         typer.Option(
-            help="Without --learn: for all joints [Nm], 6 by default; energy: [W], no default."
+            help="Threshold of all joints [Nm], 6 by default, instead of --learn; of the observer"
+            " energy [W], without a default."
         ),
     ] = None,
     observer: Annotated[
-        str, typer.Option(help="momentum, inverse-dynamics or energy.")
+        str, typer.Option(help="Observer: momentum, inverse-dynamics or energy.")
     ] = "momentum",
-    bandwidth: Annotated[float, typer.Option(help="Of the observer's filter [Hz].")] = 5.0,
+    bandwidth: Annotated[
+        float, typer.Option(help="Bandwidth of the observer's filter [Hz].")
+    ] = 5.0,
     picture: options.PictureOption = None,
     report: options.ReportOption = None,
     column: options.ColumnOption = None,
@@ -56,8 +63,8 @@ def command(
     from steelyard.report._control import collisions_page
     from steelyard.workflow._contacts import collisions
 
-    if learn is None:
-        options.refuse_without_effect(ctx, "without --learn", "false_alarms")
+    if false_alarms is not None and learn is None:
+        raise UnknownName("--false-alarms sets thresholds with --learn: give a recording there")
     arm = DynamicModel.load(model)
     kind = cast("ObserverKind", observer)
     read = partial(
@@ -73,7 +80,7 @@ def command(
         {str(recording): read(recording)},
         payload=payload,
         learn=None if learn is None else {str(learn): read(learn)},
-        false_alarms_per_hour=false_alarms,
+        false_alarms_per_hour=1.0 if false_alarms is None else false_alarms,
         threshold=threshold,
         observer=kind,
         bandwidth_hz=bandwidth,

@@ -1,6 +1,6 @@
-"""`steelyard demo`: a simulated UR10 weighs a payload; with `--live`, on a simulated controller.
+"""`steelyard demo` and `demo-live`: a simulated arm weighs a payload, from files or on a controller.
 
-`steelyard example`: recordings to try the other verbs with.
+`steelyard example` writes recordings to try the other commands with.
 """
 
 from __future__ import annotations
@@ -51,25 +51,14 @@ _MOMENTS = [0.0064, 0.0064, 0.0045]  # xu2024 Table VII
 
 def command(
     ctx: typer.Context,
-    picture: Annotated[
-        Path, typer.Option("--picture", "-o", help="Where the picture goes.")
-    ] = Path("out/demo.png"),
+    picture: Annotated[Path, typer.Option("--picture", "-o", help="The picture to write.")] = Path(
+        "out/demo.png"
+    ),
     report: options.ReportOption = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of the simulated noise.")] = 0,
-    live: Annotated[
-        bool,
-        typer.Option(
-            "--live", help="A simulated controller: move, weigh meanwhile, set the payload."
-        ),
-    ] = False,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the simulated noise.")] = 0,
     as_json: options.JsonFlag = False,
 ) -> None:
-    """Weighs a payload on a simulated UR10: an empty run, a loaded run, the answer beside the truth."""
-    if live:
-        options.refuse_without_effect(ctx, "with --live", "report", "seed")
-        from steelyard.cli.weigh_live import show_live
-
-        return show_live(picture.parent, as_json=as_json)
+    """Weighs a payload on a simulated UR10 and shows the result beside the truth."""
     from steelyard.inertia import InertialParameters
     from steelyard.report._payload import motions_section
 
@@ -100,6 +89,18 @@ def command(
         print(f"Report: {report} (open it in a browser)")
 
     output.emit(payload.to_dict() | known | written, show)
+
+
+def live_command(
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="Folder for the model and the payload.")
+    ] = Path("out"),
+    as_json: options.JsonFlag = False,
+) -> None:
+    """Moves an arm on a simulated controller, weighs its payload meanwhile, and sets it."""
+    from steelyard.cli.weigh_live import show_live
+
+    show_live(output, as_json=as_json)
 
 
 def _weighed(output: Output, motion: str, truth: InertialParameters, seed: int) -> Weighing:
@@ -142,13 +143,15 @@ def _rows(payload: Payload, truth: InertialParameters, other: Payload) -> list[t
 
 
 def example_command(
-    name: Annotated[str, typer.Argument(help=f"Which: {', '.join(_EXAMPLES)}.")] = "ur10",
+    name: Annotated[
+        str, typer.Argument(help=f"Name of the example: {', '.join(_EXAMPLES)}.")
+    ] = "ur10",
     output: Annotated[
         Path, typer.Option("--output", "-o", help="Folder for the recordings.")
     ] = Path("."),
     as_json: options.JsonFlag = False,
 ) -> None:
-    """Writes two small recordings, of an arm that is empty and loaded, to try the other verbs with."""
+    """Writes two small recordings, of an empty and of a loaded arm, to try the other commands."""
     if name not in _EXAMPLES:
         raise UnknownName(f"no example '{name}'; there are {', '.join(_EXAMPLES)}")
     assets = resources.files("steelyard.cli") / "assets"

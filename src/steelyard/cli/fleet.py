@@ -1,4 +1,4 @@
-"""`steelyard fleet build|identify|weigh|trend`: the logs of many arms."""
+"""`steelyard fleet build|identify|weigh|trend`: logs of many arms."""
 
 from __future__ import annotations
 
@@ -35,19 +35,18 @@ _MIN_ERROR_STDS = 4.0  # of a payload unlike its load, in standard deviations,
 _MIN_ERROR_KG = 0.1  # and in kilograms
 
 app = typer.Typer(
-    help="Logs of many arms: reduces them to a store; models, payloads and changes from the store.",
+    help="Processes the logs of many arms: models, payloads and changes over time.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
 
 StoreArgument = Annotated[Path, typer.Argument(help="The folder that fleet build wrote.")]
-SchedulerOption = Annotated[
-    str | None,
-    typer.Option(help="Address of a Dask cluster, as tcp://host:8786; this machine by default."),
-]
 WorkersOption = Annotated[
-    int | None,
-    typer.Option(min=1, help="Processes on this machine; the number of cores by default."),
+    str | None,
+    typer.Option(
+        help="Number of processes on this machine, or the address of a Dask cluster, as"
+        " tcp://host:8786; one process for each core by default."
+    ),
 ]
 TableOption = Annotated[
     Path | None,
@@ -79,7 +78,6 @@ def build(
     ] = None,
     lock: LockOption = None,
     flange: FlangeOption = None,
-    scheduler: SchedulerOption = None,
     workers: WorkersOption = None,
     as_json: JsonFlag = False,
 ) -> None:
@@ -94,13 +92,13 @@ def build(
                 output,
                 model=_arm(model, lock, flange),
                 friction=friction,
-                scheduler=scheduler,
-                workers=workers,
+                scheduler=_scheduler(workers),
+                workers=_process_count(workers),
                 progress=done,
             )
     except KeyboardInterrupt:
         out.complain(
-            f"stopped; the files in {output} are complete, and the same command continues from"
+            f"interrupted; the files in {output} are complete, and the same command continues from"
             " there"
         )
         raise typer.Exit(130) from None
@@ -115,7 +113,6 @@ def identify(
         str | None, typer.Option(help="Only logs from this day on, as 2026-03-01.")
     ] = None,
     until: Annotated[str | None, typer.Option(help="Only logs before this day.")] = None,
-    scheduler: SchedulerOption = None,
     workers: WorkersOption = None,
     as_json: JsonFlag = False,
 ) -> None:
@@ -123,7 +120,7 @@ def identify(
     from steelyard.fleet import Fleet
 
     out = Output(as_json)
-    fleet = Fleet(store, scheduler=scheduler, workers=workers)
+    fleet = Fleet(store, scheduler=_scheduler(workers), workers=_process_count(workers))
     with out.progress("identifying arms") as done:
         models = fleet.identify(since=_day(since), until=_day(until), progress=done)
     facts: dict[str, Any] = {
@@ -150,7 +147,6 @@ def identify(
 def weigh(
     store: StoreArgument,
     output: TableOption = None,
-    scheduler: SchedulerOption = None,
     workers: WorkersOption = None,
     as_json: JsonFlag = False,
 ) -> None:
@@ -159,7 +155,7 @@ def weigh(
     from steelyard.fleet._rows import LogPayload
 
     out = Output(as_json)
-    fleet = Fleet(store, scheduler=scheduler, workers=workers)
+    fleet = Fleet(store, scheduler=_scheduler(workers), workers=_process_count(workers))
     with out.progress("weighing") as done:
         payloads = fleet.weigh(progress=done)
     _write(payloads, LogPayload, output)
@@ -187,7 +183,6 @@ def trend(
     ] = 0.05,
     output: TableOption = None,
     report: ReportOption = None,
-    scheduler: SchedulerOption = None,
     workers: WorkersOption = None,
     as_json: JsonFlag = False,
 ) -> None:
@@ -196,7 +191,7 @@ def trend(
     from steelyard.fleet._rows import SeriesChange
 
     out = Output(as_json)
-    fleet = Fleet(store, scheduler=scheduler, workers=workers)
+    fleet = Fleet(store, scheduler=_scheduler(workers), workers=_process_count(workers))
     with out.progress("comparing logs") as done:
         trends = fleet.trend(rate=rate, progress=done)
     with saved.together():
@@ -234,6 +229,27 @@ def _arm(model: str | None, lock: list[str] | None, flange: str | None) -> str |
             "--lock and --flange are for an arm given by --model, not for an identified one"
         )
     return load_arm(model, lock, flange)
+
+
+def _scheduler(workers: str | None) -> str | None:
+    """The address in --workers; None where it is a number of processes or not given."""
+    if workers is None or workers.isdecimal():
+        return None
+    if "://" not in workers:
+        raise InvalidSamples(
+            "--workers is a number of processes or an address, say 4 or tcp://host:8786;"
+            f" got '{workers}'"
+        )
+    return workers
+
+
+def _process_count(workers: str | None) -> int | None:
+    """The number in --workers; None where it is an address or not given."""
+    if workers is None or not workers.isdecimal():
+        return None
+    if int(workers) == 0:
+        raise InvalidSamples("--workers 0: give at least one process")
+    return int(workers)
 
 
 def _day(text: str | None) -> datetime | None:

@@ -90,7 +90,7 @@ def command(
     bounds: Annotated[
         Path | None,
         typer.Option(
-            help="With --feasible: bounds in a TOML file, m1 = [0, 5], cx1 = [-1, 0], ..."
+            help="As --feasible, within the bounds in a TOML file: m1 = [0, 5], cx1 = [-1, 0], ..."
         ),
     ] = None,
     urdf: Annotated[Path | None, options.file_to_write("Write these into a URDF.")] = None,
@@ -112,8 +112,6 @@ def command(
     """
     from steelyard.workflow._arm import Identification
 
-    if not feasible:
-        options.refuse_without_effect(ctx, "without --feasible", "bounds")
     if bounds is None:
         known = None
     else:
@@ -140,7 +138,7 @@ def command(
             progress=done,
         )
     model = found.model
-    if feasible or urdf:
+    if feasible or bounds is not None or urdf is not None:
         bodies = model.feasible_arm(known)
     else:
         bodies = None

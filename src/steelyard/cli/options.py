@@ -83,8 +83,8 @@ class Verb(TyperCommand):
             raise
         except KeyboardInterrupt:
             raise typer.Abort from None
-        except BrokenPipeError:  # not one of a source, which is a SourceFailed
-            raise UnreadableFile("stdout was closed before everything was printed") from None
+        except BrokenPipeError:  # a source that breaks raises SourceFailed instead
+            raise typer.Exit from None
 
 
 def with_options(message: str) -> str:

@@ -10,7 +10,7 @@ import shlex
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -66,17 +66,18 @@ class Output:
                 news
             then: what people may do next with a good answer
         """
-        if self.as_json:
-            self._print_json(facts)
-        else:
-            show()
-            for what, path in (files or {}).items():
-                if path is not None:
-                    print(f"{what}: {path}")
-            if then and (verdict is None or verdict.ok):
-                print(f"Next: {then}")
+        with suppress(BrokenPipeError):  # `| head` has read enough; the exit code stays true
+            if self.as_json:
+                self._print_json(facts)
+            else:
+                show()
+                for what, path in (files or {}).items():
+                    if path is not None:
+                        print(f"{what}: {path}")
+                if then and (verdict is None or verdict.ok):
+                    print(f"Next: {then}")
         if verdict is not None and any(doubt.kind is DoubtKind.STOPPED for doubt in verdict.doubts):
-            print("error: stopped; this is the best so far", file=sys.stderr)
+            print("error: interrupted; this is the best result so far", file=sys.stderr)
             raise typer.Exit(130)
         unknown = [
             name for name, value in (requested or {}).items() if not np.isfinite(value).all()

@@ -1,60 +1,128 @@
-"""`steelyard simulate --serve ROBOT`: a simulated UR controller, until somebody ends it."""
+"""`steelyard serve ROBOT`, `serve-recording ROBOT FILE`: a simulated UR controller."""
 
 from __future__ import annotations
 
 import re
 import time
-from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from steelyard._computing import interruptible
+from steelyard.cli import options
+from steelyard.cli import simulate as simulated
 from steelyard.errors import InvalidInertia, SourceFailed, UnknownName
 
 if TYPE_CHECKING:
-    from steelyard.inertia import InertialParameters
-    from steelyard.robot import RobotModel
-    from steelyard.simulation import SensorModel
-    from steelyard.trajectory import FourierTrajectory
+    from steelyard.twin._controller import SimulatedController
 
+_DEFAULT_COM = "0,0,0.05"
+_UNTIL_STOPPED = float("inf")
 _LOAD = re.compile(r"([\d.]+)kg(?::([-\d.,e]+))?")
 
 
+FaultOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="S=NAME",
+        help="A fault at a time, as 12=skip:5 or 30=protective-stop. May be repeated.",
+    ),
+]
+SecondsOption = Annotated[
+    float, typer.Option(help="How long to serve [s]; until Ctrl-C by default.", show_default=False)
+]
+
+
 @interruptible()
-def serve_arm(
-    robot: RobotModel,
+def command(
+    robot: options.RobotArgument,
+    rtde: Annotated[
+        str, typer.Option(metavar="HOST:PORT", help="Address of RTDE; port 0 for any free port.")
+    ] = "127.0.0.1:30004",
+    trajectory: simulated.TrajectoryOption = None,
+    mass: simulated.MassOption = 0.0,
+    com: simulated.ComOption = _DEFAULT_COM,
+    size: simulated.SizeOption = 0.1,
+    payload_at: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="S=KGkg:X,Y,Z",
+            help="A payload from a time on, as 10=2.5kg:0,0,0.05 or 20=0kg. May be repeated.",
+        ),
+    ] = None,
+    ideal: simulated.IdealFlag = False,
+    fault: FaultOption = None,
+    seconds: SecondsOption = _UNTIL_STOPPED,
+    lock: options.LockOption = None,
+    flange: options.FlangeOption = None,
+    gravity: options.GravityOption = None,
+) -> None:
+    """Serves a simulated arm (MuJoCo) as a UR controller: RTDE, dashboard and script port.
+
+    The arm repeats --trajectory, or stands in its home posture without it.
+    """
+    from steelyard.trajectory import FourierTrajectory
+    from steelyard.twin._backend import SimulatedArm
+    from steelyard.twin._controller import SimulatedController
+
+    arm = options.load_arm(robot, lock, flange, gravity)
+    loads = {0.0: (mass, com)} | loads_at(payload_at or [])
+    bodies = {
+        at: simulated.payload_cube(kg, where, size, arm.flange) for at, (kg, where) in loads.items()
+    }
+    motion = None
+    start = None
+    if trajectory is not None:
+        motion = FourierTrajectory.load(trajectory)
+        start = motion.at([0.0])[0][0]
+    sensors = simulated.sensor_model(ideal=ideal)
+    controller = SimulatedController(SimulatedArm(arm, bodies, sensors=sensors, start=start))
+    if motion is not None:
+        controller.repeat(motion)
+    _serve(controller, arm.name, rtde, faults=fault or [], seconds=seconds)
+
+
+@interruptible()
+def recording_command(
+    robot: options.RobotArgument,
+    recording: Annotated[Path, typer.Argument(help="A recording with motor currents.")],
+    rtde: Annotated[
+        str, typer.Option(metavar="HOST:PORT", help="Address of RTDE; port 0 for any free port.")
+    ] = "127.0.0.1:30004",
+    fault: FaultOption = None,
+    seconds: SecondsOption = _UNTIL_STOPPED,
+    lock: options.LockOption = None,
+    flange: options.FlangeOption = None,
+) -> None:
+    """Serves a recording as a UR controller that repeats it."""
+    from steelyard.io import read
+    from steelyard.twin._backend import RecordedArm
+    from steelyard.twin._controller import SimulatedController
+
+    arm = options.load_arm(robot, lock, flange)
+    controller = SimulatedController(RecordedArm(read(recording), arm))
+    _serve(controller, arm.name, rtde, faults=fault or [], seconds=seconds)
+
+
+def _serve(
+    controller: SimulatedController,
+    robot_name: str,
     rtde: str,
     *,
-    payloads: Mapping[float, InertialParameters | None],
-    played: Path | None,
-    trajectory: FourierTrajectory | None,
-    faults: Mapping[float, str],
+    faults: list[str],
     seconds: float,
-    sensors: SensorModel,
 ) -> None:
-    """Serves an arm in MuJoCo, or a recording, and prints the controller's log."""
-    from steelyard.io import read
-    from steelyard.twin._backend import RecordedArm, SimulatedArm
-    from steelyard.twin._controller import SimulatedController, checked_fault
+    """Serves a controller and prints its log, until the time is over or Ctrl-C."""
+    from steelyard.twin._controller import checked_fault
     from steelyard.twin._server import ControllerServer
 
     host, _, port = rtde.rpartition(":")
     if not host or not port.isdecimal():
         raise SourceFailed(f"--rtde is HOST:PORT, say 127.0.0.1:30004; got '{rtde}'")
-    world: SimulatedArm | RecordedArm
-    if played is not None:
-        world = RecordedArm(read(played), robot)
-    else:
-        if trajectory is None:
-            start = None
-        else:
-            start = trajectory.at([0.0])[0][0]
-        world = SimulatedArm(robot, payloads, sensors=sensors, start=start)
-    controller = SimulatedController(world)
-    if trajectory is not None and played is None:
-        controller.repeat(trajectory)
-    due = sorted((at, request) for at, request in faults.items() if checked_fault(request))
+    requests = [timed(each, "--fault is S=NAME, say 12=skip:5") for each in faults]
+    due = sorted((at, request) for at, request in requests if checked_fault(request))
 
     def step(now: SimulatedController) -> None:
         while due and now.seconds >= due[0][0]:
@@ -65,7 +133,7 @@ def serve_arm(
         suppress(KeyboardInterrupt),
     ):
         ports = f"RTDE {found.port}, dashboard {found.port - 5}, scripts {found.port - 2}"
-        print(f"A simulated {robot.name} on {host}: {ports}. Ctrl-C ends it.", flush=True)
+        print(f"A simulated {robot_name} on {host}: {ports}. Ctrl-C ends it.", flush=True)
         shown = 0
         end = time.monotonic() + seconds
         while time.monotonic() < end:
@@ -93,5 +161,5 @@ def loads_at(requests: list[str]) -> dict[float, tuple[float, str]]:
         load = _LOAD.fullmatch(words)
         if load is None:
             raise InvalidInertia(f"{rule}; got '{request}'")
-        found[at] = float(load[1]), load[2] or "0,0,0.05"
+        found[at] = float(load[1]), load[2] or _DEFAULT_COM
     return found

@@ -191,9 +191,7 @@ def show_live(folder: Path, *, as_json: bool) -> None:
     out = Output(as_json)
     folder.mkdir(parents=True, exist_ok=True)
     model = _identified(out, folder / "live_model.json")
-    with _controller(
-        "--serve", _ROBOT, "--rtde", "127.0.0.1:0", "--mass", _MASS, "--com", _COM
-    ) as address:
+    with _controller(_ROBOT, "--rtde", "127.0.0.1:0", "--mass", _MASS, "--com", _COM) as address:
         if not as_json:
             print(
                 f"A simulated {_ROBOT} at {address} carries {_MASS} kg; its controller believes in"
@@ -232,7 +230,7 @@ def _identified(out: Output, path: Path) -> Path:
 @contextmanager
 def _controller(*options: str) -> Iterator[str]:
     """The address of a simulated controller that runs meanwhile."""
-    words = [sys.executable, "-m", "steelyard", "simulate", *options]
+    words = [sys.executable, "-m", "steelyard", "serve", *options]
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=sys.stderr, text=True) as child:
         try:
             if child.stdout is not None:
