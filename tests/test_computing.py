@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 import steelyard
 from conftest import steelyard as run_command
-from steelyard._computing import ahead_of_others, one_blas_thread, short_pauses
+from steelyard._computing import one_blas_thread, real_time_priority, short_pauses
 from steelyard.cli import _VERBS
 from steelyard.recording import Samples
 from steelyard.robot import load_robot
@@ -76,7 +76,7 @@ def test_pauses_are_short_inside_and_restored_after():
 
 @pytest.mark.skipif(not hasattr(os, "sched_setscheduler"), reason="Linux has priorities of threads")
 @pytest.mark.parametrize("allowed", [True, False])
-def test_a_thread_is_ahead_of_others_where_it_may_be_and_those_that_it_starts_are_not(
+def test_a_thread_is_real_time_priority_where_it_may_be_and_those_that_it_starts_are_not(
     allowed, monkeypatch
 ):
     real_time, asked = os.SCHED_RR | os.SCHED_RESET_ON_FORK, []
@@ -102,6 +102,6 @@ def test_a_thread_is_ahead_of_others_where_it_may_be_and_those_that_it_starts_ar
 
 
 def _ahead(policies):
-    with ahead_of_others():
+    with real_time_priority():
         inside = policies()
     return inside, os.sched_getscheduler(0) & ~os.SCHED_RESET_ON_FORK

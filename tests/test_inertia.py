@@ -83,7 +83,7 @@ def test_refusals(make, message):
     "use", [checked_transform, frame_change_matrix, lambda T: SPHERE.in_frame("flange", T)]
 )
 def test_only_rotations_and_translations_change_frames(use, T):
-    with pytest.raises(InvalidInertia, match="a transform is a rotation and a translation"):
+    with pytest.raises(InvalidInertia, match="a transform must be a rotation and a translation"):
         use(T)
 
 

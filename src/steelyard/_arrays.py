@@ -1,4 +1,4 @@
-"""The kinds of arrays, and how a value keeps its own."""
+"""Types of arrays, and read-only copies for values that must not change."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 Indices = NDArray[np.intp]
 
+_MAX_PRINTED_NUMBERS = 20  # of an array in a message
+
 
 def read_only(values: ArrayLike) -> Array:
-    """A copy as floating-point numbers that nobody can write to.
+    """A read-only copy as floating-point numbers.
 
     Args:
         values: of any shape
@@ -22,15 +24,26 @@ def read_only(values: ArrayLike) -> Array:
 
 
 def finite(values: ArrayLike, shape: tuple[int, ...], name: str, error: type[Exception]) -> Array:
-    """A read-only copy of finite values of a shape; anything else is an error that names it."""
+    """A read-only copy of finite numbers with a given shape.
+
+    Args:
+        values: to copy
+        shape: that they must have
+        name: of the values, for messages
+        error: raised where the shape differs or a number is not finite
+    """
     array = read_only(values)
-    if array.shape != shape or not np.isfinite(array).all():
-        wanted = shape[0] if len(shape) == 1 else shape
-        got = array if array.size < 20 else f"shape {array.shape}"
-        raise error(
-            f"{name} must be {'three' if wanted == 3 else wanted} finite numbers, got {got}"
-        )
-    return array
+    if array.shape == shape and np.isfinite(array).all():
+        return array
+    wanted = str(shape)
+    if shape == (3,):
+        wanted = "three"
+    elif len(shape) == 1:
+        wanted = str(shape[0])
+    got = f"shape {array.shape}"
+    if array.size < _MAX_PRINTED_NUMBERS:
+        got = str(array)
+    raise error(f"{name} must be {wanted} finite numbers, got {got}")
 
 
 def freeze(value: object, *names: str) -> None:

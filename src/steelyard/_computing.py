@@ -1,4 +1,4 @@
-"""How long work is done: with one BLAS thread, and with progress that can be shown."""
+"""Settings for long computations: BLAS threads, interpreter pauses, priority, Ctrl-C."""
 
 from __future__ import annotations
 
@@ -15,14 +15,15 @@ from typing import TypeAlias
 from threadpoolctl import ThreadpoolController
 
 Progress: TypeAlias = Callable[[float, str], None]
-"""Called with the share of the work that is done, 0 to 1, and with what goes on, in words."""
+"""Called with the completed share of the work, 0 to 1, and a description of the current step."""
 
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Keeps BLAS to one thread, and restores what the program had; also a decorator.
+    """Limits BLAS to one thread and restores the previous limit afterwards; also a decorator.
 
-    Our decompositions are small: with two threads they take up to six times the processor time.
+    The matrices are small: with two threads a decomposition takes up to six times the processor
+    time.
     """
     import scipy.linalg  # noqa: F401  its BLAS must be loaded to be limited
 
@@ -32,17 +33,22 @@ def one_blas_thread() -> Iterator[None]:
 
 @lru_cache(maxsize=1)
 def _libraries(modules: int) -> ThreadpoolController:
-    """The libraries with threads, looked for again (10 ms) when more modules are loaded."""
+    """The loaded libraries that use threads.
+
+    Finding them takes 10 ms, so the result is cached until more modules are loaded.
+
+    Args:
+        modules: number of loaded modules
+    """
     return ThreadpoolController()
 
 
 @contextmanager
 def short_pauses() -> Iterator[None]:
-    """Keeps the interpreter's own pauses short while rows come, and restores what the program had.
+    """Shortens pauses of the interpreter while rows arrive, and restores its settings afterwards.
 
-    The garbage collector no longer walks through what is there already, which takes a tenth of a
-    second, but often through the little that is new; threads change over after half a millisecond
-    instead of five.
+    The garbage collector skips objects that exist already, which would take 0.1 s, and collects
+    new ones often. Threads switch after 0.5 ms instead of 5 ms.
     """
     switch_s = sys.getswitchinterval()
     thresholds = gc.get_threshold()
@@ -58,11 +64,12 @@ def short_pauses() -> Iterator[None]:
 
 
 @contextmanager
-def ahead_of_others() -> Iterator[None]:
-    """Gives this thread the lowest real-time priority where the system allows it, and takes it back; Linux.
+def real_time_priority() -> Iterator[None]:
+    """Gives this thread the lowest real-time priority, and restores its own afterwards.
 
-    Who works for milliseconds at a time then waits for rows, and not they for it. Threads and
-    processes that are started meanwhile have none of it.
+    Long computations then yield to the reader thread. Threads and processes that are started
+    meanwhile do not inherit the priority. Without effect where the system does not allow or have
+    it (other than Linux).
     """
     if not hasattr(os, "sched_setscheduler"):
         yield
@@ -80,7 +87,10 @@ def ahead_of_others() -> Iterator[None]:
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Lets Ctrl-C raise KeyboardInterrupt, where the command line would end at once; also a decorator."""
+    """Lets Ctrl-C raise KeyboardInterrupt; also a decorator.
+
+    Without it the command line ends the process at once.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return

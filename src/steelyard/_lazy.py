@@ -1,4 +1,4 @@
-"""Public names of a package that are imported when they are first used, so that imports are quick."""
+"""Public names of a package that are imported on first use, which keeps imports fast."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ NORMAL_95 = 1.96
 """Half-width of a 95 % interval of a normal distribution, in standard deviations."""
 
 STANDARD_GRAVITY = 9.81
-"""Size of gravity where none is given [m/s^2]."""
+"""Default magnitude of gravity, [m/s^2]."""
 
 GRAVITY_DOWN = (0.0, 0.0, -STANDARD_GRAVITY)
 """Gravity of an upright base, (3,) [m/s^2], in the base frame."""

@@ -1,4 +1,4 @@
-"""The ten inertial parameters of a rigid body: their one order, and every way to write them.
+"""The ten inertial parameters of a rigid body, their order, and conversions between notations.
 
 A body with mass m, centre of mass c and inertia I_c about c (axes of the frame) has, in a frame
 with origin O, the first moment h = m c and the inertia about O
@@ -34,14 +34,14 @@ PARAMETER_NAMES = ("m", "mx", "my", "mz", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Iz
 """The order of the ten numbers: m, m c (3), then the inertia about the frame's origin."""
 
 _INERTIA_ENTRIES = ((0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2))
-_SMALLEST_RELATIVE_EIGENVALUE = 1e-9
-_ROUNDING = 1e-14
-_UNTOUCHED = 1e-12  # entries of a change of frames below which a number does not depend on another
+_MIN_RELATIVE_EIGENVALUE = 1e-9  # of the second moment of a real body, over the largest one
+_ROUNDING = 1e-14  # of the second moment, over the largest entry of the inertia
+_MIN_DEPENDENCE = 1e-12  # smaller entries of a change of frames are rounding errors
 
 
 @dataclass(frozen=True, eq=False)
 class InertialParameters:
-    """Mass, first moment and inertia of a rigid body, about the origin and along the axes of a named frame.
+    """Mass, first moment and inertia of a rigid body in a named frame.
 
     Attributes:
         mass: m, [kg]
@@ -68,7 +68,12 @@ class InertialParameters:
 
     @classmethod
     def from_vector(cls, vector: ArrayLike, frame: str = "flange") -> InertialParameters:
-        """The body with a vector of ten numbers in the order of `PARAMETER_NAMES`, (10,) [SI], in `frame`."""
+        """The body with ten given numbers.
+
+        Args:
+            vector: in the order of `PARAMETER_NAMES`, (10,) [SI], in `frame`
+            frame: name of the frame
+        """
         p = _checked(vector, (10,), "vector")
         return cls(p[0], p[1:4], _symmetric(p[4:]), frame)
 
@@ -101,7 +106,12 @@ class InertialParameters:
     def from_log_cholesky(
         cls, log_cholesky: ArrayLike, frame: str = "flange"
     ) -> InertialParameters:
-        """The physical body of `log_cholesky`: any alpha, d1, d2, d3, s12, s23, s13, t1, t2, t3, (10,)."""
+        """The physical body with given log-Cholesky parameters.
+
+        Args:
+            log_cholesky: alpha, d1, d2, d3, s12, s23, s13, t1, t2, t3, any real numbers, (10,)
+            frame: name of the frame
+        """
         alpha, d1, d2, d3, s12, s23, s13, t1, t2, t3 = _checked(log_cholesky, (10,), "log_cholesky")
         e1, e2, e3 = np.exp([d1, d2, d3])
         U = np.exp(alpha) * np.array(
@@ -138,7 +148,7 @@ class InertialParameters:
         return self.first_moment / self.mass
 
     def com_covariance(self, covariance: Array) -> Array:
-        """Of the centre of mass, (3, 3) [m^2]; infinite where the first four numbers are not known.
+        """The covariance of the centre of mass, (3, 3) [m^2]; infinite where it is unknown.
 
         Args:
             covariance: of the ten numbers, (10, 10); infinite where unknown
@@ -162,7 +172,7 @@ class InertialParameters:
 
     @property
     def principal_axes(self) -> Array:
-        """Principal axes as columns of a rotation, ordered as `principal_moments`, (3, 3), in `frame`."""
+        """Principal axes as columns, in the order of `principal_moments`, (3, 3), in `frame`."""
         axes = np.linalg.eigh(self.inertia_com)[1]
         return np.asarray(axes * np.array([1.0, 1.0, np.sign(np.linalg.det(axes))]))
 
@@ -177,7 +187,7 @@ class InertialParameters:
 
     @property
     def second_moment_com(self) -> Array:
-        """Second moment of the mass about its centre, (3, 3) [kg m^2], along the axes of `frame`."""
+        """Second moment about the centre of mass, (3, 3) [kg m^2], along the axes of `frame`."""
         return self.pseudo_inertia[:3, :3] - np.outer(self.first_moment, self.com)
 
     @property
@@ -201,12 +211,12 @@ class InertialParameters:
 
     @property
     def why_not_physical(self) -> str:
-        """Why no real body has these numbers, as a sentence; empty when one can."""
+        """The reason why no real body can have these numbers; empty where one can."""
         if self.mass <= 0.0:
             return f"the mass is {self.mass:.6g} kg; it must be positive"
         values, vectors = np.linalg.eigh(self.second_moment_com)
         smallest = (
-            _SMALLEST_RELATIVE_EIGENVALUE * abs(values[2]) + _ROUNDING * np.abs(self.inertia).max()
+            _MIN_RELATIVE_EIGENVALUE * abs(values[2]) + _ROUNDING * np.abs(self.inertia).max()
         )
         if values[0] > smallest:
             return ""
@@ -215,15 +225,13 @@ class InertialParameters:
         if values[0] > -smallest:
             return (
                 f"the mass has no extent along {direction} of frame '{self.frame}' (a point, rod"
-                " or plate):"
-                f" the principal moments {moments} kg m^2 are on the border of the triangle"
-                " inequality"
+                f" or plate): the principal moments {moments} kg m^2 are on the border of the"
+                " triangle inequality"
             )
         return (
-            f"the principal moments {moments} kg m^2 about the centre of mass break the triangle"
-            " inequality:"
-            f" along {direction} of frame '{self.frame}' the mass would have a negative"
-            f" second moment of {values[0]:.3g} kg m^2"
+            f"the principal moments {moments} kg m^2 about the centre of mass violate the triangle"
+            f" inequality: along {direction} of frame '{self.frame}' the mass would have a"
+            f" negative second moment of {values[0]:.3g} kg m^2"
         )
 
     def __add__(self, other: InertialParameters) -> InertialParameters:
@@ -242,7 +250,12 @@ class InertialParameters:
     __hash__ = None  # type: ignore[assignment]
 
     def in_frame(self, frame: str, T_new_old: ArrayLike) -> InertialParameters:
-        """The same body, seen from another frame; T_new_old, (4, 4), maps present coordinates to those."""
+        """The same body, expressed in another frame.
+
+        Args:
+            frame: name of the new frame
+            T_new_old: maps coordinates in the present frame to the new one, (4, 4)
+        """
         T = checked_transform(T_new_old)
         return InertialParameters.from_pseudo_inertia(T @ self.pseudo_inertia @ T.T, frame)
 
@@ -256,16 +269,18 @@ class InertialParameters:
 
     @staticmethod
     def moved_covariance(covariance: Array, T_new_old: ArrayLike) -> Array:
-        """The covariance of ten numbers in another frame; what depends on an unknown one is unknown.
+        """The covariance of the ten numbers in another frame, (10, 10).
+
+        A number that depends on an unknown one in the old frame is unknown in the new one.
 
         Args:
             covariance: in the old frame, (10, 10); infinite where unknown
-            T_new_old: (4, 4)
+            T_new_old: maps coordinates in the old frame to the new one, (4, 4)
         """
         A = frame_change_matrix(T_new_old)
         unknown = ~np.isfinite(np.diag(covariance))
         moved = A @ np.where(unknown[:, None] | unknown[None, :], 0.0, covariance) @ A.T
-        touched = (np.abs(A[:, unknown]) > _UNTOUCHED).any(axis=1)
+        touched = (np.abs(A[:, unknown]) > _MIN_DEPENDENCE).any(axis=1)
         moved[touched, touched] = np.inf
         return np.asarray(moved)
 
@@ -273,30 +288,38 @@ class InertialParameters:
         if self.frame != other.frame:
             raise InvalidInertia(
                 f"bodies in frames '{self.frame}' and '{other.frame}' cannot be added or"
-                " subtracted;"
-                " bring them into one with in_frame()"
+                " subtracted; express both in one frame with in_frame()"
             )
 
 
 def frame_change_matrix(T_new_old: ArrayLike) -> Array:
-    """A with `vector_new = A @ vector_old` when a body is seen from a new frame, T_new_old (4, 4)."""
+    """The matrix A with `vector_new = A @ vector_old` for a change of frame, (10, 10).
+
+    Args:
+        T_new_old: maps coordinates in the old frame to the new one, (4, 4)
+    """
     T = checked_transform(T_new_old)
     J_of_vector, vector_of_J = _pseudo_inertia_maps()
     return np.asarray(vector_of_J @ np.kron(T, T) @ J_of_vector)
 
 
 def checked_transform(T: ArrayLike) -> Array:
-    """A copy of a transform T, (4, 4), or a refusal when it is not a rotation and a translation."""
+    """A copy of a transform T, (4, 4), which must be a rotation and a translation."""
     matrix = _checked(T, (4, 4), "transform")
     R = matrix[:3, :3]
     proper = _orthonormal(R) and np.linalg.det(R) > 0
     if not proper or not np.array_equal(matrix[3], [0, 0, 0, 1]):
-        raise InvalidInertia(f"a transform is a rotation and a translation, got\n{matrix}")
+        raise InvalidInertia(f"a transform must be a rotation and a translation, got\n{matrix}")
     return matrix
 
 
 def skew(vector: Any, xp: Any = np) -> Any:
-    """S with `S @ x = cross(vector, x)`, (..., 3, 3), of vectors (..., 3); `xp` is numpy or jax.numpy."""
+    """The matrix S with `S @ x = cross(vector, x)`, (..., 3, 3).
+
+    Args:
+        vector: (..., 3)
+        xp: numpy or jax.numpy, whose arrays these are
+    """
     x, y, z = (vector[..., i] for i in range(3))
     zero = xp.zeros_like(x)
     rows = ((zero, -z, y), (z, zero, -x), (-y, x, zero))

@@ -1,7 +1,7 @@
-"""Verdicts: what counts against an answer, as values with a code and words.
+"""Verdicts: whether an answer may be used, and the doubts about it, each with a code and words.
 
 A verdict is made once, where an answer is judged. Sentences, JSON, exit codes, pages and the
-refusal of an export derive from it; nothing looks for words in a sentence.
+refusal of an export derive from it; no code searches for words in a sentence.
 """
 
 from __future__ import annotations
@@ -15,47 +15,41 @@ from steelyard import fields
 
 
 class DoubtKind(StrEnum):
-    """What can count against an answer."""
+    """The kinds of doubts about an answer."""
 
-    NOT_EXCITED = "not_excited"  # the data say nothing about some of the numbers
+    NOT_EXCITED = "not_excited"  # the motion does not determine some of the numbers
     NOTHING_CARRIED = "nothing_carried"  # the mass cannot be distinguished from zero
     NEGATIVE_MASS = "negative_mass"
     NOT_PHYSICAL = "not_physical"  # no real body is near the estimate
     NOT_CONVERGED = "not_converged"
-    STOPPED = "stopped"  # by hand, before everything was compared
+    STOPPED = "stopped"  # interrupted before all alternatives were compared
     CONTRADICTS_MODEL = "contradicts_model"  # loaded and empty arm do not fit together
     CONTRADICTS_GIVEN = "contradicts_given"  # the data contradict a number that the user gave
     UNEXPLAINED_TORQUE = "unexplained_torque"  # residuals far beyond noise
     OTHER_ROBOT = "other_robot"  # the recording is of another arm than the model
-    TILTED_BASE = "tilted_base"  # the base stands far from how it was said to
-    GRAVITY = (
-        "gravity"  # weight and inertia contradict each other, or the stated gravity is not Earth's
-    )
+    TILTED_BASE = "tilted_base"  # the base is far from the stated orientation
+    GRAVITY = "gravity"  # weight and inertia disagree, or the stated gravity is not Earth's
     STEADY_FORCE = "steady_force"  # a constant force besides the load explains the torques better
     LOAD_CHANGED = "load_changed"  # the load is not the same throughout a run
-    TORQUE_SCALE = (
-        "torque_scale"  # torques of some runs have another scale than those of the others
-    )
+    TORQUE_SCALE = "torque_scale"  # torques of some runs are scaled differently
     TIME_OFFSET = "time_offset"  # torques and motion are not synchronised
     NEGATIVE_FRICTION = "negative_friction"
     FRICTION_SHAPE = "friction_shape"  # a shape of the friction law lies at an end of its range
-    MODEL_DOUBTED = "model_doubted"  # what the answer builds on is doubted itself
-    PREPARED_OTHERWISE = (
-        "prepared_otherwise"  # not as the samples were that the model was fitted to
-    )
+    MODEL_DOUBTED = "model_doubted"  # there are doubts about the model itself
+    PREPARED_OTHERWISE = "prepared_otherwise"  # samples and model were prepared differently
     RECORDING = "recording"  # a recording has faults
-    NOISY_MOTION = "noisy_motion"  # measured motion is so noisy that inertias come out too small
+    NOISY_MOTION = "noisy_motion"  # noise of the motion biases inertias towards zero
     GAINS = "gains"  # drive gains are doubtful
     POSTURES_TOO_ALIKE = "postures_too_alike"
     NO_ZERO = "no_zero"  # a wrist sensor was never at rest without contact
-    DRIFT_MOVES = "drift_moves"  # the zero of a sensor wanders
+    DRIFT_MOVES = "drift_moves"  # the zero of a sensor drifts
     TOO_UNCERTAIN = "too_uncertain"  # the interval is wider than a use allows
     UNKNOWN_FRICTION = "unknown_friction"  # drives have friction that the model does not know
-    BEYOND_LEARNED = "beyond_learned"  # a motion goes beyond the one that was learned from
+    BEYOND_LEARNED = "beyond_learned"  # the motion exceeds the one for learning
     MOSTLY_CONTACT = "mostly_contact"  # more contact than free motion
-    ASSUMED = "assumed"  # what nobody has measured
-    NOT_CHECKED = "not_checked"  # limits of a motion that nobody gave
-    TOO_SHORT = "too_short"  # a recording is over before an observer has settled
+    ASSUMED = "assumed"  # a value was assumed, not measured
+    NOT_CHECKED = "not_checked"  # limits of the motion were not given
+    TOO_SHORT = "too_short"  # the recording ends before an observer has settled
 
 
 @dataclass(frozen=True)
@@ -108,7 +102,7 @@ class Verdict:
 
     @property
     def sentence(self) -> str:
-        """Everything in one sentence without a full stop: "do not use this: ..." where a doubt blocks."""
+        """Summary and doubts in one sentence without a full stop, blocking doubts first."""
         against = [doubt.words for doubt in self.blocking]
         aside = [doubt.words for doubt in self.doubts if not doubt.blocks]
         if against:

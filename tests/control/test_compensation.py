@@ -38,7 +38,8 @@ def test_a_payload_of_another_flange_is_refused(ur10):
         lambda: Compensator(ur10, foreign).payload_torque(q, q, q),
     ):
         with pytest.raises(
-            InvalidRobot, match=r"in frame 'tool0', the flange of .* is 'flange'; bring it there"
+            InvalidRobot,
+            match=r"in frame 'tool0', the flange of .* is 'flange'; express the payload in it",
         ):
             act()
 

@@ -107,7 +107,7 @@ def test_unknown_targets_are_refused_with_those_there_are():
 
 UNPHYSICAL = InertialParameters.from_com(2.0, [0.01, 0.0, 0.05], np.diag([0.01, 0.01, 0.05]))
 DOUBTFUL = {
-    "break the triangle inequality": payload(UNPHYSICAL),
+    "violate the triangle inequality": payload(UNPHYSICAL),
     "the estimate itself says: far": payload(verdict=FAR),
     "the estimate itself says: the motion says nothing about Izz": payload(verdict=NOT_EXCITED),
     "some of the ten inertial parameters were not excited": payload(std=[*STD[:9], np.inf]),

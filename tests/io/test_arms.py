@@ -214,7 +214,7 @@ def test_what_mjcf_cannot_hold_stands_in_comments():
 def test_mjcf_refuses_what_mujoco_cannot_move():
     robot = load_robot("ur10e")
     with pytest.raises(
-        InvalidRobot, match="is no real body, and MuJoCo moves no other: the mass is 0 kg"
+        InvalidRobot, match="is not physical, which MuJoCo refuses: the mass is 0 kg"
     ):
         mjcf_text(robot.with_links([InertialParameters.nothing(name) for name in robot.link_names]))
     with pytest.raises(

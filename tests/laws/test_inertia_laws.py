@@ -181,7 +181,7 @@ def test_flat_clouds_are_on_the_border(rng, count, shape):
 
 def test_a_negative_second_moment_is_named(rng):
     made = InertialParameters.from_com(2.0, rng.normal(size=3), np.diag([0.1, 0.2, 0.4]))
-    assert "break the triangle inequality" in made.why_not_physical
+    assert "violate the triangle inequality" in made.why_not_physical
     assert "negative second moment of -0.05 kg m^2" in made.why_not_physical
     assert "frame 'flange'" in made.why_not_physical
     with pytest.raises(

@@ -36,7 +36,7 @@ def test_drive_refusals(changes, message):
 
 
 def test_currents_need_gains():
-    with pytest.raises(InvalidRobot, match=r"motor currents need drive gains \[Nm/A\]"):
+    with pytest.raises(InvalidRobot, match=r"the drives have no gains \[Nm/A\]"):
         DriveModel.ideal(3).torque_from_current([1.0, 2.0, 3.0])
 
 

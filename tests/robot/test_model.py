@@ -65,13 +65,13 @@ def table(**changes):
         (lambda: ARM.with_gravity([0, 0, np.nan]), r"gravity_base must be three finite numbers"),
         (
             lambda: ARM.with_payload(BODY.renamed("gripper")),
-            r"payload is in frame 'gripper', the flange of arm is 'flange'; bring it there with"
+            r"payload is in frame 'gripper', the flange of arm is 'flange'; express the payload in it with"
             r" in_frame\(\)",
         ),
-        (lambda: ARM.mass_matrix(np.ones((2, 3))), r"one posture at a time, got 2"),
+        (lambda: ARM.mass_matrix(np.ones((2, 3))), r"got 2 postures"),
         (
             lambda: ARM.coriolis_matrix(np.ones((2, 3)), np.ones((2, 3))),
-            r"one posture at a time, got 2",
+            r"got 2 postures",
         ),
         (
             lambda: ParameterBasis.of(ARM, tolerance=0.0),
@@ -97,7 +97,7 @@ def test_refusals(make, message):
 
 
 def test_the_flange_is_a_rotation_and_a_translation():
-    with pytest.raises(InvalidInertia, match="a transform is a rotation and a translation"):
+    with pytest.raises(InvalidInertia, match="a transform must be a rotation and a translation"):
         RobotModel.from_dh(TABLE, T_link_flange=2 * np.eye(4))
 
 

@@ -88,7 +88,7 @@ BAD_MASS += ' iyz="0" izz="1"/></inertial></link>'
         ),
         ({"kind": "planar"}, r"joint 'shoulder' is of type 'planar'"),
         ({"kind": "ball"}, r"joint 'shoulder' is of type 'ball'"),
-        ({"axis": "0 0 0"}, r"joint 'shoulder' turns about or slides along no axis: .*0 0 0"),
+        ({"axis": "0 0 0"}, r"the axis of joint 'shoulder' is zero or missing: .*0 0 0"),
         ({"inside": ""}, r"joint 'shoulder' has no <limit>; add one or make it continuous"),
         ({"kind": "prismatic", "inside": ""}, r"joint 'shoulder' has no <limit>"),
         ({"inside": limit(lower="nan")}, r"joint 'shoulder' has lower 'nan'; it must be finite"),

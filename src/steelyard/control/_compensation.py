@@ -227,7 +227,7 @@ def flange_body(
         raise InvalidRobot(
             f"the payload is in frame '{body.frame}', the flange of {robot.name} is"
             f" '{robot.flange}';"
-            " bring it there with in_frame()"
+            " express the payload in it with in_frame()"
         )
     if isinstance(payload, Payload):
         _require_well_weighed(robot, payload, inertia_needed=inertia_needed)

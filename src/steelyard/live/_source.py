@@ -23,7 +23,7 @@ from enum import StrEnum
 from statistics import median
 from typing import TYPE_CHECKING, NamedTuple, Self, TypeAlias
 
-from steelyard._computing import ahead_of_others
+from steelyard._computing import real_time_priority
 from steelyard.errors import SourceFailed
 from steelyard.recording import WrenchConvention
 
@@ -310,7 +310,7 @@ class Stream:
 
     # --- on the reader thread
 
-    @ahead_of_others()
+    @real_time_priority()
     def _read(self) -> None:
         try:
             while not self._closed.is_set():

@@ -17,7 +17,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from steelyard._arrays import Array
-from steelyard._computing import ahead_of_others, one_blas_thread, short_pauses
+from steelyard._computing import one_blas_thread, real_time_priority, short_pauses
 from steelyard.errors import InvalidRobot, InvalidSamples
 from steelyard.identification import DynamicModel
 from steelyard.identification._temperature import with_temperature_drift
@@ -194,7 +194,7 @@ def watch(
 
     updates = look or own
     due_s = time.monotonic() + every_s
-    with one_blas_thread(), short_pauses(), ahead_of_others():
+    with one_blas_thread(), short_pauses(), real_time_priority():
         for item in items:
             if recorder is not None and isinstance(item, Row):
                 recorder.add(item)

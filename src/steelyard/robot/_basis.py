@@ -138,7 +138,12 @@ class ParameterBasis:
 
     @staticmethod
     def independent_columns(R: Array, tolerance: float) -> tuple[Indices, Array]:
-        """Columns of R that are independent of those before them, and all relative distances."""
+        """Columns of R that are independent of those before them, and all relative distances.
+
+        Args:
+            R: triangular factor of columns of unit length, (k, k)
+            tolerance: distance below which a column counts as dependent
+        """
         Q = np.zeros((len(R), 0))
         kept: list[int] = []
         distance = np.zeros(R.shape[1])

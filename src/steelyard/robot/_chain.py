@@ -101,8 +101,7 @@ class FrameMotion:
     Attributes:
         linear_velocity: of its origin, (N, 3) [m/s], in the frame
         angular_velocity: (N, 3) [rad/s], in the frame
-        linear_acceleration: of its origin, as an observer at rest sees it, (N, 3) [m/s^2], in the
-            frame
+        linear_acceleration: of its origin relative to the base, (N, 3) [m/s^2], in the frame
         angular_acceleration: (N, 3) [rad/s^2], in the frame
     """
 
@@ -114,7 +113,7 @@ class FrameMotion:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class KinematicChain:
-    """What `RobotModel` knows without masses; it is not made by itself.
+    """The kinematics of a `RobotModel`, its base class; not constructed by itself.
 
     Motion is given as joint positions q [rad or m], velocities v [rad/s or m/s] and accelerations a
     [rad/s^2 or m/s^2], each (N, n).
@@ -249,7 +248,7 @@ class KinematicChain:
         """Joint signals of one posture, each (n,)."""
         rows = self._rows(*signals)
         if len(rows[0]) != 1:
-            raise InvalidRobot(f"this matrix is for one posture at a time, got {len(rows[0])}")
+            raise InvalidRobot(f"give one posture, (n,); got {len(rows[0])} postures")
         return tuple(row[0] for row in rows)
 
 
@@ -263,14 +262,14 @@ def joints_in_a_row(
 
     Args:
         name: of the robot
-        joints: name, type, axis (3,), placement at q = 0 (4, 4), name of the link, T_joint_link (4,
-            4)
-        flange: its name, also where it is that of the last link
-        T_joint_flange: where it is in the last joint frame, (4, 4)
+        joints: for each joint its name, type, axis (3,), placement at q = 0 (4, 4), the name of
+            its link, and T_joint_link (4, 4)
+        flange: name of the flange frame, which may be that of the last link
+        T_joint_flange: the flange in the last joint frame, (4, 4)
     """
     model = pin.Model()
     model.name = name
-    before = 0  # the frame that the next one hangs from: Pinocchio locks joints by way of them
+    before = 0  # parent of the next frame, which Pinocchio needs to lock joints
     for i, (joint, kind, axis, T, link, T_link) in enumerate(joints):
         if np.array_equal(axis, (0, 0, 1)):
             if kind == "prismatic":

@@ -1,4 +1,4 @@
-"""What stands between motor and link: rotor inertia, friction, offset, gains, and coupled motors.
+"""Drives, between motor and link: rotor inertia, friction, offset, gains, coupled motors.
 
 For the speed v of a drive that carries the torque `load`, the drive itself consumes
 
@@ -78,7 +78,7 @@ class DriveModel:
         sign_width: width of the smoothed sign, [rad/s]; 0 is the exact sign
         gain: torque of the drive per ampere, gear included, (n,) [Nm/A]; None when unknown
         gain_std: standard deviation of each gain for itself, (n,) [Nm/A]; zero where it is exact,
-            as in simulation. None says nothing, see `with_tolerances`
+            as in simulation. None where it is not stated, see `with_tolerances`
         gain_common: errors that drives share: how one standard deviation of each cause moves the
             logarithms of the gains, (n, c); a number is one cause that moves all alike
         gain_drift: standard deviation of the change of all gains between empty and loaded runs,
@@ -120,7 +120,7 @@ class DriveModel:
         if self.gain_std is not None:
             object.__setattr__(self, "gain_std", _per_joint(self.gain_std, n, "gain_std"))
             if self.gain is None or (self.gain_std < 0).any():
-                raise InvalidRobot("gain_std belongs to gains, and is not negative")
+                raise InvalidRobot("gain_std needs gains, and must not be negative")
         if self.gain_common is not None:
             object.__setattr__(self, "gain_common", _shared(self.gain_common, n))
         if self.gain_drift is not None and not 0 <= self.gain_drift < np.inf:
@@ -151,8 +151,8 @@ class DriveModel:
     def with_tolerances(self) -> DriveModel:
         """The same drives, with the tolerances of published gains where none are given.
 
-        Where only `gain_std` is given, it is all there is; zeros are exact gains, which do not
-        drift.
+        Where `gain_std` is given without `gain_common`, drives share no error. Gains with zero
+        errors are exact and do not drift.
         """
         if self.gain is None:
             return self
@@ -177,8 +177,8 @@ class DriveModel:
     def gain_errors(self) -> Array:
         """How one standard deviation of each cause moves the logarithms of the gains, (n, causes).
 
-        Each drive for itself, then what drives share; no causes where gains are exact or nothing is
-        said.
+        Errors of single drives come first, then shared ones; there are no causes where gains are
+        exact or their errors are not stated.
         """
         own = np.zeros((len(self), 0))
         if self.gain is not None and self.gain_std is not None and self.gain_std.any():
@@ -201,7 +201,7 @@ class DriveModel:
 
     @property
     def law(self) -> FrictionLaw:
-        """Of its friction, with the shapes that are given."""
+        """The friction law, with the given shapes."""
         return self._friction.law
 
     @property
@@ -264,13 +264,18 @@ class DriveModel:
         """Joint torque, (N, n) [Nm], from motor current, (N, n) or (n,) [A]."""
         if self.gain is None:
             raise InvalidRobot(
-                "motor currents need drive gains [Nm/A] to become torques; give them"
+                "the drives have no gains [Nm/A], which convert motor currents to torques; give"
+                " `gain`"
             )
         torque = np.asarray(current, dtype=float) * self.gain
         return self.transmission.to_joints(torque)
 
     def joint_position(self, motor_position: ArrayLike) -> Array:
-        """Joint positions, velocities or accelerations from those of motors, (N, n) [rad]."""
+        """Joint positions, velocities or accelerations from those of motors, (N, n).
+
+        Args:
+            motor_position: position of the motors, (N, n) [rad]; or speed or acceleration
+        """
         x = np.asarray(motor_position, dtype=float)
         if self.coupling is None:
             return x

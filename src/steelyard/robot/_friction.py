@@ -94,7 +94,7 @@ class FrictionLaw:
         exponent: alpha of each drive, (n,)
         width: of the direction, (n,) [rad/s, or rad for presliding]
         stribeck_speed: vs, (n,) [rad/s]
-        fixed: whether the shapes are given, not found
+        fixed: whether the shapes are given, not fitted
         smooth_speed: whether the speed law is |v|^alpha s, as in `DriveModel`, or
             |v|^alpha sign(v)
         carrying: 1 for drives whose friction grows with the carried torque, 0 for others, (n,); all
@@ -154,7 +154,7 @@ class FrictionLaw:
         return tuple(terms)
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything, as texts, numbers and arrays."""
+        """All fields, as texts, numbers and arrays."""
         return {name: getattr(self, name) for name in self.__dataclass_fields__}
 
     @classmethod
@@ -183,7 +183,7 @@ class FrictionLaw:
 
     @property
     def free_shapes(self) -> tuple[str, ...]:
-        """Which shapes are found from data."""
+        """The shapes that are fitted to data."""
         if self.fixed:
             return ()
         names = [
@@ -194,7 +194,7 @@ class FrictionLaw:
 
     @property
     def starts(self) -> tuple[FrictionLaw, ...]:
-        """Laws to start the search of shapes from; only a Stribeck curve needs several."""
+        """Start points for fitting the shapes; only a Stribeck curve needs several."""
         if not self.stribeck or self.fixed:
             return (self,)
         return tuple(
@@ -236,6 +236,9 @@ class FrictionLaw:
         """The derivative of friction by the logarithm of each free shape, (shapes, N, n) [Nm].
 
         Args:
+            u: positions of the drives, (N, n) [rad or m]
+            v: speeds of the drives, (N, n) [rad/s or m/s]
+            load: torque that each gear carries, (N, n) [Nm or N]; None for none
             here: `columns` of the same motion, (terms, N, n)
             coefficients: of its terms, (terms, n)
         """
@@ -254,7 +257,7 @@ class FrictionLaw:
     def init(self, u: Array, v: Array | None = None) -> Array:
         """The memory before the first row at u, (2, n): direction and position of drives.
 
-        A drive that slides there, at speed v, has its direction already; with None it is open.
+        A drive that slides at speed v already has its direction; without v directions are unknown.
         """
         if v is None:
             s = np.zeros_like(u)
@@ -265,7 +268,7 @@ class FrictionLaw:
     def step(
         self, memory: Array, u: Array, v: Array, load: Array | None = None
     ) -> tuple[Array, Array]:
-        """What it remembers after one more row of u, v, load, or a few, (2, n), and their columns.
+        """The memory after one or more rows of u, v, load, (2, n), and the columns of these rows.
 
         The memory is as `init` or `step` gave it; columns are (terms, n), or (terms, k, n) for k
         rows.
@@ -285,9 +288,8 @@ class FrictionLaw:
         """The columns at single instants of speed v and load, (terms, ..., n).
 
         Args:
-            s: direction of friction, like v; that of a drive which has always moved like this when
-                None
-            xp: whose arrays these are: numpy or jax.numpy
+            s: direction of friction, like v; by default that of steady motion at speed v
+            xp: numpy or jax.numpy, whose arrays these are
         """
         if s is None:
             s = self._turned(v)
@@ -333,7 +335,7 @@ class FrictionLaw:
         return out
 
     def _turned(self, v: Array) -> Array:
-        """The direction by speed alone; for presliding that of a drive after a long slide."""
+        """The direction from the speed alone; for presliding that of a drive after a long slide."""
         if self.direction == "smooth":
             return np.asarray(np.tanh(v / self.width))
         sign = np.sign(v)

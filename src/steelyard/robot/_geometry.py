@@ -1,4 +1,4 @@
-"""How close an arm comes to itself and to what stands around it.
+"""Distances between the bodies of an arm, and to obstacles around it.
 
 The bodies are those of a URDF's <collision> elements, meshes by their convex hulls (Coal's); or
 capsules along the links of a DH table: the path from one joint frame to the next is a (twist axis
@@ -31,14 +31,11 @@ from steelyard.errors import InvalidRobot
 from steelyard.robot._model import RobotModel
 from steelyard.robot._urdf import read_urdf, with_found_meshes
 
-_MIN_LENGTH = 1e-6  # [m]
-_THICKNESS = (
-    0.036,
-    0.026,
-)  # radius of the first and the last link that is drawn, over the arm's length
-_SIDES = 24
-_BOX = np.array([(0, -1), (1, -1), (1, -1), (1, 1), (1, 1), (0, 1)], dtype=float)
-_ARC = np.array(
+_MIN_LENGTH = 1e-6  # [m] of a capsule
+_DRAWN_RADII = (0.036, 0.026)  # of the first and the last drawn link, over the arm's length
+_SIDES = 24  # of drawn bodies of revolution
+_BOX_PROFILE = np.array([(0, -1), (1, -1), (1, -1), (1, 1), (1, 1), (0, 1)], dtype=float)
+_ARC_PROFILE = np.array(
     [(np.cos(x), np.sin(x)) for x in np.deg2rad([*range(-90, 1, 10), *range(0, 91, 10)])]
 )
 """Radius and height of unit bodies of revolution; a repeated point is an edge."""
@@ -71,7 +68,7 @@ class Body:
 
     @property
     def words(self) -> str:
-        """What it is, in a few words."""
+        """A short description: its shape, size and origin."""
         if self.mesh:
             kind = f"convex hull of {self.mesh}"
         else:
@@ -120,7 +117,7 @@ class Body:
     def to_draw(
         cls, robot: RobotModel, path: str | Path | None = None, package_folders: Sequence[str] = ()
     ) -> tuple[Body, ...]:
-        """The look of an arm: the <visual> shapes of its URDF, capsules for links without any.
+        """The bodies that show an arm: <visual> shapes of its URDF, capsules for other links.
 
         Args:
             path: of the URDF; capsules alone by default
@@ -133,7 +130,7 @@ class Body:
             np.linalg.norm(np.diff(_path(robot, i), axis=0), axis=1).sum()
             for i in range(robot.n + 1)
         ]
-        radii = max(float(sum(lengths)), _MIN_LENGTH) * np.linspace(*_THICKNESS, robot.n)
+        radii = max(float(sum(lengths)), _MIN_LENGTH) * np.linspace(*_DRAWN_RADII, robot.n)
         drives = (
             cls(
                 f"drive {i + 1}",
@@ -197,12 +194,12 @@ class Body:
 
     @classmethod
     def _stand_ins(cls, robot: RobotModel, link: str, mesh: str) -> Iterator[Body]:
-        """What takes the place of a link's mesh: its capsules, or a ball where it has no length."""
+        """Replacements for a mesh of a link: its capsules, or a sphere where it has no length."""
         here = robot._pin.frames[robot._frame(link)]
         joint = int(here.parentJoint)
         found = [body for body in cls.capsules(robot) if body.joint == joint]
-        ball = cls(link, joint, here.placement.homogeneous, coal.Sphere(_DEFAULT_RADIUS))
-        yield from (replace(body, name=link, instead_of=mesh) for body in found or [ball])
+        sphere = cls(link, joint, here.placement.homogeneous, coal.Sphere(_DEFAULT_RADIUS))
+        yield from (replace(body, name=link, instead_of=mesh) for body in found or [sphere])
 
     @property
     def surface(self) -> tuple[Array, Indices]:
@@ -221,14 +218,17 @@ class Body:
         """The profile of revolution about z: radius and height, (P, 2), sides, scale (3,) [m]."""
         shape = self.shape
         if isinstance(shape, coal.Box):
-            return _BOX * [np.sqrt(2), 1.0], 4, np.array(shape.halfSide)
+            return _BOX_PROFILE * [np.sqrt(2), 1.0], 4, np.array(shape.halfSide)
         if isinstance(shape, coal.Sphere):
-            return _ARC, _SIDES, np.full(3, shape.radius)
+            return _ARC_PROFILE, _SIDES, np.full(3, shape.radius)
         if isinstance(shape, coal.Cylinder):
-            return _BOX, _SIDES, np.array([shape.radius, shape.radius, shape.halfLength])
+            return _BOX_PROFILE, _SIDES, np.array([shape.radius, shape.radius, shape.halfLength])
         if isinstance(shape, coal.Capsule):
-            ends = np.where(_ARC[:, 1:] < 0, -1.0, 1.0) * [0.0, shape.halfLength / shape.radius]
-            return _ARC + ends, _SIDES, np.full(3, shape.radius)
+            ends = np.where(_ARC_PROFILE[:, 1:] < 0, -1.0, 1.0) * [
+                0.0,
+                shape.halfLength / shape.radius,
+            ]
+            return _ARC_PROFILE + ends, _SIDES, np.full(3, shape.radius)
         raise InvalidRobot(f"{self.name}: a shape of kind {type(shape).__name__} cannot be drawn")
 
     @classmethod
@@ -270,11 +270,11 @@ class CollisionModel:
         obstacles: around it
         self_collision: whether bodies of the arm count among each other; those on neighbouring
             joints never do, nor those that are closer than the clearance in nearly all postures
-        clearance: that shall be kept, [m]
+        clearance: smallest allowed distance, [m]
 
     Attributes:
-        pair_names: of the pairs that are looked at
-        left_out: of those that are too close whatever the joints do, or nearly so
+        pair_names: of the pairs that are checked
+        left_out: names of pairs that are too close in (nearly) all postures and not checked
     """
 
     pair_names: tuple[str, ...]
@@ -320,7 +320,7 @@ class CollisionModel:
         self._set([pair for pair, always in zip(pairs, touching, strict=True) if not always])
 
     def near(self, distance: float) -> CollisionModel:
-        """The same with only the pairs that come closer than a distance [m] in random postures."""
+        """A copy with only the pairs that come closer than a distance [m] in random postures."""
         keep = self.distances(self._random_postures()).min(axis=0) < distance
         made = copy(self)
         made._data, made._shapes = self._pin.createData(), self._shapes.copy()
@@ -346,7 +346,7 @@ class CollisionModel:
         return np.random.default_rng(0).uniform(low, high, (_RANDOM_POSTURES, self._robot.n))
 
     def _touching(self) -> Array:
-        """Whether each pair is too close in every posture; nearly so for pairs of the arm."""
+        """Whether each pair is too close in all postures; in nearly all for pairs of the arm."""
         own = (self._joints > 0).all(axis=1) | (self._joints[:, 0] == 0)
         distance = self.distances(self._random_postures())
         often = (distance <= self._clearance).mean(axis=0) > np.where(

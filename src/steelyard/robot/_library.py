@@ -33,7 +33,7 @@ _LINK = {
     "inertia_com_diagonal": fields.numbers(3, low=0.0),
 }
 _JOINT = {
-    **{name: fields.number() for name in _DH},  # none of them is taken as zero
+    **{name: fields.number() for name in _DH},  # required, without a default
     **{name: fields.optional(fields.number(finite=False)) for name in _LIMITS},
     "name": fields.optional(fields.TEXT),
     "type": fields.optional(fields.one_of("revolute", "prismatic", "continuous")),

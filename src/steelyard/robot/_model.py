@@ -104,7 +104,7 @@ class RobotModel(KinematicChain):
             flange: frame for payloads; by default 'tool0' or 'flange' where there is one, else
                 where fingers branch off, else the last link
             locked: position of each joint that shall not move, by name [rad or m]
-            gravity_base: where things fall, (3,) [m/s^2], in the base frame
+            gravity_base: gravity, pointing down, (3,) [m/s^2], in the base frame
         """
         text = read_urdf(path)
         return cls.from_urdf_text(
@@ -121,7 +121,15 @@ class RobotModel(KinematicChain):
         gravity_base: ArrayLike = GRAVITY_DOWN,
         source: str = "URDF text",
     ) -> RobotModel:
-        """The arm of a URDF text; other arguments as in `from_urdf`."""
+        """The arm that the text of a URDF describes, as `from_urdf` reads it from a file.
+
+        Args:
+            text: of the URDF
+            flange: frame for payloads
+            locked: position of each joint that shall not move, by name [rad or m]
+            gravity_base: gravity, (3,) [m/s^2], in the base frame
+            source: where the text comes from, for messages
+        """
         parsed = ParsedURDF.of(text, source, locked=locked or {}, flange=flange)
         model = parsed.model
         model.gravity.linear = finite(gravity_base, (3,), "gravity_base", InvalidRobot)
@@ -209,7 +217,7 @@ class RobotModel(KinematicChain):
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> RobotModel:
-        """The robot that `to_dict` wrote down."""
+        """The robot that `to_dict` described."""
         try:
             return cls._from_dict(content)
         except (KeyError, TypeError, ValueError) as error:
@@ -244,7 +252,7 @@ class RobotModel(KinematicChain):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """All there is to know, as texts, numbers and arrays."""
+        """The whole description, as texts, numbers and arrays."""
         names = ("name", "source", "flange", "gravity_base", "home", *_JOINT_ROWS, "T_joint_flange")
         parts: dict[str, Any] = {"limits": self.limits, "drive": self.drive, "dh": self.dh}
         return {
@@ -267,7 +275,7 @@ class RobotModel(KinematicChain):
         if payload.frame != self.flange:
             raise InvalidRobot(
                 f"the payload is in frame '{payload.frame}', the flange of {self.name} is"
-                f" '{self.flange}'; bring it there with in_frame()"
+                f" '{self.flange}'; express the payload in it with in_frame()"
             )
         *others, last = self.links
         T_link_flange = np.linalg.inv(self.T_joint_link[-1]) @ self.T_joint_flange
@@ -280,7 +288,7 @@ class RobotModel(KinematicChain):
         return replace(self, drive=drive)
 
     def with_gravity(self, gravity_base: ArrayLike) -> RobotModel:
-        """The same arm mounted another way: things fall along gravity_base, (3,) [m/s^2]."""
+        """The same arm, mounted so that gravity in its base frame is gravity_base, (3,) [m/s^2]."""
         model = self._pin.copy()
         model.gravity.linear = finite(gravity_base, (3,), "gravity_base", InvalidRobot)
         return replace(self, _pin=model)
@@ -329,13 +337,17 @@ class RobotModel(KinematicChain):
         )
 
     def require_real(self, engine: str) -> None:
-        """Refuses links that no real body can be, and negative rotors: no engine moves them."""
+        """Raises an error where a link is not physical or a rotor inertia is negative.
+
+        Args:
+            engine: name of the simulator that needs it, for messages
+        """
         for body in self.links:
             if not body.is_physical:
                 raise InvalidRobot(
-                    f"link '{body.frame}' of {self.name} is no real body, and {engine} moves no"
-                    f" other: {body.why_not_physical}; identify feasible parameters, or give others"
-                    " by with_links()"
+                    f"link '{body.frame}' of {self.name} is not physical, which {engine} refuses:"
+                    f" {body.why_not_physical}; identify feasible parameters, or replace them with"
+                    " with_links()"
                 )
         if (self.drive.rotor_inertia < 0).any():
             raise InvalidRobot(
@@ -345,7 +357,7 @@ class RobotModel(KinematicChain):
 
     @property
     def gravity_base(self) -> Array:
-        """Where things fall, (3,) [m/s^2], in the base frame."""
+        """Gravity, pointing down, (3,) [m/s^2], in the base frame."""
         return np.array(self._pin.gravity.linear)
 
     @property
@@ -385,7 +397,12 @@ class RobotModel(KinematicChain):
         return np.asarray(upper + np.triu(upper, 1).T)
 
     def coriolis_matrix(self, q: ArrayLike, v: ArrayLike) -> Array:
-        """The matrix C of Coriolis and centrifugal torques C v, dM/dt = C + C', (n, n)."""
+        """The matrix C(q, v) of Coriolis and centrifugal torques C v, (n, n); dM/dt = C + C'.
+
+        Args:
+            q: joint positions, (n,) [rad or m]
+            v: joint velocities, (n,) [rad/s or m/s]
+        """
         qi, vi = self._row(q, v)
         return np.array(pin.computeCoriolisMatrix(self._pin, self._data, qi, vi))
 
@@ -425,7 +442,15 @@ class RobotModel(KinematicChain):
             yield piece, self.regressor(q[piece], v[piece], a[piece])
 
     def payload_regressor(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
-        """The payload regressor W, (N, n, 10), flange frame: added torque = W @ payload.vector."""
+        """The regressor W of a payload in the flange frame, (N, n, 10).
+
+        The payload adds the torque W @ payload.vector.
+
+        Args:
+            q: joint positions, (N, n) [rad or m]
+            v: joint velocities, (N, n) [rad/s or m/s]
+            a: joint accelerations, (N, n) [rad/s^2 or m/s^2]
+        """
         rows = self._rows(q, v, a)
         last = slice(10 * (self.n - 1), 10 * self.n)
         W = np.empty((*rows[0].shape, 10))

@@ -1,10 +1,10 @@
-"""Generalised momentum and energy of an arm, one instant at a time and fast.
+"""Generalised momentum and energy of an arm at single instants, fast.
 
     p = (M(q) + B) v,      dp/dt = tau + tau_external - friction + C(q, v)' v - g(q)
     E = v' (M(q) + B) v / 2 + U(q),      dE/dt = v' (tau + tau_external - friction)
 
-B is the inertia of the rotors at the joints, which is constant and so has no part in C (C + C' =
-dM/dt). M v is the inverse dynamics of the acceleration v without speed, less gravity.
+B is the inertia of the rotors at the joints; it is constant and does not contribute to C (C + C' =
+dM/dt). M v is the inverse dynamics for acceleration v at zero velocity, minus gravity.
 """
 
 from __future__ import annotations

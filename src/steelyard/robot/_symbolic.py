@@ -168,9 +168,7 @@ class SymbolicBasis:
 class _Letters:
     """Rational functions of the table's symbols, and sample values that tell which are zero."""
 
-    entries: dict[
-        str, sp.Expr
-    ]  # of the table and of gravity: a symbol, zero or a multiple of a quarter turn
+    entries: dict[str, sp.Expr]  # of table and gravity: symbols, zero or multiples of 90 degrees
     numbers: dict[sp.Symbol, float]
     polynomials: dict[sp.Expr, Any]  # a3, d4, sin(alpha2), cos(alpha2) as generators
     point: list[float]  # their values

@@ -55,7 +55,7 @@ class Transmission:
         return f
 
     def most_at_joints(self, f: Array) -> Array:
-        """The largest torques at the joints for drive torques within +-f, (..., n) [Nm]."""
+        """Bounds of the torques at the joints for drive torques within +-f, (..., n) [Nm]."""
         if self.is_coupled:
             return f @ np.abs(self.matrix)
         return f
@@ -75,7 +75,7 @@ class Transmission:
 
 @dataclass(frozen=True, eq=False)
 class JointFriction:
-    """Friction of an arm's drives as its joints feel it: a law with coefficients.
+    """Friction of an arm's drives, transmitted to its joints: a law with coefficients.
 
     A motion is joint positions q [rad or m] and velocities v [rad/s or m/s], each (k, n), or (n,)
     for one.

@@ -25,7 +25,7 @@ _INERTIA_KEYS = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
 
 @dataclass(frozen=True)
 class ParsedURDF:
-    """What a URDF says of a chain of joints.
+    """A chain of joints that was read from a URDF.
 
     Attributes:
         model: the Pinocchio model, unlocked joints only
@@ -134,7 +134,7 @@ def _ros_folders() -> Iterator[Path]:
 
 
 def _mesh_paths(name: str, folders: Sequence[Path]) -> Iterator[Path]:
-    """Where the mesh of a URDF may be, nearest to what it says first."""
+    """Possible paths of a mesh of a URDF, the most likely first."""
     scheme, _, rest = name.rpartition("://")
     for folder in folders:
         yield folder / rest
@@ -183,7 +183,7 @@ def _require_known_types(joints: Mapping[str, ET.Element], source: str) -> None:
             )
         if axis is not None and not any(_numbers(axis.get("xyz", "").split())):
             raise InvalidRobot(
-                f"{source}: joint '{name}' turns about or slides along no axis: {axis.attrib}"
+                f"{source}: the axis of joint '{name}' is zero or missing: {axis.attrib}"
             )
 
 
@@ -264,7 +264,7 @@ def _way_to_flange(
         name: m.get("joint") for name in names[1:] if (m := joints[name].find("mimic")) is not None
     }
     fingers = {*mimics, *mimics.values()}
-    after = [0] * len(names)  # joints that follow at most, fingers not counted
+    after = [0] * len(names)  # joints on the longest way outwards, without fingers
     for i in range(len(names) - 1, 0, -1):
         after[i] += names[i] not in fingers
         after[parents[i]] = max(after[parents[i]], after[i])
@@ -290,7 +290,7 @@ def _standing(
     locked: Mapping[str, float],
     joints: Mapping[str, ET.Element],
 ) -> dict[str, float]:
-    """Where joints off the way stand: as near to zero as they can, or as those that they mimic."""
+    """Positions of joints off the way: nearest to zero, or as those that they mimic."""
     held = {name: float(np.clip(0.0, *ends)) for name, ends in ranges.items()}
     at = {**held, **locked}
     for name in held:
