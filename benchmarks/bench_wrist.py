@@ -28,6 +28,7 @@ from steelyard.inertia import InertialParameters
 from steelyard.io._wrist import SensorDescription
 from steelyard.recording import Recording
 from steelyard.robot import RobotModel, load_robot
+from steelyard.signals import RawRow
 from steelyard.simulation import SensorModel, SimulationOptions, simulate
 from steelyard.simulation._run import Truth
 from steelyard.trajectory import FourierTrajectory
@@ -43,7 +44,7 @@ from steelyard.wrist import (
 )
 from steelyard.wrist._regressor import BaseGravity
 from steelyard.wrist.estimators import ESTIMATORS, RecursiveRestricted
-from steelyard.wrist.tracking import WristPath, WristRow, WristTracker
+from steelyard.wrist.tracking import WristPath, WristTracker
 from steelyard_papers.liu2025.comparison_methods import (
     method_1,
     method_2,
@@ -465,7 +466,7 @@ def step_time() -> Iterator[Figure]:
     yield Figure("step", words, 1e6 * statistics.median(times), "us", 40.0)
 
 
-def online_rows(seed: int) -> tuple[list[WristRow], float]:
+def online_rows(seed: int) -> tuple[list[RawRow], float]:
     """Postures at rest and then the excitation, as one stream, and when the motion begins."""
     rng = np.random.default_rng(9000 + seed)
     drift = rng.normal(size=6) * [10, 10, 20, 1, 1, 1]
@@ -473,8 +474,8 @@ def online_rows(seed: int) -> tuple[list[WristRow], float]:
     start_s = 0.0
     for truth in (motion(seed % MOTIONS).postures, excitation(seed)):
         recording = measured(truth, drift, rng)
-        parts = zip((recording.t + start_s).tolist(), recording.wrench, recording.q, strict=True)
-        rows += [WristRow(*row) for row in parts]
+        parts = zip((recording.t + start_s).tolist(), recording.q, recording.wrench, strict=True)
+        rows += [RawRow(*row) for row in parts]
         began_s = start_s
         start_s = start_s + float(recording.t[-1]) + 1.0
     return rows, began_s

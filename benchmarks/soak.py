@@ -42,8 +42,8 @@ def megabytes() -> float:
 def healthy(state: TorqueTrackerState) -> bool:
     arrays = (
         state.known.R,
-        state.base.R,
-        state.safe.R,
+        state.at_window.R,
+        state.at_previous_window.R,
         state.x,
         state.information,
         state.pull,

@@ -11,7 +11,7 @@ from steelyard.excitation import Design, DesignLimits
 from steelyard.identification import DynamicModel, identify
 from steelyard.inertia import InertialParameters
 from steelyard.payload import Payload
-from steelyard.payload._tracking import CurvePoint
+from steelyard.payload._tracking import Counts, Progress
 from steelyard.quality import check
 from steelyard.recording import Recording, Samples
 from steelyard.report import Page, Section, Table
@@ -92,14 +92,16 @@ def identification() -> Page:
     return page.with_quality({"other.parquet": check(recording, limits=model.robot.limits)})
 
 
+def progress_at(t, found) -> Progress:
+    """A payload that becomes known over time."""
+    body = InertialParameters.from_com(3.5 + 0.1 / t, LOAD.com + 0.001 / t, LOAD.inertia)
+    known = replace(found, body=body, unconstrained=body, covariance=found.covariance / t**2)
+    return Progress(t, known, 1, bool(t > 5), Counts())
+
+
 def payload() -> Page:
     model, found, loaded = weighed()
-    points = [
-        CurvePoint(
-            t, 3.5 + 0.1 / t, 0.2 / t, LOAD.com + 0.001 / t, np.full(3, 0.01 / t), 1, t > 5, "words"
-        )
-        for t in np.linspace(0.5, 10, 50)
-    ]
+    points = [progress_at(t, found) for t in np.linspace(0.5, 10, 50)]
     extra = [Section("Convergence", (), [tracking_plot(points, accuracy=0.01)])]
     page = payload_page(model, found, loaded, truth=LOAD, others={"again": found}, extra=extra)
     return replace(page, settings=SETTINGS)

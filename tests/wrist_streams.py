@@ -8,10 +8,11 @@ from scipy.spatial.transform import Rotation
 
 from steelyard.inertia import InertialParameters
 from steelyard.robot import load_robot
+from steelyard.signals import RawRow
 from steelyard.trajectory import FourierTrajectory
 from steelyard.wrist._recording import WristSensor
 from steelyard.wrist._regressor import BaseGravity, features, wrench_regressor
-from steelyard.wrist.tracking import WristPath, WristRow, WristTracker
+from steelyard.wrist.tracking import WristPath, WristTracker
 
 LOADS = {
     "LOAD": InertialParameters.from_com(
@@ -102,7 +103,7 @@ def rows(load="LOAD", seed=0, *, kind="joints", rests=False, seconds=10.0, slow=
         ]
         measured = np.hstack([*noisy, Rotation.from_matrix(T[:, :3, :3]).as_quat()])
     times = (t + start_s).tolist()
-    return [WristRow(*row) for row in zip(times, wrench, measured, strict=True)]
+    return [RawRow(*row) for row in zip(times, measured, wrench, strict=True)]
 
 
 def path_of(stream, kind="joints", **options):

@@ -12,12 +12,13 @@ from steelyard.identification import DynamicModel, identify
 from steelyard.inertia import InertialParameters
 from steelyard.io import write
 from steelyard.payload import Payload
-from steelyard.payload._tracking import CurvePoint, convergence_times
+from steelyard.payload._tracking import Counts, Progress, convergence_times
 from steelyard.recording import Recording
 from steelyard.report._tracking import tracking_plot
 from steelyard.robot import load_robot
 from steelyard.signals import Preparation, prepare
 from steelyard.trajectory import FourierTrajectory
+from steelyard.verdict import Verdict
 from steelyard.workflow._stream import _load_state
 
 LOAD = InertialParameters.from_com(3.5, [0.02, -0.03, 0.06], np.diag([0.02, 0.03, 0.025]))
@@ -172,10 +173,12 @@ def test_refusals(folder, words, message):
     assert message in refused.stderr
 
 
-def point(t, converged, payload=1, std=0.02):
-    return CurvePoint(
-        t, 2.0, std, np.array([0.1, 0.0, 0.2]), np.full(3, 0.01), payload, converged, "words"
-    )
+def point(t, converged, number=1, *, mass=2.0, std=0.02):
+    """Progress with a mass and its standard deviation; NaN-free where the mass is known."""
+    body = InertialParameters.from_com(mass, [0.1, 0.0, 0.2], 0.01 * np.eye(3))
+    covariance = np.diag([std**2] + 3 * [1e-6] + 6 * [1e-8])
+    payload = Payload(body, body, covariance, np.ones(6), Verdict("words"))
+    return Progress(t, payload, number, converged, Counts())
 
 
 def test_convergence_counts_from_the_last_time_that_it_was_lost():
@@ -191,10 +194,9 @@ def test_convergence_counts_from_the_last_time_that_it_was_lost():
 
 
 def test_a_picture_of_a_mass_that_was_never_known(tmp_path):
-    nothing = point(0.0, False, std=np.inf)._replace(
-        com=np.full(3, np.nan), com_std=np.full(3, np.inf)
-    )
-    plot = tracking_plot([nothing, nothing._replace(t=1.0)], accuracy=0.01)
+    nothing = point(0.0, False, std=np.inf)
+    assert np.isnan(nothing.com).all()
+    plot = tracking_plot([nothing, replace(nothing, t=1.0)], accuracy=0.01)
     assert "(not known)" in plot.caption
     save_picture([plot], tmp_path / "p.png", title="nothing")
     assert (tmp_path / "p.png").read_bytes().startswith(b"\x89PNG")
@@ -203,11 +205,7 @@ def test_a_picture_of_a_mass_that_was_never_known(tmp_path):
 def test_the_curve_is_shown_where_it_can_be_read_and_breaks_at_another_payload():
     t = np.linspace(0, 10, 200)
     mass, std = 2 + 100 * np.exp(-3 * t), 50 * np.exp(-2 * t) + 0.01
-    com, com_std = np.array([0.1, 0.0, 0.2]), np.full(3, 0.01)
-    points = [
-        CurvePoint(t[i], mass[i], std[i], com, com_std, 1 + (t[i] > 8), False, "words")
-        for i in range(200)
-    ]
+    points = [point(t[i], False, 1 + (t[i] > 8), mass=mass[i], std=std[i]) for i in range(200)]
     shown = tracking_plot(points, accuracy=0.01).panels[0]
     band, line = shown.curves
     low, high = shown.y_range

@@ -133,7 +133,7 @@ def test_an_update_says_what_to_do_next(weigher):
     assert steps[0] == "move the arm: nothing is known yet"
     assert re.fullmatch(r"move shoulder_lift_joint: the mass is known to \d+ %, .*", steps[1])
     assert any(re.fullmatch(r"nothing: less than 0\.0\d+ kg is carried", step) for step in steps)
-    assert steps[-1].startswith("nothing: the mass is as sure as asked for")
+    assert steps[-1].startswith("nothing: the mass is known as requested")
 
 
 def test_the_scene_is_the_arm_and_its_ellipsoids_are_those_of_the_estimate(weigher, arm, rng):

@@ -45,7 +45,7 @@ def run(*words):
 def folder(tmp_path_factory):
     """A recording with joints whose wrench has the other sign, and a table of an inertial unit."""
     path = tmp_path_factory.mktemp("online")
-    t, wrench, q = (np.array(x) for x in zip(*rows(seconds=6.0), strict=True))
+    t, q, wrench = (np.array(x) for x in zip(*rows(seconds=6.0), strict=True))
     about = {"wrench_frame": "flange", "wrench_convention": "sensor_on_load"}
     recording = Recording(t, q, load_robot("ur10").joint_names, wrench=-wrench, **about)
     write(recording, path / "move.parquet")
@@ -53,7 +53,7 @@ def folder(tmp_path_factory):
         write(recording.rows(half), path / f"{name}.parquet")
     table = np.array(
         [
-            np.concatenate([[row.t], row.wrench, row.motion])
+            np.concatenate([[row.t], row.effort, row.motion])
             for row in rows(kind="unit", seconds=6.0)
         ]
     )
@@ -267,7 +267,7 @@ def test_another_clock_goes_on_where_the_first_one_ended():
         weigher = WristWeigher(stream, about, load_robot("ur10"))
     for clock in (0, 1):
         for row in rows(seconds=4.0):
-            weigher.take(Row(row.t, (row.t, *row.motion), clock, "", 0.0, tuple(row.wrench)))
+            weigher.take(Row(row.t, (row.t, *row.motion), clock, "", 0.0, tuple(row.effort)))
     update = weigher.update()
     assert update.state.counts.gaps == 1
     assert update.payload.body.mass == pytest.approx(MASS, abs=4 * update.payload.std[0])

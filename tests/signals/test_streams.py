@@ -78,7 +78,7 @@ def test_a_clock_that_is_set_back_starts_anew():
     found = close(estimator, state, BODIES["LIGHT"].mass)
     assert state.counts.clocks == 1
     assert len(state.history) == 1
-    assert "the clock was set back: what was carried before is forgotten" in found.status
+    assert "the clock was set back: the payload before is forgotten" in found.status
 
 
 def test_a_stamp_from_the_future_costs_ten_rows():
@@ -134,7 +134,7 @@ def reordered(sent, rng):
 
 
 def broken(sent, rng):
-    return [row._replace(tau=row.tau * np.nan) if rng.random() < 0.1 else row for row in sent]
+    return [row._replace(effort=row.effort * np.nan) if rng.random() < 0.1 else row for row in sent]
 
 
 def paused(sent, rng):

@@ -25,7 +25,7 @@ from steelyard.torque.tracking import (
     TorqueTrackerOptions,
     TorqueTrackerState,
 )
-from steelyard.torque.tracking._change import Creep
+from steelyard.torque.tracking._change import Creep, after_rest, change_statistic
 from steelyard.torque.tracking._noise import Spread
 from steelyard.trajectory import FourierTrajectory
 from steelyard.verdict import DoubtKind
@@ -77,7 +77,7 @@ def test_intervals_are_those_of_batch(direct):
 
 def test_a_state_to_look_at_gives_the_same_estimate_and_advice(direct):
     state = fed(direct, stream())
-    looked = state.to_look_at
+    looked = state.reduced
     whole, light = direct.estimate(state), direct.estimate(looked)
     np.testing.assert_array_equal(light.body.vector, whole.body.vector)
     np.testing.assert_array_equal(light.covariance, whole.covariance)
@@ -315,6 +315,23 @@ def test_a_part_that_is_taken_at_rest_is_seen_when_the_arm_starts_softly(direct,
     assert state.spread.inflation.max() < 1.5  # what the part did before it was seen is no noise
 
 
+def test_the_statistic_after_a_rest_counts_twice(direct):
+    """It is the statistic of all samples since, by the noise before the rest, twice."""
+    posture = stream()[-1].q
+    tau = load_robot("ur10").with_payload(LOAD).torque(posture, np.zeros(6), np.zeros(6))
+    still = (OnlineSample(10 + i / RATE_HZ, posture, *np.zeros((2, 6)), tau) for i in range(100))
+    moved = stream(4, "LOAD", 6, 11.0)[:40]
+    state = fed(direct, moved, fed(direct, (*stream(), *still)))
+    assert state.rest is not None
+    rest, statistic = after_rest(state.rest, state.window)
+    together = state.rest.since.plus(state.window)
+    known = state.rest.known
+    once = change_statistic(together, known.R, known.solution)
+    assert once > 1.0
+    assert statistic == pytest.approx(2 * once / state.rest.noise_before.inflation.max())
+    np.testing.assert_array_equal(rest.since.payload, together.payload)
+
+
 def test_a_dropped_part_leaves_a_payload_of_nothing(direct):
     state = fed(direct, (*stream(), *stream(4, None, 7, 10.0)))
     assert len(state.history) == 1
@@ -545,7 +562,7 @@ def test_drift_and_common_errors_are_those_of_batch_and_say_what_no_motion_can_s
     assert "for the gains" in online.status
     assert "the mass is not known to 1 %, which no motion can show" in online.status
     assert "most of the interval of the mass: gains" in online.status
-    assert "is asked for" not in online.status
+    assert "is requested" not in online.status
     early = estimator.estimate(fed(estimator, stream()[:100]))
     assert "no motion brings it below" in early.status or "swing" in early.status
 

@@ -1,5 +1,6 @@
 """Tracking with a wrist sensor: kinematics, sums, solution, contacts, refusals."""
 
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -11,7 +12,7 @@ from steelyard.control._contact_force import contact_force
 from steelyard.errors import InvalidRecording, InvalidSamples
 from steelyard.recording import Recording
 from steelyard.robot import load_robot
-from steelyard.signals import FixedLag
+from steelyard.signals import FixedLag, RawRow
 from steelyard.verdict import DoubtKind
 from steelyard.wrist import (
     Postures,
@@ -23,7 +24,7 @@ from steelyard.wrist import (
 )
 from steelyard.wrist._regression import WrenchRegression
 from steelyard.wrist._regressor import BaseGravity, feature_covariance, features, wrench_regressor
-from steelyard.wrist.tracking import WristPath, WristRow, WristTracker, WristTrackerOptions, rows_of
+from steelyard.wrist.tracking import WristPath, WristTracker, WristTrackerOptions, rows_of
 from steelyard.wrist.tracking._solve import WristProblem
 from steelyard.wrist.tracking._state import postures_of
 from steelyard.wrist.tracking._sums import Sums, lifted_rows
@@ -41,7 +42,7 @@ def fed(estimator, parts, state=None):
 
 
 def recording_of(stream):
-    t, wrench, q = (np.array(x) for x in zip(*stream, strict=True))
+    t, q, wrench = (np.array(x) for x in zip(*stream, strict=True))
     return Recording(
         t,
         q,
@@ -140,7 +141,7 @@ def test_jitter_holes_and_bad_rows():
     for k, row in enumerate(stream):
         if 500 <= k < 550 or rng.random() < 0.1:
             continue
-        late = [stream[k - 5], row._replace(t=row.t, wrench=nothing)] if k == 300 else []
+        late = [stream[k - 5], row._replace(t=row.t, effort=nothing)] if k == 300 else []
         for each in (row, *late):
             state, ready = path.step(state, each)
             made += ready
@@ -152,7 +153,7 @@ def test_jitter_holes_and_bad_rows():
     with pytest.raises(
         InvalidSamples, match="a row is 6 numbers of motion and a wrench of 6, got 5 and 6"
     ):
-        path.step(state, WristRow(99.0, np.zeros(6), np.zeros(5)))
+        path.step(state, RawRow(99.0, np.zeros(5), np.zeros(6)))
     with pytest.raises(InvalidSamples, match="8 rows are too few to calibrate with"):
         path_of(stream[:8])
     with pytest.raises(
@@ -329,7 +330,7 @@ def test_intervals_hold_at_every_time(rests, slow):
 
 def test_a_push_is_a_contact_and_spoils_nothing():
     push = np.array([8.0, -5.0, 6.0, 0.2, 0.1, 0.3])
-    stream = [row._replace(wrench=row.wrench + push * (6.0 <= row.t < 7.5)) for row in rows()]
+    stream = [row._replace(effort=row.effort + push * (6.0 <= row.t < 7.5)) for row in rows()]
     made, estimator = samples(stream)
     state, felt = estimator.init(), []
     for sample in made:
@@ -356,7 +357,7 @@ def test_a_contact_that_does_not_end_is_a_doubt():
     rng = np.random.default_rng(3)
     shaken = [
         row._replace(
-            wrench=row.wrench + (row.t > 6.0) * 20 * np.sin(9 * row.t) * rng.normal(1, 0.1, 6)
+            effort=row.effort + (row.t > 6.0) * 20 * np.sin(9 * row.t) * rng.normal(1, 0.1, 6)
         )
         for row in rows()
     ]
@@ -366,11 +367,48 @@ def test_a_contact_that_does_not_end_is_a_doubt():
     assert not found.verdict.ok
 
 
+def test_a_zero_that_moves_is_reported_as_it_is_now():
+    """At the last sample, not at the first."""
+    trend = np.array([0.5, -0.3, 0.4, 0.02, -0.03, 0.05])  # [N/s, Nm/s]
+    stream = [row._replace(effort=row.effort + trend * row.t) for row in rows()]
+    made, estimator = samples(stream)
+    state = fed(estimator, made)
+    found = estimator.estimate(state, physical=False)
+    now = DRIFT + trend * state.last_s
+    assert (np.abs(found.drift - now) < 4 * found.drift_std).all()
+    assert (np.abs(found.drift - DRIFT) > 8 * found.drift_std).all()
+    assert (np.abs(found.trend - trend) < 4 * found.trend_std).all()
+
+
+def test_a_gap_ends_the_window_and_the_rest():
+    made, estimator = samples(rows(rests=True, seconds=4.0))
+    before = [sample for sample in made if sample.t < 1.3]
+    state = fed(estimator, before)
+    assert state.rest
+    assert not len(state.postures)
+    after = made[-1]._replace(t=300.0)
+    state = estimator.step(state, after)
+    assert [sample.t for sample in state.window] == [300.0]
+    assert not state.rest
+    assert len(state.postures) == 1  # the rest before the gap counts on its own
+    np.testing.assert_allclose(state.postures.t, before[len(before) // 2].t - made[0].t, atol=0.15)
+
+
+def test_a_state_of_an_inertial_unit_is_resumed_in_the_middle_of_a_window():
+    """Its speed is unknown, NaN."""
+    made, estimator = samples(rows(kind="unit"), "unit")
+    state = fed(estimator, made[:-3])
+    assert state.window
+    back = estimator.state_from_dict(json.loads(json.dumps(state.to_dict())))
+    one, other = (estimator.estimate(fed(estimator, made[-3:], s)) for s in (state, back))
+    np.testing.assert_array_equal(one.full_covariance, other.full_covariance)
+
+
 def test_what_cannot_be_weighed_is_refused():
     with pytest.raises(InvalidSamples, match="noise must be six positive numbers"):
         WristTracker(np.zeros(6))
     with pytest.raises(
-        InvalidSamples, match="the rotation of the sensor on the flange must be known"
+        InvalidSamples, match="a tracker needs the rotation of the sensor on the flange"
     ):
         WristTracker(NOISE, WristSensor(yaw_known=False))
     with pytest.raises(InvalidSamples, match="window_s must be positive, got 0"):
@@ -380,7 +418,7 @@ def test_what_cannot_be_weighed_is_refused():
 def test_a_sensor_at_the_end_of_its_range_is_counted():
     stream = rows(seconds=3.0)
     limits = np.array([20.0, 20, 20, 6, 6, 6])
-    over = sum(bool((np.abs(row.wrench) >= limits).any()) for row in stream)
+    over = sum(bool((np.abs(row.effort) >= limits).any()) for row in stream)
     path = WristPath.calibrated(stream, WristSensor(reach=limits), robot=load_robot("ur10"))
     estimator = WristTracker(path.noise, WristSensor(reach=limits))
     state, of_path = estimator.init(), path.init()

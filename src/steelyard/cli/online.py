@@ -16,7 +16,7 @@ from steelyard.cli.options import file_to_write
 from steelyard.cli.output import Output, number
 
 if TYPE_CHECKING:
-    from steelyard.payload._tracking import CurvePoint
+    from steelyard.payload._tracking import Progress
     from steelyard.workflow._stream import OnlineCurve
 
 OnlineFlag = Annotated[
@@ -42,7 +42,7 @@ ResumeOption = Annotated[
 @contextmanager
 def screen(
     title: str, *, quiet: bool, intervals: bool = True
-) -> Iterator[Callable[[CurvePoint], None]]:
+) -> Iterator[Callable[[Progress], None]]:
     """A function that shows a point: live in a terminal, elsewhere one line per second.
 
     Args:
@@ -71,13 +71,13 @@ class _Lines:
         self.due_s = -np.inf
         self.intervals = intervals
 
-    def __call__(self, point: CurvePoint) -> None:
+    def __call__(self, point: Progress) -> None:
         if point.t >= self.due_s - 1e-9:
             print(f"{_line(point, self.intervals)}  {point.status}")
             self.due_s = point.t + 1.0
 
 
-def _line(point: CurvePoint, intervals: bool) -> str:
+def _line(point: Progress, intervals: bool) -> str:
     """A point at a glance."""
     if not intervals:
         return f"{point.t:8.2f} s  mass {point.mass:7.3f} kg, no interval"

@@ -148,7 +148,7 @@ class PageApart:
         if self._weigher.view is not self._view:
             self._view = self._weigher.view
             self._pipe.send(_Content.of(self._view))
-        light = seen._replace(state=seen.state.to_look_at) if isinstance(seen, Seen) else seen
+        light = seen._replace(state=seen.state.reduced) if isinstance(seen, Seen) else seen
         self._pipe.send(light)
         self._looked_at = seen
         self._due_s = now_s + _SEEN_S

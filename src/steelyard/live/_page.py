@@ -36,7 +36,7 @@ from steelyard.live._source import Row, Source
 from steelyard.live._view import Update, View
 from steelyard.live._words import answer_html, events_html, numbers_html, question_html
 from steelyard.live._wrist import WristUpdate, WristView
-from steelyard.payload._tracking import CurvePoint
+from steelyard.payload._tracking import Counts, Progress
 from steelyard.report._tracking import tracking_plot
 from steelyard.robot._geometry import Body
 
@@ -93,7 +93,7 @@ class Page:
         self._row: tuple[float, ...] = ()  # values of the newest one
         self._carried: Update | WristUpdate | None = None  # whose payload is in the scene
         self._events: deque[tuple[float, str, str]] = deque(maxlen=_EVENTS)
-        self._points: list[CurvePoint] = []
+        self._points: list[Progress] = []
         self._step_s = _STEP_S
         self._traced: deque[tuple[float, Array]] = deque(maxlen=int(_TORQUE_S * _TEXTS_HZ))
         self._lock, self._fresh, self._closed = threading.Lock(), threading.Event(), False
@@ -217,20 +217,9 @@ class Page:
             last_s = -np.inf
         payload = self.view.to_draw(update)
         if payload is not None and not 0 <= update.t - last_s < self._step_s:
-            body = payload.body
-            std = float(payload.std[0])
-            com_std = payload.com_std
-            seen = body.mass > 2 * std
-            point = CurvePoint(
-                t=update.t,
-                mass=body.mass,
-                mass_std=std,
-                com=body.com if seen else np.full(3, np.nan),
-                com_std=com_std if seen else np.full(3, np.inf),
-                payload=update.changes + 1,
-                converged=update.converged,
-                status="",
-            )
+            counts = update.state.counts if update.state else Counts()
+            number = update.changes + 1
+            point = Progress(update.t, payload, number, update.converged, counts)
             if update.t > last_s:
                 self._points = [*self._points, point]
             else:

@@ -63,7 +63,7 @@ def _wrist_signals(path: str, sensor: SensorDescription) -> dict[str, Array]:
         rows = rows_of(sensor.recording(path))
     except SteelyardError as error:
         raise SourceFailed(str(error)) from error
-    t, wrench, motion = zip(*rows, strict=True)
+    t, motion, wrench = zip(*rows, strict=True)
     return {"t": np.array(t)[:, None], "wrench": np.array(wrench), MOTION_COLUMN: np.array(motion)}
 
 

@@ -25,11 +25,11 @@ from steelyard.payload import Payload
 from steelyard.recording import DEFAULT_CUTOFF_HZ
 from steelyard.recording._columns import Requested, find_layout
 from steelyard.robot import RobotModel
+from steelyard.signals import RawRow
 from steelyard.workflow._wrist import WristRig
 from steelyard.wrist import WristPayload
 from steelyard.wrist.tracking import (
     WristPath,
-    WristRow,
     WristTracker,
     WristTrackerOptions,
     WristTrackerState,
@@ -172,7 +172,7 @@ class WristWeigher:
         )
         self._gravity = WristRig(robot, about).gravity_base
         self._motion = self._motion_columns()
-        self._first: list[WristRow] = []
+        self._first: list[RawRow] = []
         self._path: WristPath | None = None
         self._clock = -1
         self._start_s = 0.0
@@ -280,7 +280,7 @@ class WristWeigher:
             )
         return [self._columns.index(name) for name in names]
 
-    def _row(self, row: Row) -> WristRow:
+    def _row(self, row: Row) -> RawRow:
         """A row on the estimator's clock, its wrench in our convention and frame."""
         motion = np.array([row.values[k] for k in self._motion], dtype=float)
         wrench = np.array(row.wrench, dtype=float)
@@ -294,7 +294,7 @@ class WristWeigher:
             sign = -1.0
         else:
             sign = 1.0
-        return WristRow(row.t - self._start_s + self._later_s, sign * wrench, motion)
+        return RawRow(row.t - self._start_s + self._later_s, motion, sign * wrench)
 
     def _new_clock(self, row: Row) -> None:
         if self._path is not None:
@@ -328,7 +328,7 @@ class WristWeigher:
             self._weigh(path, row)
         self._first = []
 
-    def _weigh(self, path: WristPath, row: WristRow) -> None:
+    def _weigh(self, path: WristPath, row: RawRow) -> None:
         self._of_path, ready = path.step(self._of_path, row)
         for sample in ready:
             self._state = self._estimator.step(self._state, sample)

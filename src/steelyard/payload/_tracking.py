@@ -1,9 +1,21 @@
-"""What every online estimate counts, remembers and shows: samples, earlier payloads, points of a curve."""
+"""The interface of every tracker, which estimates a payload sample by sample.
+
+    state = tracker.init()
+    for sample in samples:
+        state = tracker.step(state, sample)     # a new value; the old state is unchanged
+    payload = tracker.estimate(state)           # nearest physical body, covariance, verdict
+    progress = tracker.progress(state)          # plain estimate, contact force, next step
+
+`TorqueTracker` (joint torques) and `WristTracker` (wrist sensor) implement it. Streams, recordings,
+pages and commands use this interface only.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
@@ -12,7 +24,8 @@ from steelyard._arrays import Array
 from steelyard._units import NORMAL_95
 from steelyard.payload._payload import Payload
 
-_NO_SAMPLES = ("used", "gaps", "clocks")  # names of counts that are not of skipped samples
+_NOT_SKIPPED = ("used", "gaps", "clocks")  # counts that are not of skipped samples
+_LEAST_MASS = 1e-12  # [kg], keeps the relative half-width of no mass finite
 
 
 class Counts(NamedTuple):
@@ -45,7 +58,9 @@ class Counts(NamedTuple):
     @property
     def words(self) -> str:
         """What was skipped, as 'skipped 3 late and 2 corrupt samples'; empty when nothing was."""
-        bad = [f"{n} {name}" for name, n in self._asdict().items() if n and name not in _NO_SAMPLES]
+        bad = [
+            f"{n} {name}" for name, n in self._asdict().items() if n and name not in _NOT_SKIPPED
+        ]
         if bad:
             skipped = f"skipped {', '.join(bad)} samples"
         else:
@@ -55,7 +70,7 @@ class Counts(NamedTuple):
         else:
             paused = ""
         if self.clocks:
-            again = "the clock was set back: what was carried before is forgotten"
+            again = "the clock was set back: the payload before is forgotten"
         else:
             again = ""
         return "; ".join(word for word in (skipped, paused, again) if word)
@@ -93,56 +108,170 @@ HISTORY = fields.each(
 """What a saved state may hold of the past: its episodes."""
 
 
-class CurvePoint(NamedTuple):
-    """The estimate at one instant.
+class ContactWrench(NamedTuple):
+    """What the surroundings do to the load on a wrist sensor in the last sample.
+
+    Attributes:
+        wrench: (6,) [N, Nm], in the sensor frame
+        std: its standard deviation, (6,); infinite while the load is unknown
+    """
+
+    wrench: Array
+    std: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Progress:
+    """What a tracker knows at one instant.
 
     Attributes:
         t: time of the last sample, [s] on the stream's clock
-        mass: [kg]
-        mass_std: its standard deviation, [kg]; infinite where unknown
-        com: centre of mass, (3,) [m], in the frame of the body; NaN while the mass may be zero
-        com_std: its standard deviation, (3,) [m]
-        payload: which one, counted from 1
-        converged: whether the mass is as sure as was asked for
-        status: how good it is, in sentences
+        payload: plain estimate, without a search for the nearest physical body
+        number: which payload it is, counted from 1
+        converged: whether the mass is known to the requested accuracy
+        counts: samples that were used, and those that were not
+        next_step: what to do to learn more, a sentence without a full stop; empty where it was not
+            requested
+        contact: force and torque of a contact; None where the tracker measures none
     """
 
     t: float
-    mass: float
-    mass_std: float
-    com: Array
-    com_std: Array
-    payload: int
+    payload: Payload
+    number: int
     converged: bool
-    status: str
+    counts: Counts
+    next_step: str = ""
+    contact: ContactWrench | None = None
 
     @classmethod
-    def of(cls, found: Payload, *, t: float, number: int, accuracy: float) -> CurvePoint:
-        """A plain estimate as a point of a curve; a real body is looked for at the end only.
+    def of(
+        cls,
+        state: TrackerState,
+        payload: Payload,
+        accuracy: float,
+        *,
+        next_step: str = "",
+        contact: ContactWrench | None = None,
+    ) -> Progress:
+        """The progress of a state.
 
         Args:
-            found: the estimate, `physical=False`
-            t: time of the last sample, [s] on the stream's clock
-            number: which payload it is, counted from 1
+            payload: its plain estimate
             accuracy: half-width of the mass's 95 % interval over the mass at which it has converged
+            next_step: what to do to learn more
+            contact: force and torque of a contact
         """
-        mass = found.body.mass
-        std = float(found.std[0])
-        com = np.full(3, np.nan)
-        com_std = np.full(3, np.inf)
-        if mass > NORMAL_95 * std:
-            com = found.body.com
-            com_std = found.com_std
-        sure = bool(NORMAL_95 * std <= accuracy * abs(mass))
-        return cls(t, mass, std, com, com_std, number, sure, found.status)
+        converged = relative_half_width(payload) <= accuracy
+        number = len(state.history) + 1
+        return cls(state.last_s, payload, number, converged, state.counts, next_step, contact)
+
+    @property
+    def mass(self) -> float:
+        """[kg]."""
+        return self.payload.body.mass
+
+    @cached_property
+    def mass_std(self) -> float:
+        """Standard deviation of the mass, [kg]; infinite where unknown."""
+        return float(self.payload.std[0])
+
+    @cached_property
+    def com(self) -> Array:
+        """Centre of mass, (3,) [m], in the frame of the body; NaN while the mass may be zero."""
+        if self._has_mass:
+            return self.payload.body.com
+        return np.full(3, np.nan)
+
+    @cached_property
+    def com_std(self) -> Array:
+        """Standard deviation of the centre of mass, (3,) [m]; infinite while the mass may be zero."""
+        if self._has_mass:
+            return self.payload.com_std
+        return np.full(3, np.inf)
+
+    @property
+    def status(self) -> str:
+        """How good the estimate is, in sentences."""
+        return self.payload.status
+
+    @property
+    def _has_mass(self) -> bool:
+        return self.mass > NORMAL_95 * self.mass_std
 
 
-def convergence_times(points: Sequence[CurvePoint]) -> dict[int, float]:
-    """Since when each payload was known as asked for, to its end, [s]; those that never were are left out."""
+def relative_half_width(payload: Payload) -> float:
+    """Half-width of the 95 % interval of the mass over the mass."""
+    return float(NORMAL_95 * payload.std[0] / max(abs(payload.body.mass), _LEAST_MASS))
+
+
+class TrackerState(Protocol):
+    """What the state of every tracker states."""
+
+    @property
+    def last_s(self) -> float:
+        """Time of the last sample, [s] on the stream's clock; -infinity before the first."""
+
+    @property
+    def start_s(self) -> float:
+        """Time at which this payload was first seen, [s] on the stream's clock."""
+
+    @property
+    def counts(self) -> Counts:
+        """Samples that were used, and those that were not."""
+
+    @property
+    def history(self) -> tuple[Episode, ...]:
+        """Earlier payloads."""
+
+    @property
+    def reduced(self) -> Any:
+        """A smaller state with the same estimate and progress, to send to another process."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The state as lists, numbers and text, for JSON."""
+
+
+S = TypeVar("S", bound=TrackerState)
+X = TypeVar("X", contravariant=True)
+
+
+class Tracker(Protocol[S, X]):
+    """Estimates a payload sample by sample. States are values; `step` changes none."""
+
+    @property
+    def accuracy(self) -> float:
+        """Half-width of the mass's 95 % interval over the mass at which it has converged."""
+
+    @property
+    def gives_intervals(self) -> bool:
+        """Whether estimates have a covariance."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Identifies the arm or sensor; a saved state can be resumed where it is the same."""
+
+    def init(self) -> S:
+        """The state before the first sample."""
+
+    def step(self, state: S, sample: X) -> S:
+        """The state after one more sample. Bad samples are counted and skipped."""
+
+    def estimate(self, state: S, *, physical: bool = True) -> Payload:
+        """The payload, with all samples of the state; plain or the nearest physical body."""
+
+    def progress(self, state: S, *, advice: bool = True) -> Progress:
+        """The plain estimate, a contact force, and with advice what to do to learn more."""
+
+    def state_from_dict(self, content: Mapping[str, Any]) -> S:
+        """The state that its `to_dict` wrote."""
+
+
+def convergence_times(points: Sequence[Progress]) -> dict[int, float]:
+    """Since when each payload was known as requested, to its end, [s]; others are left out."""
     since: dict[int, float] = {}
     for point in points:
         if point.converged:
-            since.setdefault(point.payload, point.t)
+            since.setdefault(point.number, point.t)
         else:
-            since.pop(point.payload, None)
+            since.pop(point.number, None)
     return since

@@ -10,16 +10,16 @@ import numpy as np
 from steelyard._arrays import Array
 from steelyard._units import NORMAL_95
 from steelyard.drawing import Band, Curve, Panel, Plot
-from steelyard.payload._tracking import CurvePoint, convergence_times
+from steelyard.payload._tracking import Progress, convergence_times
 
 _LEAST_MASS = 0.05
 _LEAST_COM = 5.0  # that an axis shows around a value, [kg, mm]
 _LARGEST_SHARE = 300.0  # [%]
 _Marks = Sequence[tuple[float, str]]
-_Span = Sequence[CurvePoint]  # of one payload
+_Span = Sequence[Progress]  # of one payload
 
 
-def tracking_plot(points: Sequence[CurvePoint], *, accuracy: float) -> Plot:
+def tracking_plot(points: Sequence[Progress], *, accuracy: float) -> Plot:
     """Mass, its relative uncertainty and the centre of mass over time, with 95 % bands.
 
     Args:
@@ -31,8 +31,8 @@ def tracking_plot(points: Sequence[CurvePoint], *, accuracy: float) -> Plot:
     else:
         half = "kg (not known)"
     spans = [
-        [p for p in points if p.payload == number and np.isfinite(p.mass_std)]
-        for number in sorted({point.payload for point in points})
+        [p for p in points if p.number == number and np.isfinite(p.mass_std)]
+        for number in sorted({point.number for point in points})
     ]
     whole = (points[0].t, max(last.t, points[0].t + 1e-3))
     marks = _marks(points)
@@ -101,7 +101,7 @@ def _com_panel(spans: Sequence[_Span], whole: tuple[float, float]) -> Panel:
     return Panel(title, "time [s]", "position [mm]", parts, x_range=whole, y_range=window)
 
 
-def _column(spans: Sequence[_Span], value: Callable[[CurvePoint], float]) -> Array:
+def _column(spans: Sequence[_Span], value: Callable[[Progress], float]) -> Array:
     """A value of every point, with a gap after each payload."""
     return np.array([x for span in spans for x in (*map(value, span), np.nan)])
 
@@ -123,8 +123,8 @@ def _window(shown: Sequence[tuple[float, float]], least: float) -> tuple[float, 
     return low - air, high + air
 
 
-def _marks(points: Sequence[CurvePoint]) -> list[tuple[float, str]]:
+def _marks(points: Sequence[Progress]) -> list[tuple[float, str]]:
     """Changes of the payload, and since when each was known to the requested accuracy."""
-    changes = [(b.t, "another payload") for a, b in pairwise(points) if b.payload > a.payload]
+    changes = [(b.t, "another payload") for a, b in pairwise(points) if b.number > a.number]
     since = convergence_times(points).values()
     return sorted([*changes, *((t, f"converged at {t:.1f} s") for t in since)])

@@ -74,18 +74,19 @@ class OnlineSample(NamedTuple):
 
 
 class RawRow(NamedTuple):
-    """What an arm sends at one instant.
+    """Motion and effort of one instant as measured, before any filter.
 
     Attributes:
         t: time, [s], on any clock
-        motion: position, then velocity and acceleration where they were commanded, (c, n), c = 1, 2
-            or 3
-        tau: torque that the drive applies to the joint, (n,) [Nm or N]
+        motion: for joint torques the position, then velocity and acceleration where they were
+            commanded, (c, n), c = 1, 2 or 3; for a wrist sensor see `WristPath`
+        effort: torque that the drive applies to each joint, (n,) [Nm or N], or the wrench of a
+            wrist sensor, (6,) [N, Nm]
     """
 
     t: float
     motion: Array
-    tau: Array
+    effort: Array
 
 
 @dataclass(frozen=True)
@@ -276,11 +277,11 @@ class JointPath:
 
     def step(self, state: _PathState, row: RawRow) -> tuple[_PathState, tuple[OnlineSample, ...]]:
         """The next state and the samples that are ready, in the order of time; mostly one."""
-        new = np.concatenate([[row.t], np.ravel(row.motion), row.tau])
+        new = np.concatenate([[row.t], np.ravel(row.motion), row.effort])
         if new.size != 1 + (self.channels + 1) * self.n:
             raise InvalidSamples(
                 f"a row is {self.channels} x {self.n} numbers of motion and {self.n} torques,"
-                f" got {np.shape(row.motion)} and {np.shape(row.tau)}"
+                f" got {np.shape(row.motion)} and {np.shape(row.effort)}"
             )
         if not np.isfinite(new[0]) or not np.abs(new[1:]).max() < _LARGEST:
             return state, (self._bad(np.nan, "corrupt"),)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -19,19 +19,19 @@ from steelyard.errors import InvalidRecording, InvalidSamples, UnknownName
 from steelyard.identification import DynamicModel
 from steelyard.identification._temperature import with_temperature_drift
 from steelyard.payload import Payload
-from steelyard.payload._tracking import CurvePoint, convergence_times
+from steelyard.payload._tracking import Progress, Tracker, convergence_times
 from steelyard.quality import check
 from steelyard.recording import Preparation
 from steelyard.signals import JointPath, replay
 from steelyard.torque.tracking import TorqueTracker, TorqueTrackerOptions, TorqueTrackerState
 from steelyard.verdict import Doubt, DoubtKind
 from steelyard.workflow._data import Data, Run, preparation_for, qualities, runs_of, temperature_of
-from steelyard.wrist.tracking._state import WristTrackerOptions, WristTrackerState
+from steelyard.wrist.tracking._state import WristTrackerState
 
 if TYPE_CHECKING:
     from steelyard.report import Page
 
-OnPoint: TypeAlias = Callable[[CurvePoint], None]
+OnPoint: TypeAlias = Callable[[Progress], None]
 S = TypeVar("S", TorqueTrackerState, WristTrackerState)
 X = TypeVar("X", contravariant=True)
 
@@ -43,17 +43,6 @@ _POINT_S = 0.1
 _MOST_POINTS = 600
 _DAY_S = 86_400.0
 _STATE_VERSION = 9
-
-
-class _Estimator(Protocol[S, X]):
-    """What every online estimator does."""
-
-    @property
-    def options(self) -> TorqueTrackerOptions | WristTrackerOptions: ...
-
-    def step(self, state: S, sample: X) -> S: ...
-
-    def estimate(self, state: S, *, physical: bool = True) -> Payload: ...
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -70,7 +59,7 @@ class OnlineCurve:
 
     payload: Payload
     state: TorqueTrackerState | WristTrackerState
-    points: tuple[CurvePoint, ...]
+    points: tuple[Progress, ...]
     accuracy: float
     delay_s: float
 
@@ -113,7 +102,7 @@ class OnlineCurve:
         since_s = self.converged_s
         history = self.state.history
         points = [point for point in self.points if np.isfinite(point.mass_std)]
-        names = ("t", "mass", "mass_std", "com", "com_std", "payload", "converged")
+        names = ("t", "mass", "mass_std", "com", "com_std", "number", "converged")
         return {
             **self.payload.to_dict(),
             "converged_s": since_s.get(len(history) + 1),
@@ -269,12 +258,12 @@ def _load_state(path: str | Path, model: DynamicModel) -> TorqueTrackerState:
 
 
 def replayed(
-    estimator: _Estimator[S, X],
+    estimator: Tracker[S, X],
     state: S,
     samples: Iterator[X],
     duration_s: float,
     on_point: OnPoint | None,
-) -> tuple[S, tuple[CurvePoint, ...]]:
+) -> tuple[S, tuple[Progress, ...]]:
     """The state after all samples, and points along the way.
 
     Args:
@@ -282,13 +271,10 @@ def replayed(
         on_point: called with each point as it becomes known
     """
     spacing_s = max(_POINT_S, duration_s / _MOST_POINTS)
-    points: list[CurvePoint] = []
+    points: list[Progress] = []
 
     def note() -> None:
-        found = estimator.estimate(state, physical=False)
-        number = len(state.history) + 1
-        accuracy = estimator.options.accuracy
-        points.append(CurvePoint.of(found, t=state.last_s, number=number, accuracy=accuracy))
+        points.append(estimator.progress(state))
         if on_point is not None:
             on_point(points[-1])
 

@@ -19,6 +19,7 @@ from steelyard.io._wrist import SensorDescription
 from steelyard.quality import check
 from steelyard.recording import DEFAULT_CUTOFF_HZ
 from steelyard.robot import RobotModel
+from steelyard.signals import RawRow
 from steelyard.verdict import Doubt, DoubtKind
 from steelyard.workflow._stream import RESUME_S, OnlineCurve, OnPoint, replayed
 from steelyard.workflow._wrist import WristRig, WristSource
@@ -26,7 +27,6 @@ from steelyard.wrist._payload import WristPayload
 from steelyard.wrist._recording import WristRecording
 from steelyard.wrist.tracking import (
     WristPath,
-    WristRow,
     WristSample,
     WristTracker,
     WristTrackerOptions,
@@ -140,7 +140,7 @@ def weigh_wrist_online(
 
 def _rows(
     rig: WristRig, source: WristSource, table: WristRecording
-) -> tuple[list[WristRow], tuple[Doubt, ...]]:
+) -> tuple[list[RawRow], tuple[Doubt, ...]]:
     """The rows of a source, and what is wrong with it and yet does not forbid to replay it."""
     table.require_timed()
     warnings = table.warnings
@@ -154,12 +154,12 @@ def _rows(
         whole = np.isfinite(np.hstack([recording.q, np.asarray(recording.wrench)])).all(axis=1)
         times = table.t.tolist()
         q = recording.q[whole]
-        rows = [WristRow(*row) for row in zip(times, table.wrench, q, strict=True)]
+        rows = [RawRow(*row) for row in zip(times, q, table.wrench, strict=True)]
     return rows, tuple(Doubt(DoubtKind.RECORDING, words, blocks=False) for words in warnings)
 
 
 def _samples(
-    path: WristPath, rows: list[WristRow], later_s: float, *, real_time: bool
+    path: WristPath, rows: list[RawRow], later_s: float, *, real_time: bool
 ) -> Iterator[WristSample]:
     state = path.init()
     began_s = time.monotonic()

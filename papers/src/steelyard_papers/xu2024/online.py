@@ -15,9 +15,9 @@ paper; as used it is a noise scale. The recursion loses symmetry and, with a lar
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -26,7 +26,7 @@ from steelyard.errors import InvalidSamples
 from steelyard.identification import DynamicModel
 from steelyard.inertia import InertialParameters
 from steelyard.payload import Payload
-from steelyard.payload._tracking import Counts
+from steelyard.payload._tracking import Counts, Progress
 from steelyard.signals import OnlineSample
 from steelyard.torque.tracking import TorqueTrackerOptions
 from steelyard.torque.tracking._rows import TorqueRows
@@ -38,6 +38,7 @@ UR10_ROWS = tuple(row - 1 for row in (7, 14, 22, 23, 27, 29, 30, 31, 32, 33, 34,
 _UR10_CHANGED = {
     row - 1 for row in (1, 2, 4, 6, 7, 9, 11, 13, 14, 16, 20, 22, 23, 27, *range(29, 37))
 }
+_NOT_SAVED = "the tracker xu2024 does not save its state; use direct"
 SMALL_CHANGE = 0.005
 TIMES = 300
 """Convergence rule: smallest number of successive small changes of the watched parameters."""
@@ -67,9 +68,23 @@ class Xu2024State(NamedTuple):
     counts: Counts
 
     @property
+    def start_s(self) -> float:
+        """Time of the first sample, [s]."""
+        return self.first_s
+
+    @property
     def history(self) -> tuple[()]:
-        """Payloads before this one: the recursion knows of none."""
+        """Payloads before this one: the recursion finds none."""
         return ()
+
+    @property
+    def reduced(self) -> Xu2024State:
+        """A smaller state with the same estimate: this one, which is small."""
+        return self
+
+    def to_dict(self) -> dict[str, Any]:
+        """Refused: the recursion does not save its state."""
+        raise InvalidSamples(_NOT_SAVED)
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,6 +209,38 @@ class Xu2024Tracker:
             noise=self.model.estimate.noise,
             verdict=self._verdict(state),
         )
+
+    def progress(self, state: Xu2024State, *, advice: bool = True) -> Progress:
+        """The estimate of a state; the paper gives no advice.
+
+        Args:
+            state: as `init` or `step` gave it
+            advice: has no effect
+        """
+        return Progress.of(state, self.estimate(state), self.accuracy)
+
+    def state_from_dict(self, content: Mapping[str, Any]) -> Xu2024State:
+        """Refused: the recursion does not save its state.
+
+        Args:
+            content: of a file
+        """
+        raise InvalidSamples(_NOT_SAVED)
+
+    @property
+    def accuracy(self) -> float:
+        """Half-width of the mass's 95 % interval over the mass that was requested."""
+        return self.options.accuracy
+
+    @property
+    def gives_intervals(self) -> bool:
+        """Whether estimates have a covariance."""
+        return False
+
+    @property
+    def fingerprint(self) -> str:
+        """Empty: states cannot be resumed."""
+        return ""
 
     def _verdict(self, state: Xu2024State) -> Verdict:
         unknown = Doubt(DoubtKind.TOO_UNCERTAIN, "xu2024 gives no uncertainty")

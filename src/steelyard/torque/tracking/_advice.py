@@ -1,4 +1,4 @@
-"""What to say about an online estimate: how sure it is, what is missing, and which motion would help.
+"""What to say about an estimate: how accurate it is, what is missing, and which motion would help.
 
 For each joint a slow swing from the present posture (0.3 rad to both sides in 2 s, the others at
 rest, whose torques then do not count) is imagined, and the standard deviation that a number would
@@ -24,15 +24,19 @@ from steelyard.torque.tracking._rows import TorqueRows
 from steelyard.torque.tracking._state import TorqueTrackerOptions, TorqueTrackerState
 from steelyard.verdict import Doubt, DoubtKind
 
-_SWING = 0.3  # [rad or m]
+_SWING_AMPLITUDE = 0.3  # [rad or m]
 _SWING_S = 2.0
 _SWING_SAMPLES = 16
 _SWING_ROWS = 250.0
-_SIZE = np.array([1.0] + 3 * [0.1] + 6 * [0.01])  # [1, m, m^2]
+_TYPICAL_SIZE = np.array([1.0] + 3 * [0.1] + 6 * [0.01])  # [1, m, m^2]
 _UNITS = ("kg", *3 * ("kg m",), *6 * ("kg m^2",))
-_CALLED = ("the mass", *(f"the centre of mass along {x}" for x in "xyz"), *PARAMETER_NAMES[4:])
-_NOTHING = 0.1  # [kg]
-_WORTH = 0.7  # advice must promise a standard deviation this much smaller
+_NAMES_IN_WORDS = (
+    "the mass",
+    *(f"the centre of mass along {x}" for x in "xyz"),
+    *PARAMETER_NAMES[4:],
+)
+_LARGEST_NEGLIGIBLE_MASS = 0.1  # [kg]
+_MIN_IMPROVEMENT = 0.7  # largest ratio of standard deviations after and before, for advice
 
 
 class TorqueAnswer(NamedTuple):
@@ -42,7 +46,7 @@ class TorqueAnswer(NamedTuple):
         x: all unknowns, (m,)
         covariance: of the payload, (10, 10); infinite where unknown
         unknown: which of the ten the motion does not determine, (10,)
-        unfelt: which of the ten no motion of this arm shows, by its build, (10,)
+        unobservable: which of the ten this arm's kinematics never shows, (10,)
         S: factor of the covariance of all unknowns, S S', (m, m)
         weights: of the joints' rows, (n,)
         contradiction: how far the samples have moved the arm, RMS over the RMS that noise alone
@@ -55,7 +59,7 @@ class TorqueAnswer(NamedTuple):
     x: Array
     covariance: Array
     unknown: Mask
-    unfelt: Mask
+    unobservable: Mask
     S: Array
     weights: Array
     contradiction: float
@@ -122,8 +126,8 @@ class TorqueAnswer(NamedTuple):
     @property
     def least_known(self) -> int:
         """Which of the ten is known least, for a part of 0.1 m."""
-        std = np.where(self.unfelt, 0.0, np.sqrt(np.diag(self.covariance)))
-        return int((std / _SIZE).argmax())
+        std = np.where(self.unobservable, 0.0, np.sqrt(np.diag(self.covariance)))
+        return int((std / _TYPICAL_SIZE).argmax())
 
     def best_motion(self, rows: TorqueRows, q: Array, which: int = 0) -> tuple[int, float]:
         """The joint whose swing would make a number surest, and its standard deviation after it, [SI].
@@ -139,9 +143,9 @@ class TorqueAnswer(NamedTuple):
         for j in range(n):
             motion = np.zeros((_SWING_SAMPLES, 3, n))
             motion[:, 0] = q
-            motion[:, 0, j] += _SWING * np.sin(phase)
-            motion[:, 1, j] = _SWING * w * np.cos(phase)
-            motion[:, 2, j] = -_SWING * w**2 * np.sin(phase)
+            motion[:, 0, j] += _SWING_AMPLITUDE * np.sin(phase)
+            motion[:, 1, j] = _SWING_AMPLITUDE * w * np.cos(phase)
+            motion[:, 2, j] = -_SWING_AMPLITUDE * w**2 * np.sin(phase)
             at_rest = np.array([np.zeros(n), motion[0, 0]])
             H, _ = rows.rows(motion, np.zeros((_SWING_SAMPLES, n)), at_rest, self.x)
             H = H[:, j, :-1] * self.weights[j]
@@ -168,7 +172,7 @@ class TorqueAnswer(NamedTuple):
         return "; ".join(part for part in (*parts, state.counts.words) if part)
 
     def next_step(self, state: TorqueTrackerState, rows: TorqueRows, *, accuracy: float) -> str:
-        """What to do to know more, as a sentence without a full stop.
+        """What to do to learn more, as a sentence without a full stop.
 
         Args:
             accuracy: that was asked for the mass
@@ -176,7 +180,7 @@ class TorqueAnswer(NamedTuple):
         if not np.isfinite(state.reach).all():
             return "move the arm: nothing is known yet"
         half = NORMAL_95 * float(np.sqrt(self.covariance[0, 0]))
-        if self.half_width > 1.0 and half < _NOTHING:
+        if self.half_width > 1.0 and half < _LARGEST_NEGLIGIBLE_MASS:
             return f"nothing: less than {abs(self.x[0]) + half:.2g} kg is carried"
         if self.half_width > accuracy:
             which = 0
@@ -185,10 +189,10 @@ class TorqueAnswer(NamedTuple):
         joint, after, now, _ = _best_swing(self, state, rows, which)
         move = f"move {rows.robot.joint_names[joint]}"
         if self.unknown[which]:
-            return f"{move}: {_CALLED[which]} is unknown"
-        if after < _WORTH * now and which:
-            return f"{move}: {_CALLED[which]} is known least"
-        if after < _WORTH * now:
+            return f"{move}: {_NAMES_IN_WORDS[which]} is unknown"
+        if after < _MIN_IMPROVEMENT * now and which:
+            return f"{move}: {_NAMES_IN_WORDS[which]} is known least"
+        if after < _MIN_IMPROVEMENT * now:
             shares = NORMAL_95 * np.array([now, after]) / max(abs(self.x[0]), 1e-12)
             if shares[0] < 1:
                 known = f"known to {_percent(shares[0])}"
@@ -202,11 +206,10 @@ class TorqueAnswer(NamedTuple):
         if not which:
             return (
                 _advice(self, state, rows, 0)
-                or "no motion makes it surer: the drive gains limit it"
+                or "no motion makes it more accurate: the drive gains limit it"
             )
         return (
-            "nothing: the mass is as sure as asked for, and no swing of a joint would show much"
-            " more"
+            "nothing: the mass is known as requested, and no swing of a joint would show much more"
         )
 
 
@@ -226,7 +229,7 @@ def _how_well(answer: TorqueAnswer, accuracy: float) -> str:
         else:
             limit = "drift of the gains"
         return f"{known}; no motion brings it below {_percent(answer.reachable)}, for the {limit}"
-    return f"{known}, {_percent(accuracy)} is asked for"
+    return f"{known}, {_percent(accuracy)} is requested"
 
 
 def _best_swing(
@@ -252,10 +255,10 @@ def _advice(answer: TorqueAnswer, state: TorqueTrackerState, rows: TorqueRows, w
         else:
             known = f" (+- {NORMAL_95 * now:.2g} {_UNITS[which]})"
         words = f"least known is {PARAMETER_NAMES[which]}{known}"
-        if std < _WORTH * now:
+        if std < _MIN_IMPROVEMENT * now:
             return f"{words}: a swing of {name} would help most"
         return ""
-    if std > _WORTH * now:
+    if std > _MIN_IMPROVEMENT * now:
         if answer.reachable > answer.half_width / np.sqrt(2):
             return ""
         if stays > now**2 / 2:
@@ -266,7 +269,7 @@ def _advice(answer: TorqueAnswer, state: TorqueTrackerState, rows: TorqueRows, w
         words = ""
     else:
         words = f" (to {_percent(half)})"
-    return f"a swing of {name} by {_SWING:g} to both sides would help most{words}"
+    return f"a swing of {name} by {_SWING_AMPLITUDE:g} to both sides would help most{words}"
 
 
 def _percent(share: float) -> str:

@@ -9,7 +9,7 @@ first moment would show as e = W delta + noise, W the first four payload columns
 so that g' V^-1 g is chi-square with four degrees of freedom. It is divided by the inflation of the
 residuals, because the model is not perfect. While much less was known before than the window itself
 shows, there is nothing to compare with, and no change. The default threshold of 60 is one in 10^11
-windows of white noise: what is kept for what nobody has thought of.
+windows of white noise: the margin covers unmodelled effects.
 
 A drive that creeps for a while looks like another payload: at rest its friction is anything between
 -F and F (standard deviation F / sqrt(3)), and just above, no law is right. Residuals of simulated
@@ -35,14 +35,14 @@ from steelyard.robot._transmission import Transmission
 from steelyard.torque.tracking._rows import TorqueRows
 from steelyard.torque.tracking._state import BeforeRest, Window
 
-_OF_UNIFORM = 3.0**-0.5  # standard deviation of what is anything between -1 and 1
-_LISTENING = 5  # windows after a rest
-_RARE = 2.0
-_MOST_DOUBT = 100.0  # what was not known before, over what the window shows, in variance
+_UNIFORM_STD = 3.0**-0.5  # standard deviation of a uniform distribution between -1 and 1
+_MAX_WINDOWS_AFTER_REST = 5  # windows that are compared with the estimate before the rest
+_WEIGHT_AFTER_REST = 2.0  # of the statistic after a rest, a rarer test than that of every window
+_MAX_PRIOR_VARIANCE_RATIO = 100.0  # variance of the prior over that of the window alone
 
 
 def change_statistic(window: Window, R: Array, x: Array) -> float:
-    """How strongly a window suggests another payload, chi-square with four degrees of freedom if it does not.
+    """How strongly a window suggests another payload; chi-square of four degrees of freedom without one.
 
     Args:
         R: factor before the window, (m + 1, m + 1)
@@ -52,7 +52,7 @@ def change_statistic(window: Window, R: Array, x: Array) -> float:
     g = window.payload[:, -1] - seen @ x
     half = lapack.dtrtrs(R[:-1, :-1], seen.T, trans=1)[0]
     doubt = half.T @ half
-    if (np.diag(doubt) > _MOST_DOUBT * np.diag(seen)).any():
+    if (np.diag(doubt) > _MAX_PRIOR_VARIANCE_RATIO * np.diag(seen)).any():
         return 0.0
     V = seen[:, :4] + doubt + window.friction @ window.friction.T
     scale = np.sqrt(np.maximum(np.diag(V), 1e-300))
@@ -62,26 +62,27 @@ def change_statistic(window: Window, R: Array, x: Array) -> float:
 
 
 def after_rest(rest: BeforeRest, window: Window) -> tuple[BeforeRest | None, float]:
-    """What came before a rest with a window more since, None when it is long ago; and the statistic of both.
+    """The comparison with one more window, None once it ends; and the statistic of all samples since.
 
-    The statistic of all since the rest is one of rare tests beside those of every window: it counts
-    twice, and is compared with residuals from before the rest.
+    This test is rarer than that of every window, so its statistic counts twice. It is compared with
+    the residuals before the rest.
 
     Args:
-        rest: what was known before, and what came since
-        window: that came now
+        rest: the estimate before the rest, and the samples since
+        window: the newest one
     """
     since = rest.since.plus(window)
     statistic = (
-        change_statistic(since, rest.known.R, rest.known.solution) / rest.heard.inflation.max()
+        change_statistic(since, rest.known.R, rest.known.solution)
+        / rest.noise_before.inflation.max()
     )
-    young = since.rows.max() <= _LISTENING * window.rows.max()
-    return rest._replace(since=since) if young else None, _RARE * float(statistic)
+    young = since.rows.max() <= _MAX_WINDOWS_AFTER_REST * window.rows.max()
+    return rest._replace(since=since) if young else None, _WEIGHT_AFTER_REST * float(statistic)
 
 
 @dataclass(frozen=True, eq=False)
 class Creep:
-    """Friction of slow drives, which no law knows (see above).
+    """Unmodelled friction of slow drives (see above).
 
     Attributes:
         std: of the friction of each drive at `lowest_speed`, F / sqrt(3), (n,) [Nm or N]
@@ -107,7 +108,7 @@ class Creep:
         """
         size = np.abs(model.friction.coefficients)
         F = (size * model.law.breakaway(lowest_speed)).sum(axis=0)
-        return cls(_OF_UNIFORM * F, lowest_speed, weights, rows.drives)
+        return cls(_UNIFORM_STD * F, lowest_speed, weights, rows.drives)
 
     def pull(self, payload: Array, v: Array) -> Array:
         """W'c of a few samples: forwards and backwards of the first drive, of the second, ..., (4, 2 n).

@@ -16,18 +16,21 @@ times A^-1, which holds with all columns).
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from steelyard import fields
 from steelyard._arrays import Array, Mask
 from steelyard.errors import InvalidSamples
 from steelyard.identification import DynamicModel
 from steelyard.inertia import InertialParameters
 from steelyard.payload import Evidence, Payload, judge
-from steelyard.payload._tracking import Episode
+from steelyard.payload._tracking import Episode, Progress
 from steelyard.recording import Preparation
 from steelyard.signals import OnlineSample
 from steelyard.torque._prior import by_gravity, contradiction, shifted, slow_noise
@@ -45,14 +48,13 @@ from steelyard.torque.tracking._state import (
     no_reach,
 )
 
-_MOST_EPISODES = 1000
-# windows: before, the noise of today is not known, and a change cannot be distinguished from it
-_HEARD = 3
+_MAX_EPISODES = 1000
+_MIN_WINDOWS = 3  # windows that show the present noise, before a change is tested for
 _CLOCK_ROUNDING_S = 1e-4
-_CLOCK_SET = 10  # late samples in order: the clock was set back
-_YOUNG = 15  # windows
-_WILD = 5.0  # standard deviations, root mean square of a block: no noise does that
-_UNKNOWN = 1e-2  # of the standard deviation that stands for nothing
+_MIN_LATE_SAMPLES = 10  # late samples in order after which the clock counts as set back
+_MIN_WINDOWS_BETWEEN_CHANGES = 15  # changes that follow sooner widen the assumed noise
+_OUTLIER_RMS = 5.0  # root mean square of a block's residuals, in standard deviations
+_UNKNOWN_STD_SHARE = 1e-2  # a number is unknown above this share of the prior's deviation
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +81,7 @@ class TorqueTracker:
     _friction_change: Array = field(init=False, repr=False)
     _creep: Creep = field(init=False, repr=False)
     _empty: Array = field(init=False, repr=False)
-    _unfelt: Mask = field(init=False, repr=False)
+    _unobservable: Mask = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.kinematics != self.model.kinematics:
@@ -99,7 +101,7 @@ class TorqueTracker:
         object.__setattr__(self, "_systematic", SystematicErrors.of(self.model, rows, self._prior))
         object.__setattr__(self, "_empty", self._prior.solution)
         object.__setattr__(
-            self, "_unfelt", WeighingProblem(self.model, (), np.zeros((0, 11))).unfelt
+            self, "_unobservable", WeighingProblem(self.model, (), np.zeros((0, 11))).unfelt
         )
         change = friction_change(self.model, rows, self.options.friction_change)
         object.__setattr__(self, "_friction_change", change)
@@ -108,7 +110,7 @@ class TorqueTracker:
             slow = (self.model.preparation or Preparation()).lowest_speed
         object.__setattr__(self, "_creep", Creep.of(self.model, rows, self._weights, slow))
 
-    # --- the three verbs
+    # --- the interface of a tracker
 
     def init(self) -> TorqueTrackerState:
         """The state before the first sample."""
@@ -128,7 +130,7 @@ class TorqueTracker:
             return state
         if row[0] - state.last_s > self.options.longest_gap_s:
             if state.start_s == -np.inf:
-                state = self._begun(state, row)
+                state = self._with_first_sample(state, row)
             else:
                 state = self._paused(state, row[0])
         pending = (*state.pending, row)
@@ -146,10 +148,9 @@ class TorqueTracker:
         """What the arm carries now, with all samples of the state.
 
         Args:
-            physical: look for the nearest real body, which takes much longer than a step; else the
-                plain one
-            advice: look for a motion that would help, which takes longer, too, and say it in the
-                verdict
+            physical: search for the nearest physical body, which takes much longer than a step;
+                else the plain estimate
+            advice: search for a motion that would help, and name it in the verdict
         """
         state = self._drained(state)
         answer = self._answer(state)
@@ -159,7 +160,7 @@ class TorqueTracker:
                 plain,
                 answer.covariance,
                 answer.unknown,
-                unfelt=answer.unfelt,
+                unfelt=answer.unobservable,
                 contradiction=answer.contradiction,
                 doubts=answer.doubts(state, self.model, np.asarray(self.noise), self.options),
                 shares=answer.shares,
@@ -177,10 +178,39 @@ class TorqueTracker:
             body, plain, answer.covariance, noise, verdict, gain_error=errors, shares=shares
         )
 
-    # --- cheap views
+    def progress(self, state: TorqueTrackerState, *, advice: bool = True) -> Progress:
+        """The plain estimate of a state, and with advice what to do to learn more."""
+        payload = self.estimate(state, physical=False, advice=False)
+        if advice:
+            next_step = self.next_step(state)
+        else:
+            next_step = ""
+        return Progress.of(state, payload, self.accuracy, next_step=next_step)
+
+    def state_from_dict(self, content: Mapping[str, Any]) -> TorqueTrackerState:
+        """The state that its `to_dict` wrote; refused where it is of another arm."""
+        fields.require_like(content, self.init().to_dict(), "state")
+        return TorqueTrackerState.from_dict(content)
+
+    @property
+    def accuracy(self) -> float:
+        """Half-width of the mass's 95 % interval over the mass at which it has converged."""
+        return self.options.accuracy
+
+    @property
+    def gives_intervals(self) -> bool:
+        """Whether estimates have a covariance."""
+        return True
+
+    @property
+    def fingerprint(self) -> str:
+        """Identifies the numbers of the model."""
+        return hashlib.sha256(self.model.estimate.value.tobytes()).hexdigest()[:16]
+
+    # --- views
 
     def next_step(self, state: TorqueTrackerState) -> str:
-        """What to do to know more, as a sentence without a full stop."""
+        """What to do to learn more, a sentence without a full stop."""
         state = self._drained(state)
         return self._answer(state).next_step(state, self._rows, accuracy=self.options.accuracy)
 
@@ -206,12 +236,12 @@ class TorqueTracker:
         return np.where(np.abs(motion[0, 1]) < self._creep.lowest_speed, 0.0, e), std
 
     def converged(self, state: TorqueTrackerState) -> bool:
-        """Whether the mass is as sure as was asked for."""
+        """Whether the mass is known to the requested accuracy."""
         return self._answer(self._drained(state)).half_width <= self.options.accuracy
 
     # --- inside
 
-    def _begun(self, state: TorqueTrackerState, row: Array) -> TorqueTrackerState:
+    def _with_first_sample(self, state: TorqueTrackerState, row: Array) -> TorqueTrackerState:
         """The state when the first sample comes; friction remembers from there."""
         q = row[1 : 1 + self.model.robot.n]
         n = self.model.robot.n
@@ -223,27 +253,31 @@ class TorqueTracker:
         )
 
     def _behind(self, state: TorqueTrackerState, row: Array) -> TorqueTrackerState:
-        """The state after a late sample; after many the clock was set back, and what is carried unknown."""
+        """The state after a late sample; after many, the clock was set back and the payload unknown."""
         before_s, count = state.behind
         if row[0] > before_s:
             count = count + 1
         else:
             count = 1
-        if count < _CLOCK_SET:
+        if count < _MIN_LATE_SAMPLES:
             return state._replace(behind=(float(row[0]), count))
         state = self._drained(state)
         window = Window.nothing(len(self._weights), self._rows.m, state.last_s)
-        state = self._changed(state._replace(safe=state.base, window=window), 0.0)
-        state = self._begun(state._replace(counts=state.counts.plus("clocks"), rest=None), row)
+        state = self._changed(
+            state._replace(at_previous_window=state.at_window, window=window), 0.0
+        )
+        state = self._with_first_sample(
+            state._replace(counts=state.counts.plus("clocks"), rest=None), row
+        )
         return state._replace(pending=(row,), last_s=float(row[0]), behind=NOT_BEHIND)
 
     def _paused(self, state: TorqueTrackerState, t: float) -> TorqueTrackerState:
-        """The state after a hole in the stream: what was pending is taken, the window ends."""
+        """The state after a gap in the stream: pending samples are used, the window ends."""
         state = self._drained(state)
         if state.window.rows.any():
             state = self._judged(state)
         window = Window.nothing(len(self._weights), self._rows.m, float(t))
-        if self.options.alarm is not None and state.spread.windows >= _HEARD:
+        if self.options.alarm is not None and state.spread.windows >= _MIN_WINDOWS:
             state = self._rested(state, float(t))
         return state._replace(window=window, counts=state.counts.plus("gaps"))
 
@@ -261,7 +295,7 @@ class TorqueTracker:
         return state.window.end_s - state.window.start_s > self.options.window_s - _CLOCK_ROUNDING_S
 
     def _with_work_done(self, state: TorqueTrackerState) -> TorqueTrackerState:
-        """The state after one piece of waiting work: steps between blocks share it, so that none is long."""
+        """The state after one piece of pending work; steps between blocks share it, to keep each short."""
         if state.prepared:
             return self._processed(state)
         if self._due(state):
@@ -340,7 +374,7 @@ class TorqueTracker:
             pull = pull + (rows[:, :, -1:] * rows[:, :, :-1]).sum(axis=0)
         flat = rows.reshape(-1, rows.shape[2])
         known = known.plus(flat)
-        if (e**2).sum() > _WILD**2 * count.sum():  # by numbers that no row before these had shown
+        if (e**2).sum() > _OUTLIER_RMS**2 * count.sum():  # these rows excite new unknowns
             e = -(flat @ np.append(known.solution, -1.0)).reshape(e.shape)
         near = np.ascontiguousarray(rows[:, :, : information.shape[1]].transpose(1, 0, 2))
         window = Window(
@@ -364,7 +398,7 @@ class TorqueTracker:
         """The state at the end of a window: another payload, or the same with a window more."""
         window = state.window
         empty = Window.nothing(len(self._weights), self._rows.m, window.end_s)
-        if state.spread.windows >= _HEARD:
+        if state.spread.windows >= _MIN_WINDOWS:
             alarm = self.options.alarm
         else:
             alarm = None
@@ -372,17 +406,19 @@ class TorqueTracker:
             state = self._rested(state, window.end_s)
         if not window.rows.any() or (
             alarm is not None and not window.moving
-        ):  # nothing to judge by
+        ):  # the window contains no evidence
             return state._replace(window=empty)
         if alarm is not None and state.rest is not None:
             rest, statistic = after_rest(state.rest, window)
             if statistic > alarm:
-                before = state._replace(safe=state.rest.known, window=state.rest.since)
+                before = state._replace(
+                    at_previous_window=state.rest.known, window=state.rest.since
+                )
                 return self._changed(before, statistic)._replace(window=empty)
             state = state._replace(rest=rest)
         if alarm is not None:
-            statistic = change_statistic(window, state.base.R, state.x)
-            if statistic > alarm * state.heard.inflation.max():
+            statistic = change_statistic(window, state.at_window.R, state.x)
+            if statistic > alarm * state.noise_before.inflation.max():
                 return self._changed(state, statistic)._replace(window=empty)
         x = state.known.solution
         spread = state.spread
@@ -391,55 +427,55 @@ class TorqueTracker:
             spread = spread.with_window(total, window.squares, window.rows)
         windows = state.windows + 1
         return state._replace(
-            base=state.known,
-            safe=state.base,
+            at_window=state.known,
+            at_previous_window=state.at_window,
             x=x,
             spread=spread,
-            heard=state.spread,
+            noise_before=state.spread,
             window=empty,
             windows=windows,
         )
 
     def _rested(self, state: TorqueTrackerState, now_s: float) -> TorqueTrackerState:
-        """The state while the arm rests: what comes after is compared with what was known before."""
+        """The state while the arm rests; later samples are compared with the estimate before."""
         since = Window.nothing(len(self._weights), self._rows.m, now_s)
         if state.rest is not None and not state.rest.since.rows.any():
             return state._replace(rest=state.rest._replace(since=since))
-        return state._replace(rest=BeforeRest(state.safe, state.heard, since))
+        return state._replace(rest=BeforeRest(state.at_previous_window, state.noise_before, since))
 
     def _changed(self, state: TorqueTrackerState, statistic: float) -> TorqueTrackerState:
-        """The state when another payload was taken: the last windows thrown away, the arm kept.
+        """The state after a change of payload: the last windows are discarded, the arm is kept.
 
-        Residuals since a rest are no noise: it may have been taken there. Changes that follow each
-        other within seconds point to noise that the model does not know.
+        Residuals since a rest do not count as noise, because the change may have happened there.
+        Changes within seconds of each other point to noise that the model does not contain.
         """
-        young = state.windows < _YOUNG
-        before = self._answer(state._replace(known=state.safe))
+        young = state.windows < _MIN_WINDOWS_BETWEEN_CHANGES
+        before = self._answer(state._replace(known=state.at_previous_window))
         episode = Episode(state.start_s, state.window.start_s, before.x[:10], before.covariance)
-        known = state.safe.restarted(self._friction_change)
+        known = state.at_previous_window.restarted(self._friction_change)
         if state.rest is None:
-            heard = state.heard
+            noise_before = state.noise_before
         else:
-            heard = state.rest.heard
+            noise_before = state.rest.noise_before
         if young and state.history:
-            spread = heard.with_surprise(statistic / 4)
+            spread = noise_before.with_surprise(statistic / 4)
         else:
-            spread = heard
+            spread = noise_before
         return state._replace(
             known=known,
-            begun=known,
-            base=known,
-            safe=known,
+            at_start=known,
+            at_window=known,
+            at_previous_window=known,
             x=known.solution,
             information=np.zeros_like(state.information),
             pull=np.zeros_like(state.pull),
             spread=spread,
-            heard=spread,
+            noise_before=spread,
             reach=no_reach(len(self._weights)),
             rest=None,
             start_s=state.window.start_s,
             windows=0,
-            history=(*state.history[-_MOST_EPISODES + 1 :], episode),
+            history=(*state.history[-_MAX_EPISODES + 1 :], episode),
         )
 
     def _answer(self, state: TorqueTrackerState) -> TorqueAnswer:
@@ -461,11 +497,11 @@ class TorqueTracker:
         covariance, shares = shifted(
             covariance, shares, "gravity", by_gravity(self.model.robot, x[:10])
         )
-        unknown = np.diag(inverse)[:10] > (_UNKNOWN * NOTHING_STD) ** 2
+        unknown = np.diag(inverse)[:10] > (_UNKNOWN_STD_SHARE * NOTHING_STD) ** 2
         covariance[unknown, unknown] = np.inf
         covariance = (covariance + covariance.T) / 2
         if unknown[0]:
             shares = {}
         return TorqueAnswer(
-            x, covariance, unknown, self._unfelt, S, self._weights, moved, gain_error, shares
+            x, covariance, unknown, self._unobservable, S, self._weights, moved, gain_error, shares
         )

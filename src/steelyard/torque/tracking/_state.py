@@ -1,8 +1,8 @@
-"""What an online estimate is asked for, what it is given, and all that it knows: values.
+"""Options and state of the tracker of joint torques.
 
 A real stream repeats rows, delivers them late, loses some, and contains numbers that are not
 finite. Such samples are counted and skipped; only one of another shape is refused, because it comes
-from another robot. The state is a value: it is kept, copied, saved and resumed.
+from another robot. The state is a value: it can be kept, copied, saved and resumed.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from steelyard.torque.tracking._factor import Knowledge
 from steelyard.torque.tracking._noise import Spread
 from steelyard.verdict import Doubt
 
-_SETTLED = 10  # windows
-_MOVING = 0.75  # of a window's samples
+_MIN_SETTLED_WINDOWS = 10  # after which residuals show the noise
+_MIN_MOVING_SHARE = 0.75  # of a window's samples, for a window in motion
 
 
 @dataclass(frozen=True)
 class TorqueTrackerOptions:
-    """How the direct estimator works.
+    """How the tracker of joint torques works.
 
     Attributes:
         accuracy: half-width of the mass's 95 % interval over the mass at which it has converged
@@ -38,8 +38,8 @@ class TorqueTrackerOptions:
         friction_change: how much friction may change with the payload, as a share of Fc + Fv
         lowest_speed: torques of a joint that is slower do not count, [rad/s], as in `Preparation`;
             None for that of the model's
-        longest_gap_s: a longer one is a pause, [s]
-        block: samples that are taken together
+        longest_gap_s: a longer gap is a pause, [s]
+        block: samples that are processed together
     """
 
     accuracy: float = 0.01
@@ -59,18 +59,18 @@ class TorqueTrackerOptions:
 
 
 class Window(NamedTuple):
-    """A short stretch of samples on trial: does the payload still explain them?
+    """Sums over a short stretch of samples, tested for a change of the payload.
 
     Attributes:
         start_s: [s]
         end_s: time of its last sample, [s]
         payload: sums of W'[H tau] for the first four payload columns W, (4, m + 1)
         joints: sums of the rows of each joint, (n, m + 1)
-        friction: what slow friction that the law does not know adds to W'tau, one standard
-            deviation for each drive and direction (see `Creep`), (4, 2 n)
+        friction: standard deviation of W'tau by unmodelled slow friction, for each drive and
+            direction (see `Creep`), (4, 2 n)
         squares: sums of squared residuals over their noise, (n,)
-        rows: how many each joint has, (n,)
-        samples: how many there were, at rest too
+        rows: number of rows of each joint, (n,)
+        samples: number of samples, those at rest included
     """
 
     start_s: float
@@ -113,64 +113,62 @@ class Window(NamedTuple):
 
     @property
     def moving(self) -> bool:
-        """Whether some joint moved nearly all the time; an arm that stops or starts shows odd friction."""
-        return bool(self.rows.max() >= _MOVING * self.samples)
+        """Whether a joint moved nearly all the time; friction is irregular while an arm starts or stops."""
+        return bool(self.rows.max() >= _MIN_MOVING_SHARE * self.samples)
 
 
 class BeforeRest(NamedTuple):
-    """What was known when the arm last rested, and what it has shown since.
+    """The estimate when the arm last rested, and the samples since.
 
     Attributes:
-        known: before the rest
-        heard: spread of the residuals, before the rest
+        known: estimate before the rest
+        noise_before: spread of the residuals before the rest
         since: the samples since then
     """
 
     known: Knowledge
-    heard: Spread
+    noise_before: Spread
     since: Window
 
 
 NOT_BEHIND = (-np.inf, 0)
-"""When no clock goes on behind."""
+"""`TorqueTrackerState.behind` while no late samples come."""
 
 
 class TorqueTrackerState(NamedTuple):
-    """All that the direct estimator knows.
+    """The state of the tracker of joint torques.
 
     Attributes:
-        known: by all samples so far
-        begun: before this payload was taken
-        base: at the start of the window
-        safe: at the start of the window before
+        known: estimate with all samples so far
+        at_start: estimate before this payload was picked up
+        at_window: estimate at the start of the window
+        at_previous_window: estimate at the start of the window before
         x: unknowns at the start of the window, (m,)
         pending: rows [t q v a tau] that wait for their block
         prepared: weighted rows, samples, the torque after them and creeping friction of a block
             that waits for its update; or ()
-        memory: what friction remembers: direction and position of the drives, (2, n)
+        memory: of the friction law: direction and position of the drives, (2, n)
         last_s: time of the last sample, [s]
-        behind: time of the last sample, [s], and how many there were, of a clock that goes on
-            behind
+        behind: time of the last late sample, [s], and the number of late samples in order
         last_tau: torque of the last sample that was processed, (n,) [Nm or N]
         torque_squares: sum of squares of the torques of all samples, (n,) [Nm^2 or N^2]
-        window: the samples on trial
-        rest: what was known before the last rest, for a while after it; or None
+        window: the samples that are tested for a change
+        rest: the estimate before the last rest, for a while after it; or None
         information: of payload and friction from each joint, (n, b, b)
         pull: H'tau of each joint, rows over their noise, (n, m)
         spread: of the residuals
-        heard: the same without the last window, which the next one may show to be of another
-            payload
-        reach: lowest and highest position, highest speed since the payload was taken, (3, n)
-        start_s: when this payload was first seen, [s]
-        windows: how many windows with motion this payload has
+        noise_before: the same without the last window, which may contain another payload
+        reach: lowest and highest position, highest speed since the payload was picked up, (3, n)
+        start_s: time at which this payload was first seen, [s]
+        windows: number of windows with motion of this payload
         counts: of samples
         history: earlier payloads
     """
 
     known: Knowledge
-    begun: Knowledge
-    base: Knowledge
-    safe: Knowledge
+    at_start: Knowledge
+    at_window: Knowledge
+    at_previous_window: Knowledge
     x: Array
     pending: tuple[Array, ...]
     prepared: tuple[Array, ...]
@@ -184,7 +182,7 @@ class TorqueTrackerState(NamedTuple):
     information: Array
     pull: Array
     spread: Spread
-    heard: Spread
+    noise_before: Spread
     reach: Array
     start_s: float
     windows: int
@@ -196,16 +194,16 @@ class TorqueTrackerState(NamedTuple):
         """The state before the first sample.
 
         Args:
-            known: what the empty arm says
+            known: prior from the empty arm
             n: number of joints
             nuisances: number of unknowns that are payload or friction
         """
         x = known.solution
         return cls(
             known=known,
-            begun=known,
-            base=known,
-            safe=known,
+            at_start=known,
+            at_window=known,
+            at_previous_window=known,
             x=x,
             pending=(),
             prepared=(),
@@ -219,7 +217,7 @@ class TorqueTrackerState(NamedTuple):
             information=np.zeros((n, nuisances, nuisances)),
             pull=np.zeros((n, len(x))),
             spread=Spread.nothing(n),
-            heard=Spread.nothing(n),
+            noise_before=Spread.nothing(n),
             reach=no_reach(n),
             start_s=-np.inf,
             windows=0,
@@ -229,24 +227,24 @@ class TorqueTrackerState(NamedTuple):
 
     @property
     def settled(self) -> bool:
-        """Whether residuals show the noise, and not the unknowns any more."""
-        return self.windows >= _SETTLED
+        """Whether residuals show the noise, and no longer the unknowns."""
+        return self.windows >= _MIN_SETTLED_WINDOWS
 
     @property
-    def to_look_at(self) -> TorqueTrackerState:
-        """The same without what only the next step needs: smaller, with the same estimate."""
-        return self._replace(base=self.begun, safe=self.begun, rest=None)
+    def reduced(self) -> TorqueTrackerState:
+        """A smaller state with the same estimate: without what only the next step needs."""
+        return self._replace(at_window=self.at_start, at_previous_window=self.at_start, rest=None)
 
     def other_scale(self, drift: float, least: float) -> Doubt | None:
-        """A doubt where torques have another scale since this payload was taken than the empty arm says.
+        """A doubt where the scale of the torques has changed since the payload was picked up.
 
         Args:
             drift: standard deviation of a change of the gains, relative
-            least: how far it must move the mass to count, [kg]
+            least: smallest change of the mass that counts, [kg]
         """
         if not self.settled:
             return None
-        e, variance, moved = self.known.scale_since(self.begun)
+        e, variance, moved = self.known.scale_since(self.at_start)
         return scale_doubt(
             e, variance * float(self.spread.inflation.max()) + drift**2, moved, least
         )
@@ -273,7 +271,7 @@ class TorqueTrackerState(NamedTuple):
             window=Window(*_unplain(content["window"])),
             rest=_rest(content["rest"]),
             spread=_spread(content["spread"]),
-            heard=_spread(content["heard"]),
+            noise_before=_spread(content["noise_before"]),
             start_s=float(content["start_s"]),
             windows=int(content["windows"]),
             counts=Counts(*content["counts"]),
@@ -286,13 +284,13 @@ def no_reach(n: int) -> Array:
     return np.array([np.full(n, np.inf), np.full(n, -np.inf), np.zeros(n)])
 
 
-_TRIANGLES = ("known", "begun", "base", "safe")
+_TRIANGLES = ("known", "at_start", "at_window", "at_previous_window")
 _EMPTY_AT_FIRST = ("pending", "prepared", "rest", "history")
 _ARRAYS = ("x", "memory", "last_tau", "torque_squares", "information", "pull", "reach")
 
 
 def _format_of(content: Mapping[str, Any]) -> dict[str, fields.Rule]:
-    """What may stand where a fresh state has nothing, of n joints and m unknowns as the rest says."""
+    """Rules for the fields that are empty at first, of n joints and m unknowns."""
     n = len(content["last_tau"])
     m = len(content["x"])
     block = fields.row(
@@ -305,9 +303,9 @@ def _format_of(content: Mapping[str, Any]) -> dict[str, fields.Rule]:
     window = fields.row(
         *[fields.number()] * 2, *sums, *[fields.numbers(n, low=0.0)] * 2, fields.number(0.0)
     )
-    noise = (fields.numbers(*np.shape(part)) for part in content["heard"][:-1])
-    heard = fields.row(*noise, fields.number(0.0))
-    rest = fields.row(fields.numbers(m + 1, m + 1), heard, window)
+    noise = (fields.numbers(*np.shape(part)) for part in content["noise_before"][:-1])
+    noise_before = fields.row(*noise, fields.number(0.0))
+    rest = fields.row(fields.numbers(m + 1, m + 1), noise_before, window)
     return {
         "pending": fields.each(fields.numbers(1 + 4 * n)),
         "prepared": block if content["prepared"] else fields.each(fields.anything, 0),
@@ -336,9 +334,9 @@ def _unplain(values: list[Any]) -> list[Any]:
 def _rest(values: list[Any] | None) -> BeforeRest | None:
     if values is None:
         return None
-    R, heard, since = values
+    R, noise_before, since = values
     known = Knowledge(np.array(R, dtype=float, order="F"))
-    return BeforeRest(known, _spread(heard), Window(*_unplain(since)))
+    return BeforeRest(known, _spread(noise_before), Window(*_unplain(since)))
 
 
 def _spread(values: list[Any]) -> Spread:

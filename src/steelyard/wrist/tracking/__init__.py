@@ -1,12 +1,11 @@
-"""What hangs on a wrist sensor while the arm moves: rows, samples, `init`, `step`, `estimate`."""
+"""The payload on a wrist sensor, sample by sample: `init`, `step`, `estimate`, `progress`."""
 
 from steelyard.wrist.tracking._estimator import WristTracker
-from steelyard.wrist.tracking._path import WristPath, WristRow, WristSample, rows_of
+from steelyard.wrist.tracking._path import WristPath, WristSample, rows_of
 from steelyard.wrist.tracking._state import WristTrackerOptions, WristTrackerState
 
 __all__ = [
     "WristPath",
-    "WristRow",
     "WristSample",
     "WristTracker",
     "WristTrackerOptions",

@@ -1,15 +1,15 @@
-"""The payload on a wrist sensor while the arm moves: `init`, `step`, `estimate`; states are values.
+"""The payload on a wrist sensor while the arm moves; states are values.
 
 Samples are taken in windows of 0.2 s. A window in which the sensor stands still belongs to a rest;
 a rest that has ended (its first and last window left out) is a posture, as in the static stage.
 Other windows go into the sums (`sums`), and one step later the solution is found (`solve`). Each
 window is first compared with what the load so far predicts: its summed residual r has
 
-    cov r = N f Sw + Z C Z'        (long-run noise of N samples, and what is not known of the load)
+    cov r = N f Sw + Z C Z'        (long-run noise of N samples, and the uncertainty of the load)
 
-and where r' cov^-1 r is far beyond chance, the window is not used: somebody touches the load, or it
-is another one. Five such windows in a row that *a* load explains as well as before, drift and tilt
-being those known, are another load: the one before goes to the history, and the sums start anew
+and where r' cov^-1 r is far beyond chance, the window is not used: the load is touched, or it is
+another one. Five such windows in a row that *a* load explains as well as before, drift and tilt
+being those known, are another load: the one before goes to the history, and the sums start again
 from these five. Five that no load explains are a contact, and the next five are tried.
 
 The contact force is the measured wrench less that of the load and the drift, with the covariance of
@@ -18,17 +18,21 @@ both.
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from scipy.spatial.transform import Rotation
 
+from steelyard import fields
 from steelyard._arrays import Array, Indices
 from steelyard._units import GRAVITY_DOWN, NORMAL_95
 from steelyard.errors import InvalidSamples
 from steelyard.inertia import InertialParameters
 from steelyard.payload import Evidence, judge
-from steelyard.payload._tracking import Counts, Episode
+from steelyard.payload._tracking import ContactWrench, Counts, Episode, Progress
 from steelyard.verdict import Doubt, DoubtKind
 from steelyard.wrist._payload import WristPayload, drift_doubt, tilt_doubt, weak_inertia_doubt
 from steelyard.wrist._recording import WristSensor
@@ -36,24 +40,39 @@ from steelyard.wrist._regressor import BaseGravity, feature_covariance
 from steelyard.wrist._rest import Postures
 from steelyard.wrist.tracking._path import WristSample
 from steelyard.wrist.tracking._solve import FEWEST_BLOCKS, Solution, WristProblem
-from steelyard.wrist.tracking._state import ROW, WristTrackerOptions, WristTrackerState, postures_of
-from steelyard.wrist.tracking._sums import UNKNOWNS, Sums, lifted_numbers, lifted_rows
+from steelyard.wrist.tracking._state import (
+    RestWindow,
+    WristTrackerOptions,
+    WristTrackerState,
+    postures_of,
+)
+from steelyard.wrist.tracking._sums import (
+    ANGULAR_VELOCITY,
+    DRIFT,
+    LOAD,
+    REPORTED,
+    TILT,
+    TREND,
+    UNKNOWNS,
+    Sums,
+    lifted_numbers,
+    lifted_rows,
+)
 
 _CLOCK_ROUNDING_S = 1e-4
-_LARGEST = 1e6  # SI: beyond, a number is corrupt
-_ALMOST = 0.999  # of the sensor's range
-_KNOWN_TILT = np.radians(2.0)  # standard deviation with which a tilt may be doubted
-_TESTED = 10  # blocks: before, the noise is not known, and a change cannot be distinguished from it
-_TRIAL = 5  # windows
-_EXPLAINED = 3.0  # times the variance before: the residuals of a load that explains them
-_FEWEST_REST = 5  # windows, of which the first and the last do not count
-_MOST_REST = 50
-_MOST_POSTURES = 32
-_MOST_EPISODES = 1000
-_SAME = np.cos(np.radians(1.0))
-_STILL_ACCELERATION = 0.05  # [m/s^2], where the speed is not known
-_LISTEN = 4  # blocks, after which the noise is judged anew in a step
-_YOUNG_ROUNDS = 2  # of the solution in a step, while there are few windows
+_SATURATED_SHARE = 0.999  # of the sensor's range
+_MAX_DOUBTED_TILT_STD = np.radians(2.0)  # a tilt that is known less accurately raises no doubt
+_MIN_TESTED_BLOCKS = 10  # that show the noise, before a change is tested for
+_TRIAL_WINDOWS = 5  # unexplained windows that are tried as another load
+_MAX_TRIAL_VARIANCE_RATIO = 3.0  # of residuals under another load, over the variance before
+_MIN_REST_WINDOWS = 5  # of which the first and the last do not count
+_MAX_REST_WINDOWS = 50
+_MAX_POSTURES = 32
+_MAX_EPISODES = 1000
+_MIN_COS_SAME_POSTURE = np.cos(np.radians(1.0))
+_MAX_STILL_ACCELERATION = 0.05  # [m/s^2], where the speed is unknown
+_BLOCKS_BETWEEN_NOISE_ESTIMATES = 4
+_ROUNDS_WITH_FEW_BLOCKS = 2  # of the solution in a step
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,14 +100,13 @@ class WristTracker:
             raise InvalidSamples(f"noise must be six positive numbers, got {noise}")
         if not self.sensor.yaw_known:
             raise InvalidSamples(
-                "online, the rotation of the sensor on the flange must be known: find it with"
-                " postures at"
-                " rest (weigh-wrist --static), and say it in the sensor's file"
+                "a tracker needs the rotation of the sensor on the flange: find it with postures"
+                " at rest (weigh_wrist), and state it in the sensor's file"
             )
         object.__setattr__(self, "noise", noise)
         object.__setattr__(self, "_gravity", BaseGravity(np.array(self.gravity_base, dtype=float)))
 
-    # --- the three verbs
+    # --- the interface of a tracker
 
     def init(self) -> WristTrackerState:
         """The state before the first sample."""
@@ -100,15 +118,15 @@ class WristTracker:
             postures=none,
             prior=prior,
             known=known,
-            window=np.zeros((0, ROW)),
-            rest=np.zeros((0, 11)),
+            window=(),
+            rest=(),
             trial=Sums.nothing(),
-            odd_s=np.inf,
+            unexplained_s=np.inf,
             stale=False,
             origin_s=np.inf,
             start_s=np.inf,
             last_s=-np.inf,
-            odd=0,
+            unexplained=0,
             contacts=0,
             counts=Counts(),
             history=(),
@@ -116,10 +134,10 @@ class WristTracker:
 
     def step(self, state: WristTrackerState, sample: WristSample) -> WristTrackerState:
         """The state after one more sample. Bad samples are counted and skipped."""
-        row = sample.numbers()
-        if fault := self._fault(row, state.last_s):
+        sample = sample.checked()
+        if fault := self._fault(sample, state.last_s):
             return state._replace(counts=state.counts.plus(fault))
-        t = float(row[0])
+        t = sample.t
         if state.origin_s == np.inf:
             state = state._replace(origin_s=t, start_s=t)
         elif t - state.last_s > self.options.longest_gap_s:
@@ -127,44 +145,43 @@ class WristTracker:
         if state.stale:
             state = self._fresh(state)
         elif (
-            len(state.window)
-            and t - state.window[0, 0] >= self.options.window_s - _CLOCK_ROUNDING_S
+            len(state.window) and t - state.window[0].t >= self.options.window_s - _CLOCK_ROUNDING_S
         ):
             state = self._judged(state)
-        window = np.concatenate([state.window, row[None]])
+        window = (*state.window, sample)
         return state._replace(window=window, last_s=t, counts=state.counts.plus("used"))
 
     def estimate(self, state: WristTrackerState, *, physical: bool = True) -> WristPayload:
-        """What hangs on the sensor now, with all samples of the state.
+        """The load on the sensor now, with all samples of the state.
 
         Args:
-            physical: look for the nearest real body, which takes much longer than a step; else the
-                plain one
+            physical: search for the nearest physical body, which takes much longer than a step;
+                else the plain estimate
         """
         state = self._drained(state)
         known = self._solved(state, rounds=8)
-        plain = InertialParameters.from_vector(known.value[:10], "sensor")
-        now = np.eye(UNKNOWNS)
-        now[10:16, 18:] = self._age(state) * np.eye(6)
-        full = (now @ known.covariance @ now.T)[:18, :18]
-        unknown = known.unknown[:18]
+        plain = InertialParameters.from_vector(known.value[LOAD], "sensor")
+        now = np.eye(UNKNOWNS)  # the drift at the last sample, not at the first
+        now[DRIFT, TREND] = self._age(state) * np.eye(6)
+        full = (now @ known.covariance @ now.T)[REPORTED, REPORTED]
+        unknown = known.unknown[REPORTED]
         full[unknown, unknown] = np.inf
         resting = not unknown[:4].any() and len(state.sums.blocks) < FEWEST_BLOCKS
         body, verdict = judge(
             Evidence(
                 plain,
-                full[:10, :10],
-                unknown[:10],
+                full[LOAD, LOAD],
+                unknown[LOAD],
                 expected="postures at rest say nothing about the inertia" if resting else "",
                 doubts=self._doubts(state, known),
                 beyond_empty_arm=False,
                 look_for_body=physical,
             )
         )
-        if unknown[:10].any():
+        if unknown[LOAD].any():
             weak = None
         else:
-            weak = weak_inertia_doubt(body, full[:10, :10])
+            weak = weak_inertia_doubt(body, full[LOAD, LOAD])
         if weak is not None:
             verdict = verdict.doubted(weak)
         words = self._words(state, known)
@@ -175,32 +192,62 @@ class WristTracker:
             method="recursive restricted TLS",
             noise=np.sqrt(known.variance),
             full_covariance=full,
-            drift=(now @ known.value)[10:16],
-            inclination=known.value[16:18],
+            drift=(now @ known.value)[DRIFT],
+            inclination=known.value[TILT],
             nominal_gravity=self._gravity.nominal,
-            trend=known.value[18:],
-            trend_std=np.sqrt(np.diag(known.covariance)[18:]),
+            trend=known.value[TREND],
+            trend_std=np.sqrt(np.diag(known.covariance)[TREND]),
             T_flange_sensor=self.sensor.T_flange_sensor,
             made_by=self.made_by,
         )
 
-    # --- cheap views
+    def progress(self, state: WristTrackerState, *, advice: bool = True) -> Progress:
+        """The plain estimate of a state, the contact, and with advice what to do to learn more."""
+        payload = self.estimate(state, physical=False)
+        progress = Progress.of(state, payload, self.accuracy, contact=self.contact(state))
+        if advice:
+            return replace(progress, next_step=_next_step(payload, converged=progress.converged))
+        return progress
+
+    def state_from_dict(self, content: Mapping[str, Any]) -> WristTrackerState:
+        """The state that its `to_dict` wrote."""
+        fresh = self.init().to_dict()
+        fields.check(content, dict.fromkeys(fresh, fields.anything), "state")
+        for name in fresh.keys() - {"window"}:  # whose samples `from_dict` checks
+            fields.require_like(content[name], fresh[name], f"state.{name}")
+        return WristTrackerState.from_dict(content)
+
+    @property
+    def accuracy(self) -> float:
+        """Half-width of the mass's 95 % interval over the mass at which it has converged."""
+        return self.options.accuracy
+
+    @property
+    def gives_intervals(self) -> bool:
+        """Whether estimates have a covariance."""
+        return True
+
+    @property
+    def fingerprint(self) -> str:
+        """Identifies the pose of the sensor on the arm, and the direction of gravity."""
+        placed = np.concatenate([self.sensor.T_flange_sensor.ravel(), self.gravity_base])
+        content = np.round(placed, 9).tobytes() + bytes([self.options.level])
+        return hashlib.sha256(content).hexdigest()[:16]
+
+    # --- views
 
     def converged(self, state: WristTrackerState) -> bool:
-        """Whether the mass is as sure as was asked for."""
+        """Whether the mass is known to the requested accuracy."""
         return self._half_width(self._drained(state).known) <= self.options.accuracy
 
-    def contact(self, state: WristTrackerState) -> tuple[Array, Array]:
-        """What the surroundings do to the load in the last sample, and its deviation, (6,) [N, Nm] each.
-
-        In the sensor frame; as wide as nothing while the load is not known.
-        """
-        if not len(state.window):
-            return np.zeros(6), np.full(6, np.inf)
+    def contact(self, state: WristTrackerState) -> ContactWrench:
+        """What the surroundings do to the load in the last sample."""
+        if not state.window:
+            return ContactWrench(np.zeros(6), np.full(6, np.inf))
         rows, _ = self._lifted(state, state.window[-1:])
         r, Z = self._residual(rows, state.known)
         covariance = Z @ state.known.covariance @ Z.T
-        return r, np.sqrt(np.diag(covariance) + state.known.variance)
+        return ContactWrench(r, np.sqrt(np.diag(covariance) + state.known.variance))
 
     def _half_width(self, known: Solution) -> float:
         if known.unknown[0]:
@@ -210,22 +257,17 @@ class WristTracker:
         return float(NORMAL_95 * std / max(abs(known.value[0]), 1e-12))
 
     def _doubts(self, state: WristTrackerState, known: Solution) -> tuple[Doubt, ...]:
-        trend = known.value[18:]
-        trend_std = np.sqrt(np.diag(known.covariance)[18:])
-        tilt = [16, 17]
-        unsure = bool((known.covariance[tilt, tilt] >= _KNOWN_TILT**2).any())
-        doubts = [
-            drift_doubt(trend, trend_std, modelled=True),
-            None if unsure else tilt_doubt(known.value[16:18], self.gravity_base),
-        ]
+        std = np.sqrt(np.diag(known.covariance))
+        doubts = [drift_doubt(known.value[TREND], std[TREND], modelled=True)]
+        if (std[TILT] < _MAX_DOUBTED_TILT_STD).all():
+            doubts.append(tilt_doubt(known.value[TILT], self.gravity_base))
         if self._half_width(known) > self.options.accuracy:
             words = f"the mass is not yet known to {100 * self.options.accuracy:g} %"
             doubts.append(Doubt(DoubtKind.NOT_CONVERGED, words, blocks=False))
-        if state.last_s - state.odd_s > 2 * _TRIAL * self.options.window_s:
+        if state.last_s - state.unexplained_s > 2 * _TRIAL_WINDOWS * self.options.window_s:
             words = (
-                f"since {state.odd_s:.2f} s something touches the load, or it is none that stays"
-                " as it is:"
-                " these samples do not count"
+                f"since {state.unexplained_s:.2f} s something touches the load, or it keeps"
+                " changing: these samples do not count"
             )
             doubts.append(Doubt(DoubtKind.MOSTLY_CONTACT, words))
         return tuple(doubt for doubt in doubts if doubt is not None)
@@ -253,15 +295,15 @@ class WristTracker:
 
     # --- inside
 
-    def _fault(self, row: Array, last_s: float) -> str:
+    def _fault(self, sample: WristSample, last_s: float) -> str:
         """Why a sample does not count; empty where it does."""
-        if not np.isfinite(row[0]) or not np.abs(row[1:-1]).max() < _LARGEST:
+        if not sample.is_finite:
             return "corrupt"
-        if row[0] <= last_s:
-            if row[0] == last_s:
-                return "repeated"
+        if sample.t == last_s:
+            return "repeated"
+        if sample.t < last_s:
             return "late"
-        if (np.abs(row[1:7]) >= _ALMOST * self.sensor.reach).any():
+        if (np.abs(sample.wrench) >= _SATURATED_SHARE * self.sensor.reach).any():
             return "saturated"
         return ""
 
@@ -272,10 +314,10 @@ class WristTracker:
 
     @property
     def _free(self) -> Indices:
-        """Which of the unknowns are; the tilt of a level base is not."""
+        """The numbers that are unknown; without the tilt where the base is level."""
         every = np.arange(UNKNOWNS)
         if self.options.level:
-            return np.delete(every, [16, 17])
+            return np.delete(every, TILT)
         return every
 
     def _problem(
@@ -284,19 +326,25 @@ class WristTracker:
         noise = np.asarray(self.noise)
         return WristProblem(sums, postures, prior, self._gravity, noise, self._free, fewest_blocks)
 
-    def _solved(self, state: WristTrackerState, rounds: int, *, listen: bool = True) -> Solution:
+    def _solved(
+        self, state: WristTrackerState, rounds: int, *, estimate_noise: bool = True
+    ) -> Solution:
         problem = self._problem(state.sums, state.postures, state.prior)
-        return problem.solved(state.known, rounds, listen=listen)
+        return problem.solved(state.known, rounds, estimate_noise=estimate_noise)
 
-    def _lifted(self, state: WristTrackerState, window: Array) -> tuple[Array, Array]:
+    def _lifted(
+        self, state: WristTrackerState, window: Sequence[WristSample]
+    ) -> tuple[Array, Array]:
         """The lifted rows of samples, (6, N, 21), and the sum of their features' covariances, (12, 12)."""
-        R = window[:, 7:16].reshape(-1, 3, 3)
-        covariance = window[:, 25:106].reshape(-1, 9, 9)
-        t = window[:, 0] - state.origin_s
-        motion = window[:, 16:25]
-        g = self._gravity.nominal
-        rows = lifted_rows(t, window[:, 1:7], R, motion, g, covariance[:, 3:6, 3:6])
-        return rows, feature_covariance(motion[:, 3:6], covariance).sum(axis=0)
+        t = np.array([sample.t for sample in window]) - state.origin_s
+        wrench = np.array([sample.wrench for sample in window])
+        R = np.array([sample.R_base_sensor for sample in window])
+        motion = np.array([sample.motion for sample in window])
+        covariance = np.array([sample.covariance for sample in window])
+        angular_velocity = np.array([sample.angular_velocity for sample in window])
+        w_noise = covariance[:, ANGULAR_VELOCITY, ANGULAR_VELOCITY]
+        rows = lifted_rows(t, wrench, R, motion, self._gravity.nominal, w_noise)
+        return rows, feature_covariance(angular_velocity, covariance).sum(axis=0)
 
     def _residual(self, rows: Array, known: Solution) -> tuple[Array, Array]:
         """The sum of residuals, (6,), and its slope by the unknowns, (6, 24)."""
@@ -306,7 +354,7 @@ class WristTracker:
         return total[:, -1] - (total[:, :-1] * L).sum(axis=1), Z
 
     def _drained(self, state: WristTrackerState) -> WristTrackerState:
-        """The state with every sample counted, and the present rest as a posture."""
+        """The state with every sample used, and the present rest as a posture."""
         if state.stale:
             state = self._fresh(state)
         state = self._rested(self._judged(state))
@@ -317,91 +365,99 @@ class WristTracker:
     def _judged(self, state: WristTrackerState) -> WristTrackerState:
         """The state at the end of a window: used, at rest, or not explained by the load."""
         window = state.window
-        if not len(window):
+        if not window:
             return state
         rows, features = self._lifted(state, window)
-        state = state._replace(window=window[:0])
-        if self._is_odd(state, rows):
-            return self._tried(state, rows, features, float(window[0, 0]))
-        if state.odd_s < np.inf:
-            contacts = state.contacts + state.odd
-            state = state._replace(odd_s=np.inf, odd=0, trial=Sums.nothing(), contacts=contacts)
+        state = state._replace(window=())
+        if not self._is_explained(state, rows):
+            return self._tried(state, rows, features, window[0].t)
+        if state.unexplained_s < np.inf:
+            contacts = state.contacts + state.unexplained
+            state = state._replace(
+                unexplained_s=np.inf, unexplained=0, trial=Sums.nothing(), contacts=contacts
+            )
         if self._is_still(window):
             mean = _mean(window)
-            if len(state.rest) >= _MOST_REST or self._has_turned(state.rest, mean):
+            if len(state.rest) >= _MAX_REST_WINDOWS or self._has_turned(state.rest, mean):
                 state = self._rested(state)
-            return state._replace(rest=np.concatenate([state.rest, mean[None]]))
+            return state._replace(rest=(*state.rest, mean))
         state = self._rested(state)
         state = state._replace(sums=state.sums.plus(rows, features))
         return state._replace(stale=True)
 
     def _fresh(self, state: WristTrackerState) -> WristTrackerState:
-        """The state with a solution that knows all windows."""
-        young = len(state.sums.blocks) < _TESTED
-        if young:
-            rounds = _YOUNG_ROUNDS
+        """The state with a solution that includes all windows."""
+        few = len(state.sums.blocks) < _MIN_TESTED_BLOCKS
+        if few:
+            rounds = _ROUNDS_WITH_FEW_BLOCKS
         else:
             rounds = 1
-        listen = young or len(state.sums.blocks) % _LISTEN == 0
-        return state._replace(known=self._solved(state, rounds, listen=listen), stale=False)
+        due = few or len(state.sums.blocks) % _BLOCKS_BETWEEN_NOISE_ESTIMATES == 0
+        return state._replace(known=self._solved(state, rounds, estimate_noise=due), stale=False)
 
-    def _is_still(self, window: Array) -> bool:
+    def _is_still(self, window: Sequence[WristSample]) -> bool:
         rule = self.options.rest
-        turning = np.linalg.norm(window[:, 19:22], axis=1).max()
-        speed = window[:, 106].max()
+        turning = max(np.linalg.norm(sample.angular_velocity) for sample in window)
+        speed = np.max([sample.speed for sample in window])
         if np.isnan(speed):
-            slow = np.linalg.norm(window[:, 16:19], axis=1).max() < _STILL_ACCELERATION
+            acceleration = max(np.linalg.norm(sample.acceleration) for sample in window)
+            slow = acceleration < _MAX_STILL_ACCELERATION
         else:
             slow = speed < rule.linear_speed
         return bool(slow and turning < rule.speed)
 
-    def _has_turned(self, rest: Array, mean: Array) -> bool:
-        """Whether a window is at rest elsewhere than the rest before."""
-        turns = Rotation.from_rotvec(np.array([*rest[:1, 7:10], mean[7:10]]))
-        return bool((turns[0].inv() * turns[-1]).magnitude() > self.options.rest.largest_turn)
-
-    def _is_odd(self, state: WristTrackerState, rows: Array) -> bool:
-        """Whether the load so far cannot explain a window."""
-        if self.options.alarm is None or len(state.sums.blocks) < _TESTED:
+    def _has_turned(self, rest: Sequence[RestWindow], mean: RestWindow) -> bool:
+        """Whether a window is at rest in another orientation than the rest before."""
+        if not rest:
             return False
+        first = Rotation.from_rotvec(rest[0].turn)
+        change = first.inv() * Rotation.from_rotvec(mean.turn)
+        return bool(change.magnitude() > self.options.rest.largest_turn)
+
+    def _is_explained(self, state: WristTrackerState, rows: Array) -> bool:
+        """Whether the load so far explains a window."""
+        if self.options.alarm is None or len(state.sums.blocks) < _MIN_TESTED_BLOCKS:
+            return True
         known = state.known
         r, Z = self._residual(rows, known)
         V = Z @ known.covariance @ Z.T + np.diag(rows.shape[1] * known.long_run)
-        return bool(r @ np.linalg.solve(V, r) > self.options.alarm)
+        return bool(r @ np.linalg.solve(V, r) <= self.options.alarm)
 
     def _tried(
         self, state: WristTrackerState, rows: Array, features: Array, start_s: float
     ) -> WristTrackerState:
         """The state after a window that the load does not explain: a contact, or another load."""
         trial = state.trial.plus(rows, features)
-        odd_s = min(state.odd_s, start_s)
-        state = state._replace(trial=trial, odd_s=odd_s, rest=state.rest[:0], odd=state.odd + 1)
-        if len(trial.blocks) < _TRIAL:
+        unexplained_s = min(state.unexplained_s, start_s)
+        state = state._replace(
+            trial=trial, unexplained_s=unexplained_s, rest=(), unexplained=state.unexplained + 1
+        )
+        if len(trial.blocks) < _TRIAL_WINDOWS:
             return state
         prior = self._without_load(state)
         none = state.postures.take(np.zeros(len(state.postures), bool))
         found = self._problem(trial, none, prior, fewest_blocks=1).solved()
-        if (found.variance > _EXPLAINED * state.known.variance).any():
+        if (found.variance > _MAX_TRIAL_VARIANCE_RATIO * state.known.variance).any():
             return state._replace(trial=Sums.nothing())
         known = state.known
-        covariance = known.covariance[:10, :10].copy()
-        covariance[known.unknown[:10], known.unknown[:10]] = np.inf
-        episode = Episode(state.start_s, odd_s, known.value[:10], covariance)
+        covariance = known.covariance[LOAD, LOAD].copy()
+        covariance[known.unknown[LOAD], known.unknown[LOAD]] = np.inf
+        episode = Episode(state.start_s, unexplained_s, known.value[LOAD], covariance)
         return state._replace(
             sums=trial,
             postures=none,
             prior=prior,
             known=found,
             trial=Sums.nothing(),
-            odd_s=np.inf,
-            start_s=odd_s,
-            odd=0,
-            history=(*state.history[-_MOST_EPISODES + 1 :], episode),
+            unexplained_s=np.inf,
+            start_s=unexplained_s,
+            unexplained=0,
+            history=(*state.history[-_MAX_EPISODES + 1 :], episode),
         )
 
     def _without_load(self, state: WristTrackerState) -> Array:
-        """What is known of drift and tilt alone, as rows of a prior."""
-        kept = self._free[10:]
+        """Drift and tilt of the solution alone, as rows of a prior."""
+        kept = self._free[LOAD.stop :]
         L = np.linalg.cholesky(np.linalg.inv(state.known.covariance[np.ix_(kept, kept)])).T
         rows = np.zeros((len(kept), UNKNOWNS + 1))
         rows[:, kept] = L
@@ -409,27 +465,28 @@ class WristTracker:
         return rows
 
     def _rested(self, state: WristTrackerState) -> WristTrackerState:
-        """The state with the present rest, if it was one, as a posture."""
+        """The state with the present rest, if it was long enough, as a posture."""
         rest = state.rest[1:-1]
         p = state.postures
-        state = state._replace(rest=state.rest[:0])
-        if len(rest) < _FEWEST_REST - 2:
+        state = state._replace(rest=())
+        if len(rest) < _MIN_REST_WINDOWS - 2:
             return state
-        wrench = rest[:, 1:7].mean(axis=0)
+        wrenches = np.array([window.wrench for window in rest])
         n = len(rest)
-        least = np.asarray(self.noise) ** 2 / rest[:, 10].sum()
-        variance = np.maximum(rest[:, 1:7].var(axis=0, ddof=1) / n, least)
-        R = Rotation.from_rotvec(rest[:, 7:10]).mean().as_matrix()
+        least = np.asarray(self.noise) ** 2 / sum(window.samples for window in rest)
+        variance = np.maximum(wrenches.var(axis=0, ddof=1) / n, least)
+        R = Rotation.from_rotvec([window.turn for window in rest]).mean().as_matrix()
+        t = np.mean([window.t for window in rest]) - state.origin_s
         if len(p):
             down = p.R_base_sensor[:, 2] @ R[2]
         else:
             down = np.zeros(0)
-        other = ~(down > _SAME)
+        other = ~(down > _MIN_COS_SAME_POSTURE)
         if (p.rows[~other] > n).any():
             return state
         p = p.take(other)
-        last = slice(-_MOST_POSTURES + 1, None)
-        new = (rest[:, 0].mean() - state.origin_s, wrench, variance, R, n)
+        last = slice(-_MAX_POSTURES + 1, None)
+        new = (t, wrenches.mean(axis=0), variance, R, n)
         old = (p.t, p.wrench, p.variance, p.R_base_sensor, p.rows)
         both = [
             np.concatenate([a[last], np.asarray(b)[None]]) for a, b in zip(old, new, strict=True)
@@ -437,7 +494,18 @@ class WristTracker:
         return state._replace(postures=postures_of(*both), stale=True)
 
 
-def _mean(window: Array) -> Array:
-    """Time, wrench, rotation vector and number of the samples of a window, (11,)."""
-    turn = Rotation.from_matrix(window[:, 7:16].reshape(-1, 3, 3)).mean().as_rotvec()
-    return np.concatenate([[window[:, 0].mean()], window[:, 1:7].mean(axis=0), turn, [len(window)]])
+def _mean(window: Sequence[WristSample]) -> RestWindow:
+    """Means over the samples of a window at rest."""
+    t = float(np.mean([sample.t for sample in window]))
+    wrench = np.mean([sample.wrench for sample in window], axis=0)
+    turn = Rotation.from_matrix([sample.R_base_sensor for sample in window]).mean().as_rotvec()
+    return RestWindow(t, wrench, turn, len(window))
+
+
+def _next_step(payload: WristPayload, *, converged: bool) -> str:
+    """What to do to learn more."""
+    if not converged:
+        return "rest for a second in other postures of the wrist"
+    if not payload.knows_inertia:
+        return "turn the wrist about all of its axes: the inertia is not known"
+    return "nothing: the mass is known as requested"

@@ -33,41 +33,26 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.spatial.transform import Rotation
 
 from steelyard._arrays import Array
 from steelyard.errors import InvalidSamples
 from steelyard.recording import DEFAULT_CUTOFF_HZ, default_gap_s
 from steelyard.robot import RobotModel
-from steelyard.signals import FixedLag, noise_gains, noise_of_differences
+from steelyard.signals import FixedLag, RawRow, noise_gains, noise_of_differences
 from steelyard.wrist._recording import WristRecording, WristSensor
 from steelyard.wrist._samples import joint_noise, sensor_motion
 
 CALIBRATION_S = 1.0
-"""How long a stream is listened to before it is weighed, for rate and noise, [s]."""
+"""Length of the first part of a stream that gives its rate and noise, [s]."""
 
-_LARGEST = 1e6  # SI: beyond, a number is corrupt
+LARGEST_NUMBER = 1e6
+"""A larger number of a row or sample is corrupt, [SI]."""
+
 _ROUNDING = 1e-6  # of a step
-_ROWS_PER_CUTOFF = 4.0  # samples that are made for each period of the cut-off, as in the batch
-_FEWEST_ROWS = 20  # to calibrate with
+_SAMPLES_PER_PERIOD = 4.0  # of the cut-off, as in the batch
+_MIN_ROWS = 20  # to calibrate with
 _LEAST_NOISE = 1e-9
-
-
-class WristRow(NamedTuple):
-    """What was measured at one instant.
-
-    Attributes:
-        t: time, [s], on any clock
-        wrench: what the load does to the sensor, (6,) [N, Nm], in the sensor frame
-        motion: joint positions, (n,) [rad or m]; or position and quaternion of the sensor, (7,); or
-            its acceleration without gravity, angular velocity, both in the sensor frame, and
-            quaternion, (10,). Quaternions are R_base_sensor as (x, y, z, w)
-    """
-
-    t: float
-    wrench: ArrayLike
-    motion: ArrayLike
 
 
 class WristSample(NamedTuple):
@@ -94,19 +79,35 @@ class WristSample(NamedTuple):
     covariance: Array
     speed: float
 
-    def numbers(self) -> Array:
-        """The sample as one row, (107,); refused where its shape is another one."""
+    def checked(self) -> WristSample:
+        """The sample as numbers and arrays of floats; refused where a shape is wrong."""
         try:
-            parts = [np.ravel(np.asarray(x, dtype=float)) for x in self]
+            arrays = [np.asarray(x, dtype=float) for x in self]
         except (TypeError, ValueError):
-            parts = []
-        if [x.size for x in parts] != [1, 6, 9, 3, 3, 3, 81, 1]:
+            arrays = []
+        if [x.shape for x in arrays] != _SAMPLE_SHAPES:
             raise InvalidSamples(
-                "a sample is a time, a wrench of 6, a rotation of 9, three times 3 numbers of"
-                " motion with"
-                f" their covariance of 81, and a speed, got {[np.shape(x) for x in self]}"
+                "a sample is a time, a wrench of 6, a rotation of 3 x 3, three times 3 numbers of"
+                " motion with their covariance of 9 x 9, and a speed, got"
+                f" {[np.shape(x) for x in self]}"
             )
-        return np.concatenate(parts)
+        t, wrench, R, acceleration, velocity, turning, covariance, speed = arrays
+        motion = (acceleration, velocity, turning)
+        return WristSample(float(t), wrench, R, *motion, covariance, float(speed))
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether time, wrench and motion are numbers of a plausible size."""
+        signals = np.concatenate([np.ravel(x) for x in self[1:-1]])
+        return bool(np.isfinite(self.t) and np.abs(signals).max() < LARGEST_NUMBER)
+
+    @property
+    def motion(self) -> Array:
+        """Acceleration, angular velocity and angular acceleration, (9,)."""
+        return np.concatenate([self.acceleration, self.angular_velocity, self.angular_acceleration])
+
+
+_SAMPLE_SHAPES = [(), (6,), (3, 3), (3,), (3,), (3,), (9, 9), ()]
 
 
 class _Kinematics(ABC):
@@ -174,7 +175,7 @@ class _InertialUnit(_Kinematics):
 
 
 class _WristPathState(NamedTuple):
-    """What a path remembers."""
+    """The state of a path."""
 
     rows: Array  # the last rows [t, motion, wrench], at most four
     next_s: float  # the next instant of the grid, [s]
@@ -187,13 +188,18 @@ class _WristPathState(NamedTuple):
 class WristPath:
     """Makes samples of rows, one at a time. States are values; `step` changes none.
 
+    The motion of a row holds joint positions, (n,) [rad or m]; or position and quaternion of the
+    sensor, (7,); or its acceleration without gravity, its angular velocity, both in the sensor
+    frame, and its quaternion, (10,). Quaternions are R_base_sensor as (x, y, z, w). The effort of a
+    row is the wrench of the load on the sensor, (6,) [N, Nm], in the sensor frame.
+
     Attributes:
         rate_hz: of the grid, [Hz]
         cutoff_hz: of the smoother, [Hz]
         channels: numbers of motion in a row
         kinematics: how the sensor moves, from a window of them
         noise: standard deviation of a sample's wrench from the sensor's own noise, (6,) [N, Nm]
-        reach: largest wrench of each axis, (6,) [N, Nm]; rows beyond are not smoothed, but counted
+        reach: largest wrench of each axis, (6,) [N, Nm]; rows beyond are counted and not smoothed
     """
 
     rate_hz: float
@@ -208,13 +214,13 @@ class WristPath:
     def __post_init__(self) -> None:
         object.__setattr__(self, "_lag", FixedLag(self.cutoff_hz, self.rate_hz, points=5))
         object.__setattr__(
-            self, "_every", max(1, int(self.rate_hz / (_ROWS_PER_CUTOFF * self.cutoff_hz)))
+            self, "_every", max(1, int(self.rate_hz / (_SAMPLES_PER_PERIOD * self.cutoff_hz)))
         )
 
     @classmethod
     def calibrated(
         cls,
-        rows: Sequence[WristRow],
+        rows: Sequence[RawRow],
         sensor: WristSensor,
         *,
         robot: RobotModel | None = None,
@@ -229,15 +235,15 @@ class WristPath:
         """
         t = np.array([row.t for row in rows])
         motion = np.array([row.motion for row in rows], dtype=float)
-        wrench = np.array([row.wrench for row in rows], dtype=float)
+        wrench = np.array([row.effort for row in rows], dtype=float)
         whole = np.isfinite(t) & np.isfinite(motion).all(axis=1) & np.isfinite(wrench).all(axis=1)
         t = t[whole]
         motion = motion[whole]
         wrench = wrench[whole]
         steps = np.diff(t)
-        if len(t) < _FEWEST_ROWS or not (steps > 0).any():
+        if len(t) < _MIN_ROWS or not (steps > 0).any():
             raise InvalidSamples(
-                f"{len(t)} rows are too few to calibrate with; {_FEWEST_ROWS} are needed"
+                f"{len(t)} rows are too few to calibrate with; {_MIN_ROWS} are needed"
             )
         rate_hz = float(1 / np.median(steps[steps > 0]))
         gains = noise_gains(cutoff_hz, rate_hz)
@@ -258,17 +264,16 @@ class WristPath:
         return self._empty(-np.inf)
 
     def step(
-        self, state: _WristPathState, row: WristRow
+        self, state: _WristPathState, row: RawRow
     ) -> tuple[_WristPathState, tuple[WristSample, ...]]:
         """The next state and the samples that are ready, in the order of time; those of bad rows are bad."""
-        new = np.concatenate([[row.t], np.ravel(row.motion), np.ravel(row.wrench)]).astype(float)
+        new = np.concatenate([[row.t], np.ravel(row.motion), np.ravel(row.effort)]).astype(float)
         if new.size != 7 + self.channels:
             raise InvalidSamples(
                 f"a row is {self.channels} numbers of motion and a wrench of 6, got"
-                f" {np.size(row.motion)}"
-                f" and {np.size(row.wrench)}"
+                f" {np.size(row.motion)} and {np.size(row.effort)}"
             )
-        if not np.isfinite(new[0]) or not np.abs(new[1:]).max() < _LARGEST:
+        if not np.isfinite(new[0]) or not np.abs(new[1:]).max() < LARGEST_NUMBER:
             return state, (_bad(np.nan),)
         if len(state.rows):
             before = state.rows[-1, 0]
@@ -341,7 +346,7 @@ class WristPath:
         return _WristPathState(np.zeros((0, c + 1)), -np.inf, np.zeros((0, c)), 0, last_s)
 
 
-def rows_of(recording: WristRecording) -> list[WristRow]:
+def rows_of(recording: WristRecording) -> list[RawRow]:
     """The rows of a recording without joints: by its inertial unit where it has one, else by its pose."""
     recording.require_timed()
     q = Rotation.from_matrix(recording.R_base_sensor).as_quat()
@@ -359,7 +364,7 @@ def rows_of(recording: WristRecording) -> list[WristRow]:
             " a robot and joint positions"
         )
     return [
-        WristRow(*row) for row in zip(recording.t.tolist(), recording.wrench, motion, strict=True)
+        RawRow(*row) for row in zip(recording.t.tolist(), motion, recording.wrench, strict=True)
     ]
 
 

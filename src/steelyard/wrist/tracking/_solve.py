@@ -1,4 +1,4 @@
-"""Restricted total least squares from lifted rows, in square-root form, with an interval that is honest.
+"""Restricted total least squares from lifted rows, in square-root form, with a calibrated interval.
 
 A solution near theta = (phi, drift, U, V, trend) uses the derivative G of the lifted numbers there
 (`sums`): A_i = sqrt(W_i) R_i [G, wrench - constant]. Rests are rows of the same kind, each a mean
@@ -47,32 +47,30 @@ from steelyard._units import NORMAL_95
 from steelyard.wrist._regression import long_run_sum
 from steelyard.wrist._regressor import BaseGravity, wrench_tensor
 from steelyard.wrist._rest import Postures
-from steelyard.wrist.tracking._sums import TILT, UNKNOWNS, Sums, lifted_numbers, lifted_rows
+from steelyard.wrist.tracking._sums import LOAD, TILT, UNKNOWNS, Sums, lifted_numbers, lifted_rows
 
 FEWEST_BLOCKS = 6
-"""With fewer blocks of samples in motion nobody knows how their residuals are correlated."""
+"""Fewer blocks of samples in motion are too few to estimate the correlation of residuals."""
 
-_NOTHING_STD = np.array(
-    [1e4] * 16 + [np.radians(10.0)] * 2 + [1e4] * 6
-)  # a base is nearly as it is said to be
-_UNKNOWN = 1e-3  # of that standard deviation
-_KNOWN = 1.25  # times its variance: what the noise of the motion may explain
-_MOST_NOISE = 0.5  # of the curvature in a direction that is still believed
-_HIDDEN = 0.1  # of a number's variance from another direction: it is unknown
-_SETTLED = 1e-9
-_MOST_CORRELATED = 0.9  # from one block to the next
+_PRIOR_STD = np.array([1e4] * 16 + [np.radians(10.0)] * 2 + [1e4] * 6)  # the base is nearly level
+_UNKNOWN_STD_SHARE = 1e-3  # a number is unknown above this share of the prior's deviation
+_MAX_MOTION_NOISE = 1.25  # residuals up to this many times the noise of the motion are its own
+_MAX_NOISE_SHARE = 0.5  # of the curvature in a direction that is still used
+_MAX_HIDDEN_SHARE = 0.1  # of a number's variance from unused directions; above, it is unknown
+_MIN_CHANGE = 1e-9  # of a round, in standard deviations of the prior
+_MAX_CORRELATION = 0.9  # of neighbouring blocks
 _LARGEST_ERROR = 100.0  # of an acceleration, [m/s^2, rad/s^2]
 
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """What is known after some samples.
+    """The solution after some samples.
 
     Attributes:
         value: of the 24 unknowns, (24,)
-        covariance: theirs, (24, 24); as wide as nothing where they are unknown, zero where taken as
-            known
-        unknown: which of the 24 are, (24,)
+        covariance: of them, (24, 24); that of the prior where they are unknown, zero where taken
+            as known
+        unknown: which of the 24 are unknown, (24,)
         variance: of a sample's wrench about the model, (6,)
         long_run: variance of the sum of the residuals of many samples over their number, (6,)
         extra: variance of a posture's force and torque beyond its own, (2,)
@@ -88,7 +86,7 @@ class Solution:
 
 @dataclass(frozen=True, eq=False)
 class WristProblem:
-    """Everything that was measured about one load, and how it is solved.
+    """The measurements of one load, and how they are solved.
 
     Attributes:
         sums: of the samples in motion
@@ -109,14 +107,14 @@ class WristProblem:
     fewest_blocks: int = FEWEST_BLOCKS
 
     def solved(
-        self, start: Solution | None = None, rounds: int = 8, *, listen: bool = True
+        self, start: Solution | None = None, rounds: int = 8, *, estimate_noise: bool = True
     ) -> Solution:
         """The solution: value, weights and tilt found alternately.
 
         Args:
-            start: where to begin; at nothing by default
+            start: where to begin; at zero by default
             rounds: at most
-            listen: judge the long-run variance anew, not as at the start
+            estimate_noise: estimate the long-run variance again, do not take that of the start
         """
         if start is None:
             value = np.zeros(UNKNOWNS)
@@ -131,20 +129,20 @@ class WristProblem:
         pieces = _Pieces.of(self, moving=len(self.sums.blocks) >= self.fewest_blocks)
         for k in range(rounds):
             there = _Linear.of(pieces, value, variance, extra)
-            change = np.abs(there.value - value) @ (1 / _NOTHING_STD)
+            change = np.abs(there.value - value) @ (1 / _PRIOR_STD)
             value = there.value
             variance, extra = there.calibrated(value)
-            if k > 1 and change < _SETTLED:
+            if k > 1 and change < _MIN_CHANGE:
                 break
-        if start is not None and not listen:
-            heard = start.long_run
+        if start is not None and not estimate_noise:
+            long_run = start.long_run
         else:
-            heard = None
-        return there.solution(value, variance, extra, heard)
+            long_run = None
+        return there.solution(value, variance, extra, long_run)
 
 
 class _Pieces(NamedTuple):
-    """What does not change from round to round."""
+    """The parts that stay the same from round to round."""
 
     problem: WristProblem
     samples: float  # in motion
@@ -216,20 +214,20 @@ class _Linear:
         stacked = [
             (np.sqrt(W)[:, None, None] * moving).reshape(-1, p + 1),
             (weight.T[:, :, None] * resting).reshape(-1, p + 1),
-            np.eye(p, p + 1) / _NOTHING_STD[free, None],
+            np.eye(p, p + 1) / _PRIOR_STD[free, None],
             known,
         ]
         triangle = np.asarray(np.linalg.qr(np.concatenate(stacked), mode="r"))
         inverse = np.triu(dtrtri(triangle[:p, :p])[0])
         P = np.tensordot(W, pieces.by_motion, axes=1)
         half = np.zeros((p, 10))
-        half[:10] = _root(P)
+        half[LOAD] = _root(P)
         _, share, way = np.linalg.svd(half.T @ inverse, full_matrices=False)
         share = share**2
         way = way.T
-        of_wrench = max(pieces.samples * 6.0 - float(value[:10] @ P @ value[:10]), pieces.samples)
+        of_wrench = max(pieces.samples * 6.0 - float(value[LOAD] @ P @ value[LOAD]), pieces.samples)
         of_wrench += weight.size + len(known) + 1.0
-        if share[0] <= _MOST_NOISE:
+        if share[0] <= _MAX_NOISE_SHARE:
             theta, mu = _smallest_ratio(triangle, inverse, half, of_wrench)
         else:  # corrected least squares, without the directions that noise hides
             theta = inverse @ _relieved(triangle[:p, p], share, way, 1.0)
@@ -261,9 +259,9 @@ class _Linear:
         if pieces.samples:
             squares = self.squares(v)
             motion = (
-                np.einsum("a,iab,b->i", value[:10], pieces.by_motion, value[:10]) / pieces.samples
+                np.einsum("a,iab,b->i", value[LOAD], pieces.by_motion, value[LOAD]) / pieces.samples
             )
-            beyond = squares > noise + _KNOWN * motion
+            beyond = squares > noise + _MAX_MOTION_NOISE * motion
             variance = np.where(beyond, np.maximum(squares - motion, noise), noise) + motion
         if self.within.size:
             left = ((self.resting @ v) ** 2 - pieces.within.T).reshape(2, -1)
@@ -288,14 +286,14 @@ class _Linear:
         return np.asarray(np.maximum(3 * len(self.within) - used, 0.3))
 
     def solution(
-        self, value: Array, variance: Array, extra: Array, heard: Array | None
+        self, value: Array, variance: Array, extra: Array, known_long_run: Array | None
     ) -> Solution:
         """The value with its covariance, and the variances that its residuals show.
 
         Args:
             variance: of each axis, (6,)
             extra: of postures beyond their own, (2,)
-            heard: long-run variance that is known, (6,); None to judge it
+            known_long_run: long-run variance, (6,); None to estimate it
         """
         free = self.pieces.problem.free
         pieces = self.pieces
@@ -304,7 +302,9 @@ class _Linear:
         long_run = variance
         halves = [self.triangle]
         if pieces.samples:
-            long_run = np.maximum(self._long_run(value) if heard is None else heard, variance)
+            if known_long_run is None:
+                known_long_run = self._long_run(value)
+            long_run = np.maximum(known_long_run, variance)
             wider = np.sqrt(np.maximum(long_run / self.variance, 1.0) - 1) / np.sqrt(self.variance)
             halves.append((self.moving[:, :, :-1] * wider[:, None, None]).reshape(-1, len(free)))
         if self.within.size:
@@ -312,13 +312,11 @@ class _Linear:
             weight = np.repeat(wider, 3)[:, None] / np.sqrt(self.within.T)
             halves.append((self.resting[:, :, :-1] * weight[:, :, None]).reshape(-1, len(free)))
         H = A @ _relieved(A.T, self.noise_share, self.noise_way, self.mu)
-        half = H @ np.hstack(
-            [np.concatenate(halves).T, self._if_motion_is_to_blame(value, variance)]
-        )
+        half = H @ np.hstack([np.concatenate(halves).T, self._bias_by_motion(value, variance)])
         covariance = half @ half.T
-        hidden = (A @ self.noise_way[:, self.noise_share > _MOST_NOISE]) ** 2
-        unknown = np.sqrt(np.diag(C)) > _UNKNOWN * _NOTHING_STD[free]
-        unknown |= hidden.sum(axis=1) > _HIDDEN * np.diag(C)
+        hidden = (A @ self.noise_way[:, self.noise_share > _MAX_NOISE_SHARE]) ** 2
+        unknown = np.sqrt(np.diag(C)) > _UNKNOWN_STD_SHARE * _PRIOR_STD[free]
+        unknown |= hidden.sum(axis=1) > _MAX_HIDDEN_SHARE * np.diag(C)
         whole = np.zeros((UNKNOWNS, UNKNOWNS))
         mask = np.zeros(UNKNOWNS, bool)
         whole[np.ix_(free, free)] = covariance
@@ -326,19 +324,21 @@ class _Linear:
         mask[TILT] = False
         return Solution(value, whole, mask, variance, long_run, extra)
 
-    def _if_motion_is_to_blame(self, value: Array, variance: Array) -> Array:
+    def _bias_by_motion(self, value: Array, variance: Array) -> Array:
         """What A'A theta lacks if all residuals came from accelerations, linear and angular; (p, 2)."""
         T = wrench_tensor()
         count = self.pieces.samples
-        size = np.array([value[0], np.linalg.norm(value[4:10]) / np.sqrt(2)])
+        mass = value[LOAD][0]
+        inertia = value[LOAD][4:]
+        size = np.array([mass, np.linalg.norm(inertia) / np.sqrt(2)])
         worst = np.minimum(
             variance.reshape(2, 3).mean(axis=1) / np.maximum(size**2, 1e-300), _LARGEST_ERROR**2
         )
         out = np.zeros((len(self.A), 2))
         for k, which in enumerate((slice(0, 3), slice(3, 6))):
-            slope = T[which] @ value[:10]
+            slope = T[which] @ value[LOAD]
             noise = np.einsum("lia,i,li->a", T[which], 1 / self.variance, slope)
-            out[:10, k] = count * worst[k] * noise / np.sqrt(3.0)
+            out[LOAD, k] = count * worst[k] * noise / np.sqrt(3.0)
         return out
 
     def _long_run(self, value: Array) -> Array:
@@ -350,7 +350,7 @@ class _Linear:
         power = (r**2).sum(axis=0) + 1e-300
         used = np.minimum(self.used, K - 1.0)
         rho = (r[1:] * r[:-1]).sum(axis=0) / power
-        rho = np.clip(rho + (1 + 3 * rho + used) / K, 0.0, _MOST_CORRELATED)
+        rho = np.clip(rho + (1 + 3 * rho + used) / K, 0.0, _MAX_CORRELATION)
         whole = np.maximum(np.diag(long_run_sum(r)), power * (1 + rho) / (1 - rho))
         wider = K / (K - used) * (stdtrit(K - used, 0.975) / NORMAL_95) ** 2
         return np.asarray(whole / self.pieces.samples * wider)
@@ -383,7 +383,7 @@ def _smallest_ratio(
 
 def _relieved(x: Array, share: Array, way: Array, mu: float) -> Array:
     """(1 - mu E)^-1 x, E the share of noise in some directions, no more than is believed."""
-    E = mu * np.minimum(share, _MOST_NOISE)
+    E = mu * np.minimum(share, _MAX_NOISE_SHARE)
     return np.asarray(x + (way * (E / (1 - E))) @ (way.T @ x))
 
 

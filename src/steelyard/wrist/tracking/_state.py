@@ -1,6 +1,6 @@
-"""What the online estimator of a wrist sensor is asked for, and all that it knows: values.
+"""Options and state of the tracker of a wrist sensor.
 
-The state is a value: it is kept, copied, saved and resumed. Its size does not grow.
+The state is a value: it can be kept, copied, saved and resumed. Its size does not grow.
 """
 
 from __future__ import annotations
@@ -16,16 +16,14 @@ from steelyard._arrays import Array
 from steelyard.errors import InvalidSamples
 from steelyard.payload._tracking import HISTORY, Counts, Episode
 from steelyard.wrist._rest import Postures, RestRule
+from steelyard.wrist.tracking._path import WristSample
 from steelyard.wrist.tracking._solve import Solution
 from steelyard.wrist.tracking._sums import UNKNOWNS, Sums
-
-ROW = 107
-"""Numbers of a sample: t, wrench, R_base_sensor, motion, its covariance, speed."""
 
 
 @dataclass(frozen=True)
 class WristTrackerOptions:
-    """How the online estimator of a wrist sensor works.
+    """How the tracker of a wrist sensor works.
 
     Attributes:
         accuracy: half-width of the mass's 95 % interval over the mass at which it has converged
@@ -50,24 +48,40 @@ class WristTrackerOptions:
                 raise InvalidSamples(f"{name} must be positive, got {value}")
 
 
+class RestWindow(NamedTuple):
+    """Means over a window in which the sensor stands still.
+
+    Attributes:
+        t: time, [s] on the stream's clock
+        wrench: (6,) [N, Nm], in the sensor frame
+        turn: orientation R_base_sensor as a rotation vector, (3,) [rad]
+        samples: number of samples
+    """
+
+    t: float
+    wrench: Array
+    turn: Array
+    samples: int
+
+
 class WristTrackerState(NamedTuple):
-    """All that the estimator knows.
+    """The state of the tracker of a wrist sensor.
 
     Attributes:
         sums: of the samples in motion
         postures: means of rests
-        prior: rows [L, L value] of what is known from before this load, (k, 25)
+        prior: rows [L, L value] that state drift and tilt from before this load, (k, 25)
         known: the solution at the last window
-        window: samples on trial, a row of 107 numbers each
-        rest: means of the windows of the present rest: t, wrench, rotation vector, samples, (k, 11)
+        window: samples of the window that is not complete yet
+        rest: the windows of the present rest
         trial: sums of the windows that the load does not explain
-        odd_s: since when it does not, [s]; infinite where it does
-        stale: whether `known` does not know the last window yet
-        origin_s: when the drift begins to count, [s]
-        start_s: when this load was first seen, [s]
+        unexplained_s: time since which it does not, [s]; infinite where it does
+        stale: whether `known` does not include the last window yet
+        origin_s: time at which the drift begins to count, [s]
+        start_s: time at which this load was first seen, [s]
         last_s: time of the last sample, [s]
-        odd: windows since then
-        contacts: windows in which the load was touched, before
+        unexplained: number of windows since `unexplained_s`
+        contacts: number of windows in which the load was touched, before
         counts: of samples
         history: earlier loads
     """
@@ -76,18 +90,23 @@ class WristTrackerState(NamedTuple):
     postures: Postures
     prior: Array
     known: Solution
-    window: Array
-    rest: Array
+    window: tuple[WristSample, ...]
+    rest: tuple[RestWindow, ...]
     trial: Sums
-    odd_s: float
+    unexplained_s: float
     stale: bool
     origin_s: float
     start_s: float
     last_s: float
-    odd: int
+    unexplained: int
     contacts: int
     counts: Counts
     history: tuple[Episode, ...]
+
+    @property
+    def reduced(self) -> WristTrackerState:
+        """A smaller state with the same estimate: this one, which is small."""
+        return self
 
     def to_dict(self) -> dict[str, Any]:
         """The state as lists, numbers and text, exact, for JSON."""
@@ -95,7 +114,9 @@ class WristTrackerState(NamedTuple):
         known = self.known
         return {
             **{name: getattr(self, name) for name in _PLAIN},
-            **{name: getattr(self, name).tolist() for name in _ARRAYS},
+            "prior": self.prior.tolist(),
+            "window": [_listed(sample) for sample in self.window],
+            "rest": [_listed(window) for window in self.rest],
             "sums": _listed(self.sums),
             "trial": _listed(self.trial),
             "postures": [x.tolist() for x in (p.t, p.wrench, p.variance, p.R_base_sensor, p.rows)],
@@ -112,8 +133,11 @@ class WristTrackerState(NamedTuple):
         known["unknown"] = known["unknown"].astype(bool)
         return cls(
             prior=np.array(content["prior"], dtype=float).reshape(-1, UNKNOWNS + 1),
-            window=np.array(content["window"], dtype=float).reshape(-1, ROW),
-            rest=np.array(content["rest"], dtype=float).reshape(-1, 11),
+            window=tuple(WristSample(*parts).checked() for parts in content["window"]),
+            rest=tuple(
+                RestWindow(t, np.array(wrench), np.array(turn), int(samples))
+                for t, wrench, turn, samples in content["rest"]
+            ),
             **{name: content[name] for name in _PLAIN},
             sums=_sums(content["sums"]),
             trial=_sums(content["trial"]),
@@ -128,8 +152,19 @@ class WristTrackerState(NamedTuple):
 
 _EMPTY_AT_FIRST = {
     "prior": fields.numbers("prior", UNKNOWNS + 1),
-    "window": fields.numbers("window", ROW),
-    "rest": fields.numbers("rest", 11),
+    "window": fields.each(
+        fields.row(
+            fields.number(),
+            fields.numbers(6),
+            fields.numbers(3, 3),
+            *[fields.numbers(3)] * 3,
+            fields.numbers(9, 9),
+            fields.number(finite=False),  # the speed is unknown with an inertial unit
+        )
+    ),
+    "rest": fields.each(
+        fields.row(fields.number(), fields.numbers(6), fields.numbers(3), fields.number(0.0))
+    ),
     "postures": fields.row(
         fields.numbers("k"),
         *[fields.numbers("k", 6)] * 2,
@@ -138,10 +173,11 @@ _EMPTY_AT_FIRST = {
     ),
     "history": HISTORY,
 }
-"""What may stand where a fresh state has nothing."""
+"""Rules for the fields that are empty at first."""
 
-_PLAIN = ("odd_s", "stale", "origin_s", "start_s", "last_s", "odd", "contacts")
-_ARRAYS = ("prior", "window", "rest")
+_PLAIN = (
+    "unexplained_s", "stale", "origin_s", "start_s", "last_s", "unexplained", "contacts",
+)  # fmt: skip
 _KNOWN = ("value", "covariance", "unknown", "variance", "long_run", "extra")
 
 

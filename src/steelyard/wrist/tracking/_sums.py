@@ -1,4 +1,4 @@
-"""All that moving samples leave behind, in a size that does not grow: triangles of lifted rows.
+"""Everything that samples in motion say, in a size that does not grow: triangles of lifted rows.
 
 **Lifted rows.** A wrench is linear in the ten numbers phi, the drift and its trend for a known
 direction of gravity. With a tilt, gravity_base = g_0 + d, it is linear in products as well, and
@@ -27,11 +27,27 @@ from steelyard.wrist._regressor import BaseGravity, features, wrench_tensor
 UNKNOWNS = 24
 """Ten numbers of the load, six zero drifts, the tilt U and V, six trends of the drift, in this order."""
 
+LOAD = slice(0, 10)
+DRIFT = slice(10, 16)
 TILT = slice(16, 18)
-"""Where U and V are among them."""
+TREND = slice(18, 24)
+REPORTED = slice(0, 18)
+"""The unknowns that a `WristPayload` reports with their covariance: load, drift and tilt."""
 
-_MOST_BLOCKS = 64
+ANGULAR_VELOCITY = slice(3, 6)
+"""Where the angular velocity is among the nine numbers of a motion, and its noise in their covariance."""
+
+_MAX_BLOCKS = 64
 _WIDTH = 21  # numbers in a lifted row, with the wrench; those of a force begin with eleven zeros
+_FORCES = slice(0, 3)  # axes of the wrench
+_TORQUES = slice(3, 6)
+_MASS_AND_MOMENT = slice(11, 15)  # columns of a force's row: m, h
+_WEIGHT_OF_TILT = slice(15, 18)  # m d
+_MOMENT_AND_INERTIA = slice(0, 9)  # columns of a torque's row: h, I
+_MOMENT_OF_TILT = slice(9, 18)  # h_j d_c, row by row
+_DRIFT_COLUMN = 18
+_TREND_COLUMN = 19
+_WRENCH_COLUMN = 20
 
 
 def lifted_rows(
@@ -50,16 +66,19 @@ def lifted_rows(
     N = len(t)
     T = wrench_tensor()
     u = np.einsum("nji,j->ni", R, g)
-    x = features(u, motion[:, :3], motion[:, 3:6], motion[:, 6:], w_noise)
+    acceleration, velocity, angular_acceleration = np.split(motion, 3, axis=1)
+    x = features(u, acceleration, velocity, angular_acceleration, w_noise)
     Y = np.tensordot(x, T, axes=(1, 0)).transpose(1, 0, 2)
     rows = np.zeros((6, N, _WIDTH))
-    rows[:3, :, 11:15] = Y[:3, :, :4]
-    rows[3:, :, :9] = Y[3:, :, 1:]
-    rows[:3, :, 15:18] = np.einsum("ncl,li->inc", R, T[:3, :3, 0])
-    rows[3:, :, 9:18] = np.einsum("ncl,lij->injc", R, T[:3, 3:, 1:4]).reshape(3, N, 9)
-    rows[:, :, 18] = 1.0
-    rows[:, :, 19] = t
-    rows[:, :, 20] = wrench.T
+    rows[_FORCES, :, _MASS_AND_MOMENT] = Y[_FORCES, :, :4]
+    rows[_TORQUES, :, _MOMENT_AND_INERTIA] = Y[_TORQUES, :, 1:]
+    by_weight = np.einsum("ncl,li->inc", R, T[:3, _FORCES, 0])
+    by_moment = np.einsum("ncl,lij->injc", R, T[:3, _TORQUES, 1:4])
+    rows[_FORCES, :, _WEIGHT_OF_TILT] = by_weight
+    rows[_TORQUES, :, _MOMENT_OF_TILT] = by_moment.reshape(3, N, 9)
+    rows[:, :, _DRIFT_COLUMN] = 1.0
+    rows[:, :, _TREND_COLUMN] = t
+    rows[:, :, _WRENCH_COLUMN] = wrench.T
     return rows
 
 
@@ -74,27 +93,31 @@ def lifted_numbers(gravity: BaseGravity, value: Array) -> tuple[Array, Array]:
     slope = gravity.slope(value[TILT])
     L = np.zeros((6, _WIDTH - 1))
     G = np.zeros((6, _WIDTH - 1, UNKNOWNS))
-    m = value[0]
-    h = value[1:4]
-    L[:3, 11:15] = value[:4]
-    L[:3, 15:18] = m * d
-    L[3:, :9], L[3:, 9:18] = value[1:10], np.outer(h, d).ravel()
-    G[:3, range(11, 15), range(4)] = G[3:, range(9), range(1, 10)] = 1.0
-    G[:3, 15:18, 0] = d
-    G[:3, 15:18, TILT] = m * slope
+    load = value[LOAD]
+    m = load[0]
+    h = load[1:4]
+    L[_FORCES, _MASS_AND_MOMENT] = load[:4]
+    L[_FORCES, _WEIGHT_OF_TILT] = m * d
+    L[_TORQUES, _MOMENT_AND_INERTIA] = load[1:]
+    L[_TORQUES, _MOMENT_OF_TILT] = np.outer(h, d).ravel()
+    G[_FORCES, _MASS_AND_MOMENT, :4] = np.eye(4)
+    G[_TORQUES, _MOMENT_AND_INERTIA, 1:10] = np.eye(9)
+    G[_FORCES, _WEIGHT_OF_TILT, 0] = d
+    G[_FORCES, _WEIGHT_OF_TILT, TILT] = m * slope
     for j in range(3):
-        columns = slice(9 + 3 * j, 12 + 3 * j)
-        G[3:, columns, 1 + j] = d
-        G[3:, columns, TILT] = h[j] * slope
-    axes = np.arange(6)
-    L[:, 18] = value[10:16]
-    L[:, 19] = value[18:]
-    G[axes, 18, 10 + axes] = G[axes, 19, 18 + axes] = 1.0
+        first = _MOMENT_OF_TILT.start + 3 * j
+        columns = slice(first, first + 3)
+        G[_TORQUES, columns, 1 + j] = d
+        G[_TORQUES, columns, TILT] = h[j] * slope
+    L[:, _DRIFT_COLUMN] = value[DRIFT]
+    L[:, _TREND_COLUMN] = value[TREND]
+    G[:, _DRIFT_COLUMN, DRIFT] = np.eye(6)
+    G[:, _TREND_COLUMN, TREND] = np.eye(6)
     return L, G
 
 
 class Sums(NamedTuple):
-    """What samples leave behind.
+    """Sums over the samples in motion.
 
     Attributes:
         triangles: of the lifted rows of each axis, (6, 21, 21)
@@ -119,8 +142,8 @@ class Sums(NamedTuple):
 
     @property
     def rows(self) -> float:
-        """How many samples there were."""
-        return float(self.blocks[:, 0, 18].sum())
+        """Number of samples."""
+        return float(self.blocks[:, 0, _DRIFT_COLUMN].sum())
 
     def plus(self, rows: Array, features: Array) -> Sums:
         """The sums with one more window.
@@ -140,7 +163,7 @@ class Sums(NamedTuple):
         if len(blocks) and self.filled < length:
             blocks = np.concatenate([blocks[:-1], (blocks[-1] + total)[None]])
             return Sums(triangles, self.features + features, blocks, length, self.filled + 1)
-        if len(blocks) == _MOST_BLOCKS:
+        if len(blocks) == _MAX_BLOCKS:
             blocks = blocks.reshape(-1, 2, 6, _WIDTH).sum(axis=1)
             length = 2 * length
         blocks = np.concatenate([blocks, total[None]])
