@@ -81,7 +81,7 @@ def test_bounds_imply_real_bodies(files):
     facts, _ = identified(files, "--bounds", bounds)
     assert facts["feasible"]["rms_ratio"] < 1.1
     bounds.write_text("m1 = [5, 0]\n")
-    with pytest.raises(InvalidRobot, match="nothing lies between"):
+    with pytest.raises(InvalidRobot, match="no value lies between"):
         identified(files, "--feasible", "--bounds", bounds)
 
 

@@ -193,7 +193,7 @@ def test_another_preparation_is_a_doubt(case):
     assert other.verdict.has(DoubtKind.PREPARED_OTHERWISE)
     assert f"cutoff_hz 8.0 instead of {model.preparation.cutoff_hz}" in str(other.verdict)
     done = steelyard("weigh", "model.json", "loaded.parquet", "--cutoff", "8", cwd=case)
-    assert "Note: the samples were not prepared as those of the model" in done.stdout
+    assert "Note: the samples were prepared differently from those of the model" in done.stdout
 
 
 @pytest.mark.parametrize("share", [None, 0.0, 0.01])

@@ -102,10 +102,10 @@ def test_given_gains_say_so():
     values[:] = 0
     np.testing.assert_array_equal(gains.value, [12.0, -3.0])
     np.testing.assert_array_equal(gains.std, [0, 0])
-    assert (gains.how, len(gains), gains.known.all()) == ("given", 2, True)
-    assert gains.verdict.sentence == "gains as given, worth what a maker's numbers are"
+    assert (gains.origin, len(gains), gains.known.all()) == ("given", 2, True)
+    assert gains.verdict.sentence == "gains as given, with the uncertainty of published gains"
     stated = DriveGains.given([10.0, 11.0], std=0.5)
-    assert stated.verdict.sentence == "gains as given, with the uncertainty that was stated"
+    assert stated.verdict.sentence == "gains as given, with the stated uncertainty"
     np.testing.assert_allclose(stated.interval(0.95), [[9.02, 10.98], [10.02, 11.98]], atol=1e-4)
     with pytest.raises(ValueError, match="read-only"):
         gains.value[0] = 1.0
@@ -120,14 +120,14 @@ def test_given_gains_that_are_none_are_refused(values):
 
 
 def test_contradictions_are_refused():
-    with pytest.raises(InvalidRobot, match=r"one for each joint, got \(2,\), \(1,\) and 2"):
+    with pytest.raises(InvalidRobot, match=r"one note for each joint, got \(2,\), \(1,\) and 2"):
         DriveGains([1.0, 2.0], [0.1], "given", Verdict(), ("", ""))
     with pytest.raises(
-        InvalidRobot, match="gains come from 'given', 'targets', 'known mass', not from 'air'"
+        InvalidRobot, match="origin must be one of 'given', 'targets', 'known mass', got 'air'"
     ):
         DriveGains([1.0], [0.1], "air", Verdict(), ("",))
     for value, std in ((np.nan, 0.1), (1.0, np.inf), (1.0, -0.1)):
-        with pytest.raises(InvalidRobot, match="infinite exactly where the gain is unknown"):
+        with pytest.raises(InvalidRobot, match="infinite exactly for unknown gains"):
             DriveGains([value], [std], "given", Verdict(), ("",))
 
 
@@ -147,7 +147,7 @@ def test_the_controllers_gains_are_seen_through_friction_and_rotors(robot, comma
     np.testing.assert_allclose(gains.value, GAIN, rtol=0.02)
     assert (np.abs(gains.value - GAIN) < 4 * gains.std).all()
     assert (gains.std < 0.02 * GAIN).all()
-    assert gains.how == "targets"
+    assert gains.origin == "targets"
     assert gains.verdict.ok
     assert gains.verdict.sentence.startswith("least certain: joint")
     assert len(gains.notes) == 6
@@ -186,7 +186,7 @@ def test_a_moment_that_hardly_varies_gives_no_number(robot):
     (doubt,) = gains.verdict.blocking
     assert doubt.kind is DoubtKind.GAINS
     assert doubt.words.startswith(
-        "nothing is known about joint1, joint2, joint3, joint4, joint5, joint6: their"
+        "the gains of joint1, joint2, joint3, joint4, joint5, joint6 are unknown: their"
     )
     assert gains.notes[0] == "unknown: its target moment varies too little to determine it"
     with pytest.raises(InvalidRobot, match="drive value 'gain' must be"):
@@ -209,7 +209,7 @@ def test_friction_may_change_between_recordings_but_gains_may_not(robot):
     np.testing.assert_allclose(agreed.value, GAIN, rtol=0.02)
     disagreed = gains_from_targets([runs[0], targets(robot, 8, gain=1.1 * GAIN)])
     assert (disagreed.std > 3 * agreed.std).all()
-    assert "times more than they should" in disagreed.notes[1]
+    assert "times more than expected" in disagreed.notes[1]
 
 
 def test_broken_rows_gaps_and_outliers_do_not_matter(robot, rng):
@@ -233,14 +233,12 @@ def test_broken_rows_gaps_and_outliers_do_not_matter(robot, rng):
 def test_signs_that_disagree_are_told(robot):
     gains = gains_from_targets(targets(robot, 10, gain=-GAIN))
     np.testing.assert_allclose(gains.value, -GAIN, rtol=0.02)
-    assert gains.notes[0].endswith(
-        "negative: current and moment are counted in opposite directions"
-    )
+    assert gains.notes[0].endswith("negative: current and moment have opposite signs")
 
 
 def test_targets_that_are_missing_are_refused(robot):
     whole = targets(robot, 11)
-    with pytest.raises(InvalidSamples, match="there are no recordings to find gains in"):
+    with pytest.raises(InvalidSamples, match="there are no recordings to determine gains from"):
         gains_from_targets([])
     with pytest.raises(
         InvalidRecording, match=r"'log 11' lacks target currents or target moments .*known mass"
@@ -252,7 +250,7 @@ def test_targets_that_are_missing_are_refused(robot):
         gains_from_targets([whole, replace(whole, joint_names=tuple("abcdef"))])
     q = np.full(whole.q.shape, np.nan)
     q[3] = 0.0
-    with pytest.raises(InvalidRecording, match="'log 11' has less than two whole rows"):
+    with pytest.raises(InvalidRecording, match="'log 11' has fewer than two complete rows"):
         gains_from_targets(replace(whole, q=q))
 
 
@@ -307,9 +305,9 @@ def test_a_known_mass_finds_the_gains_of_a_simulated_arm(robot, rng):
     )
     assert (np.abs(gains.value - robot.drive.gain) < 3 * gains.std).all()
     np.testing.assert_allclose(gains.value[:4], robot.drive.gain[:4], rtol=0.03)
-    assert gains.how == "known mass"
+    assert gains.origin == "known mass"
     assert gains.verdict.sentence.startswith("gains from a payload of 3.5256 kg, known to 0.2")
-    assert gains.notes[1].endswith("Nm/A; 0% of the information is the guess's")
+    assert gains.notes[1].endswith("Nm/A; 0% of the information is the initial guess")
     worth = gains.in_drive(robot.drive)
     np.testing.assert_allclose(
         worth.gain_errors @ worth.gain_errors.T, gains.common @ gains.common.T
@@ -353,8 +351,8 @@ def test_a_feather_leaves_the_scale_to_the_guess_and_says_so(robot):
     )
     assert gains.verdict.ok
     assert gains.verdict.has(DoubtKind.GAINS)
-    assert "the payload hardly shows in shoulder_pan_joint" in gains.verdict.doubts[0].words
-    assert gains.verdict.doubts[1].words.startswith("the run with 0.02 kg is doubted: ")
+    assert "the payload hardly determines shoulder_pan_joint" in gains.verdict.doubts[0].words
+    assert gains.verdict.doubts[1].words.startswith("the run with 0.02 kg is doubtful: ")
     assert (gains.std > 0.02 * gains.value).all()
     shares = [int(note.split("; ")[1].split("%")[0]) for note in gains.notes]
     np.testing.assert_allclose(shares, 100 * (gains.std / gains.value / 0.1) ** 2, atol=0.51)
@@ -373,15 +371,15 @@ def test_a_wrong_mass_scales_every_gain(robot):
     np.testing.assert_allclose(found[1].value / found[0].value, 1.2, rtol=1e-3)
 
 
-def test_gains_that_do_not_come_to_rest_are_unknown(robot, monkeypatch):
-    monkeypatch.setattr(known_mass, "_ROUNDS", 1)
+def test_gains_that_do_not_converge_are_unknown(robot, monkeypatch):
+    monkeypatch.setattr(known_mass, "_MAX_ITERATIONS", 1)
     gains = by_mass(robot, [currents(robot)], [currents(robot, LOAD)], guess=robot.drive.gain)
     assert not gains.verdict.ok
     assert gains.verdict.sentence.startswith(
-        "do not use this: gains and base parameters did not come to rest in 1 rounds"
+        "do not use this: gains and base parameters did not converge within 1 iterations"
     )
     assert np.isnan(gains.value).all()
-    assert gains.notes[0] == "unknown: the iteration did not come to rest"
+    assert gains.notes[0] == "unknown: the iteration did not converge"
 
 
 def test_what_a_known_mass_needs(robot):
@@ -399,7 +397,7 @@ def test_what_a_known_mass_needs(robot):
     with pytest.raises(InvalidSamples, match="at least one recording without it and one with it"):
         gains_from_known_mass(model, weigh(model, part), 1.0, empty=[], loaded=[part])
     with pytest.raises(
-        InvalidRobot, match="a known mass corrects drive gains: the model must be of motor"
+        InvalidRobot, match="a known mass corrects drive gains: the model must be fitted to motor"
     ):
         gains_from_known_mass(
             replace(model, from_currents=False),
@@ -458,9 +456,9 @@ def test_gains_that_contradict_a_known_mass_are_found_anew_and_doubted(robot):
     models, other = calibrated(robot, 1.2 * robot.drive.gain)
     words = [doubt.words for doubt in models[1].verdict.blocking]
     assert len(words) == 1
-    assert words[0].startswith("the gains so far make 4.2")
+    assert words[0].startswith("with the present gains a known mass of 3 kg weighs 4.2")
     assert (
-        "check the mass and its run; where gains are guesses, state a gain_std above 5% in"
+        "check the mass and its run; if the gains are guesses, state a gain_std above 5% in"
         in words[0]
     )
     payload = sy.weigh(models[1], other)
@@ -493,7 +491,7 @@ def test_a_known_mass_says_nothing_of_gains_that_are_exact_or_absent(robot):
     options = {"friction": "linear", "preparation": COMMANDED}
     found = Identification.of(exact, currents(robot), gains=load, **options)
     np.testing.assert_array_equal(found.model.robot.drive.gain, robot.drive.gain)
-    assert "gains are stated to be exact, so it corrects none" in found.gains_from
+    assert "gains are stated to be exact, so none is corrected" in found.gains_from
     measured = replace(currents(robot), current=None, tau=currents(robot).current)
     with pytest.raises(
         InvalidSamples, match="a known mass corrects drive gains: the recordings need motor"

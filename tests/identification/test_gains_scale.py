@@ -129,10 +129,13 @@ def test_runs_that_do_not_show_the_scale_keep_the_makers(robot):
     assert gains.common is None
     (doubt,) = gains.verdict.doubts
     assert (doubt.kind, doubt.blocks) == (DoubtKind.GAINS, False)
-    assert doubt.words.endswith("% only the scale of the gains, so the maker's is kept")
+    assert doubt.words.endswith("% only the scale of the gains, so the published scale is kept")
     np.testing.assert_allclose(gains.in_drive(robot.drive).gain_common, 0.02)
     (doubt,) = scaled_by_targets(DriveGains.given(robot.drive.gain), robot, [], []).verdict.doubts
-    assert doubt.words == "the runs do not show the scale of the gains, so the maker's is kept"
+    assert (
+        doubt.words
+        == "the runs do not determine the scale of the gains, so the published scale is kept"
+    )
 
 
 def test_a_controller_of_another_arm_is_noticed(robot):

@@ -91,7 +91,7 @@ def test_a_joint_that_rests_shows_no_lag():
     found, std, _ = time_lags(ROBOT, [short])
     assert not found.any()
     model = replace(sy.identify(ROBOT, [recording(1)], friction="linear"), lag_std=std)
-    assert "unknown" in model.lag_words or "in time" in model.lag_words
+    assert "unknown" in model.lag_sentence or "synchronised" in model.lag_sentence
 
 
 def test_torques_are_taken_later():
@@ -142,8 +142,8 @@ def test_a_lag_is_kept_and_shown(tmp_path):
         cwd=tmp_path,
     )
     model = sy.DynamicModel.load(tmp_path / "model.json")
-    assert model.lag_words in done.stdout
-    assert model.lag_words.startswith("Torques come ")
+    assert model.lag_sentence in done.stdout
+    assert model.lag_sentence.startswith("Torques lag behind the motion by ")
     again = sy.DynamicModel.from_dict(
         json.loads(json.dumps(model.to_dict(), default=lambda x: x.tolist()))
     )
@@ -157,4 +157,4 @@ def test_a_lag_is_kept_and_shown(tmp_path):
     )  # fmt: skip
     facts = json.loads(as_json.stdout)
     assert facts["lag_s"] == pytest.approx([0.03] * 6, abs=1e-3)
-    assert model.lag_words in (tmp_path / "m.html").read_text()
+    assert model.lag_sentence in (tmp_path / "m.html").read_text()

@@ -134,21 +134,21 @@ def test_torques_of_currents_and_measured_torques_are_not_mixed(tmp_path):
     loaded = moving(robot.with_payload(LOAD), 1, 0.5, 2)
     for again in (model, DynamicModel.load(tmp_path / "model.json")):
         assert weigh(again, replace(loaded, gain=gain)).gain_error is not None
-        with pytest.raises(InvalidSamples, match="fitted to torques made of motor currents"):
+        with pytest.raises(InvalidSamples, match="fitted to torques from motor currents"):
             weigh(again, loaded)
-        with pytest.raises(InvalidSamples, match="these torques were made with"):
+        with pytest.raises(InvalidSamples, match="these torques were converted with"):
             weigh(again, replace(loaded, gain=1.05 * gain))
     with pytest.raises(InvalidSamples, match="fitted to measured torques, these"):
         weigh(identify(robot, moving(robot, 0, 0.5)), replace(loaded, gain=gain))
-    with pytest.raises(InvalidSamples, match="with other gains than the others"):
+    with pytest.raises(InvalidSamples, match="with other gains than the rest"):
         identify(robot, [made, moving(robot, 2, 0.5)])
 
 
 def test_what_is_not_prepared_is_refused(arm):
     robot, model = arm
     with pytest.raises(
-        InvalidSamples, match=r"Samples are wanted, got str: prepare\(\) the recording first"
+        InvalidSamples, match=r"expected Samples, got str: prepare\(\) the recording first"
     ):
         weigh(model, "loaded.parquet")
-    with pytest.raises(InvalidSamples, match="Samples are wanted, got str"):
+    with pytest.raises(InvalidSamples, match="expected Samples, got str"):
         identify(robot, ["empty.parquet"])

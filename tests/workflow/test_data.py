@@ -182,7 +182,7 @@ def test_currents_taken_for_torques_are_doubted(loaded):
     for recording in (weak, stated):
         verdict = sy.identify(ROBOT, recording, friction="linear").verdict
         assert not verdict.ok
-        assert "is it a current in A (then read it as current)" in verdict.blocking[-1].words
+        assert "if it is a motor current [A], read it as a current" in verdict.blocking[-1].words
     assert sy.identify(ROBOT, loaded, friction="linear").verdict.ok
 
 

@@ -278,7 +278,7 @@ class _Summary:
                 f"{name} {100 * score:.1f} %" for name, score in model.choice.scores.items()
             )
             law += f", chosen by predicting {model.choice.folds} ({scores})"
-        print(f"Friction law: {law}.\nDrives: {self.found.gains_from}.\n{model.lag_words}\n")
+        print(f"Friction law: {law}.\nDrives: {self.found.gains_from}.\n{model.lag_sentence}\n")
         title = "Relative residual of the torque of each joint [%]"
         output.table(title, ("", *self._recordings()), self._residuals())
         print()

@@ -35,7 +35,7 @@ from steelyard.identification._estimate import Estimate
 from steelyard.identification._least_squares import Solution, solve_weighted
 from steelyard.inertia import InertialParameters
 from steelyard.payload import Evidence, Payload, judge
-from steelyard.payload._judgement import doubted_model, strange_residuals
+from steelyard.payload._judgement import large_residual_doubt, model_doubt
 from steelyard.robot._basis import triangle_with
 from steelyard.robot._friction import FrictionLaw
 from steelyard.robot._parameters import ParameterKind, ParameterTable
@@ -171,7 +171,9 @@ def payload_of(
         friction=answer.friction,
     )
     wide, shares = shifted(wide, shares, "gravity", by_gravity(model.robot, answer.value))
-    strange = strange_residuals(model.robot.joint_names, answer.noise, model.estimate.noise, torque)
+    strange = large_residual_doubt(
+        model.robot.joint_names, answer.noise, model.estimate.noise, torque
+    )
     if answer.unknown[0]:
         scale = None
     else:
@@ -181,10 +183,10 @@ def payload_of(
         plain,
         wide,
         answer.unknown,
-        unfelt=problem.unfelt,
+        unobservable=problem.unobservable,
         contradiction=moved,
         doubts=[
-            doubt for doubt in (doubted_model(model.verdict), strange, scale) if doubt is not None
+            doubt for doubt in (model_doubt(model.verdict), strange, scale) if doubt is not None
         ],
         shares=shares,
     )

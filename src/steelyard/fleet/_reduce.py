@@ -149,7 +149,7 @@ class Reduction:
         Args:
             samples: in the order of time
         """
-        maker = RowMaker(self.robot, self.basis, most_kept_samples=0)
+        maker = RowMaker(self.robot, self.basis, max_cached_samples=0)
         return maker.rows(samples, self.law, self.carried)
 
 

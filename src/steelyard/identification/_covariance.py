@@ -10,14 +10,15 @@ where a free estimate of M would need as many independent stretches of data as t
 With the discrete Fourier transform F of the rows, Y' Gamma Y is the mean of F* S F (stretches are
 long beside the memory of the noise, so their ends do not matter).
 
-S is taken from residuals, which show less than the noise: a fit swallows part of it, most of it
-where the motion is, at low frequencies. Of the fit that is weighted by 1 / S (generalised least
-squares, of covariance G) it is known exactly how much: the noise has the spectrum of the residuals
-plus F G F*. So S, this fit and G are found alternately. (For white noise this is the usual N - p.)
+S is estimated from residuals, whose power is below that of the noise: a fit absorbs part of the
+noise, most of it at the low frequencies of the motion. For the fit that is weighted by 1 / S
+(generalised least squares, of covariance G) the absorbed part is F G F*, so the spectrum of the
+noise is that of the residuals plus F G F*. S, this fit and G are found alternately. (For white
+noise this is the usual N - p.)
 
-Where one number is fitted, kappa = S(0) / sigma^2 is enough: the sum of N residuals has the
-variance N S(0). A fit has taken the slowest part of the noise out of its residuals, so there S(0)
-comes from an autoregression of all of them,
+Where a single number is fitted, the ratio kappa = S(0) / sigma^2 is enough: the sum of N residuals
+has the variance N S(0). The fit has removed the slowest part of the noise from its residuals, so
+S(0) is extrapolated by an autoregression of all of them,
 
     x_t = sum_l a_l x_{t-l} + e_t,      S(0) = var(e) / (1 - sum_l a_l)^2
 
@@ -37,9 +38,9 @@ from steelyard._arrays import Array
 from steelyard.identification._least_squares import Solution
 from steelyard.identification._problem import Rows
 
-_MIN_NEIGHBOURS = 8
-_RELATIVE_BANDWIDTH = 0.15  # of the smoothing
-_MAX_ITERATIONS = 3
+_MIN_NEIGHBOURS = 8  # smallest half-width of the spectral smoothing, in frequency bins
+_RELATIVE_BANDWIDTH = 0.15  # half-width of the smoothing over the frequency
+_MAX_ITERATIONS = 3  # of spectra and generalised least squares
 _MAX_ORDER = 24  # of an autoregression
 
 
@@ -55,7 +56,7 @@ def correlated_covariance(
     Args:
         rows: of each recording, in the order of time, in p columns
         solution: of them all, with one group for each joint of each recording
-        prior: rows [Z z] of what was known before with unit noise, (r, m + 1)
+        prior: rows [Z z] of prior knowledge with unit noise, (r, m + 1)
         mixing: the p combinations of the m unknowns, (p, m); the identity by default
     """
     p = rows[0].Y.shape[2]
@@ -85,30 +86,30 @@ def correlated_covariance(
 def covariance_of_sums(columns: Array, residuals: Array) -> Array:
     """The covariance of sum_t x_t r_t, (k, k), for noise r with the spectrum of residuals.
 
-    What a fit has swallowed of the noise is not added back, so it is a little too small.
+    It is slightly too small: the part of the noise that a fit has absorbed is not added back.
 
     Args:
-        columns: x, in the order of time, 0 where a row does not count, (N, k)
+        columns: x, in the order of time, 0 in unusable rows, (N, k)
         residuals: r, the same, (N,)
     """
-    size = _quick_length(len(residuals))
+    size = _fast_fft_length(len(residuals))
     count = int(np.count_nonzero(residuals))
     if not count:
         return np.zeros((columns.shape[1], columns.shape[1]))
     T = np.fft.rfft(residuals, size)
     X = np.fft.rfft(columns, size, axis=0)
     power = _smoothed(np.abs(T) ** 2 / count)
-    weighted = X * np.sqrt(power * _twice(size, len(T)))[:, None]
+    weighted = X * np.sqrt(power * _one_sided_weights(size, len(T)))[:, None]
     return np.asarray(weighted.real.T @ weighted.real + weighted.imag.T @ weighted.imag)
 
 
-def _twice(size: int, frequencies: int) -> Array:
-    """How often each frequency of a one-sided transform of a signal counts, over its length."""
-    twice = np.full(frequencies, 2.0 / size)
-    twice[0] /= 2
+def _one_sided_weights(size: int, frequencies: int) -> Array:
+    """Weight of each frequency of a one-sided transform in a sum over both sides, (frequencies,)."""
+    weights = np.full(frequencies, 2.0 / size)
+    weights[0] /= 2
     if size % 2 == 0:
-        twice[-1] /= 2
-    return twice
+        weights[-1] /= 2
+    return weights
 
 
 def _generalised(
@@ -135,10 +136,10 @@ class _Group:
     Attributes:
         F: of the columns that are not zero, (frequencies, columns)
         T: of the torque, (frequencies,)
-        columns: which ones they are
-        p: how many there are in all
+        columns: indices of these columns
+        p: number of all columns
         size: length of the transformed signals
-        count: how many rows count
+        count: number of usable rows
     """
 
     F: NDArray[np.complex128]
@@ -150,13 +151,13 @@ class _Group:
 
     @classmethod
     def of(cls, rows: Rows, j: int, p: int) -> _Group:
-        """The group of a joint; rows that do not count are zero."""
+        """The group of a joint; unusable rows are set to zero."""
         usable = rows.usable[:, j]
         columns = np.flatnonzero(rows.Y[:, j].any(axis=0))
         Y = rows.Y[:, j][:, columns]
         if not usable.all():
             Y = np.where(usable[:, None], Y, 0.0)
-        size = _quick_length(len(Y))
+        size = _fast_fft_length(len(Y))
         tau = np.where(usable, rows.tau[:, j], 0.0)
         F = np.fft.rfft(Y, size, axis=0)
         T = np.fft.rfft(tau, size)
@@ -164,7 +165,7 @@ class _Group:
 
     def quadratic(self, S: Array) -> Array:
         """The mean of F* S F, (p, p)."""
-        weighted = self.F * np.sqrt(S * _twice(self.size, len(S)))[:, None]
+        weighted = self.F * np.sqrt(S * _one_sided_weights(self.size, len(S)))[:, None]
         out = np.zeros((self.p, self.p))
         out[np.ix_(self.columns, self.columns)] = (
             weighted.real.T @ weighted.real + weighted.imag.T @ weighted.imag
@@ -174,16 +175,20 @@ class _Group:
     def product(self, S: Array) -> Array:
         """The mean of F* S T, (columns,)."""
         return np.asarray(
-            (self.F.conj() * (S * _twice(self.size, len(S)) * self.T)[:, None]).sum(axis=0).real
+            (self.F.conj() * (S * _one_sided_weights(self.size, len(S)) * self.T)[:, None])
+            .sum(axis=0)
+            .real
         )
 
     def spectrum(self, theta: Array, G: Array) -> Array:
         """The spectrum of the noise: residuals plus what a fit of covariance G has absorbed."""
         if self.count == 0:
             return np.zeros(len(self.T))
-        mine = G[np.ix_(self.columns, self.columns)]
-        swallowed = sum(np.einsum("fa,fa->f", X @ mine, X) for X in (self.F.real, self.F.imag))
-        power = np.abs(self.T - self.F @ theta[self.columns]) ** 2 + np.maximum(swallowed, 0.0)
+        own_covariance = G[np.ix_(self.columns, self.columns)]
+        absorbed = sum(
+            np.einsum("fa,fa->f", X @ own_covariance, X) for X in (self.F.real, self.F.imag)
+        )
+        power = np.abs(self.T - self.F @ theta[self.columns]) ** 2 + np.maximum(absorbed, 0.0)
         return _smoothed(power / self.count)
 
 
@@ -198,14 +203,16 @@ def _smoothed(power: Array) -> Array:
     return np.asarray((total[centre + half + 1] - total[centre - half]) / (2 * half + 1))
 
 
-def _quick_length(count: int) -> int:
+def _fast_fft_length(count: int) -> int:
     """The smallest length of at least `count` with prime factors 2, 3 and 5 only, for the FFT."""
     odd: list[int] = [3**i * 5**j for i in range(20) for j in range(14) if 3**i * 5**j < 2 * count]
     return min(k << max(0, (-(-count // k) - 1).bit_length()) for k in odd)
 
 
 def widening(residuals: Sequence[Array]) -> float:
-    """The kappa of a joint's residuals, at least 1.
+    """The ratio kappa by which correlation in time widens the variance of a joint's residuals.
+
+    It is at least 1.
 
     Args:
         residuals: of one or many recordings, each in the order of time, (N,)

@@ -14,7 +14,7 @@ from steelyard.identification._estimate import Estimate
 from steelyard.identification._fit import Fit, FitMethod, fit
 from steelyard.identification._least_squares import solve_weighted
 from steelyard.identification._model import DynamicModel
-from steelyard.identification._other_causes import causes_of_empty_torques
+from steelyard.identification._other_causes import empty_arm_doubts
 from steelyard.identification._problem import RowMaker, require_same_joints, samples_of
 from steelyard.identification._validation import FrictionChoice, choose_friction
 from steelyard.recording import Samples
@@ -23,18 +23,16 @@ from steelyard.robot._friction import FrictionLaw
 from steelyard.robot._parameters import Parameter, ParameterKind, ParameterTable
 from steelyard.verdict import Doubt, DoubtKind, Verdict
 
-_CHOICE_PROGRESS = 0.9  # share of the work if the law is chosen
-_FAST_FREQUENCY = 0.2  # of the rate; central differences are off by a quarter there
-_MAX_FAST_POWER = 0.05
+_CHOICE_PROGRESS = 0.9  # share of the work that choosing the friction law takes
+_FAST_FREQUENCY = 0.2  # of the sampling rate; central differences are off by a quarter there
+_MAX_FAST_POWER = 0.05  # largest share of a joint's motion above that frequency
 _REST_SPEED = 0.01  # [rad/s]
 _MIN_TRAVEL = 0.01  # [rad]; smaller steps come from the encoder
-_MAX_UNEXPLAINED = (
-    1 / 3
-)  # of the RMS of a joint's torque; of large joints healthy fits leave a tenth
-_MAX_UNEXPLAINED_SMALL_JOINT = 0.5  # of the same, also for small joints
+_MAX_UNEXPLAINED = 1 / 3  # of a joint's RMS torque; good fits of large joints leave a tenth
+_MAX_UNEXPLAINED_SMALL_JOINT = 0.5  # the same for joints with small torques
 _MIN_STRUCTURED_INFLATION = 4.0  # widening by correlation; about 1 for sensor noise alone
 _NEGLIGIBLE_FRICTION = 0.02  # of the viscous friction at 1 rad/s
-_MIN_RELEVANT_RESIDUAL = 0.05  # of the largest torque; as from gravity off by three degrees
+_MIN_RELEVANT_RESIDUAL = 0.05  # of the largest torque; gravity tilted by three degrees gives it
 
 
 def identify(
@@ -45,14 +43,13 @@ def identify(
     method: FitMethod = "weighted",
     progress: Progress | None = None,
 ) -> DynamicModel:
-    """The arm as its motion and torques show it: base parameters of links, rotors and friction.
+    """The model of the arm, fitted to motion and torques: links, rotors and friction.
 
     Args:
         robot: kinematics and coupling of its drives
         samples: one or many, each in the order of time, each weighted by its own noise
-        friction: the name of a law; 'auto' for the one that predicts best; a law with shapes to
-            start from; or None for the exponents and the width of the sign of `robot.drive` as they
-            are
+        friction: the name of a law; 'auto' for the one that predicts best; a law with initial
+            shapes; or None for the fixed shapes of `robot.drive`
         method: 'weighted', 'ordinary' or 'huber'
     """
     parts = _checked(robot, samples)
@@ -81,7 +78,7 @@ def refit(
     *,
     friction: str | FrictionLaw | None,
 ) -> DynamicModel:
-    """The model of samples with other gains, by the friction law that was chosen before.
+    """The model of samples with other gains, with the friction law that was chosen before.
 
     Args:
         model: fitted with the gains before
@@ -97,7 +94,7 @@ def refit(
 
 
 def _part(progress: Progress | None, start: float, end: float) -> Progress | None:
-    """Progress of a part of the work, as that of the whole."""
+    """A callback that maps the progress of a part of the work to that of the whole."""
     if progress is None:
         return None
     return lambda share, words: progress(start + (end - start) * share, words)
@@ -109,9 +106,11 @@ def _checked(robot: RobotModel, samples: Samples | Iterable[Samples]) -> Sequenc
         raise InvalidSamples("there are no samples to identify from")
     for part in parts:
         require_same_joints(robot, part)
-        _require_quick_sampling(part)
+        _require_fast_sampling(part)
     if len({part.kinematics for part in parts}) > 1:
-        raise InvalidSamples("some samples hold measured motion, others commanded; use one kind")
+        raise InvalidSamples(
+            "some samples hold measured motion, others commanded motion; use only one of both"
+        )
     return parts
 
 
@@ -122,7 +121,8 @@ def _with_gains_of(robot: RobotModel, parts: Sequence[Samples]) -> RobotModel:
         return robot
     if len(gains) < len(parts) or any(not np.allclose(gain, gains[0]) for gain in gains):
         raise InvalidSamples(
-            "some torques were made of currents with other gains than the others; use one kind"
+            "the torques of some samples were converted from currents with other gains than the"
+            " rest; prepare all of them with the same gains"
         )
     drive = robot.drive
     if drive.gain is None or not np.allclose(drive.gain, gains[0]):
@@ -130,7 +130,7 @@ def _with_gains_of(robot: RobotModel, parts: Sequence[Samples]) -> RobotModel:
     return robot.with_drive(drive.with_tolerances())
 
 
-def _require_quick_sampling(samples: Samples) -> None:
+def _require_fast_sampling(samples: Samples) -> None:
     """Raises an error if the sampling is too slow for the motion to be differentiated."""
     power = np.abs(np.fft.rfft(samples.v - samples.v.mean(axis=0), axis=0)) ** 2
     fast = np.fft.rfftfreq(len(samples)) > _FAST_FREQUENCY
@@ -164,7 +164,7 @@ def _model(
     shift = solve_weighted(found.factor).motion_shift(noise_grams)
     verdict = _verdict(found, parameters, parts).doubted(*_stopped(choice))
     if not verdict.has(DoubtKind.UNEXPLAINED_TORQUE):
-        verdict = verdict.doubted(*_other_causes(maker, parts, found))
+        verdict = verdict.doubted(*_cause_doubts(maker, parts, found))
     estimate = Estimate(
         found.theta,
         found.covariance[:p, :p] + np.outer(shift, shift),
@@ -227,10 +227,10 @@ def _verdict(found: Fit, parameters: ParameterTable, parts: Sequence[Samples]) -
 def _unexplained(found: Fit, joint_names: Sequence[str]) -> list[Doubt]:
     """A doubt where the fit leaves much of a joint's torque unexplained.
 
-    Residuals are compared with the torques about zero, row by row as they were fitted. Noise of a
-    sensor may be large beside the torque of a small joint, which is no fault of the model: then the
-    residuals are not correlated in time. Up to half of it the doubt blocks only where it matters
-    beside other joints.
+    The RMS residual of each joint is compared with its RMS torque over the fitted rows. Sensor noise
+    may be large beside the torque of a small joint without any fault of the model, but such
+    residuals are not correlated in time. Up to half of the torque, the doubt blocks only if the
+    residual is relevant beside the torques of the other joints.
     """
     n = len(joint_names)
     rows = np.maximum(found.factor.rows.reshape(-1, n).sum(axis=0), 1)
@@ -238,23 +238,25 @@ def _unexplained(found: Fit, joint_names: Sequence[str]) -> list[Doubt]:
         found.factor.squared_residuals(found.theta).reshape(-1, n).sum(axis=0) / rows
     )
     torque = np.sqrt((found.factor.R[:, :, -1] ** 2).sum(axis=1).reshape(-1, n).sum(axis=0) / rows)
-    guilty = (residual > _MAX_UNEXPLAINED * torque) & (found.inflation > _MIN_STRUCTURED_INFLATION)
-    grave = guilty & (
+    unexplained = (residual > _MAX_UNEXPLAINED * torque) & (
+        found.inflation > _MIN_STRUCTURED_INFLATION
+    )
+    blocking = unexplained & (
         (residual > _MIN_RELEVANT_RESIDUAL * torque.max())
         | (residual > _MAX_UNEXPLAINED_SMALL_JOINT * torque)
     )
-    if not guilty.any():
+    if not unexplained.any():
         return []
     share = 100 * residual / np.maximum(torque, 1e-300)
     which = ", ".join(
         f"{share[j]:.0f} % of the torque of {joint_names[j]} ({residual[j]:.3g} Nm or N RMS)"
-        for j in np.flatnonzero(guilty).tolist()
+        for j in np.flatnonzero(unexplained).tolist()
     )
     words = (
-        f"{which} stay unexplained; check the direction of gravity (a tilted base, a wall), signs"
+        f"{which} stay unexplained; check the direction of gravity (a tilted base, a wall mount), signs"
         " and gains of the drives, and whether this is the robot of the recording"
     )
-    return [Doubt(DoubtKind.UNEXPLAINED_TORQUE, words, blocks=bool(grave.any()))]
+    return [Doubt(DoubtKind.UNEXPLAINED_TORQUE, words, blocks=bool(blocking.any()))]
 
 
 def _negative_friction(
@@ -288,10 +290,10 @@ def _doubtful_shapes(found: Fit, joint_names: Sequence[str]) -> list[Doubt]:
     """Doubts about shapes of the friction law that did not converge or lie at a bound."""
     law = found.law
     doubts = []
-    if not found.settled:
+    if not found.converged:
         words = (
-            f"the shapes of the friction law '{law.name}' did not come to rest: the data hardly"
-            " show some"
+            f"the shapes of the friction law '{law.name}' did not converge: the data hardly"
+            " determine some of them"
         )
         doubts.append(Doubt(DoubtKind.NOT_CONVERGED, words, blocks=False))
     extreme = [
@@ -302,18 +304,16 @@ def _doubtful_shapes(found: Fit, joint_names: Sequence[str]) -> list[Doubt]:
     if extreme:
         words = (
             f"the friction law '{law.name}' has shapes at the end of their range:"
-            f" {', '.join(extreme)}; the data hardly show them, or another law may fit better"
+            f" {', '.join(extreme)}; the data hardly determine them, or another law may fit better"
         )
         doubts.append(Doubt(DoubtKind.FRICTION_SHAPE, words, blocks=False))
     return doubts
 
 
-def _other_causes(maker: RowMaker, parts: Sequence[Samples], found: Fit) -> list[Doubt]:
+def _cause_doubts(maker: RowMaker, parts: Sequence[Samples], found: Fit) -> list[Doubt]:
     """Doubts about the direction and size of gravity, and about runs that disagree."""
     rows = [maker.rows(part, found.law, found.theta) for part in parts]
-    return causes_of_empty_torques(
-        maker.robot, parts, rows, maker.parameters(found.law), found.theta
-    )
+    return empty_arm_doubts(maker.robot, parts, rows, maker.parameters(found.law), found.theta)
 
 
 def _stopped(choice: FrictionChoice | None) -> list[Doubt]:

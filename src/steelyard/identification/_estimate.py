@@ -31,11 +31,10 @@ class Estimate:
 
     Attributes:
         value: (p,) [SI]
-        covariance: (p, p); infinite on the diagonal where the data say nothing
-        parameters: what the values are of
+        covariance: (p, p); infinite on the diagonal of parameters that the data do not determine
+        parameters: kind and joint of each value
         noise: standard deviation of the torque residuals of each joint, (n,) [Nm]
-        inflation: how much the correlation of the residuals in time has widened the covariance,
-            (n,)
+        inflation: factor by which correlation of the residuals in time widens the variance, (n,)
         condition: condition number of the weighted regression, columns scaled to unit length
         verdict: whether they may be used, and what counts against them
     """
@@ -78,7 +77,7 @@ class Estimate:
         """Names of the parameters that the data hardly determine.
 
         Args:
-            largest_relative_std: beyond it a parameter is weak
+            largest_relative_std: a parameter with a larger one is weak
         """
         flags = zip(self.names, self.relative_std, strict=True)
         return tuple(name for name, relative in flags if relative > largest_relative_std)
@@ -95,7 +94,7 @@ class Estimate:
         return np.column_stack([self.value - half, self.value + half])
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything, as texts, numbers and arrays."""
+        """All fields as texts, numbers and arrays."""
         return {
             "value": self.value,
             "covariance": self.covariance,

@@ -1,10 +1,9 @@
 """Regression in constant memory: the triangular factor of all rows seen so far.
 
-The least-squares problem min |W (tau - Y theta)|^2 depends on the rows only through the factor R of
-decomposition of [Y tau] (R'R = [Y tau]'[Y tau]), and the factor of more rows is the factor of [R;
-new rows]: a recording of any length is reduced piece by piece, without ever forming normal
-equations. Each joint keeps a factor of its own, so that weights can be chosen, and changed, after
-the rows are gone.
+The least-squares problem min |W (tau - Y theta)|^2 depends on the rows only through the triangular
+factor R of [Y tau] (R'R = [Y tau]'[Y tau]), and the factor of more rows is the factor of [R; new
+rows]. A recording of any length is therefore reduced piece by piece, without normal equations. Each
+joint has a factor of its own, so that weights can be chosen after the rows are discarded.
 """
 
 from __future__ import annotations
@@ -26,11 +25,11 @@ _CHUNK = 1024  # samples reduced at once
 
 @dataclass(frozen=True, eq=False)
 class RegressionFactor:
-    """What all rows of a regression tau = Y theta leave behind, joint by joint.
+    """The triangular factors of all rows of a regression tau = Y theta, joint by joint.
 
     Attributes:
         R: factor of [Y tau] of each joint, (n, p + 1, p + 1)
-        rows: how many rows each joint has seen, (n,)
+        rows: number of rows of each joint, (n,)
     """
 
     R: Array
@@ -48,7 +47,7 @@ class RegressionFactor:
         """The factor of the base regression of samples, read once, piece by piece.
 
         Args:
-            samples: any number of them, a generator too
+            samples: any number of sets; a generator is read once
         """
         factor = cls.empty(robot.n, len(basis))
         for part in samples:
@@ -58,7 +57,7 @@ class RegressionFactor:
 
     @classmethod
     def of_rows(cls, parts: Sequence[Rows]) -> RegressionFactor:
-        """The factors of several recordings side by side, each joint of each a group of its own."""
+        """The factors of several recordings; each joint of each recording is a group of its own."""
         n, p = parts[0].Y.shape[1:]
         factors = [cls.empty(n, p).add(part.Y, part.tau, part.usable) for part in parts]
         return cls(
@@ -67,7 +66,7 @@ class RegressionFactor:
 
     @property
     def has_rows(self) -> bool:
-        """Whether it has seen any rows."""
+        """Whether it is the factor of any rows."""
         return bool(self.rows.any())
 
     @property
@@ -81,7 +80,7 @@ class RegressionFactor:
         Args:
             Y: regressor, (N, n, p)
             tau: torques, (N, n) [Nm]
-            usable: which torques count, (N, n); all by default
+            usable: which torques to use, (N, n); all by default
         """
         R = np.zeros_like(self.R)
         rows = self.rows.copy()
@@ -99,10 +98,10 @@ class RegressionFactor:
         return RegressionFactor(R, self.rows + other.rows)
 
     def columns(self, kept: NDArray[np.intp]) -> RegressionFactor:
-        """The factor of the same rows with some of the unknowns only, the others taken as zero.
+        """The factor of the same rows with some of the unknowns, the others set to zero.
 
         Args:
-            kept: which ones, in ascending order
+            kept: indices of the unknowns to keep, ascending
         """
         chosen = [*kept.tolist(), self.p]
         none = np.zeros((len(chosen), len(chosen)))
@@ -114,7 +113,7 @@ class RegressionFactor:
         """One triangular factor of the weighted rows of all joints, (p + 1, p + 1).
 
         Args:
-            weights: (n,), say one over the noise
+            weights: of the joints' rows, (n,), usually one over the standard deviation of the noise
         """
         return triangle_with(
             np.zeros((self.p + 1, self.p + 1)),

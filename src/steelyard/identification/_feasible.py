@@ -1,25 +1,24 @@
-"""The standard parameters nearest to the data that real bodies can have.
+"""The standard parameters that explain the data best among those that real bodies can have.
 
-Torques determine the base parameters pi = K phi and nothing else of phi, and noise often makes them
-such as no bodies have. With the triangular factor R of the whitened rows [Y_base tau] / sigma,
+Torques determine the base parameters pi = K phi and nothing else of phi, and because of noise the
+estimate is often one that no bodies have. With the triangular factor R of the whitened rows [Y_base tau] / sigma,
 split into R_1 (its first p columns) and z (its last), the sum of squares of any phi is |R_1 K phi -
-z|^2 plus what no parameters explain. Wanted is the phi with the smallest one among the arms that
-can be built:
+z|^2 plus what no parameters explain. It is minimised over all arms that can be built:
 
     J_i > 0          for every link, its pseudo-inertia (a 4 x 4 cone; Wensing, Kim, Slotine 2018)
     Ia, Fc, Fv >= 0  and the user's bounds, gaz2017 eq. (36)
 
 in the unknowns x of `feasible_space`, which have no units and are about 1 for the nominal links.
 
-What the data do not decide. A = R_1 K dphi/dx has singular values s and directions V; one standard
+Undecided directions. A = R_1 K dphi/dx has singular values s and directions V; one standard
 deviation of the noise moves x by 1/s along each. The nominal arm counts as one more measurement, of
 x with a standard deviation of 1, the size of the link itself: minimise
 
     |A x - z|^2 + lambda |x - x_nominal|^2,       lambda = max(1, (1e-6 max s)^2)
 
-A direction with s^2 < lambda is called undecided: there the nominal arm knows more. In the others
-it weighs less than one standard deviation of one row, and where the constraints let it, what it
-moved is taken back.
+A direction with s^2 < lambda is undecided: the nominal arm determines it. In all others the nominal
+arm weighs less than one standard deviation of one row, and its effect is removed afterwards if the
+constraints permit.
 
 Whitening. With x = x_0 + V diag(lambda / (s^2 + lambda))^1/2 d, x_0 the minimum without
 constraints, the objective is lambda |d|^2: what remains is the shortest d that fulfils the
@@ -51,24 +50,24 @@ AnyArray = TypeVar("AnyArray", bound=NDArray[np.generic])
 
 _PRIOR_WEIGHT = 1.0  # lambda
 _MIN_PRIOR_RATIO = 1e-6  # smallest sqrt(lambda) / max s in double precision
-_RELATIVE_RANK = 1e-10
+_RELATIVE_RANK = 1e-10  # smaller singular values, over the largest, count as zero
 _MAX_ROUNDING = 1e-7  # of the torques; smaller residuals are zero
-_BOUND_TOLERANCE = 1e-7  # of a row of unit length
-_ACTIVE_SLACK = 1e-5  # of a bound that is reached
-_SOLVER_TOLERANCE = 1e-10
-_STEP_SCALES = (1.0, 1e3, 1e6)  # of d, tried in turn; large if bounds contradict precise data
-_INFEASIBILITY_TOLERANCE = 1e-8  # of the certificate of the solver
+_BOUND_TOLERANCE = 1e-7  # violation of a bound with a row of unit length
+_ACTIVE_SLACK = 1e-5  # bounds with a smaller slack are reported as active
+_SOLVER_TOLERANCE = 1e-10  # of Clarabel, gap and feasibility
+_STEP_SCALES = (1.0, 1e3, 1e6)  # units of d, one after the other; large if bounds contradict data
+_INFEASIBILITY_TOLERANCE = 1e-8  # of Clarabel's certificate that no solution exists
 
 
 @dataclass(frozen=True)
 class _Undecided:
-    """What the data say too little about, so that the nominal arm decides.
+    """Directions and parameters that the nominal arm decides, not the data.
 
     Attributes:
-        structure: how many directions of phi no motion can show
-        motion: how many more this motion showed less well than to the size of the nominal link
-        parameters: names of the standard parameters that have a part in the former, or most of
-            whose size lies in the latter
+        structure: number of directions of phi that are unobservable with the arm's kinematics
+        motion: number of further directions that the motion determines less well than the nominal
+            arm
+        parameters: names of the standard parameters that these directions involve
     """
 
     structure: int
@@ -78,18 +77,17 @@ class _Undecided:
 
 @dataclass(frozen=True, eq=False)
 class FeasibleArm:
-    """The arm that can be built and explains the data best.
+    """The arm of real bodies that explains the data best.
 
     Attributes:
-        robot: with its links and drives
+        robot: the arm, with its links and drives
         base: its base parameters K phi, (p,) [SI]
         extra: values of the columns of R beyond the basis, (p_extra,)
-        rms_ratio: RMS of the whitened residuals, over that of the fit without constraints; at least
-            1
-        undecided: what the nominal arm decided, not the data
-        on_border: which links are as thin, or light, as allowed, (n,)
-        touched: bounds that hold with equality, as 'Fc2 >= 0'
-        status: how good it is, a sentence
+        rms_ratio: RMS of the whitened residuals over that of the fit without constraints, at least 1
+        undecided: directions and parameters that the nominal arm decided
+        on_border: which links are as thin, or as light, as the constraints permit, (n,)
+        active: bounds that hold with equality, such as 'Fc2 >= 0'
+        status: quality of the fit, a sentence
     """
 
     robot: RobotModel
@@ -98,16 +96,16 @@ class FeasibleArm:
     rms_ratio: float
     undecided: _Undecided
     on_border: NDArray[np.bool_]
-    touched: tuple[str, ...]
+    active: tuple[str, ...]
     status: str
 
 
 @dataclass(frozen=True, eq=False)
 class _Fit:
-    """|A x - z|^2 with A = U diag(s) V', and `best`, the least of it.
+    """The cost |A x - z|^2 with A = U diag(s) V', and its minimum `best`.
 
-    The singular values s and goal = U'z are zero beyond the number of rows; the first `rank`
-    directions are shown by the data, the first `decided` decided.
+    The singular values s and goal = U'z are zero beyond the number of rows. The data determine the
+    first `rank` directions, and the first `decided` of them better than the nominal arm.
     """
 
     A: Array
@@ -136,7 +134,7 @@ class _Fit:
 
     @property
     def decided(self) -> int:
-        """How many directions the data decide; they are the first ones."""
+        """The number of directions, the first ones, that the data decide."""
         return int((self.s**2 > self.prior).sum())
 
     def start_and_step(self, nominal: Array) -> tuple[Array, Array]:
@@ -146,7 +144,7 @@ class _Fit:
         return nominal + self.V @ away, self.V * np.sqrt(self.prior / total)
 
     def fitted(self, x: Array) -> Array:
-        """The x nearest by that fits as well as any in the decided directions."""
+        """The x nearest to a given one that minimises the cost in the decided directions."""
         V = self.V[:, : self.decided]
         s = self.s[: self.decided]
         goal = self.goal[: self.decided]
@@ -167,16 +165,17 @@ def feasible_parameters(
     bounds: ParameterBounds | None = None,
     nominal: RobotModel | None = None,
 ) -> FeasibleArm:
-    """The arm that can be built and explains the data best.
+    """The arm of real bodies that explains the data best.
 
     Args:
         robot: kinematics and friction laws
         R: triangular factor of [Y_base tau] / sigma of all rows, as `RegressionFactor.weighted`
             gives it, (p + 1, p + 1); columns of further, free unknowns may stand between those of
             the basis and tau
-        bounds: what is known beforehand; only that Ia, Fc and Fv are not negative by default
-        nominal: decides what the data do not; the same kinematics as `robot`, which is the default.
-            Links that no body has, massless ones say, are replaced by generic bodies
+        bounds: known limits of parameters; by default only that Ia, Fc and Fv are not negative
+        nominal: the arm that decides what the data do not, with the kinematics of `robot`, which is
+            the default. Links that are no real bodies, such as massless ones, are replaced by
+            generic bodies
     """
     R = _checked_factor(robot, basis, R)
     nominal = _same_frames(robot, robot if nominal is None else nominal)
@@ -198,27 +197,27 @@ def feasible_parameters(
         rms_ratio=fit.rms_ratio(x),
         undecided=undecided,
         on_border=_read_only(on_border),
-        touched=tuple(
+        active=tuple(
             name for name, left in zip(rows.names, slack, strict=True) if left < _ACTIVE_SLACK
         ),
         status=_status(robot, fit.rms_ratio(x), undecided, on_border),
     )
 
 
-# --- at the door
+# --- checks of the input
 
 
 def _checked_factor(robot: RobotModel, basis: ParameterBasis, R: ArrayLike) -> Array:
     array = np.array(R, dtype=float)
     p = len(basis)
     if basis.standard_parameters != robot.parameter_table:
-        raise InvalidRobot(f"the basis belongs to an arm of other parameters than {robot.name}")
+        raise InvalidRobot(f"the basis belongs to an arm with other parameters than {robot.name}")
     if array.ndim != 2 or array.shape[0] != array.shape[1] or len(array) <= p:
         raise InvalidRobot(
             f"R must be square with at least {p + 1} columns, got shape {array.shape}"
         )
     if not np.isfinite(array).all():
-        raise InvalidRobot("R must be finite; a noise of zero makes infinite weights")
+        raise InvalidRobot("R must be finite; noise of zero gives infinite weights")
     return array
 
 
@@ -235,7 +234,7 @@ def _same_frames(robot: RobotModel, nominal: RobotModel) -> RobotModel:
 
 
 def _without_extra(R: Array, p: int) -> Array:
-    """The factor of [Y_base tau] with free unknowns projected out, (p + 1, p + 1)."""
+    """The factor of [Y_base tau] after elimination of the free unknowns, (p + 1, p + 1)."""
     if len(R) == p + 1:
         return R
     U, s, _ = np.linalg.svd(unit_columns(R[:, p:-1])[0], full_matrices=False)
@@ -272,8 +271,10 @@ def _nearest(fit: _Fit, coordinates: Coordinates, rows: BoundRows) -> Array:
         return fitted
     if _feasible(coordinates, rows, x):
         return x
-    back = _shortest(coordinates, rows, x, np.eye(len(x)), impossible=_INFEASIBILITY_TOLERANCE)
-    x = np.asarray(x + np.array(back.x))
+    correction = _shortest(
+        coordinates, rows, x, np.eye(len(x)), impossible=_INFEASIBILITY_TOLERANCE
+    )
+    x = np.asarray(x + np.array(correction.x))
     if not _feasible(coordinates, rows, x):
         raise SolverFailed(
             f"Clarabel's answer breaks its constraints, its status is {solution.status}"
@@ -282,14 +283,14 @@ def _nearest(fit: _Fit, coordinates: Coordinates, rows: BoundRows) -> Array:
 
 
 def _require_possible(coordinates: Coordinates, rows: BoundRows) -> None:
-    """Refuses bounds that no bodies fulfil, and names the fewest that are at odds."""
+    """Raises an error for bounds that no real bodies satisfy; it names a smallest conflicting set."""
     if not _impossible(coordinates, rows):
         return
     for i in reversed(range(len(rows.names))):
         fewer = rows.without(i)
         if _impossible(coordinates, fewer):
             rows = fewer
-    raise InvalidRobot(f"no real bodies fulfil these bounds together: {', '.join(rows.names)}")
+    raise InvalidRobot(f"no real bodies satisfy these bounds together: {', '.join(rows.names)}")
 
 
 def _impossible(coordinates: Coordinates, rows: BoundRows) -> bool:
@@ -366,7 +367,7 @@ def _extra(R: Array, base: Array) -> Array:
 
 
 def _undecided(basis: ParameterBasis, coordinates: Coordinates, fit: _Fit) -> _Undecided:
-    """How much of each parameter's size lies in the directions that are not, or hardly, shown."""
+    """Directions that the data do not decide, and the parameters that they involve."""
     moved = coordinates.phi_of_x @ fit.V
     size = np.linalg.norm(moved, axis=1)
     hidden = np.linalg.norm(moved[:, fit.rank :], axis=1) > 1e-5 * size
@@ -383,16 +384,16 @@ def _status(
 ) -> str:
     thin = ", ".join(np.array(robot.link_names)[on_border])
     if thin:
-        border = f"on the border of what bodies can be: {thin}"
+        border = f"at the limit of physical feasibility: {thin}"
     else:
-        border = "no link is on the border"
+        border = "no link is at the limit of physical feasibility"
     if undecided.motion:
-        motion = f" and {undecided.motion} that this one hardly showed"
+        motion = f" and {undecided.motion} that this motion hardly shows"
     else:
         motion = ""
     return (
         f"real bodies fit with {100 * (ratio - 1):.2g} % more RMS; {border}; the nominal arm"
-        f" decided {undecided.structure} directions that no motion shows{motion}"
+        f" decided {undecided.structure} unobservable directions{motion}"
     )
 
 

@@ -1,20 +1,21 @@
-"""Where feasible parameters are sought: unknowns without units, a nominal arm, and bounds as rows.
+"""The search space of feasible parameters: dimensionless unknowns, a nominal arm, and bounds.
 
-Each link is measured by a body M = L L' of its own: the nominal link, thickened where it is thin.
+The reference of each link is a body M = L L' of its own: the nominal link, thickened where it is thin.
 Its unknowns are the ten entries of X = L^-1 J L^-T, J being its pseudo-inertia: distances between
 them change neither with the units of mass and length nor with the link's frame. A body is real,
-with room for rounding, when X >= (1e-5 + 1e-6 tr X) 1: not much thinner or lighter than M, nor than
-itself is wide. A drive is measured by its nominal values, or by what would explain a tenth of all
-torque where that is more.
+with a margin for rounding, if X >= (1e-5 + 1e-6 tr X) 1. The scale of a drive parameter is its
+nominal value, or the value that would explain a tenth of all torque if that is larger.
 
-A nominal link that no body has (massless, say) is replaced by a ball halfway between two joints;
-all such balls share the mass that explains the torques best beside the drives.
+A nominal link that is no real body (a massless one, for example) is replaced by a ball halfway
+between two joints. All such balls have the same mass: the one that, together with the drives,
+explains the torques best.
 
 A bound on a centre of mass is linear too: low <= mx / m means mx - low m >= 0 (gaz2017 eq. (36)).
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -28,18 +29,19 @@ from steelyard.robot import RobotModel
 from steelyard.robot._parameters import DRIVE_KINDS, Parameter
 
 _NONNEGATIVE_KINDS = DRIVE_KINDS[:3]  # rotor inertia, Coulomb and viscous friction
-_RELATIVE_RANK = 1e-10
-_MIN_THICKNESS = 1e-5
-_MIN_RELATIVE_THICKNESS = 1e-6
+_RELATIVE_RANK = 1e-10  # smaller singular values, over the largest, count as zero
+_MIN_THICKNESS = 1e-5  # smallest eigenvalue of X
+_MIN_RELATIVE_THICKNESS = 1e-6  # the same, over tr X
+_COM_NAME = re.compile(r"c(?P<axis>[xyz])(?P<link>[0-9]+)")  # such as cx1
 _PAIRS = [(i, j) for j in range(4) for i in range(j + 1)]  # upper triangle, column by column
 
 
 @dataclass(frozen=True)
 class ParameterBounds:
-    """What is known about the parameters beforehand, gaz2017 eq. (36).
+    """Known limits of the parameters, gaz2017 eq. (36).
 
     Attributes:
-        limits: lowest and highest value by name; infinite for none, both the same for a known
+        limits: lowest and highest value by name; infinite for no limit, equal for a known
             value. Names are those of `RobotModel.parameter_names` (m1, mx1, Izz2 about the link
             frame's origin, Fc3), 'cx1', 'cy1', 'cz1' for centres of mass in the link frame [m],
             'total_mass' for all links together [kg]. Ia, Fc and Fv are at least zero unless bounded
@@ -52,7 +54,7 @@ class ParameterBounds:
         limits = {name: (float(low), float(high)) for name, (low, high) in self.limits.items()}
         for name, (low, high) in limits.items():
             if not low <= high or low == np.inf or high == -np.inf:
-                raise InvalidRobot(f"bound on {name}: nothing lies between {low:g} and {high:g}")
+                raise InvalidRobot(f"bound on {name}: no value lies between {low:g} and {high:g}")
         object.__setattr__(self, "limits", MappingProxyType(limits))
 
 
@@ -75,7 +77,7 @@ class Coordinates:
         """The unknowns of an arm.
 
         Args:
-            nominal: the arm that measures them
+            nominal: the arm that gives their scales
             information: |information phi - z|^2 is the cost of standard parameters, (p, k)
             z: (p,)
         """
@@ -90,7 +92,7 @@ class Coordinates:
         x = np.append(np.zeros(10 * n), drive / scale)
         for i, (body, other) in enumerate(zip(links, generic, strict=True)):
             block = slice(10 * i, 10 * i + 10)
-            phi_of_x[block, block] = _vector_of_entries(_yardstick(body, other))
+            phi_of_x[block, block] = _vector_of_entries(_reference_body(body, other))
             x[block] = np.linalg.solve(phi_of_x[block, block], body.vector)
         if information[:, 10 * n :].any():
             f = len(x)
@@ -138,7 +140,7 @@ class BoundRows:
 
     @classmethod
     def of(cls, robot: RobotModel, bounds: ParameterBounds, coordinates: Coordinates) -> BoundRows:
-        """All bounds on an arm."""
+        """The rows of all bounds on an arm."""
         limits = {
             str(Parameter(kind, j)): (0.0, np.inf)
             for kind in _NONNEGATIVE_KINDS
@@ -156,7 +158,7 @@ class BoundRows:
             @ coordinates.phi_of_x
         )
         length = np.linalg.norm(C, axis=1)
-        known = length > 0  # not so for drives that the basis does not know
+        known = length > 0  # zero for drive parameters that are not in the basis
         names = tuple(name for (name, _, _), is_known in zip(rows, known, strict=True) if is_known)
         c = np.array([constant for _, _, constant in rows])[known] / length[known]
         return cls(C[known] / length[known, None], c, names, sum(" = " in name for name in names))
@@ -229,7 +231,7 @@ def _physical_links(
     ]
 
 
-def _yardstick(body: InertialParameters, generic: InertialParameters) -> Array:
+def _reference_body(body: InertialParameters, generic: InertialParameters) -> Array:
     """The pseudo-inertia M of a link: the body's, thickened by its mean spread, (4, 4)."""
     own = np.trace(body.inertia_com) / 6
     other = body.mass * np.trace(generic.inertia_com) / 6
@@ -283,14 +285,15 @@ def _row(robot: RobotModel, name: str, limit: float) -> tuple[Array, float]:
         return at[name], limit
     if name == "total_mass":
         return np.sum([at[f"m{j + 1}"] for j in range(robot.n)], axis=0), limit
-    axis = name[:2]
-    link = name[2:]
-    if axis in ("cx", "cy", "cz") and f"m{link}" in at:
-        return at[f"m{axis[1]}{link}"] - (limit if np.isfinite(limit) else 0.0) * at[
-            f"m{link}"
-        ], 0.0
+    com = _COM_NAME.fullmatch(name)
+    if com is not None and f"m{com['link']}" in at:
+        mass = at[f"m{com['link']}"]
+        moment = at[f"m{com['axis']}{com['link']}"]
+        if not np.isfinite(limit):
+            return moment, 0.0
+        return moment - limit * mass, 0.0
     raise UnknownName(
-        f"no parameter '{name}' to bound in {robot.name}: there are"
+        f"{robot.name} has no parameter '{name}' to bound: its parameters are"
         f" {', '.join(robot.parameter_names[:10])}, ..., {robot.parameter_names[-1]}, the centres"
         " of mass cx1, cy1, cz1, ... and total_mass"
     )

@@ -1,18 +1,18 @@
 """The fit: weights, friction shapes and carried torque found alternately.
 
-Unknowns that are linear, theta, are solved for; shapes of friction, eta = log(alpha, width, vs),
-are found by Gauss-Newton steps on both together (variable projection): with D the derivative of the
+The linear unknowns theta are solved for; the shapes of friction, eta = log(alpha, width, vs), are
+found by Gauss-Newton steps on both together (variable projection). With D the derivative of the
 torque by eta,
 
     min over theta, d  | W (tau - Y(eta) theta - D d) |^2 ,     eta <- eta + d,
 
-until d is zero; a weak prior on d (two e-foldings) keeps shapes that the data do not show where
-they are. The solution of the last step holds theta and eta with their common covariance. The torque
-that gears carry, where friction depends on it, is taken from the theta before. A share Fl of it
-that is not positive beyond its 95 % interval is left out and the fit repeated: where torques
-carried hardly vary, it would be noise that a payload multiplies.
+until d is zero; a weak prior on d (two e-foldings) holds shapes that the data do not determine. The
+solution of the last step holds theta and eta with their joint covariance. If friction depends on the
+torque that a gear transmits, this torque is computed with the theta of the previous step. A load
+share Fl that is not positive beyond its 95 % interval is removed and the fit repeated: if the
+transmitted torques hardly vary, Fl would be noise that a payload multiplies.
 
-Huber's robust estimate repeats the fit with rows weighted by min(1, c sigma / |residual|)^(1/2), c
+Huber's robust estimate iterates the fit with rows weighted by min(1, c sigma / |residual|)^(1/2), c
 = 1.345.
 """
 
@@ -41,27 +41,27 @@ from steelyard.robot._parameters import ParameterKind
 FitMethod = Literal["weighted", "ordinary", "huber"]
 
 _MAX_ITERATIONS = 30
-_MAX_ITERATIONS_COMPARING = 15  # shapes that still move then hardly matter
-_MAX_LOG_STEP = 0.7  # of a shape
-_LOG_TOLERANCE = 2e-3  # of a shape
+_MAX_ITERATIONS_COMPARING = 15  # when laws are compared; later steps hardly matter
+_MAX_LOG_STEP = 0.7  # largest step of the logarithm of a shape
+_LOG_TOLERANCE = 2e-3  # smaller steps of the logarithm of a shape end the iteration
 _HUBER_CONSTANT = 1.345  # standard deviations
-_LOG_STEP_STD = 2.0  # of a shape
+_LOG_STEP_STD = 2.0  # of the prior on the step of the logarithm of a shape
 
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """What a fit found.
+    """The result of a fit.
 
     Attributes:
         law: friction with its shapes
         theta: linear unknowns, (p,)
         covariance: of theta and then of the logarithms of the free shapes, (p + s, p + s)
         noise: standard deviation of the residuals, (parts, n) [Nm]
-        inflation: how much correlation widens the variance of slow columns, (n,)
+        inflation: factor by which correlation in time widens the variance of slow columns, (n,)
         condition: of the weighted regression with columns of unit length
         unknown: which of theta the data do not determine, (p,)
-        factor: of all rows in theta alone, each joint of each part with its own group
-        settled: whether the shapes came to rest
+        factor: of all rows in theta, a group for each joint of each part
+        converged: whether the shapes converged
     """
 
     law: FrictionLaw
@@ -72,7 +72,7 @@ class Fit:
     condition: float
     unknown: NDArray[np.bool_]
     factor: RegressionFactor
-    settled: bool
+    converged: bool
 
 
 def fit(
@@ -83,30 +83,30 @@ def fit(
     method: FitMethod = "weighted",
     progress: Progress | None = None,
 ) -> Fit:
-    """Fits the unknowns to samples.
+    """The unknowns that fit samples best.
 
     Args:
         parts: sets of samples, each in the order of time
-        law: of friction, with shapes to start from
+        law: of friction, with initial shapes
         method: 'weighted', 'ordinary' or 'huber'
     """
     if method not in ("weighted", "ordinary", "huber"):
         raise InvalidSamples(f"method must be 'weighted', 'ordinary' or 'huber', got '{method}'")
     task = _Task(maker, parts, method)
     found = task.finish(task.best(law.starts, progress))
-    while (sure := _sure_shares(maker, found)) is not None:
-        found = task.finish(task.best([replace(found.law, carrying=sure)], progress))
+    while (significant := _significant_shares(maker, found)) is not None:
+        found = task.finish(task.best([replace(found.law, carrying=significant)], progress))
     return found
 
 
-def settle(
+def fit_shapes(
     maker: RowMaker, parts: Sequence[Samples], starts: Sequence[FrictionLaw]
 ) -> tuple[FrictionLaw, Array]:
-    """The law with the best shapes, and its linear unknowns, (p,), without covariance.
+    """The law with fitted shapes, and its linear unknowns, (p,), without covariance.
 
     Args:
         parts: sets of samples, each in the order of time
-        starts: one law with the shapes to start from
+        starts: laws with different initial shapes
     """
     end = _Task(maker, parts, "weighted", _MAX_ITERATIONS_COMPARING).best(starts, None)
     return end.law, end.solution.value[: len(maker.parameters(end.law))]
@@ -114,12 +114,12 @@ def settle(
 
 @dataclass(frozen=True, eq=False)
 class _End:
-    """The end of an iteration: the law, the solution, and the solution before it."""
+    """The end of an iteration: the law, the solution, and the previous solution."""
 
     law: FrictionLaw
     solution: Solution
-    before: Solution | None
-    settled: bool
+    previous: Solution | None
+    converged: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,17 +129,18 @@ class _Task:
     maker: RowMaker
     parts: Sequence[Samples]
     method: FitMethod
-    rounds: int = _MAX_ITERATIONS
+    max_iterations: int = _MAX_ITERATIONS
 
     def best(self, starts: Sequence[FrictionLaw], progress: Progress | None) -> _End:
-        """The likeliest of the ends of all starts."""
-        ends = [self._settled(start, progress) for start in starts]
+        """The end with the largest likelihood over all starts."""
+        ends = [self._iterated(start, progress) for start in starts]
         return min(ends, key=lambda end: float(self._counts @ np.log(end.solution.noise + 1e-12)))
 
     def finish(self, end: _End) -> Fit:
         """The fit with its covariance, from triangular factors."""
-        law, p = end.law, len(self.maker.parameters(end.law))
-        parts = [self._rows(k, law, end.before) for k in range(len(self.parts))]
+        law = end.law
+        p = len(self.maker.parameters(law))
+        parts = [self._rows(k, law, end.previous) for k in range(len(self.parts))]
         factor = RegressionFactor.of_rows(parts)
         prior = _prior(factor.p, p)
         solution = solve_weighted(factor, prior, equal_weights=self.method == "ordinary")
@@ -148,12 +149,11 @@ class _Task:
         spread, inflation = correlated_covariance(rows, solution, prior=prior)
         unknown = solution.unknown[:p]
         if law.carrying is not None:
-            none = np.flatnonzero(self.maker.parameters(law).of_kind(ParameterKind.LOAD_SHARE))[
-                law.carrying == 0
-            ]
-            unknown[none] = False
-            spread[none] = 0.0
-            spread[:, none] = 0.0
+            shares = np.flatnonzero(self.maker.parameters(law).of_kind(ParameterKind.LOAD_SHARE))
+            removed = shares[law.carrying == 0]
+            unknown[removed] = False
+            spread[removed] = 0.0
+            spread[:, removed] = 0.0
         return Fit(
             law,
             theta,
@@ -163,85 +163,89 @@ class _Task:
             solution.condition,
             unknown,
             factor if factor.p == p else factor.columns(np.arange(p)),
-            end.settled,
+            end.converged,
         )
 
     @cached_property
     def _counts(self) -> NDArray[np.int64]:
-        """How many rows each joint of each part has, (parts * n,)."""
+        """Number of usable rows of each joint of each part, (parts * n,)."""
         return np.concatenate([part.mask.sum(axis=0) for part in self.parts])
 
-    def _settled(self, law: FrictionLaw, progress: Progress | None) -> _End:
-        """The law whose shapes no longer move, and its solution."""
+    def _iterated(self, law: FrictionLaw, progress: Progress | None) -> _End:
+        """The law after iteration of its shapes, and its solution."""
         p = len(self.maker.parameters(law))
-        before = None
+        previous = None
         solution = self._solve(law, None)
-        repeats = bool(law.free_shapes) or law.load or self.method == "huber"
-        for i in range(self.rounds if repeats else 0):
-            before = solution
-            solution = self._solve(law, before)
+        iterates = bool(law.free_shapes) or law.load or self.method == "huber"
+        for i in range(self.max_iterations if iterates else 0):
+            previous = solution
+            solution = self._solve(law, previous)
             step = np.clip(solution.value[p:], -_MAX_LOG_STEP, _MAX_LOG_STEP).reshape(
                 law.log_shapes.shape
             )
             moved = law.with_log_shapes(law.log_shapes + step)
-            still = np.abs(moved.log_shapes - law.log_shapes).max(initial=0.0) < _LOG_TOLERANCE
+            shapes_converged = (
+                np.abs(moved.log_shapes - law.log_shapes).max(initial=0.0) < _LOG_TOLERANCE
+            )
             if progress is not None:
-                progress((i + 1) / self.rounds, f"fitting {law.name}")
-            if still and _small(solution.value[:p] - before.value[:p], solution.inverse[:p, :p]):
-                return _End(law, solution, before, settled=True)
+                progress((i + 1) / self.max_iterations, f"fitting {law.name}")
+            if shapes_converged and _is_small(
+                solution.value[:p] - previous.value[:p], solution.inverse[:p, :p]
+            ):
+                return _End(law, solution, previous, converged=True)
             law = moved
-        return _End(law, solution, before, settled=not repeats)
+        return _End(law, solution, previous, converged=not iterates)
 
-    def _solve(self, law: FrictionLaw, before: Solution | None) -> Solution:
+    def _solve(self, law: FrictionLaw, previous: Solution | None) -> Solution:
         """The solution from inner products, with a weak prior on the step of the shapes."""
         p = len(self.maker.parameters(law))
-        if before is None:
+        if previous is None:
             theta = None
         else:
-            theta = before.value[:p]
-        if self.method == "huber" and before is not None:
+            theta = previous.value[:p]
+        if self.method == "huber" and previous is not None:
             grams = np.concatenate(
-                [self._rows(k, law, before).grams for k in range(len(self.parts))]
+                [self._rows(k, law, previous).grams for k in range(len(self.parts))]
             )
         else:
             grams = np.concatenate([self.maker.grams(part, law, theta) for part in self.parts])
-        if before is None:
+        if previous is None:
             weights = None
         else:
-            weights = before.weights
+            weights = previous.weights
         prior = _prior(grams.shape[1] - 1, p)
         equal = self.method == "ordinary"
         return solve_grams(grams, self._counts, prior, weights=weights, equal_weights=equal)
 
-    def _rows(self, k: int, law: FrictionLaw, before: Solution | None) -> Rows:
+    def _rows(self, k: int, law: FrictionLaw, previous: Solution | None) -> Rows:
         """The rows of a part, with the columns of the shapes once theta is known."""
         part = self.parts[k]
-        if before is None:
+        if previous is None:
             theta = None
         else:
-            theta = before.value[: len(self.maker.parameters(law))]
+            theta = previous.value[: len(self.maker.parameters(law))]
         rows = self.maker.rows(part, law, theta, shapes=theta is not None)
-        if self.method != "huber" or before is None or theta is None:
+        if self.method != "huber" or previous is None or theta is None:
             return rows
-        noise = before.noise.reshape(len(self.parts), -1)[k]
+        noise = previous.noise.reshape(len(self.parts), -1)[k]
         w = _huber_weights(rows.tau - rows.Y[:, :, : len(theta)] @ theta, noise)
         return Rows(rows.Y * w[:, :, None], rows.tau * w, rows.usable)
 
 
-def _sure_shares(maker: RowMaker, found: Fit) -> Array | None:
+def _significant_shares(maker: RowMaker, found: Fit) -> Array | None:
     """1 for drives with Fl above zero by its 95 % interval, else 0; None if nothing changes."""
     if not found.law.load:
         return None
     which = maker.parameters(found.law).of_kind(ParameterKind.LOAD_SHARE)
     std = np.sqrt(np.diag(found.covariance)[: len(which)][which])
     if found.law.carrying is None:
-        before = np.ones(len(std))
+        previous = np.ones(len(std))
     else:
-        before = found.law.carrying
-    sure = np.where(found.theta[which] > NORMAL_95 * std, before, 0.0)
-    if np.array_equal(sure, before):
+        previous = found.law.carrying
+    significant = np.where(found.theta[which] > NORMAL_95 * std, previous, 0.0)
+    if np.array_equal(significant, previous):
         return None
-    return sure
+    return significant
 
 
 def _prior(m: int, p: int) -> Array:
@@ -256,7 +260,7 @@ def _huber_weights(residuals: Array, noise: Array) -> Array:
     return np.asarray(1.0 / np.sqrt(np.maximum(size, 1.0)))
 
 
-def _small(change: Array, inverse: Array) -> bool:
-    """Whether a change of theta is far below its own uncertainty."""
+def _is_small(change: Array, inverse: Array) -> bool:
+    """Whether a change of theta is far below its standard deviation."""
     std = np.sqrt(np.maximum(np.diag(inverse), 0.0))
     return bool((np.abs(change) <= 0.01 * std + 1e-9).all())

@@ -1,21 +1,22 @@
-"""How much later the torques of each joint come than its motion.
+"""The time lag of each joint's torque behind its motion.
 
-Position and torque pass through filters and buses of their own, so that the torque which a log
-shows at t is that of t - L. With f the torque that the model predicts, the measured one is f(t -
-L_j), which is linear in what is left of L_j once torques are shifted by the lag so far:
+Position and torque pass through different filters and buses, so that the torque logged at t is that
+of t - L. With f the torque that the model predicts, the measured torque is f(t - L_j). Once torques
+are shifted by the current estimate of the lag, it is linear in the remaining lag d_j:
 
     tau_j(t + L_j) = f_j(t) - f_j'(t) d_j,       L_j <- L_j + d_j,
 
-so a column -f_j' for each joint, beside those of links, rotors, friction and of the shapes of its
-law, finds the lag in a few Gauss-Newton steps, to fractions of a sample, with a covariance C that
-allows for correlation in time. Where a joint turns round, friction jumps or follows the way
-travelled, which looks like a lag: rows within 0.1 s of that do not count. Friction that grows with
-the load does too: the law is the one with load.
+A column -f_j' for each joint, beside those of links, rotors, friction and the shapes of its law,
+therefore gives the lag in a few Gauss-Newton steps, to fractions of a sample, with a covariance C
+that allows for correlation in time. At a reversal, friction jumps or follows the distance travelled,
+which looks like a lag: rows within 0.1 s of a reversal are left out. Friction that grows with the
+load looks like a lag too, so the friction law with a load term is fitted.
 
-Joints of an arm share their buses. Where the lags agree (chi^2 of their distances from the mean
-1'C^-1 L / 1'C^-1 1 within its 99 % range), the mean is that of all. A lag within 1.96 deviations of
-zero is zero: the data cannot tell, and it moves no parameter by more than so many of its
-deviations. Up to 0.1 s are searched; more is no delay of a bus, and is not repaired.
+The joints of an arm share their buses. If the lags agree (chi^2 of their differences from the mean
+1'C^-1 L / 1'C^-1 1 within its 99 % range), all joints get the mean. A lag within 1.96 standard
+deviations of zero is set to zero: it is not significant, and moves no parameter by more than 1.96 of
+its standard deviations. The search covers 0.1 s; longer lags are not delays of a bus, and are
+reported but not corrected.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from steelyard._arrays import Array, Mask
 from steelyard._units import NORMAL_95
 from steelyard.identification._covariance import correlated_covariance
 from steelyard.identification._factor import RegressionFactor
-from steelyard.identification._fit import settle
+from steelyard.identification._fit import fit_shapes
 from steelyard.identification._least_squares import solve_grams, solve_weighted
 from steelyard.identification._problem import RowMaker, Rows
 from steelyard.recording import Samples
@@ -39,34 +40,32 @@ from steelyard.robot._friction import FrictionLaw
 from steelyard.verdict import Doubt, DoubtKind
 
 _MAX_LAG_S = 0.1  # longer lags are not searched
-_LAW = "load"
-_MAX_ROWS = 6000
+_LAW = "load"  # friction law that is fitted with the lags
+_MAX_ROWS = 6000  # more samples are thinned
 _MIN_RATE_HZ = 30.0  # of thinned samples
 _REVERSAL_MARGIN_S = 0.1  # around a reversal
 _END_MARGIN_S = 0.5  # accelerations are unreliable near the ends of a motion
 _MIN_ROWS_PER_UNKNOWN = 10
 _SLOPE_HALF_SPAN_S = 0.04  # shorter spans amplify noise of accelerations
 _MAX_ITERATIONS = 12
-_LAG_TOLERANCE_S = 5e-5
+_LAG_TOLERANCE_S = 5e-5  # smaller steps end the iteration
 _MAX_LAG_STEP_S = 0.02
-_LAG_STEP_STD_S = 0.1
-_LOG_STEP_STD = 2.0  # of a shape
-_MAX_LOG_STEP = 0.7  # of a shape
+_LAG_STEP_STD_S = 0.1  # of the prior on a step of a lag
+_LOG_STEP_STD = 2.0  # of the prior on a step of the logarithm of a shape
+_MAX_LOG_STEP = 0.7  # largest step of the logarithm of a shape
 _AGREEMENT_LEVEL = 0.01  # probability of a larger chi^2
-_MIN_LATE_SIGMA = 3.5  # standard deviations of a lag beyond the search range
-_MIN_LAG_SAMPLES = 0.02
+_MIN_LATE_SIGMA = 3.5  # smallest reported lag beyond the search range, in standard deviations
+_MIN_LAG_SAMPLES = 0.02  # shorter lags count as zero
 
 
 def time_lags(robot: RobotModel, samples: Sequence[Samples]) -> tuple[Array, Array, Mask]:
-    """Lags of torques behind motion, their standard deviations, (n,) [s], and late joints.
+    """Lags of torques behind motion, (n,) [s], their standard deviations, and late joints, (n,).
 
-    A lag is 0 if the data do not show it.
-
-    Last, the joints that show a longer lag than what is searched, (n,).
+    A lag that is not significant is 0. Late joints have a lag beyond the search range.
 
     Args:
         robot: the arm
-        samples: of it, each in the order of time, torques not shifted
+        samples: of the arm, each in the order of time, torques not shifted
     """
     found, covariance = _estimated(robot, samples)
     n = robot.n
@@ -77,8 +76,8 @@ def time_lags(robot: RobotModel, samples: Sequence[Samples]) -> tuple[Array, Arr
         return np.zeros(n), np.full(n, np.inf), beyond
     inverse = np.linalg.inv(covariance[np.ix_(known, known)])
     mean = inverse.sum(axis=0) @ found[known] / inverse.sum()
-    apart = found[known] - mean
-    if apart @ inverse @ apart <= chdtri(max(int(known.sum()) - 1, 1), _AGREEMENT_LEVEL):
+    deviation = found[known] - mean
+    if deviation @ inverse @ deviation <= chdtri(max(int(known.sum()) - 1, 1), _AGREEMENT_LEVEL):
         lag = np.full(n, mean)
         std = np.full(n, 1 / np.sqrt(inverse.sum()))
     else:
@@ -106,18 +105,20 @@ def late_torque_doubts(robot: RobotModel, late: Mask) -> tuple[Doubt, ...]:
 
 
 def _estimated(robot: RobotModel, samples: Sequence[Samples]) -> tuple[Array, Array]:
-    """The lag of each joint for itself, (n,) [s], and the covariance, (n, n)."""
+    """The lag of each joint, (n,) [s], and the covariance, (n, n) [s^2]."""
     n = robot.n
     maker = RowMaker(robot, ParameterBasis.of(robot))
-    often = np.ceil(sum(len(each) for each in samples) / _MAX_ROWS)
-    parts = [_smooth_parts(each, int(min(often, each.rate_hz / _MIN_RATE_HZ))) for each in samples]
+    thinning = np.ceil(sum(len(each) for each in samples) / _MAX_ROWS)
+    parts = [
+        _smooth_parts(each, int(min(thinning, each.rate_hz / _MIN_RATE_HZ))) for each in samples
+    ]
     law = FrictionLaw.named(_LAW, n)
     lag = np.zeros(n)
     p = len(maker.parameters(law))
     counts = np.concatenate([part.mask.sum(axis=0) for part in parts])
     if counts.sum() < _MIN_ROWS_PER_UNKNOWN * (p + law.log_shapes.size + n):
         return lag, np.diag(np.full(n, np.inf))
-    law, theta = settle(maker, parts, law.starts)
+    law, theta = fit_shapes(maker, parts, law.starts)
     weights = None
     for _ in range(_MAX_ITERATIONS):
         rows = [
@@ -141,9 +142,9 @@ def _estimated(robot: RobotModel, samples: Sequence[Samples]) -> tuple[Array, Ar
     return lag, covariance[-n:, -n:]
 
 
-def _smooth_parts(samples: Samples, often: int) -> Samples:
-    """One of so many samples, without the ends and what is near to where a joint turns round."""
-    every = max(1, often)
+def _smooth_parts(samples: Samples, thinning: int) -> Samples:
+    """Every k-th sample, k = thinning, of which those near reversals and ends are not usable."""
+    every = max(1, thinning)
     thin = {name: getattr(samples, name)[::every] for name in ("q", "v", "a", "tau")}
     rate_hz = samples.rate_hz / every
     side = np.where(samples.mask, np.sign(samples.v), 0.0)[::every]
@@ -159,13 +160,13 @@ def _smooth_parts(samples: Samples, often: int) -> Samples:
 
 
 def _rows(rows: Rows, part: Samples, samples: Samples, theta: Array, lag: Array) -> Rows:
-    """Rows with a column of the lag for each joint, torques shifted by the lag so far."""
+    """Rows with a column of the lag for each joint, torques shifted by the current lag."""
     predicted = rows.Y[:, :, : len(theta)] @ theta
-    reach = max(1, round(_SLOPE_HALF_SPAN_S * part.rate_hz))
+    half_span = max(1, round(_SLOPE_HALF_SPAN_S * part.rate_hz))
     columns = np.zeros((*part.q.shape, part.n))
-    rise = predicted[2 * reach :] - predicted[: -2 * reach]
+    rise = predicted[2 * half_span :] - predicted[: -2 * half_span]
     joints = np.arange(part.n)
-    columns[reach:-reach, joints, joints] = -rise * part.rate_hz / (2 * reach)
+    columns[half_span:-half_span, joints, joints] = -rise * part.rate_hz / (2 * half_span)
     tau = [np.interp(part.t + lag[j], samples.t, samples.tau[:, j]) for j in joints]
     return Rows(np.concatenate([rows.Y, columns], axis=2), np.column_stack(tau), rows.usable)
 

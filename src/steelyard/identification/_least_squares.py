@@ -1,12 +1,12 @@
 """Weighted least squares from triangular factors or Gram matrices.
 
 Each joint of each recording, a group g, has noise of its own, so its rows are weighted by 1 /
-sigma_g, and sigma_g follows from the residuals: found alternately until both agree. With A = sum_g
-Y_g'Y_g / sigma_g^2 the estimate is A^-1 sum_g Y_g'tau_g / sigma_g^2. (Ordinary least squares weighs
-all rows alike.)
+sigma_g. sigma_g follows from the residuals: weights and solution are found alternately. With A =
+sum_g Y_g'Y_g / sigma_g^2 the estimate is A^-1 sum_g Y_g'tau_g / sigma_g^2. (Ordinary least squares
+gives all rows the same weight.)
 
-The turns are taken with Gram matrices [Y_g tau_g]'[Y_g tau_g], which is quick; the solution is then
-found from the factors, which is accurate and shows what the data do not determine.
+The iteration works on Gram matrices [Y_g tau_g]'[Y_g tau_g], which is fast; the final solution comes
+from the factors, which is accurate and shows which parameters the data do not determine.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from steelyard._arrays import Array
 from steelyard.identification._factor import RegressionFactor
 
 _MAX_ITERATIONS = 50
-_RELATIVE_RANK = 1e-8
+_RELATIVE_RANK = 1e-8  # smaller singular values, over the largest, count as zero
 _MIN_NOISE = 1e-10  # [Nm]
-_WEIGHT_TOLERANCE = 1e-12
-_BIAS_ITERATIONS = 6  # 2 % are left if half of the accelerations is noise
-_MIN_RESOLVED_SHARE = 1e-14  # of the sum of squares, by inner products
-_MIN_PIVOT = 1e-6  # of the triangular factor of inner products
+_WEIGHT_TOLERANCE = 1e-12  # smaller relative changes of all weights end the iteration
+_BIAS_ITERATIONS = 6  # 2 % of the bias are left if half of the accelerations is noise
+_MIN_RESOLVED_SHARE = 1e-14  # smallest residual that inner products resolve, of the sum of squares
+_MIN_PIVOT = 1e-6  # of the triangular factor of inner products with unit diagonal
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +37,7 @@ class Solution:
         value: (p,)
         noise: standard deviation of each group's residuals, (G,) [Nm]
         weights: of the groups' rows, (G,)
-        inverse: A^-1, infinite directions left out, (p, p)
+        inverse: A^-1, zero along directions that the data do not determine, (p, p)
         unknown: which parameters the data do not determine, (p,)
         condition: of the weighted regression with columns of unit length
     """
@@ -53,8 +53,9 @@ class Solution:
         """The derivative of the solution by the logarithm of each joint's gain, (p, n).
 
         Args:
-            factor: of the rows that count, n groups for each run
-            mixing: the columns of the rows from the p unknowns, (columns, p); the same when None
+            factor: of the usable rows, n groups for each run
+            mixing: the columns of the rows as combinations of the p unknowns, (columns, p); the
+                identity by default
         """
         out = np.zeros((len(self.value), n))
         for g, (R, weight) in enumerate(zip(factor.R, self.weights, strict=True)):
@@ -65,12 +66,13 @@ class Solution:
     def motion_shift(self, noise_grams: Array, mixing: Array | None = None) -> Array:
         """The bias by noise of the motion, (p,): x - x_0 = -A^-1 N x_0, N = sum_g w_g^2 N_g.
 
-        Inner products Y'Y of noisy motion are too large by N_g, on the average, so that what is
-        multiplied with accelerations comes out too small. x_0 = x - (x - x_0) is found by turns.
+        Inner products Y'Y of noisy motion are too large by N_g on average, so that coefficients of
+        accelerations come out too small. The unbiased x_0 = x - (x - x_0) is found by iteration.
 
         Args:
-            noise_grams: the N_g of each group, (G, columns, columns)
-            mixing: the columns of the rows from the p unknowns, (columns, p); the same when None
+            noise_grams: N_g of each group, (G, columns, columns)
+            mixing: the columns of the rows as combinations of the p unknowns, (columns, p); the
+                identity by default
         """
         N = np.einsum("g,gij->ij", self.weights**2, noise_grams)
         pull = -self.inverse @ (N if mixing is None else mixing.T @ N @ mixing)
@@ -92,10 +94,10 @@ def solve_weighted(
 
     Args:
         factor: of the rows, p unknowns or, with `mixing`, p combinations of m unknowns
-        prior: rows [Z z] of what is known before, Z theta = z + unit noise, (r, m + 1)
+        prior: rows [Z z] of prior knowledge, Z theta = z + unit noise, (r, m + 1)
         mixing: the p combinations of the m unknowns, (p, m); the identity by default
-        equal_weights: weigh all rows alike, as ordinary least squares does
-        noise: that is known before, standard deviation of each group, (G,) [Nm]; found by default
+        equal_weights: whether all rows have the same weight (ordinary least squares)
+        noise: known standard deviation of each group, (G,) [Nm]; estimated by default
     """
     p = factor.p
     if mixing is None:
@@ -119,12 +121,12 @@ def solve_weighted(
     for _ in range(_MAX_ITERATIONS):
         value, inverse, unknown, condition = _solve_rows(factor, weights, known, mixed)
         squares = factor.squared_residuals(mixed @ value)
-        left, found = _noise(squares, factor.rows, len(value), equal_weights=equal_weights)
-        before = weights
+        found_noise, found = _noise(squares, factor.rows, len(value), equal_weights=equal_weights)
+        previous = weights
         weights = found
-        if np.abs(before / weights - 1).max() < _WEIGHT_TOLERANCE:
+        if np.abs(previous / weights - 1).max() < _WEIGHT_TOLERANCE:
             break
-    return Solution(value, left, before, inverse, unknown, condition)
+    return Solution(value, found_noise, previous, inverse, unknown, condition)
 
 
 def solve_grams(
@@ -135,14 +137,14 @@ def solve_grams(
     weights: Array | None = None,
     equal_weights: bool = False,
 ) -> Solution:
-    """The weighted solution from inner products: quick, with about half of all digits.
+    """The weighted solution from inner products: fast, accurate to about half of all digits.
 
     Args:
         grams: [Y tau]'[Y tau] of each group, (G, m + 1, m + 1)
-        rows: how many rows each group has, (G,)
-        prior: rows [Z z] of what is known before, Z theta = z + unit noise, (r, m + 1)
-        weights: to start from, (G,); all alike by default
-        equal_weights: weigh all rows alike, as ordinary least squares does
+        rows: number of rows of each group, (G,)
+        prior: rows [Z z] of prior knowledge, Z theta = z + unit noise, (r, m + 1)
+        weights: initial weights, (G,); equal by default
+        equal_weights: whether all rows have the same weight (ordinary least squares)
     """
     m = grams.shape[1] - 1
     known = prior.T @ prior
@@ -157,11 +159,11 @@ def solve_grams(
         minus = np.append(value, -1.0)
         squares = np.maximum((grams @ minus) @ minus, least)
         noise, found = _noise(squares, rows, m, equal_weights=equal_weights)
-        before = weights
+        previous = weights
         weights = found
-        if np.abs(before / weights - 1).max() < _WEIGHT_TOLERANCE:
+        if np.abs(previous / weights - 1).max() < _WEIGHT_TOLERANCE:
             break
-    return Solution(value, noise, before, half @ half.T, np.zeros(m, dtype=bool), np.nan)
+    return Solution(value, noise, previous, half @ half.T, np.zeros(m, dtype=bool), np.nan)
 
 
 def _noise(
@@ -178,7 +180,7 @@ def _noise(
 
 
 def _half_inverse(A: Array) -> Array:
-    """H with H H' = A^-1, without directions that have no data, (m, rank)."""
+    """H with H H' = A^-1 over the directions that have data, (m, rank)."""
     length = np.sqrt(np.diag(A))
     scale = np.where(length > 0, length, 1.0)
     unit = A / np.outer(scale, scale)
@@ -196,22 +198,22 @@ def _half_inverse(A: Array) -> Array:
 def _solve_rows(
     factor: RegressionFactor, weights: Array, known: Array, mixed: Array
 ) -> tuple[Array, Array, NDArray[np.bool_], float]:
-    """Least squares of weighted rows and what is known before."""
+    """Least squares of weighted rows and prior rows."""
     R = factor.weighted(weights)
     rows = np.vstack([np.column_stack([R[:, :-1] @ mixed, R[:, -1]]), known])
     return _solve(rows[:, :-1], rows[:, -1])
 
 
 def _solve(Z: Array, z: Array) -> tuple[Array, Array, NDArray[np.bool_], float]:
-    """Least squares with scaled columns; directions without data are left at zero."""
+    """Least squares with scaled columns; directions without data are set to zero."""
     length = np.linalg.norm(Z, axis=0)
-    there = length > 0
-    U, s, Vt = np.linalg.svd(Z[:, there] / length[there], full_matrices=False)
+    used = length > 0
+    U, s, Vt = np.linalg.svd(Z[:, used] / length[used], full_matrices=False)
     determined = s > _RELATIVE_RANK * s.max(initial=0.0)
     half = np.zeros((len(length), int(determined.sum())))
-    half[there] = Vt[determined].T / s[determined] / length[there][:, None]
-    unknown = ~there
-    unknown[there] = (np.abs(Vt[~determined]) > 1e-6).any(axis=0)
+    half[used] = Vt[determined].T / s[determined] / length[used][:, None]
+    unknown = ~used
+    unknown[used] = (np.abs(Vt[~determined]) > 1e-6).any(axis=0)
     if len(s) and s[-1] > 0:
         condition = float(s[0] / s[-1])
     else:

@@ -35,9 +35,9 @@ if TYPE_CHECKING:
     from steelyard.identification._feasible_space import ParameterBounds
 
 _VERSION = 3
-_PLOTTED_SPEEDS = 201
+_PLOTTED_SPEEDS = 201  # points of a plotted friction curve
 _PLOTTED_RATE_HZ = 10.0  # of the motion behind the plotted friction
-_MAX_RESIDUAL_RATIO = 3.0  # between saved and recomputed residuals
+_MAX_RESIDUAL_RATIO = 3.0  # of saved to recomputed residuals, or the inverse
 _SCORES = fields.row(
     fields.TEXT,
     fields.named(fields.number(0.0, finite=False)),
@@ -62,15 +62,15 @@ _FORMAT = {
         {"R": fields.numbers("parts", "p+1", "p+1"), "rows": fields.numbers("parts", low=0.0)}
     ),
 }
-_TORQUE_SOURCE = {False: "measured torques", True: "torques made of motor currents"}
+_TORQUE_SOURCE = {False: "measured torques", True: "torques from motor currents"}
 _FILTER_SETTINGS = ("cutoff_hz", "torque_cutoff_hz", "order", "mean_length")
 _RELEVANT_SETTINGS = (*_FILTER_SETTINGS, "fourier_period_s", "fourier_harmonics", "lag_s")
-"""Parts of a preparation that change what an estimate answers."""
+"""Settings of a preparation that change an estimate."""
 
 
 @dataclass(frozen=True, eq=False)
 class DynamicModel:
-    """An arm whose base parameters and friction are known from measurements.
+    """An arm whose base parameters and friction were identified from measurements.
 
     Attributes:
         robot: kinematics and coupling of its drives
@@ -78,19 +78,19 @@ class DynamicModel:
         estimate: values and covariance of the base parameters and friction coefficients
         shape_std: standard deviation of the logarithm of each free shape, (len(law.free_shapes), n)
         kinematics: whether it was fitted to 'measured' or 'commanded' motion
-        made_from: what it was fitted to, one sentence per set of samples
+        made_from: the samples that it was fitted to, a sentence for each set
         factor: triangular factors of the rows it was fitted to, one for each joint of each
             recording
-        choice: how the friction law was chosen; None when it was given
+        choice: how the friction law was chosen; None if it was given
         from_currents: whether its torques were motor currents times the gains of `robot.drive`
-        preparation: how the samples were made that it was fitted to; None where that is not known
-        temperature: of the drives, mean over what it was fitted to, (n,) [K or degrees Celsius];
-            None where that is not known
-        lag_std: standard deviation of the time by which torques come later than motion, (n,) [s],
-            infinite where the data do not show it; None where it was not estimated
-        motion_shift: how far noise of the measured motion may have moved the parameters, (p,); None
-            where that is not known
-        rate_hz: of the samples that it was fitted to, [Hz]; None where they had several
+        preparation: of the samples that it was fitted to; None if unknown
+        temperature: mean of the drives during the fitted runs, (n,) [K or degrees Celsius]; None if
+            unknown
+        lag_std: standard deviation of the lag of torques behind motion, (n,) [s], infinite if the
+            data do not determine it; None if it was not estimated
+        motion_shift: possible bias of the parameters by noise of the measured motion, (p,); None if
+            unknown
+        rate_hz: sampling rate of the fitted samples, [Hz]; None if they have several
     """
 
     robot: RobotModel
@@ -113,7 +113,7 @@ class DynamicModel:
     def __post_init__(self) -> None:
         basis = ParameterBasis.of(self.robot)
         object.__setattr__(self, "basis", basis)
-        object.__setattr__(self, "_maker", RowMaker(self.robot, basis, most_kept_samples=0))
+        object.__setattr__(self, "_maker", RowMaker(self.robot, basis, max_cached_samples=0))
 
     @property
     def verdict(self) -> Verdict:
@@ -122,7 +122,7 @@ class DynamicModel:
 
     @property
     def lag(self) -> Array:
-        """How much later torques come than motion in the recordings it was fitted to, (n,) [s]."""
+        """The lag of torques behind motion in the fitted recordings, (n,) [s]."""
         if self.preparation is None:
             lag_s = None
         else:
@@ -132,32 +132,29 @@ class DynamicModel:
         return np.array(lag_s)
 
     @property
-    def lag_words(self) -> str:
-        """How much later torques come than motion, with 95 % intervals, in a sentence."""
+    def lag_sentence(self) -> str:
+        """The lag of torques behind motion with 95 % intervals, as a sentence."""
         lag = 1e3 * self.lag
         std = self.lag_std
         if std is None:
             if lag.any():
                 given = ", ".join(f"{x:.3g}" for x in lag)
-            else:
-                given = ""
-            if given:
-                return f"Torques were taken {given} ms later than the motion, as given."
-            return "Whether torques and motion are in time was not asked."
+                return f"Torques lag behind the motion by {given} ms, as given."
+            return "The time offset between torques and motion was not estimated."
         half = 1e3 * NORMAL_95 * std
         if np.ptp(lag) == 0 and np.isfinite(half).all() and half.max() == half.min():
             if lag[0]:
                 return (
-                    f"Torques come {lag[0]:.3g} +- {half[0]:.2g} ms later than the motion, at every"
+                    f"Torques lag behind the motion by {lag[0]:.3g} +- {half[0]:.2g} ms at every"
                     " joint."
                 )
-            return f"Torques and motion are in time, as far as the data show (+- {half[0]:.2g} ms)."
+            return f"Torques and motion are synchronised to within {half[0]:.2g} ms."
         pairs = zip(self.robot.joint_names, lag, half, strict=True)
         each = [
             f"{name} {x:.3g} +- {w:.2g}" if np.isfinite(w) else f"{name} unknown"
             for name, x, w in pairs
         ]
-        return f"Torques come later than the motion by {', '.join(each)} ms."
+        return f"Torques lag behind the motion by {', '.join(each)} ms."
 
     @property
     def friction(self) -> JointFriction:
@@ -173,7 +170,7 @@ class DynamicModel:
 
         Args:
             samples: in the order of time
-            theta: parameters that say what torque the gears carry, (p,); those of the model by
+            theta: parameters for the torque that gears transmit, (p,); those of the model by
                 default
         """
         return self._maker.rows(samples, self.law, self.estimate.value if theta is None else theta)
@@ -182,8 +179,8 @@ class DynamicModel:
         """The contribution of acceleration noise to the inner products of rows, (n, p, p)."""
         return self._maker.noise_grams(samples, len(self.estimate.value))
 
-    def keeping_rows(self) -> DynamicModel:
-        """The same model, which keeps what it has computed of samples for as long as it lives."""
+    def with_row_cache(self) -> DynamicModel:
+        """The same model with a cache of the regressor columns of samples."""
         same = copy(self)
         object.__setattr__(same, "_maker", RowMaker(self.robot, self.basis))
         return same
@@ -233,10 +230,10 @@ class DynamicModel:
         q = np.cumsum(v, axis=0) / _PLOTTED_RATE_HZ
         none = np.zeros((_PLOTTED_SPEEDS, n))
         words = (self.robot.joint_names, self.kinematics)
-        rubbing = self.estimate.parameters.friction_and_offsets
-        Y = self.rows(Samples(q, v, none, none, _PLOTTED_RATE_HZ, *words)).Y[:, :, rubbing]
-        torque = Y @ self.estimate.value[rubbing]
-        covariance = self.estimate.covariance[np.ix_(rubbing, rubbing)]
+        friction = self.estimate.parameters.friction_and_offsets
+        Y = self.rows(Samples(q, v, none, none, _PLOTTED_RATE_HZ, *words)).Y[:, :, friction]
+        torque = Y @ self.estimate.value[friction]
+        covariance = self.estimate.covariance[np.ix_(friction, friction)]
         half = NORMAL_95 * np.sqrt(np.einsum("nji,ik,njk->nj", Y, covariance, Y))
         panels = []
         for j, name in enumerate(self.robot.joint_names):
@@ -249,7 +246,7 @@ class DynamicModel:
         return Picture([Plot(f"Friction against speed, law '{self.law.name}'.", panels, 3)])
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything, as texts, numbers and arrays."""
+        """All fields as texts, numbers and arrays."""
         choice = self.choice
         return {
             "robot": self.robot.to_dict(),
@@ -311,21 +308,23 @@ class DynamicModel:
         """Raises an error if the saved residuals are not those of the saved parameters."""
         if self.estimate.parameters != self._maker.parameters(self.law):
             raise UnreadableFile(
-                f"{path}: its parameters are not those of its robot and friction law"
+                f"{path}: the parameters do not match the robot and the friction law in the file"
             )
-        left = np.linalg.norm(self.factor.R @ np.append(self.estimate.value, -1.0), axis=1)
-        squares = (left**2).reshape(-1, self.robot.n).sum(axis=0)
+        residuals = np.linalg.norm(self.factor.R @ np.append(self.estimate.value, -1.0), axis=1)
+        squares = (residuals**2).reshape(-1, self.robot.n).sum(axis=0)
         rms = np.sqrt(
             squares / np.maximum(self.factor.rows.reshape(-1, self.robot.n).sum(axis=0), 1)
         )
-        said = self.estimate.noise
-        if (
-            off := np.maximum(rms, said) > _MAX_RESIDUAL_RATIO * np.minimum(rms, said) + 1e-9
-        ).any():
-            j = int(off.argmax())
+        saved_noise = self.estimate.noise
+        larger = np.maximum(rms, saved_noise)
+        smaller = np.minimum(rms, saved_noise)
+        inconsistent = larger > _MAX_RESIDUAL_RATIO * smaller + 1e-9
+        if inconsistent.any():
+            j = int(inconsistent.argmax())
             raise UnreadableFile(
-                f"{path}: its parameters leave {rms[j]:.3g} at {self.robot.joint_names[j]}, not"
-                f" {said[j]:.3g} as it says: it was changed; identify the arm again"
+                f"{path}: the parameters leave an RMS residual of {rms[j]:.3g} at"
+                f" {self.robot.joint_names[j]}, but the file states {saved_noise[j]:.3g}: it was"
+                " edited; identify the arm again"
             )
 
     @property
@@ -333,7 +332,7 @@ class DynamicModel:
         """How the parameters change with the logarithm of each drive's gain, (p, n)."""
         return solve_weighted(self.factor).gain_response(self.factor, self.robot.n)
 
-    def require_alike(self, samples: Samples) -> None:
+    def require_compatible(self, samples: Samples) -> None:
         """Raises an error for samples of other joints, kinematics or torque sources."""
         require_same_joints(self.robot, samples)
         if samples.kinematics != self.kinematics:
@@ -345,17 +344,18 @@ class DynamicModel:
             here = _TORQUE_SOURCE[self.from_currents]
             there = _TORQUE_SOURCE[not self.from_currents]
             raise InvalidSamples(
-                f"the model was fitted to {here}, these samples hold {there}: use one kind"
+                f"the model was fitted to {here}, these samples hold {there}: use samples of the"
+                " same kind"
             )
         gain = self.robot.drive.gain
         if samples.gain is not None and gain is not None and not np.allclose(samples.gain, gain):
             raise InvalidSamples(
-                f"the model was fitted with gains {np.round(gain, 3)} Nm/A, these torques were made"
-                f" with {np.round(samples.gain, 3)} Nm/A: prepare both with the same"
+                f"the model was fitted with gains {np.round(gain, 3)} Nm/A, these torques were"
+                f" converted with {np.round(samples.gain, 3)} Nm/A: prepare both with the same gains"
             )
 
     def preparation_doubt(self, samples: Samples) -> Doubt | None:
-        """A doubt where samples were made otherwise than those that the model was fitted to."""
+        """A doubt if samples were prepared differently from those that the model was fitted to."""
         mine = self.preparation
         theirs = samples.preparation
         if mine is None or theirs is None:
@@ -366,14 +366,16 @@ class DynamicModel:
         differ = [f"{name} {there[name]} instead of {here[name]}" for name in names]
         if not differ:
             return None
-        words = f"the samples were not prepared as those of the model: {', '.join(differ)}"
+        words = (
+            f"the samples were prepared differently from those of the model: {', '.join(differ)}"
+        )
         return Doubt(DoubtKind.PREPARED_OTHERWISE, words, blocks=False)
 
     def validate(self, samples: Samples) -> Validation:
-        """How well the model predicts the torques of samples, at rest too.
+        """How well the model predicts the torques of samples, including those at rest.
 
         Args:
-            samples: in the order of time, best of a recording it was not fitted to
+            samples: in the order of time, preferably of a recording that was not fitted
         """
         require_same_joints(self.robot, samples)
         return validation_of(samples.tau, self.rows(samples).Y @ self.estimate.value)
@@ -400,12 +402,10 @@ class DynamicModel:
 
 
 def essential(model: DynamicModel, largest_relative_std: float = 0.3) -> DynamicModel:
-    """The same model without parameters that the data hardly determine.
+    """The model without the parameters that the data hardly determine.
 
-    The other parameters are estimated again.
-
-    The parameter with the largest relative standard deviation is dropped (set to zero), again and
-    again, until all that are left lie below the limit.
+    The parameter with the largest relative standard deviation is set to zero and the others are
+    estimated again, until all relative standard deviations are below the limit.
 
     Args:
         model: with all parameters
@@ -429,8 +429,6 @@ def essential(model: DynamicModel, largest_relative_std: float = 0.3) -> Dynamic
     value[kept] = solution.value
     covariance[np.ix_(kept, kept)] = solution.inverse * np.outer(widening[kept], widening[kept])
     summary = f"{len(kept)} essential parameters of {p}; the others are below their own uncertainty"
-    verdict = replace(
-        model.verdict, summary=summary
-    )  # its doubts stay: fewer parameters mend none of them
+    verdict = replace(model.verdict, summary=summary)  # fewer parameters resolve no doubt
     estimate = replace(model.estimate, value=value, covariance=covariance, verdict=verdict)
     return replace(model, estimate=estimate)

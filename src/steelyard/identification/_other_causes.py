@@ -1,27 +1,27 @@
-"""Other causes of the torques: columns that should count for nothing, tried beside a fit.
+"""Tests for other causes of the torques: columns that should have no effect, added to a fit.
 
-A fit with wrong data widens its own interval, as it leaves larger residuals. A cause that is named
-is tested instead: its columns X join the regression, tau = Y theta + X e, and e = 0 unless the
-cause is there. What it explains is not left in the residuals, so widening cannot hide it; a
-friction law that does not fit leaves residuals of its own, and the covariance C of e, which allows
-for correlation in time, is as wide as these ask for. The cause is sure where e'C^-1 e, chi-square,
-is so large that chance does it once in 2,000 times.
+A fit of wrong data widens its own interval, because it leaves larger residuals. A specific cause is
+therefore tested: its columns X join the regression, tau = Y theta + X e, and e = 0 unless the cause
+is present. What it explains is not left in the residuals, so widening cannot hide it; a friction law
+that does not fit leaves residuals of its own, which widen the covariance C of e (it allows for
+correlation in time). The cause is significant if e'C^-1 e, chi-square, is so large that chance alone
+exceeds it once in 2,000 tests.
 
-Most causes are not there, and a step from the fit without them shows it (a score test): with its
+Most causes are absent, which one step from the fit without them shows (a score test). With its
 weights W, its inverse A^-1 and its residuals r,
 
     G = A^-1 Y'W X,     V = X'W (X - Y G),     e = V^-1 X'W r,     and theta moves by -G e.
 
-Its covariance is V^-1 M V^-1, M that of (X - Y G)'W times correlated noise (and G'Z'Z G of a prior
-with rows Z), without what the fit has swallowed: a little too small. Only where e is sure by this,
-and the answer moves, is the fit repeated with the cause, with weights and correlation in time of
-its own.
+The covariance of e is V^-1 M V^-1, M that of (X - Y G)'W times correlated noise (and G'Z'Z G of a
+prior with rows Z). It is slightly too small, since the noise that the fit has absorbed is missing.
+Only if e is significant by this test and the answer moves, the fit is repeated with the cause, with
+weights and correlation in time of its own.
 
-Of the empty arm, gravity is tried: g (1 + e) in size, and in two directions across. Links show
-their masses twice, by weight and by inertia; where these disagree gravity is another one, or the
-clock runs at another rate (inertia goes with the square of it). Where there are several runs, the
-torque of the links is tried at another scale in each of them, with friction of its own: gains, or
-masses on the arm, that have changed.
+For the empty arm, gravity is tested: its size g (1 + e), and two perpendicular directions. Links
+show their masses twice, by weight and by inertia; if these disagree, gravity is wrong, or the clock
+runs at another rate (inertia goes with its square). If there are several runs, another scale of the
+links' torque is tested in each of them, with friction of its own: gains, or masses on the arm, that
+have changed.
 """
 
 from __future__ import annotations
@@ -42,26 +42,26 @@ from steelyard.robot import ParameterBasis, RobotModel
 from steelyard.robot._parameters import ParameterTable
 from steelyard.verdict import Doubt, DoubtKind
 
-CHANCE = 5e-4
-"""That a cause seems to be there; 3.5 standard deviations of one column."""
+FALSE_ALARM_PROBABILITY = 5e-4
+"""Of the test for one cause; 3.5 standard deviations of one column."""
 
 _MAX_ROWS = 2500  # more samples are thinned
-_MIN_SCREENED_EFFECT = 0.5  # share of a relevant effect, by a score test
-_MIN_COLUMN = 1e-9  # share of a column that the unknowns do not explain
+_MIN_SCREENED_EFFECT = 0.5  # of a relevant effect, for a fit after the score test
+_MIN_COLUMN = 1e-9  # smallest share of a column that the unknowns do not explain
 _GRAVITY_RANGE = (9.75, 9.85)  # [m/s^2], equator to poles with a margin
 _MIN_GRAVITY_ERROR = 0.02  # relative; local gravity differs by 0.005
-_MIN_TILT = np.radians(1.0)  # [rad]
-_MIN_SCALE_ERROR = 0.02  # of torques of one run
+_MIN_TILT = np.radians(1.0)  # [rad], smallest reported tilt of the base
+_MIN_SCALE_ERROR = 0.02  # relative; smallest reported change of the torque scale of a run
 _MAX_COMPARED_RUNS = 8  # more runs are compared in groups of neighbours
 
 
 @dataclass(frozen=True, eq=False)
-class _Tried:
-    """A fit with a cause beside it.
+class _CauseFit:
+    """A fit that includes a cause.
 
     Attributes:
-        e: how large the cause is, (k,)
-        covariance: of it, (k, k)
+        e: size of the cause, (k,)
+        covariance: of e, (k, k)
         value: the m unknowns of the fit with the cause, (m,)
     """
 
@@ -69,28 +69,31 @@ class _Tried:
     covariance: Array
     value: Array
 
-    def sure(self, besides: float = 0.0, tests: int = 1) -> bool:
-        """Whether the cause is there.
+    def is_significant(self, extra_std: float = 0.0, tests: int = 1) -> bool:
+        """Whether the cause is significant.
 
         Args:
-            besides: standard deviation that each number may have for another reason
-            tests: how many causes of the kind are tried
+            extra_std: standard deviation of each number for known reasons
+            tests: number of tests for causes of this kind
         """
-        C = self.covariance + besides**2 * np.eye(len(self.e))
+        C = self.covariance + extra_std**2 * np.eye(len(self.e))
         if not len(self.e) or not np.isfinite(C).all() or not (np.diag(C) > 0).all():
             return False
-        return bool(self.e @ np.linalg.solve(C, self.e) > chdtri(len(self.e), CHANCE / tests))
+        return bool(
+            self.e @ np.linalg.solve(C, self.e)
+            > chdtri(len(self.e), FALSE_ALARM_PROBABILITY / tests)
+        )
 
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """A fit that causes are tried beside.
+    """A fit to which causes can be added.
 
     Attributes:
         rows: of each run, in the order of time, in p columns
-        prior: rows [Z z] of what was known before with unit noise, (r, m + 1)
+        prior: rows [Z z] of prior knowledge with unit noise, (r, m + 1)
         mixing: the p combinations of the m unknowns, (p, m)
-        solution: without a cause
+        solution: of the fit without a cause
     """
 
     rows: Sequence[Rows]
@@ -106,8 +109,7 @@ class Fitted:
 
         Args:
             rows: of each run, in the order of time, in p columns
-            prior: rows [Z z] of what was known before with unit noise, (r, m + 1); nothing by
-                default
+            prior: rows [Z z] of prior knowledge with unit noise, (r, m + 1); none by default
             mixing: the p combinations of the m unknowns, (p, m); the identity by default
         """
         if mixing is None:
@@ -127,45 +129,47 @@ class Fitted:
 
     @property
     def torque(self) -> list[Array]:
-        """The torque that they say, of each run, (N, n)."""
+        """The torque that the fit predicts, for each run, (N, n) [Nm or N]."""
         return [part.Y @ (self.mixing @ self.value) for part in self.rows]
 
-    def moves(self, which: int, least: float) -> Callable[[_Tried], float]:
-        """By how much a cause moves one of the unknowns, over what counts.
+    def shift_ratio(self, which: int, smallest: float) -> Callable[[_CauseFit], float]:
+        """The change of one of the unknowns by a cause, over the smallest relevant change.
 
         Args:
-            which: of the unknowns
-            least: what counts
+            which: index of the unknown
+            smallest: relevant change
         """
-        return lambda found: abs(float(found.value[which] - self.value[which])) / least
+        return lambda found: abs(float(found.value[which] - self.value[which])) / smallest
 
-    def tried(
+    def with_cause(
         self,
         cause: Sequence[Array],
-        effect: Callable[[_Tried], float],
+        effect: Callable[[_CauseFit], float],
         *,
-        besides: float = 0.0,
+        extra_std: float = 0.0,
         tests: int = 1,
-        beside: Sequence[Array] = (),
-    ) -> _Tried | None:
-        """The fit with a cause, where the cause is sure and counts; else None.
+        nuisance: Sequence[Array] = (),
+    ) -> _CauseFit | None:
+        """The fit with a cause if the cause is significant and relevant, else None.
 
         Args:
             cause: its columns in each run, (N, n, k)
-            effect: how much it does, over what counts
-            besides: standard deviation that each number of it may have for another reason
-            tests: how many causes of the kind are tried
-            beside: columns of each run that are unknown with it, and are not tested, (N, n, f)
+            effect: the effect of a cause over the smallest relevant effect
+            extra_std: standard deviation of each number of the cause for known reasons
+            tests: number of tests for causes of this kind
+            nuisance: columns of each run with unknown coefficients that are not tested, (N, n, f)
         """
         k = cause[0].shape[2]
         columns = list(cause)
-        if beside:
-            columns = [np.concatenate(pair, axis=2) for pair in zip(cause, beside, strict=True)]
-        quick = self._step(columns, k)
-        if not quick.sure(besides, tests) or effect(quick) < _MIN_SCREENED_EFFECT:
+        if nuisance:
+            columns = [np.concatenate(pair, axis=2) for pair in zip(cause, nuisance, strict=True)]
+        screened = self._score_step(columns, k)
+        if not screened.is_significant(extra_std, tests):
             return None
-        found = self._again(columns, k)
-        if effect(found) >= 1.0 and found.sure(besides, tests):
+        if effect(screened) < _MIN_SCREENED_EFFECT:
+            return None
+        found = self._refitted(columns, k)
+        if effect(found) >= 1.0 and found.is_significant(extra_std, tests):
             return found
         return None
 
@@ -181,7 +185,7 @@ class Fitted:
         tau = np.concatenate([(part.tau * w).ravel() for part, w in each])
         return weights, Y, tau - Y @ (self.mixing @ self.value)
 
-    def _step(self, columns: Sequence[Array], k: int) -> _Tried:
+    def _score_step(self, columns: Sequence[Array], k: int) -> _CauseFit:
         """The cause in the first k columns, by one step from the fit without it."""
         weights, Y, residuals = self._weighted
         each = zip(columns, weights, strict=True)
@@ -205,10 +209,10 @@ class Fitted:
         unit = length[:k][kept]
         known = self.prior[:, :-1] @ taken
         spread = inverse @ (self._noise_of(left, residuals - left @ e) + known.T @ known) @ inverse
-        return _Tried(e / unit, spread / np.outer(unit, unit), self.value - taken @ e)
+        return _CauseFit(e / unit, spread / np.outer(unit, unit), self.value - taken @ e)
 
     def _noise_of(self, columns: Array, residuals: Array) -> Array:
-        """The covariance of the sums of columns times noise as the residuals are, (k, k)."""
+        """The covariance of sums of columns times noise with the spectrum of residuals, (k, k)."""
         n = self.rows[0].tau.shape[1]
         first = 0
         total = np.zeros((columns.shape[1], columns.shape[1]))
@@ -220,8 +224,8 @@ class Fitted:
             first = last
         return total
 
-    def _again(self, columns: Sequence[Array], k: int) -> _Tried:
-        """The fit with columns beside it, of which the first k are the cause."""
+    def _refitted(self, columns: Sequence[Array], k: int) -> _CauseFit:
+        """The fit with further columns, of which the first k are the cause."""
         p = len(self.mixing)
         more = columns[0].shape[2]
         m = self.mixing.shape[1]
@@ -236,7 +240,9 @@ class Fitted:
         solution = _solved(both, known, wide)
         covariance, _ = correlated_covariance(both, solution, prior=known, mixing=wide)
         shown = m + np.flatnonzero(np.diag(solution.inverse)[m : m + k] > 0)
-        return _Tried(solution.value[shown], covariance[np.ix_(shown, shown)], solution.value[:m])
+        return _CauseFit(
+            solution.value[shown], covariance[np.ix_(shown, shown)], solution.value[:m]
+        )
 
 
 def _solved(rows: Sequence[Rows], prior: Array, mixing: Array) -> Solution:
@@ -246,14 +252,14 @@ def _solved(rows: Sequence[Rows], prior: Array, mixing: Array) -> Solution:
     return solve_grams(grams, np.concatenate([part.usable.sum(axis=0) for part in rows]), prior)
 
 
-def causes_of_empty_torques(
+def empty_arm_doubts(
     robot: RobotModel,
     parts: Sequence[Samples],
     rows: Sequence[Rows],
     parameters: ParameterTable,
     theta: Array,
 ) -> list[Doubt]:
-    """Doubts about gravity, and about runs of the empty arm that disagree.
+    """Doubts about the stated gravity, and about runs of the empty arm that disagree.
 
     Args:
         parts: samples of the empty arm
@@ -274,46 +280,51 @@ def causes_of_empty_torques(
     if not size:
         doubts = []
     else:
-        doubts = _of_gravity(robot, fit, [part.q[::every] for part in parts], links)
-    return doubts or _of_runs(fit, parameters, links, robot.drive.gain_drift or 0.0)
+        doubts = _gravity_doubts(robot, fit, [part.q[::every] for part in parts], links)
+    return doubts or _run_doubts(fit, parameters, links, robot.drive.gain_drift or 0.0)
 
 
-def _of_gravity(
+def _gravity_doubts(
     robot: RobotModel, fit: Fitted, postures: Sequence[Array], links: Array
 ) -> list[Doubt]:
-    """A doubt where weight and inertia of the links contradict each other, or the base leans."""
+    """A doubt if weight and inertia of the links contradict each other, or the base is tilted."""
     down = robot.gravity_base
     across = np.linalg.svd(down[None])[2][1:] * np.linalg.norm(down)
     weights = [[_weight(robot, q, g, links) for g in (down, *across)] for q in postures]
-    larger = fit.tried(
+    larger = fit.with_cause(
         [np.stack(x[:1], axis=2) for x in weights],
         lambda found: abs(found.e[0]) / _MIN_GRAVITY_ERROR,
     )
     if larger is not None:
         words = (
             "weight and inertia of the links contradict each other: gravity would be"
-            f" {1 + larger.e[0]:.2f} times as large as stated; is the clock of the recording right,"
-            " and gravity?"
+            f" {1 + larger.e[0]:.2f} times as large as stated; check the clock of the recording and"
+            " the stated gravity"
         )
         return [Doubt(DoubtKind.GRAVITY, words)]
-    aside = fit.tried(
+    tilted = fit.with_cause(
         [np.stack(x[1:], axis=2) for x in weights],
         lambda found: float(np.linalg.norm(found.e)) / _MIN_TILT,
     )
-    if aside is None:
+    if tilted is None:
         return []
     words = (
-        f"the base seems to be tilted by {np.degrees(np.linalg.norm(aside.e)):.1f} degrees against"
+        f"the base seems to be tilted by {np.degrees(np.linalg.norm(tilted.e)):.1f} degrees against"
         " the stated gravity: level it, or give its direction"
     )
     return [Doubt(DoubtKind.TILTED_BASE, words)]
 
 
-def _of_runs(fit: Fitted, parameters: ParameterTable, links: Array, drift: float) -> list[Doubt]:
-    """A doubt where the torque of the links has another scale in some runs than in the others."""
+def _run_doubts(fit: Fitted, parameters: ParameterTable, links: Array, drift: float) -> list[Doubt]:
+    """A doubt if the torque of the links has another scale in some runs than in the others."""
     count = len(fit.rows)
     runs = np.arange(count) * min(count, _MAX_COMPARED_RUNS) // count
-    groups = range(1 if runs[-1] == 1 else 0, int(runs[-1]) + 1) if count > 1 else ()
+    if count == 1:
+        groups = range(0)
+    elif count == 2:  # the second group says the same as the first
+        groups = range(1, 2)
+    else:
+        groups = range(int(runs[-1]) + 1)
     friction = parameters.daily
     found = []
     for group in groups:
@@ -322,29 +333,30 @@ def _of_runs(fit: Fitted, parameters: ParameterTable, links: Array, drift: float
             (part.Y @ links)[:, :, None] * on for part, on in zip(fit.rows, acting, strict=True)
         ]
         own = [part.Y[:, :, friction] * on for part, on in zip(fit.rows, acting, strict=True)]
-        tried = fit.tried(
+        scaled = fit.with_cause(
             cause,
             lambda x: abs(x.e[0]) / _MIN_SCALE_ERROR,
-            besides=drift,
+            extra_std=drift,
             tests=len(groups),
-            beside=own,
+            nuisance=own,
         )
-        if tried is not None:
-            found.append((abs(float(tried.e[0])), float(tried.e[0]), int(acting.argmax()) + 1))
+        if scaled is not None:
+            e = float(scaled.e[0])
+            found.append((abs(e), e, int(acting.argmax()) + 1))
     if not found:
         return []
     _, scale, run = max(found)
     words = (
         f"the runs of the empty arm contradict each other: torques of its links are {1 + scale:.3f}"
-        f" times as large in run {run} of {count} as in the others; have gains or units changed, or"
-        " what the arm carried?"
+        f" times as large in run {run} of {count} as in the others; check whether gains, units or"
+        " the load of the arm have changed"
     )
     return [Doubt(DoubtKind.TORQUE_SCALE, words)]
 
 
 def _weight(robot: RobotModel, q: Array, gravity: Array, links: Array) -> Array:
-    """The torque of the links' weight where things fall along some gravity, (N, n) [Nm or N]."""
-    still = np.zeros_like(q)
+    """The torque of the links' weight in a given gravity, (N, n) [Nm or N]."""
+    zero = np.zeros_like(q)
     basis = ParameterBasis.of(robot)
-    Y = basis.reduce(robot.with_gravity(gravity).regressor(q, still, still))
+    Y = basis.reduce(robot.with_gravity(gravity).regressor(q, zero, zero))
     return np.asarray(Y @ links[: Y.shape[2]])

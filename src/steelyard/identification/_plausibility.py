@@ -1,8 +1,7 @@
 """Whether a recording can be one of the robot that is to be identified.
 
-Two comparisons need no model: the controller's own torques, where a recording holds them, must be
-those of some bodies on the links of the robot; and measured torques must not be far below what the
-arm needs.
+Two comparisons need no identified model. Some set of link masses must explain the controller's own
+torques, if they were recorded; and measured torques must not be far below what the arm needs.
 """
 
 from __future__ import annotations
@@ -14,8 +13,8 @@ from steelyard.recording import Samples
 from steelyard.robot import ParameterBasis, RobotModel
 from steelyard.verdict import Doubt, DoubtKind
 
-_MAX_ROWS = 1500  # samples that are compared
-_MIN_JOINT_TORQUE = 0.005  # of the largest joint's RMS torque; smaller joints are judged by this
+_MAX_ROWS = 1500  # more samples are thinned
+_MIN_JOINT_TORQUE = 0.005  # of the largest joint's RMS torque; lower limit of the comparison
 _MAX_UNEXPLAINED_TARGETS = 0.2  # of a joint's torque
 _MIN_TORQUE_SHARE = 0.2  # of the torque that the arm needs
 
@@ -48,8 +47,8 @@ def small_torque_doubt(
 ) -> Doubt | None:
     """A doubt if torques are far below those that the controller states or the arm needs.
 
-    Currents that are read as torques are far below. Masses in a robot file are often too small
-    themselves; then the comparison only becomes less strict.
+    It happens when currents are read as torques. Masses in a robot file are often too small, which
+    only makes the comparison less strict.
 
     Args:
         robot: the arm
@@ -71,8 +70,8 @@ def small_torque_doubt(
         return None
     words = (
         f"{run}: the torque of {robot.joint_names[j]} is {measured_rms[j]:.3g} Nm (RMS), the arm"
-        f" needs about {needed_rms[j]:.3g}: is it a current in A (then read it as current), or"
-        " another unit?"
+        f" needs about {needed_rms[j]:.3g} Nm: if it is a motor current [A], read it as a current;"
+        " else check its unit"
     )
     return Doubt(DoubtKind.RECORDING, words)
 

@@ -4,10 +4,10 @@
     theta = [base parameters of links, rotors, Fc, Fv, B;  Fs, Fl of the friction law]
 
 with d a step of the logarithms of the law's shapes and D the derivative of the torque by them.
-Columns of links, rotors and offsets do not depend on the law: they are computed once and kept,
-without the zeros of links before a joint (up to a limit, beyond which they are computed again in
-every pass), and so are their inner products. Of the Gram matrices [Y D tau]'[Y D tau] a pass
-computes the few rows of friction only.
+Columns of links, rotors and offsets do not depend on the law. They and their inner products are
+computed once and cached, without the zeros of links before a joint; beyond a limit of samples they
+are computed in every iteration. Of the Gram matrices [Y D tau]'[Y D tau], an iteration computes only
+the few rows of friction.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from steelyard.robot import ParameterBasis, RobotModel
 from steelyard.robot._friction import FrictionLaw
 from steelyard.robot._parameters import ParameterKind, ParameterTable
 
-_NOISE_POSTURES = 60  # samples for a mean over postures
+_NOISE_POSTURES = 60  # samples over which the effect of acceleration noise is averaged
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +36,7 @@ class Rows:
     Attributes:
         Y: regressor, (N, n, p)
         tau: torques, (N, n) [Nm or N]
-        usable: which torques count, (N, n)
+        usable: which torques are used, (N, n)
     """
 
     Y: Array
@@ -45,7 +45,7 @@ class Rows:
 
     @property
     def grams(self) -> Array:
-        """The inner products [Y tau]'[Y tau] of each joint's rows that count, (n, p + 1, p + 1)."""
+        """The inner products [Y tau]'[Y tau] of each joint's usable rows, (n, p + 1, p + 1)."""
         _, n, p = self.Y.shape
         out = np.zeros((n, p + 1, p + 1))
         for j in range(n):
@@ -57,18 +57,18 @@ class Rows:
         return out
 
     def thinned(self, every: int) -> Rows:
-        """One in so many instants."""
+        """The rows of every k-th instant, k = `every`."""
         return Rows(self.Y[::every], self.tau[::every], self.usable[::every])
 
 
 @dataclass(frozen=True, eq=False)
 class _Fixed:
-    """The columns of one joint that no friction law changes.
+    """The columns of one joint that do not depend on the friction law.
 
     Attributes:
-        places: which unknowns they belong to, (r,)
+        places: indices of their unknowns, (r,)
         Y: the columns and the torque, (N, r + 1)
-        usable: which rows count, (N,)
+        usable: which rows are used, (N,)
     """
 
     places: Indices
@@ -77,15 +77,15 @@ class _Fixed:
 
     @cached_property
     def gram(self) -> Array:
-        """The inner products over the rows that count, (r + 1, r + 1)."""
+        """The inner products of the usable rows, (r + 1, r + 1)."""
         if self.usable.all():
-            counted = self.Y
+            used = self.Y
         else:
-            counted = self.Y[self.usable]
-        return np.asarray(counted.T @ counted)
+            used = self.Y[self.usable]
+        return np.asarray(used.T @ used)
 
     def torque(self, theta: Array) -> Array:
-        """What the unknowns add to the torque of the joint through these columns, (N,)."""
+        """The part of the joint's torque that these columns give, (N,) [Nm or N]."""
         return np.asarray(self.Y[:, :-1] @ theta[self.places])
 
 
@@ -96,13 +96,13 @@ class RowMaker:
     Attributes:
         robot: kinematics and coupling of the drives
         basis: base parameters of links, rotors, Fc, Fv and B
-        most_kept_samples: of how many samples the fixed columns are kept for the next pass
+        max_cached_samples: largest number of samples whose fixed columns are cached
     """
 
     robot: RobotModel
     basis: ParameterBasis
-    most_kept_samples: int = 400_000
-    _kept: dict[int, tuple[Samples, list[_Fixed]]] = field(default_factory=dict, repr=False)
+    max_cached_samples: int = 400_000
+    _cache: dict[int, tuple[Samples, list[_Fixed]]] = field(default_factory=dict, repr=False)
     _tables: dict[tuple[ParameterKind, ...], ParameterTable] = field(
         default_factory=dict, repr=False
     )
@@ -126,8 +126,8 @@ class RowMaker:
 
         Args:
             samples: in the order of time
-            theta: the unknowns so far, for the torque that gears carry, (p,); none carried when
-                None
+            theta: current estimate of the unknowns, (p,), for the torque that gears transmit; no
+                transmitted torque by default
             shapes: whether the columns D of the law's free shapes follow; they need theta
         """
         fixed = self._fixed(samples)
@@ -135,8 +135,8 @@ class RowMaker:
         out = np.zeros((*samples.q.shape, max(len(self.parameters(law)), places.max() + 1)))
         for j, columns in enumerate(fixed):
             out[:, j, columns.places] = columns.Y[:, :-1]
-        for values_of_one, where in zip(values, places, strict=True):
-            self.robot.drive.transmission.write(out, values_of_one, where)
+        for column, unknowns in zip(values, places, strict=True):
+            self.robot.drive.transmission.write(out, column, unknowns)
         return Rows(out, samples.tau, samples.mask)
 
     def grams(self, samples: Samples, law: FrictionLaw, theta: Array | None = None) -> Array:
@@ -146,7 +146,7 @@ class RowMaker:
 
         Args:
             samples: in the order of time
-            theta: the unknowns so far, (p,)
+            theta: current estimate of the unknowns, (p,)
         """
         every = self._fixed(samples)
         values, places = self._friction(samples, every, law, theta, shapes=theta is not None)
@@ -155,23 +155,21 @@ class RowMaker:
         out = np.zeros((samples.n, m + 1, m + 1))
         for j, fixed in enumerate(every):
             drives = np.flatnonzero(coupling[:, j])
-            C = (
-                (values[:, :, drives] * coupling[drives, j])
-                .transpose(0, 2, 1)
-                .reshape(-1, len(samples))
-            )
+            by_drive = values[:, :, drives] * coupling[drives, j]
+            C = by_drive.transpose(0, 2, 1).reshape(-1, len(samples))
             if not fixed.usable.all():
                 C = C * fixed.usable
             own = places[:, drives].ravel()
             rest = np.append(fixed.places, m)
             out[j][np.ix_(rest, rest)] = fixed.gram
-            out[j][np.ix_(own, rest)] = across = C @ fixed.Y
+            across = C @ fixed.Y
+            out[j][np.ix_(own, rest)] = across
             out[j][np.ix_(rest, own)] = across.T
             out[j][np.ix_(own, own)] = C @ C.T
         return out
 
     def noise_grams(self, samples: Samples, p: int) -> Array:
-        """What noise of the accelerations adds to the inner products Y'Y of each joint, (n, p, p).
+        """The mean contribution of acceleration noise to Y'Y of each joint, (n, p, p).
 
         With s_k the standard deviation of the noise of a_k, and y_jk = dY_j / da_k: sum_k s_k^2
         y_jk'y_jk.
@@ -182,13 +180,13 @@ class RowMaker:
         every = -(-len(samples) // _NOISE_POSTURES)
         q = samples.q[::every]
         usable = samples.mask[::every]
-        still = np.zeros_like(q)
+        zero = np.zeros_like(q)
         b = len(self.basis)
-        held = self.basis.reduce(self.robot.regressor(q, still, still))
+        at_rest = self.basis.reduce(self.robot.regressor(q, zero, zero))
         for one in np.diag(samples.a_noise):
-            moved = self.basis.reduce(self.robot.regressor(q, still, still + one)) - held
-            counted = (moved * usable[:, :, None]).transpose(1, 0, 2)
-            out[:, :b, :b] += every * (counted.transpose(0, 2, 1) @ counted)
+            moved = self.basis.reduce(self.robot.regressor(q, zero, zero + one)) - at_rest
+            used = (moved * usable[:, :, None]).transpose(1, 0, 2)
+            out[:, :b, :b] += every * (used.transpose(0, 2, 1) @ used)
         return out
 
     def torque(self, samples: Samples, law: FrictionLaw, theta: Array) -> Array:
@@ -206,8 +204,8 @@ class RowMaker:
 
     def _fixed(self, samples: Samples) -> list[_Fixed]:
         """The columns of links, rotors and offsets, joint by joint."""
-        if id(samples) in self._kept:
-            return self._kept[id(samples)][1]
+        if id(samples) in self._cache:
+            return self._cache[id(samples)][1]
         chunks = self.robot.regressor_chunks(samples.q, samples.v, samples.a)
         Y = np.concatenate([self.basis.reduce(chunk) for _, chunk in chunks])
         changing = self.basis.parameters.friction
@@ -216,8 +214,8 @@ class RowMaker:
             places = np.flatnonzero(Y[:, j].any(axis=0) & ~changing)
             columns = np.column_stack([Y[:, j, places], samples.tau[:, j]])
             fixed.append(_Fixed(places, columns, samples.mask[:, j]))
-        if sum(len(kept) for kept, _ in self._kept.values()) + len(Y) <= self.most_kept_samples:
-            self._kept[id(samples)] = (samples, fixed)
+        if sum(len(kept) for kept, _ in self._cache.values()) + len(Y) <= self.max_cached_samples:
+            self._cache[id(samples)] = (samples, fixed)
         return fixed
 
     def _friction(
@@ -248,7 +246,7 @@ class RowMaker:
 
 
 def samples_of(given: Samples | Iterable[Samples]) -> list[Samples]:
-    """One or many samples as a list; anything else is refused."""
+    """One or many sets of samples as a list; anything else raises an error."""
     if isinstance(given, Samples | Recording | str):
         many = [given]
     else:
@@ -256,13 +254,13 @@ def samples_of(given: Samples | Iterable[Samples]) -> list[Samples]:
     for one in many:
         if not isinstance(one, Samples):
             raise InvalidSamples(
-                f"Samples are wanted, got {type(one).__name__}: prepare() the recording first"
+                f"expected Samples, got {type(one).__name__}: prepare() the recording first"
             )
     return many
 
 
 def require_same_joints(robot: RobotModel, samples: Samples) -> None:
-    """Refuses samples of another number of joints, or of the same joints in another order."""
+    """Raises an error for samples of another number of joints, or of joints in another order."""
     if samples.n != robot.n:
         raise InvalidSamples(
             f"{robot.name} has {robot.n} joints, the samples have {samples.n}:"

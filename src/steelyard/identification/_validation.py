@@ -1,13 +1,14 @@
-"""How well a model predicts what it was not fitted to, and the choice of a friction law by it.
+"""How well a model predicts unseen recordings, and the choice of a friction law by prediction.
 
-On a recording that the model has not seen: root mean square of the residuals (ding2019 eq. (12)),
-correlation of measured and predicted torque (eq. (13)), and the relative residual |tau - predicted|
-/ |tau|, joint by joint, over all samples, at rest too. A law is chosen by prediction, not by fit:
-each recording in turn (or each of four stretches of a single one) is left out, predicted from the
-others, and the mean over the joints of the relative residual is its score. The simplest law is
-chosen whose score is within one standard error of the best: that of the difference of both, by the
-jackknife over stretches of what was predicted (Breiman 1984 compares the scores themselves; but
-recordings differ more than laws do).
+Measures for a recording that was not fitted: the root mean square of the residuals (ding2019 eq.
+(12)), the correlation of measured and predicted torque (eq. (13)), and the relative residual
+|tau - predicted| / |tau|, for each joint over all samples, including those at rest.
+
+A friction law is chosen by cross-validation: each recording (or each of four stretches of a single
+one) is predicted from the others, and the mean relative residual over the joints is the score of
+the law. The simplest law is chosen whose score is within one standard error of the best score. It
+is the standard error of the difference of both scores, by the jackknife over stretches: Breiman
+(1984) takes that of the score itself, but recordings differ more than laws do.
 """
 
 from __future__ import annotations
@@ -21,14 +22,15 @@ import numpy as np
 from steelyard._arrays import Array
 from steelyard._computing import Progress, interruptible
 from steelyard.errors import InvalidSamples
-from steelyard.identification._fit import settle
+from steelyard.identification._fit import fit_shapes
 from steelyard.identification._problem import RowMaker
 from steelyard.recording import Samples
 from steelyard.robot import ParameterBasis, RobotModel
 from steelyard.robot._friction import FrictionLaw
 
-_STRETCHES = 4
-_MAX_FOLDS = 4
+_STRETCHES = 4  # of each recording, for the jackknife
+_MAX_FOLDS = 4  # of cross-validation
+_MIN_STRETCH_SAMPLES = 100
 _LAWS_WITHOUT_MEMORY = ("band", "smooth", "power", "smooth-power", "stribeck", "load")
 _LAWS_WITH_MEMORY = ("presliding", "presliding-power", "presliding-load")
 
@@ -70,10 +72,10 @@ class FrictionChoice:
     """Which friction law predicts best.
 
     Attributes:
-        law: the name of the chosen one
+        law: name of the chosen law
         scores: relative residual of unseen stretches, mean over the joints, by name of the law
-        folds: what was left out in turn, in words
-        not_compared: laws that were left when the user stopped the comparison
+        folds: how the data were divided for cross-validation, in words
+        not_compared: laws that were not evaluated because the user stopped the comparison
     """
 
     law: str
@@ -91,7 +93,7 @@ def choose_friction(
 ) -> FrictionChoice:
     """The simplest friction law of those that predict unseen recordings best.
 
-    A KeyboardInterrupt, once a law was compared, ends the comparison with the best so far.
+    A KeyboardInterrupt ends the comparison with the best law so far, if there is one.
 
     Args:
         parts: sets of samples, each in the order of time
@@ -112,8 +114,10 @@ def choose_friction(
         if not squares:
             raise
     best = squares[min(squares, key=lambda name: _score(squares[name]))]
-    chosen = next(name for name, own in squares.items() if _hardly_worse(own, best))
-    scores = {name: _score(own) for name, own in squares.items()}
+    chosen = next(
+        name for name, law_squares in squares.items() if _within_standard_error(law_squares, best)
+    )
+    scores = {name: _score(law_squares) for name, law_squares in squares.items()}
     return FrictionChoice(
         chosen, scores, words, tuple(name for name in laws if name not in squares)
     )
@@ -122,19 +126,19 @@ def choose_friction(
 def _best_so_far(squares: Mapping[str, Array]) -> str:
     if not squares:
         return ""
-    scores = {name: _score(own) for name, own in squares.items()}
+    scores = {name: _score(law_squares) for name, law_squares in squares.items()}
     best = min(scores, key=lambda name: scores[name])
     return f", best so far {best} {100 * scores[best]:.1f} %"
 
 
-def _hardly_worse(own: Array, best: Array) -> bool:
+def _within_standard_error(law_squares: Array, best: Array) -> bool:
     """Whether the score of a law is within one standard error of that of the best."""
-    worse = _score(own) - _score(best)
+    difference = _score(law_squares) - _score(best)
     left_out = [
-        _score(np.delete(own, k, axis=1)) - _score(np.delete(best, k, axis=1))
-        for k in range(own.shape[1])
+        _score(np.delete(law_squares, k, axis=1)) - _score(np.delete(best, k, axis=1))
+        for k in range(law_squares.shape[1])
     ]
-    return bool(worse <= np.sqrt(len(left_out) - 1) * np.std(left_out))
+    return bool(difference <= np.sqrt(len(left_out) - 1) * np.std(left_out))
 
 
 def _unseen_squares(maker: RowMaker, folds: Sequence[Sequence[Samples]], law: FrictionLaw) -> Array:
@@ -146,7 +150,7 @@ def _unseen_squares(maker: RowMaker, folds: Sequence[Sequence[Samples]], law: Fr
     starts: Sequence[FrictionLaw] = law.starts
     for k, fold in enumerate(folds):
         others = [part for i, other in enumerate(folds) if i != k for part in other]
-        law, theta = settle(maker, others, starts)
+        law, theta = fit_shapes(maker, others, starts)
         starts = (law,)  # the next fold starts where this one ended
         for part in fold:
             both = np.array([part.tau - maker.torque(part, law, theta), part.tau]) ** 2
@@ -167,9 +171,9 @@ def _folds(parts: Sequence[Samples]) -> tuple[list[list[Samples]], str]:
         return folds, f"{len(parts)} recordings in {count} folds"
     (part,) = parts
     length = len(part) // _STRETCHES
-    if length < 100:
+    if length < _MIN_STRETCH_SAMPLES:
         raise InvalidSamples(
-            f"{len(part)} samples are too few to choose a friction law by prediction; name one"
+            f"{len(part)} samples are too few to choose a friction law by prediction: state one"
         )
     stretches = [[part.rows(slice(k * length, (k + 1) * length))] for k in range(_STRETCHES)]
     return stretches, f"{_STRETCHES} stretches of one recording"

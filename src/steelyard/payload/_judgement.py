@@ -69,7 +69,8 @@ class Evidence:
         unknown: which of the ten the data do not determine, (10,)
         expected: why some are unknown by the nature of the method, which then is no bad news; empty
             otherwise
-        unfelt: which of the ten no motion of this arm shows, by its build, (10,); none by default
+        unobservable: which of the ten are unobservable with this arm's kinematics, (10,); none by
+            default
         fixed: names of the numbers that were given
         contradiction: how far loaded data move the empty arm, RMS over the RMS that noise alone
             makes
@@ -85,7 +86,7 @@ class Evidence:
     covariance: Array
     unknown: Mask
     expected: str = ""
-    unfelt: Mask | None = None
+    unobservable: Mask | None = None
     fixed: tuple[str, ...] = ()
     contradiction: float = 0.0
     doubts: Sequence[Doubt] = ()
@@ -107,7 +108,7 @@ def judge(evidence: Evidence) -> tuple[InertialParameters, Verdict]:
     return body, Verdict(summary).doubted(*(doubt for doubt in doubts if doubt is not None))
 
 
-def strange_residuals(
+def large_residual_doubt(
     joint_names: Sequence[str], noise: Array, empty_noise: Array, torque_rms: Array
 ) -> Doubt | None:
     """A doubt where loaded torques deviate far more than those of the empty arm did.
@@ -126,7 +127,7 @@ def strange_residuals(
     return Doubt(DoubtKind.UNEXPLAINED_TORQUE, words)
 
 
-def doubted_model(verdict: Verdict) -> Doubt | None:
+def model_doubt(verdict: Verdict) -> Doubt | None:
     """A doubt where the model of the empty arm must not be used itself.
 
     Parameters of the arm that were not excited do no harm: what depends on them is unknown of the
@@ -142,17 +143,17 @@ def doubted_model(verdict: Verdict) -> Doubt | None:
 
 def _unknown(evidence: Evidence) -> list[Doubt]:
     """Doubts about numbers that are unknown: those that no motion of the arm shows do no harm."""
-    if evidence.unfelt is None or evidence.expected:
-        unfelt = np.zeros(10, bool)
+    if evidence.unobservable is None or evidence.expected:
+        unobservable = np.zeros(10, bool)
     else:
-        unfelt = evidence.unfelt
+        unobservable = evidence.unobservable
     doubts = []
-    if names := _names(evidence.unknown & ~unfelt):
+    if names := _names(evidence.unknown & ~unobservable):
         words = f"the motion says nothing about {names}"
         if evidence.expected:
             words = f"nothing is known about {names}: {evidence.expected}"
         doubts.append(Doubt(DoubtKind.NOT_EXCITED, words, blocks=not evidence.expected))
-    if names := _names(evidence.unknown & unfelt):
+    if names := _names(evidence.unknown & unobservable):
         words = f"no motion of this arm shows {names}, by its build"
         doubts.append(Doubt(DoubtKind.NOT_EXCITED, words, blocks=False))
     return doubts

@@ -1,13 +1,12 @@
-"""What a weighing will know, before the arm has moved.
+"""The accuracy of a weighing, predicted before the arm moves.
 
-The answer of `direct` depends on measured torques only through the weights of the joints and the
-spectra of residuals. Both are known before where the empty arm was identified: its noise, how much
-correlation in time widens it, what its own runs leave uncertain, and what its gains are worth. So
-the covariance of a payload that is carried along a motion can be had from the motion alone, by the
-formulas that `weigh` uses.
+The covariance of `direct` depends on measured torques only through the weights of the joints and the
+spectra of residuals. Both are known once the empty arm is identified: its noise, the widening by
+correlation in time, the uncertainty of its parameters and of its gains. The covariance of a payload
+therefore follows from the motion alone, by the formulas that `weigh` uses.
 
-Of an arm that nobody has identified, everything but friction is taken as known, torques as exact,
-and their noise as white.
+For an arm that was not identified, all parameters but friction are assumed to be known, torques to
+be exact, and their noise to be white.
 """
 
 from __future__ import annotations
@@ -31,20 +30,20 @@ from steelyard.torque.methods._problem import WeighingProblem
 from steelyard.trajectory import Trajectory
 from steelyard.verdict import Verdict
 
-_NOISE_SHARE = 0.005  # of the torque limit, where no noise is given
+_NOISE_SHARE = 0.005  # assumed noise of a joint, of its torque limit
 
 
 @dataclass(frozen=True, eq=False)
 class Prediction:
-    """What a weighing along a motion will know of a payload.
+    """The predicted accuracy of a payload that is weighed along a motion.
 
     Attributes:
-        body: the payload that it is for
-        covariance: of its ten numbers, (10, 10); infinite where the motion says nothing
-        gain_error: how one standard deviation of each cause of wrong drive gains moves the ten
-            numbers, (10, causes), which is in the covariance too; None where torques are measured
-        by_noise: the part of the covariance that more samples narrow: noise and friction, (10, 10)
-        shares: of the mass's variance, by what makes it, see `Payload`
+        body: the assumed payload
+        covariance: of its ten numbers, (10, 10); infinite for those that the motion does not show
+        by_noise: the part of the covariance that more samples reduce: noise and friction, (10, 10)
+        gain_error: change of the ten numbers with one standard deviation of each cause of gain
+            errors, (10, causes), included in the covariance; None if torques are measured
+        shares: of the mass's variance, by cause, see `Payload`
     """
 
     body: InertialParameters
@@ -76,11 +75,11 @@ class Prediction:
 
     @property
     def quantities(self) -> tuple[Quantity, ...]:
-        """The payload with its deviations, as people read them."""
+        """The payload with its standard deviations in the units of reports."""
         return Quantity.of_body(self.body, self.std, self.com_std)
 
     @property
-    def lasting(self) -> Array:
+    def irreducible(self) -> Array:
         """Half-widths that more motion cannot reduce (gains, local gravity), (10,) [SI]."""
         known = np.isfinite(np.diag(self.by_noise))
         both = (np.where(np.outer(known, known), C, 0.0) for C in (self.covariance, self.by_noise))
@@ -95,14 +94,14 @@ def predict(
     rate_hz: float = 125.0,
     until_s: float | None = None,
 ) -> Prediction:
-    """What `weigh` will know of a payload after a motion.
+    """The accuracy with which `weigh` will know a payload after a motion.
 
     Args:
         model: of the empty arm, see `assumed_model` for one that was not identified
-        motion: of the loaded arm; samples are taken as they are, their torques do not count
-        payload: that may be expected, in the flange frame
+        motion: of the loaded arm; the torques of samples are not used
+        payload: the assumed payload, in the flange frame
         rate_hz: of the recording, [Hz]
-        until_s: how much of the motion counts, [s]; all of it by default
+        until_s: end of the recording in the motion, [s]; all of the motion by default
     """
     if not (np.isfinite(rate_hz) and rate_hz > 0):
         raise InvalidSamples(f"rate_hz must be positive, got {rate_hz}")
@@ -117,7 +116,7 @@ def predict(
 
 
 def assumed_model(robot: RobotModel, noise: Sequence[float] | None = None) -> DynamicModel:
-    """A model of an arm as described: exact but for friction, torques without error.
+    """A model of an arm by its description: exact except for friction, with exact torques.
 
     Args:
         robot: the arm
@@ -136,7 +135,7 @@ def assumed_model(robot: RobotModel, noise: Sequence[float] | None = None) -> Dy
     basis = ParameterBasis.of(robot)
     parameters = RowMaker(robot, basis).parameters(law)
     value = basis.K @ robot.parameters
-    verdict = Verdict("the arm is what its description says")
+    verdict = Verdict("the arm is assumed to match its description")
     p = len(parameters)
     estimate = Estimate(value, np.zeros((p, p)), parameters, std, np.ones(robot.n), 1.0, verdict)
     empty = RegressionFactor.empty(robot.n, p)
@@ -146,13 +145,17 @@ def assumed_model(robot: RobotModel, noise: Sequence[float] | None = None) -> Dy
 
 
 def loaded_arm(model: DynamicModel, payload: InertialParameters) -> RobotModel:
-    """The arm of a model with a payload on its flange, for torques.
+    """The arm of a model with a payload on its flange, for the computation of torques.
 
     Args:
         model: identified or assumed
         payload: in the flange frame
     """
-    return (_as_robot(model) if model.factor.has_rows else model.robot).with_payload(payload)
+    if model.factor.has_rows:
+        arm = _as_robot(model)
+    else:
+        arm = model.robot
+    return arm.with_payload(payload)
 
 
 def _as_robot(model: DynamicModel) -> RobotModel:
@@ -161,9 +164,8 @@ def _as_robot(model: DynamicModel) -> RobotModel:
     basis = model.basis
     phi = robot.parameters
     masses = np.arange(0, 10 * robot.n, 10)
-    phi[masses] = np.where(
-        phi[masses] == 0, 1.0, phi[masses]
-    )  # Pinocchio wants one where a moment is
+    massless = phi[masses] == 0  # Pinocchio needs a mass for a first moment
+    phi[masses[massless]] = 1.0
     wide = np.linalg.pinv(basis.K)
     phi = phi + wide @ (model.estimate.value[: len(basis)] - basis.K @ phi)
     bodies = phi[: 10 * robot.n].reshape(-1, 10)

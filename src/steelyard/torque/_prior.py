@@ -1,50 +1,49 @@
-"""The empty arm as a prior of the loaded one: values, noise, and consistency.
+"""The model of the empty arm as a prior for the loaded arm: values, noise, and consistency.
 
 The prior is rows [Z z] of unit noise, Z x = z, for the unknowns x. Loaded rows of weights w_g (a
 joint of a run each) and the prior give
 
     x = A^-1 (sum_g w_g^2 Y_g'tau_g + Z'z),      A = sum_g w_g^2 Y_g'Y_g + Z'Z.
 
-**Contradiction.** The loaded runs move what the prior says by r = Z x - z. With nothing wrong, z is
-off by unit noise and the torques by noise that gives u = sum_g w_g^2 Y_g'e_g the covariance M_u, so
+**Contradiction.** The loaded runs move the prior by r = Z x - z. If the model is right, z has unit
+noise and the noise e of the torques gives u = sum_g w_g^2 Y_g'e_g the covariance M_u, so
 
     r = Z A^-1 u - (1 - P) e_z,   P = Z A^-1 Z'      =>      E r r' = Z C Z' + 1 - 2 P,
 
-C = A^-1 (M_u + Z'Z) A^-1 the covariance of x. It is not 1: a prior moves less where loaded rows say
-little, and more where their noise is correlated in time and their weights do not know. The
-contradiction is |r| over the root of the trace of this, about 1 when all is well. M_u is taken from
-the residuals of the loaded runs, but no larger than the noise of the empty arm makes it: residuals
-of a wrong model would excuse themselves.
+C = A^-1 (M_u + Z'Z) A^-1 the covariance of x. It differs from 1: a prior moves less in directions
+that loaded rows hardly determine, and more if their noise is correlated in time, which their weights
+ignore. The contradiction is |r| over the root of the trace of E r r', about 1 if the model is right.
+M_u is taken from the residuals of the loaded runs, but is at most that of the noise of the empty
+arm: large residuals of a wrong model would otherwise hide the contradiction.
 
 **Noise.** Correlated noise of variance s^2 acts on columns as slow as the motion like white noise
 of variance kappa s^2, kappa the inflation of the model (its spectrum at zero frequency over the
 mean). Two things make the plain product too small when runs are short:
 
-- The fit of the empty arm swallowed part of the noise, kappa for each parameter that it has fitted,
-  so the residuals of joint j show kappa p_j rows less than there are, where p_j = tr(A^-1 A_j) of A
-  = sum_j A_j:
+- The fit of the empty arm absorbed part of the noise, kappa rows for each fitted parameter, so that
+  the residuals of joint j have kappa p_j degrees of freedom less than rows, where p_j = tr(A^-1 A_j)
+  of A = sum_j A_j:
 
       s^2 = sum of squares / (N_j - kappa p_j)              (for white noise the usual N - p)
 
 - kappa comes from the nine lowest frequencies of each run, chi-square with 17 degrees of freedom,
-  less those that the fit has used up there: about half of its parameters, as the scatter of kappa
-  in simulated runs shows. An estimate that is weighted by variances with nu degrees of freedom is
-  wider than it says by nu / (nu - 4) (Cochran 1937: joints that happen to look quiet count for too
-  much). White noise is known from all frequencies, so only the share (kappa - 1) / kappa of the
-  variance is that uncertain.
+  less those that the fit used there: about half of its parameters, as the scatter of kappa in
+  simulated runs shows. The variance of an estimate whose weights come from variances with nu degrees
+  of freedom is larger than computed by nu / (nu - 4) (Cochran 1937: joints that happen to look quiet
+  get too much weight). White noise is known from all frequencies, so only the share (kappa - 1) /
+  kappa of the variance is that uncertain.
 
-**Gains.** Where motor currents were measured, the gains of the drives are not exactly known: cause
-c, one drive's own or shared by all, moves the logarithm of gain j by s_jc. A gain that is wrong is
-wrong in the empty and in the loaded runs, so x moves with the logarithm of gain j by
+**Gains.** If motor currents were measured, the gains of the drives are uncertain: cause c, of one
+drive or shared by all, moves the logarithm of gain j by s_jc. A wrong gain is wrong in the empty and
+in the loaded runs, so x moves with the logarithm of gain j by
 
     d_j = A^-1 (sum over its groups of w_g^2 Y_g'tau_g + Z'Z x_j)
 
-
 where x_j is the change of the empty arm's parameters, and D S (D S)' is added to C, D = [d_1 ...
 d_n]. Gains that have changed since the empty runs (magnets weaken as they warm up) are wrong in the
-loaded runs alone: e_j is d_j without x_j. Drives warm up together, so with the standard deviation
-delta of that drift delta^2 e e' is added too, e = sum_j e_j. It does not cancel: one percent moves
-3 kg on a UR10e by 2.7 %, and gains that are wrong by one percent in all runs by one.
+loaded runs only: e_j is d_j without x_j. Drives warm up together, so with the standard deviation
+delta of that drift delta^2 e e' is added too, e = sum_j e_j. Drift does not cancel: one percent of
+drift moves 3 kg on a UR10e by 2.7 %, one percent of gain error in all runs by 1 %.
 """
 
 from __future__ import annotations
@@ -59,29 +58,26 @@ from steelyard.identification import DynamicModel
 from steelyard.identification._least_squares import Solution, solve_weighted
 from steelyard.robot import DriveModel, RobotModel
 
-_MIN_SIZE = 1e-12
+_MIN_ROW_SIZE = 1e-12  # smaller rows, over the largest, are dropped
 _NOMINAL_GRAVITY = (STANDARD_GRAVITY, 9.80665)  # [m/s^2]
 _LOCAL_GRAVITY_STD = 0.0015  # relative, over the Earth
 _EXACT_STD = 1e-6  # of a parameter that was set, not estimated
-_MIN_TESTED_DIRECTIONS = (
-    1.0  # of the arm: where loaded runs test less than one, they contradict nothing
-)
+_MIN_TESTED_DIRECTIONS = 1.0  # of the arm's parameters; lower limit of the expected square
 _SPECTRUM_FREEDOM = 17.0  # at zero frequency: (P_0 + 2 P_1 + ... + 2 P_8) / 17
-_LOW_FREQUENCY_SHARE = 0.5
-_MIN_FREEDOM = 8.0
-_MIN_REMAINING_SHARE = 0.25  # of the rows, for the formula to hold
+_LOW_FREQUENCY_SHARE = 0.5  # of the fitted parameters, which use degrees of freedom there
+_MIN_FREEDOM = 8.0  # of the spectrum at zero frequency
+_MIN_REMAINING_SHARE = 0.25  # of the rows, lower limit of the degrees of freedom
 
 
 def arm_rows(model: DynamicModel, without: Mask | None = None) -> Array:
-    """Rows [Z z] of unit noise: what the empty runs say of most parameters, (r, p + 1).
+    """Rows [Z z] of unit noise: the empty runs' information on the arm's parameters, (r, p + 1).
 
-    Z'Z is the inverse of the covariance. Where the runs do not determine some of the parameters,
-    they may still determine combinations: then the rows are those of the triangular factor, less
-    what the others take, widened as much as correlation in time has widened the parameters that are
-    determined.
+    Z'Z is the inverse of the covariance. Runs that do not determine some of the parameters may still
+    determine combinations: then the rows are those of the triangular factor after elimination of the
+    other parameters, widened by the median widening of the determined parameters.
 
     Args:
-        without: parameters to say nothing of, (p,); those that change from day to day by default
+        without: parameters to leave free, (p,); those that change from day to day by default
     """
     p = len(model.estimate.value)
     estimate = model.estimate
@@ -113,20 +109,20 @@ def _combinations(model: DynamicModel, kept: Indices) -> Array:
     rows = np.zeros((len(kept), p + 1))
     rows[:, kept] = triangle[len(others) : p, len(others) : p] / widening
     rows[:, -1] = triangle[len(others) : p, p] / widening
-    return np.asarray(rows[np.abs(rows[:, :-1]).max(axis=1) > _MIN_SIZE * np.abs(rows).max()])
+    return np.asarray(rows[np.abs(rows[:, :-1]).max(axis=1) > _MIN_ROW_SIZE * np.abs(rows).max()])
 
 
 def contradiction(
     prior: Array, value: Array, inverse: Array, covariances: Sequence[Array]
 ) -> float:
-    """How far a solution moves what was known before, RMS over the RMS that noise alone makes.
+    """How far a solution moves the prior: RMS over the RMS expected by noise.
 
     Args:
-        prior: rows [Z z] of what was known, (r, m + 1)
+        prior: rows [Z z], (r, m + 1)
         value: the solution x, (m,)
         inverse: A^-1, (m, m)
-        covariances: of the solution with the noise that there may be, (m, m) each, infinite where
-            unknown; the one with the smallest effect counts
+        covariances: of the solution by alternative estimates of the noise, (m, m) each, infinite
+            where unknown; the smallest expected square is used
     """
     Z = prior[:, :-1]
     moved = Z @ value - prior[:, -1]
@@ -135,7 +131,7 @@ def contradiction(
 
 
 def _trace(Z: Array, C: Array) -> float:
-    """The trace of Z C Z' over what is known."""
+    """The trace of Z C Z' over the columns with a finite variance."""
     known = np.isfinite(np.diag(C))
     return float(np.sum(Z[:, known] @ C[np.ix_(known, known)] * Z[:, known]))
 
@@ -170,19 +166,19 @@ def _fitted(model: DynamicModel) -> tuple[Array, Array]:
 
 
 def friction_share(inverse: Array, mass: int, friction: Mask) -> float:
-    """Which share of the variance of a mass would be gone if friction were known.
+    """The share of the variance of a mass that would vanish if friction were known.
 
     Args:
-        inverse: covariance of all unknowns, as far as it matters, (m, m)
-        mass: which of them is the mass
-        friction: which of them are friction, (m,)
+        inverse: covariance of all unknowns up to a factor, (m, m)
+        mass: index of the mass
+        friction: which unknowns are friction, (m,)
     """
     across = inverse[mass, friction]
     among = inverse[np.ix_(friction, friction)]
     scale = 1.0 / np.sqrt(np.maximum(np.diag(among), 1e-300))
     known = np.linalg.pinv(among * np.outer(scale, scale), rcond=1e-12, hermitian=True)
-    gone = (across * scale) @ known @ (across * scale)
-    return float(np.clip(gone / max(inverse[mass, mass], 1e-300), 0.0, 1.0))
+    removed = (across * scale) @ known @ (across * scale)
+    return float(np.clip(removed / max(inverse[mass, mass], 1e-300), 0.0, 1.0))
 
 
 def widened(
@@ -194,15 +190,15 @@ def widened(
     contradiction: float,
     friction: float,
 ) -> tuple[Array, Array | None, dict[str, float]]:
-    """A payload's covariance with all errors, the part of gains, and shares of the variance.
+    """A payload's covariance with all errors, its error by gains, and the shares of the variance.
 
     Args:
         covariance: by noise, (10, 10); infinite where unknown
-        drive: with what may be wrong with its gains
-        per_gain: how the payload changes with the logarithm of each gain, (10, n)
-        per_drift: the same, where gains change in the loaded runs alone, (10, n)
+        drive: with the uncertainty of its gains
+        per_gain: change of the payload with the logarithm of each gain, (10, n)
+        per_drift: the same for gains that change in the loaded runs only, (10, n)
         contradiction: see above
-        friction: share of the mass's variance that would be gone if friction were known
+        friction: share of the mass's variance that would vanish if friction were known
     """
     factor = max(1.0, contradiction) ** 2
     errors = drive.gain_errors
@@ -236,8 +232,7 @@ def shifted(
         covariance: without it, (10, 10)
         shares: of the mass's variance, without it
         name: of the cause
-        shift: by which one standard deviation of it moves the payload, (10,); None where it does
-            not count
+        shift: change of the payload with one standard deviation of it, (10,); None for no effect
     """
     if shift is None:
         return covariance, dict(shares)
@@ -251,9 +246,10 @@ def shifted(
 
 
 def by_gravity(robot: RobotModel, value: Array) -> Array | None:
-    """The change of a payload by one standard deviation of local gravity, (10,), or None.
+    """The change of a payload with one standard deviation of local gravity, (10,), or None.
 
-    A size of 9.81 or 9.80665 is a nominal one; from the equator to the poles it is 9.780 to 9.832.
+    A size of 9.81 or 9.80665 m/s^2 is nominal; from the equator to the poles it is 9.780 to 9.832.
+    For another size, which was measured, there is no change.
 
     Args:
         value: the ten numbers, (10,)
@@ -265,21 +261,21 @@ def by_gravity(robot: RobotModel, value: Array) -> Array | None:
 
 
 def through_prior(model: DynamicModel, solution: Solution, prior: Array) -> Array:
-    """How a solution changes because the gains change what the empty runs say, (m, n).
+    """The change of a solution with the gains through the prior of the empty runs, (m, n).
 
     Args:
         solution: of m unknowns, the parameters of the model first
-        prior: rows [Z z] of what the empty runs say, (r, m + 1)
+        prior: rows [Z z] of the empty runs, (r, m + 1)
     """
     return _through(model.gain_response, solution, prior)
 
 
 def motion_through_prior(model: DynamicModel, solution: Solution, prior: Array) -> Array:
-    """How a solution changes because noise of the motion has moved what the empty runs say, (m,).
+    """The change of a solution with noise of the motion through the prior of the empty runs, (m,).
 
     Args:
         solution: of m unknowns, the parameters of the model first
-        prior: rows [Z z] of what the empty runs say, (r, m + 1)
+        prior: rows [Z z] of the empty runs, (r, m + 1)
     """
     if model.motion_shift is None:
         shift = np.zeros(len(model.estimate.value))

@@ -1,13 +1,13 @@
 """The shortest motion that weighs a payload as well as requested, with its prediction.
 
-Drive gains that are wrong move the mass, whatever the motion is: the estimate mixes what the joints
-say with weights w_j that sum to one (gains that are wrong alike scale the mass), so with errors S
-of the logarithms of the gains, n by causes, the relative variance of the mass is at least
+Errors of the drive gains move the mass for any motion. The estimate is a mean over the joints with
+weights w_j that sum to one (a common error of all gains scales the mass), so with errors S of the
+logarithms of the gains, n by causes, the relative variance of the mass is at least
 
     min over w, sum w = 1, of  w' S S' w  =  1 / (1' (S S')^-1 1)
 
-and local gravity, where only its nominal size is known, adds its own. What is requested below that
-is refused before anything is designed.
+and local gravity, if only its nominal size is known, adds to it. A request below this limit raises
+an error before a motion is designed.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ from steelyard.torque.methods import WeighingProblem
 from steelyard.trajectory import FourierTrajectory
 from steelyard.verdict import Doubt, DoubtKind, Verdict
 
-_HUGE = 1e300
-_HELPS = {
+_LARGE = 1e300  # in place of infinity, to divide by
+_REMEDIES = {
     "gains": "calibrate with a known mass",
     "drift": "weigh right after an empty run",
-    "gravity": "give the local one",
+    "gravity": "give its local size",
 }
 _CURVE_POINTS = 40  # of the predicted accuracy over time
-_ARRAYS = ("covariance", "by_noise", "durations_s", "reached", "times_s", "known")
+_SAVED_ARRAYS = ("covariance", "by_noise", "durations_s", "reached", "times_s", "known")
 _PREDICTION = {
     "requested": fields.table(
         {name: fields.number(0.0, finite=False) for name in ("mass", "com", "inertia")}
@@ -85,12 +85,12 @@ class Accuracy:
                 raise InvalidSamples(f"the accuracy of {name} must be positive, got {value:g}")
         if not np.isfinite(self.half_widths).any():
             raise InvalidSamples(
-                "say how well mass, com or inertia shall be known: no accuracy is given"
+                "no accuracy is requested: state the half-width of mass, com or inertia"
             )
 
     @property
     def half_widths(self) -> Array:
-        """Of mass, centre of mass and inertia, (10,) [SI]; infinite where they do not matter."""
+        """Of mass, centre of mass and inertia, (10,) [SI]; infinite if not requested."""
         return np.array([self.mass, *[self.com] * 3, *[self.inertia] * 6])
 
     def shares(self, half_widths: Array) -> Array:
@@ -100,7 +100,7 @@ class Accuracy:
             half_widths: of mass, centre of mass and inertia, (10,) [SI]
         """
         wanted = self.half_widths
-        return np.where(np.isfinite(wanted), half_widths / np.minimum(wanted, _HUGE), np.nan)
+        return np.where(np.isfinite(wanted), half_widths / np.minimum(wanted, _LARGE), np.nan)
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,13 +108,13 @@ class ShortestMotion:
     """The shortest motion found that weighs a payload as well as requested.
 
     Attributes:
-        design: the motion with its certificate and its verdict; its file holds the rest, too
-        requested: how well the payload shall be known
-        prediction: how well it will be known
-        durations_s: that motions were designed for, ascending, (k,) [s]
-        reached: half-widths of mass, centre of mass and inertia of the best of each, (k, 10) [SI]
+        design: the motion with its certificate and its verdict; its file holds the other fields too
+        requested: accuracy of the payload
+        prediction: of the accuracy that the motion gives
+        durations_s: durations for which motions were designed, ascending, (k,) [s]
+        reached: half-widths of mass, centre of mass and inertia for each duration, (k, 10) [SI]
         times_s: along the motion, (m,) [s]
-        known: half-widths at these times, (m, 10) [SI]; infinite where nothing is known yet
+        known: half-widths at these times, (m, 10) [SI]; infinite while nothing is known
     """
 
     design: Design
@@ -131,7 +131,7 @@ class ShortestMotion:
 
     @property
     def duration_s(self) -> float:
-        """Of the motion, [s]."""
+        """Duration of the motion, [s]."""
         return self.design.trajectory.duration_s
 
     @property
@@ -171,7 +171,7 @@ class ShortestMotion:
         found: Mapping[str, Any] = design.prediction or {}
         fields.check(found, _PREDICTION, "prediction")
         body = InertialParameters.from_vector(found["payload"], found["frame"])
-        arrays = {name: np.array(found[name], dtype=float) for name in _ARRAYS}
+        arrays = {name: np.array(found[name], dtype=float) for name in _SAVED_ARRAYS}
         if found["gain_error"] is None:
             gain_error = None
         else:
@@ -201,17 +201,18 @@ def shortest_motion(
 ) -> ShortestMotion:
     """The shortest motion found that keeps all limits and weighs a payload as well as requested.
 
-    Torques are those of the arm with the payload on its flange. Ctrl-C ends the search; the
-    shortest motion so far is returned where one is enough.
+    Torques are those of the arm with the payload on its flange. Ctrl-C ends the search; it returns
+    the shortest motion so far that is accurate enough.
 
     Args:
         arm: identified, with its noise, friction and gains; or only described, see `assumed_model`
         requested: half-widths of the 95 % intervals that `weigh` shall report
-        typical: payload that may be expected, in the flange frame; a cube of 2 kg by default
+        typical: assumed payload, in the flange frame; a cube of 2 kg by default
         limits: to keep; those of the robot by default
         start: posture in which the motion begins and ends, (n,) [rad or m]; free by default
-        harmonics: L
-        longest_s: that a motion may take, [s]
+        harmonics: number of harmonics of the Fourier series, L
+        longest_s: longest duration of a motion, [s]
+        settings: of the search; the defaults if None
     """
     began = time.perf_counter()
     if isinstance(arm, RobotModel):
@@ -234,7 +235,7 @@ def shortest_motion(
     else:
         posture = finite(start, (robot.n,), "start", InvalidTrajectory)
     if settings.at_rest and harmonics < 2:
-        raise InvalidTrajectory("at rest at both ends, 1 harmonic leaves no motion; use at least 2")
+        raise InvalidTrajectory("a motion that starts and ends at rest needs at least 2 harmonics")
     weighing = _Weighing(model, body, requested, settings.rate_hz)
     loaded = loaded_arm(model, body)
     share = weighing.share
@@ -256,54 +257,55 @@ def typical_payload(
     """A cube at the flange of a robot.
 
     Args:
-        mass: [kg]
-        com: its centre, (3,) [m], in the flange frame
-        size: its edge, [m]
+        robot: the arm
+        mass: of the cube, [kg]
+        com: centre of the cube, (3,) [m], in the flange frame
+        size: edge of the cube, [m]
     """
     if not (np.isfinite(mass) and mass > 0):
-        raise InvalidSamples(f"a typical payload needs a mass above 0, got {mass:g} kg")
+        raise InvalidSamples(f"the mass of a typical payload must be positive, got {mass:g} kg")
     return InertialParameters.from_com(mass, com, mass * size**2 / 6 * np.eye(3), robot.flange)
 
 
 @dataclass(eq=False)
 class _Weighing:
-    """The weighing that a motion is for: what is requested of it, and what it will know."""
+    """The weighing for which a motion is designed: its request and its prediction."""
 
     model: DynamicModel
     body: InertialParameters
     requested: Accuracy
     rate_hz: float
-    lasting: Array | None = None
+    irreducible: Array | None = None
 
     def predicted(self, motion: FourierTrajectory, until_s: float | None = None) -> Prediction:
         return predict(self.model, motion, self.body, rate_hz=self.rate_hz, until_s=until_s)
 
     def share(self, motion: FourierTrajectory) -> float:
-        """The largest share of what is requested; remembers what no motion narrows."""
+        """The largest ratio of a predicted to a requested half-width, over the observable ones."""
         prediction = self.predicted(motion)
-        self.lasting = prediction.lasting
-        return float(np.nanmax(self.requested.shares(prediction.half_widths)[self.felt]))
+        self.irreducible = prediction.irreducible
+        return float(np.nanmax(self.requested.shares(prediction.half_widths)[self.observable]))
 
     @property
-    def felt(self) -> Mask:
-        """Which of mass, centre of mass and inertia some motion of the arm shows, (10,)."""
-        felt = _felt(self.model)
-        return np.concatenate([felt[:1], felt[1:4] & felt[0], felt[4:]])
+    def observable(self) -> Mask:
+        """Which of mass, centre of mass and inertia are observable with the arm, (10,)."""
+        observable = _observable(self.model)
+        return np.concatenate([observable[:1], observable[1:4] & observable[0], observable[4:]])
 
     def criterion(self, duration_s: float) -> Criterion:
-        """What a motion of some duration is for."""
+        """The criterion for the design of a motion of a duration."""
         m = self.body.mass
         c = self.body.com
         rows = np.eye(10)
         rows[1:4, 0] = -c / m
         rows[1:4, 1:4] = np.eye(3) / m
         wanted = self.requested.half_widths
-        counted = np.isfinite(wanted) & self.felt
-        if self.lasting is not None:  # what is left for noise
-            wanted = np.sqrt(np.maximum(1 - (self.lasting / wanted) ** 2, 0.01)) * wanted
+        counted = np.isfinite(wanted) & self.observable
+        if self.irreducible is not None:  # the remainder is available for noise
+            wanted = np.sqrt(np.maximum(1 - (self.irreducible / wanted) ** 2, 0.01)) * wanted
         requested = NORMAL_95 * rows[counted] / wanted[counted][:, None]
         if self.model.factor.has_rows:
-            arm = _knowledge(self.model)
+            arm = _arm_knowledge(self.model)
         else:
             arm = None
         samples = duration_s * self.rate_hz
@@ -312,38 +314,38 @@ class _Weighing:
         return objective.criterion(robot, DesignLimits.of(robot), robot.home, np.arange(robot.n))
 
     def why_not(self, found: tuple[Candidate, ...], stopped: str) -> str:
-        """Why no motion is enough, in words."""
+        """Why no motion is accurate enough, in words."""
         if not found:
             return (
-                "no motion was found that keeps all limits; give them more room, or a longer"
-                " --longest"
+                "no motion was found that respects all limits: widen the limits, or increase"
+                " longest_s"
             )
         best = min(found, key=lambda one: one.share)
         prediction = self.predicted(best.trajectory)
         shares = self.requested.shares(prediction.half_widths)
-        shares[~self.felt] = np.nan
+        shares[~self.observable] = np.nan
         k = int(np.nanargmax(shares))
         quantity = prediction.quantities[k]
         half = f"{quantity.half_width:.3g} {quantity.unit}"
         wanted = f"{quantity.half_width / shares[k]:.3g} {quantity.unit}"
         if stopped:
             return (
-                f"{stopped} before a motion was enough: {quantity.name} to {half}, not {wanted}, so"
-                " far"
+                f"{stopped} before a motion was accurate enough: so far {quantity.name} to {half}"
+                f" instead of {wanted}"
             )
-        helps = self._what_helps(best.trajectory, prediction, k)
+        remedy = self._remedy(best.trajectory, prediction, k)
         longest = max(one.duration_s for one in found)
         return (
-            f"no motion of up to {longest:g} s was found that is enough: {quantity.name} to {half}"
-            f" (95 %), not {wanted}{helps}"
+            f"no motion of up to {longest:g} s is accurate enough: {quantity.name} to {half} (95 %)"
+            f" instead of {wanted}{remedy}"
         )
 
-    def _what_helps(self, motion: FourierTrajectory, prediction: Prediction, k: int) -> str:
-        """What makes most of a half-width, and what would help, in words."""
-        if k == 0 and prediction.lasting[0] > np.sqrt(0.5) * prediction.half_widths[0]:
-            causes = {name: prediction.shares.get(name, 0.0) for name in _HELPS}
+    def _remedy(self, motion: FourierTrajectory, prediction: Prediction, k: int) -> str:
+        """The largest cause of a half-width, and a remedy, in words."""
+        if k == 0 and prediction.irreducible[0] > np.sqrt(0.5) * prediction.half_widths[0]:
+            causes = {name: prediction.shares.get(name, 0.0) for name in _REMEDIES}
             most = max(causes, key=lambda name: causes[name])
-            return f"; most of that is {most}: {_HELPS[most]}"
+            return f"; most of it comes from {most}: {_REMEDIES[most]}"
         estimate = self.model.estimate
         exact = replace(estimate, covariance=np.zeros_like(estimate.covariance))
         known = predict(
@@ -351,15 +353,15 @@ class _Weighing:
         )
         if known.half_widths[k] < np.sqrt(0.5) * prediction.half_widths[k]:
             return (
-                "; most of that is what the empty runs leave uncertain of the arm: identify it"
-                " from more"
+                "; most of it comes from the uncertainty of the arm's parameters: identify it from"
+                " more empty runs"
             )
-        return "; most of that is noise"
+        return "; most of it comes from noise"
 
     def result(
         self, best: Candidate, found: tuple[Candidate, ...], stopped: str, began: float
     ) -> ShortestMotion:
-        """The value to answer with."""
+        """The shortest motion with its prediction."""
         robot = self.model.robot
         motion = best.trajectory
         prediction = self.predicted(motion)
@@ -371,7 +373,7 @@ class _Weighing:
         if not self.model.factor.has_rows:
             noise = ", ".join(f"{x:.3g}" for x in self.model.estimate.noise)
             verdict = verdict.doubted(
-                Doubt(DoubtKind.ASSUMED, f"{_ASSUMED}, {noise} Nm or N", blocks=False)
+                Doubt(DoubtKind.ASSUMED, f"{_ASSUMPTIONS}, of {noise} Nm or N", blocks=False)
             )
         design = Design(
             trajectory=motion,
@@ -398,29 +400,35 @@ class _Weighing:
         )
 
 
-_ASSUMED = (
-    "no identified arm was given: it is taken as known but for its friction, its torques as exact,"
-    " their noise as white"
+_ASSUMPTIONS = (
+    "no identified arm was given: all parameters but friction are assumed to be known, torques to be"
+    " exact, and their noise to be white"
 )
 
 
-def _felt(model: DynamicModel) -> Mask:
-    """Which of the ten numbers of a payload some motion of the arm shows, (10,)."""
-    return np.asarray(~WeighingProblem(model, (), np.zeros((0, 11))).unfelt)
+def _observable(model: DynamicModel) -> Mask:
+    """Which of the ten numbers of a payload are observable with the arm, (10,)."""
+    return np.asarray(~WeighingProblem(model, (), np.zeros((0, 11))).unobservable)
 
 
-def _knowledge(model: DynamicModel) -> ArmKnowledge:
+def _arm_knowledge(model: DynamicModel) -> ArmKnowledge:
     p = len(model.basis)
     Z = arm_rows(model)[:, :p]
     return ArmKnowledge(model.basis.independent, model.basis.payload_jacobian, Z.T @ Z)
 
 
 def _require_reachable(model: DynamicModel, body: InertialParameters, requested: Accuracy) -> None:
-    """Refuses what no motion of the arm shows, and a mass that gains or local gravity hide."""
-    felt = _felt(model)
-    for kind, which in {"mass": felt[:1], "com": felt[1:4] & felt[0], "inertia": felt[4:]}.items():
+    """Raises an error for unobservable quantities and for an accuracy below the limit."""
+    observable = _observable(model)
+    for kind, which in {
+        "mass": observable[:1],
+        "com": observable[1:4] & observable[0],
+        "inertia": observable[4:],
+    }.items():
         if np.isfinite(getattr(requested, kind)) and not which.any():
-            raise InfeasibleDesign(f"no motion of {model.robot.name} shows the {kind} of a payload")
+            raise InfeasibleDesign(
+                f"the {kind} of a payload is unobservable with the kinematics of {model.robot.name}"
+            )
     errors = model.robot.drive.gain_errors
     gains = 0.0
     if errors.any():
@@ -435,12 +443,11 @@ def _require_reachable(model: DynamicModel, body: InertialParameters, requested:
     if floor * body.mass < requested.mass:
         return
     if gains > local:
-        known = (
-            f"with gains known to {100 * gains:.2g} % no motion weighs better than"
-            f" {100 * floor:.2g} %"
+        raise InfeasibleDesign(
+            f"gains known to {100 * gains:.2g} % limit the accuracy of the mass to"
+            f" {100 * floor:.2g} % (95 %), for any motion: calibrate them with a known mass"
         )
-        raise InfeasibleDesign(f"{known} (95 %): calibrate with a known mass")
     raise InfeasibleDesign(
-        f"gravity is a nominal one, and no motion weighs better than {100 * floor:.2g} % (95 %):"
-        " give the local one"
+        "gravity is given by its nominal size, which limits the accuracy of the mass to"
+        f" {100 * floor:.2g} % (95 %), for any motion: give the local size"
     )

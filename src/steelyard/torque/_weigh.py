@@ -2,14 +2,14 @@
 
 A payload phi changes the base parameters by J phi, J the payload Jacobian (gaz2017 eq. (27)), so
 loaded torques follow tau = Y (pi + J phi) with the regressor Y of the empty arm. The methods differ
-in what they compare (`steelyard.torque.methods`); here their answers become payloads.
+in what they compare (`steelyard.torque.methods`); this module makes payloads of their answers.
 
-Where motor currents were measured, gains may be wrong in all runs, and may have changed since the
-empty ones: each method says how its answer moves with either (see `prior`).
+If motor currents were measured, gains may be wrong in all runs, and may have changed since the empty
+runs: each method states how its answer changes with both (see `_prior`).
 
-Loaded runs that move the empty arm by more than noise does (friction was another one that day) say
-that the model is not quite right: the covariance is widened by the square of that contradiction
-(Birge).
+If the loaded runs move the parameters of the empty arm by more than noise does (friction differs
+from day to day), the model is not exact: the covariance is widened by the square of that
+contradiction (Birge).
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from steelyard.identification import DynamicModel
 from steelyard.identification._problem import require_same_joints, samples_of
 from steelyard.inertia import PARAMETER_NAMES, InertialParameters
 from steelyard.payload import Evidence, Payload, judge
-from steelyard.payload._judgement import doubted_model, strange_residuals
+from steelyard.payload._judgement import large_residual_doubt, model_doubt
 from steelyard.recording import Samples
 from steelyard.torque._other_causes import other_causes
 from steelyard.torque.methods import METHODS, Answer, WeighingProblem
-from steelyard.torque.methods._problem import CERTAIN, fixed_rows
+from steelyard.torque.methods._problem import FIXED_WEIGHT, fixed_rows
 from steelyard.verdict import Doubt, DoubtKind
 
-_MAX_DIFFERENCE_SIGMA = 4.0  # standard deviations
-_MAX_MOTION_SHIFT_SIGMA = 1.0  # standard deviations
+_MAX_FIXED_DIFFERENCE_SIGMA = 4.0  # standard deviations between the data and a fixed number
+_MAX_MOTION_SHIFT_SIGMA = 1.0  # standard deviations that noise of the motion may move a number
 
 
 def weigh(
@@ -46,27 +46,27 @@ def weigh(
     fixed: Mapping[str, float] | None = None,
     empty: Samples | Iterable[Samples] | None = None,
 ) -> Payload:
-    """What the arm carries, beyond what it carried when the model was identified.
+    """The payload that the arm carries beyond its load during identification.
 
     Args:
+        model: of the empty arm
         samples: of the loaded arm, one or many
         method: a name of `steelyard.torque.methods.METHODS`
-        fixed: numbers that are known, by name of `PARAMETER_NAMES` [SI], say {"mass": 2.8}; cx, cy,
-            cz for the centre of mass [m]; 'inertia' for all six, about the flange's origin
+        fixed: known numbers by name of `PARAMETER_NAMES` [SI], such as {"mass": 2.8}; cx, cy, cz for the centre of mass [m]; 'inertia' for all six, about the flange's origin
         empty: for the methods that need them: runs of the empty arm ('torque-change' on the same
             motion, 'pooled' on any), or the controller's torque of the empty arm on the same motion
             ('manufacturer')
     """
     if method not in METHODS:
         raise UnknownName(f"there is no method '{method}'; the methods are {', '.join(METHODS)}")
-    parts = _checked(model.require_alike, samples, "weigh from")
-    alike: Callable[[Samples], None] = model.require_alike
-    if (
-        method == "manufacturer"
-    ):  # torques of a controller are neither measured nor made of currents
-        alike = partial(require_same_joints, model.robot)
-    others = () if empty is None else _checked(alike, empty, "compare with")
-    problem = WeighingProblem(model.keeping_rows(), parts, fixed_rows(fixed or {}), others)
+    parts = _checked(model.require_compatible, samples, "weigh from")
+    require: Callable[[Samples], None] = model.require_compatible
+    if method == "manufacturer":  # a controller's torques are neither measured nor from currents
+        require = partial(require_same_joints, model.robot)
+    others: Sequence[Samples] = ()
+    if empty is not None:
+        others = _checked(require, empty, "compare with")
+    problem = WeighingProblem(model.with_row_cache(), parts, fixed_rows(fixed or {}), others)
     answer = METHODS[method](problem)
     covariance, gain_error, shares = answer.widened(problem)
     plain = InertialParameters.from_vector(answer.value, model.robot.flange)
@@ -76,7 +76,7 @@ def weigh(
             covariance,
             answer.unknown,
             expected=answer.expected,
-            unfelt=problem.unfelt,
+            unobservable=problem.unobservable,
             fixed=tuple(fixed or ()),
             contradiction=answer.contradiction,
             doubts=_doubts(problem, answer, method, fixed or {}, np.sqrt(covariance[0, 0])),
@@ -90,15 +90,18 @@ def weigh(
 
 
 def _assumed(mass: float, gain_error: Array | None, shares: Mapping[str, float]) -> str:
-    """How exact torques are taken to be: a scale that is wrong in all runs alike shows nowhere."""
+    """The assumed accuracy of torques, in words: a common scale error of all runs is invisible."""
     if not shares or mass <= 0:
         return ""
     if gain_error is None:
         return (
-            "assumes torques exact: 1 % on all of them is 1 % of the mass, and not in the interval"
+            "assumes exact torques: a common error of 1 % moves the mass by 1 %, and is not in the"
+            " interval"
         )
     half = 100 * NORMAL_95 * float(np.linalg.norm(gain_error[0])) / mass
-    return f"assumes torques exact to {half:.2g} % ({100 * shares['gains']:.0f} % of the variance)"
+    return (
+        f"assumes torques accurate to {half:.2g} % ({100 * shares['gains']:.0f} % of the variance)"
+    )
 
 
 def _doubts(
@@ -108,25 +111,25 @@ def _doubts(
     fixed: Mapping[str, float],
     mass_std: float,
 ) -> tuple[Doubt, ...]:
-    """What counts against an answer beside its own numbers."""
+    """Doubts about an answer apart from its own numbers."""
     model = problem.model
     parts = problem.loaded
-    strange = None
+    residual_doubt = None
     others = tuple[Doubt, ...]()
-    if method != "static":  # friction at rest is no residual of a motion
+    if method != "static":  # at rest, residuals are friction
         others = other_causes(problem, answer.value, mass_std)
         torque_rms = np.sqrt(np.mean(np.concatenate([part.tau for part in parts]) ** 2, axis=0))
-        strange = strange_residuals(
+        residual_doubt = large_residual_doubt(
             model.robot.joint_names, answer.noise, model.estimate.noise, torque_rms
         )
     doubts = (
         *answer.doubts,
         *{model.preparation_doubt(part) for part in parts},
-        doubted_model(model.verdict),
-        strange,
+        model_doubt(model.verdict),
+        residual_doubt,
         *others,
         _noisy_motion(answer),
-        _unlike_fixed(problem, method, fixed),
+        _contradicted_fixed(problem, method, fixed),
     )
     return tuple(doubt for doubt in doubts if doubt is not None)
 
@@ -143,8 +146,8 @@ def _noisy_motion(answer: Answer) -> Doubt | None:
         return None
     words = (
         f"noise of the measured motion may have moved {PARAMETER_NAMES[int(share.argmax())]} by"
-        f" {share.max():.1f} of the deviations that noise of the torques makes (the mass by"
-        f" {answer.shift[0]:+.3g} kg): filter more, both runs, say with the cut-off 'auto'"
+        f" {share.max():.1f} standard deviations of the torque noise (the mass by"
+        f" {answer.shift[0]:+.3g} kg): use a lower cut-off for both runs, such as 'auto'"
     )
     return Doubt(DoubtKind.NOISY_MOTION, words, blocks=False)
 
@@ -160,21 +163,21 @@ def _checked(
     return parts
 
 
-def _unlike_fixed(
+def _contradicted_fixed(
     problem: WeighingProblem, method: str, fixed: Mapping[str, float]
 ) -> Doubt | None:
-    """A doubt where the data contradict a number that was given."""
+    """A doubt if the data contradict a fixed number."""
     if not len(problem.fixed):
         return None
     without = replace(problem, fixed=np.zeros((0, 11)))
     free = METHODS[method](without)
     if free.unknown.any():
         return None
-    rows = problem.fixed / CERTAIN
+    rows = problem.fixed / FIXED_WEIGHT
     covariance, _, _ = free.widened(without)
     std = np.sqrt(np.einsum("ki,ij,kj->k", rows[:, :-1], covariance, rows[:, :-1]))
     z = np.abs(rows[:, :-1] @ free.value - rows[:, -1]) / std
-    if z.max() < _MAX_DIFFERENCE_SIGMA:
+    if z.max() < _MAX_FIXED_DIFFERENCE_SIGMA:
         return None
     words = f"the data contradict {', '.join(fixed)} as given by {z.max():.0f} standard deviations"
     return Doubt(DoubtKind.CONTRADICTS_GIVEN, words)

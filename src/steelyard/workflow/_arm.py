@@ -178,7 +178,7 @@ class Identification:
 
         names = short_names(self.runs)
         fitted = {run.name for run in self.fitted}
-        notes = [f"Drives: {self.gains_from}.", self.model.lag_words]
+        notes = [f"Drives: {self.gains_from}.", self.model.lag_sentence]
         if bodies is not None:
             notes.append(f"Real bodies: {bodies.status}")
         page = identification_page(
@@ -259,7 +259,7 @@ def _prepared(
         robot = robot.with_drive(drive)
     settings = with_chosen_cutoff(settings, recordings)
     targets: tuple[UniformRun | None, ...] = (None,) * len(runs)
-    if gains is not None and gains.how == "targets" and drive is not None:
+    if gains is not None and gains.origin == "targets" and drive is not None:
         if robot.drive.coupling is None:
             gains, targets = _scaled_gains(gains, robot, runs, settings)
         drive = gains.in_drive(drive)

@@ -1,9 +1,8 @@
-"""Torque per ampere: a value that says how it is known and how well.
+"""Drive gains, torque per ampere, with their origin and uncertainty.
 
-The logarithms of the gains are off by causes that are independent of each other, each with a
-standard deviation of one: a drive's own (its winding, its current sensor), and some that drives
-share (the batch of magnets, the maker's way to measure, the controller's masses that a scale was
-found by).
+Independent causes with a standard deviation of one move the logarithms of the gains: causes of one
+drive (its winding, its current sensor), and causes that drives share (the batch of magnets, the
+manufacturer's measurement, the controller's masses by which a scale was found).
 """
 
 from __future__ import annotations
@@ -29,21 +28,21 @@ Origin = Literal["given", "targets", "known mass"]
 
 @dataclass(frozen=True, eq=False)
 class DriveGains:
-    """Torque of each drive per ampere, gear included, with how it is known and how well.
+    """Torque of each drive per ampere, gear included, with its origin and uncertainty.
 
     Attributes:
         value: (n,) [Nm/A]; NaN where the data do not determine it
-        std: standard deviation, as far as the data show, (n,) [Nm/A]; infinite where they do not
-        how: 'given', from the controller's 'targets', or from a 'known mass'
-        verdict: how good they are
+        std: standard deviation by the data, (n,) [Nm/A]; infinite for unknown gains
+        origin: 'given', from the controller's 'targets', or from a 'known mass'
+        verdict: whether they may be used
         notes: a sentence for each joint
-        common: what drives share of `std`: how one standard deviation of each cause moves the
-            logarithms of the gains, (n, causes); None where the data do not determine
+        common: the part of `std` that drives share: change of the logarithms of the gains with one
+            standard deviation of each cause, (n, causes); None if the data do not determine it
     """
 
     value: Array
     std: Array
-    how: Origin
+    origin: Origin
     verdict: Verdict
     notes: Sequence[str]
     common: Array | None = None
@@ -56,30 +55,30 @@ class DriveGains:
             n = -1
         if self.std.shape != (n,) or len(self.notes) != n:
             raise InvalidRobot(
-                "gains, standard deviations and notes must be one for each joint, got"
+                "there must be one gain, one standard deviation and one note for each joint, got"
                 f" {self.value.shape}, {self.std.shape} and {len(self.notes)}"
             )
-        if self.how not in get_args(Origin):
+        if self.origin not in get_args(Origin):
             known = ", ".join(map(repr, get_args(Origin)))
-            raise InvalidRobot(f"gains come from {known}, not from '{self.how}'")
+            raise InvalidRobot(f"origin must be one of {known}, got '{self.origin}'")
         if (
             not np.array_equal(np.isnan(self.value), np.isinf(self.std))
             or not (self.std >= 0).all()
         ):
             raise InvalidRobot(
-                "a standard deviation must not be negative, and is infinite exactly where the gain"
-                f" is unknown (NaN); got {self.std} for {self.value}"
+                "standard deviations must not be negative, and must be infinite exactly for unknown"
+                f" gains (NaN); got {self.std} for {self.value}"
             )
         object.__setattr__(self, "notes", tuple(self.notes))
 
     @classmethod
     def given(cls, values: ArrayLike, *, std: ArrayLike = 0.0) -> DriveGains:
-        """Gains that somebody states.
+        """User-supplied gains.
 
         Args:
             values: (n,) [Nm/A]; negative for a motor that counts its current the other way
-            std: of each for itself, () or (n,) [Nm/A]; by default they are worth what a maker's
-                numbers are
+            std: of each gain, independent of the others, () or (n,) [Nm/A]; by default that of
+                published gains
         """
         value = np.array(values, dtype=float)
         spread = np.asarray(std, dtype=float)
@@ -89,9 +88,9 @@ class DriveGains:
             )
         stated = bool(spread.any())
         if stated:
-            words = "with the uncertainty that was stated"
+            words = "with the stated uncertainty"
         else:
-            words = "worth what a maker's numbers are"
+            words = "with the uncertainty of published gains"
         return cls(
             value,
             np.full(len(value), spread) if spread.ndim == 0 else spread,
@@ -110,10 +109,10 @@ class DriveGains:
         return np.isfinite(self.std)
 
     def in_drive(self, drive: DriveModel) -> DriveModel:
-        """Drives with these gains, and with all that may be wrong with them.
+        """The drives with these gains and all of their uncertainty.
 
-        To what the data show comes what motors differ by, one from another; and all of them
-        together, where the data do not determine.
+        The differences between motors add to the standard deviations by the data, and so does a
+        common error of all gains if the data do not determine it.
 
         Args:
             drive: of n joints, with other gains or none
@@ -123,7 +122,7 @@ class DriveGains:
         common = self.common
         if common is not None:
             std = np.sqrt(np.maximum(std**2 - value**2 * (common**2).sum(axis=1), 0.0))
-        if self.how == "targets" or common is None:
+        if self.origin == "targets" or common is None:
             std = np.hypot(std, GAIN_TOLERANCE * value)
         known = replace(drive, gain=self.value, gain_std=None, gain_common=common).with_tolerances()
         return replace(known, gain_std=std)

@@ -1,18 +1,18 @@
 """Drive gains from a run with a payload of known mass.
 
-**Gains that are nearly right** (a maker's, the controller's). The logarithms of the true gains are
-off by S u, u independent causes of unit variance. The model of the empty arm weighs the run: m,
-which changes by g'u with the causes (g = S'd, d the response to each gain, in empty and loaded runs
-alike), and is off by noise, friction and drift of variance r besides. The known mass says m + g'u +
-noise = m_0, so (Kalman)
+**Gains that are nearly right** (published ones, the controller's). The logarithms of the true gains
+differ by S u, u independent causes of unit variance. Weighing the run with the model of the empty
+arm gives m, which changes by g'u with the causes (g = S'd, d the response to each gain, in empty and
+loaded runs alike), and has an error of variance r by noise, friction and drift. With the known mass
+m_0, m + g'u + noise = m_0, so (Kalman)
 
     u = g (m_0 - m) / (g'g + r),      covariance 1 - g g' / (g'g + r) = (1 - b g g')^2,
 
-b = (1 - sqrt(r / (g'g + r))) / g'g. Gains move by S u and are then off by S (1 - b g g') u', never
-more than before in any direction. Friction law, cut-off and all that widens a weighing are the
-model's. To solve for the rows of all runs at once, where this run and those to come share the noise
-of the empty ones, hardly says more: intervals on real UR10e runs change by 1 %, or by 5 % where one
-short empty run is all there is.
+b = (1 - sqrt(r / (g'g + r))) / g'g. Gains move by S u, and their remaining error is S (1 - b g g')
+u', in no direction larger than before. Friction law, cut-off and all causes that widen a weighing
+are those of the model. A joint solution for the rows of all runs, in which this run and later ones
+share the noise of the empty runs, hardly adds information: intervals on real UR10e runs change by
+1 %, or by 5 % if there is only one short empty run.
 
 **Gains that are guesses.** The mass is one number and does not show n gains; the motion shows
 ratios of them, since joints share parameters. With the rows Y_j of joint j, empty runs follow K_j
@@ -30,17 +30,16 @@ Unknown are x = (phi, pi, delta) and k. The measured current stays on the left, 
     guess_j i_j = e^-k_j Z_j x + noise_j,      Z = [YJ, Y, YE]
 
 so a Gauss-Newton step has the columns e^-k_j Z_j for x and -e^-k_j Z_j x, the current as the model
-predicts it, for k_j. To put the measured current there instead (K_j i_j - Z_j x = 0, linear in K)
-would shrink gains by its noise (errors in variables). Rows enter through the triangular factors of
-each joint, and weights are found alternately with the noise. Residuals are correlated in time, so N
-rows of joint j are worth N /
-kappa_j: a first solution gives kappa_j, a second one weighs rows by 1 / (sigma_j sqrt(kappa_j)),
-against each other and against the prior, and its normal matrix is then the inverse covariance. The
-noise is counted over N
-- kappa_j p rows, since so many are left where p unknowns are fitted.
+predicts it, for k_j. The measured current in its place (K_j i_j - Z_j x = 0, linear in K)
+would shrink the gains because of its noise (errors in variables). Rows enter through the triangular
+factors of each joint, and weights are found alternately with the noise. Residuals are correlated in
+time, so N rows of joint j carry the information of N / kappa_j. A first solution gives kappa_j, a
+second one weights rows by 1 / (sigma_j sqrt(kappa_j)), relative to each other and to the prior, and
+its normal matrix is the inverse covariance. The noise is estimated over N - kappa_j p degrees of
+freedom, p the number of unknowns.
 
-The prior holds each gain where the data say little. How much of what is known of k_j is the
-prior's, (std of k_j / spread)^2, is stated in the note of the joint.
+The prior holds gains that the data hardly determine. The share of the prior in the information on
+k_j, (std of k_j / spread)^2, is stated in the note of the joint.
 """
 
 from __future__ import annotations
@@ -62,27 +61,27 @@ from steelyard.payload import Payload
 from steelyard.recording import Samples
 from steelyard.verdict import Doubt, DoubtKind, Verdict
 
-_MAX_SIGMA = 3.0  # standard deviations
+_MAX_SIGMA = 3.0  # standard deviations between weighed and known mass, for a correction
 _MAX_PRIOR_STD = 0.05  # relative; less certain gains are guesses
 _MAX_ITERATIONS = 100
-_TOLERANCE = 1e-9
-_MAX_LOG_STEP = 0.5  # of a gain
-_RELATIVE_RANK = 1e-10
-_MIN_FREEDOM = 0.2  # of the rows
-_LARGE_INFORMATION_SHARE = 0.25  # of a joint
+_TOLERANCE = 1e-9  # smaller steps of gains and noise end the iteration
+_MAX_LOG_STEP = 0.5  # largest step of the logarithm of a gain
+_RELATIVE_RANK = 1e-10  # smaller singular values, over the largest, count as zero
+_MIN_FREEDOM = 0.2  # smallest degrees of freedom, of the number of rows
+_LARGE_PRIOR_SHARE = 0.25  # share of the prior in the information on a gain
 
 
 @dataclass(frozen=True, eq=False)
 class _Problem:
-    """What the rows of all runs leave behind.
+    """The regression of all runs.
 
     Attributes:
         Z: triangular factors of each joint, empty above loaded, in terms of x = (phi, pi, delta),
             (n, r, m)
         y: the same of guess_j i_j, (n, r) [Nm]
-        rows: how many rows each joint has, (n,)
+        rows: number of rows of each joint, (n,)
         mass: of the payload, the first of x, [kg]
-        spread: of the prior of k
+        spread: standard deviation of the prior of k
     """
 
     Z: Array
@@ -96,11 +95,11 @@ class _Problem:
         return len(self.Z)
 
     def residuals(self, x: Array, k: Array) -> Array:
-        """Of the factors, (n, r) [Nm]."""
+        """Residuals of the factors, (n, r) [Nm]."""
         return np.asarray(self.y - np.exp(-k)[:, None] * (self.Z @ x))
 
     def noise(self, x: Array, k: Array, kappa: Array) -> Array:
-        """Standard deviation of each joint's noise, (n,) [Nm]; rows are correlated kappa-fold."""
+        """Standard deviation of each joint's noise, (n,) [Nm], with the correlation kappa of rows."""
         taken = kappa * self.Z.shape[2] * self.rows / max(self.rows.sum(), 1)
         freedom = np.maximum(self.rows - taken, np.maximum(_MIN_FREEDOM * self.rows, 1.0))
         return np.asarray(
@@ -116,19 +115,19 @@ class _Problem:
 
 @dataclass(frozen=True, eq=False)
 class _Answer:
-    """Where the iteration came to rest.
+    """The result of the iteration.
 
     Attributes:
         x: (phi, pi, delta), (m,)
         k: logarithm of gain over guess, (n,)
-        errors: how it is off by independent causes of unit variance, (n, n)
-        settled: whether it did
+        errors: error of k by independent causes of unit variance, (n, n)
+        converged: whether the iteration converged
     """
 
     x: Array
     k: Array
     errors: Array
-    settled: bool
+    converged: bool
 
 
 def gains_from_known_mass(
@@ -140,7 +139,7 @@ def gains_from_known_mass(
     loaded: Sequence[Samples],
     spread: float = 0.2,
 ) -> DriveGains:
-    """The gains that make a payload as heavy as it is.
+    """The gains with which the weighed mass of a payload is its known mass.
 
     Args:
         model: of the empty arm, fitted to motor currents times the gains so far
@@ -148,11 +147,13 @@ def gains_from_known_mass(
         mass: of the payload, [kg]; its centre and inertia need not be known
         empty: runs without the payload, with the gains so far
         loaded: runs with it, with the gains so far
-        spread: standard deviation of gains that are guesses, relative
+        spread: relative standard deviation of gains that are guesses
     """
     drive = model.robot.drive
     if drive.gain is None or not model.from_currents:
-        raise InvalidRobot("a known mass corrects drive gains: the model must be of motor currents")
+        raise InvalidRobot(
+            "a known mass corrects drive gains: the model must be fitted to motor currents"
+        )
     for name, number in (("a known mass [kg]", mass), ("spread", spread)):
         if not 0 < number < np.inf:
             raise InvalidSamples(f"{name} must be positive, got {number:g}")
@@ -165,28 +166,29 @@ def gains_from_known_mass(
         own = np.zeros(len(drive))
     else:
         own = drive.gain_std / np.abs(drive.gain)
-    words = [
-        f"the run with {mass:g} kg is doubted: {doubt.words}" for doubt in payload.verdict.blocking
+    weighing_doubts = [
+        f"the run with {mass:g} kg is doubtful: {doubt.words}" for doubt in payload.verdict.blocking
     ]
-    doubts = [Doubt(DoubtKind.GAINS, each, blocks=False) for each in words]
-    far = abs(mass - payload.unconstrained.mass) / payload.std[0]
+    doubts = [Doubt(DoubtKind.GAINS, each, blocks=False) for each in weighing_doubts]
+    sigmas = abs(mass - payload.unconstrained.mass) / payload.std[0]
     if (own > _MAX_PRIOR_STD).any():
-        found = _anew(model, payload, mass, empty=empty, loaded=loaded, spread=spread)
-    elif far < _MAX_SIGMA:
-        found = _corrected(drive.gain, drive.gain_errors, payload, mass)
+        found = _estimated_gains(model, payload, mass, empty=empty, loaded=loaded, spread=spread)
+    elif sigmas < _MAX_SIGMA:
+        found = _corrected_gains(drive.gain, drive.gain_errors, payload, mass)
     else:
-        found = _anew(model, payload, mass, empty=empty, loaded=loaded, spread=spread)
-        against = (
-            f"the gains so far make {payload.unconstrained.mass:.3g} kg of a known mass of {mass:g}"
-            f" kg, {far:.0f} standard deviations apart: check the mass and its run; where gains are"
-            f" guesses, state a gain_std above {_MAX_PRIOR_STD:.0%} in the robot file"
+        found = _estimated_gains(model, payload, mass, empty=empty, loaded=loaded, spread=spread)
+        words = (
+            f"with the present gains a known mass of {mass:g} kg weighs"
+            f" {payload.unconstrained.mass:.3g} kg, a difference of {sigmas:.0f} standard"
+            " deviations: check the mass and its run; if the gains are guesses, state a gain_std"
+            f" above {_MAX_PRIOR_STD:.0%} in the robot file"
         )
-        doubts.append(Doubt(DoubtKind.GAINS, against))
+        doubts.append(Doubt(DoubtKind.GAINS, words))
     return replace(found, verdict=found.verdict.doubted(*doubts))
 
 
-def _corrected(gain: Array, S: Array, payload: Payload, mass: float) -> DriveGains:
-    """Gains that were nearly right."""
+def _corrected_gains(gain: Array, S: Array, payload: Payload, mass: float) -> DriveGains:
+    """The gains after a correction by a known mass."""
     if payload.gain_error is None:
         g = np.zeros(S.shape[1])
     else:
@@ -207,14 +209,14 @@ def _corrected(gain: Array, S: Array, payload: Payload, mass: float) -> DriveGai
     words = f"{mass:g} kg weighed {weighed:.4g} +- {half:.2g} kg"
     if known:
         shares = " and ".join(f"{NORMAL_95 * x:.2g}" for x in (np.sqrt(known), left))
-        words = f"{words}, gains made {shares} kg of it before and after"
+        words = f"{words}, of which gains contribute {shares} kg before and after"
     else:
-        words += "; gains are stated to be exact, so it corrects none"
+        words += "; gains are stated to be exact, so none is corrected"
     notes = [f"{100 * x:+.2f} +- {100 * y:.2g} %" for x, y in zip(S @ u, relative, strict=True)]
     return DriveGains(value, np.abs(value) * relative, "known mass", Verdict(words), notes, errors)
 
 
-def _anew(
+def _estimated_gains(
     model: DynamicModel,
     payload: Payload,
     mass: float,
@@ -223,7 +225,7 @@ def _anew(
     loaded: Sequence[Samples],
     spread: float,
 ) -> DriveGains:
-    """All gains, from guesses that may be far off."""
+    """All gains, estimated from rough guesses."""
     if not (empty and loaded):
         raise InvalidSamples("a known mass needs at least one recording without it and one with it")
     n = model.robot.n
@@ -254,8 +256,8 @@ def _anew(
     kappa = [widening([part[:, j] for part in residuals]) for j in range(n)]
     answer = _solve(problem, np.array(kappa))
     gain = model.robot.drive.gain
-    assert gain is not None  # noqa: S101 - checked at the door
-    return _judged(gain, answer, problem, names=model.robot.joint_names)
+    assert gain is not None  # noqa: S101 - checked by gains_from_known_mass
+    return _with_verdict(gain, answer, problem, names=model.robot.joint_names)
 
 
 def _solve(problem: _Problem, kappa: Array) -> _Answer:
@@ -295,20 +297,20 @@ def _half_inverse(J: Array, problem: _Problem) -> tuple[Array, Array]:
     return Vt[kept].T / s[kept] / scale[:, None], U[:, kept]
 
 
-def _judged(
+def _with_verdict(
     start: Array, answer: _Answer, problem: _Problem, *, names: Sequence[str]
 ) -> DriveGains:
-    """The gains with their notes and a sentence about all."""
+    """The gains with a note for each joint and a verdict."""
     value = start * np.exp(answer.k)
     relative = np.sqrt((answer.errors**2).sum(axis=1))
-    if not answer.settled:
-        unknown = ("unknown: the iteration did not come to rest",) * len(value)
-        words = f"gains and base parameters did not come to rest in {_MAX_ITERATIONS} rounds"
+    if not answer.converged:
+        unknown = ("unknown: the iteration did not converge",) * len(value)
+        words = f"gains and base parameters did not converge within {_MAX_ITERATIONS} iterations"
         verdict = Verdict(doubts=(Doubt(DoubtKind.GAINS, words),))
         return DriveGains(value * np.nan, relative, "known mass", verdict, unknown)
     prior = np.minimum((relative / problem.spread) ** 2, 1.0)
     notes = tuple(
-        f"{gain:.4g} +- {abs(gain) * std:.2g} Nm/A; {share:.0%} of the information is the guess's"
+        f"{gain:.4g} +- {abs(gain) * std:.2g} Nm/A; {share:.0%} of the information is the initial guess"
         for gain, std, share in zip(value, relative, prior, strict=True)
     )
     best = 100 * relative.min()
@@ -316,8 +318,9 @@ def _judged(
     verdict = Verdict(
         f"gains from a payload of {problem.mass:g} kg, known to {best:.2g} to {worst:.2g} %"
     )
-    if (leaning := prior > _LARGE_INFORMATION_SHARE).any():
-        which = ", ".join(np.array(names)[leaning])
-        words = f"the payload hardly shows in {which}: they lean on the guess"
+    guessed = prior > _LARGE_PRIOR_SHARE
+    if guessed.any():
+        which = ", ".join(np.array(names)[guessed])
+        words = f"the payload hardly determines {which}: they depend on the initial guess"
         verdict = verdict.doubted(Doubt(DoubtKind.GAINS, words, blocks=False))
     return DriveGains(value, np.abs(value) * relative, "known mass", verdict, notes, answer.errors)

@@ -1,33 +1,33 @@
-"""The scale of all gains, from the controller's own rigid model: a second witness.
+"""The common scale of all gains, from the controller's own rigid-body model.
 
-Motion alone does not show the scale: masses and gains may grow together. The controller's target
-moment m knows the masses. With gains K that are wrong by one common factor, the true ones being K
-e^k, the motor currents i of the empty arm follow
+Motion alone does not determine the scale: masses and gains may grow together. The controller's
+target moment m contains the masses. With gains K that are wrong by a common factor, the true ones
+being K e^k, the motor currents i of the empty arm follow
 
     K_j i_j = e^-k (m_j + Y_j b) + Ia_j a_j + f_j(v_j) + mu_j |m_j| sign(v_j) + noise
 
-Y_j b is the torque of a body at the flange that the controller does not know (an adapter; or one
-that it was configured with and that is not there), Ia_j the rotor, f_j + mu_j |m_j| friction that
-grows with the load. f_j is whatever it is: sign, square root and speed, in each direction for
-itself and in each recording anew. With s = e^-k and s b for b all is linear. What only one joint of
-one recording has (rotor, friction) is taken out of its rows (Frisch, Waugh); s and the ten numbers
-s b stay.
+Y_j b is the torque of a body at the flange that the controller's model lacks (an adapter), or has
+but is not mounted, Ia_j the rotor, f_j + mu_j |m_j| friction that grows with the load. f_j is free:
+sign, square root and speed, with different coefficients for each direction and each recording. With
+s = e^-k and s b for b all is linear. Unknowns of one joint of one recording (rotor, friction) are
+eliminated from its rows (Frisch, Waugh); s and the ten numbers s b stay.
 
-Each recording r has a scale s_r of its own first, with one body for all, so that they can disagree:
-rows of joint j weigh 1 / sigma_rj, found in turns; the covariance C of s_1, s_2, ... counts the
-rows of a joint kappa-fold for their correlation in time. Their mean by C is s, with a variance that
-is widened by
+First each recording r has a scale s_r of its own, with one body for all, so that they can disagree.
+Rows of joint j have the weight 1 / sigma_rj, found iteratively; the covariance C of s_1, s_2, ... is
+widened kappa-fold for the correlation in time of a joint's rows. Their mean by C is s, with a
+variance that is widened by
 
     chi^2 / (R - 1) = (s_r - s)' C^-1 (s_r - s) / (R - 1)      where it exceeds 1 (Birge).
 
-Accelerations are differentiated and noisy: they would be believed too little, and m, which contains
-them too, would stand in (with positions of four decimals filtered at 20 Hz, k of a simulated arm is
-0.9 % too small). So the motion is filtered at `SMOOTH_HZ`, where that is gone.
+Accelerations are differentiated and noisy: their coefficient would be too small, and that of m,
+which contains them too, would compensate (with positions of four decimals filtered at 20 Hz, k of a
+simulated arm is 0.9 % too small). The motion is therefore filtered at `SMOOTH_HZ`, where the effect
+vanishes.
 
-The controller's masses, and friction as it is written here, are worth `_MODEL_STD`. What the
-maker's numbers are worth together is the prior of k: the answer is the mean of both, weighted by
-their variances. Where the data know k less well than that (motion without weight or without
-inertia), or contradict it by far, the maker's numbers are kept, and the verdict says so.
+The controller's masses, and the friction law above, are accurate to `_MODEL_STD`. The tolerance of
+published gains is the prior of k: the answer is the mean of both, weighted by their variances. If
+the data determine k less well than that (motion without weight or without inertia), or contradict
+it, the published scale is kept, and the verdict says so.
 """
 
 from __future__ import annotations
@@ -51,26 +51,26 @@ SMOOTH_HZ = 8.0
 
 _MIN_SPEED = 0.03  # [rad/s]; friction reverses at lower speeds
 _MIN_ROWS = 100
-_MODEL_STD = 0.005  # relative: castings, cables, and friction beyond its law
-_MAX_SIGMA = 3.0  # standard deviations
-_ITERATIONS = 6
-_RELATIVE_RANK = 1e-10
+_MODEL_STD = 0.005  # relative: castings, cables, and unmodelled friction
+_MAX_SIGMA = 3.0  # standard deviations of k before the model counts as a contradiction
+_ITERATIONS = 6  # of weights and scales
+_RELATIVE_RANK = 1e-10  # smaller eigenvalues, over the largest, count as zero
 
 
 class _Block(NamedTuple):
-    """Rows of one joint of one recording, without what it alone has.
+    """Rows of one joint of one recording, after elimination of its own unknowns.
 
     Attributes:
-        run: which recording
+        run: index of the recording
         tau: measured torque, (N,) [Nm]
         columns: the controller's moment, and the regressor of a body at the flange, (N, 11)
-        taken: how many columns were taken out
+        eliminated: number of eliminated columns
     """
 
     run: int
     tau: Array
     columns: Array
-    taken: int
+    eliminated: int
 
 
 def scaled_by_targets(
@@ -79,7 +79,7 @@ def scaled_by_targets(
     """The gains times one factor e^k, so that torques agree with the controller's model.
 
     Args:
-        gains: that made the measured torques, from the controller's targets
+        gains: of the measured torques, from the controller's targets
         robot: kinematics, without coupled drives
         measured: runs of the empty arm, filtered at `SMOOTH_HZ`, torques of currents times the
             gains
@@ -92,26 +92,26 @@ def scaled_by_targets(
         for block in _blocks(robot, part, other.tau, run)
     ]
     if blocks:
-        k, std, apart = _scale(blocks, len(measured))
+        k, std, scatter = _scale(blocks, len(measured))
     else:
-        k, std, apart = (0.0, np.inf, np.inf)
+        k, std, scatter = (0.0, np.inf, np.inf)
     tolerance = COMMON_GAIN_TOLERANCE
     if std > tolerance:
         if std > 1:
-            found = "do not show"
+            found = "do not determine"
         else:
-            found = f"show to {100 * std:.1f} % only"
-        words = f"the runs {found} the scale of the gains, so the maker's is kept"
+            found = f"determine to {100 * std:.1f} % only"
+        words = f"the runs {found} the scale of the gains, so the published scale is kept"
     elif abs(k) > _MAX_SIGMA * np.hypot(std, tolerance):
         words = (
-            f"gains and the controller's model contradict each other by {100 * k:+.0f} %: is it"
-            " this arm?"
+            f"gains and the controller's model contradict each other by {100 * k:+.0f} %: check"
+            " whether the recording is of this arm"
         )
     else:
         k = k / (1 + (std / tolerance) ** 2)
         std = 1 / np.hypot(1 / std, 1 / tolerance)
-        if np.isfinite(apart):
-            agree = f" (runs agree to {100 * apart:.2f} %)"
+        if np.isfinite(scatter):
+            agree = f" (runs agree to {100 * scatter:.2f} %)"
         else:
             agree = ""
         return _with_scale(gains, k, std, f"by its model{agree}")
@@ -133,7 +133,7 @@ def _with_scale(gains: DriveGains, k: float, std: float, how: str) -> DriveGains
 
 
 def _blocks(robot: RobotModel, part: Samples, moment: Array, run: int) -> list[_Block]:
-    """What the joints of a run say where they move."""
+    """The rows of a run's joints while they move."""
     body = robot.payload_regressor(part.q, part.v, part.a)
     blocks = []
     for j in range(part.n):
@@ -142,8 +142,8 @@ def _blocks(robot: RobotModel, part: Samples, moment: Array, run: int) -> list[_
             continue
         m = moment[moving, j]
         v = part.v[moving, j]
-        ways = [way * np.abs(v) ** power for way in (v > 0, v < 0) for power in (0.0, 0.5, 1.0)]
-        own = np.column_stack([part.a[moving, j], np.abs(m) * np.sign(v), *ways])
+        friction = [way * np.abs(v) ** power for way in (v > 0, v < 0) for power in (0.0, 0.5, 1.0)]
+        own = np.column_stack([part.a[moving, j], np.abs(m) * np.sign(v), *friction])
         rows = np.column_stack([part.tau[moving, j], m, body[moving, j]])
         Q = np.linalg.qr(own / np.maximum(np.linalg.norm(own, axis=0), 1e-300))[0]
         rows = rows - Q @ (Q.T @ rows)
@@ -152,7 +152,7 @@ def _blocks(robot: RobotModel, part: Samples, moment: Array, run: int) -> list[_
 
 
 def _scale(blocks: Sequence[_Block], runs: int) -> tuple[float, float, float]:
-    """K, its standard deviation, and the scatter between runs; infinite for one run."""
+    """The logarithm k of the scale, its standard deviation, and the scatter between runs."""
     noise = np.ones(len(blocks))
     kappa = np.ones(len(blocks))
     for _ in range(_ITERATIONS):
@@ -170,19 +170,19 @@ def _scale(blocks: Sequence[_Block], runs: int) -> tuple[float, float, float]:
         for i, block in enumerate(blocks):
             residuals = block.tau - block.columns @ x[[block.run, *range(runs, runs + 10)]]
             kappa[i] = widening([residuals])
-            noise[i] = np.sqrt(residuals @ residuals / max(len(residuals) - block.taken, 1))
+            noise[i] = np.sqrt(residuals @ residuals / max(len(residuals) - block.eliminated, 1))
     seen = np.diag(A)[:runs] > 0
     C = (half @ (half.T @ M @ half) @ half.T)[:runs, :runs][np.ix_(seen, seen)]
     scales = x[:runs][seen]
     if len(scales) > 1:
-        apart = float(np.std(scales, ddof=1) / abs(scales.mean()))
+        scatter = float(np.std(scales, ddof=1) / abs(scales.mean()))
     else:
-        apart = np.inf
-    return *_mean(scales, C), apart
+        scatter = np.inf
+    return *_mean(scales, C), scatter
 
 
 def _mean(s: Array, C: Array) -> tuple[float, float]:
-    """K of scales with a covariance, and its standard deviation, widened where they disagree."""
+    """The logarithm k of the mean scale, and its standard deviation, widened by disagreement."""
     half = _half_inverse(C)
     ones = half.T @ np.ones(len(s))
     values = half.T @ s
@@ -193,9 +193,8 @@ def _mean(s: Array, C: Array) -> tuple[float, float]:
     chi_square = float(((values - mean * ones) ** 2).sum()) / max(len(s) - 1, 1)
     if not mean > 0:
         return 0.0, np.inf
-    return -float(np.log(mean)), float(
-        np.hypot(np.sqrt(max(chi_square, 1.0) / information) / mean, _MODEL_STD)
-    )
+    by_data = np.sqrt(max(chi_square, 1.0) / information) / mean
+    return -float(np.log(mean)), float(np.hypot(by_data, _MODEL_STD))
 
 
 def _half_inverse(A: Array) -> Array:

@@ -5,32 +5,32 @@ with its own gain K, and has added what the motor needs beyond the links:
 
     i = m / K + c a + f(v)
 
-c a is for the rotor, f(v) compensates friction. f is whatever its maker chose (a UR bends it at 0.5
-rad/s), so it is left free: piecewise linear over the speed, in each direction for itself. Rows
-slower than `_MIN_SPEED`, where f turns round, are left out, and so are rows far off. f(v) is taken
-out of all columns (Frisch, Waugh); 1 / K and c are what is left.
+c a is for the rotor, f(v) compensates friction. The manufacturer's f is unknown (that of a UR has a
+kink at 0.5 rad/s), so it is left free: piecewise linear over the speed, different in each direction.
+Rows slower than `_MIN_SPEED`, where f reverses, are left out, and so are outliers. f(v) is
+eliminated from all columns (Frisch, Waugh); 1 / K and c remain.
 
 A controller adds the rotor term for every joint or for none (its target moment may contain it
-already), so all joints decide together, by the Bayesian information criterion. Where it does, the
-acceleration, which is differentiated from the log and noisy, would be believed too little (errors
-in variables), at the cost of m, which resembles it in a joint that carries no weight. It is
-balanced against a smoother copy of itself, whose noise has little in common with its own (an
-instrument): with X = [m, a] and Z = [m, smooth a]
+already), so one decision is taken for all joints, by the Bayesian information criterion. If it does,
+the coefficient of the acceleration, which is differentiated from the log and noisy, would be too
+small (errors in variables), and that of m wrong, which resembles it in a joint that carries no
+weight. A smoother copy of the acceleration, whose noise is nearly independent, is therefore used as
+an instrumental variable: with X = [m, a] and Z = [m, smooth a]
 
     (1/K, c) = (Z'X)^-1 Z'i
 
-Residuals are correlated, N rows kappa-fold, so p columns leave N - kappa p of them to count the
-noise by.
+Residuals are correlated in time by a factor kappa, so that N rows and p columns leave N - kappa p
+degrees of freedom for the noise.
 
-A joint that is held at rest, while others move, has f constant: such rows count for themselves, and
-are as exact as the log is written.
+While a joint rests and others move, its f is constant: such rows give a slope of their own, which is
+as exact as the resolution of the log.
 
 Measured motion may be early or late against the targets. One lag for all joints is found by the
-smallest residuals; where m is little else than c a (a last joint without load), the gain depends on
-it, so its uncertainty is carried into the gains.
+smallest residuals. If m is nearly proportional to a (a last joint without load), the gain depends on
+the lag, so the uncertainty of the lag is propagated to the gains.
 
 Each recording has an f of its own, since compensation may change from day to day. The slopes are
-combined by their variances, which are widened where they disagree more than they should (Birge).
+combined by their variances, which are widened if they disagree more than expected (Birge).
 """
 
 from __future__ import annotations
@@ -53,26 +53,24 @@ from steelyard.verdict import Doubt, DoubtKind, Verdict
 
 _MIN_SPEED = 0.03  # [rad/s]; friction compensation reverses at lower speeds
 _MAX_CELLS = 12  # pieces of the friction law in each direction
-_ROWS_PER_CELL = 20
+_ROWS_PER_CELL = 20  # smallest mean number of rows in a piece
 _MIN_ROWS = 50
-_CUTOFF_HZ = 20.0
-_SMOOTH_HZ = 5.0
+_CUTOFF_HZ = 20.0  # of the motion
+_SMOOTH_HZ = 5.0  # of the acceleration as an instrumental variable
 _MAX_REST_TRAVEL = 5e-4  # [rad] within _REST_S
 _REST_S = 1.0
-_ITERATIONS = 5
-_MIN_FREEDOM = 0.2
+_ITERATIONS = 5  # of fit and removal of outliers
+_MIN_FREEDOM = 0.2  # smallest degrees of freedom, of the number of rows
 _OUTLIER_SIGMA = 5.0  # standard deviations, by the median
-_RESOLUTION = (
-    30.0  # the moment varies by so many of its smallest steps, or its rounding shrinks the slope
-)
-_MAX_LAG_S = 0.05
-_LAG_STEP_S = 0.003
-_LAG_ROWS = 1500
+_MIN_RESOLUTION = 30.0  # std of the moment over its smallest step; rounding shrinks the slope
+_MAX_LAG_S = 0.05  # longer lags are not searched
+_LAG_STEP_S = 0.003  # for the derivatives by the lag
+_LAG_ROWS = 1500  # for the search of the lag
 _MAX_RELATIVE_STD = 0.2  # less certain gains count as unknown
 
 
 _Rotor = Literal["absent", "plain", "smoothed"]
-"""Whether the model has an acceleration term, and a smoother copy as its instrument."""
+"""Whether the model has an acceleration term, and if so, whether its instrument is smoothed."""
 
 
 class _Slope(NamedTuple):
@@ -82,10 +80,10 @@ class _Slope(NamedTuple):
     std: float
     residuals: Array
 
-    def misfit(self, worth: float) -> float:
+    def misfit(self, information: float) -> float:
         """Twice the negative log-likelihood of weighted rows, up to a constant."""
         return float(
-            2 * worth * len(self.residuals) * np.log(np.mean(np.abs(self.residuals)) + 1e-12)
+            2 * information * len(self.residuals) * np.log(np.mean(np.abs(self.residuals)) + 1e-12)
         )
 
 
@@ -131,14 +129,16 @@ class _Targets:
         return int(self.moment.shape[1])
 
     def thinned(self, rows: int) -> _Targets:
-        """About so many of the rows, with the whole motion."""
+        """About a number of the rows, with the whole motion."""
         pick = slice(None, None, -(-len(self.t) // rows))
         return replace(self, t=self.t[pick], current=self.current[pick], moment=self.moment[pick])
 
-    def in_motion(self, j: int, lag_s: float, rotor: _Rotor, *, sure: bool = True) -> _Slope | None:
-        """The slope of joint j where it moves; None where the rows do not determine it.
+    def in_motion(
+        self, j: int, lag_s: float, rotor: _Rotor, *, with_std: bool = True
+    ) -> _Slope | None:
+        """The slope of joint j while it moves; None if the rows do not determine it.
 
-        Where nobody asks how sure it is, its standard deviation is not computed (NaN).
+        Without `with_std`, the standard deviation is not computed (NaN).
         """
         motion = (self.v[:, j], self.a[:, j], self.smooth_a[:, j])
         v, a, smooth_a = (np.interp(self.t + lag_s, self.grid, x) for x in motion)
@@ -154,7 +154,7 @@ class _Targets:
             "smoothed": ([m, a], [m, smooth_a]),
         }[rotor]
         X, Z = (np.column_stack(columns) for columns in pair)
-        return _slope(i, X, Z, _speed_law(v), sure=sure)
+        return _slope(i, X, Z, _speed_law(v), with_std=with_std)
 
     def at_rest(self, j: int) -> _Slope | None:
         """The slope of joint j at rest; None if the rows do not determine it."""
@@ -173,8 +173,8 @@ class _Targets:
 def gains_from_targets(recordings: Recording | Iterable[Recording]) -> DriveGains:
     """The gains that the controller itself uses, from its target currents and target moments.
 
-    Commanded motion is used where there is one, else the measured one. A joint whose target moment
-    varies too little, or only as friction and acceleration do, has the gain NaN with an infinite
+    Commanded motion is used if recorded, else measured motion. A joint whose target moment varies too
+    little, or only together with friction and acceleration, has the gain NaN with an infinite
     standard deviation.
 
     Args:
@@ -185,7 +185,7 @@ def gains_from_targets(recordings: Recording | Iterable[Recording]) -> DriveGain
     else:
         parts = list(recordings)
     if not parts:
-        raise InvalidSamples("there are no recordings to find gains in")
+        raise InvalidSamples("there are no recordings to determine gains from")
     names = parts[0].joint_names
     slopes: list[list[_Slope]] = [[] for _ in names]
     for part in parts:
@@ -208,7 +208,7 @@ def _targets_of(part: Recording) -> tuple[Array, Array]:
     if part.current_target is None or part.tau_target is None:
         raise InvalidRecording(
             f"recording '{part.source}' lacks target currents or target moments (current_target,"
-            " tau_target); give the gains, or find them with a known mass"
+            " tau_target); state the gains, or determine them with a known mass"
         )
     return part.current_target, part.tau_target
 
@@ -220,14 +220,14 @@ def _position(part: Recording) -> Array:
 
 
 def _pieces(part: Recording) -> list[_Targets]:
-    """What lies between the gaps of a recording, without broken and repeated rows."""
-    whole = np.isfinite(np.hstack([*_targets_of(part), _position(part)])).all(axis=1)
-    whole &= np.concatenate([[True], np.diff(part.t) > 0])
-    if whole.sum() < 2:
+    """The pieces of a recording between its gaps, without incomplete and repeated rows."""
+    complete = np.isfinite(np.hstack([*_targets_of(part), _position(part)])).all(axis=1)
+    complete &= np.concatenate([[True], np.diff(part.t) > 0])
+    if complete.sum() < 2:
         raise InvalidRecording(
-            f"recording '{part.source}' has less than two whole rows of targets and motion"
+            f"recording '{part.source}' has fewer than two complete rows of targets and motion"
         )
-    rows = part.rows(whole)
+    rows = part.rows(complete)
     pieces = rows.split_at_gaps()
     return [_Targets.of(piece) for piece in pieces if len(piece) >= _MIN_ROWS]
 
@@ -245,7 +245,7 @@ def _slopes_of(piece: _Targets) -> list[list[_Slope]]:
         resting = piece.at_rest(j)
         if moving is not None and lag_std > 0:
             times_s = (lag_s - _LAG_STEP_S, lag_s + _LAG_STEP_S)
-            sides = [piece.in_motion(j, time_s, rotor, sure=False) for time_s in times_s]
+            sides = [piece.in_motion(j, time_s, rotor, with_std=False) for time_s in times_s]
             values = [side.value for side in sides if side is not None]
             if len(values) == 2:
                 change = np.ptp(values) / (2 * _LAG_STEP_S)
@@ -257,16 +257,18 @@ def _slopes_of(piece: _Targets) -> list[list[_Slope]]:
 
 
 def _rotor(piece: _Targets, lag_s: float) -> _Rotor:
-    """Whether all joints together say that the current has a term with the acceleration."""
+    """Whether the current has an acceleration term, decided for all joints together."""
     gain = 0.0
     for j in range(piece.n):
         without, plain = (
-            piece.in_motion(j, lag_s, rotor, sure=False) for rotor in ("absent", "plain")
+            piece.in_motion(j, lag_s, rotor, with_std=False) for rotor in ("absent", "plain")
         )
         if without is not None and plain is not None:
-            worth = 1 / widening([plain.residuals])
+            information = 1 / widening([plain.residuals])
             gain += (
-                without.misfit(worth) - plain.misfit(worth) - np.log(worth * len(plain.residuals))
+                without.misfit(information)
+                - plain.misfit(information)
+                - np.log(information * len(plain.residuals))
             )
     if gain > 0:
         return "smoothed"
@@ -276,21 +278,23 @@ def _rotor(piece: _Targets, lag_s: float) -> _Rotor:
 def _lag(piece: _Targets) -> tuple[float, float]:
     """The delay of measured motion that fits the targets, and its standard deviation, [s]."""
     few = piece.thinned(_LAG_ROWS)
-    worth = {j: 1.0 for j in range(few.n) if few.in_motion(j, 0.0, "plain", sure=False) is not None}
-    if not worth:
+    information = {
+        j: 1.0 for j in range(few.n) if few.in_motion(j, 0.0, "plain", with_std=False) is not None
+    }
+    if not information:
         return 0.0, 0.0
 
     def misfit(lag_s: float) -> float:
-        slopes = {j: few.in_motion(j, lag_s, "plain", sure=False) for j in worth}
-        return sum(slope.misfit(worth[j]) for j, slope in slopes.items() if slope is not None)
+        slopes = {j: few.in_motion(j, lag_s, "plain", with_std=False) for j in information}
+        return sum(slope.misfit(information[j]) for j, slope in slopes.items() if slope is not None)
 
     bounds = (-_MAX_LAG_S, _MAX_LAG_S)
     best = float(
         minimize_scalar(misfit, bounds=bounds, method="bounded", options={"xatol": 1e-4}).x
     )
-    for j in worth:
-        if (slope := few.in_motion(j, best, "plain", sure=False)) is not None:
-            worth[j] = 1 / widening([slope.residuals])
+    for j in information:
+        if (slope := few.in_motion(j, best, "plain", with_std=False)) is not None:
+            information[j] = 1 / widening([slope.residuals])
     left, middle, right = (misfit(best + step) for step in (-_LAG_STEP_S, 0.0, _LAG_STEP_S))
     curvature = (left - 2 * middle + right) / _LAG_STEP_S**2
     widest = _MAX_LAG_S / np.sqrt(3)
@@ -298,20 +302,22 @@ def _lag(piece: _Targets) -> tuple[float, float]:
 
 
 def _speed_law(v: Array) -> Array:
-    """Hat functions over the speed, in each direction for itself, (N, columns)."""
+    """Hat functions over the speed, separate for each direction, (N, columns)."""
     columns = []
     for speed in (v, -v):
         ahead = speed >= _MIN_SPEED
         if ahead.any():
             cells = int(np.clip(ahead.sum() // _ROWS_PER_CELL, 1, _MAX_CELLS))
             knots = np.linspace(_MIN_SPEED, max(speed.max(), 2 * _MIN_SPEED), cells + 1)
-            apart = np.abs(speed[:, None] - knots) / (knots[1] - knots[0])
-            hats = np.where(ahead[:, None], np.maximum(1.0 - apart, 0.0), 0.0)
+            distance = np.abs(speed[:, None] - knots) / (knots[1] - knots[0])
+            hats = np.where(ahead[:, None], np.maximum(1.0 - distance, 0.0), 0.0)
             columns.append(hats[:, hats.any(axis=0)])
     return np.hstack(columns)
 
 
-def _slope(current: Array, X: Array, Z: Array, law: Array, *, sure: bool = True) -> _Slope | None:
+def _slope(
+    current: Array, X: Array, Z: Array, law: Array, *, with_std: bool = True
+) -> _Slope | None:
     """The coefficient of the moment, first column of X, with instruments Z; None if unknown."""
     step_i, step_m = (np.diff(np.unique(x)).min(initial=np.inf) for x in (current, X[:, 0]))
     keep = np.ones(len(current), dtype=bool)
@@ -319,7 +325,7 @@ def _slope(current: Array, X: Array, Z: Array, law: Array, *, sure: bool = True)
         rows = _without(np.column_stack([current, X, Z])[keep], law[keep])
         i, Xr, Zr = np.split(rows, [1, 1 + X.shape[1]], axis=1)
         m = _without(Xr[:, :1], Zr[:, 1:])
-        if len(i) < 2 * law.shape[1] + _MIN_ROWS // 2 or not np.std(m) > _RESOLUTION * step_m:
+        if len(i) < 2 * law.shape[1] + _MIN_ROWS // 2 or not np.std(m) > _MIN_RESOLUTION * step_m:
             return None
         inverse = np.linalg.pinv(Zr.T @ Xr, rcond=1e-12)
         value = inverse @ Zr.T @ i
@@ -329,7 +335,7 @@ def _slope(current: Array, X: Array, Z: Array, law: Array, *, sure: bool = True)
         if near.all():
             break
         keep[np.flatnonzero(keep)[~near]] = False
-    if not sure:
+    if not with_std:
         return _Slope(float(value[0, 0]), np.nan, residuals)
     kappa = widening([residuals])
     count = len(residuals)
@@ -341,10 +347,10 @@ def _slope(current: Array, X: Array, Z: Array, law: Array, *, sure: bool = True)
 
 
 def _without(signals: Array, others: Array) -> Array:
-    """What is left of signals when their projection on other columns is taken out, like signals.
+    """Signals less their projection on other columns, (N, k).
 
-    The columns are one, or hat functions, whose products with each other form a well-conditioned
-    band.
+    The other columns are a constant or hat functions, whose inner products are a well-conditioned
+    band matrix.
     """
     inverse = np.linalg.pinv(others.T @ others, rcond=1e-12, hermitian=True)
     return np.asarray(signals - others @ (inverse @ (others.T @ signals)))
@@ -364,9 +370,9 @@ def _combined(slopes: Sequence[_Slope]) -> tuple[float, float, str]:
         return np.nan, np.inf, f"unknown: 1/gain is {mean:.3g} +- {std:.2g} A/Nm"
     words = f"{1 / mean:.5g} +- {std / mean**2:.2g} Nm/A from {len(slopes)} slopes"
     if widened > 1.5:
-        words += f", which disagree {widened:.1f} times more than they should"
+        words += f", which disagree {widened:.1f} times more than expected"
     if mean < 0:
-        words += "; negative: current and moment are counted in opposite directions"
+        words += "; negative: current and moment have opposite signs"
     return 1 / mean, std / mean**2, words
 
 
@@ -374,7 +380,7 @@ def _verdict(value: Array, std: Array, names: Sequence[str]) -> Verdict:
     unknown = [name for name, one in zip(names, std, strict=True) if np.isinf(one)]
     if unknown:
         words = (
-            f"nothing is known about {', '.join(unknown)}: their target moment varies too little;"
+            f"the gains of {', '.join(unknown)} are unknown: their target moment varies too little;"
             " add recordings in which they move or carry a changing load"
         )
         return Verdict(doubts=(Doubt(DoubtKind.GAINS, words),))

@@ -1,8 +1,8 @@
 """Difference: base parameters with and without the load (gaz2017 eq. (21)-(28)).
 
-The loaded arm is identified for itself, pi_L = Y_L^# tau_L, and epsilon = pi_L - pi = J phi. The
-paper takes phi = J^# epsilon with equal weights; the weighted form knows that epsilon has the
-covariance S = C_L + C_0: phi = (J' S^-1 J)^-1 J' S^-1 epsilon.
+The loaded arm is identified on its own, pi_L = Y_L^# tau_L, and epsilon = pi_L - pi = J phi. The
+paper takes phi = J^# epsilon with equal weights; the weighted form uses the covariance of epsilon,
+S = C_L + C_0: phi = (J' S^-1 J)^-1 J' S^-1 epsilon.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from steelyard.identification._covariance import correlated_covariance
 from steelyard.identification._least_squares import solve_weighted
 from steelyard.torque.methods._problem import Answer, WeighingProblem
 
-_MAX_ROUNDING = 1e-10
+_MAX_ROUNDING = 1e-10  # lower limit of eigenvalues, over the largest
 
 
 def difference(problem: WeighingProblem) -> Answer:
-    """The payload from the difference of base parameters, all of them alike, as published."""
+    """The payload from the difference of base parameters, with equal weights, as published."""
     return _difference(problem, weighted=False)
 
 
@@ -33,7 +33,7 @@ def _difference(problem: WeighingProblem, *, weighted: bool) -> Answer:
     model = problem.model
     n = model.robot.n
     theta = model.estimate.value
-    for _ in range(problem.rounds):
+    for _ in range(problem.iterations):
         rows = [model.rows(part, theta) for part in problem.loaded]
         factor = RegressionFactor.of_rows(rows)
         solution = solve_weighted(factor)
@@ -69,12 +69,12 @@ def _difference(problem: WeighingProblem, *, weighted: bool) -> Answer:
 
 
 def _payload_of_difference(J: Array, S: Array | None, fixed: Array) -> tuple[Array, Mask]:
-    """The matrix from parameter differences to a payload, and what stays unknown, (10,).
+    """The matrix from parameter differences to a payload, and the unknown numbers, (10,).
 
     Args:
         J: payload Jacobian, (k, 10)
-        S: covariance of the difference, (k, k); None to weigh all of it alike (gaz2017 eq. (28))
-        fixed: rows [Z z] of what is known, (f, 11)
+        S: covariance of the difference, (k, k); None for equal weights (gaz2017 eq. (28))
+        fixed: rows [Z z] of fixed numbers, (f, 11)
     """
     if S is None:
         whitening = np.eye(len(J))
@@ -94,7 +94,7 @@ def _payload_of_difference(J: Array, S: Array | None, fixed: Array) -> tuple[Arr
 
 
 def _whitening(S: Array) -> Array:
-    """W with W S W' = 1; directions that rounding has made certain count as hardly known better."""
+    """W with W S W' = 1, with a lower limit on the eigenvalues of S for rounding."""
     scale = np.sqrt(np.diag(S))
     values, vectors = np.linalg.eigh(S / np.outer(scale, scale))
     return np.asarray((vectors / np.sqrt(np.maximum(values, _MAX_ROUNDING * values[-1]))).T / scale)

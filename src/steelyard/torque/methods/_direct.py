@@ -1,8 +1,8 @@
 """Direct method: payload and friction together, with the empty arm as a prior.
 
 Loaded torques follow tau = Y (pi + J phi) with the regressor Y of the empty arm. Both pi and phi
-are estimated, weighted by the noise of each joint; what the empty runs say about pi is a prior of
-covariance C_0. The prior says nothing of Fc, Fv, B and Fs: they are estimated anew.
+are estimated, weighted by the noise of each joint; the empty runs give a prior of pi with the
+covariance C_0. The prior leaves Fc, Fv, B and Fs free: they are estimated from the loaded runs.
 """
 
 from __future__ import annotations
@@ -28,13 +28,14 @@ def with_prior(problem: WeighingProblem, measured: Array) -> Answer:
     """The payload with the empty arm as a prior, from loaded runs and other evidence.
 
     Args:
-        measured: other rows [Z z] of unit noise, those of n joints by turns, (k n, p + 11)
+        measured: further rows [Z z] of unit noise, n rows (one for each joint) for each of k
+            observations, (k n, p + 11)
     """
     model = problem.model
     mixing = problem.mixing
     prior = np.vstack([problem.prior(), measured])
     theta = model.estimate.value
-    for _ in range(problem.rounds):
+    for _ in range(problem.iterations):
         rows = [model.rows(part, theta) for part in problem.loaded]
         factor = RegressionFactor.of_rows(rows)
         solution = solve_weighted(factor, prior, mixing)
@@ -44,10 +45,10 @@ def with_prior(problem: WeighingProblem, measured: Array) -> Answer:
 
 
 def predicted(problem: WeighingProblem, payload: Array) -> Answer:
-    """What `direct` will answer, with the covariance that it may expect.
+    """The answer of `direct` with its expected covariance.
 
-    The torques of the loaded runs do not count: they are those that the model predicts with the
-    payload, and as noisy as those of the empty arm were.
+    The torques of the loaded runs are not used: they are those that the model predicts with the
+    payload, with the noise of the empty arm.
 
     Args:
         payload: its ten numbers, (10,)
@@ -77,7 +78,7 @@ def _answer(
     prior: Array,
     measured: Array,
 ) -> Answer:
-    """The answer of a solution, with what gains and noise of the motion do to it."""
+    """The answer of a solution, with the effects of gains and of noise of the motion."""
     mixing = problem.mixing
     n = problem.model.robot.n
     model = problem.model

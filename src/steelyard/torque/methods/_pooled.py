@@ -1,8 +1,8 @@
-"""Pooled: empty and loaded runs in one fit, each with friction of its own (gaz2017, conclusions).
+"""Pooled: empty and loaded runs in one fit with separate friction (gaz2017, conclusions).
 
     empty  tau = Y_0 (pi, f_0),    loaded  tau = Y_L (pi, f_L) + Y_L J phi
 
-It is the direct method with the empty runs themselves in place of what they determined.
+It is the direct method with the empty runs themselves in place of their estimate.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def pooled(problem: WeighingProblem) -> Answer:
     prior = np.zeros((len(problem.fixed), of_loaded.shape[1] + 1))
     prior[:, -11:] = problem.fixed
     theta = [model.estimate.value, model.estimate.value]
-    for _ in range(problem.rounds):
+    for _ in range(problem.iterations):
         rows = _rows(problem, problem.empty, theta[0], of_empty)
         rows += _rows(problem, problem.loaded, theta[1], of_loaded)
         factor = RegressionFactor.of_rows(rows)
@@ -61,6 +61,6 @@ def pooled(problem: WeighingProblem) -> Answer:
 def _rows(
     problem: WeighingProblem, runs: Sequence[Samples], theta: Array, mixing: Array
 ) -> list[Rows]:
-    """The rows of some runs in the unknowns of both."""
+    """The rows of some runs in the common unknowns."""
     made = [problem.model.rows(part, theta) for part in runs]
     return [Rows(part.Y @ mixing, part.tau, part.usable) for part in made]

@@ -1,4 +1,4 @@
-"""What every method of weighing starts from, and what every one answers with."""
+"""The input and the output of every method of weighing."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from steelyard.recording import Samples
 from steelyard.torque._prior import arm_rows, by_gravity, friction_share, shifted, widened
 from steelyard.verdict import Doubt
 
-LOAD_ROUNDS = 4
-CERTAIN = 1e5
-"""One over the standard deviation of a number that is given, [1/SI]."""
+FIXED_WEIGHT = 1e5
+"""One over the standard deviation of a fixed number, [1/SI]."""
 
-_MIN_SINGULAR_RATIO = 1e-6
-_MIN_INVOLVEMENT = 1e-3
+_LOAD_ITERATIONS = 4  # of load and friction that depends on it
+_MIN_SINGULAR_RATIO = 1e-6  # smaller singular values, over the largest, count as zero
+_MIN_INVOLVEMENT = 1e-3  # component of a number in an undetermined direction
 _SYMBOLS = {"mass": "m"}
 _COM_NAMES = ("cx", "cy", "cz")
 _DIAGONAL_NAMES = ("Ixx", "Iyy", "Izz")
@@ -29,13 +29,13 @@ _DIAGONAL_NAMES = ("Ixx", "Iyy", "Izz")
 
 @dataclass(frozen=True, eq=False)
 class WeighingProblem:
-    """An empty arm that is known, and runs with a load that is not.
+    """The model of the empty arm, and runs with an unknown load.
 
     Attributes:
         model: of the empty arm
         loaded: runs of the loaded arm, each in the order of time
-        fixed: rows [Z z] of what is known of the ten numbers, (k, 11)
-        empty: runs of the empty arm, or what its controller says of it; only some methods need them
+        fixed: rows [Z z] of fixed numbers of the payload, (k, 11)
+        empty: runs of the empty arm, or its controller's torques; only some methods need them
     """
 
     model: DynamicModel
@@ -61,24 +61,24 @@ class WeighingProblem:
         return np.append(self.model.estimate.parameters.daily, np.zeros(10, bool))
 
     @property
-    def unfelt(self) -> Mask:
+    def unobservable(self) -> Mask:
         """Which of the ten numbers are unobservable with this arm's kinematics, (10,)."""
         firm = ~self.model.estimate.parameters.daily
         return undetermined(np.vstack([self.jacobian[firm], self.fixed[:, :-1]]))
 
     @property
-    def rounds(self) -> int:
-        """How often to solve: friction that grows with the load needs the load."""
+    def iterations(self) -> int:
+        """Number of solutions: friction that grows with the load needs an iteration."""
         if self.model.law.load:
-            return LOAD_ROUNDS
+            return _LOAD_ITERATIONS
         return 1
 
     def prior(self, without: Mask | None = None) -> Array:
-        """Rows [Z z] of what the empty runs say, and of what is fixed, (r, p + 11).
+        """Rows [Z z] of the empty runs and of fixed numbers, (r, p + 11).
 
         Args:
-            without: parameters of the arm that the empty runs say nothing of, (p,); those that
-                change from day to day by default
+            without: parameters of the arm to leave free, (p,); those that change from day to day by
+                default
         """
         arm = arm_rows(self.model, without)
         rows = np.zeros((len(arm) + len(self.fixed), arm.shape[1] + 10))
@@ -90,24 +90,23 @@ class WeighingProblem:
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """What a method answers with.
+    """The answer of a method.
 
     Attributes:
         value: the ten numbers, (10,)
         covariance: of them, (10, 10); infinite on the diagonal where unknown
-        unknown: which of them the data do not determine, (10,)
+        unknown: which of the ten the data do not determine, (10,)
         noise: standard deviation of the torque residuals of each joint, (n,) [Nm]
-        contradiction: how far the loaded runs move the empty arm, RMS over the RMS that noise alone
-            makes; about 1 when all is well, 0 where a method does not ask
-        per_gain: how the ten numbers change with the logarithm of each drive's gain, (10, n)
-        per_drift: the same, where gains change in the loaded runs alone, (10, n)
-        friction: share of the mass's variance that would be gone if friction were known
-        expected: why numbers are unknown by the nature of the method; empty where it can determine
-            all ten
-        doubts: what counts against the answer
-        remark: what else is to know about how it was found, in words
-        shift: how far noise of the measured motion may have moved the ten numbers, (10,); None for
-            not at all
+        contradiction: how far the loaded runs move the empty arm, RMS over the RMS expected by
+            noise; about 1 if the model is right, 0 if the method does not test it
+        per_gain: change of the ten numbers with the logarithm of each drive's gain, (10, n)
+        per_drift: the same for gains that change in the loaded runs only, (10, n)
+        friction: share of the mass's variance that would vanish if friction were known
+        expected: why the method cannot determine some of the ten; empty if it can determine all
+        doubts: about the answer
+        remark: further information on how it was found, in words
+        shift: possible bias of the ten numbers by noise of the measured motion, (10,); None for
+            none
     """
 
     value: Array
@@ -139,8 +138,8 @@ class Answer:
         Args:
             solution: of loaded runs, or of empty and then loaded ones
             covariance: of all unknowns, (m, m)
-            per_gain: how they change with the logarithm of each gain, (m, n)
-            per_drift: the same, in the loaded runs alone, (m, n)
+            per_gain: their change with the logarithm of each gain, (m, n)
+            per_drift: the same, in the loaded runs only, (m, n)
             friction: which of them are friction, (m,)
             contradiction: see above
         """
@@ -157,10 +156,10 @@ class Answer:
         )
 
     def widened(self, problem: WeighingProblem) -> tuple[Array, Array | None, dict[str, float]]:
-        """The covariance with all errors, the part of gains, and shares of the mass's variance.
+        """The covariance with all errors, the error by gains, and shares of the mass's variance.
 
         Args:
-            problem: that it answers
+            problem: whose answer this is
         """
         covariance, gain_error, shares = widened(
             self.covariance,
@@ -193,7 +192,7 @@ def undetermined(rows: Array) -> Mask:
 
 
 def fixed_rows(fixed: Mapping[str, float]) -> Array:
-    """Rows [Z z] that hold known numbers of the payload where they are, (k, 11).
+    """Rows [Z z] that fix known numbers of the payload, (k, 11).
 
     Args:
         fixed: by name of `PARAMETER_NAMES`, or mass; cx, cy, cz for the centre of mass; 'inertia'
@@ -210,16 +209,16 @@ def fixed_rows(fixed: Mapping[str, float]) -> Array:
     rows = np.zeros((len(numbers), 11))
     for row, (name, value) in zip(rows, numbers.items(), strict=True):
         if name in _COM_NAMES:
-            row[1 + _COM_NAMES.index(name)] = CERTAIN
-            row[0] = -CERTAIN * value
+            row[1 + _COM_NAMES.index(name)] = FIXED_WEIGHT
+            row[0] = -FIXED_WEIGHT * value
         else:
-            row[PARAMETER_NAMES.index(name)] = CERTAIN
-            row[-1] = CERTAIN * value
+            row[PARAMETER_NAMES.index(name)] = FIXED_WEIGHT
+            row[-1] = FIXED_WEIGHT * value
     return rows
 
 
 def _require_possible(fixed: Mapping[str, float]) -> None:
-    """Refuses numbers that no body has."""
+    """Raises an error for fixed numbers that no body has."""
     for name, value in fixed.items():
         if name not in (*PARAMETER_NAMES, *_COM_NAMES):
             raise UnknownName(

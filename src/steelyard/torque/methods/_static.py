@@ -1,11 +1,11 @@
 """Static method: mass and centre of mass from postures at rest (gaz2017 eq. (38)-(45)).
 
 At rest tau = Y(q, 0, 0) (pi + J phi) depends on the first four numbers of phi alone. Rows of one
-rest are averaged to one equation, since what disturbs them is one draw for each posture: static
-friction, which may be anything between -F and F, F what the joint needs to move slowly. With the
-noise s of the torques its variance is s^2 + F^2 / 3. The arm's gravity is the prior that its empty
-runs gave, with their uncertainty. Joints that gravity does not move show nothing of the payload, so
-none need be left out.
+rest are averaged to one equation, since their main error is the same within a posture: static
+friction, which may be anything between -F and F, the torque at which the joint begins to move. With
+the noise s of the torques its variance is s^2 + F^2 / 3. The arm's gravity is a prior from its empty
+runs, with their uncertainty. Joints without gravity torque contain no information on the payload,
+so none has to be left out.
 """
 
 from __future__ import annotations
@@ -26,23 +26,25 @@ from steelyard.torque.methods._direct import with_prior
 from steelyard.torque.methods._problem import Answer, WeighingProblem, undetermined
 from steelyard.verdict import Doubt, DoubtKind
 
-_REST_SPEED = 0.005  # [rad/s]
-_BREAKAWAY_SPEED = 0.05  # [rad/s]
-_SAME_POSTURE = 0.005  # [rad]
-_SETTLE_S = 0.3  # the arm rings after it has stopped
+_REST_SPEED = 0.005  # [rad/s]; slower joints are at rest
+_BREAKAWAY_SPEED = 0.05  # [rad/s], of the friction law, for static friction
+_MIN_POSTURE_STEP = 0.005  # [rad] between postures
+_SETTLE_S = 0.3  # the arm vibrates after it has stopped
 
 
 def static(problem: WeighingProblem) -> Answer:
     """Mass and centre of mass from postures at rest; the inertia stays unknown.
 
     Args:
-        problem: loaded runs that rest now and then
+        problem: loaded runs with postures at rest
     """
     n = problem.model.robot.n
     p = len(problem.model.estimate.value)
     model = problem.model
     if problem.fixed[:, 4:10].any():
-        raise InvalidSamples("at rest the inertia has no effect: fix none of its numbers")
+        raise InvalidSamples(
+            "the inertia has no effect at rest: do not fix it for the static method"
+        )
     postures, width = _posture_rows(problem)
     k = len(postures) // n
     prior = np.delete(
@@ -63,12 +65,12 @@ def static(problem: WeighingProblem) -> Answer:
     per_gain[:4] = wrong[-4:]
     per_drift[:4] = drifted[-4:]
     friction = 1.0 - float(np.mean((model.estimate.noise / width) ** 2))
-    felt = np.vstack([postures[:, p : p + 4], problem.fixed[:, :4]])
-    unknown = np.append(undetermined(felt), np.ones(6, bool))
+    observed = np.vstack([postures[:, p : p + 4], problem.fixed[:, :4]])
+    unknown = np.append(undetermined(observed), np.ones(6, bool))
     covariance[unknown, unknown] = np.inf
     contradiction = float(np.sqrt((rest**2).sum() / max(n * k - 4, 1)))
     noise = width * np.sqrt(np.mean(rest**2, axis=0))
-    expected = _enough(k)
+    expected = _determined_words(k)
     doubts = tuple[Doubt, ...]()
     if unknown[:4].any():
         expected, doubts = _some_unknown(problem, k, unknown)
@@ -108,10 +110,10 @@ def postures_at_rest(samples: Samples) -> tuple[Array, Array]:
     Samples that rest throughout are split where the position steps.
 
     Args:
-        samples: in the order of time; motion in between does not matter
+        samples: in the order of time; motion in between is ignored
     """
     still = (np.abs(samples.v) < _REST_SPEED).all(axis=1)
-    step = np.abs(np.diff(samples.q, axis=0, prepend=samples.q[:1])).max(axis=1) > _SAME_POSTURE
+    step = np.abs(np.diff(samples.q, axis=0, prepend=samples.q[:1])).max(axis=1) > _MIN_POSTURE_STEP
     run = np.cumsum(step | (still != np.roll(still, 1)))
     if still.all():
         settle = 0
@@ -147,7 +149,7 @@ def _posture_rows(problem: WeighingProblem) -> tuple[Array, Array]:
 
 
 def _friction_at_rest(model: DynamicModel, Y: Array) -> Array:
-    """What each joint needs to move slowly out of postures with the regressor Y, (n,) [Nm]."""
+    """Static friction of each joint in postures with the regressor Y, (n,) [Nm or N]."""
     links = model.estimate.parameters.links
     load = np.abs(Y[:, :, links] @ model.estimate.value[links]).mean(axis=0)
     drives = np.abs(
@@ -162,7 +164,7 @@ def _posture_response(solution: Solution, prior: Array, n: int, k: int) -> Array
     return np.asarray(solution.inverse @ np.einsum("kjm,kj->mj", rows[:, :, :-1], rows[:, :, -1]))
 
 
-def _enough(k: int) -> str:
+def _determined_words(k: int) -> str:
     return f"{k} postures at rest determine mass and centre of mass only"
 
 
@@ -176,10 +178,10 @@ def _some_unknown(
     never = undetermined(np.vstack([held, problem.fixed[:, :4]]))
     if not (unknown[:4] & ~never).any():
         names = ", ".join(np.array(PARAMETER_NAMES[:4])[never])
-        return f"{_enough(k)}, and this arm cannot feel {names} at rest", ()
+        return f"{_determined_words(k)}, and {names} are unobservable at rest with this arm", ()
     if k == 1:
-        few = f"{k} posture at rest is too few"
+        too_few = f"{k} posture at rest is too few"
     else:
-        few = f"{k} postures at rest are too few"
-    words = f"{few}: at least {max(1, 2 - k)} more with the flange tilted otherwise"
-    return few, (Doubt(DoubtKind.NOT_EXCITED, words),)
+        too_few = f"{k} postures at rest are too few"
+    words = f"{too_few}: add at least {max(1, 2 - k)} with the flange tilted differently"
+    return too_few, (Doubt(DoubtKind.NOT_EXCITED, words),)

@@ -4,17 +4,17 @@
 
 with tau_0 measured before (Khalil, Gautier and Lemoine 2007; 'Algorithm 1' in xu2024), friction
 taken as unchanged; or with tau_0 from the controller's own model of the empty arm (gaz2017 eq.
-(26), 'manufacturer'), which knows nothing of friction, so friction is estimated beside the payload.
-By as much as the controller's model differs from the identified one it may be wrong: the
-difference, seen as a payload, widens the interval.
+(26), 'manufacturer'), which has no friction, so friction is estimated together with the payload. The
+error of the controller's model is taken to be its difference from the identified model: it is
+converted to a payload, which widens the interval.
 
 Two runs of one motion start at different times of their clocks. With loaded positions a_i and empty
 ones b_i at the same rate, the mean square of the distance at a shift of l samples,
 
     d_l = (sum_i |a_i|^2 + sum_i |b_i+l|^2 - 2 sum_i a_i' b_i+l) / (number of i with both),
 
-is smallest where they lie on each other (the last sum for all l at once by a Fourier transform);
-between the samples Newton's steps s -= sum v'(b - a) / sum |v|^2 go on. What both have in common is
+is smallest where they coincide (the last sum for all l at once by a Fourier transform). Newton steps
+s -= sum v'(b - a) / sum |v|^2 refine the shift to fractions of a sample. The overlap of both runs is
 used.
 """
 
@@ -35,10 +35,8 @@ from steelyard.recording import Samples
 from steelyard.signals import resample
 from steelyard.torque.methods._problem import Answer, WeighingProblem
 
-_MAX_PATH_DISTANCE = (
-    0.02  # [rad], RMS: two runs of one motion agree to 1e-4, other motions differ by 0.1 and more
-)
-_MIN_COMMON_SHARE = 0.5  # of the shorter run; two rests in one posture are no common motion
+_MAX_PATH_DISTANCE = 0.02  # [rad], RMS; runs of one motion agree to 1e-4, others differ by 0.1
+_MIN_COMMON_SHARE = 0.5  # of the shorter run; a short overlap may be at rest in one posture
 _NEWTON_STEPS = 3
 
 
@@ -46,7 +44,7 @@ def torque_change(problem: WeighingProblem) -> Answer:
     """The payload from torques before and after, friction taken as unchanged.
 
     Args:
-        problem: loaded runs, and empty runs among which each of their motions is
+        problem: loaded runs, and empty runs that include each of their motions
     """
     if not problem.empty:
         raise InvalidSamples(
@@ -75,34 +73,33 @@ def manufacturer(problem: WeighingProblem) -> Answer:
     friction = model.estimate.parameters.daily
     mixing = np.column_stack([np.eye(len(friction))[:, friction], problem.jacobian])
     firm = np.where(friction, 0.0, model.estimate.value)
-    off = [model.rows(loaded).Y @ firm - empty.tau for loaded, empty in runs]
-    return _from_change(problem, mixing, pairs, off=off)
+    controller_error = [model.rows(loaded).Y @ firm - empty.tau for loaded, empty in runs]
+    return _from_change(problem, mixing, pairs, controller_error=controller_error)
 
 
 def _changed(loaded: Samples, others: Sequence[Samples], name: str) -> tuple[Samples, Samples, str]:
     """The common part of a loaded and the nearest empty run, the torque change, and words."""
     shifted = [(empty, _shift_s(loaded, empty)) for empty in others]
     common = [(empty, shift_s, *_common(loaded, empty, shift_s)) for empty, shift_s in shifted]
-    empty, shift_s, rows, apart = min(common, key=lambda each: each[-1])
-    if apart > _MAX_PATH_DISTANCE:
+    empty, shift_s, rows, distance = min(common, key=lambda each: each[-1])
+    if distance > _MAX_PATH_DISTANCE:
         raise InvalidSamples(
-            f"{name}: the loaded and the empty motion are {apart:.3f} rad apart, whatever the"
+            f"{name}: the loaded and the empty motion differ by {distance:.3f} rad at the best time"
             " shift; this method needs the same motion"
         )
     part = loaded.rows(rows)
     times = _seconds(loaded)[rows] + shift_s
-    tau, counted, side = (
+    tau, counted, direction = (
         resample(_seconds(empty), x, times, smooth=False)
         for x in (empty.tau, empty.mask.astype(float), np.sign(empty.v))
     )
-    alike = (counted > 1 - 1e-9) & (
-        np.abs(side - np.sign(part.v)) < 1e-9
-    )  # friction jumps with the side
+    same_direction = np.abs(direction - np.sign(part.v)) < 1e-9  # friction depends on it
+    comparable = (counted > 1 - 1e-9) & same_direction
     words = (
         f"{name}: {len(part) / part.rate_hz:.1f} s in common with the empty run, {shift_s:+.3f} s"
-        f" shifted, positions {apart:.1g} rad apart"
+        f" shifted, positions {distance:.1g} rad distance"
     )
-    part = replace(part, usable=part.mask & alike)
+    part = replace(part, usable=part.mask & comparable)
     return part, replace(part, tau=part.tau - tau), words
 
 
@@ -129,8 +126,10 @@ def _shift_s(loaded: Samples, empty: Samples) -> float:
     shift_s = float(lags[distance.argmin()] / rate_hz)
     for _ in range(_NEWTON_STEPS):
         rows, _ = _common(loaded, empty, shift_s)
-        away = resample(_seconds(empty), empty.q, _seconds(loaded)[rows] + shift_s) - loaded.q[rows]
-        step_s = (loaded.v[rows] * away).sum() / max((loaded.v[rows] ** 2).sum(), 1e-300)
+        deviation = (
+            resample(_seconds(empty), empty.q, _seconds(loaded)[rows] + shift_s) - loaded.q[rows]
+        )
+        step_s = (loaded.v[rows] * deviation).sum() / max((loaded.v[rows] ** 2).sum(), 1e-300)
         shift_s -= float(np.clip(step_s, -1 / rate_hz, 1 / rate_hz))
     return shift_s
 
@@ -141,8 +140,10 @@ def _common(loaded: Samples, empty: Samples, shift_s: float) -> tuple[slice, flo
     last_s = _seconds(empty)[-1]
     inside = np.flatnonzero((times > -1e-9) & (times < last_s + 1e-9))
     rows = slice(int(inside[0]), int(inside[-1]) + 1)
-    away = resample(_seconds(empty), empty.q, np.clip(times[rows], 0.0, last_s)) - loaded.q[rows]
-    return rows, float(np.sqrt(np.mean(away**2, axis=0)).max())
+    deviation = (
+        resample(_seconds(empty), empty.q, np.clip(times[rows], 0.0, last_s)) - loaded.q[rows]
+    )
+    return rows, float(np.sqrt(np.mean(deviation**2, axis=0)).max())
 
 
 def _seconds(samples: Samples) -> Array:
@@ -155,13 +156,13 @@ def _from_change(
     mixing: Array,
     pairs: Sequence[tuple[Samples, Samples]],
     *,
-    off: Sequence[Array] | None = None,
+    controller_error: Sequence[Array] | None = None,
 ) -> Answer:
     """The payload, the last ten unknowns of a mixing, from changes of torque.
 
-    Gains scale the change; or only the loaded torques, where those of the empty arm are a
-    controller's, which may be wrong by `off`, for each run (N, n) [Nm]: what that looks like is one
-    more standard deviation.
+    Gains scale the change; or only the loaded torques, if those of the empty arm come from a
+    controller. Its error `controller_error`, for each run (N, n) [Nm], converted to a payload, is one further
+    standard deviation.
     """
     n = problem.model.robot.n
     prior = np.zeros((len(problem.fixed), mixing.shape[1] + 1))
@@ -176,11 +177,11 @@ def _from_change(
         return solution.gain_response(RegressionFactor.of_rows(scaled), n, mixing)
 
     drifted = moved_by(loaded.tau for loaded, _ in pairs)
-    if off is None:
+    if controller_error is None:
         wrong = solution.gain_response(factor, n, mixing)
     else:
         wrong = drifted
-        shift = moved_by(off).sum(axis=1)
+        shift = moved_by(controller_error).sum(axis=1)
         covariance = covariance + np.outer(shift, shift)
     friction = np.arange(mixing.shape[1]) < mixing.shape[1] - 10
     return Answer.of(solution, covariance, wrong, drifted, friction=friction)

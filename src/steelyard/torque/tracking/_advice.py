@@ -19,7 +19,7 @@ from steelyard._arrays import Array, Mask
 from steelyard._units import NORMAL_95
 from steelyard.identification import DynamicModel
 from steelyard.inertia import PARAMETER_NAMES
-from steelyard.payload._judgement import doubted_model, strange_residuals
+from steelyard.payload._judgement import large_residual_doubt, model_doubt
 from steelyard.torque.tracking._rows import TorqueRows
 from steelyard.torque.tracking._state import TorqueTrackerOptions, TorqueTrackerState
 from steelyard.verdict import Doubt, DoubtKind
@@ -98,7 +98,7 @@ class TorqueAnswer(NamedTuple):
         if seen.all():
             today = np.asarray(noise) * np.sqrt(state.spread.squares / state.spread.rows)
             torque_rms = np.sqrt(state.torque_squares / max(state.counts.used, 1))
-            strange = strange_residuals(
+            strange = large_residual_doubt(
                 model.robot.joint_names, today, model.estimate.noise, torque_rms
             )
         strange = strange or state.spread.doubt(model.robot.joint_names)
@@ -107,7 +107,7 @@ class TorqueAnswer(NamedTuple):
         else:
             least = np.inf
         scale = state.other_scale(model.robot.drive.gain_drift or 0.0, least)
-        doubts = (doubted_model(model.verdict), strange, scale, self.late(options.accuracy))
+        doubts = (model_doubt(model.verdict), strange, scale, self.late(options.accuracy))
         return tuple(doubt for doubt in doubts if doubt is not None)
 
     def late(self, accuracy: float) -> Doubt | None:

@@ -101,7 +101,7 @@ class TorqueTracker:
         object.__setattr__(self, "_systematic", SystematicErrors.of(self.model, rows, self._prior))
         object.__setattr__(self, "_empty", self._prior.solution)
         object.__setattr__(
-            self, "_unobservable", WeighingProblem(self.model, (), np.zeros((0, 11))).unfelt
+            self, "_unobservable", WeighingProblem(self.model, (), np.zeros((0, 11))).unobservable
         )
         change = friction_change(self.model, rows, self.options.friction_change)
         object.__setattr__(self, "_friction_change", change)
@@ -160,7 +160,7 @@ class TorqueTracker:
                 plain,
                 answer.covariance,
                 answer.unknown,
-                unfelt=answer.unobservable,
+                unobservable=answer.unobservable,
                 contradiction=answer.contradiction,
                 doubts=answer.doubts(state, self.model, np.asarray(self.noise), self.options),
                 shares=answer.shares,
