@@ -456,7 +456,7 @@ def test_gains_that_contradict_a_known_mass_are_found_anew_and_doubted(robot):
     models, other = calibrated(robot, 1.2 * robot.drive.gain)
     words = [doubt.words for doubt in models[1].verdict.blocking]
     assert len(words) == 1
-    assert words[0].startswith("with the present gains a known mass of 3 kg weighs 4.2")
+    assert words[0].startswith("with the present gains a known mass of 3.5256 kg weighs 4.2")
     assert (
         "check the mass and its run; if the gains are guesses, state a gain_std above 5% in"
         in words[0]

@@ -318,7 +318,7 @@ class _Weighing:
         if not found:
             return (
                 "no motion was found that respects all limits: widen the limits, or increase"
-                " longest_s"
+                " `longest_s`"
             )
         best = min(found, key=lambda one: one.share)
         prediction = self.predicted(best.trajectory)
