@@ -145,7 +145,7 @@ def test_what_was_found_is_a_design_file_and_comes_back_whole(found, tmp_path):
     np.testing.assert_array_equal(again.known, found.known)
     np.testing.assert_array_equal(again.reached, found.reached)
     np.testing.assert_array_equal(again.prediction.covariance, found.prediction.covariance)
-    np.testing.assert_array_equal(again.prediction.irreducible, found.prediction.lasting)
+    np.testing.assert_array_equal(again.prediction.irreducible, found.prediction.irreducible)
     assert again.prediction.shares == found.prediction.shares
     assert again.design.to_dict().keys() == found.design.to_dict().keys()
     assert Design.load(path).std["m"] == pytest.approx(found.prediction.std[0])
