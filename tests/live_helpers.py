@@ -30,7 +30,10 @@ class Rows:
         self.speed = 0.0
         self._times = times
 
-    def step(self, command, believed):
+    def place(self, q):
+        """It cannot be moved."""
+
+    def step(self, target, believed):
         self._k += 1
         times = self._times
         t = self._k / self.rate_hz if times is None else times[min(self._k, len(times) - 1)]

@@ -8,7 +8,8 @@ import pytest
 from live_helpers import Rows
 from steelyard.errors import SourceFailed
 from steelyard.live._rtde import Kind, Package, Recipe, RtdeClient
-from steelyard.twin._controller import RtdeServer, SimulatedController
+from steelyard.twin._controller import SimulatedController
+from steelyard.twin._rtde_server import RtdeServer
 
 NAMES = ("timestamp", "actual_q", "actual_current")
 

@@ -10,7 +10,8 @@ from live_helpers import Rows, event_kinds, opened, rows_of, sent, served, sourc
 from steelyard.errors import SourceFailed, UnknownName
 from steelyard.live import EventKind, ReplaySource, Stream, UrController, source_of
 from steelyard.live._rtde import Package, RtdeClient
-from steelyard.twin._controller import RtdeServer, SimulatedController
+from steelyard.twin._controller import SimulatedController
+from steelyard.twin._rtde_server import RtdeServer
 
 
 @contextmanager
@@ -198,7 +199,7 @@ def test_unknown_faults_are_refused():
     controller = SimulatedController(Rows())
     for request in ("explode", "skip", "skip:many"):
         with pytest.raises(
-            UnknownName, match=f"there is no fault '{request}'; there are protective-stop"
+            UnknownName, match=f"there is no fault '{request}'; there are skip:NUMBER"
         ):
             controller.fault(request)
 

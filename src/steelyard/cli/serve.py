@@ -115,7 +115,7 @@ def _serve(
     seconds: float,
 ) -> None:
     """Serves a controller and prints its log, until the time is over or Ctrl-C."""
-    from steelyard.twin._controller import checked_fault
+    from steelyard.twin._faults import checked_fault
     from steelyard.twin._server import ControllerServer
 
     host, _, port = rtde.rpartition(":")

@@ -1,13 +1,8 @@
 """The arm behind a simulated controller: in MuJoCo, or from a recording.
 
-The arm in MuJoCo follows its command as in `simulation`: feed-forward by the model of the arm with
+The arm in MuJoCo follows its target as in `simulation`: feed-forward by the model of the arm with
 the payload set on the controller, and feedback with three poles at the bandwidth, which has to bear
-friction and the actual payload. The command passes a filter of third order,
-
-    q''' = w^3 (u - q) - 3 w^2 q' - 3 w q'',
-
-so that position, velocity and acceleration of the target are consistent (a real controller looks
-ahead).
+friction and the actual payload. `_motion` makes the targets.
 """
 
 from __future__ import annotations
@@ -17,8 +12,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
-from scipy.linalg import expm
-from scipy.spatial.transform import Rotation
 
 from steelyard._arrays import Array
 from steelyard.errors import InvalidRobot
@@ -28,12 +21,12 @@ from steelyard.recording import Recording
 from steelyard.robot import DriveModel, RobotModel
 from steelyard.simulation import SensorModel
 from steelyard.simulation._plant import Plant
+from steelyard.twin._motion import Target
 
 NOMINAL_GAINS = (14.73, 14.33, 11.55, 11.25, 11.5, 11.5)
 """Drive gains of a simulated arm whose description has none, [Nm/A]: those of a UR10 (xu2024)."""
 
 _BANDWIDTH = 2 * np.pi * 10.0  # [rad/s], of the feedback
-_COMMAND_BANDWIDTH = 2 * np.pi * 8.0  # [rad/s], of the filter on the command
 _CHECKED_POSTURES = 30  # of the MuJoCo model
 
 Outputs = Mapping[str, Sequence[float]]
@@ -54,13 +47,17 @@ class Backend(ABC):
     over: bool
 
     @abstractmethod
-    def step(self, command: Array | None, payload: ControllerPayload) -> tuple[float, Outputs]:
+    def step(self, target: Target | None, payload: ControllerPayload) -> tuple[float, Outputs]:
         """The time of the next step since the start, [s], and the outputs of the arm.
 
         Args:
-            command: commanded joint positions, (6,) [rad]; None to stay
+            target: commanded motion; None to stay
             payload: the payload set on the controller
         """
+
+    @abstractmethod
+    def place(self, q: Array) -> None:
+        """Puts the arm at rest into a posture q, (6,) [rad], as a hand would."""
 
 
 class SimulatedArm(Backend):
@@ -99,9 +96,7 @@ class SimulatedArm(Backend):
         self._h = 1 / rate_hz
         self._k = -1
         q = np.array(robot.home if start is None else start, dtype=float)
-        self._target = np.zeros((3, 6))
-        self._target[0] = self._command = q
-        self._filter = _command_filter(self._h)
+        self._target = np.array(Target.at_rest(q))
         self._plants = {
             round(at_s * rate_hz): self._plant(body, q)
             for at_s, body in sorted((payloads or {}).items())
@@ -112,23 +107,32 @@ class SimulatedArm(Backend):
             self._plant_now = self._plant(None, q)
         self._payload: ControllerPayload | None = None
         self._model = self._arm
-        rest = np.zeros(6)
         self._inertia = self._plant_now.inertia[0]
         self._rotors = self._inertia - self._plant_now.loaded.mass_matrix(q)
-        missing = self._plant_now.loaded.torque(q, rest, rest) - self._feed_forward(
-            ControllerPayload()
-        )
-        self._integral = np.linalg.solve(self._inertia, missing)
+        self._integral = self._steady_integral(ControllerPayload())
 
-    def step(self, command: Array | None, payload: ControllerPayload) -> tuple[float, Outputs]:
+    def place(self, q: Array) -> None:
+        """See `Backend`."""
+        plant = self._plant_now
+        plant.q = np.array(q, dtype=float)
+        plant.w = plant.w - plant.v
+        self._target = np.array(Target.at_rest(plant.q))
+        self._inertia = plant.loaded.mass_matrix(plant.q) + self._rotors
+        self._integral = self._steady_integral(self._payload or ControllerPayload())
+
+    def _steady_integral(self, payload: ControllerPayload) -> Array:
+        """The state of the integrator with which the arm stands still, (6,) [rad/s^2]."""
+        rest = np.zeros(6)
+        needed = self._plant_now.loaded.torque(self._target[0], rest, rest)
+        missing = needed - self._feed_forward(payload)
+        return np.asarray(np.linalg.solve(self._inertia, missing))
+
+    def step(self, target: Target | None, payload: ControllerPayload) -> tuple[float, Outputs]:
         """One control step of the engine; see `Backend`."""
         self._k += 1
         self._change_payload(self._plants.pop(self._k, None))
-        if command is not None:
-            self._command = np.asarray(command)
-        self._target = self._filter[:, :3] @ self._target + np.outer(
-            self._filter[:, 3], self._command
-        )
+        if target is not None:
+            self._target = np.array(target)
         plant = self._plant_now
         q = plant.q
         v = plant.v
@@ -210,7 +214,10 @@ class RecordedArm(Backend):
             name: signal.tolist() for name, signal in signals.items() if signal is not None
         }
 
-    def step(self, command: Array | None, payload: ControllerPayload) -> tuple[float, Outputs]:
+    def place(self, q: Array) -> None:
+        """Does nothing: a recorded arm cannot be moved."""
+
+    def step(self, target: Target | None, payload: ControllerPayload) -> tuple[float, Outputs]:
         """The next row; at the end, the last row again. See `Backend`."""
         k = min(self._next, len(self._t) - 1)
         late_s = (self._next - k) / self.rate_hz
@@ -219,26 +226,6 @@ class RecordedArm(Backend):
         return float(self._t[k]) + late_s, {name: rows[k] for name, rows in self._rows.items()}
 
 
-def tool_pose(robot: RobotModel, q: Sequence[float]) -> list[float]:
-    """Position [m] and rotation vector [rad] of the flange, (6,), in the base frame.
-
-    Args:
-        robot: the arm
-        q: joint positions, (6,) [rad]
-    """
-    T = robot.forward_kinematics(np.array(q))
-    return [*T[:3, 3].tolist(), *Rotation.from_matrix(T[:3, :3]).as_rotvec().tolist()]
-
-
 def _body(payload: ControllerPayload, frame: str) -> InertialParameters:
     com = np.array(payload.cog)
     return InertialParameters.from_com(payload.mass, com, payload.inertia_matrix, frame)
-
-
-def _command_filter(step_s: float) -> Array:
-    """Matrix from position, velocity, acceleration and command to the next three, (3, 4)."""
-    w = _COMMAND_BANDWIDTH
-    A = np.zeros((4, 4))
-    A[0, 1] = A[1, 2] = 1.0
-    A[2] = [-(w**3), -3 * w**2, -3 * w, w**3]
-    return np.asarray(expm(step_s * A)[:3])

@@ -1,94 +1,70 @@
 """State of a simulated Universal Robots controller, step by step; no sockets and no clock.
 
-The controller has modes, a payload, a program that moves the arm, a log, and the arm behind it: in
-MuJoCo or from a recording (`_backend`). `RtdeServer` is its side of one RTDE connection. As on a
-real controller, `timestamp` counts control steps since the start; it begins at 100 s because some
-clients distrust a controller that has just started. Faults are switched on by name, see `fault`.
+The controller has modes, a payload, registers, a program that moves the arm, a log, and the arm
+behind it: in MuJoCo or from a recording (`_backend`). A control step runs the program until it
+waits (`_interpreter`), moves the target (`_motion`) and then the arm. As on a real controller,
+`timestamp` counts control steps since the start; it begins at 100 s because some clients distrust a
+controller that has just started. Faults are switched on by name, see `fault`.
 """
 
 from __future__ import annotations
 
-import struct
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
-from itertools import chain, cycle
+import threading
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from steelyard._arrays import Array
-from steelyard.errors import SourceFailed, UnknownName
+from steelyard.errors import InvalidRobot, SourceFailed
 from steelyard.live._controller import ControllerPayload
-from steelyard.live._rtde import LONGEST_NAMES, NOT_FOUND, TYPES, Kind, Package, Recipe
-from steelyard.live._ur_modes import ROBOT_MODES, SAFETY_MODES
+from steelyard.robot import RobotModel
 from steelyard.trajectory import Trajectory
-from steelyard.twin._backend import Backend, tool_pose
-from steelyard.twin._program import Program
+from steelyard.twin import _dashboard
+from steelyard.twin._backend import Backend
+from steelyard.twin._faults import FAULTS, checked_fault
+from steelyard.twin._functions import WAITING, controller_functions
+from steelyard.twin._interpreter import Interpreter, ProgramFailed
+from steelyard.twin._kinematics import ToolKinematics
+from steelyard.twin._motion import ArmMotion, Repeat
+from steelyard.twin._registers import Registers
+from steelyard.twin._sockets import ScriptSockets
+from steelyard.twin._syntax import Program
 
 _FIRST_TIMESTAMP_S = 100.0
-_REGISTERS = {"int": "INT32", "double": "DOUBLE", "bit": "BOOL"}
-_OUTPUT_NAMES = {
-    "DOUBLE": "timestamp payload speed_scaling target_speed_fraction actual_execution_time"
-    " actual_momentum"
-    " actual_main_voltage actual_robot_voltage actual_robot_current standard_analog_input0"
-    " standard_analog_input1 standard_analog_output0 standard_analog_output1",
-    "VECTOR3D": "payload_cog target_gravity actual_tool_accelerometer",
-    "VECTOR6D": "target_q target_qd target_qdd target_current target_moment target_TCP_pose"
-    " target_TCP_speed"
-    " actual_q actual_qd actual_current actual_TCP_pose actual_TCP_speed actual_TCP_force"
-    " joint_temperatures"
-    " joint_control_output payload_inertia tcp_offset ft_raw_wrench actual_joint_voltage",
-    "INT32": "robot_mode safety_mode safety_status",
-    "UINT32": "robot_status_bits safety_status_bits runtime_state",
-    "UINT64": "actual_digital_input_bits actual_digital_output_bits",
-    "VECTOR6INT32": "joint_mode",
-}
-_OUTPUT_TYPES = {name: kind for kind, names in _OUTPUT_NAMES.items() for name in names.split()}
-_OUTPUT_TYPES |= {
-    f"output_{word}_register_{k}": kind for word, kind in _REGISTERS.items() for k in range(48)
-}
-_INPUT_TYPES = {
-    f"input_{word}_register_{k}": kind for word, kind in _REGISTERS.items() for k in range(48)
-}
-_INPUT_TYPES |= {
-    f"{x}_digital_output{y}": "UINT8" for x in ("standard", "tool") for y in ("", "_mask")
-}
-_INPUT_TYPES |= {f"configurable_digital_output{x}": "UINT8" for x in ("", "_mask")}
-_INPUT_TYPES |= {f"standard_analog_output_{x}": "UINT8" for x in ("mask", "type")}
-_INPUT_TYPES |= {f"standard_analog_output_{x}": "DOUBLE" for x in ("0", "1")}
-_INPUT_TYPES |= {f"input_bit_registers{x}": "UINT32" for x in ("0_to_31", "32_to_63")}
-_INPUT_TYPES |= {
-    "speed_slider_mask": "UINT32",
-    "speed_slider_fraction": "DOUBLE",
-    "external_force_torque": "VECTOR6D",
-}
-_ZEROS = {kind: (0,) * int(form[:-1] or 1) for kind, form in TYPES.items()}
 _ROBOT_OFF = 3
 _ROBOT_RUNNING = 7
 _SAFETY_OK = (1, 2)
 _JOINT_OFF = 239
 _JOINT_RUNNING = 253
 _TEACH_BUTTON_BIT = 4  # of robot_status_bits
+_RUNTIME_STOPPING = 0
+_RUNTIME_STOPPED = 1
+_RUNTIME_PLAYING = 2
+_RUNTIME_PAUSED = 4
+_MAX_MESSAGES = 1000
 
 
-class _Modes(NamedTuple):
+class Modes(NamedTuple):
     """Modes of a controller.
 
     Attributes:
         robot: RTDE's `robot_mode`
         safety: RTDE's `safety_mode`
         hand: whether the teach button is pressed
-        slider: speed slider, 0 to 1
         remote: whether it accepts scripts, as in Remote Control
         mute: whether it has stopped sending without closing the connection
+        late_s: delay of all that it sends, [s]
+        payload_error: by so much every payload that is set becomes heavier, [kg]
     """
 
     robot: int = _ROBOT_RUNNING
     safety: int = 1
     hand: bool = False
-    slider: float = 1.0
     remote: bool = True
     mute: bool = False
+    late_s: float = 0.0
+    payload_error: float = 0.0
 
     @property
     def run(self) -> bool:
@@ -96,17 +72,18 @@ class _Modes(NamedTuple):
         return self.robot == _ROBOT_RUNNING and self.safety in _SAFETY_OK
 
 
-_FAULTS: Mapping[str, Mapping[str, Any]] = {
-    "protective-stop": {"safety": 3},
-    "emergency-stop": {"safety": 7, "robot": _ROBOT_OFF},
-    "power-off": {"robot": _ROBOT_OFF},
-    "hand": {"hand": True},
-    "local": {"remote": False},
-    "mute": {"mute": True},
-    "normal": _Modes()._asdict(),
-}
-_FAULTS_WITH_NUMBER = ("skip", "slider", "payload")
-_HANG_UPS = ("close", "reset", "reboot")
+class _Watchdog(NamedTuple):
+    """An input that a client has to write again and again.
+
+    Attributes:
+        name: RTDE's name of the input
+        period_s: longest time without it, [s]
+        action: 'stop' or 'pause'
+    """
+
+    name: str
+    period_s: float
+    action: str
 
 
 class SimulatedController:
@@ -115,87 +92,88 @@ class SimulatedController:
     Args:
         backend: the arm behind it
         version: version of its software; major 3 is a CB3
+        serial_number: as the dashboard gives it
+        model: name of the arm as the dashboard gives it; that of the backend's arm by default
+
+    Attributes:
+        arm: the target of the arm, and the motion that moves it
+        log: what happened: scripts that were accepted, refused or failed, and faults
+        messages: texts of the programs' `textmsg`
+        outputs: RTDE's outputs of the last step, by their names
+        payload: the payload set on the controller
+        program_error: why the last program was refused or has failed; empty where it has not
+        registers: registers and outputs, written by clients and programs
     """
 
-    def __init__(self, backend: Backend, *, version: Sequence[int] = (5, 12, 4, 1101661)) -> None:
+    def __init__(
+        self,
+        backend: Backend,
+        *,
+        version: Sequence[int] = (5, 12, 4, 1101661),
+        serial_number: str = "20200000001",
+        model: str | None = None,
+    ) -> None:
         self.backend = backend
-        self.version = tuple(version)
-        self.modes = _Modes()
+        self.version: tuple[int, ...] = tuple(version)
+        self.serial_number: str = serial_number
+        self._model = model
+        self.modes: Modes = Modes()
         self.log: list[str] = []
+        self.messages: list[str] = []
+        self.popup = ""
         self.payload = ControllerPayload()
+        self.tcp: tuple[float, ...] = (0.0,) * 6
+        self.registers = Registers()
+        self.sockets = ScriptSockets(1 / backend.rate_hz)
         self.owners: dict[str, object] = {}  # the connection that writes each input
-        self.outputs: dict[str, Sequence[float]] = {}
+        self.missing_outputs: set[str] = set()
         self.skipping = 0  # number of rows that are not sent
         self.hang_up = ""  # "close" or "reset" to end all connections
+        self.program_error = ""
+        self.program_name: str = ""
+        self._lock = threading.RLock()
         self._start_s = _FIRST_TIMESTAMP_S
-        self._moves = False
-        self._program: Iterator[Array] = iter(())
-        self.step()
+        self._program: Interpreter | None = None
+        self._text = ""  # of the last program, for `play`
+        self._paused = False
+        self._repeated: Repeat | None = None
+        self._kinematics: ToolKinematics | None = None
+        self._watchdog: _Watchdog | None = None
+        self._unwritten_s = 0.0
+        t, outputs = backend.step(None, self.payload)
+        posture = np.array(outputs.get("target_q", outputs["actual_q"]))
+        self.arm = ArmMotion(posture, 1 / backend.rate_hz)
+        self.outputs: dict[str, Sequence[float]] = {}
+        self._publish(t, outputs)
 
-    def step(self) -> None:
-        """Advances by one control step."""
-        command = None
-        if self.modes.run:
-            command = next(self._program, None)
-        self._moves = command is not None
-        t, outputs = self.backend.step(command, self.payload)
-        if self.backend.over and self.modes.robot == _ROBOT_RUNNING:
-            self.modes = self.modes._replace(robot=_ROBOT_OFF)
-            self.log.append("the recording has ended: the arm is switched off")
-        self.skipping = max(self.skipping - 1, 0)
-        modes = self.modes
-        robot = self.backend.robot
-        bits = (modes.robot > _ROBOT_OFF) + 2 * self._moves + _TEACH_BUTTON_BIT * modes.hand
-        self.outputs = {
-            **outputs,
-            "timestamp": (self._start_s + t,),
-            "robot_mode": (modes.robot,),
-            "safety_mode": (modes.safety,),
-            "safety_status": (modes.safety,),
-            "joint_mode": (_JOINT_RUNNING if modes.robot == _ROBOT_RUNNING else _JOINT_OFF,) * 6,
-            "runtime_state": (2 if self._moves else 1,),
-            "robot_status_bits": (bits,),
-            "safety_status_bits": (1 << (modes.safety - 1),),
-            "speed_scaling": (modes.slider,),
-            "target_speed_fraction": (modes.slider,),
-            "joint_temperatures": (30.0,) * 6,
-            "payload": (self.payload.mass,),
-            "payload_cog": self.payload.cog,
-            "payload_inertia": self.payload.inertia,
-        }
-        if robot is not None:
-            self.outputs["actual_TCP_pose"] = tool_pose(robot, outputs["actual_q"])
-            self.outputs["target_gravity"] = robot.gravity_base.tolist()
+    # --- facts
 
-    def run(self, text: str) -> None:
-        """Accepts a script; the only answer is the log.
+    @property
+    def robot(self) -> RobotModel:
+        """The arm; raises `InvalidRobot` where only a recording is known."""
+        if self.backend.robot is None:
+            raise InvalidRobot("the arm behind this controller is not known: no kinematics")
+        return self.backend.robot
 
-        Args:
-            text: text of a program
-        """
-        if not self.modes.remote:
-            return self.log.append("a script was ignored: not in remote control")
-        try:
-            program = Program.parsed(text)
-        except SourceFailed as error:
-            return self.log.append(f"a script was refused: {error}")
-        self.log.append(f"{program.kind} {program.name} runs")
-        for payload in program.payloads():
-            self.payload = payload
-        if program.kind == "def":
-            self._program = program.targets(self._commanded, 1 / self.backend.rate_hz)
+    @property
+    def model(self) -> str:
+        """Name of the arm as the dashboard gives it."""
+        if self._model is not None:
+            return self._model
+        if self.backend.robot is None:
+            return ""
+        return self.backend.robot.name.upper().removesuffix("E")
 
-    def repeat(self, trajectory: Trajectory) -> None:
-        """Repeats a trajectory for ever, like a program that ran before.
+    @model.setter
+    def model(self, name: str) -> None:
+        self._model = name
 
-        Args:
-            trajectory: begins at the present posture
-        """
-        step_s = 1 / self.backend.rate_hz
-        q, _, _ = trajectory.at(
-            step_s * np.arange(round(trajectory.duration_s / step_s), dtype=float)
-        )
-        self._program = cycle(q)
+    @property
+    def kinematics(self) -> ToolKinematics:
+        """Kinematics of the arm with its tool."""
+        if self._kinematics is None or self._kinematics.tcp != self.tcp:
+            self._kinematics = ToolKinematics(self.robot, self.tcp)
+        return self._kinematics
 
     @property
     def seconds(self) -> float:
@@ -203,194 +181,273 @@ class SimulatedController:
         return self.outputs["timestamp"][0] - self._start_s
 
     @property
-    def _commanded(self) -> Array:
-        """Commanded joint positions, (6,) [rad]."""
-        return np.array(self.outputs.get("target_q", self.outputs["actual_q"]))
+    def program_state(self) -> str:
+        """PLAYING, PAUSED or STOPPED."""
+        if self._paused:
+            return "PAUSED"
+        if self._program is not None or self._repeated is not None:
+            return "PLAYING"
+        return "STOPPED"
+
+    # --- one step
+
+    def step(self) -> None:
+        """Advances by one control step."""
+        with self._lock:
+            self._check_watchdog()
+            self._run_program()
+            self.arm.slider = self.registers.slider
+            t, outputs = self.backend.step(self.arm.advance(), self.payload)
+            if self.backend.over and self.modes.robot == _ROBOT_RUNNING:
+                self.modes = self.modes._replace(robot=_ROBOT_OFF)
+                self.log.append("the recording has ended: the arm is switched off")
+            self.skipping = max(self.skipping - 1, 0)
+            del self.messages[:-_MAX_MESSAGES]
+            self._publish(t, outputs)
+
+    def _run_program(self) -> None:
+        program = self._program
+        if program is None or self._paused:
+            return
+        try:
+            program.step()
+        except ProgramFailed as error:
+            self._fail(f"{program.program.kind} {program.program.name} stopped: {error}")
+            self.stop_program()
+        if not program.running:
+            self.stop_program()
+
+    def _publish(self, t: float, outputs: Mapping[str, Sequence[float]]) -> None:
+        modes = self.modes
+        robot = self.backend.robot
+        playing = self.program_state == "PLAYING"
+        bits = (modes.robot > _ROBOT_OFF) + 2 * playing + _TEACH_BUTTON_BIT * modes.hand
+        joint_mode = _JOINT_RUNNING if modes.robot == _ROBOT_RUNNING else _JOINT_OFF
+        published: dict[str, Sequence[float]] = {
+            **outputs,
+            **self.registers.rtde_outputs(),
+            "timestamp": (self._start_s + t,),
+            "robot_mode": (modes.robot,),
+            "safety_mode": (modes.safety,),
+            "safety_status": (modes.safety,),
+            "joint_mode": (joint_mode,) * 6,
+            "runtime_state": (self._runtime_state(),),
+            "robot_status_bits": (bits,),
+            "safety_status_bits": (1 << (modes.safety - 1),),
+            "speed_scaling": (self.registers.slider,),
+            "target_speed_fraction": (self.registers.slider,),
+            "joint_temperatures": (30.0,) * 6,
+            "payload": (self.payload.mass,),
+            "payload_cog": self.payload.cog,
+            "payload_inertia": self.payload.inertia,
+            "tcp_offset": self.tcp,
+        }
+        if robot is not None:
+            pose = self.kinematics.pose(np.array(outputs["actual_q"]))
+            published["actual_TCP_pose"] = pose.tolist()
+            published["target_gravity"] = robot.gravity_base.tolist()
+        self.outputs = published
+
+    def _runtime_state(self) -> int:
+        if self._paused:
+            return _RUNTIME_PAUSED
+        if self.program_state == "PLAYING":
+            return _RUNTIME_PLAYING
+        if not self.arm.at_rest:
+            return _RUNTIME_STOPPING
+        return _RUNTIME_STOPPED
+
+    # --- programs
+
+    def run(self, text: str, *, by_operator: bool = False) -> None:
+        """Accepts a script; the only answer is the log (and `program_error`).
+
+        A `sec` program runs at once, beside the running program. Any other program replaces the
+        running one and begins with the next control step. It takes over the velocity of the arm,
+        which decelerates unless the new program moves it.
+
+        Args:
+            text: text of a program
+            by_operator: whether the operator starts it, who needs no remote control
+        """
+        if not self.modes.remote and not by_operator:
+            return self.log.append("a script was ignored: not in remote control")
+        try:
+            self.start(Program.parsed(text), text)
+        except SourceFailed as error:
+            self._fail(f"a script was refused: {error}")
+
+    def start(self, program: Program, text: str) -> None:
+        """Starts a parsed program; raises `ProgramFailed` where it is refused.
+
+        Args:
+            program: the program
+            text: its text, for `play`
+        """
+        with self._lock:
+            if not self.modes.run:
+                raise ProgramFailed("the arm is not ready: see the modes of the controller")
+            if program.kind == "sec":
+                return self._run_secondary(program)
+            interpreter = Interpreter(program, controller_functions(self))
+            self.stop_program()
+            self.program_error = ""
+            self._program = interpreter
+            self._text = text
+            self.program_name = program.name
+            self.log.append(f"{program.kind} {program.name} runs")
+
+    def _run_secondary(self, program: Program) -> None:
+        for call in program.calls:
+            if call.name in WAITING:
+                raise ProgramFailed(
+                    f"line {call.line}: {call.name} takes time, which a 'sec' program must not"
+                )
+        interpreter = Interpreter(program, controller_functions(self))
+        interpreter.step()
+        self.log.append(f"{program.kind} {program.name} runs")
+
+    def _fail(self, words: str) -> None:
+        self.program_error = words
+        self.log.append(words)
+
+    def stop_program(self) -> None:
+        """Ends the running program; the arm decelerates."""
+        with self._lock:
+            program = self._program
+            self._program = None
+            self._paused = False
+            self._watchdog = None
+            if self._repeated is not None:
+                self.arm.release(self._repeated)
+                self._repeated = None
+            if program is not None:
+                program.stop()
+                self.sockets.close()
+
+    def pause(self) -> bool:
+        """Pauses the running program; the arm decelerates. False where none runs."""
+        with self._lock:
+            if self.program_state != "PLAYING":
+                return False
+            self._paused = True
+            self.arm.suspend()
+            return True
+
+    def play(self) -> bool:
+        """Resumes a paused program, or starts the last one again; False where there is none."""
+        with self._lock:
+            if self._paused:
+                self._paused = False
+                self.arm.resume()
+                return True
+            if not self._text or not self.modes.run or self.program_state == "PLAYING":
+                return False
+            self.run(self._text, by_operator=True)
+            return True
+
+    def repeat(self, trajectory: Trajectory) -> None:
+        """Repeats a trajectory for ever, like a program that ran before.
+
+        Args:
+            trajectory: begins at the present posture
+        """
+        step_s = self.arm.step_s
+        q, _, _ = trajectory.at(
+            step_s * np.arange(round(trajectory.duration_s / step_s), dtype=float)
+        )
+        self.stop_program()
+        self._repeated = Repeat(q)
+        self.program_name = "repeated_motion"
+        self.arm.start(self._repeated)
+
+    def set_payload(self, payload: ControllerPayload) -> None:
+        """Sets a payload, as a program does."""
+        self.payload = payload._replace(mass=payload.mass + self.modes.payload_error)
+
+    # --- inputs
+
+    def receive_inputs(self, values: Mapping[str, Any]) -> None:
+        """Takes the inputs that an RTDE client has written, by their names."""
+        with self._lock:
+            self.registers.receive(values)
+
+    def set_watchdog(
+        self, variable_name: str, min_frequency: float = 10.0, action: str = "pause"
+    ) -> None:
+        """Stops or pauses the program when an input stays out; URScript's `rtde_set_watchdog`.
+
+        Args:
+            variable_name: RTDE's name of the input
+            min_frequency: how often it has to be written at least, [Hz]; 0 to end the watch
+            action: 'stop', 'pause' or 'ignore'
+        """
+        self._watchdog = None
+        self._unwritten_s = 0.0
+        if min_frequency > 0 and action != "ignore":
+            self._watchdog = _Watchdog(variable_name, 1 / min_frequency, action)
+
+    def _check_watchdog(self) -> None:
+        watchdog = self._watchdog
+        written = self.registers.written
+        self.registers.written = set()
+        if watchdog is None or self._program is None or self._paused:
+            return
+        if watchdog.name in written:
+            self._unwritten_s = 0.0
+        else:
+            self._unwritten_s += self.arm.step_s
+        if self._unwritten_s > watchdog.period_s:
+            self.log.append(f"watchdog: {watchdog.name} stayed out, action {watchdog.action}")
+            self._unwritten_s = 0.0
+            if watchdog.action == "stop":
+                self.stop_program()
+            else:
+                self.pause()
+
+    # --- faults and the dashboard
 
     def fault(self, request: str) -> None:
         """Switches a fault on, or all faults off.
 
         Args:
-            request: `skip:ROWS`, `mute`, `close`, `reset`, `reboot`, `protective-stop`,
-                `emergency-stop`, `hand`, `power-off`, `slider:SHARE`, `payload:KG`, `local`, or
-                `normal`
+            request: a name of `FAULTS`, followed by a colon and a number or a word where the fault
+                needs one: `stall:0.3`, `missing:safety_mode`, `normal`
         """
-        name, number = checked_fault(request)
-        if name in _FAULTS:
-            self.modes = self.modes._replace(**_FAULTS[name])
-            if not self.modes.run:
-                self._program = iter(())
-        elif name in _HANG_UPS:
-            self.hang_up = "close"
-            if name == "reset":
-                self.hang_up = "reset"
-            if name == "reboot":
-                self._start_s -= self.outputs["timestamp"][0]
-                self._program = iter(())
-                self.payload = ControllerPayload()
-        elif name == "skip":
-            self.skipping = int(number) + 1
-        elif name == "slider":
-            self.modes = self.modes._replace(slider=number)
-        elif name == "payload":
-            self.payload = ControllerPayload(number)
-        self.log.append(f"fault: {request}")
+        name, number, word = checked_fault(request)
+        with self._lock:
+            FAULTS[name].apply(self, number, word)
+            self.log.append(f"fault: {request}")
+
+    def change_modes(self, modes: Modes) -> None:
+        """Changes the modes; in one without motion the program ends and the arm decelerates."""
+        with self._lock:
+            self.modes = modes
+            if not modes.run:
+                self.stop_program()
+                self.arm.stop()
+
+    def place(self, q: Array) -> None:
+        """Puts the arm at rest into a posture q, (6,) [rad], as a hand would."""
+        with self._lock:
+            self.arm.place(q)
+            self.backend.place(q)
+
+    def reboot(self) -> None:
+        """Starts the clock anew, without a program, with empty registers and no payload."""
+        with self._lock:
+            self.stop_program()
+            self.arm.stop()
+            self._start_s -= self.outputs["timestamp"][0]
+            self.payload = ControllerPayload()
+            self.registers = Registers()
+            self.program_name = ""
 
     def dashboard(self, line: str) -> str:
-        """The answer to a line on the dashboard's port; `fault NAME` is an addition of ours.
+        """The answer to a line on the dashboard's port.
 
         Args:
             line: as received
         """
-        words = line.strip()
-        if words.startswith("fault "):
-            try:
-                self.fault(words.removeprefix("fault ").strip())
-            except UnknownName as error:
-                return str(error)
-            return "Fault: on"
-        if words == "stop":
-            self._program = iter(())
-        return self._answers().get(words.lower(), f"could not understand: '{words}'")
-
-    def _answers(self) -> dict[str, str]:
-        mode = ROBOT_MODES[self.modes.robot].split(",")[0].upper().replace(" ", "_")
-        safety = SAFETY_MODES[self.modes.safety].upper().replace(" ", "_")
-        robot = self.backend.robot
-        return {
-            "polyscopeversion": f"URSoftware {'.'.join(map(str, self.version))} (simulated)",
-            "robotmode": f"Robotmode: {mode}",
-            "safetystatus": f"Safetystatus: {safety}",
-            "is in remote control": str(self.modes.remote).lower(),
-            "get serial number": "20200000001",
-            "get robot model": "" if robot is None else robot.name.upper().removesuffix("E"),
-            "programstate": f"{'PLAYING' if self._moves else 'STOPPED'} steelyard",
-            "running": f"Program running: {str(self._moves).lower()}",
-            "stop": "Stopped",
-            "quit": "Disconnected",
-        }
-
-
-def checked_fault(request: str) -> tuple[str, float]:
-    """The name of a fault and its number, or a refusal that lists the known faults.
-
-    Args:
-        request: as for `SimulatedController.fault`
-    """
-    name, _, text = request.partition(":")
-    with suppress(ValueError):
-        if name in _FAULTS_WITH_NUMBER:
-            return name, float(text)
-        if name in (*_FAULTS, *_HANG_UPS):
-            return name, 0.0
-    known = [*_FAULTS, *_HANG_UPS, *(f"{x}:NUMBER" for x in _FAULTS_WITH_NUMBER)]
-    raise UnknownName(f"there is no fault '{request}'; there are {', '.join(known)}")
-
-
-class RtdeServer:
-    """A controller's side of one RTDE connection: bytes in, bytes out.
-
-    Args:
-        controller: the controller whose outputs are sent
-    """
-
-    def __init__(self, controller: SimulatedController) -> None:
-        self._controller = controller
-        self._buffer = bytearray()
-        self._version = 1
-        self._recipe: Recipe | None = None
-        self._steps_per_row = 1
-        self._started = False
-        self._input_recipes = 0
-        self._step = -1
-
-    def receive(self, data: bytes) -> bytes:
-        """The answers to bytes of a client; raises `SourceFailed` where they are not RTDE.
-
-        Args:
-            data: bytes as received
-        """
-        self._buffer += data
-        return b"".join(
-            answer.encoded() for p in Package.cut(self._buffer) for answer in self._answers(p)
-        )
-
-    def row(self) -> bytes:
-        """The data package of the present step; empty where no row is due."""
-        self._step += 1
-        recipe = self._recipe
-        outputs = self._controller.outputs
-        if recipe is None or not self._started or self._step % self._steps_per_row:
-            return b""
-        groups = (
-            outputs.get(name, _ZEROS[kind])
-            for name, kind in zip(recipe.names, recipe.types, strict=True)
-        )
-        return recipe.package(tuple(chain.from_iterable(groups))).encoded()
-
-    def close(self) -> None:
-        """Releases the inputs of this client."""
-        owners = self._controller.owners
-        for name in [name for name, owner in owners.items() if owner is self]:
-            del owners[name]
-
-    def _answers(self, package: Package) -> Iterator[Package]:
-        kind, content = package
-        if kind is Kind.VERSION:
-            accepted = content in (b"\0\1", b"\0\2")
-            yield Package(kind, bytes([accepted]))
-            if accepted:
-                self._version = content[1]
-        elif kind is Kind.CONTROLLER:
-            yield Package(kind, struct.pack(">4I", *self._controller.version))
-        elif kind is Kind.OUTPUTS:
-            yield from self._output_types(content)
-        elif kind is Kind.INPUTS:
-            yield self._input_types(_names(content))
-        elif kind in (Kind.START, Kind.PAUSE):
-            accepted = kind is Kind.PAUSE or self._recipe is not None
-            self._started = kind is Kind.START and accepted
-            yield Package(kind, bytes([accepted]))
-
-    def _output_types(self, content: bytes) -> Iterator[Package]:
-        """The types of the requested outputs; an unknown output makes the recipe invalid."""
-        self._recipe = None
-        self._started = False
-        rate_hz = self._controller.backend.rate_hz
-        if self._version > 1:
-            (requested_hz,) = struct.unpack(">d", content[:8])
-            self._steps_per_row = max(int(rate_hz // min(max(requested_hz, 1.0), rate_hz)), 1)
-            content = content[8:]
-        names = _names(content)
-        types = tuple(_OUTPUT_TYPES.get(name, NOT_FOUND) for name in names)
-        if len(content) > LONGEST_NAMES:
-            words = f"the names of the outputs are longer than {LONGEST_NAMES} bytes"
-            yield Package.text(words, version=self._version, level=1)
-            types = (NOT_FOUND,) * len(names)
-        number = None
-        head = b""
-        if self._version > 1:
-            number = 1
-            head = bytes([number])
-        if NOT_FOUND not in types:
-            self._recipe = Recipe(names, types, number)
-        yield Package(Kind.OUTPUTS, head + ",".join(types).encode())
-
-    def _input_types(self, names: Sequence[str]) -> Package:
-        """The types of the inputs that a client wants to write."""
-        owners = self._controller.owners
-        types = []
-        for name in names:
-            free = owners.get(name, self) is self
-            types.append(_INPUT_TYPES.get(name, NOT_FOUND) if free else "IN_USE")
-        recipe_number = 0
-        if not {NOT_FOUND, "IN_USE"} & set(types):
-            owners.update(dict.fromkeys(names, self))
-            self._input_recipes += 1
-            recipe_number = self._input_recipes
-        return Package(Kind.INPUTS, bytes([recipe_number]) + ",".join(types).encode())
-
-
-def _names(content: bytes) -> tuple[str, ...]:
-    """Names between commas; some clients add a comma at the end."""
-    return tuple(name for name in content.decode("ascii", "replace").split(",") if name)
+        with self._lock:
+            return _dashboard.answer(self, line)

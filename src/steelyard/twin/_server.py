@@ -12,6 +12,7 @@ import socket
 import struct
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Self
@@ -19,14 +20,15 @@ from typing import Self
 from steelyard.errors import SourceFailed
 from steelyard.live._rtde import PORT
 from steelyard.live._ur import DASHBOARD_PORT, SCRIPT_PORT
-from steelyard.twin._controller import RtdeServer, SimulatedController
+from steelyard.twin._controller import SimulatedController
+from steelyard.twin._dashboard import GREETING
+from steelyard.twin._rtde_server import RtdeServer
 
 CLOCK_OUTPUT = "output_double_register_24"
 """Output with the time of sending on this machine's clock (`time.monotonic`), for delays."""
 
 _STATE_PERIOD_S = 0.1
 _STATE_MESSAGE = struct.pack(">IB", 100, 16) + bytes(95)
-_GREETING = b"Connected: Universal Robots Dashboard Server\n"
 _CHUNK = 1 << 16
 _SEND_BUFFER = 1 << 16
 _MAX_PORT_ATTEMPTS = 50
@@ -143,6 +145,7 @@ class ControllerServer:
         self.controller.outputs[CLOCK_OUTPUT] = (time.monotonic(),)
         if self.controller.hang_up:
             self._hang_up(reset=self.controller.hang_up == "reset")
+        self._for_each(lambda client: client.send_delayed())
         silent = self.controller.modes.mute or self.controller.skipping
         self._for_each(lambda client: client.step(silent=bool(silent)))
         self.sent += 1
@@ -177,6 +180,7 @@ class _Client:
         self._socket = connection
         self._controller = controller
         self._rest = b""
+        self._delayed: deque[tuple[float, bytes]] = deque()
 
     def receive(self, data: bytes) -> None:
         """Takes received bytes."""
@@ -192,7 +196,23 @@ class _Client:
     def closed(self) -> None:
         """Called when the connection has ended."""
 
+    def send_delayed(self) -> int:
+        """Sends what is due of the fault `late`; gives the number of dropped packages."""
+        now = time.monotonic()
+        dropped = 0
+        while self._delayed and self._delayed[0][0] <= now:
+            dropped += not self._send_now(self._delayed.popleft()[1])
+        return dropped
+
     def _send(self, data: bytes) -> bool:
+        """Sends all bytes or none; later where the fault `late` is on."""
+        late_s = self._controller.modes.late_s
+        if late_s or self._delayed:
+            self._delayed.append((time.monotonic() + late_s, data))
+            return True
+        return self._send_now(data)
+
+    def _send_now(self, data: bytes) -> bool:
         """Sends all bytes or none; finishes a package that was begun first."""
         with suppress(BlockingIOError):
             if self._rest:
@@ -226,7 +246,7 @@ class _DashboardClient(_Client):
     def __init__(self, connection: socket.socket, controller: SimulatedController) -> None:
         super().__init__(connection, controller)
         self._line = b""
-        self._send(_GREETING)
+        self._send(f"{GREETING}\n".encode())
 
     def receive(self, data: bytes) -> None:
         *lines, self._line = (self._line + data).split(b"\n")
@@ -243,7 +263,7 @@ class _ScriptClient(_Client):
         self._ticks = 0
 
     def receive(self, data: bytes) -> None:
-        self._text += data.decode("ascii", "replace")
+        self._text = (self._text + data.decode("ascii", "replace")).lstrip()
         self._run_complete()
 
     def state(self) -> int:
@@ -261,10 +281,23 @@ class _ScriptClient(_Client):
 
     def _run_complete(self) -> None:
         """Runs a complete script once the client can have read enough."""
-        last = self._text.rstrip().splitlines()[-1:]
-        if self._ticks > 1 and (last == ["end"] or "".join(last).endswith("()")):
+        if self._ticks > 1 and _is_complete(self._text):
             self._controller.run(self._text)
             self._text = ""
+
+
+def _is_complete(text: str) -> bool:
+    """Whether a text is a whole program, or whole lines without a frame."""
+    if not text.endswith("\n"):
+        return False
+    lines = text.strip("\n").splitlines()
+    if lines[0].startswith(("def ", "sec ")):
+        return lines[-1].rstrip() in ("end", f"{_program_name(lines[0])}()")
+    return True
+
+
+def _program_name(header: str) -> str:
+    return header.split("(")[0].split()[-1]
 
 
 def _listening(host: str, port: int) -> list[socket.socket]:
