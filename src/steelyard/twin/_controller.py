@@ -20,8 +20,8 @@ from steelyard.errors import InvalidRobot, SourceFailed
 from steelyard.live._controller import ControllerPayload
 from steelyard.robot import RobotModel
 from steelyard.trajectory import Trajectory
-from steelyard.twin import _dashboard
 from steelyard.twin._backend import Backend
+from steelyard.twin._dashboard import answer
 from steelyard.twin._faults import FAULTS, checked_fault
 from steelyard.twin._functions import WAITING, controller_functions
 from steelyard.twin._interpreter import Interpreter, ProgramFailed
@@ -450,4 +450,4 @@ class SimulatedController:
             line: as received
         """
         with self._lock:
-            return _dashboard.answer(self, line)
+            return answer(self, line)
