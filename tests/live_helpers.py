@@ -4,6 +4,7 @@ import json
 import threading
 import time
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -20,6 +21,18 @@ from steelyard.trajectory import FourierTrajectory
 from steelyard.twin._controller import SimulatedController
 from steelyard.twin._server import ControllerServer
 from steelyard.verdict import Verdict
+
+
+START = np.array([0.0, -1.3, 1.2, -1.4, -1.2, 0.3])
+
+
+def swing(seed=3, period_s=2.5, start=START, speed=1.0):
+    """A motion that begins and ends at rest in a posture."""
+    b = np.random.default_rng(seed).normal(size=(6, 3))
+    b[:, 2] = -(b[:, 0] + 2 * b[:, 1]) / 3  # no acceleration at the start
+    b *= speed / np.abs(b).sum(axis=1, keepdims=True)
+    still = FourierTrajectory(np.zeros((6, 3)), b, np.zeros(6), period_s)
+    return replace(still, offset=start - still.at([0.0])[0][0])
 
 
 class Rows:

@@ -43,6 +43,7 @@ _GROUPS = {
         "watch": "watch.command",
         "weigh-live": "weigh_live.command",
         "move": "move.command",
+        "stop": "stop.command",
         "set-payload": "set_payload.command",
         "serve": "serve.command",
         "serve-recording": "serve.recording_command",

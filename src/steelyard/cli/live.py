@@ -19,7 +19,6 @@ from steelyard.cli.output import Output
 if TYPE_CHECKING:
     from steelyard.live import Event, LiveWeigher, Source, Update, WristUpdate, WristWeigher
     from steelyard.live._apart import PageApart
-    from steelyard.live._motion import MotionPlan
     from steelyard.live._setting import Proposal
     from steelyard.robot import RobotModel
     from steelyard.trajectory import FourierTrajectory
@@ -53,6 +52,12 @@ UrdfOption = Annotated[
 ]
 DarkFlag = Annotated[bool, typer.Option("--dark", help="A dark page.")]
 YesFlag = Annotated[bool, typer.Option("--yes", help="Do it without asking.")]
+SpeedOption = Annotated[
+    float, typer.Option(help="Largest speed of the tool [m/s]; a faster motion is slowed down.")
+]
+ReplaceFlag = Annotated[
+    bool, typer.Option("--replace", help="Let the motion replace a program that runs.")
+]
 TransitionOption = Annotated[float, typer.Option(help="In which the controller changes over [s].")]
 RatingOption = Annotated[
     float | None,
@@ -204,14 +209,3 @@ def arm_and_motion(
     if core.n != arm.n:
         raise InvalidTrajectory(f"{path} moves {core.n} joints, {arm.name} has {arm.n}")
     return arm, core
-
-
-def require_yes(plan: MotionPlan, arm: RobotModel, *, yes: bool) -> None:
-    """Asks before the arm moves; without a terminal, --yes is needed."""
-    from steelyard.errors import InvalidTrajectory
-
-    question = (
-        f"{arm.name} will move for {plan.trajectory.duration_s:.1f} s. Is the space around it free?"
-    )
-    if not yes and not (sys.stdin.isatty() and typer.confirm(question)):
-        raise InvalidTrajectory("nothing was moved: --yes moves the arm")

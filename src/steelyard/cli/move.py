@@ -11,10 +11,17 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from steelyard._computing import interruptible
-from steelyard.cli.live import SourceArgument, YesFlag, arm_and_motion, updating_line
+from steelyard.cli.live import (
+    ReplaceFlag,
+    SourceArgument,
+    SpeedOption,
+    YesFlag,
+    arm_and_motion,
+    updating_line,
+)
 from steelyard.cli.options import FlangeOption, JsonFlag, LockOption, file_to_write
 from steelyard.cli.output import Output
-from steelyard.cli.questions import motion_question
+from steelyard.cli.questions import motion_question, show_stop
 
 if TYPE_CHECKING:
     from steelyard.live import Event, Recorded
@@ -36,16 +43,20 @@ def command(
     lock: LockOption = None,
     flange: FlangeOption = None,
     periods: Annotated[int, typer.Option(help="How often the motion runs.")] = 1,
+    speed: SpeedOption = 0.25,
+    replace: ReplaceFlag = False,
     yes: YesFlag = False,
     as_json: JsonFlag = False,
 ) -> None:
     """Moves the arm from its present posture into the motion and back.
 
-    The motion replaces the program that runs. Nothing checks the surroundings of the arm: watch the
-    whole motion at low speed first, with a hand at the stop.
+    The arm moves only while this computer answers: Ctrl-C, a lost connection and a stalled stream
+    stop it. Nothing checks the surroundings of the arm: watch the whole motion at low speed first,
+    with a hand at the emergency stop.
     """
-    from steelyard.live import move, source_of
+    from steelyard.live import MotionRequest, move, source_of
 
+    out = Output(as_json)
     arm, trajectory = arm_and_motion(motion, robot, lock, flange)
     with ExitStack() as resources:
 
@@ -63,12 +74,19 @@ def command(
             source_of(source),
             arm,
             trajectory,
-            confirm=motion_question(yes=yes),
-            periods=periods,
+            confirm=motion_question(out, yes=yes),
+            request=MotionRequest(periods=periods, tool_speed=speed, replace_program=replace),
             output=output,
             on_report=on_report,
+            on_stop=show_stop,
         )
     duration_s = report.plan.trajectory.duration_s
     words = f"The arm moved for {duration_s:.1f} s, {report.rows} rows."
-    facts = {"seconds": duration_s, "rows": report.rows, "file": output}
-    Output(as_json).emit(facts, lambda: print(words), files={"Recording": output})
+    facts = {
+        "seconds": duration_s,
+        "moved": report.moved,
+        "tool_speed": report.plan.extent.tool_speed,
+        "rows": report.rows,
+        "file": output,
+    }
+    out.emit(facts, lambda: print(words), files={"Recording": output})

@@ -6,28 +6,57 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+import numpy as np
 import typer
 
 from steelyard.cli.output import Output
 from steelyard.errors import InvalidTrajectory
 
 if TYPE_CHECKING:
-    from steelyard.live import MotionPlan, PayloadSetting, Proposal
+    from steelyard.live import MotionPlan, PayloadSetting, Proposal, StopReport
 
 
-def motion_question(*, yes: bool) -> Callable[[MotionPlan], bool]:
-    """A function that asks in a terminal whether the arm may move; elsewhere --yes is needed."""
+def motion_question(out: Output, *, yes: bool) -> Callable[[MotionPlan], bool]:
+    """A function that shows a motion and asks in a terminal; elsewhere --yes is needed."""
+    asked: list[MotionPlan] = []
 
     def confirm(plan: MotionPlan) -> bool:
-        question = (
-            f"{plan.robot.name} will move for {plan.trajectory.duration_s:.1f} s."
-            " Is the space around it free?"
-        )
-        if yes or (sys.stdin.isatty() and typer.confirm(question)):
+        if not out.as_json:
+            if asked:
+                print("The arm or its program has changed since the question; the motion now:")
+            for line in motion_lines(plan):
+                print(line)
+        asked.append(plan)
+        if yes or (sys.stdin.isatty() and typer.confirm("Is the space around the arm free?")):
             return True
         raise InvalidTrajectory("nothing was moved: --yes moves the arm")
 
     return confirm
+
+
+def motion_lines(plan: MotionPlan) -> tuple[str, ...]:
+    """How long, how far, how fast and through which space a motion goes, and what it replaces."""
+    extent = plan.extent
+    joints = zip(plan.robot.joint_names, np.degrees(extent.travel), strict=True)
+    low, high = extent.box
+    box = ", ".join(
+        f"{axis} {a:.2f} to {b:.2f}" for axis, a, b in zip("xyz", low, high, strict=True)
+    )
+    size = " x ".join(f"{x:.2f}" for x in high - low)
+    lines = [
+        f"{plan.robot.name} will move for {plan.trajectory.duration_s:.1f} s and come back.",
+        f"Joints [deg]: {', '.join(f'{name} {x:.1f}' for name, x in joints)}.",
+        f"Tool: at most {1e3 * extent.tool_speed:.0f} mm/s, through a box of {size} m ({box}).",
+        f"It brakes within {plan.braking_s:.2f} s; Ctrl-C and `steelyard stop` stop it.",
+    ]
+    if plan.replaces:
+        lines.append(f"It replaces {plan.replaces}.")
+    return tuple(lines)
+
+
+def show_stop(report: StopReport) -> None:
+    """Prints what was seen of an arm after a stop, beside the output."""
+    typer.echo(f"{report.sentence[0].upper()}{report.sentence[1:]}.", err=True)
 
 
 def payload_question(out: Output, *, yes: bool) -> Callable[[Proposal], bool]:

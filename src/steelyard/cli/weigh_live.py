@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
+from dataclasses import replace as changed
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -24,23 +25,25 @@ from steelyard.cli.live import (
     PageFlag,
     PortOption,
     RatingOption,
+    ReplaceFlag,
     SourceArgument,
+    SpeedOption,
     TransitionOption,
     UrdfOption,
     YesFlag,
     arm_and_motion,
     opened_page,
-    require_yes,
     settled,
     show_updates,
     stay,
 )
 from steelyard.cli.options import JsonFlag, file_to_write
 from steelyard.cli.output import Output
+from steelyard.cli.questions import motion_question, show_stop
 from steelyard.errors import SourceFailed
 
 if TYPE_CHECKING:
-    from steelyard._arrays import Array
+    from steelyard.excitation import Design
     from steelyard.identification import DynamicModel
     from steelyard.live import Update, WristUpdate
     from steelyard.trajectory import FourierTrajectory
@@ -58,6 +61,8 @@ def command(
         float, typer.Option(help="How far a joint may go from where it stands [rad].")
     ] = 0.6,
     period: Annotated[float, typer.Option(help="Length of the motion [s].")] = 6.0,
+    speed: SpeedOption = 0.25,
+    replace: ReplaceFlag = False,
     accuracy: AccuracyOption = 1.0,
     record: Annotated[
         Path | None,
@@ -83,9 +88,15 @@ def command(
     """
     from steelyard.errors import InvalidSamples
     from steelyard.identification import DynamicModel
-    from steelyard.live import LiveWeigher, Recorder, Stream, source_of, watch
+    from steelyard.live import LiveWeigher, MotionRun, Recorder, Stream, source_of, watch
+    from steelyard.live._commands import confirmed_plan
     from steelyard.live._controller import movable_of
-    from steelyard.live._motion import MotionPlan, standing_posture
+    from steelyard.live._motion import (
+        MotionPlan,
+        MotionRequest,
+        payload_motion,
+        standing_posture,
+    )
     from steelyard.live._setting import Proposal
 
     out = Output(as_json)
@@ -99,10 +110,14 @@ def command(
         with ExitStack() as open_now:
             with Stream(controller) as before:
                 posture = standing_posture(before, known.robot)
-            core = _core(out, known, posture, motion, reach=reach, period_s=period)
+            design = partial(
+                payload_motion, known, posture, period_s=period, reach=reach, tool_speed=speed
+            )
+            core = _core(out, known, motion, design)
             stream = open_now.enter_context(Stream(controller))
-            plan = MotionPlan.of(stream, known.robot, core)
-            require_yes(plan, known.robot, yes=yes)
+            request = MotionRequest(tool_speed=speed, replace_program=replace)
+            plan = MotionPlan.of(stream, known.robot, core, request)
+            plan = confirmed_plan(plan, stream, motion_question(out, yes=yes))
             if record is None:
                 recorder = None
             else:
@@ -124,8 +139,9 @@ def command(
             else:
                 look = served.look
             every_s = UPDATES_S[page]
+            run = open_now.enter_context(MotionRun(plan, stream, on_stop=show_stop))
             updates: Iterator[Update | WristUpdate] = watch(
-                plan.play(stream), weigher, every_s=every_s, recorder=recorder, look=look
+                run, weigher, every_s=every_s, recorder=recorder, look=look
             )
             show_updates(updates, accuracy / 100, quiet=as_json)
         payload = weigher.payload()
@@ -161,19 +177,14 @@ def command(
 def _core(
     out: Output,
     model: DynamicModel,
-    posture: Array,
     motion: Path | None,
-    *,
-    reach: float,
-    period_s: float,
+    design: Callable[[], Design],
 ) -> FourierTrajectory:
     """The motion in a file, or a short one that is designed from where the arm stands."""
-    from steelyard.live._motion import payload_motion
-
     if motion is not None:
         return arm_and_motion(motion, model.robot)[1]
-    with out.progress(f"a motion of {period_s:g} s that shows a payload") as done:
-        found = payload_motion(model, posture, period_s=period_s, reach=reach).trajectory
+    with out.progress("a short motion that shows a payload") as done:
+        found = design().trajectory
         done(1.0)
     return found
 
@@ -217,7 +228,7 @@ def _identified(out: Output, path: Path) -> Path:
     from steelyard.twin._backend import NOMINAL_GAINS
 
     robot = load_robot(_ROBOT)
-    exact = replace(robot.drive, gain=np.array(NOMINAL_GAINS), gain_std=np.zeros(6))
+    exact = changed(robot.drive, gain=np.array(NOMINAL_GAINS), gain_std=np.zeros(6))
     robot = robot.with_drive(exact)  # of a simulated arm
     with out.progress(f"MuJoCo: the empty {_ROBOT} runs the trajectory of xu2024") as done:
         run = simulate(

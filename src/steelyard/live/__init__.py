@@ -19,12 +19,14 @@ from steelyard.live._controller import (
     MovableController,
 )
 from steelyard.live._franka import FrankaController
-from steelyard.live._motion import MotionPlan, MotionProgress, MotionState
+from steelyard.live._motion import MotionExtent, MotionPlan, MotionRequest
+from steelyard.live._playing import MotionFailed, MotionProgress, MotionRun, MotionState, Moved
 from steelyard.live._recorder import Recorded, Recorder, record
 from steelyard.live._replay import ReplaySource
 from steelyard.live._ros2 import Ros2Controller
 from steelyard.live._setting import Proposal
 from steelyard.live._source import Event, EventKind, Row, Source, Stream
+from steelyard.live._stop import RestState, StopReport, stop
 from steelyard.live._ur import UrController
 from steelyard.live._view import Update
 from steelyard.live._weigher import LiveWeigher, watch
@@ -39,19 +41,26 @@ __all__ = [
     "EventKind",
     "FrankaController",
     "LiveWeigher",
+    "MotionExtent",
+    "MotionFailed",
     "MotionPlan",
     "MotionProgress",
     "MotionReport",
+    "MotionRequest",
+    "MotionRun",
     "MotionState",
     "MovableController",
+    "Moved",
     "PayloadSetting",
     "Proposal",
     "Recorded",
     "Recorder",
     "ReplaySource",
+    "RestState",
     "Ros2Controller",
     "Row",
     "Source",
+    "StopReport",
     "Stream",
     "Update",
     "UrController",
@@ -62,5 +71,6 @@ __all__ = [
     "restore_payload",
     "set_payload",
     "source_of",
+    "stop",
     "watch",
 ]

@@ -13,10 +13,12 @@ from typing import NamedTuple
 
 from steelyard.errors import InvalidTrajectory
 from steelyard.live._controller import controller_of, movable_of
-from steelyard.live._motion import MotionPlan
+from steelyard.live._motion import MotionPlan, MotionRequest
+from steelyard.live._playing import MotionRun, Moved
 from steelyard.live._recorder import Recorded, Recorder, record
 from steelyard.live._setting import Proposal
 from steelyard.live._source import Source, Stream
+from steelyard.live._stop import StopReport
 from steelyard.payload import Payload
 from steelyard.robot import RobotModel
 from steelyard.trajectory import FourierTrajectory
@@ -29,12 +31,14 @@ class MotionReport(NamedTuple):
         plan: the motion
         rows: number of rows that came meanwhile
         missing: number of rows that the sender skipped
+        moved: whether the arm was seen moving
         files: files that were recorded
     """
 
     plan: MotionPlan
     rows: int
     missing: int
+    moved: Moved
     files: tuple[Path, ...] = ()
 
 
@@ -63,43 +67,66 @@ def move(
     motion: FourierTrajectory,
     *,
     confirm: Callable[[MotionPlan], bool],
-    periods: int = 1,
+    request: MotionRequest | None = None,
     output: Path | None = None,
     on_report: Callable[[Recorded], None] | None = None,
+    on_stop: Callable[[StopReport], None] | None = None,
 ) -> MotionReport:
     """Moves the arm along a designed motion, from its present posture and back.
-
-    The motion replaces the program that runs on the controller.
 
     Args:
         source: the controller
         robot: the arm that the motion is for
         motion: the designed motion
-        confirm: called with the checked plan; the arm moves only when it returns True
-        periods: how often the motion runs
+        confirm: called with the checked plan; the arm moves only when it returns True. It is called
+            again with a new plan where the arm was moved meanwhile
+        request: what the user has chosen; the defaults of `MotionRequest` without one
         output: file for every row (.parquet or .arrows); None to record nothing
         on_report: called several times per second while the arm moves
+        on_stop: called with what was seen of the arm after Ctrl-C or an exception
+
+    Raises:
+        MotionFailed: the motion did not start, was interrupted, or got lost
     """
     with ExitStack() as resources:
         stream = resources.enter_context(Stream(movable_of(source)))
-        plan = MotionPlan.of(stream, robot, motion, periods=periods)
-        require_confirmed(plan, confirm)
+        plan = confirmed_plan(MotionPlan.of(stream, robot, motion, request), stream, confirm)
         recorder = None
         if output is not None:
             recorder = resources.enter_context(Recorder(output, stream.columns))
-        for report in record(plan.play(stream), recorder):
+        run = resources.enter_context(MotionRun(plan, stream, on_stop=on_stop))
+        for report in record(run, recorder):
             if on_report is not None:
                 on_report(report)
     files: tuple[Path, ...] = ()
     if recorder is not None:
         files = tuple(recorder.files)
-    return MotionReport(plan, report.rows, report.missing, files)
+    moved = Moved.NOT_KNOWN
+    if run.progress is not None:
+        moved = run.progress.moved
+    return MotionReport(plan, report.rows, report.missing, moved, files)
 
 
-def require_confirmed(plan: MotionPlan, confirm: Callable[[MotionPlan], bool]) -> None:
-    """Raises `InvalidTrajectory` unless a motion is confirmed."""
-    if not confirm(plan):
-        raise InvalidTrajectory("nothing was moved: the motion was not confirmed")
+def confirmed_plan(
+    plan: MotionPlan, stream: Stream, confirm: Callable[[MotionPlan], bool]
+) -> MotionPlan:
+    """A confirmed plan that begins where the arm stands now.
+
+    Args:
+        plan: the motion
+        stream: rows of the controller
+        confirm: called with each plan; a new one where the arm was moved since the last
+
+    Raises:
+        InvalidTrajectory: the motion was not confirmed
+    """
+    asked = None
+    while plan is not asked:
+        asked = plan
+        if not confirm(plan):
+            raise InvalidTrajectory("nothing was moved: the motion was not confirmed")
+        plan = plan.renewed(stream)
+    return plan
 
 
 def set_payload(

@@ -1,5 +1,7 @@
 """The interface of a robot controller: its rows, the payload set on it, motions, and stop.
 
+A motion is a `MotionLink`: the program on the controller goes on only while beats come from here.
+
 Each maker has one file that implements it: `_ur`, `_franka`, `_ros2`. Callers know only the
 interface. `Source.controller` is None for sources without a controller, and `Controller.movable`
 is None for controllers that accept no motion from here; `Capabilities` lists the other differences.
@@ -8,9 +10,10 @@ is None for controllers that accept no motion from here; `Capabilities` lists th
 from __future__ import annotations
 
 import time
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import ClassVar, NamedTuple
+from enum import StrEnum
+from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -18,7 +21,9 @@ from steelyard._arrays import Array
 from steelyard.errors import SourceFailed
 from steelyard.live._source import Source, Stream, Values
 
-_MAX_SPEED_AT_REST = 0.01  # [rad/s]
+MAX_SPEED_AT_REST = 0.01
+"""Largest joint speed of an arm that stands still, [rad/s]."""
+
 _TOLERANCES = (1e-4, 1e-5, 1e-5)  # of mass [kg], centre [m] and inertia [kg m^2] in the echo
 
 
@@ -168,7 +173,7 @@ class Controller(Source):
         if not speeds:
             raise SourceFailed(f"{self} does not report joint speeds: the arm may move")
         speed = max(map(abs, speeds))
-        if speed > _MAX_SPEED_AT_REST:
+        if speed > MAX_SPEED_AT_REST:
             raise SourceFailed(f"{self} moves ({speed:.2g} rad/s): stop the arm first")
         return row
 
@@ -204,6 +209,86 @@ class Controller(Source):
             payload = self.payload(stream)
 
 
+class PathCommand(NamedTuple):
+    """A path for a controller.
+
+    Attributes:
+        q: points of the path, (N, n) [rad]; the first is the present posture
+        rate_hz: commands per second, [Hz]
+        steps_per_point: commands from one point to the next, on a straight line between them
+        braking_s: time in which the arm brakes to rest along the path, [s]
+    """
+
+    q: Array
+    rate_hz: float
+    steps_per_point: int
+    braking_s: float
+
+
+class ProgramState(StrEnum):
+    """What a row says about the program of a motion."""
+
+    UNSEEN = "unseen"  # it does not run, or another one does
+    WAITING = "waiting"  # for the first beat
+    MOVING = "moving"
+    FINISHED = "finished"
+    REFUSED = "refused"  # it ended before the arm moved
+    STOPPED = "stopped"  # it ended on the way
+
+
+class Observation(NamedTuple):
+    """What one row says about a motion.
+
+    Attributes:
+        program: state of its program
+        speed: largest joint speed, [rad/s]
+        q: joint positions, (n,) [rad]
+        reason: why the program was refused or stopped; empty otherwise
+    """
+
+    program: ProgramState
+    speed: float
+    q: Values
+    reason: str = ""
+
+
+class MotionLink(ABC):
+    """A motion on a controller that goes on only while beats come; use it in a `with`.
+
+    Leaving the `with` ends the beats: an arm that still moves brakes by itself.
+    """
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @abstractmethod
+    def start(self) -> None:
+        """Sends the program of the motion, which replaces the one that runs."""
+
+    @abstractmethod
+    def beat(self) -> None:
+        """Tells the program that this computer is well; raises `SourceFailed` where it cannot."""
+
+    @abstractmethod
+    def request_stop(self) -> None:
+        """Asks the program to brake; raises `SourceFailed` where it cannot."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Ends the beats; a second call does nothing."""
+
+    @abstractmethod
+    def observer(self, columns: Sequence[str]) -> Callable[[Values], Observation]:
+        """A function that tells from the values of a row how the motion goes.
+
+        Args:
+            columns: names of the values
+        """
+
+
 class MovableController(Controller):
     """A controller that moves the arm along joint positions that are sent to it."""
 
@@ -221,37 +306,38 @@ class MovableController(Controller):
         """Commands per second that this version of the controller's software follows, [Hz]."""
 
     @abstractmethod
-    def start_motion(self, q: Array, *, rate_hz: float) -> None:
-        """Starts a motion, which replaces the program that runs; returns when it was sent.
+    def motion_link(self, path: PathCommand) -> MotionLink:
+        """A link for one motion, over which nothing was sent yet.
 
         Args:
-            q: joint positions, one row for each command, (N, n) [rad]
-            rate_hz: commands per second, [Hz]
+            path: what the arm shall do
+
+        Raises:
+            SourceFailed: no link can be opened
         """
 
     @abstractmethod
-    def program_runs(self, columns: Sequence[str]) -> Callable[[Values], bool]:
-        """A function that tells from the values of a row whether a program moves the arm."""
+    def running_program(self, row: Mapping[str, float]) -> str:
+        """The program that runs on the controller, for people; empty where none runs."""
 
     @abstractmethod
-    def stop(self) -> None:
-        """Stops the motion; returns when the arm stands still, raises `SourceFailed` otherwise."""
+    def motion_in(self, columns: Sequence[str]) -> Callable[[Values], str]:
+        """A function that tells from the values of a row why the arm is not at rest.
 
-    def wait_for_rest(self, stream: Stream, *, timeout_s: float) -> None:
-        """Returns when the arm stands still and no program moves it.
-
-        Args:
-            stream: rows of this controller
-            timeout_s: longest wait, [s]
+        It gives an empty text for an arm at rest: no joint moves, and no program runs. What the
+        rows do not contain counts as motion.
         """
-        runs = self.program_runs(stream.columns)
-        end = time.monotonic() + timeout_s
-        while time.monotonic() < end:
-            values = stream.row().values
-            speeds = self.joint_speeds(dict(zip(stream.columns, values, strict=True)))
-            if not runs(values) and max(map(abs, speeds)) <= _MAX_SPEED_AT_REST:
-                return
-        raise SourceFailed(f"{self} did not stop within {timeout_s:g} s: press the emergency stop")
+
+    @abstractmethod
+    def send_stop(self) -> None:
+        """Sends a stop command; raises `SourceFailed` where the controller takes none.
+
+        The caller has to look whether the arm stops.
+        """
+
+    def tool_offset(self, row: Mapping[str, float]) -> Array:
+        """The tool's centre point in the flange frame, (3,) [m]; zeros where it is not reported."""
+        return np.zeros(3)
 
 
 def controller_of(source: Source) -> Controller:

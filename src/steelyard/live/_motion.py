@@ -1,122 +1,108 @@
 """A designed motion on the arm, from its present posture into the motion and back.
 
 The way into the motion and out of it is a smooth polynomial in joint space
-(`ApproachedTrajectory`). Nothing has checked that way for obstacles. Therefore a motion is refused
-when it begins far from the present posture, when it breaks a limit of the arm, and when the
-controller does not run with normal safety.
+(`ApproachedTrajectory`). A motion is refused when it begins far from the present posture, when it
+breaks a limit of the arm or collides with the arm itself, when it cannot brake to rest along its
+path within `_MAX_BRAKING_S`, and when the controller is not ready. Obstacles around the arm are
+checked where limits with a scene are given.
 
-While the arm moves, `MotionProgress` follows the rows of the controller:
+Braking slows the time of the path down: with the path q(s) and s' falling from 1 to 0 at the pace
+1 / T, the joints accelerate by
 
-    SENT ---program runs---> MOVING ---program ended---> FINISHED
-     |                         |----mode not fit-------> INTERRUPTED
-     |                         `----too long-----------> OVERDUE
-     `----no start in time--> NOT_STARTED
+    q'' = a(s) s'^2 - v(s) / T,     |q''| <= |a| + |v| / T,
+
+so that T = max |v| / (limit - |a|) over the path keeps the limit wherever the braking begins.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from enum import StrEnum
 
 import numpy as np
 
 from steelyard._arrays import Array
 from steelyard.errors import InvalidTrajectory, SourceFailed
-from steelyard.excitation import Design, DesignLimits, DesignSettings, PayloadOptimal, design
+from steelyard.excitation import Design, DesignLimits, DesignSettings, PayloadOptimal, Scene, design
 from steelyard.identification import DynamicModel
-from steelyard.live._controller import MovableController, movable_of
-from steelyard.live._source import Event, Row, Stream
+from steelyard.live._controller import MovableController, PathCommand, movable_of
+from steelyard.live._source import Stream
 from steelyard.live._weigher import require_same_arm
 from steelyard.robot import JointLimits, RobotModel
 from steelyard.trajectory import ApproachedTrajectory, FourierTrajectory
 
+DEFAULT_TOOL_SPEED = 0.25
+"""Largest speed of the tool unless another one is requested, [m/s]."""
+
 _MAX_DISTANCE = 0.5  # of a joint from the first posture of the motion, [rad]
 _ENTRY_SPEED = 0.5  # [rad/s]
 _ENTRY_ACCELERATION = 1.0  # [rad/s^2]
+_DEFAULT_ACCELERATION = 8.0  # largest acceleration of a joint without a limit, [rad/s^2]
+_MIN_BRAKING_S = 0.1
+_MAX_BRAKING_S = 0.25
+_MAX_POSTURE_CHANGE = 0.002  # of a joint between the question and the start, [rad]
+_MAX_PATH_ERROR = 5e-5  # of straight lines between the points that are sent, [rad]
+_MAX_SPACING_S = 0.1  # of these points
 _DESIGN_SPEED = 1.5  # largest speed of a motion that is designed here, [rad/s]
 _DESIGN_ACCELERATION = 4.0  # [rad/s^2]
 _DESIGN_TIME_S = 8.0
 _DESIGN_RATE_HZ = 500.0
-_MAX_DELAY_S = 3.0  # of the start and of the end, by the controller's clock
-_SILENCE_S = 5.0  # without rows, the connection counts as lost
-
-
-class MotionState(StrEnum):
-    """States of a motion that was sent to a controller."""
-
-    SENT = "sent"
-    MOVING = "moving"
-    FINISHED = "finished"
-    INTERRUPTED = "interrupted"
-    NOT_STARTED = "not started"
-    OVERDUE = "overdue"
-
-
-_ONGOING = (MotionState.SENT, MotionState.MOVING)
+_CERTIFICATE_RATE_HZ = 250.0
 
 
 @dataclass(frozen=True)
-class MotionProgress:
-    """Progress of a motion that was sent to a controller; `after` gives the next one.
+class MotionRequest:
+    """What a user may choose about a motion.
 
     Attributes:
-        duration_s: of the whole motion, [s]
-        state: the present state
-        start_s: the controller's time of the first row, [s]; None before it
-        reason: why the motion was interrupted; empty otherwise
+        periods: how often the motion runs
+        tool_speed: largest speed of the tool, [m/s]; a faster motion is slowed down
+        limits: limits of the motion; those of the arm and collisions with itself by default
+        replace_program: whether the motion may replace a program that runs
     """
 
-    duration_s: float
-    state: MotionState = MotionState.SENT
-    start_s: float | None = None
-    reason: str = ""
+    periods: int = 1
+    tool_speed: float = DEFAULT_TOOL_SPEED
+    limits: DesignLimits | None = None
+    replace_program: bool = False
 
-    @property
-    def ongoing(self) -> bool:
-        """Whether the motion has neither ended nor failed."""
-        return self.state in _ONGOING
+    def __post_init__(self) -> None:
+        if not self.tool_speed > 0:
+            raise InvalidTrajectory(f"tool_speed must be positive, got {self.tool_speed}")
 
-    @property
-    def latest_end_s(self) -> float:
-        """Latest regular end after the first row, [s]."""
-        return self.duration_s + _MAX_DELAY_S
 
-    def after(self, row: Row, *, program_runs: bool) -> MotionProgress:
-        """The progress after one more row.
+@dataclass(frozen=True, eq=False)
+class MotionExtent:
+    """How far and how fast a motion goes.
 
-        Args:
-            row: the next row of the controller
-            program_runs: whether the row says that a program moves the arm
-        """
-        if self.start_s is None:
-            return replace(self, start_s=row.t).after(row, program_runs=program_runs)
-        moving = self.state is MotionState.MOVING
-        elapsed_s = row.t - self.start_s
-        if moving and row.waiting:
-            return replace(self, state=MotionState.INTERRUPTED, reason=row.waiting)
-        if moving and not program_runs:
-            return replace(self, state=MotionState.FINISHED)
-        if not program_runs and elapsed_s > _MAX_DELAY_S:
-            return replace(self, state=MotionState.NOT_STARTED)
-        if elapsed_s > self.latest_end_s + _MAX_DELAY_S:
-            return replace(self, state=MotionState.OVERDUE)
-        if program_runs and not moving:
-            return replace(self, state=MotionState.MOVING)
-        return self
+    Attributes:
+        travel: range of each joint, (n,) [rad or m]
+        tool_speed: largest speed of the tool, [m/s]
+        box: smallest and largest x, y, z of the tool, (2, 3) [m], in the base frame
+    """
 
-    def require_good(self, controller: MovableController) -> None:
-        """Raises `SourceFailed` in the states of a failed motion.
+    travel: Array
+    tool_speed: float
+    box: Array
+
+    @classmethod
+    def of(
+        cls, robot: RobotModel, trajectory: ApproachedTrajectory, *, tool: Array, rate_hz: float
+    ) -> MotionExtent:
+        """The extent of a motion.
 
         Args:
-            controller: named in the message
+            robot: the arm
+            trajectory: the motion
+            tool: the tool's centre point in the flange frame, (3,) [m]
+            rate_hz: instants per second that are looked at, [Hz]
         """
-        if self.state is MotionState.INTERRUPTED:
-            raise SourceFailed(f"the motion was interrupted: {self.reason}")
-        if self.state is MotionState.NOT_STARTED:
-            raise SourceFailed(f"{controller} does not move: is it in remote control?")
-        if self.state is MotionState.OVERDUE:
-            raise SourceFailed(f"the motion did not end within {self.latest_end_s:.0f} s")
+        q = _sampled(trajectory, rate_hz)
+        poses = [robot.forward_kinematics(x) for x in q]
+        points = np.array([T[:3, :3] @ tool + T[:3, 3] for T in poses])
+        speeds = np.linalg.norm(np.diff(points, axis=0), axis=1) * rate_hz
+        box = np.array([points.min(axis=0), points.max(axis=0)])
+        return cls(np.ptp(q, axis=0), float(speeds.max()), box)
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,18 +112,32 @@ class MotionPlan:
     Attributes:
         controller: the controller of the arm
         robot: the arm
-        trajectory: from the present posture into the motion, and back
+        core: the motion, as it was designed
+        trajectory: from the present posture into the motion, and back, slowed down where needed
         rate_hz: commands per second, [Hz]
+        braking_s: time in which the arm brakes to rest along the path, [s]
+        extent: how far and how fast it goes
+        replaces: the program that runs and would be replaced; empty where none runs
+        request: what the user has chosen
     """
 
     controller: MovableController
     robot: RobotModel
+    core: FourierTrajectory
     trajectory: ApproachedTrajectory
     rate_hz: float
+    braking_s: float
+    extent: MotionExtent
+    replaces: str
+    request: MotionRequest
 
     @classmethod
     def of(
-        cls, stream: Stream, robot: RobotModel, core: FourierTrajectory, *, periods: int = 1
+        cls,
+        stream: Stream,
+        robot: RobotModel,
+        core: FourierTrajectory,
+        request: MotionRequest | None = None,
     ) -> MotionPlan:
         """The plan of a motion from the present posture.
 
@@ -145,67 +145,138 @@ class MotionPlan:
             stream: rows of the controller
             robot: the arm that the motion is for
             core: the motion
-            periods: how often it runs
+            request: what the user has chosen; the defaults of `MotionRequest` without one
 
         Raises:
-            SourceFailed: the controller accepts no motion, or is not ready
-            InvalidTrajectory: the motion begins too far away, or breaks a limit
+            SourceFailed: the controller accepts no motion, is not ready, or runs a program
+            InvalidTrajectory: the motion begins too far away, breaks a limit, or collides
         """
+        request = request or MotionRequest()
         controller = movable_of(stream.source)
-        q = standing_posture(stream, robot)
-        first = core.at([0.0])[0][0]
-        distance = np.abs(first - q)
-        if distance.max() > _MAX_DISTANCE:
-            k = int(distance.argmax())
-            raise InvalidTrajectory(
-                f"{robot.joint_names[k]} stands {distance[k]:.2f} rad from where the motion begins,"
-                f" more than {_MAX_DISTANCE:g}: move the arm by hand first, to"
-                f" {np.round(first, 3).tolist()} rad"
+        row = ready_row_of(stream, robot)
+        replaces = controller.running_program(row)
+        if replaces and not request.replace_program:
+            raise SourceFailed(
+                f"{controller} runs {replaces}: stop it first, or allow the motion to replace it"
             )
-        _, v, a = core.amplitudes
-        v_max = np.maximum(_ENTRY_SPEED, v)
-        a_max = np.maximum(_ENTRY_ACCELERATION, a)
-        whole = ApproachedTrajectory.within(core, q, v_max=v_max, a_max=a_max, periods=periods)
-        certificate = DesignLimits.of(robot).certify(robot, whole)
-        if not certificate.holds:
-            raise InvalidTrajectory(
-                f"the motion breaks a limit of {robot.name}: {certificate.worst.sentence}"
-            )
-        return cls(controller, robot, whole, controller.command_rate_hz(stream.version))
+        q = controller.posture(row)
+        _require_near(robot, core, q)
+        rate_hz = controller.command_rate_hz(stream.version)
+        whole = _approached(core, q, periods=request.periods)
+        tool = controller.tool_offset(row)
+        extent = MotionExtent.of(robot, whole, tool=tool, rate_hz=rate_hz)
+        if extent.tool_speed > request.tool_speed:
+            whole = _slowed(whole, extent.tool_speed / request.tool_speed)
+            extent = replace(extent, tool_speed=request.tool_speed)
+        _require_within_limits(robot, whole, request)
+        braking_s = braking_time_s(robot, whole, rate_hz=rate_hz)
+        return cls(controller, robot, core, whole, rate_hz, braking_s, extent, replaces, request)
 
     @property
-    def positions(self) -> Array:
-        """Commanded joint positions, (N, n) [rad], one row for each command."""
-        steps = int(np.ceil(self.trajectory.duration_s * self.rate_hz))
-        q, _, _ = self.trajectory.at(np.arange(steps + 1) / self.rate_hz)
-        return q
+    def path(self) -> PathCommand:
+        """The motion as the controller gets it."""
+        _, _, a = self.trajectory.at(np.arange(0.0, self.trajectory.duration_s, 1 / self.rate_hz))
+        spacing_s = np.sqrt(8 * _MAX_PATH_ERROR / np.abs(a).max())
+        steps = int(np.clip(spacing_s * self.rate_hz, 1, _MAX_SPACING_S * self.rate_hz))
+        q = _sampled(self.trajectory, self.rate_hz / steps)
+        return PathCommand(q, self.rate_hz, steps, self.braking_s)
 
-    def play(self, stream: Stream) -> Iterator[Row | Event]:
-        """Moves the arm; gives the rows and events until it has stopped.
+    def renewed(self, stream: Stream) -> MotionPlan:
+        """This plan where the arm still stands in its first posture, otherwise a new one.
+
+        The new plan begins where the arm stands now, with all checks from there.
 
         Args:
             stream: rows of the controller
-
-        Raises:
-            SourceFailed: the motion does not start, is interrupted, or does not end in time
         """
-        runs = self.controller.program_runs(stream.columns)
-        self.controller.start_motion(self.positions, rate_hz=self.rate_hz)
-        progress = MotionProgress(self.trajectory.duration_s)
-        while items := stream.take(_SILENCE_S):
-            for item in items:
-                yield item
-                if not isinstance(item, Row):
-                    continue
-                progress = progress.after(item, program_runs=runs(item.values))
-                progress.require_good(self.controller)
-                if not progress.ongoing:
-                    return
-        raise SourceFailed(f"{self.controller} sent no rows while the arm moved")
+        row = ready_row_of(stream, self.robot)
+        change = np.abs(self.controller.posture(row) - self.trajectory.posture)
+        same_program = self.controller.running_program(row) == self.replaces
+        if same_program and change.max() <= _MAX_POSTURE_CHANGE:
+            return self
+        return MotionPlan.of(stream, self.robot, self.core, self.request)
 
 
-def standing_posture(stream: Stream, robot: RobotModel) -> Array:
-    """The posture of an arm that is ready to move, (n,) [rad].
+def _sampled(trajectory: ApproachedTrajectory, rate_hz: float) -> Array:
+    """Joint positions from the start to the end, (N, n) [rad]."""
+    steps = int(np.ceil(trajectory.duration_s * rate_hz))
+    q, _, _ = trajectory.at(np.arange(steps + 1) / rate_hz)
+    return q
+
+
+def _require_near(robot: RobotModel, core: FourierTrajectory, q: Array) -> None:
+    """Raises `InvalidTrajectory` where a motion begins far from the present posture."""
+    first = core.at([0.0])[0][0]
+    distance = np.abs(first - q)
+    if distance.max() > _MAX_DISTANCE:
+        k = int(distance.argmax())
+        raise InvalidTrajectory(
+            f"{robot.joint_names[k]} stands {distance[k]:.2f} rad from where the motion begins,"
+            f" more than {_MAX_DISTANCE:g}: move the arm by hand first, to"
+            f" {np.round(first, 3).tolist()} rad"
+        )
+
+
+def _approached(core: FourierTrajectory, q: Array, *, periods: int) -> ApproachedTrajectory:
+    """A motion with an entry from a posture and an exit to it."""
+    _, v, a = core.amplitudes
+    v_max = np.maximum(_ENTRY_SPEED, v)
+    a_max = np.maximum(_ENTRY_ACCELERATION, a)
+    return ApproachedTrajectory.within(core, q, v_max=v_max, a_max=a_max, periods=periods)
+
+
+def _slowed(whole: ApproachedTrajectory, factor: float) -> ApproachedTrajectory:
+    """The same path in a multiple of the time."""
+    core = whole.core
+    slow = FourierTrajectory(
+        core.sine / factor, core.cosine / factor, core.offset, core.period_s * factor
+    )
+    return ApproachedTrajectory(
+        slow, whole.posture, whole.entry_s * factor, whole.exit_s * factor, whole.periods
+    )
+
+
+def _require_within_limits(
+    robot: RobotModel, whole: ApproachedTrajectory, request: MotionRequest
+) -> None:
+    """Raises `InvalidTrajectory` where a motion breaks a limit or collides."""
+    limits = request.limits
+    if limits is None:
+        limits = replace(DesignLimits.of(robot), scene=Scene())
+    certificate = limits.certify(robot, whole, rate_hz=_CERTIFICATE_RATE_HZ)
+    if not certificate.holds:
+        raise InvalidTrajectory(
+            f"the motion breaks a limit of {robot.name}: {certificate.worst.sentence}"
+        )
+
+
+def braking_time_s(robot: RobotModel, whole: ApproachedTrajectory, *, rate_hz: float) -> float:
+    """Shortest time in which an arm brakes to rest anywhere on a path within its limits, [s].
+
+    Args:
+        robot: the arm
+        whole: the motion
+        rate_hz: instants per second that are looked at, [Hz]
+
+    Raises:
+        InvalidTrajectory: the time would be too long
+    """
+    limit = np.where(np.isfinite(robot.limits.a_max), robot.limits.a_max, _DEFAULT_ACCELERATION)
+    _, v, a = whole.at(np.arange(0.0, whole.duration_s, 1 / rate_hz))
+    left = np.maximum(limit - np.abs(a), 1e-6)
+    needed_s = np.abs(v) / left
+    braking_s = float(needed_s.max())
+    if braking_s > _MAX_BRAKING_S:
+        k = int(needed_s.max(axis=0).argmax())
+        raise InvalidTrajectory(
+            f"{robot.joint_names[k]} is too fast to brake within {_MAX_BRAKING_S:g} s at"
+            f" {limit[k]:g} rad/s^2: choose a lower tool speed"
+        )
+    return max(braking_s, _MIN_BRAKING_S)
+
+
+def ready_row_of(stream: Stream, robot: RobotModel) -> Mapping[str, float]:
+    """The newest row of an arm that is ready to move, by the names of the columns.
 
     Args:
         stream: rows of the controller
@@ -218,18 +289,33 @@ def standing_posture(stream: Stream, robot: RobotModel) -> Array:
     """
     controller = movable_of(stream.source)
     row = controller.ready_row(stream)
-    q = controller.posture(row)
-    if robot.n != len(q):
+    joints = len(controller.posture(row))
+    if robot.n != joints:
         raise InvalidTrajectory(
-            f"the motion is for {robot.name} with {robot.n} joints, {controller} has {len(q)}"
+            f"the motion is for {robot.name} with {robot.n} joints, {controller} has {joints}"
         )
     values = {name: np.array([x]) for name, x in row.items()}
     require_same_arm(robot, values, str(controller))
-    return q
+    return row
+
+
+def standing_posture(stream: Stream, robot: RobotModel) -> Array:
+    """The posture of an arm that is ready to move, (n,) [rad]; raises as `ready_row_of`.
+
+    Args:
+        stream: rows of the controller
+        robot: the expected arm
+    """
+    return movable_of(stream.source).posture(ready_row_of(stream, robot))
 
 
 def payload_motion(
-    model: DynamicModel, posture: Array, *, period_s: float = 6.0, reach: float = 0.6
+    model: DynamicModel,
+    posture: Array,
+    *,
+    period_s: float = 6.0,
+    reach: float = 0.6,
+    tool_speed: float = DEFAULT_TOOL_SPEED,
 ) -> Design:
     """A short motion from a posture and back that determines a payload best, with certificate.
 
@@ -238,6 +324,7 @@ def payload_motion(
         posture: where the arm stands, (n,) [rad]
         period_s: length of the motion, [s]
         reach: largest distance of a joint to either side, [rad]
+        tool_speed: largest speed of the flange, [m/s]
     """
     limits = model.robot.limits
     near = JointLimits(
@@ -247,12 +334,13 @@ def payload_motion(
         np.minimum(limits.a_max, _DESIGN_ACCELERATION),
         limits.tau_max,
     )
+    own = DesignLimits.of(model.robot).narrowed(near, joint_names=model.robot.joint_names)
     return design(
         model.robot,
         harmonics=3,
         period_s=period_s,
         objective=PayloadOptimal(model.estimate.noise.tolist()),
-        limits=DesignLimits.of(model.robot).narrowed(near, joint_names=model.robot.joint_names),
+        limits=replace(own, linear_speed=np.full(3, tool_speed / np.sqrt(3))),
         start=posture,
         settings=DesignSettings(starts=1, rate_hz=_DESIGN_RATE_HZ, time_limit_s=_DESIGN_TIME_S),
     )

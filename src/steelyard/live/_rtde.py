@@ -179,10 +179,19 @@ class RtdeClient:
         required: names of outputs without which there is no sense in reading
         optional: names of outputs that are left out where the controller does not know them
         rate_hz: rows per second to ask for, [Hz]; the controller may send more
+        inputs: names of inputs of which the first that is free is taken; none by default
+
+    Attributes:
+        input: recipe of the input that was taken; None where none was free
     """
 
     def __init__(
-        self, required: Sequence[str], optional: Sequence[str], *, rate_hz: float = 500.0
+        self,
+        required: Sequence[str],
+        optional: Sequence[str],
+        *,
+        rate_hz: float = 500.0,
+        inputs: Sequence[str] = (),
     ) -> None:
         self._required = tuple(required)
         self._names = (*required, *optional)
@@ -193,6 +202,8 @@ class RtdeClient:
         self.texts: list[str] = []
         self.controller: tuple[int, ...] = ()
         self.recipe: Recipe | None = None
+        self.input: Recipe | None = None
+        self._inputs = list(inputs)
         self.started = False
         self._ask(Kind.VERSION, struct.pack(">H", 2))
 
@@ -242,6 +253,8 @@ class RtdeClient:
             self._ask_for_outputs()
         elif kind is Kind.OUTPUTS:
             self._offered(content)
+        elif kind is Kind.INPUTS:
+            self._offered_input(content)
         elif kind is Kind.START:
             if not (content and content[0]):
                 raise SourceFailed("the controller refuses to start sending")
@@ -287,7 +300,23 @@ class RtdeClient:
             self._names = tuple(name for name in self._names if name not in unknown)
             return self._ask_for_outputs()
         self.recipe = Recipe(self._names, tuple(types), number)
-        self._ask(Kind.START)
+        self._ask_for_input()
+
+    def _ask_for_input(self) -> None:
+        """Asks for the next input, or starts where there is none left."""
+        if self._inputs:
+            self._ask(Kind.INPUTS, self._inputs[0].encode())
+        else:
+            self._ask(Kind.START)
+
+    def _offered_input(self, content: bytes) -> None:
+        """Takes the input that was asked for, or asks for the next one."""
+        name = self._inputs.pop(0)
+        kind = content[1:].decode("ascii", "replace").strip(",")
+        if kind in TYPES:
+            self.input = Recipe((name,), (kind,), content[0])
+            self._inputs.clear()
+        self._ask_for_input()
 
 
 def _message(content: bytes, version: int) -> str:

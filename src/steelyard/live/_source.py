@@ -18,7 +18,7 @@ import threading
 import time
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from enum import StrEnum
 from statistics import median
 from typing import TYPE_CHECKING, NamedTuple, Self, TypeAlias
@@ -204,6 +204,9 @@ class Stream:
         source: connected at once; raises `SourceFailed` where that is not possible
         connection: an open connection of the source, for a caller that also sends commands by it
         queue_rows: largest number of rows that wait for `take`; older ones are dropped and counted
+
+    Attributes:
+        on_rows: called on the reader thread whenever rows have come; None for nothing
     """
 
     def __init__(
@@ -228,6 +231,7 @@ class Stream:
         self._filled = threading.Condition()
         self._closed = threading.Event()
         self._ended = False
+        self.on_rows: Callable[[], None] | None = None
         self._thread = threading.Thread(target=self._read, name="steelyard source", daemon=True)
         self._put([Event(EventKind.CONNECTED, f"connected to {source}")])
         self._thread.start()
@@ -317,6 +321,9 @@ class Stream:
                 self._read_connection()
         except SourceFailed as error:
             self._put([Event(EventKind.ENDED, str(error), self._clock.last_s)])
+        except Exception as error:  # whatever it is, the caller of take() must learn of it
+            words = f"reading {self.source} failed: {type(error).__name__}: {error}"
+            self._put([Event(EventKind.ENDED, words, self._clock.last_s)])
         finally:
             with self._filled:
                 self._ended = True
@@ -329,6 +336,8 @@ class Stream:
             while not self._closed.is_set():
                 rows = connection.read()
                 self._put([*self._texts(connection), *self._marked(rows, time.monotonic())])
+                if rows and (on_rows := self.on_rows) is not None:
+                    on_rows()
         except EndOfSource:
             raise
         except SourceFailed as error:

@@ -11,6 +11,7 @@ import socket
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import ClassVar
 
 import numpy as np
@@ -18,16 +19,20 @@ import numpy as np
 from steelyard._arrays import Array
 from steelyard.errors import SourceFailed
 from steelyard.live._controller import (
+    MAX_SPEED_AT_REST,
     Capabilities,
     ControllerPayload,
     ControllerStatus,
+    MotionLink,
     MovableController,
+    PathCommand,
 )
 from steelyard.live._rtde import PORT, RtdeClient
 from steelyard.live._source import Connection, Judge, Stream, Values
 from steelyard.live._tcp import open_connection
 from steelyard.live._ur_modes import UrJudge, safety_obstacle
-from steelyard.live._ur_programs import STOP_PROGRAM, motion_program, payload_program
+from steelyard.live._ur_motion import STAGE_OUTPUT, UrMotionLink
+from steelyard.live._ur_programs import STOP_PROGRAM, payload_program
 
 DASHBOARD_PORT = 29999
 SCRIPT_PORT = 30002
@@ -58,6 +63,13 @@ _OPTIONAL = (
     "actual_digital_output_bits",
     "output_int_register_24",
     "output_double_register_24",
+    STAGE_OUTPUT,
+)
+_NEEDED_FOR_COMMANDS = (
+    "robot_mode",
+    "safety_mode",
+    "runtime_state",
+    *(f"actual_qd_{k}" for k in range(6)),
 )
 _RATINGS_KG = {
     "UR3": 3.0,
@@ -78,8 +90,7 @@ _E_SERIES_RATINGS_KG = {"UR10": 12.5}  # where the rating differs from software 
 _E_SERIES = 5  # major version of the software
 _TAKES_INERTIA_FROM = (5, 10)  # version of the software
 _ECHO_TIMEOUT_S = 1.0
-_STOP_TIMEOUT_S = 3.0
-_PLAYING = 2  # of `runtime_state`
+_PROGRAM_ENDED = (0, 1)  # values of `runtime_state`: stopping, stopped
 _MIN_BYTES_READ = 79  # or a controller may discard the script
 _CHUNK = 1 << 16  # bytes
 
@@ -125,16 +136,19 @@ class UrController(MovableController):
         return UrJudge(columns)
 
     def joint_speeds(self, row: Mapping[str, float]) -> Sequence[float]:
-        """Joint speeds, (6,) [rad/s]; zeros where the controller does not send them."""
-        return [row.get(f"actual_qd_{k}", 0.0) for k in range(6)]
+        """Joint speeds, (6,) [rad/s]; empty where the controller does not send them."""
+        return [value for name, value in row.items() if name.startswith("actual_qd_")]
 
     def posture(self, row: Mapping[str, float]) -> Array:
         """Joint positions, (6,) [rad]."""
         return np.array([row[f"actual_q_{k}"] for k in range(6)])
 
     def obstacle(self, row: Mapping[str, float]) -> str:
-        """Any safety mode but the normal one."""
-        return safety_obstacle(int(row.get("safety_mode", 1)))
+        """Outputs that are missing, and any safety mode but the normal one."""
+        missing = [name for name in _NEEDED_FOR_COMMANDS if name not in row]
+        if missing:
+            return f"it does not send {', '.join(missing)}"
+        return safety_obstacle(int(row["safety_mode"]))
 
     def ready_row(self, stream: Stream) -> dict[str, float]:
         """The newest row of a controller that is ready, in remote control, and stands still."""
@@ -189,23 +203,46 @@ class UrController(MovableController):
             return 125.0
         return 500.0
 
-    def start_motion(self, q: Array, *, rate_hz: float) -> None:
-        """Starts a program of `servoj` steps, which replaces the one that runs."""
-        self.send_script(motion_program(q, rate_hz))
+    def motion_link(self, path: PathCommand) -> MotionLink:
+        """A program of `servoj` steps with a heartbeat."""
+        return UrMotionLink(self, path)
 
-    def program_runs(self, columns: Sequence[str]) -> Callable[[Values], bool]:
-        """Whether `runtime_state` in a row is playing; never where it is not sent."""
-        if "runtime_state" not in columns:
-            return lambda values: False
-        place = columns.index("runtime_state")
-        return lambda values: values[place] == _PLAYING
+    def running_program(self, row: Mapping[str, float]) -> str:
+        """The program that the dashboard names while `runtime_state` is not stopped."""
+        if row["runtime_state"] in _PROGRAM_ENDED:
+            return ""
+        _, _, name = self.ask_dashboard("programState").partition(" ")
+        if name:
+            return f"the program {name}"
+        return "a program"
 
-    def stop(self) -> None:
-        """Stops the program that runs, by the dashboard or else by a program, and awaits rest."""
+    def motion_in(self, columns: Sequence[str]) -> Callable[[Values], str]:
+        """Looks at `actual_qd` and `runtime_state`."""
+        names = ("runtime_state", *(f"actual_qd_{k}" for k in range(6)))
+        missing = [name for name in names if name not in columns]
+        if missing:
+            return lambda values: f"{self} does not send {missing[0]}"
+        pick = itemgetter(*map(columns.index, names))
+
+        def motion(values: Values) -> str:
+            runtime_state, *speeds = pick(values)
+            speed = max(map(abs, speeds))
+            if not speed <= MAX_SPEED_AT_REST:
+                return f"{speed:.2g} rad/s"
+            if runtime_state not in _PROGRAM_ENDED:
+                return "a program runs"
+            return ""
+
+        return motion
+
+    def tool_offset(self, row: Mapping[str, float]) -> Array:
+        """The position in `tcp_offset`."""
+        return np.array([row.get(f"tcp_offset_{k}", 0.0) for k in range(3)])
+
+    def send_stop(self) -> None:
+        """Stops the program that runs by the dashboard, or else by a program."""
         if self.ask_dashboard("stop") != "Stopped":
             self.send_script(STOP_PROGRAM)
-        with Stream(self) as stream:
-            self.wait_for_rest(stream, timeout_s=_STOP_TIMEOUT_S)
 
     # --- the other ports
 

@@ -2,24 +2,113 @@
 
 A program starts with `def NAME():` or `sec NAME():` in column one and ends with `end` there. A
 `sec` program runs within one control step beside the running program; a `def` program replaces it.
+
+The program of a motion moves the arm only while this computer answers. Every control step it
+reads a number, the beat. A beat that stays the same for `MAX_SILENCE_S` and a negative one end the
+motion. The program then brakes on its path: it advances along the path by `rate` points per control
+step, and the rate falls to 0 at a constant pace within the plan's braking time. Between two points
+of the path it interpolates. `MotionStage` lists what the program reports meanwhile, in
+an output register.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from enum import IntEnum
+from typing import NamedTuple
 
 import numpy as np
 
 from steelyard._arrays import Array
-from steelyard.live._controller import ControllerPayload
+from steelyard.live._controller import ControllerPayload, PathCommand
 
+MAX_SILENCE_S = 0.12
+"""Longest time without a new beat before the program stops the arm, [s]."""
+
+STAGE_REGISTER = 47
+"""Output integer register in which the program reports its number and stage."""
+
+_MAX_START_DISTANCE = 0.01  # of a joint from the first point of the path, [rad]
+_MAX_START_WAIT_S = 1.0  # for the first beat
+_HOLD_S = 0.1  # at the last point, until the servo has arrived
 _LOOKAHEAD_S = 0.1  # of servoj
 _GAIN = 300  # of servoj
 _END_DECELERATION = 1.0  # at the end of a motion, [rad/s^2]
 _STOP_DECELERATION = 4.0  # of a stop, [rad/s^2]
+_STAGES = 10  # the register holds this times the number of the program, plus the stage
 
 STOP_PROGRAM = f"def steelyard_stop():\n  stopj({_STOP_DECELERATION:g})\nend\n"
 """Stops the arm; it replaces the program that runs."""
+
+
+class MotionStage(IntEnum):
+    """Stages of the program of a motion, as it reports them."""
+
+    WAITING = 1  # for the first beat
+    MOVING = 2
+    FINISHED = 3
+    SILENCE = 4  # no new beat came: it has stopped
+    STOPPED = 5  # a stop was requested: it has stopped
+    ELSEWHERE = 6  # the arm was not where the path begins: it has not moved
+
+
+class BeatScript(NamedTuple):
+    """How a program receives the beat.
+
+    Attributes:
+        declarations: lines of the program that come first
+        expression: the present beat
+    """
+
+    declarations: tuple[str, ...]
+    expression: str
+
+
+def register_beat(register: int) -> BeatScript:
+    """The beat in an input integer register, which an RTDE client writes.
+
+    Args:
+        register: its number
+    """
+    return BeatScript((), f"read_input_integer_register({register})")
+
+
+def socket_beat(host: str, port: int) -> BeatScript:
+    """The beat as 32-bit numbers on a socket, which the program opens.
+
+    Args:
+        host: address of this computer, as the controller sees it
+        port: where this computer listens
+    """
+    lines = (
+        "global steelyard_received = 0",
+        f'socket_open("{host}", {port}, "steelyard")',
+        "thread steelyard_receiver():",
+        "  while True:",
+        '    local answer = socket_read_binary_integer(1, "steelyard", 0.5)',
+        "    if answer[0] > 0:",
+        "      steelyard_received = answer[1]",
+        "    else:",
+        "      sync()",
+        "    end",
+        "  end",
+        "end",
+        "run steelyard_receiver()",
+    )
+    return BeatScript(lines, "steelyard_received")
+
+
+def stage_of(register: float, number: int) -> MotionStage | None:
+    """The stage of a program in the output register; None where another one has written it.
+
+    Args:
+        register: the value of the register
+        number: the number of the program
+    """
+    program, stage = divmod(int(register), _STAGES)
+    if program != number or stage not in set(MotionStage):
+        return None
+    return MotionStage(stage)
 
 
 def payload_program(
@@ -41,19 +130,144 @@ def payload_program(
     return f"sec steelyard_payload():\n {call}\nend\n"
 
 
-def motion_program(q: Array, rate_hz: float) -> str:
-    """The program that moves the arm along joint positions, in place of the one that runs.
+def motion_program(path: PathCommand, beat: BeatScript, *, number: int) -> str:
+    """The program that moves the arm along a path while beats come, in place of the one that runs.
 
     Args:
-        q: joint positions, one row for each command, (N, 6) [rad]
-        rate_hz: commands per second, [Hz]
+        path: the path, and how the arm brakes
+        beat: how the program receives the beat
+        number: a number that tells this program from others, at least 1
     """
-    servo = f"0, 0, {1 / rate_hz:.6g}, {_LOOKAHEAD_S:g}, {_GAIN}"
-    steps = [
-        f"  servoj([{', '.join(f'{x:.6f}' for x in row)}], {servo})" for row in np.round(q, 6) + 0.0
+    first = _posture(path.q[0])
+    lines = [
+        "def steelyard_motion():",
+        *_indented(beat.declarations),
+        *_indented(_variables(first, path)),
+        *_indented(_functions(path, beat, number)),
+        *_indented(_start(path, beat, number)),
+        *(f"  steelyard_follow({_posture(point)})" for point in path.q[1:]),
+        *_indented(_finish(path, number)),
+        "end",
+        "",
     ]
-    stop = f"  stopj({_END_DECELERATION:.1f})"
-    return "\n".join(["def steelyard_motion():", *steps, stop, "end", ""])
+    return "\n".join(lines)
+
+
+def _variables(first: str, path: PathCommand) -> tuple[str, ...]:
+    return (
+        f"global steelyard_from = {first}",
+        "global steelyard_place = 0.0",
+        f"global steelyard_rate = {1 / path.steps_per_point:.9f}",
+        "global steelyard_beat = 0",
+        "global steelyard_silence = 0",
+        "global steelyard_reason = 0",
+    )
+
+
+def _functions(path: PathCommand, beat: BeatScript, number: int) -> tuple[str, ...]:
+    """Functions that end the program, listen for the beat, and follow the path by one point."""
+    silence = round(MAX_SILENCE_S * path.rate_hz)
+    pace = 1 / (path.steps_per_point * path.braking_s * path.rate_hz)
+    return (
+        "def steelyard_end(stage):",
+        f"  stopj({_STOP_DECELERATION:g})",
+        f"  {_report(f'stage + {_STAGES * number}')}",
+        "  halt",
+        "end",
+        "def steelyard_listen():",
+        f"  local beat = {beat.expression}",
+        "  if beat == steelyard_beat:",
+        "    steelyard_silence = steelyard_silence + 1",
+        "  else:",
+        "    steelyard_silence = 0",
+        "    steelyard_beat = beat",
+        "  end",
+        "  if steelyard_reason == 0:",
+        "    if beat < 0:",
+        f"      steelyard_reason = {MotionStage.STOPPED:d}",
+        f"    elif steelyard_silence > {silence}:",
+        f"      steelyard_reason = {MotionStage.SILENCE:d}",
+        "    end",
+        "  else:",
+        f"    steelyard_rate = steelyard_rate - {pace:.9f}",
+        "    if steelyard_rate <= 0.0:",
+        "      steelyard_end(steelyard_reason)",
+        "    end",
+        "  end",
+        "end",
+        "def steelyard_servo(a, b, s):",
+        f"  local q = [{', '.join(f'a[{k}] + s * (b[{k}] - a[{k}])' for k in range(6))}]",
+        f"  {_servo('q', path.rate_hz)}",
+        "end",
+        "def steelyard_follow(point):",
+        "  while steelyard_place < 1.0:",
+        "    steelyard_servo(steelyard_from, point, steelyard_place)",
+        "    steelyard_listen()",
+        "    steelyard_place = steelyard_place + steelyard_rate",
+        "  end",
+        "  steelyard_place = steelyard_place - 1.0",
+        "  steelyard_from = point",
+        "end",
+    )
+
+
+def _start(path: PathCommand, beat: BeatScript, number: int) -> tuple[str, ...]:
+    """Lines that await the first beat and compare the posture with the first point of the path."""
+    wait = round(_MAX_START_WAIT_S * path.rate_hz)
+    return (
+        _report(_STAGES * number + MotionStage.WAITING),
+        f"steelyard_beat = {beat.expression}",
+        f"while {beat.expression} == steelyard_beat:",
+        "  steelyard_silence = steelyard_silence + 1",
+        f"  if steelyard_silence > {wait}:",
+        f"    steelyard_end({MotionStage.SILENCE:d})",
+        "  end",
+        "  sync()",
+        "end",
+        f"if {beat.expression} < 0:",
+        f"  steelyard_end({MotionStage.STOPPED:d})",
+        "end",
+        "steelyard_silence = 0",
+        "steelyard_present = get_actual_joint_positions()",
+        "steelyard_joint = 0",
+        "while steelyard_joint < 6:",
+        "  steelyard_away = steelyard_present[steelyard_joint] - steelyard_from[steelyard_joint]",
+        f"  if steelyard_away > {_MAX_START_DISTANCE} or steelyard_away < -{_MAX_START_DISTANCE}:",
+        f"    steelyard_end({MotionStage.ELSEWHERE:d})",
+        "  end",
+        "  steelyard_joint = steelyard_joint + 1",
+        "end",
+        _report(_STAGES * number + MotionStage.MOVING),
+    )
+
+
+def _finish(path: PathCommand, number: int) -> tuple[str, ...]:
+    """Lines that hold the last point until the servo has arrived."""
+    return (
+        "steelyard_held = 0",
+        f"while steelyard_held < {round(_HOLD_S * path.rate_hz)}:",
+        f"  {_servo('steelyard_from', path.rate_hz)}",
+        "  steelyard_held = steelyard_held + 1",
+        "end",
+        f"stopj({_END_DECELERATION:.1f})",
+        _report(_STAGES * number + MotionStage.FINISHED),
+    )
+
+
+def _servo(q: str, rate_hz: float) -> str:
+    return f"servoj({q}, 0, 0, {1 / rate_hz:.6g}, {_LOOKAHEAD_S:g}, {_GAIN})"
+
+
+def _report(value: int | str) -> str:
+    return f"write_output_integer_register({STAGE_REGISTER}, {value})"
+
+
+def _indented(lines: Sequence[str]) -> Iterator[str]:
+    return (f"  {line}" for line in lines)
+
+
+def _posture(q: Array) -> str:
+    return f"[{', '.join(f'{x:.6f}' for x in np.round(q, 6) + 0.0)}]"
 
 
 def _decimal(value: float) -> str:

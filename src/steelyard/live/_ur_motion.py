@@ -1,0 +1,254 @@
+"""A motion on a Universal Robots controller: its program, and the beats that keep it going.
+
+Beats go to an input integer register by an RTDE connection of their own. Where another client has
+taken all registers that are tried, the program opens a socket to this computer and reads the beats
+from there. Nothing is written after `close`: the program then brakes the arm by itself.
+"""
+
+from __future__ import annotations
+
+import random
+import socket
+import struct
+import threading
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from operator import itemgetter
+from typing import TYPE_CHECKING
+
+from steelyard.errors import SourceFailed
+from steelyard.live._controller import MotionLink, Observation, PathCommand, ProgramState
+from steelyard.live._rtde import RtdeClient
+from steelyard.live._source import Values
+from steelyard.live._tcp import open_connection
+from steelyard.live._ur_programs import (
+    MAX_SILENCE_S,
+    STAGE_REGISTER,
+    BeatScript,
+    MotionStage,
+    motion_program,
+    register_beat,
+    socket_beat,
+    stage_of,
+)
+
+if TYPE_CHECKING:
+    from steelyard.live._ur import UrController
+
+STAGE_OUTPUT = f"output_int_register_{STAGE_REGISTER}"
+"""Output in which the program of a motion reports its stage."""
+
+_REGISTERS = tuple(range(47, 39, -1))  # input registers that are tried, in this order
+_BEAT_RATE_HZ = 10.0  # of the rows on the connection of the beats
+_STOP_BEAT = -1
+_LAST_BEAT = 2**31 - 1
+_MAX_NUMBER = 10**6  # of a program
+_PLAYING = 2  # of `runtime_state`
+_CHUNK = 1 << 16
+_HEADER_HINT = "is RTDE allowed in the controller's settings?"
+
+_PROGRAM_STATES = {
+    MotionStage.WAITING: ProgramState.WAITING,
+    MotionStage.MOVING: ProgramState.MOVING,
+    MotionStage.FINISHED: ProgramState.FINISHED,
+    MotionStage.SILENCE: ProgramState.STOPPED,
+    MotionStage.STOPPED: ProgramState.STOPPED,
+    MotionStage.ELSEWHERE: ProgramState.REFUSED,
+}
+_REASONS = {
+    MotionStage.SILENCE: (
+        f"the robot heard nothing from this computer for {1e3 * MAX_SILENCE_S:.0f} ms"
+    ),
+    MotionStage.STOPPED: "a stop was requested",
+    MotionStage.ELSEWHERE: "the arm was no longer where the motion begins",
+}
+
+
+class UrMotionLink(MotionLink):
+    """A motion on a Universal Robots controller; the constructor opens the way for the beats.
+
+    Args:
+        controller: the controller
+        path: what the arm shall do
+    """
+
+    def __init__(self, controller: UrController, path: PathCommand) -> None:
+        self._controller = controller
+        self._path = path
+        self._number = random.randint(1, _MAX_NUMBER)
+        self._lock = threading.Lock()
+        self._count = 0
+        self._ended = False
+        self._channel = _open_channel(controller)
+
+    def start(self) -> None:
+        """Sends the program."""
+        program = motion_program(self._path, self._channel.script, number=self._number)
+        self._controller.send_script(program)
+
+    def beat(self) -> None:
+        """Sends the next number; nothing after a stop was requested."""
+        with self._lock:
+            if self._ended:
+                return
+            self._count = self._count % _LAST_BEAT + 1
+            self._channel.send(self._count)
+
+    def request_stop(self) -> None:
+        """Sends the number that asks for a stop."""
+        with self._lock:
+            self._ended = True
+            self._channel.send(_STOP_BEAT)
+
+    def close(self) -> None:
+        """Ends the beats."""
+        with self._lock:
+            self._ended = True
+            self._channel.close()
+
+    def observer(self, columns: Sequence[str]) -> Callable[[Values], Observation]:
+        """Reads the stage, `runtime_state`, positions and speeds in a row."""
+        missing = [name for name in (STAGE_OUTPUT, "runtime_state") if name not in columns]
+        if missing:
+            raise SourceFailed(
+                f"{self._controller} does not send {missing[0]}: its software is too old"
+            )
+        stage_and_state = itemgetter(*map(columns.index, (STAGE_OUTPUT, "runtime_state")))
+        positions = itemgetter(*(columns.index(f"actual_q_{k}") for k in range(6)))
+        speeds = itemgetter(*(columns.index(f"actual_qd_{k}") for k in range(6)))
+
+        def observed(values: Values) -> Observation:
+            register, runtime_state = stage_and_state(values)
+            program, reason = self._program(register, playing=runtime_state == _PLAYING)
+            speed = max(map(abs, speeds(values)))
+            return Observation(program, speed, positions(values), reason)
+
+        return observed
+
+    def _program(self, register: float, *, playing: bool) -> tuple[ProgramState, str]:
+        """The state of the program, and why it was refused or stopped."""
+        stage = stage_of(register, self._number)
+        if stage is None:
+            return ProgramState.UNSEEN, ""
+        state = _PROGRAM_STATES[stage]
+        if state in (ProgramState.WAITING, ProgramState.MOVING) and not playing:
+            return ProgramState.STOPPED, "its program was ended on the controller"
+        return state, _REASONS.get(stage, "")
+
+
+class _Channel(ABC):
+    """A way for numbers to a program.
+
+    Attributes:
+        script: how the program receives them
+    """
+
+    script: BeatScript
+
+    @abstractmethod
+    def send(self, number: int) -> None:
+        """Sends a number; raises `SourceFailed` where it cannot."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Ends the way; a second call does nothing."""
+
+
+def _open_channel(controller: UrController) -> _Channel:
+    try:
+        return _RegisterChannel(controller)
+    except _RegistersTaken:
+        return _SocketChannel(controller)
+
+
+class _RegistersTaken(SourceFailed):
+    """The controller offers no input register to this client."""
+
+
+class _RegisterChannel(_Channel):
+    """Numbers in an input register, by RTDE."""
+
+    def __init__(self, controller: UrController) -> None:
+        self._place = str(controller)
+        registers = tuple(f"input_int_register_{k}" for k in _REGISTERS)
+        self._client = RtdeClient(("timestamp",), (), rate_hz=_BEAT_RATE_HZ, inputs=registers)
+        self._socket = open_connection(
+            controller.host, controller.port, _HEADER_HINT, timeout_s=controller.timeout_s
+        )
+        try:
+            self._negotiate(time.monotonic() + controller.timeout_s)
+        except BaseException:
+            self._socket.close()
+            raise
+        self._socket.setblocking(False)
+
+    def _negotiate(self, end_s: float) -> None:
+        while not self._client.started:
+            try:
+                self._socket.sendall(self._client.to_send())
+                self._socket.settimeout(max(end_s - time.monotonic(), 1e-3))
+                received = self._socket.recv(_CHUNK)
+            except OSError as error:
+                raise SourceFailed(f"{self._place} does not take a heartbeat: {error}") from error
+            if not received or time.monotonic() > end_s:
+                raise SourceFailed(f"{self._place} does not take a heartbeat by RTDE")
+            self._client.receive(received)
+        if self._client.input is None:
+            raise _RegistersTaken(f"{self._place}: all input registers are taken")
+        number = int(self._client.input.names[0].rpartition("_")[2])
+        self.script = register_beat(number)
+
+    def send(self, number: int) -> None:
+        recipe = self._client.input
+        if recipe is None:
+            return
+        try:
+            self._socket.sendall(recipe.package((number,)).encoded())
+            with suppress(BlockingIOError):
+                self._socket.recv(_CHUNK)  # rows that nobody needs
+        except OSError as error:
+            raise SourceFailed(f"{self._place}: the heartbeat was lost: {error}") from error
+
+    def close(self) -> None:
+        self._socket.close()
+
+
+class _SocketChannel(_Channel):
+    """Numbers on a socket that the program opens."""
+
+    def __init__(self, controller: UrController) -> None:
+        self._place = str(controller)
+        self._listener = socket.create_server(("", 0))
+        self._listener.setblocking(False)
+        self._socket: socket.socket | None = None
+        with open_connection(
+            controller.host, controller.port, _HEADER_HINT, timeout_s=controller.timeout_s
+        ) as probe:
+            host = probe.getsockname()[0]
+        self.script = socket_beat(host, self._listener.getsockname()[1])
+
+    def send(self, number: int) -> None:
+        try:
+            connection = self._accepted()
+            if connection is not None:
+                connection.sendall(struct.pack(">i", number))
+        except OSError as error:
+            raise SourceFailed(f"{self._place}: the heartbeat was lost: {error}") from error
+
+    def _accepted(self) -> socket.socket | None:
+        """The connection of the program; None where it has not opened one yet."""
+        if self._socket is None:
+            try:
+                self._socket, _ = self._listener.accept()
+            except BlockingIOError:
+                return None
+            self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            self._socket.setblocking(False)
+        return self._socket
+
+    def close(self) -> None:
+        self._listener.close()
+        if self._socket is not None:
+            self._socket.close()

@@ -1,0 +1,406 @@
+"""Motions stop for every reason: the simulated arm is measured from the fault to rest."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from contextlib import contextmanager
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from conftest import steelyard
+from live_helpers import START, swing
+from steelyard.errors import InvalidTrajectory, SourceFailed
+from steelyard.live import (
+    MotionFailed,
+    MotionPlan,
+    MotionRequest,
+    Moved,
+    RestState,
+    Stream,
+    UrController,
+    move,
+    stop,
+)
+from steelyard.live._motion import braking_time_s
+from steelyard.live._rtde import RtdeClient
+from steelyard.robot import load_robot
+from steelyard.twin._backend import NOMINAL_GAINS, SimulatedArm
+from steelyard.twin._controller import SimulatedController
+from steelyard.twin._server import ControllerServer
+
+ACCELERATION_LIMIT = 8.0  # [rad/s^2], of an arm whose description has none
+FAST = MotionRequest(tool_speed=2.0)
+REST = 0.01  # [rad/s]
+
+
+class Probe:
+    """Time, position and speed of the simulated arm at every control step."""
+
+    def __init__(self):
+        self.rows = []
+
+    def __call__(self, controller):
+        out = controller.outputs
+        self.rows.append((out["timestamp"][0], *out["actual_q"], *out["actual_qd"]))
+
+    @property
+    def t(self):
+        return self.rows[-1][0]
+
+    @property
+    def speed(self):
+        return max(map(abs, self.rows[-1][7:13]))
+
+    def moving(self, speed=0.5, within_s=20.0):
+        """Returns when the arm is fast."""
+        end = time.monotonic() + within_s
+        while self.speed < speed:
+            assert time.monotonic() < end
+            time.sleep(0.002)
+
+    def after(self, t):
+        """Seconds from an instant to rest for good, and the largest acceleration since then."""
+        rows = np.array([row for row in list(self.rows) if row[0] >= t])
+        speeds = np.abs(rows[:, 7:13]).max(axis=1)
+        assert speeds[-1] < REST, "it still moves"
+        moving = np.flatnonzero(speeds >= REST)
+        rest_s = rows[moving[-1], 0] - t if moving.size else 0.0
+        acceleration = np.abs(np.diff(rows[:, 7:13], axis=0) / np.diff(rows[:, 0])[:, None])
+        return rest_s, acceleration.max()
+
+
+@pytest.fixture(scope="module")
+def arm():
+    robot = load_robot("ur10e")
+    return robot.with_drive(
+        replace(robot.drive, gain=np.array(NOMINAL_GAINS), gain_std=np.zeros(6))
+    )
+
+
+@pytest.fixture(scope="module")
+def served_arm(arm):
+    probe = Probe()
+    world = SimulatedArm(arm, start=START)
+    with ControllerServer(SimulatedController(world), on_step=probe) as found:
+        yield found, UrController(found.host, found.port, timeout_s=1.0), probe
+
+
+@pytest.fixture
+def moving(served_arm):
+    """A controller whose arm stands at the start, without faults."""
+    found, source, probe = served_arm
+    found.controller.fault("normal")
+    found.controller.dashboard("stop")
+    time.sleep(0.3)
+    found.controller.place(START)
+    time.sleep(0.7)
+    return found, source, probe
+
+
+@contextmanager
+def during(probe, action, speed=0.5):
+    """Carries an action out on another thread while the arm moves; gives its instant."""
+    instants = []
+
+    def act():
+        probe.moving(speed)
+        instants.append(probe.t)
+        action()
+
+    thread = threading.Thread(target=act)
+    thread.start()
+    try:
+        yield instants
+    finally:
+        thread.join()
+
+
+def settle(probe):
+    time.sleep(0.6)
+
+
+@pytest.mark.parametrize("fault", ["stall:1.5", "mute", "close", "reset"])
+def test_a_stream_that_fails_stops_the_arm(arm, moving, fault):
+    found, source, probe = moving
+    with during(probe, lambda: found.controller.fault(fault)) as instants:
+        with pytest.raises(MotionFailed) as raised:
+            move(source, arm, swing(), confirm=lambda plan: True, request=FAST)
+    settle(probe)
+    rest_s, acceleration = probe.after(instants[0])
+    assert rest_s < 0.5
+    assert acceleration < 1.2 * ACCELERATION_LIMIT
+    assert raised.value.moved is Moved.YES
+    if raised.value.report.state is not RestState.NOT_KNOWN:
+        assert raised.value.report.at_rest
+    found.controller.fault("normal")
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError("a bug")])
+def test_an_exception_and_ctrl_c_stop_the_arm(arm, moving, error):
+    found, source, probe = moving
+    instants, reports = [], []
+
+    def on_report(report):
+        if probe.speed > 0.5:
+            instants.append(probe.t)
+            raise error
+
+    with pytest.raises((KeyboardInterrupt, RuntimeError)):
+        move(
+            source,
+            arm,
+            swing(),
+            confirm=lambda plan: True,
+            request=FAST,
+            on_report=on_report,
+            on_stop=reports.append,
+        )
+    assert probe.speed < REST  # the call returns with an arm at rest
+    assert [report.state for report in reports] == [RestState.AT_REST]
+    rest_s, acceleration = probe.after(instants[0])
+    assert rest_s < 0.5
+    assert rest_s == pytest.approx(reports[0].seconds, abs=0.1)
+    assert acceleration < 1.2 * ACCELERATION_LIMIT
+
+
+def test_the_arm_brakes_on_its_path(arm, moving):
+    found, source, probe = moving
+    plans = []
+    with during(probe, lambda: found.controller.fault("mute")) as instants:
+        with pytest.raises(MotionFailed):
+            move(source, arm, swing(), confirm=lambda plan: not plans.append(plan), request=FAST)
+    settle(probe)
+    found.controller.fault("normal")
+    path = plans[0].trajectory.at(np.arange(0, plans[0].trajectory.duration_s, 0.002))[0]
+    braked = np.array([row[1:7] for row in probe.rows if row[0] > instants[0] + 0.1])
+    distances = [np.abs(path - q).max(axis=1).min() for q in braked[::10]]
+    assert max(distances) < 0.01
+
+
+@pytest.fixture
+def started(moving, tmp_path):
+    """A process that moves the arm, which has begun."""
+    _, source, probe = moving
+    swing().save(tmp_path / "motion.json")
+    words = ("move", str(source), "motion.json", "--robot", "ur10e", "--yes", "--speed", "2")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "steelyard", *words],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    probe.moving()
+    yield process, source, probe
+    process.kill()
+    process.wait()
+
+
+def test_a_killed_process_stops_the_arm(started):
+    process, _, probe = started
+    killed = probe.t
+    os.kill(process.pid, signal.SIGKILL)
+    time.sleep(1.2)
+    rest_s, acceleration = probe.after(killed)
+    assert rest_s < 1.0
+    assert acceleration < 1.2 * ACCELERATION_LIMIT
+
+
+def test_ctrl_c_stops_the_arm_and_says_what_was_seen(started):
+    process, _, probe = started
+    interrupted = probe.t
+    os.kill(process.pid, signal.SIGINT)
+    _, stderr = process.communicate(timeout=20)
+    assert probe.speed < REST
+    rest_s, acceleration = probe.after(interrupted)
+    assert rest_s < 0.5
+    assert acceleration < 1.2 * ACCELERATION_LIMIT
+    assert "The arm is at rest, 0." in stderr
+    assert process.returncode == 130
+    assert "stopped" not in stderr
+
+
+def test_the_command_stop_stops_a_motion_of_another_process(started):
+    process, source, probe = started
+    done = steelyard("stop", source, "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["state"] == "at rest"
+    assert probe.speed < REST
+    _, stderr = process.communicate(timeout=20)
+    assert process.returncode == 2
+    assert "the motion was interrupted: its program was ended on the controller" in stderr
+    assert "the arm has moved; the arm is at rest" in stderr
+
+
+def test_stop_says_what_it_saw(moving):
+    found, source, probe = moving
+    found.controller.run("def other():\n while True:\n  speedj([0.3,0,0,0,0,0], 1, 0.1)\n end\nend\n")
+    probe.moving(0.2)
+    found.controller.fault("local")  # scripts and the dashboard are ignored
+    report = stop(source, timeout_s=0.5)
+    assert report.state is RestState.STILL_MOVING
+    assert "press the emergency stop" in report.sentence
+    found.controller.fault("mute")
+    report = stop(source, timeout_s=0.5)
+    assert report.state is RestState.NOT_KNOWN
+    assert "it is not known whether the arm moves" in report.sentence
+    found.controller.fault("normal")
+    report = stop(source)
+    assert report.at_rest
+    assert report.seconds < 1.0
+    assert stop(UrController("127.0.0.1", 9)).state is RestState.NOT_KNOWN
+    found.controller.place(START)
+
+
+def test_the_beats_go_by_a_socket_where_all_registers_are_taken(arm, moving):
+    found, source, probe = moving
+    registers = ",".join(f"input_int_register_{k}" for k in range(48))
+    import socket
+
+    client = RtdeClient(("timestamp",), (), inputs=(registers,), rate_hz=1.0)
+    with socket.create_connection((found.host, found.port)) as taker:
+        while not client.started:
+            taker.sendall(client.to_send())
+            client.receive(taker.recv(4096))
+        done = move(source, arm, swing(period_s=0.8, speed=0.3), confirm=lambda plan: True)
+        assert done.moved is Moved.YES
+        with during(probe, lambda: found.controller.fault("mute")) as instants:
+            with pytest.raises(MotionFailed):
+                move(source, arm, swing(), confirm=lambda plan: True, request=FAST)
+        settle(probe)
+        rest_s, _ = probe.after(instants[0])
+        assert rest_s < 0.5
+        found.controller.fault("normal")
+
+
+# --- before it moves
+
+
+def test_a_posture_that_changed_since_the_question_is_asked_about_again(arm, moving):
+    found, source, probe = moving
+    plans = []
+
+    def confirm(plan):
+        plans.append(plan)
+        if len(plans) == 1:
+            found.controller.place(START + 0.1)
+            time.sleep(0.7)
+        return True
+
+    begun = probe.t
+    move(source, arm, swing(speed=0.3), confirm=confirm, request=FAST)
+    assert len(plans) == 2
+    np.testing.assert_allclose(plans[1].trajectory.posture, START + 0.1, atol=1e-3)
+    rows = np.array([row for row in probe.rows if row[0] >= begun + 0.5])
+    acceleration = np.abs(np.diff(rows[:, 7:13], axis=0)).max() * 500
+    assert acceleration < 1.2 * ACCELERATION_LIMIT
+
+
+def test_the_program_refuses_to_start_elsewhere(arm, moving, monkeypatch):
+    found, source, probe = moving
+    monkeypatch.setattr(MotionPlan, "renewed", lambda plan, stream: plan)
+
+    def confirm(plan):
+        found.controller.place(START + 0.1)
+        time.sleep(0.7)
+        return True
+
+    with pytest.raises(MotionFailed, match="no longer where the motion begins") as raised:
+        move(source, arm, swing(), confirm=confirm, request=FAST)
+    assert raised.value.moved is Moved.NO
+    assert "the arm did not move" in str(raised.value)
+    assert probe.speed < REST
+
+
+def test_an_answer_may_take_its_time(arm, moving, monkeypatch):
+    _, source, _ = moving
+    monkeypatch.setattr("steelyard.live._playing._MAX_DELAY_S", 0.6)
+
+    def confirm(plan):
+        time.sleep(1.2)
+        return True
+
+    done = move(source, arm, swing(period_s=0.8, speed=0.3), confirm=confirm, request=FAST)
+    assert done.moved is Moved.YES
+
+
+def test_a_motion_says_how_far_and_how_fast_it_goes(arm, moving):
+    _, source, _ = moving
+    with Stream(source) as stream:
+        slow = MotionPlan.of(stream, arm, swing())
+        fast = MotionPlan.of(stream, arm, swing(), FAST)
+    assert slow.extent.tool_speed == pytest.approx(0.25)
+    assert fast.extent.tool_speed > 1.0
+    for plan in (slow, fast):
+        step_s = 1e-3
+        q, _, _ = plan.trajectory.at(np.arange(0, plan.trajectory.duration_s, step_s))
+        points = np.array([arm.forward_kinematics(x)[:3, 3] for x in q])
+        speed = np.linalg.norm(np.diff(points, axis=0), axis=1).max() / step_s
+        assert plan.extent.tool_speed == pytest.approx(speed, rel=1e-3)
+        np.testing.assert_allclose(plan.extent.box, [points.min(0), points.max(0)], atol=1e-4)
+        np.testing.assert_allclose(plan.extent.travel, np.ptp(q, axis=0), atol=1e-4)
+    assert slow.trajectory.duration_s == pytest.approx(
+        fast.trajectory.duration_s * fast.extent.tool_speed / 0.25
+    )
+
+
+def test_a_motion_too_fast_to_brake_is_refused(arm, moving):
+    _, source, _ = moving
+    with Stream(source) as stream:
+        plan = MotionPlan.of(stream, arm, swing(), FAST)
+        with pytest.raises(InvalidTrajectory, match=r"too fast to brake within 0\.25 s"):
+            MotionPlan.of(stream, arm, swing(period_s=9.0, speed=2.0), MotionRequest(tool_speed=9))
+    _, v, a = plan.trajectory.at(np.arange(0, plan.trajectory.duration_s, 0.002))
+    assert (np.abs(a) + np.abs(v) / plan.braking_s).max() <= ACCELERATION_LIMIT * (1 + 1e-9)
+    assert plan.braking_s == braking_time_s(arm, plan.trajectory, rate_hz=500.0)
+
+
+def test_a_running_program_is_replaced_only_on_request(arm, moving):
+    found, source, _ = moving
+    found.controller.fault("busy")
+    time.sleep(0.2)
+    with pytest.raises(SourceFailed, match=r"runs the program .*other_program.*: stop it first"):
+        move(source, arm, swing(), confirm=lambda plan: True)
+    plans = []
+    request = replace(FAST, replace_program=True)
+    done = move(
+        source,
+        arm,
+        swing(period_s=0.8, speed=0.3),
+        confirm=lambda plan: not plans.append(plan),
+        request=request,
+    )
+    assert "other_program" in plans[0].replaces
+    assert done.moved is Moved.YES
+
+
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [
+        ("local", "not in remote control"),
+        ("protective-stop", "protective stop"),
+        ("reduced", "its safety mode is reduced"),
+        ("missing:safety_mode", "does not send safety_mode"),
+        ("missing:robot_mode", "does not send robot_mode"),
+        ("missing:actual_qd", "does not send actual_qd_0"),
+        ("missing:runtime_state", "does not send runtime_state"),
+        ("missing:output_int_register_47", "does not send output_int_register_47"),
+    ],
+)
+def test_controllers_that_are_not_ready_get_no_motion(arm, moving, fault, words):
+    found, source, probe = moving
+    log = len(found.controller.log)
+    found.controller.fault(fault)
+    time.sleep(0.7)
+    with pytest.raises(SourceFailed, match=words) as raised:
+        move(source, arm, swing(), confirm=lambda plan: True)
+    assert "\n" not in str(raised.value)
+    assert not [line for line in found.controller.log[log:] if "steelyard_motion" in line]
+    assert probe.speed < REST
+    found.controller.fault("normal")
