@@ -22,7 +22,6 @@ from steelyard.twin._controller import SimulatedController
 from steelyard.twin._server import ControllerServer
 from steelyard.verdict import Verdict
 
-
 START = np.array([0.0, -1.3, 1.2, -1.4, -1.2, 0.3])
 
 
