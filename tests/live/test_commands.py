@@ -10,7 +10,7 @@ import pytest
 
 import steelyard as sy
 from conftest import steelyard
-from live_helpers import Rows, served, weighed
+from live_helpers import START, Rows, served, swing, weighed
 from steelyard.errors import InvalidInertia, InvalidRobot, InvalidTrajectory, SourceFailed
 from steelyard.export import ErrorLimits
 from steelyard.identification import identify
@@ -19,8 +19,12 @@ from steelyard.io import read
 from steelyard.live import (
     Controller,
     FrankaController,
+    MotionFailed,
     MotionProgress,
+    MotionRequest,
+    MotionRun,
     MotionState,
+    Moved,
     ReplaySource,
     Ros2Controller,
     Row,
@@ -29,11 +33,17 @@ from steelyard.live import (
     move,
     restore_payload,
     set_payload,
+    stop,
 )
-from steelyard.live._controller import ControllerPayload, controller_of, movable_of
+from steelyard.live._controller import (
+    ControllerPayload,
+    Observation,
+    ProgramState,
+    controller_of,
+    movable_of,
+)
 from steelyard.live._motion import MotionPlan
 from steelyard.live._setting import Proposal
-from steelyard.live._ur_programs import motion_program
 from steelyard.robot import load_robot
 from steelyard.signals import prepare
 from steelyard.simulation import SimulationOptions, simulate
@@ -41,10 +51,9 @@ from steelyard.trajectory import FourierTrajectory
 from steelyard.twin._backend import NOMINAL_GAINS, SimulatedArm
 from steelyard.twin._controller import SimulatedController
 from steelyard.twin._server import ControllerServer
-from steelyard.twin._syntax import Program
 from steelyard.verdict import Doubt, DoubtKind, Verdict
 
-START = np.array([0.0, -1.3, 1.2, -1.4, -1.2, 0.3])
+FAST = MotionRequest(tool_speed=2.0)
 
 
 @contextmanager
@@ -230,15 +239,6 @@ def arm():
     )
 
 
-def swing(seed=3, period_s=2.5, start=START, speed=1.0):
-    """A motion that begins and ends at rest in a posture."""
-    b = np.random.default_rng(seed).normal(size=(6, 3))
-    b[:, 2] = -(b[:, 0] + 2 * b[:, 1]) / 3  # no acceleration at the start
-    b *= speed / np.abs(b).sum(axis=1, keepdims=True)
-    still = FourierTrajectory(np.zeros((6, 3)), b, np.zeros(6), period_s)
-    return replace(still, offset=start - still.at([0.0])[0][0])
-
-
 @pytest.fixture(scope="module")
 def carrying(arm):
     """A controller in MuJoCo whose arm carries something that it does not believe in."""
@@ -267,14 +267,17 @@ def test_a_motion_goes_from_where_the_arm_stands_and_back(arm, carrying):
     _, source = carrying
     core = swing()
     with Stream(source) as stream:
-        plan = MotionPlan.of(stream, arm, core, periods=1)
-    program = Program.parsed(motion_program(plan.positions, plan.rate_hz))
-    q = np.array([[x.value for x in call.args[0].items] for call in program.calls[:-1]])
-    np.testing.assert_allclose(q[[0, -1]], [START, START], atol=1e-4)
-    assert len(q) == pytest.approx(500 * plan.trajectory.duration_s, abs=2)
-    entry = round(500 * plan.trajectory.entry_s)
-    np.testing.assert_allclose(q[entry + 100], core.at([100 / 500])[0][0], atol=5e-3)
-    assert np.abs(np.diff(q, 2, axis=0)).max() * 500**2 < 20
+        plan = MotionPlan.of(stream, arm, core, FAST)
+    path = plan.path
+    np.testing.assert_allclose(path.q[[0, -1]], [START, START], atol=1e-4)
+    spacing_s = path.steps_per_point / path.rate_hz
+    assert (len(path.q) - 1) * spacing_s == pytest.approx(plan.trajectory.duration_s, abs=spacing_s)
+    t = np.arange(0, plan.trajectory.duration_s, 1e-3)
+    between = [np.interp(t, spacing_s * np.arange(len(path.q)), q) for q in path.q.T]
+    np.testing.assert_allclose(np.transpose(between), plan.trajectory.at(t)[0], atol=1e-4)
+    entry = plan.trajectory.entry_s
+    inside = core.at([0.5])[0][0]
+    np.testing.assert_allclose(plan.trajectory.at([entry + 0.5])[0][0], inside, atol=1e-9)
 
 
 def test_motions_that_must_not_start_are_refused(arm, carrying):
@@ -308,80 +311,128 @@ def test_motions_that_must_not_start_are_refused(arm, carrying):
 
 def test_a_motion_that_is_stopped_or_never_starts_says_so(arm, carrying, monkeypatch):
     found, source = carrying
+
+    def stop_it(report):
+        if report.rows > 600:
+            found.controller.fault("protective-stop")
+
+    try:
+        with pytest.raises(
+            MotionFailed, match="the motion was interrupted: protective stop"
+        ) as hit:
+            move(source, arm, swing(), confirm=agree, request=FAST, on_report=stop_it)
+        assert hit.value.moved is Moved.YES
+    finally:
+        found.controller.fault("normal")
+    found.controller.place(START)
+    wait_at_rest(source, START)
+    monkeypatch.setattr("steelyard.live._playing._MAX_DELAY_S", 0.5)
     with Stream(source) as stream:
-        plan, state, moving = (
-            MotionPlan.of(stream, arm, swing()),
-            stream.columns.index("runtime_state"),
-            0,
-        )
-
-        def moved():
-            nonlocal moving
-            for item in plan.play(stream):
-                moving += isinstance(item, Row) and item.values[state] == 2
-                if moving == 50:
-                    found.controller.fault("protective-stop")
-
-        try:
-            with pytest.raises(SourceFailed, match="the motion was interrupted: protective stop"):
-                moved()
-        finally:
-            found.controller.fault("normal")
         while stream.row().waiting:
             pass
-        monkeypatch.setattr("steelyard.live._motion._MAX_DELAY_S", 0.2)
+        plan = MotionPlan.of(stream, arm, swing(), FAST)
         found.controller.fault("local")
-        with pytest.raises(SourceFailed, match="does not move: is it in remote control"):
-            list(plan.play(stream))
-        end = time.monotonic() + 30
-        while "a script was ignored: not in remote control" not in found.controller.log[-3:]:
-            assert time.monotonic() < end
-            time.sleep(0.02)
-        found.controller.fault("normal")
+        with (
+            MotionRun(plan, stream) as run,
+            pytest.raises(MotionFailed, match="did not start the motion: is it in remote") as hit,
+        ):
+            list(run)
+    assert hit.value.moved is Moved.NO
+    assert "a script was ignored: not in remote control" in found.controller.log[-3:]
+    found.controller.fault("normal")
+
+
+def agree(plan):
+    return True
 
 
 def followed(*rows, duration_s=2.0):
-    """The states of a motion along rows of (time [s], whether a program runs, why it waits)."""
+    """The states of a motion along rows of (time [s], program, why it waits)."""
     progress, states = MotionProgress(duration_s), []
-    for t, runs, waiting in rows:
-        progress = progress.after(Row(t, (t,), waiting=waiting), program_runs=runs)
+    for t, program, waiting in rows:
+        seen = Observation(program, 0.5 * (program is RUNS), (), "why")
+        progress = progress.after(Row(t, (t,), waiting=waiting), seen)
         states.append(progress.state)
     return states, progress
 
 
+RUNS, UNSEEN = ProgramState.MOVING, ProgramState.UNSEEN
+FINISHED, WAITS = ProgramState.FINISHED, ProgramState.WAITING
 SENT, MOVING = MotionState.SENT, MotionState.MOVING
 
 
 @pytest.mark.parametrize(
-    ("rows", "states"),
+    ("rows", "states", "moved"),
     [
         (
-            [(100.0, False, ""), (100.5, True, ""), (102.5, True, ""), (102.6, False, "")],
+            [(100.0, UNSEEN, ""), (100.5, RUNS, ""), (102.5, RUNS, ""), (102.6, FINISHED, "")],
             [SENT, MOVING, MOVING, MotionState.FINISHED],
+            Moved.YES,
         ),
         (
-            [(100.0, False, ""), (103.0, False, ""), (103.1, False, "")],
+            [(100.0, UNSEEN, ""), (103.0, WAITS, ""), (103.1, UNSEEN, "")],
             [SENT, SENT, MotionState.NOT_STARTED],
+            Moved.NO,
         ),
         (
-            [(100.0, True, ""), (101.0, True, "protective stop")],
+            [(100.0, UNSEEN, ""), (100.1, ProgramState.REFUSED, "")],
+            [SENT, MotionState.NOT_STARTED],
+            Moved.NO,
+        ),
+        (
+            [(100.0, RUNS, ""), (101.0, RUNS, "protective stop")],
             [MOVING, MotionState.INTERRUPTED],
+            Moved.YES,
         ),
         (
-            [(100.0, True, ""), (108.0, True, ""), (108.1, True, "")],
-            [MOVING, MOVING, MotionState.OVERDUE],
+            [(100.0, RUNS, ""), (101.0, ProgramState.STOPPED, "")],
+            [MOVING, MotionState.INTERRUPTED],
+            Moved.YES,
         ),
-        ([(100.0, False, "just started again"), (100.1, True, "")], [SENT, MOVING]),
+        (
+            [(100.0, RUNS, ""), (101.0, UNSEEN, "")],
+            [MOVING, MotionState.INTERRUPTED],
+            Moved.YES,
+        ),
+        (
+            [(100.0, RUNS, ""), (108.0, RUNS, ""), (108.1, RUNS, "")],
+            [MOVING, MOVING, MotionState.OVERDUE],
+            Moved.YES,
+        ),
+        (
+            [(100.0, UNSEEN, "just started again"), (100.1, WAITS, "")],
+            [SENT, SENT],
+            Moved.NOT_KNOWN,
+        ),
     ],
-    ids=["finished", "not started", "interrupted", "overdue", "waits before it moves"],
+    ids=[
+        "finished",
+        "not started",
+        "refused",
+        "mode",
+        "stopped",
+        "replaced",
+        "overdue",
+        "not known",
+    ],
 )
-def test_the_states_of_a_motion(rows, states):
+def test_the_states_of_a_motion(rows, states, moved):
     found, progress = followed(*rows)
     assert found == states
+    assert progress.moved is moved
     assert progress.ongoing is (states[-1] in (SENT, MOVING))
     if states[-1] is MotionState.OVERDUE:
-        with pytest.raises(SourceFailed, match="the motion did not end within 5 s"):
-            progress.require_good(UrController("arm"))
+        assert progress.failure(UrController("arm")) == "the motion did not end within 8 s"
+
+
+def test_rows_from_before_the_program_was_sent_do_not_count():
+    """An answer to the question that takes long must not start the clock."""
+    progress = MotionProgress(2.0, sent_s=50.0)
+    early = Row(10.0, (10.0,), received_s=40.0)
+    late = Row(20.0, (20.0,), received_s=51.0)
+    seen = Observation(UNSEEN, 0.0, ())
+    assert progress.after(early, seen) is progress
+    assert progress.after(early, seen).after(late, seen).start_s == 20.0
 
 
 @pytest.mark.parametrize("dashboard", [True, False], ids=["dashboard", "program"])
@@ -392,29 +443,16 @@ def test_stop_ends_a_motion_and_awaits_rest(carrying, dashboard, monkeypatch):
     if not dashboard:
         monkeypatch.setattr(UrController, "ask_dashboard", lambda self, command: "")
     with Stream(source) as stream:
-        runs = source.program_runs(stream.columns)
+        motion_in = source.motion_in(stream.columns)
         end = time.monotonic() + 20
         while abs(stream.named_row()["actual_qd_0"]) < 0.05:
             assert time.monotonic() < end
-        assert runs(stream.row().values)
-        source.stop()
-        assert not runs(stream.row().values)
+        assert motion_in(stream.row().values)
+        assert stop(source).at_rest
+        assert not motion_in(stream.row().values)
         assert np.abs(source.posture(stream.named_row()) - goal).max() > 0.02
-        assert max(map(abs, source.joint_speeds(stream.named_row()))) < 0.02
-    found.controller.run(f"def back():\n movej({START.tolist()}, a=2, v=1)\nend\n")
+    found.controller.place(START)
     wait_at_rest(source, START)
-
-
-def test_an_arm_that_does_not_stop_is_an_error(carrying, monkeypatch):
-    found, source = carrying
-    monkeypatch.setattr("steelyard.live._ur._STOP_TIMEOUT_S", 0.2)
-    monkeypatch.setattr(UrController, "ask_dashboard", lambda self, command: "Stopped")
-    found.controller.run("def f():\n sleep(100)\nend\n")
-    try:
-        with pytest.raises(SourceFailed, match=r"did not stop within 0\.2 s: press the emergency"):
-            source.stop()
-    finally:
-        assert found.controller.dashboard("stop") == "Stopped"
 
 
 def test_the_whole_cycle_moves_weighs_and_sets(arm, carrying, tmp_path):
@@ -437,6 +475,8 @@ def test_the_whole_cycle_moves_weighs_and_sets(arm, carrying, tmp_path):
         "motion.json",
         "--yes",
         "--set",
+        "--speed",
+        "2",
     )
     done = steelyard(
         *words, "-o", "p.json", "--record", "log.parquet", "--accuracy", "3", cwd=tmp_path
@@ -453,15 +493,17 @@ def test_the_whole_cycle_moves_weighs_and_sets(arm, carrying, tmp_path):
 def test_the_arm_moves_from_python_after_a_question(arm, carrying, tmp_path):
     found, source = carrying
     wait_at_rest(source)
-    core, reports = swing(period_s=0.8), []
+    core, reports = swing(period_s=0.8, speed=0.5), []
+    log = len(found.controller.log)
     with pytest.raises(InvalidTrajectory, match="nothing was moved: the motion was not confirmed"):
         move(source, arm, core, confirm=lambda plan: False)
-    assert "def steelyard_motion runs" not in found.controller.log[-1:]
+    assert len(found.controller.log) == log
     done = move(
         source,
         arm,
         core,
         confirm=lambda plan: plan.robot is arm,
+        request=FAST,
         output=tmp_path / "log.parquet",
         on_report=reports.append,
     )
@@ -473,16 +515,17 @@ def test_the_arm_moves_from_python_after_a_question(arm, carrying, tmp_path):
 def test_the_command_move_records_the_motion(carrying, tmp_path):
     _, source = carrying
     wait_at_rest(source)
-    swing(period_s=0.8).save(tmp_path / "motion.json")
+    swing(period_s=0.8, speed=0.5).save(tmp_path / "motion.json")
     refused = steelyard("move", source, "motion.json", "--yes", cwd=tmp_path)
     assert "does not say which arm it is for: give --robot" in refused.stderr
     refused = steelyard("move", source, "motion.json", "--robot", "ur10e", cwd=tmp_path)
     assert "nothing was moved: --yes moves the arm" in refused.stderr
     words = ("move", source, "motion.json", "--robot", "ur10e", "--yes", "-o", "log.parquet")
+    words = (*words, "--speed", "2")
     done = steelyard(*words, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     back = read(tmp_path / "log.parquet")
-    assert np.ptp(back.q, axis=0).max() > 0.1
+    assert np.ptp(back.q, axis=0).max() > 0.05
     content = {**json.loads((tmp_path / "motion.json").read_text()), "robot": "ur10"}
     (tmp_path / "other.json").write_text(json.dumps(content))
     refused = steelyard("move", source, "other.json", "--robot", "ur10e", "--yes", cwd=tmp_path)

@@ -204,7 +204,7 @@ def started(moving, tmp_path):
     probe.moving()
     yield process, source, probe
     process.kill()
-    process.wait()
+    process.communicate()
 
 
 def test_a_killed_process_stops_the_arm(started):
