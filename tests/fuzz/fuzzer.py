@@ -570,7 +570,9 @@ def judged(case: Case, end: Outcome) -> str:
         return "not one line"
     if "--json" in case.words and not is_json(end.stdout):
         return "not JSON"
-    said = SPIKE in case.name and "no arm does" in end.stdout + end.stderr  # it is left out then
+    said = (
+        SPIKE in case.name and "impossible for an arm" in end.stdout + end.stderr
+    )  # it is left out then
     return "accepted nonsense" if case.nonsense and end.code == 0 and not said else ""
 
 

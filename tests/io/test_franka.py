@@ -57,9 +57,9 @@ def test_the_table_of_log_to_csv(tmp_path, motion, rng, separator):
     assert recording.rate_hz == pytest.approx(1000)
     assert "time was in milliseconds, as libfranka writes it" in recording.notes
     notes = " ".join(recording.notes)
-    assert "not read: state.tau_ext_hat_filtered, for the controller estimates it" in notes
-    assert "not read: cmd.tau_J_d, for it is without gravity; use tau_J" in notes
-    assert "not read: cmd.q_d, for commands are zero where" in notes
+    assert "not read: state.tau_ext_hat_filtered, because the controller estimates it" in notes
+    assert "not read: cmd.tau_J_d, because it does not contain gravity; use tau_J" in notes
+    assert "not read: cmd.q_d, because commands are zero where" in notes
 
 
 def own_table(motion, time_name, time):
@@ -104,7 +104,7 @@ def test_whole_seconds_of_an_arm_that_moves_are_not_taken_for_milliseconds(tmp_p
     columns["q_3"] = np.cumsum(rng.uniform(0.05, 0.1, 500))
     path = write_csv(tmp_path / "a.csv", columns)
     with pytest.raises(
-        UnreadableFile, match=r"'time' holds whole numbers.*call the column time_s or time_ms"
+        UnreadableFile, match=r"'time' holds whole numbers.*rename the column to time_s or time_ms"
     ):
         read(path)
     columns = {"time_s" if name == "time" else name: column for name, column in columns.items()}

@@ -149,7 +149,8 @@ def test_other_names_for_the_joints_of_our_own_file(tmp_path, rng):
         write(full(rng), path)
         assert read(path, joint_names=("a", "b", "c")).joint_names == ("a", "b", "c")
         with pytest.raises(
-            UnreadableFile, match=r"own in another order.*the file has shoulder, elbow.1"
+            UnreadableFile,
+            match=r"those of the file in another order.*the file has shoulder, elbow.1",
         ):
             read(path, joint_names=("elbow.1", "shoulder", "wrist/3 µ"))
 
@@ -161,13 +162,13 @@ def test_other_names_for_the_joints_of_our_own_file(tmp_path, rng):
 def test_our_own_file_takes_no_other_requests(tmp_path, rng, suffix, asked):
     write(full(rng), tmp_path / f"a{suffix}")
     with pytest.raises(
-        UnreadableFile, match=r"says itself what it holds, in radians; leave out columns"
+        UnreadableFile, match=r"describes its own columns in radians; do not give `columns`"
     ):
         read(tmp_path / f"a{suffix}", **asked)
 
 
 def altered(path, change):
-    """Change the JSON beside the numbers of our own Parquet file."""
+    """Change the description in a Parquet file of steelyard."""
     table = pq.read_table(path)
     text = change(table.schema.metadata[b"steelyard"].decode())
     pq.write_table(table.replace_schema_metadata({b"steelyard": text}), path)
@@ -179,17 +180,18 @@ def test_refusals_of_damaged_own_files(tmp_path, rng):
     write(full(rng), path)
     newer = altered(path, lambda text: json.dumps(json.loads(text) | {"format": 2}))
     with pytest.raises(
-        UnreadableFile, match=r"a\.parquet: it has format 2, this steelyard reads format 1"
+        UnreadableFile,
+        match=r"a\.parquet: it has format 2, this version of steelyard reads format 1",
     ):
         read(newer)
     with pytest.raises(
-        UnreadableFile, match=r"wrote beside the numbers is damaged; write it again"
+        UnreadableFile, match=r"that steelyard wrote into the file is damaged; write it again"
     ):
         read(altered(path, lambda text: text[:20]))
     write(full(rng), path)
     pq.write_table(pq.read_table(path).drop_columns(["v.shoulder"]), path)
     with pytest.raises(
-        UnreadableFile, match=r"steelyard wrote 'v.shoulder' into it, but it is gone"
+        UnreadableFile, match=r"the column 'v.shoulder', which steelyard wrote, is missing"
     ):
         read(path)
     write(full(rng), tmp_path / "a.npz")
@@ -198,7 +200,7 @@ def test_refusals_of_damaged_own_files(tmp_path, rng):
             tmp_path / "b.npz", **{name: archive[name] for name in archive.files if name != "tau"}
         )
     with pytest.raises(
-        UnreadableFile, match=r"b\.npz: steelyard wrote 'tau\[0\]' into it, but it is gone"
+        UnreadableFile, match=r"b\.npz: the column 'tau\[0\]', which steelyard wrote, is missing"
     ):
         read(tmp_path / "b.npz")
 
@@ -330,7 +332,7 @@ def test_foreign_npz_keys(tmp_path, rng):
     assert recording.epoch_s == 5.0
     assert recording.joint_names == ("a", "b")
     assert recording.notes == (
-        "not read, the name means nothing here: src_row",
+        "not read, unknown name: src_row",
         "not read, not columns of numbers: who, what",
     )
 
@@ -407,6 +409,6 @@ def test_a_signal_that_the_layout_does_not_name_is_refused(tmp_path, rng, suffix
         del beside["columns"]["tau"]
         pq.write_table(table.replace_schema_metadata({"steelyard": json.dumps(beside)}), path)
     with pytest.raises(
-        UnreadableFile, match=r"it holds 'tau.*', which what steelyard wrote .* does not name"
+        UnreadableFile, match=r"the column 'tau.*' is not in the description that steelyard wrote"
     ):
         read(path)

@@ -162,7 +162,7 @@ def test_a_gap(good):
     assert finding.sentence.startswith(
         "2 gaps of more than 3 steps, the longest 0.51 s (51 steps) at 5.99 s in row 600"
     )
-    assert finding.sentence.endswith("nothing is fitted across, pieces count alone")
+    assert finding.sentence.endswith("nothing is fitted across it, each piece is used by itself")
     assert report.ok
     t = np.array(good.t)
     t[600:] += 0.035
@@ -178,7 +178,7 @@ def test_repeated_rows(good):
     finding = only(check(replace(good, **held)), "repeated_rows")
     assert finding.severity == "warning"
     assert finding.sentence.startswith(
-        "50 rows (5 %) with every signal of the row before at a later time, first at 0.1 s"
+        "50 rows (5 %) repeat every signal of the row before at a later time, first at 0.1 s"
     )
     which = np.arange(1000)
     which[10] -= 1
@@ -369,7 +369,7 @@ def test_a_clipped_torque(good, limits):
     found = [finding for finding in report.findings if finding.kind == "saturation"]
     assert {finding.place.joints for finding in found} == {("lift",), ("elbow",)}
     assert {finding.severity for finding in found} == {"warning"}
-    assert any("tau stands at its extreme 55 for" in finding.sentence for finding in found)
+    assert any("tau stays at its extreme 55 for" in finding.sentence for finding in found)
     assert len(report.findings) == 3
 
 
@@ -426,7 +426,7 @@ def test_a_flat_axis_of_the_wrench(good, rng):
 def test_motion_alone(good):
     finding = only(check(replace(good, tau=None, current=None)), "no_effort")
     assert finding.severity == "warning"
-    assert finding.sentence.startswith("neither torque nor current nor wrench is recorded")
+    assert finding.sentence.startswith("no torque, current or wrench is recorded")
 
 
 def test_a_wrench_table_is_checked_like_the_rows_of_an_arm(rng):
@@ -473,7 +473,7 @@ def test_signals_that_no_arm_has_are_an_error(rng):
     tau[::10, 1] = 1e300
     found = check(Recording(t=t, q=q, tau=tau, joint_names=("a", "b")))
     assert not found.ok
-    assert "tau reaches 1e+300: no arm does" in found.findings[0].sentence
+    assert "tau reaches 1e+300: impossible for an arm" in found.findings[0].sentence
 
 
 @pytest.mark.parametrize(("channel", "value"), [("tau", 1e300), ("q", -3e5), ("tau", -np.inf)])
@@ -490,7 +490,7 @@ def test_a_few_values_that_no_arm_has_are_left_out_and_counted(rng, channel, val
     assert np.abs(samples.a).max() < 10
     if np.isfinite(value):
         words = (
-            f"{channel} reaches {abs(value):.3g}: no arm does; 2 rows left out, first at 0.5 s"
+            f"{channel} reaches {abs(value):.3g}: impossible for an arm; 2 rows left out, first at 0.5 s"
             " in row"
         )
         assert any(warning.startswith(words) for warning in found.warnings)

@@ -35,7 +35,7 @@ def test_the_ur10e(path):
                 assert getattr(recording, channel) is None
         assert recording.epoch_s == archive["t"][0]
     unread = "src_row, tau_ext_authors" if "collision" in path.stem else "src_row"
-    assert recording.notes == (f"not read, the name means nothing here: {unread}",)
+    assert recording.notes == (f"not read, unknown name: {unread}",)
     assert recording.source == path.name
 
 

@@ -44,12 +44,12 @@ def test_the_names_of_rtde():
     assert set(found.columns) == {"t", *words.values()}
     force, torque, unknown = found.facts["notes"]
     assert force.startswith(
-        "not read: actual_TCP_force, for the controller gives it in the base frame"
+        "not read: actual_TCP_force, because the controller reports it in the base frame"
     )
     assert torque.startswith(
-        "not read: actual_current_as_torque, for the controller has taken off gravity"
+        "not read: actual_current_as_torque, because the controller has subtracted gravity"
     )
-    assert unknown == "not read, the name means nothing here: robot_mode"
+    assert unknown == "not read, unknown name: robot_mode"
 
 
 def test_the_names_of_ros_and_what_effort_is_must_be_said():
@@ -84,7 +84,7 @@ def test_names_of_a_table_without_them():
     )
     for text in ("t,,q", "q*", "q*x", "q*0", "*3", "q*99999999"):
         with pytest.raises(
-            UnknownName, match=r"names of columns are as t,q\*6,current\*6; '.*' is none"
+            UnknownName, match=r"names of columns look like t,q\*6,current\*6; '.*' does not"
         ):
             expanded_names(text)
 
@@ -94,7 +94,9 @@ def test_the_names_of_libfranka():
     assert found.columns["tau"] == ("tau_J_0",)
     assert found.columns["v"] == ("dq_0",)
     assert found.columns["a_commanded"] == ("ddq_d_0",)
-    assert found.facts["notes"] == ("not read: tau_J_d, for it is without gravity; use tau_J",)
+    assert found.facts["notes"] == (
+        "not read: tau_J_d, because it does not contain gravity; use tau_J",
+    )
 
 
 def test_case_matters():
@@ -174,18 +176,18 @@ def test_the_force_at_the_tcp_only_by_wish_and_with_a_note():
             {},
             r"both mean q; choose with `columns=\{'q': 'actual_q'\}`",
         ),
-        ("t q_0 q_2", {}, r"columns of q \(q_0, q_2\) are not numbered from 0 or 1 without a hole"),
+        ("t q_0 q_2", {}, r"columns of q \(q_0, q_2\) are not numbered from 0 or 1 without a gap"),
         ("t q_2 q_3", {}, r"columns of q \(q_2, q_3\) are not numbered"),
         ("t q q_0", {}, r"columns of q \(q, q_0\) are not numbered"),
         ("t q_1 q1", {}, r"columns of q \(q_1, q1\) are not numbered"),
         ("t q_0 q_1 tau_0", {}, r"tau has 1 columns, but 2 are needed"),
         ("t q.a q.b tau.a tau.c", {}, r"tau has columns for a, c, but needs a, b"),
-        ("t q q", {}, r"the column 'q' is there or is wanted more than once; rename one"),
+        ("t q q", {}, r"the column 'q' exists or is used more than once; rename one"),
         ("t q x", {"columns": {"tau": ["q"]}}, r"no position column"),
         (
             "t a b",
             {"columns": {"q": ["a"], "tau": ["a"]}},
-            r"the column 'a' is there or is wanted more than once",
+            r"the column 'a' exists or is used more than once",
         ),
         (
             f"t q {AXES}",
@@ -200,11 +202,15 @@ def test_the_force_at_the_tcp_only_by_wish_and_with_a_note():
         ),
         ("t q", {"wrench_frame": "tool0"}, r"there is no wrench .* is given; name its columns"),
         ("t q wrench_0 wrench_1", {}, r"wrench has 2 columns, but 6 are needed"),
-        ("t q.a q.b", {"joint_names": ("b", "a")}, r"own in another order, .*the file has a, b"),
+        (
+            "t q.a q.b",
+            {"joint_names": ("b", "a")},
+            r"those of the file in another order, .*the file has a, b",
+        ),
         (
             "t q_0 actual_current_as_torque_0",
             {"columns": {"tau": "actual_current_as_torque_"}},
-            r"actual_current_as_torque cannot serve as tau: the controller has taken off gravity",
+            r"actual_current_as_torque cannot serve as tau: the controller has subtracted gravity",
         ),
     ],
 )

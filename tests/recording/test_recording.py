@@ -47,8 +47,11 @@ def dead(shape, column):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"t": np.zeros((20, 1))}, r"t must be a column of at least one time, got shape \(20, 1\)"),
-        ({"t": []}, r"t must be a column of at least one time"),
+        (
+            {"t": np.zeros((20, 1))},
+            r"t must have shape \(N,\) with at least one row, got \(20, 1\)",
+        ),
+        ({"t": []}, r"t must have shape \(N,\) with at least one row"),
         ({"t": [*range(19), np.inf]}, r"time is inf in row 20"),
         (
             {"t": [0, 2, 1, *range(3, 20)]},
@@ -149,7 +152,7 @@ def test_between_counts_from_the_first_row_and_can_be_repeated(rng):
 
 
 def test_nothing_left_is_refused(rng):
-    with pytest.raises(InvalidRecording, match="no rows are left"):
+    with pytest.raises(InvalidRecording, match="the selection contains no rows"):
         recording(rng).between(5.0, 6.0)
 
 
@@ -213,7 +216,7 @@ def test_rows_of_samples_keep_every_field_and_the_clock(rng, which):
 
 
 def test_samples_stay_uniform(rng):
-    with pytest.raises(InvalidSamples, match="take a slice without a step"):
+    with pytest.raises(InvalidSamples, match="use a slice without a step"):
         samples(rng).rows(slice(0, 20, 2))
 
 
@@ -291,14 +294,14 @@ def test_a_data_frame_is_read_as_a_file_is(rng):
 
 
 def test_what_is_no_data_frame_is_refused(rng, monkeypatch):
-    with pytest.raises(InvalidRecording, match=r"int has none; a file is read by steelyard\.read"):
+    with pytest.raises(InvalidRecording, match=r"int has none; to read a file use steelyard\.read"):
         Recording.from_dataframe(3)
     with pytest.raises(
         UnreadableFile, match=r"from a file, not from int; .* Recording\.from_dataframe"
     ):
         read(3)
     recording = Recording(np.arange(3), rng.normal(size=(3, 2)))
-    with pytest.raises(InvalidRecording, match="pandas, polars, pyarrow, not with 'modin'"):
+    with pytest.raises(InvalidRecording, match="pandas, polars, pyarrow, not of 'modin'"):
         recording.to_dataframe("modin")
     monkeypatch.setitem(sys.modules, "polars", None)
     with pytest.raises(MissingExtra, match="this needs polars: pip install polars"):

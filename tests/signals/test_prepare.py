@@ -250,7 +250,7 @@ def test_a_preparation_comes_back_from_its_plain_values_with_every_field():
     assert Preparation.from_dict({}) == default
     assert default.cutoff_hz == "auto"
     with pytest.raises(
-        InvalidSamples, match="cutoff_hz is a number \\[Hz\\], 'auto' or None, got 'best'"
+        InvalidSamples, match="cutoff_hz must be a number \\[Hz\\], 'auto' or None, got 'best'"
     ):
         Preparation(cutoff_hz="best")
     with pytest.raises(

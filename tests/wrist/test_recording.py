@@ -143,7 +143,7 @@ def test_recordings_are_copies_and_start_at_zero(rng):
     assert len(part) == 2
     assert part.t[0] == 0.0
     assert part.notes == ("cut",)
-    with pytest.raises(InvalidRecording, match="no rows are left"):
+    with pytest.raises(InvalidRecording, match="the selection contains no rows"):
         recording.rows(slice(0, 0))
 
 
@@ -163,7 +163,8 @@ def test_what_a_recording_refuses(rng):
         WristRecording(t, w, R, WristSensor(), position=np.zeros((3, 3)))
     w[1, 2] = -1e300
     with pytest.raises(
-        InvalidRecording, match=r"wrench reaches 1e\+300 in row 2: no arm does; leave such"
+        InvalidRecording,
+        match=r"wrench reaches 1e\+300 in row 2: impossible for an arm; leave such",
     ):
         WristRecording(t, w, R, WristSensor())
     w[2, 1] = np.nan

@@ -21,7 +21,7 @@ from typing import NoReturn
 
 from steelyard._arrays import Array
 from steelyard.errors import UnreadableFile
-from steelyard.quality._table import many
+from steelyard.quality._table import counted
 from steelyard.recording import Recording, imported, recording_of
 from steelyard.recording._columns import Requested, find_layout
 from steelyard.recording._notes import Note, NoteKind
@@ -229,7 +229,7 @@ def _damage(data: bytes, end: int) -> Note:
     """The note about rows that were left out from a byte on."""
     lines = sum(1 for line in data[end:].split(b"\n") if line.strip(b"\0\r "))
     words = (
-        f"damaged end: the last {len(data) - end} bytes ({many(lines, 'broken line')},"
+        f"damaged end: the last {len(data) - end} bytes ({counted(lines, 'broken line')},"
         f" from line {_line_number(data, end)}) are left out"
     )
     return Note(words, NoteKind.DAMAGED_END)

@@ -1,4 +1,4 @@
-"""The whole check of an arm's recording: table, joints, units, motion, torques.
+"""The check of an arm's recording: table, joints, units, motion, torques.
 
 Position q and velocity v are compared without differentiating: over windows of 0.1 s, the change of
 q stands against the integral of v (trapezoids), which averages the noise instead of amplifying it.
@@ -20,53 +20,39 @@ from numpy.typing import ArrayLike
 
 from steelyard._arrays import Array, Mask
 from steelyard.quality._table import (
-    FEWEST_ROWS,
     GAP_STEPS,
+    MIN_ROWS,
     Finding,
     Place,
     QualityReport,
     check_jumps,
     check_signals,
-    many,
+    counted,
     repeated_rows,
 )
 from steelyard.recording import Recording
 from steelyard.recording._notes import NoteKind, has_kind
 
-AT_LIMIT = 0.999
-"""Of tau_max, where a drive is saturated: the last digits of the published number are rounded."""
+SATURATED_TORQUE = 0.999
+"""Torque of a saturated drive, over tau_max; the published limit is rounded."""
 
-_STILL = (
-    0.01  # [rad] a joint that moves less shows neither inertia nor friction, only brake and noise
-)
-_WINDOW_S = 0.1  # long against noise and lag, short against a swing
-_WINDOW_MOTION = 2e-3  # [rad] RMS over the windows; below it the comparison of q and v weighs noise
-_FOLLOWS = (
-    0.8  # correlation of v with the change of q: 0.9999 on real logs, below 0.5 for a wrong column
-)
-_SCALE = (
-    0.1  # how far the ratio may be off 1: 0.001 on real logs, some per cent where v is filtered
-)
-_DEGREE = 180.0 / np.pi
-_TURNS = (
-    4.0 * np.pi
-)  # arms turn to 2 pi; beyond twice that a joint has no stops, or the unit is degrees
-_MANY_TURNS = 8.0 * np.pi  # a joint without stops that goes so far counts its turns
-_REACH = 2.0  # times the limit of position: no arm is there
-_FAR_SHARE = 0.1  # of the rows: degrees are far consistently, a spike is not
-_FAST = 3.0  # times v_max: no drive does that
-_FAST_SHARE = 0.05  # of the windows, for the same reason
-_SATURATED_ROWS = (
-    5  # a measured torque never repeats to the last digit that often while the arm moves
-)
-_SATURATED_FACTOR = (
-    3.0  # nor three times longer than the channel repeats itself elsewhere (held samples)
-)
-_SATURATED_MOTION = (
-    1e-3  # [rad] that some joint moves meanwhile; a simulated arm at rest repeats rightly
-)
-_BEYOND_LIMIT = 2.0  # times tau_max: no drive gives that
-_MOST = {
+_MIN_STROKE = 0.01  # [rad]; a joint that moves less shows neither inertia nor friction
+_WINDOW_S = 0.1  # [s]; long compared with noise and lag, short compared with a swing
+_MIN_WINDOW_MOTION = 2e-3  # [rad], RMS over the windows; below it q and v differ by noise
+_MIN_CORRELATION = 0.8  # of v and the change of q: 0.9999 in real logs, 0.5 for a wrong column
+_MAX_SCALE_ERROR = 0.1  # of v: 0.001 in real logs, some per cent where v is filtered
+_DEGREES_PER_RADIAN = 180.0 / np.pi
+_MAX_POSITION = 4.0 * np.pi  # [rad] of a joint with end stops, twice what arms reach
+_MIN_TURN_COUNT = 8.0 * np.pi  # [rad]; a joint without end stops at such positions counts turns
+_MAX_REACH_RATIO = 2.0  # of positions, over the limits of the joint
+_FAR_ROWS_SHARE = 0.1  # of the rows; single spikes are not degrees
+_MAX_SPEED_RATIO = 3.0  # of speeds, over v_max
+_FAST_WINDOWS_SHARE = 0.05  # of the windows; single spikes are not degrees
+_SATURATED_ROWS = 5  # equal measured torques in a row while the arm moves
+_SATURATED_FACTOR = 3.0  # over the number of equal rows elsewhere in the channel (held samples)
+_SATURATED_MOTION = 1e-3  # [rad] of any joint meanwhile; a simulated arm at rest repeats torques
+_MAX_TORQUE_RATIO = 2.0  # of torques, over tau_max
+_MAX_VALUE = {
     "q": 1e5,
     "v": 1e5,
     "a": 1e6,
@@ -75,15 +61,15 @@ _MOST = {
     "wrench": 1e6,
     "temperature": 1e4,
 }
-"""Of signals by the first word of their name, in any unit: what is beyond is no measurement."""
+"""Bounds of measured signals in any unit, by the first word of their name."""
 
-_BEYOND_SHARE = 0.01  # of the rows: a spike may
+_MAX_SPIKES_SHARE = 0.01  # of the rows
 _MEASURED = ("tau", "current", "wrench")
 _TARGETS = ("tau_target", "current_target")
 
 
 class _Limits(Protocol):
-    """What is needed of `steelyard.robot.JointLimits`; infinite where there is no limit."""
+    """The required part of `steelyard.robot.JointLimits`; infinite where there is no limit."""
 
     @property
     def q_min(self) -> Array: ...
@@ -104,12 +90,12 @@ def check(
     limits: _Limits | None = None,
     gain: ArrayLike | None = None,
 ) -> QualityReport:
-    """What is wrong with a recording, the worst first.
+    """The findings about a recording, the worst first.
 
     Args:
         limits: of the arm's joints (`robot.limits`): their number, reach, speed and torque
-        gain: of the drives that make torques of motor currents, (n,) [Nm/A]; none to leave currents
-            alone
+        gain: of the drives, (n,) [Nm/A], to compare motor currents with the limits of torque; None
+            for no comparison
     """
     if limits is None:
         joints = recording.n
@@ -171,31 +157,35 @@ def _other_joints(recording: Recording, expected: int) -> Iterator[Finding]:
     """Whether the recording has another number of joints than the arm."""
     if expected != recording.n:
         text = (
-            f"the recording has {many(recording.n, 'joint')}, the arm has {expected}:"
+            f"the recording has {counted(recording.n, 'joint')}, the arm has {expected}:"
             " another arm's log, or columns missing?"
         )
         yield Finding("joint_count", "error", text, Place(joints=tuple(recording.joint_names)))
 
 
 def _degrees(recording: Recording, limits: _Limits | None) -> Iterator[Finding]:
-    """Whether positions are in degrees: consistently far beyond the limits, or too fast for the drives.
+    """Whether positions are in degrees: far beyond the limits in many rows, or too fast.
 
-    Without limits two joints must agree, or one be many turns away, since one may turn without
-    stops.
+    Without limits this needs two joints, or one that is many turns away, since a single joint may
+    have no end stops.
     """
     reach = np.full(recording.n, np.inf)
     fast = np.zeros(recording.n, bool)
     if limits is not None:
         reach = np.maximum(np.abs(limits.q_min), np.abs(limits.q_max))
         change, _, time_s = _windows(recording)
-        often = _FAST_SHARE * len(change)
-        fast = (np.abs(change) > _FAST * limits.v_max * time_s[:, None]).sum(axis=0) > often
+        often = _FAST_WINDOWS_SHARE * len(change)
+        fast = (np.abs(change) > _MAX_SPEED_RATIO * limits.v_max * time_s[:, None]).sum(
+            axis=0
+        ) > often
     bounded = np.isfinite(reach)
     q = np.abs(_finite(recording.q))
-    far = (q > np.where(bounded, _REACH * reach, _TURNS)).mean(axis=0) > _FAR_SHARE
+    far = (q > np.where(bounded, _MAX_REACH_RATIO * reach, _MAX_POSITION)).mean(
+        axis=0
+    ) > _FAR_ROWS_SHARE
     if not (far | fast).any():
         return
-    beyond = (q > _MANY_TURNS).mean(axis=0) > _FAR_SHARE
+    beyond = (q > _MIN_TURN_COUNT).mean(axis=0) > _FAR_ROWS_SHARE
     sure = bool((far & bounded | fast).any() or far.sum() > 1 or beyond.any())
     place = _place(recording, "q", far | fast)
     advice = "if degrees, read the file with `degrees=True`"
@@ -212,11 +202,11 @@ def _degrees(recording: Recording, limits: _Limits | None) -> Iterator[Finding]:
 
 
 def without_impossible(recording: Recording) -> Recording:
-    """The recording with NaN for values that no arm has, in any unit."""
+    """The recording with NaN in place of values that are impossible in any unit."""
     changed: dict[str, Any] = {}
     for name in recording.channels:
         values = getattr(recording, name)
-        if (beyond := np.abs(values) > _MOST[name.split("_")[0]]).any():
+        if (beyond := np.abs(values) > _MAX_VALUE[name.split("_")[0]]).any():
             changed[name] = np.where(beyond, np.nan, values)
     if changed:
         return replace(recording, **changed)
@@ -224,10 +214,10 @@ def without_impossible(recording: Recording) -> Recording:
 
 
 def _impossible(recording: Recording) -> Iterator[Finding]:
-    """Which signals have values that no arm has, in any unit: few are left out, many are an error."""
+    """Which signals have impossible values: a few are left out, many are an error."""
     for name in recording.channels:
         values = np.abs(_finite(getattr(recording, name)))
-        beyond = values > _MOST[name.split("_")[0]]
+        beyond = values > _MAX_VALUE[name.split("_")[0]]
         if not beyond.any():
             continue
         rows = beyond.any(axis=1)
@@ -235,11 +225,11 @@ def _impossible(recording: Recording) -> Iterator[Finding]:
         place = Place.of(
             name, names, np.asarray(beyond.any(axis=0)), t=recording.t, row=int(rows.argmax())
         )
-        text = f"{name} reaches {np.fmax.reduce(values, axis=None):.3g}: no arm does;"
-        if rows.mean() > _BEYOND_SHARE:
-            yield Finding("absurd", "error", f"{text} the file is broken", place)
+        text = f"{name} reaches {np.fmax.reduce(values, axis=None):.3g}: impossible for an arm;"
+        if rows.mean() > _MAX_SPIKES_SHARE:
+            yield Finding("absurd", "error", f"{text} the file is damaged", place)
         else:
-            words = f"{text} {many(int(rows.sum()), 'row')} left out, first {place}"
+            words = f"{text} {counted(int(rows.sum()), 'row')} left out, first {place}"
             yield Finding("absurd", "warning", words, place)
 
 
@@ -252,7 +242,7 @@ def _velocity(recording: Recording) -> Iterator[Finding]:
         (a * b).mean(axis=0)
         for a, b in ((change, change), (integral, integral), (integral, change))
     )
-    moved = np.maximum(xx, yy) > _WINDOW_MOTION**2
+    moved = np.maximum(xx, yy) > _MIN_WINDOW_MOTION**2
     tiny = np.finfo(float).tiny
     correlation = xy / np.sqrt(np.maximum(xx * yy, tiny))
     ratio = np.copysign(np.sqrt(xx / np.maximum(yy, tiny)), xy)
@@ -260,30 +250,30 @@ def _velocity(recording: Recording) -> Iterator[Finding]:
         [_fault_of(float(c), float(r)) for c, r in zip(correlation, ratio, strict=True)]
     )
     for fault in sorted(set(faults[moved]) - {""}):
-        guilty = moved & (faults == fault)
-        place = _place(recording, "v", guilty)
+        faulty = moved & (faults == fault)
+        place = _place(recording, "v", faulty)
         text = (
-            f"v contradicts the change of q ({', '.join(place.joints)}; ratio"
-            f" {np.median(ratio[guilty]):.3g},"
-            f" correlation {np.median(correlation[guilty]):.2f}): {fault}"
+            f"v contradicts the change of q ({', '.join(place.joints)};"
+            f" ratio {np.median(ratio[faulty]):.3g},"
+            f" correlation {np.median(correlation[faulty]):.2f}): {fault}"
         )
         yield Finding("velocity", "error", text, place)
 
 
 def _fault_of(correlation: float, ratio: float) -> str:
-    if abs(correlation) < _FOLLOWS:
+    if abs(correlation) < _MIN_CORRELATION:
         return "v is another signal, or its columns are in another order"
     if ratio < 0:
         sign = " and has the opposite sign"
     else:
         sign = ""
     for scale, words in (
-        (_DEGREE, "v is in degrees/s"),
-        (1 / _DEGREE, "v is in rad/s but q in degrees"),
+        (_DEGREES_PER_RADIAN, "v is in degrees/s"),
+        (1 / _DEGREES_PER_RADIAN, "v is in rad/s but q in degrees"),
     ):
-        if abs(abs(ratio) / scale - 1) < _SCALE:
+        if abs(abs(ratio) / scale - 1) < _MAX_SCALE_ERROR:
             return words + sign
-    if abs(abs(ratio) - 1) > _SCALE:
+    if abs(abs(ratio) - 1) > _MAX_SCALE_ERROR:
         return "v is in another unit" + sign
     if sign:
         return "v has the opposite sign"
@@ -291,7 +281,10 @@ def _fault_of(correlation: float, ratio: float) -> str:
 
 
 def _windows(recording: Recording) -> tuple[Array, Array, Array]:
-    """Change of q, integral of v (0 without v), both (M, n), and time (M,); no window has a gap or a NaN."""
+    """Change of q and integral of v in windows, (M, n) each, and their durations, (M,) [s].
+
+    The integral is 0 without v. Windows with a gap or NaN are left out.
+    """
     dt = np.diff(recording.t)
     rows = round(_WINDOW_S * recording.rate_hz)
     starts = np.arange(0, len(dt) - rows + 1, max(rows, 1))
@@ -318,13 +311,15 @@ def _finite(values: Array) -> Array:
 def _still(recording: Recording) -> Iterator[Finding]:
     """Which joints never move."""
     q = _finite(recording.q)
-    still = np.fmax.reduce(q) - np.fmin.reduce(q) < _STILL
+    still = np.fmax.reduce(q) - np.fmin.reduce(q) < _MIN_STROKE
     if still.any():
         place = _place(recording, "q", still)
         who = f"{', '.join(place.joints)} never move{'s' if len(place.joints) == 1 else ''}"
+        if still.all():
+            who = "no joint moves"
         text = (
-            f"{'no joint moves' if still.all() else who} (less than {_STILL:g} rad):"
-            " what shows only in such motion stays unknown"
+            f"{who} (less than {_MIN_STROKE:g} rad): parameters that only this motion would show"
+            " stay unknown"
         )
         yield Finding("still_joint", "warning", text, place)
 
@@ -342,22 +337,22 @@ def _outside_limits(recording: Recording, limits: _Limits) -> Iterator[Finding]:
 def _joints_in(
     recording: Recording, channel: str, values: Array, which: Mask
 ) -> Iterator[tuple[int, str, Place]]:
-    """Each joint with some rows, (N, n), in a state: how many, the first value, and its place."""
+    """Each joint with rows in a mask, (N, n): its index, a description, and the first place."""
     for j in np.flatnonzero(which.any(axis=0)).tolist():
         row = int(np.argmax(which[:, j]))
         place = _row_of_joint(recording, channel, j, row)
-        rows = many(int(which[:, j].sum()), "row")
+        rows = counted(int(which[:, j].sum()), "row")
         yield j, f"in {rows}, first {values[row, j]:.4g} {place}", place
 
 
 def _flat_effort(recording: Recording) -> Iterator[Finding]:
     """Which torques, currents and forces are missing or constant."""
     if not set(_MEASURED) & set(recording.channels):
-        text = "neither torque nor current nor wrench is recorded: the motion alone weighs nothing"
+        text = "no torque, current or wrench is recorded: the motion alone does not show masses"
         yield Finding("no_effort", "warning", text)
     for channel in recording.channels:
         values = getattr(recording, channel)
-        if channel not in (*_MEASURED, *_TARGETS) or len(recording) < FEWEST_ROWS:
+        if channel not in (*_MEASURED, *_TARGETS) or len(recording) < MIN_ROWS:
             continue
         flat = (values == values[0]).all(axis=0)
         if flat.any():
@@ -368,19 +363,17 @@ def _flat_effort(recording: Recording) -> Iterator[Finding]:
             if flat.all():
                 who = "every column"
             else:
-                who = ", ".join(place.joints) or many(int(flat.sum()), "column")
+                who = ", ".join(place.joints) or counted(int(flat.sum()), "column")
             if channel in _TARGETS:
                 yield Finding("flat", "info", f"{channel} is constant ({who})", place)
             else:
                 text = f"{channel} is constant ({who}): it was not measured, or not logged"
-                useless = (
-                    flat.all() and channel != "wrench"
-                )  # the joint torques may be fine without it
+                useless = flat.all() and channel != "wrench"  # joint torques may still be good
                 yield Finding("flat", "error" if useless else "warning", text, place)
 
 
 def saturated(values: Array, q: Array) -> Mask:
-    """Where torques or currents stand at their own extreme while the arm moves, (N, n).
+    """Where torques or currents stay at their own extreme while the arm moves, (N, n).
 
     Args:
         values: torques or currents, (N, n)
@@ -395,7 +388,7 @@ def saturated(values: Array, q: Array) -> Mask:
 
 
 def _saturation(recording: Recording, repeated: Mask) -> Iterator[Finding]:
-    """Which torques and currents stand at their own extreme while the arm moves."""
+    """Which torques and currents stay at their own extreme while the arm moves."""
     fresh = np.flatnonzero(~repeated)
     for channel in ("tau", "current"):
         values = getattr(recording, channel)
@@ -406,8 +399,7 @@ def _saturation(recording: Recording, repeated: Mask) -> Iterator[Finding]:
                 first, rows = max(stands, key=lambda stand: stand[1])
                 place = _row_of_joint(recording, channel, j, int(fresh[first]))
                 text = (
-                    f"{channel} stands at its extreme {values[fresh[first], j]:.5g} for {rows}"
-                    " rows,"
+                    f"{channel} stays at its extreme {values[fresh[first], j]:.5g} for {rows} rows,"
                     f" {place}: saturated, such rows are left out"
                 )
                 yield Finding("saturation", "warning", text, place)
@@ -418,7 +410,7 @@ def _moves(q: Array) -> bool:
 
 
 def _stands_at_extremes(values: Array) -> list[tuple[int, int]]:
-    """First row and length of the longest stand at the largest and smallest value, where suspicious."""
+    """First row and length of suspiciously long stretches at the largest or smallest value."""
     starts = np.flatnonzero(np.append(True, values[1:] != values[:-1]))
     lengths = np.diff(np.append(starts, len(values)))
     ends = [
@@ -433,11 +425,11 @@ def _stands_at_extremes(values: Array) -> list[tuple[int, int]]:
 
 
 def _at_torque_limit(recording: Recording, limits: _Limits) -> Iterator[Finding]:
-    """Which torques reach the largest that the drive gives."""
+    """Which torques reach the limit of the drive."""
     if recording.tau is None:
         return
     bound = limits.tau_max
-    beyond = np.abs(recording.tau) >= AT_LIMIT * bound
+    beyond = np.abs(recording.tau) >= SATURATED_TORQUE * bound
     for j, rows, place in _joints_in(recording, "tau", recording.tau, beyond):
         words = f"tau is at or beyond the limit of {bound[j]:.4g} {rows}"
         yield Finding("saturation", "warning", f"{words}: saturated, or another unit", place)
@@ -446,7 +438,7 @@ def _at_torque_limit(recording: Recording, limits: _Limits) -> Iterator[Finding]
 def _beyond_torque_limit(
     recording: Recording, limits: _Limits, gain: ArrayLike | None
 ) -> Iterator[Finding]:
-    """Which torques are far beyond what the drive gives: another unit, or another drive."""
+    """Which torques exceed the limit of the drive by far: another unit, or another drive."""
     bound = limits.tau_max
     torques = []
     if recording.tau is not None:
@@ -460,7 +452,7 @@ def _beyond_torque_limit(
         torques.append(("current x gain", recording.current * np.asarray(gain), question))
     for what, values, question in torques:
         torque = np.abs(_finite(values))
-        beyond = (torque > _BEYOND_LIMIT * bound).mean(axis=0) > _BEYOND_SHARE
+        beyond = (torque > _MAX_TORQUE_RATIO * bound).mean(axis=0) > _MAX_SPIKES_SHARE
         if beyond.any():
             largest = np.fmax.reduce(torque)
             j = int(np.argmax(np.where(beyond, largest / bound, 0.0)))

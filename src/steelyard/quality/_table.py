@@ -1,4 +1,4 @@
-"""Findings, and the checks of any table of signals: its clock, repeated rows, NaN, angles that jump."""
+"""Findings, and checks of any table of signals: clock, repeated rows, NaN, jumping angles."""
 
 from __future__ import annotations
 
@@ -17,24 +17,18 @@ from steelyard.verdict import Doubt, DoubtKind, Verdict
 Severity = Literal["error", "warning", "info"]
 
 GAP_STEPS = 3.0
-"""A step longer than this many median ones is a gap: interpolation would invent more rows than it keeps."""
+"""A longer step, in median steps, is a gap."""
 
-FEWEST_ROWS = 10
-"""A smoothed second derivative needs more."""
+MIN_ROWS = 10
+"""Rows that smoothed second derivatives need at least."""
 
-_JITTER = (
-    0.2  # a step this far off the median bends a derivative taken at the median rate by as much
-)
-_REPEATED_SHARE = 0.01  # of the rows; rarer, it is good to know, but does no harm
-_SLOWEST_HZ = 1.0  # slower is a row for each posture, or a clock in milliseconds
-_SHORTEST_S = (
-    2.0  # one swing of a joint; even on a good trajectory the mass is not known to 1 % by then
-)
-_ROUNDING = (
-    1e-6  # relative, of steps that are differences of large times: 12 ms are 20 % more than 10 ms
-)
-_JUMP = np.pi  # [rad] in one step: an angle wrapped to one turn jumps by 2 pi
-_JUMP_SPEED = 30.0  # [rad/s] the fastest arms reach 11
+_MIN_JITTER = 0.2  # deviation of a step from the median, relative; derivatives are off by as much
+_MAX_REPEATED_SHARE = 0.01  # of the rows; fewer repeated rows do no harm
+_MIN_RATE_HZ = 1.0  # slower tables have a row for each posture, or a clock in milliseconds
+_MIN_DURATION_S = 2.0  # one swing of a joint, which does not yet give the mass to 1 %
+_ROUNDING = 1e-6  # of steps, relative: they are differences of large times
+_JUMP = np.pi  # [rad] in one step; an angle that is wrapped to one turn jumps by 2 pi
+_JUMP_SPEED = 30.0  # [rad/s]; the fastest arms reach 11
 
 
 @dataclass(frozen=True)
@@ -63,14 +57,22 @@ class Place:
         t: Array | None = None,
         row: int = 0,
     ) -> Place:
-        """The place of some columns of a signal, and of a row, from 0, where times t, (N,) [s], are given."""
+        """The place of some columns of a signal, with a row where times are given.
+
+        Args:
+            channel: name of the signal
+            names: of its columns
+            which: mask of the columns, (k,)
+            t: times of the rows, (N,) [s]; None for all rows
+            row: index of the row, from 0
+        """
         joints = tuple(name for name, chosen in zip(names, which, strict=False) if chosen)
         if t is None:
             return cls(channel, joints)
         return cls(channel, joints, row + 1, float(t[row] - t[0]))
 
     def __str__(self) -> str:
-        """A place with a row, in words."""
+        """The place of a row, in words."""
         if self.joints:
             joints = f" ({', '.join(self.joints)})"
         else:
@@ -101,9 +103,12 @@ class QualityReport:
     """The findings about a recording, the worst first.
 
     Attributes:
-        source: the recording's own words about where it comes from
+        source: description of the origin of the recording
+        rows: number of rows
+        joints: number of joints
         duration_s: from the first to the last row, [s]
         rate_hz: rows per second, from the median step, [Hz]
+        findings: the worst first
     """
 
     source: str
@@ -115,7 +120,7 @@ class QualityReport:
 
     @property
     def counts(self) -> dict[Severity, int]:
-        """How many findings there are of each severity."""
+        """The number of findings of each severity."""
         found = [finding.severity for finding in self.findings]
         return {
             "error": found.count("error"),
@@ -135,14 +140,14 @@ class QualityReport:
 
     @property
     def verdict(self) -> Verdict:
-        """Whether the recording may be used: its errors block, its warnings are worth knowing."""
+        """Whether the recording may be used: errors forbid it, warnings do not."""
         doubts = [
             Doubt(DoubtKind.RECORDING, f.sentence, blocks=f.severity == "error")
             for f in self.findings
             if f.severity != "info"
         ]
         return Verdict(
-            f"{self.rows} rows of {many(self.joints, 'joint')}, {self.duration_s:.3g} s",
+            f"{self.rows} rows of {counted(self.joints, 'joint')}, {self.duration_s:.3g} s",
             tuple(doubts),
         )
 
@@ -152,7 +157,7 @@ class QualityReport:
         return tuple(finding.sentence for finding in self.findings if finding.severity == "warning")
 
     def require_ok(self) -> None:
-        """Refuses a recording with errors."""
+        """Raises an error if the recording has an error."""
         if not self.ok:
             raise InvalidRecording(f"the recording is not fit for use: {self.findings[0].sentence}")
 
@@ -168,7 +173,7 @@ class QualityReport:
 def check_signals(
     t: ArrayLike, signals: Mapping[str, Array], names: Mapping[str, Sequence[str]] | None = None
 ) -> tuple[Finding, ...]:
-    """What is wrong with the rows of a table, of joints or of a wrist sensor: NaN, clock, repeats.
+    """The findings about the rows of a table, of joints or a wrist sensor: NaN, clock, repeats.
 
     Args:
         t: times, (N,) [s]
@@ -186,7 +191,14 @@ def check_signals(
 def check_jumps(
     t: ArrayLike, angles: ArrayLike, channel: str = "q", names: Sequence[str] = ()
 ) -> tuple[Finding, ...]:
-    """Whether angles, (N, k) [rad], at times t jump by more than half a turn from one row to the next."""
+    """A finding if angles jump by more than half a turn from one row to the next.
+
+    Args:
+        t: times, (N,) [s]
+        angles: (N, k) [rad]
+        channel: name of the signal
+        names: of its columns
+    """
     clock = checked_clock(t)
     values = np.asarray(angles, dtype=float)
     change = np.abs(np.diff(np.where(np.isfinite(values), values, np.nan), axis=0))
@@ -197,7 +209,7 @@ def check_jumps(
     place = Place.of(channel, names, np.asarray(jumped.any(axis=0)), t=clock, row=int(rows[0]))
     text = (
         f"{channel} jumps by more than half a turn from one row to the next in"
-        f" {many(rows.size, 'row')},"
+        f" {counted(rows.size, 'row')},"
         f" first {place}: unwrap the angles before differentiating"
     )
     return (Finding("jump", "error", text, place),)
@@ -212,8 +224,8 @@ def repeated_rows(signals: Mapping[str, Array]) -> Mask:
     return same
 
 
-def many(count: int, noun: str) -> str:
-    """A number of things, in words."""
+def counted(count: int, noun: str) -> str:
+    """A number with its noun, in the singular or plural."""
     if count == 1:
         return f"{count} {noun}"
     return f"{count} {noun}s"
@@ -225,8 +237,8 @@ def _not_finite(t: Array, channel: str, values: Array, names: Sequence[str]) -> 
         rows = bad.any(axis=1)
         place = Place.of(channel, names, np.asarray(bad.any(axis=0)), t=t, row=int(np.argmax(rows)))
         text = (
-            f"{channel} is not a number {many(int(bad.sum()), 'time')} in"
-            f" {many(int(rows.sum()), 'row')},"
+            f"{channel} is not a number {counted(int(bad.sum()), 'time')} in"
+            f" {counted(int(rows.sum()), 'row')},"
             f" first {place}: these rows cannot be fitted"
         )
         yield Finding("nan", "warning", text, place)
@@ -237,36 +249,32 @@ def _steps(t: Array) -> Iterator[Finding]:
     dt = np.diff(t)
     duration_s = float(t[-1] - t[0])
     moving = dt[dt > 0]
-    if len(t) < FEWEST_ROWS or moving.size == 0:
-        text = f"{many(len(t), 'row')} in {duration_s:g} s: nothing can be differentiated"
+    if len(t) < MIN_ROWS or moving.size == 0:
+        text = f"{counted(len(t), 'row')} in {duration_s:g} s: nothing can be differentiated"
         yield Finding("short", "error", text)
         return
     step = float(np.median(moving))
     rate_hz = median_rate_hz(t)
     length = f"{len(t)} rows in {duration_s:.4g} s"
     yield Finding("rate", "info", f"{rate_hz:.4g} Hz (median step {1e3 * step:.4g} ms), {length}")
-    if duration_s < _SHORTEST_S:
-        text = f"{length} are too short for a good estimate: record more than {_SHORTEST_S:g} s"
+    if duration_s < _MIN_DURATION_S:
+        text = f"{length} are too short for a good estimate: record more than {_MIN_DURATION_S:g} s"
         yield Finding("short", "warning", text)
-    if rate_hz < _SLOWEST_HZ:
-        text = (
-            f"the median step is {step:.4g} s: single postures, or a clock in milliseconds or"
-            " finer?"
-        )
+    if rate_hz < _MIN_RATE_HZ:
+        text = f"the median step is {step:.4g} s: single postures, or a clock in milliseconds?"
         yield Finding("clock_unit", "warning", text)
     yield from _jitter(moving, step)
     yield from _gaps(t, step)
 
 
 def _jitter(moving: Array, step: float) -> Iterator[Finding]:
-    off = np.abs(moving - step) >= _JITTER * step * (1 - _ROUNDING)
+    off = np.abs(moving - step) >= _MIN_JITTER * step * (1 - _ROUNDING)
     if off.any():
         share = float(off.mean())
         text = (
             f"{100 * share:.2g} % of the steps are off the median {1e3 * step:.4g} ms by"
-            f" {100 * _JITTER:.0f} % or more ({1e3 * moving.min():.4g} to {1e3 * moving.max():.4g}"
-            " ms):"
-            " resampled before differentiating"
+            f" {100 * _MIN_JITTER:.0f} % or more ({1e3 * moving.min():.4g} to"
+            f" {1e3 * moving.max():.4g} ms): resampled before differentiating"
         )
         yield Finding("jitter", "info", text)
 
@@ -278,10 +286,12 @@ def _gaps(t: Array, step: float) -> Iterator[Finding]:
         longest = int(np.argmax(dt))
         place = _row(t, longest)
         bridged = bool(dt[longest] <= default_gap_s(step))
+        treatment = "nothing is fitted across it, each piece is used by itself"
+        if bridged:
+            treatment = "bridged by interpolation"
         text = (
-            f"{many(int(gaps.sum()), 'gap')} of more than {GAP_STEPS:.0f} steps, the longest"
-            f" {dt[longest]:.4g} s ({dt[longest] / step:.0f} steps) {place}: "
-            f"{'bridged by interpolation' if bridged else 'nothing is fitted across, pieces count alone'}"
+            f"{counted(int(gaps.sum()), 'gap')} of more than {GAP_STEPS:.0f} steps, the longest"
+            f" {dt[longest]:.4g} s ({dt[longest] / step:.0f} steps) {place}: {treatment}"
         )
         yield Finding("gap", "info" if bridged else "warning", text, place)
 
@@ -292,7 +302,7 @@ def _standing(t: Array) -> Iterator[Finding]:
     if standing.any():
         place = _row(t, int(np.argmax(standing)) + 1)
         text = (
-            f"{many(int(standing.sum()), 'row')} with the time of the row before, first {place}:"
+            f"{counted(int(standing.sum()), 'row')} with the time of the row before, first {place}:"
             " a coarse clock, or rows written twice"
         )
         yield Finding("repeated_times", "warning", text, place)
@@ -305,13 +315,12 @@ def _repeats(t: Array, repeated: Mask) -> Iterator[Finding]:
         place = _row(t, int(np.argmax(same)) + 1)
         share = float(same.mean())
         text = (
-            f"{many(int(same.sum()), 'row')} ({100 * share:.2g} %) with every signal of the row"
-            " before at"
-            f" a later time, first {place}: the source measures more slowly than it was read,"
-            " or the arm rests without noise"
+            f"{counted(int(same.sum()), 'row')} ({100 * share:.2g} %) repeat every signal of the"
+            f" row before at a later time, first {place}: the source measures more slowly than it was"
+            " read, or the arm rests without noise"
         )
         yield Finding(
-            "repeated_rows", "warning" if share > _REPEATED_SHARE else "info", text, place
+            "repeated_rows", "warning" if share > _MAX_REPEATED_SHARE else "info", text, place
         )
 
 

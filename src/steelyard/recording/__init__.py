@@ -1,9 +1,9 @@
-"""Time lives here: a Recording is what was measured, Samples are what can be fitted.
+"""Signals over time: a Recording as it was measured, Samples ready to fit.
 
-A `Recording` holds signals exactly as they came, in SI units, on one clock that starts at 0:
-jitter, repeated rows and holes included. `steelyard.signals` turns it into `Samples`, which prove
-by their type that they are uniform, finite and differentiated, and say how. Which column of a table
-is which signal is said in `columns`.
+A `Recording` holds signals exactly as they were measured, in SI units, on one clock that starts at
+0, including jitter, repeated rows and gaps. `steelyard.signals` turns it into `Samples`, which are
+uniform, finite and differentiated by construction and describe how they were made. Columns of
+tables are matched with signals by their names, or by the argument `columns`.
 """
 
 from steelyard.recording._layout import AXES, CHANNELS, WrenchConvention

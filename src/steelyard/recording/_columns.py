@@ -1,16 +1,16 @@
-"""Foreign names: which column of a log is which signal.
+"""Names of columns: which column of a log is which signal.
 
 A name is a word and an index: `q_0`, `q0`, `q.0`, `q[0]` (counted from 0 or from 1), or a word and
-a joint, `q.elbow`. The words are ours, those of UR's RTDE and of libfranka; others are given as
-`columns`. A word that means two things on different arms (`effort` is a current on a UR) is not
-guessed.
+a joint, `q.elbow`. Known words are those of steelyard, of UR's RTDE and of libfranka; others are
+given as `columns`. A word with different meanings on different arms (`effort` is a current on a
+UR) is never guessed.
 
 libfranka's `franka::logToCSV` writes `time, success_rate, state.q[0], ..., state.tau_J[6], ...,
 cmd.tau_J_d[6]`; users who write the robot's state themselves keep the words (`q`, `dq`, `tau_J`,
 `q_d`, ...). `tau_J` is read by the torque sensors behind the gears, gravity and the inertia of the
-links included: it is our `tau`, with little of the motors' friction in it. `tau_J_d` lacks gravity;
-what has `ext_hat` in its name is the controller's estimate, from which the load that it believes in
-is taken off. Neither is a torque.
+links included: it is our `tau`, with little of the motors' friction in it. `tau_J_d` lacks gravity.
+Signals with `ext_hat` in their names are estimates of the controller, which subtracts its
+configured load. Neither is read as a torque.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from pathlib import PurePath
 from steelyard.errors import NoTime, UnknownName, UnreadableFile
 from steelyard.recording._layout import AXES, Layout, WrenchConvention
 
-_MANY_COLUMNS = 1000
+_MAX_REPEATS = 1000  # of a word in a list of names such as q*6
 _STATE = "state."  # before each word of the robot's state in libfranka's logToCSV
 _WORDS: dict[str, tuple[str, ...]] = {  # libfranka's first where they differ, then ours and UR's
     "t": (
@@ -52,21 +52,17 @@ _WORDS: dict[str, tuple[str, ...]] = {  # libfranka's first where they differ, t
     "wrench": ("wrench", "ft_raw_wrench"),
 }
 _CHANNEL = {word: channel for channel, words in _WORDS.items() for word in words}
-_OURS = re.compile(
-    rf"({'|'.join(_WORDS)})(\..+|\[\d+\]|_\d+)?", re.DOTALL
-)  # what steelyard calls columns itself
-_NO_GRAVITY = "it is without gravity; use tau_J"
-_ESTIMATED = "the controller estimates it and takes off the load it believes in; it is not measured"
-_COMMAND = (
-    "commands are zero where another kind of command was sent; state.q_d and state.dq_d say more"
+_STEELYARD_COLUMN = re.compile(rf"({'|'.join(_WORDS)})(\..+|\[\d+\]|_\d+)?", re.DOTALL)
+_NO_GRAVITY = "it does not contain gravity; use tau_J"
+_ESTIMATED = (
+    "the controller estimates it and subtracts its configured load; it is not a measurement"
 )
+_COMMAND = "commands are zero where another kind of command was sent; use state.q_d and state.dq_d"
 REFUSED: Mapping[str, str] = {
-    "actual_TCP_force": "the controller gives it in the base frame with the payload it believes in"
-    " taken off;"
-    " it is not the reading of a sensor",
-    "actual_current_as_torque": "the controller has taken off gravity with the payload it believes"
-    " in;"
-    " use actual_current and drive gains",
+    "actual_TCP_force": "the controller reports it in the base frame, without its configured"
+    " payload; it is not the reading of a sensor",
+    "actual_current_as_torque": "the controller has subtracted gravity, of its configured payload"
+    " too; use actual_current and drive gains",
     **{prefix + "tau_J_d": _NO_GRAVITY for prefix in ("", _STATE, "cmd.")},
     **{
         prefix + word: _ESTIMATED
@@ -75,9 +71,9 @@ REFUSED: Mapping[str, str] = {
     },
     **dict.fromkeys(("cmd.q_d", "cmd.dq_d"), _COMMAND),
 }
-"""Words that are not read, and why."""
+"""Words that are never read without a request, and why."""
 
-_NO_TORQUES = ("actual_current_as_torque", *(word for word in REFUSED if "tau_" in word))
+_NOT_TORQUES = ("actual_current_as_torque", *(word for word in REFUSED if "tau_" in word))
 _AMBIGUOUS = {
     word: "a torque on some arms, a motor current on a UR: choose with"
     f" `columns={{'tau': '{word}'}}` or `columns={{'current': '{word}'}}`"
@@ -88,24 +84,24 @@ _AMBIGUOUS = {
 SLICE = re.compile(r"(?P<word>.+)\[(?P<start>\d+):(?P<stop>\d+)\]")
 """Columns of an array by their numbers, as pose[3:7]."""
 
-_LONGEST_NAME = 1000
-_MOST_JOINTS = 1000
+_MAX_NAME_LENGTH = 1000  # characters
+_MAX_JOINTS = 1000
 _INDEXED = re.compile(r"(?P<word>.+?)(?:[_.]?(?P<plain>\d+)|\[(?P<bracket>\d+)\])")
 
 
 @dataclass(frozen=True)
 class Requested:
-    """What the caller says about a file.
+    """The caller's statements about a file.
 
     Attributes:
         columns: for a channel or 't', the names of its columns, or the word before the index
         joint_names: names of the joints
         wrench_frame: frame of the wrench
-        wrench_convention: what the load does to the sensor, or the reverse
+        wrench_convention: 'load_on_sensor' or 'sensor_on_load'
         degrees: whether angles are in degrees
         names: of the columns of a table without a header
-        rate_hz: rows per second of a table without time, [Hz]; None where it must have one
-        assumed: what counts where neither the caller nor the file says it
+        rate_hz: rows per second of a table without time, [Hz]; None where time is required
+        assumed: defaults where neither the caller nor the file states something
     """
 
     columns: Mapping[str, str | Sequence[str]] = field(default_factory=dict)
@@ -119,7 +115,7 @@ class Requested:
 
     @property
     def of_foreign(self) -> Requested:
-        """What counts for a file that does not say itself what it holds."""
+        """The statements for a file that another program wrote, with the defaults filled in."""
         if self.assumed is None:
             return self
         return replace(
@@ -134,7 +130,7 @@ class Requested:
 
 @dataclass(frozen=True)
 class _Column:
-    """A column's name, taken apart: the word, and what distinguishes it from others with that word."""
+    """The name of a column, split into its word and its index or joint."""
 
     name: str
     word: str
@@ -152,9 +148,9 @@ def find_layout(
             wrote it
     """
     longest = max(map(len, names), default=0)
-    if longest > _LONGEST_NAME:
+    if longest > _MAX_NAME_LENGTH:
         raise UnreadableFile(
-            f"{place}: the name of a column has {longest} letters, which no name has"
+            f"{place}: the name of a column has {longest} characters; the file is damaged"
         )
     if own is not None:
         return _own_layout(
@@ -175,8 +171,8 @@ def find_layout(
         found["wrench"] = [replace(one, label=one.name) for one in rest if one.name.lower() in AXES]
     found = {channel: _in_order(channel, group, place) for channel, group in found.items() if group}
     _require(found, names, requested, place=place)
-    if len(found["q"]) > _MOST_JOINTS:
-        raise UnreadableFile(f"{place}: it has {len(found['q'])} joints, more than any arm")
+    if len(found["q"]) > _MAX_JOINTS:
+        raise UnreadableFile(f"{place}: it has columns of {len(found['q'])} joints, too many")
     used = {column.name for group in found.values() for column in group}
     columns = {
         channel: _like_q(channel, group, found["q"], place=place)
@@ -209,50 +205,47 @@ def expanded_names(text: str) -> tuple[str, ...]:
     """The names in 't,q*6,current*6': t, q_0 to q_5, current_0 to current_5.
 
     Args:
-        text: as a user gives it
+        text: names with commas between them; a star repeats a name
     """
     names: list[str] = []
     for item in text.split(","):
         word, star, count = (part.strip() for part in item.partition("*"))
-        if not word or (star and not (count.isdecimal() and 0 < int(count) <= _MANY_COLUMNS)):
-            raise UnknownName(
-                f"names of columns are as t,q*6,current*6; '{item}' is none of that kind"
-            )
+        if not word or (star and not (count.isdecimal() and 0 < int(count) <= _MAX_REPEATS)):
+            raise UnknownName(f"names of columns look like t,q*6,current*6; '{item}' does not")
         names += [f"{word}_{k}" for k in range(int(count))] if star else [word]
     return tuple(names)
 
 
 def _own_layout(layout: Layout, names: Sequence[str], requested: Requested, place: str) -> Layout:
-    """The layout of a file that steelyard wrote; only other names for the joints may be requested there."""
+    """The layout of a file that steelyard wrote; only joints may be renamed in it."""
     if requested != Requested(joint_names=requested.joint_names):
         raise UnreadableFile(
-            f"{place}: steelyard wrote it and it says itself what it holds, in radians;"
-            " leave out columns, wrench_frame, wrench_convention and degrees"
+            f"{place}: steelyard wrote this file, which describes its own columns in radians;"
+            " do not give `columns`, `wrench_frame`, `wrench_convention` or `degrees`"
         )
     joints = _joint_names(layout.facts["joint_names"], requested.joint_names, place)
     there = set(names)
     for name in layout.names:
         if name not in there:
             raise UnreadableFile(
-                f"{place}: steelyard wrote '{name}' into it, but it is gone; write it again"
+                f"{place}: the column '{name}', which steelyard wrote, is missing; write the file"
+                " again"
             )
     for name in sorted(there - set(layout.names)):
-        if _OURS.fullmatch(name):
+        if _STEELYARD_COLUMN.fullmatch(name):
             raise UnreadableFile(
-                f"{place}: it holds '{name}', which what steelyard wrote beside the numbers does"
-                " not name;"
-                " write it again"
+                f"{place}: the column '{name}' is not in the description that steelyard wrote into"
+                " the file; write the file again"
             )
     return replace(layout, facts={**layout.facts, "joint_names": joints})
 
 
 def _joint_names(own: Sequence[str], requested: Sequence[str], place: str) -> tuple[str, ...]:
-    """The names requested, or the file's own; those in another order would be a mistake about the columns."""
+    """The requested names, or those of the file; the same names in another order are refused."""
     if sorted(own) == sorted(requested) and list(own) != list(requested):
         raise UnreadableFile(
-            f"{place}: joint_names are the file's own in another order, which would exchange the"
-            " joints;"
-            f" the file has {', '.join(own)}"
+            f"{place}: `joint_names` are those of the file in another order, which would exchange"
+            f" joints; the file has {', '.join(own)}"
         )
     return tuple(requested) or tuple(own)
 
@@ -270,10 +263,10 @@ def _split(name: str) -> _Column:
 def _requested(
     channel: str, wanted: str | Sequence[str], names: Sequence[str], *, place: str
 ) -> list[_Column]:
-    """The columns that the caller names: each of them, their word, or what they begin with."""
+    """The columns that the caller names: by a list, by their word, or by a prefix."""
     if channel not in _WORDS:
         raise UnknownName(
-            f"columns: there is no channel '{channel}'; known are {', '.join(_WORDS)}"
+            f"`columns`: there is no channel '{channel}'; known are {', '.join(_WORDS)}"
         )
     if isinstance(wanted, str) and wanted not in names and (part := SLICE.fullmatch(wanted)):
         wanted = [f"{part['word']}[{k}]" for k in range(int(part["start"]), int(part["stop"]))]
@@ -291,7 +284,7 @@ def _requested(
             f"{place}: there is no column '{missing[0] if missing else wanted}' for {channel};"
             f" there are {', '.join(_grouped(_split(name) for name in names))}"
         )
-    word = next((column.word for column in group if column.word in _NO_TORQUES), None)
+    word = next((column.word for column in group if column.word in _NOT_TORQUES), None)
     if word is not None and channel in ("tau", "tau_target"):
         raise UnreadableFile(f"{place}: {word} cannot serve as {channel}: {REFUSED[word]}")
     return group
@@ -315,15 +308,14 @@ def _named(channel: str, rest: Iterable[_Column], place: str) -> list[_Column]:
 
 
 def _in_order(channel: str, group: list[_Column], place: str) -> list[_Column]:
-    """Sorted by index, to run from 0 or 1 without a hole; lists and joints' names stay as they are."""
+    """The columns sorted by index, which must count from 0 or 1; others keep their order."""
     numbers = sorted(column.label for column in group if isinstance(column.label, int))
     if not numbers:
         return group
     if numbers not in (list(range(len(group))), list(range(1, len(group) + 1))):
         raise UnreadableFile(
             f"{place}: the columns of {channel} ({', '.join(column.name for column in group)}) are"
-            " not"
-            " numbered from 0 or 1 without a hole; name them in order with"
+            " not numbered from 0 or 1 without a gap; name them in order with"
             f" {_columns_argument(channel, ['A', 'B', '...'])}"
         )
     return sorted(group, key=lambda column: int(column.label or 0))
@@ -363,7 +355,7 @@ def _require(
     for name in chosen:
         if wanted[name] > 1 or there_are[name] > 1:
             raise UnreadableFile(
-                f"{place}: the column '{name}' is there or is wanted more than once; rename one"
+                f"{place}: the column '{name}' exists or is used more than once; rename one"
             )
     for channel, group in found.items():
         count = {"t": 1, "wrench": 6}.get(channel, len(found["q"]))
@@ -399,16 +391,14 @@ def _columns_argument(channel: str, names: str | list[str]) -> str:
 
 
 def _left_out(columns: Iterable[_Column]) -> list[str]:
-    """A note for what is not read, with the reason where there is one."""
+    """Notes about columns that are not read, with the reasons."""
     words = _grouped(columns)
-    notes = [f"not read: {word}, for {REFUSED[word]}" for word in words if word in REFUSED]
+    notes = [f"not read: {word}, because {REFUSED[word]}" for word in words if word in REFUSED]
     notes += [f"not read: {word} is {_AMBIGUOUS[word]}" for word in words if word in _AMBIGUOUS]
     known = [word for word in words if word in _CHANNEL]
     unknown = [word for word in words if word not in {*REFUSED, *_AMBIGUOUS, *known}]
     notes += [f"not read, as requested: {', '.join(known)}"] if known else []
-    return notes + (
-        [f"not read, the name means nothing here: {', '.join(unknown)}"] if unknown else []
-    )
+    return notes + ([f"not read, unknown name: {', '.join(unknown)}"] if unknown else [])
 
 
 def _remarks(found: Mapping[str, list[_Column]], requested: Requested) -> list[str]:

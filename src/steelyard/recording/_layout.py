@@ -1,13 +1,13 @@
-"""Where the signals lie in a table: named columns of numbers, gathered into the channels of a Recording.
+"""Layouts of tables: which named columns of numbers make up which channel of a Recording.
 
-Every format comes down to columns with names: a text table has them, Parquet has them, and of an
-NPZ array `q` of six columns they are `q[0]` to `q[5]`. A `Layout` says which of them make up which
-channel, and carries what is known beside the numbers. A file that steelyard wrote holds its own
-layout as JSON; for others `columns` finds it.
+Every format provides named columns: text tables and Parquet have them, and the six columns of an
+NPZ array `q` are called `q[0]` to `q[5]`. A `Layout` assigns columns to channels and holds further
+facts about the recording. A file that steelyard wrote contains its layout as JSON; for other files
+`find_layout` derives it from the names.
 
 The clock of libfranka counts whole milliseconds. `franka::logToCSV` writes them as they are
-(`toMSec`), users often write seconds (`toSec`). In seconds a log at 1 kHz cannot be whole numbers;
-whole numbers are therefore milliseconds, unless the arm would have to move faster than any does. A
+(`toMSec`), users often write seconds (`toSec`). Times in seconds of a log at 1 kHz are not whole
+numbers; whole numbers are therefore milliseconds, unless the arm would then move impossibly fast. A
 column called `time_s` or `time_ms` needs no such rule.
 """
 
@@ -34,16 +34,16 @@ AXES = ("fx", "fy", "fz", "tx", "ty", "tz")
 """The columns of a wrench."""
 
 Piece = dict[str, Array]
-"""Some rows: 't' (N,), and every channel that there is (N, k)."""
+"""Some rows: 't' (N,), and each channel (N, k)."""
 
-_FORMAT = 1  # version of what steelyard writes beside the numbers
+_FORMAT = 1  # version of the layout that steelyard writes into files
 _ARRAYS = ("t", *CHANNELS, "wrench")
 _SIZES = {"t": 1, "wrench": 6}
 _COLUMNS = {
     name: fields.optional(fields.each(fields.TEXT, _SIZES.get(name, "n"))) for name in _ARRAYS
 }
 _COLUMNS |= {"t": fields.each(fields.TEXT, 1), "q": fields.each(fields.TEXT, "n")}
-_BESIDE = {
+_LAYOUT_FIELDS = {
     "format": fields.count(1),
     "columns": fields.table(_COLUMNS),
     "facts": fields.table(
@@ -60,19 +60,19 @@ _BESIDE = {
 }
 _ANGLES = ("q", "v", "q_commanded", "v_commanded", "a_commanded")
 _UNIT_IN_NAME = ("_s", "_ms")
-_IMPOSSIBLE_SPEED = 20.0  # [rad/s]; the quickest joint of a Franka arm reaches 5.3
+_MAX_FRANKA_SPEED = 20.0  # [rad/s]; the fastest joint of a Franka arm reaches 5.3
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Which columns make up which channel, and what is known beside the numbers.
+    """The columns of each channel, and facts about the recording.
 
     Attributes:
         columns: names of the columns of 't' and of every channel
         facts: the fields of a Recording that are not signals
-        degrees: whether angles are to be converted
-        time_unit_s: what time is multiplied with, [s]
-        rate_hz: rows per second where there is no column of time, [Hz]
+        degrees: whether angles are in degrees and are converted
+        time_unit_s: unit of the time column, [s]
+        rate_hz: rows per second where there is no time column, [Hz]
     """
 
     columns: Mapping[str, tuple[str, ...]]
@@ -83,26 +83,26 @@ class Layout:
 
     @classmethod
     def from_json(cls, text: str, place: str) -> Layout:
-        """The layout that `to_json` wrote into a file, the place."""
+        """The layout that `to_json` wrote into a file, which `place` names in messages."""
         try:
             content = json.loads(text)
             version = content["format"]
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise UnreadableFile(
-                f"{place}: what steelyard wrote beside the numbers is damaged; write it again"
+                f"{place}: the description that steelyard wrote into the file is damaged; write it"
+                " again"
             ) from error
         if version != _FORMAT:
             raise UnreadableFile(
-                f"{place}: it has format {str(version)[:20]}, this steelyard reads format"
-                f" {_FORMAT};"
-                " use the one that wrote it"
+                f"{place}: it has format {str(version)[:20]}, this version of steelyard reads"
+                f" format {_FORMAT}; use the version that wrote it"
             )
         try:
-            fields.check(content, _BESIDE)
+            fields.check(content, _LAYOUT_FIELDS)
         except ValueError as error:
             raise UnreadableFile(
-                f"{place}: what steelyard wrote beside the numbers is damaged: {error}; write it"
-                " again"
+                f"{place}: the description that steelyard wrote into the file is damaged: {error};"
+                " write it again"
             ) from error
         columns = {channel: tuple(names) for channel, names in content["columns"].items() if names}
         return cls(columns, content["facts"])
@@ -113,18 +113,18 @@ class Layout:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Every column that is needed."""
+        """The names of all required columns."""
         return tuple(name for group in self.columns.values() for name in group)
 
     def noting(self, note: str) -> Layout:
-        """The same with one more note."""
+        """The layout with one more note."""
         return replace(self, facts={**self.facts, "notes": (*self.facts["notes"], note)})
 
     def in_seconds(self, first_rows: Callable[[], Mapping[str, Array]], place: str) -> Layout:
-        """The layout with the unit of a libfranka clock; any other layout as it is.
+        """The layout with the unit of time of a libfranka log; other layouts unchanged.
 
         Args:
-            first_rows: gives the columns as they are written, or the first rows of them, (N,)
+            first_rows: returns the columns as written, or their first rows, (N,)
             place: the file, for messages
         """
         measured = (*self.columns["q"], *self.columns.get("tau", ()))
@@ -137,8 +137,8 @@ class Layout:
             return self
         if (t % 1 != 0).any() or t[-1] == t[0]:
             return self.noting(
-                "time was read as seconds: libfranka's clock counts in ms, and these are no whole"
-                " ms"
+                "time was read as seconds: libfranka counts whole milliseconds, and these are not"
+                " whole numbers"
             )
         self._require_possible_speed(piece["q"], t, place)
         return replace(self, time_unit_s=1e-3).noting(
@@ -153,16 +153,15 @@ class Layout:
             fastest = float(np.nanpercentile(speed, 99))
         else:
             fastest = 0.0
-        if fastest > _IMPOSSIBLE_SPEED:
+        if fastest > _MAX_FRANKA_SPEED:
             raise UnreadableFile(
-                f"{place}: '{self.columns['t'][0]}' holds whole numbers, as libfranka's"
-                " milliseconds are, but"
-                f" then a joint would move with {fastest:.0f} rad/s; call the column time_s or"
-                " time_ms"
+                f"{place}: '{self.columns['t'][0]}' holds whole numbers, like libfranka's"
+                f" milliseconds, but then a joint would move at {fastest:.0f} rad/s; rename the"
+                " column to time_s or time_ms"
             )
 
     def gather(self, values: Mapping[str, Array]) -> Piece:
-        """The channels in SI, of values that are a column of numbers (N,) for each name."""
+        """The channels in SI units, from the values of each column, (N,) by name."""
         piece = {
             channel: np.column_stack([values[name] for name in group])
             for channel, group in self.columns.items()

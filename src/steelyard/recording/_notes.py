@@ -1,4 +1,4 @@
-"""Notes of a recording: sentences about its origin, with a code where a program acts on them."""
+"""Notes of a recording: sentences about its origin, with a code for programs."""
 
 from __future__ import annotations
 

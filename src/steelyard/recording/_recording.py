@@ -4,8 +4,8 @@
     recording = Recording.from_dataframe(frame, columns={"tau": "effort_"})
     recording.to_dataframe("polars")
 
-A data frame is whatever has named columns of numbers: one of pandas or Polars, a table of Arrow,
-anything with Arrow's PyCapsule protocol or the DataFrame interchange protocol, a mapping of arrays.
+A data frame is any object with named columns of numbers: of pandas, Polars or Arrow, anything with
+Arrow's PyCapsule protocol or the DataFrame interchange protocol, or a mapping of arrays.
 """
 
 from __future__ import annotations
@@ -27,19 +27,27 @@ from steelyard.recording._columns import Requested, find_layout
 from steelyard.recording._layout import AXES, CHANNELS, Layout, Piece, WrenchConvention
 
 Library = Literal["pandas", "polars", "pyarrow"]
-_MAKES: Mapping[Library, str] = {"pandas": "DataFrame", "polars": "DataFrame", "pyarrow": "table"}
+_CONSTRUCTORS: Mapping[Library, str] = {
+    "pandas": "DataFrame",
+    "polars": "DataFrame",
+    "pyarrow": "table",
+}
 _ARROW = "__arrow_c_stream__"
 _INTERCHANGE = "__dataframe__"
-_MOST_COLUMNS = 1000
-_GAP_STEPS = 5.0
-_GAP_S = 0.05  # what an interpolation may bridge
+_MAX_COLUMNS = 1000  # of an array
+_MAX_GAP_STEPS = 5.0  # that are interpolated by default, in median steps
+_MIN_GAP_S = 0.05  # [s]; shorter gaps are interpolated in any case
 
 
 def checked_clock(t: ArrayLike) -> Array:
-    """A copy of the times t of a table's rows, (N,) [s]; refused where they are not finite or go back."""
+    """A copy of times, (N,) [s], which must be finite and must not decrease.
+
+    Args:
+        t: time of each row of a table, (N,) [s]
+    """
     clock = np.array(t, dtype=float)
     if clock.ndim != 1 or clock.size == 0:
-        raise InvalidRecording(f"t must be a column of at least one time, got shape {clock.shape}")
+        raise InvalidRecording(f"t must have shape (N,) with at least one row, got {clock.shape}")
     if not np.isfinite(clock).all():
         row = int(np.flatnonzero(~np.isfinite(clock))[0])
         raise InvalidRecording(f"time is {clock[row]} in row {row + 1}")
@@ -55,7 +63,11 @@ def checked_clock(t: ArrayLike) -> Array:
 
 
 def median_rate_hz(t: Array) -> float:
-    """Rows per second by the median step of t, (N,) [s]: [Hz]; 0 for one row or a clock that stands."""
+    """Rows per second, from the median step, [Hz]; 0 for one row or a clock that does not advance.
+
+    Args:
+        t: times, (N,) [s]
+    """
     steps = np.diff(t)
     moving = steps[steps > 0]
     if moving.size:
@@ -64,16 +76,16 @@ def median_rate_hz(t: Array) -> float:
 
 
 def default_gap_s(step_s: float) -> float:
-    """The longest hole in a clock that is bridged by default, [s]: 5 steps, and 0.05 s at least."""
-    return max(_GAP_STEPS * step_s, _GAP_S)
+    """The longest gap that is interpolated by default, [s]: 5 steps, but at least 0.05 s."""
+    return max(_MAX_GAP_STEPS * step_s, _MIN_GAP_S)
 
 
 @dataclass(frozen=True, eq=False)
 class Recording:
     """Signals of an arm as they were measured, on one clock that starts at 0.
 
-    The clock given may start anywhere; its start is kept in `epoch_s`. Rows may be repeated, late
-    or NaN; `steelyard.quality` says so. Time that goes back and signals that are NaN throughout are
+    Times may start at any value, which is kept in `epoch_s`. Rows may be repeated, late or NaN;
+    `steelyard.quality` reports them. Times that decrease and signals that are NaN throughout are
     refused.
 
     Attributes:
@@ -91,10 +103,10 @@ class Recording:
         temperature: of the drives, (N, n) [K or degrees Celsius]
         wrench: force and torque of a wrist sensor, (N, 6) [N, Nm], in `wrench_frame`
         wrench_frame: frame of the wrench; needed with a wrench
-        wrench_convention: what the load does to the sensor, or the reverse; needed with a wrench
-        source: where it comes from, in words
-        epoch_s: what the clock showed at the first row, [s]
-        notes: what happened to it on the way here, one sentence each
+        wrench_convention: 'load_on_sensor' or 'sensor_on_load'; needed with a wrench
+        source: description of the origin
+        epoch_s: original time of the first row, [s]
+        notes: remarks about its origin and conversion, one sentence each
     """
 
     t: Array
@@ -175,29 +187,29 @@ class Recording:
 
     @property
     def rate_hz(self) -> float:
-        """Rows per second, from the median step, [Hz]; 0 for a single row or a clock that stands."""
+        """Rows per second, from the median step, [Hz]; 0 if time does not advance."""
         return median_rate_hz(self.t)
 
     @property
     def channels(self) -> tuple[str, ...]:
-        """Names of the signals that it holds."""
+        """Names of the recorded signals."""
         return tuple(name for name in (*CHANNELS, "wrench") if getattr(self, name) is not None)
 
     @property
     def signals(self) -> dict[str, Array]:
-        """Time (N,) and every signal that it holds (N, k), by name."""
+        """Time (N,) and each recorded signal (N, k), by name."""
         return {name: getattr(self, name) for name in ("t", *self.channels)}
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What is known beside the signals, by the names of the fields."""
+        """The fields that are not signals, by name."""
         names = (item.name for item in dataclass_fields(self))
         return {
             name: getattr(self, name) for name in names if name not in ("t", *CHANNELS, "wrench")
         }
 
     def column_names(self, channel: str) -> tuple[str, ...]:
-        """What the columns of a signal are called in a table: `q.<joint>`, `wrench.fx`, ..."""
+        """Names of the columns of a signal in a table: `q.<joint>`, `wrench.fx`, ..."""
         labels = {"t": (), "wrench": AXES}.get(channel, self.joint_names)
         if len(set(labels)) < len(labels):
             return tuple(f"{channel}_{k + 1}" for k in range(self.n))
@@ -216,8 +228,8 @@ class Recording:
     ) -> Recording:
         """The recording in a data frame: of pandas or Polars, a table of Arrow, or arrays by name.
 
-        Columns are found by name as in files (`q_0`, `actual_q_0`, `tau.elbow`, ...); what is not
-        read stands in the recording's `notes`.
+        Columns are found by name as in files (`q_0`, `actual_q_0`, `tau.elbow`, ...); columns that
+        are not read are listed in the recording's `notes`.
 
         Args:
             frame: named columns of numbers; rows are times
@@ -235,9 +247,10 @@ class Recording:
         return recording_of_arrays(shapes, lambda wanted: arrays, requested, "the data frame")
 
     def to_dataframe(self, library: Library = "pandas") -> Any:
-        """A data frame of pandas or Polars, or a table of Arrow, with a column for each number, [SI].
+        """A data frame of pandas or Polars, or a table of Arrow, with scalar columns in SI units.
 
-        Back: `from_dataframe`, without notes. DuckDB and others take the recording itself.
+        `from_dataframe` is the inverse, without notes. DuckDB and other users of Arrow accept the
+        recording itself.
         """
         names = [name for channel in self.signals for name in self.column_names(channel)]
         columns = np.ascontiguousarray(np.column_stack(list(self.signals.values())).T)
@@ -247,19 +260,19 @@ class Recording:
         return self.to_dataframe("pyarrow").__arrow_c_stream__(requested_schema)
 
     def named(self, joint_names: Sequence[str]) -> Recording:
-        """The recording with these names, where it has as many joints and no names of its own."""
+        """The recording with names of joints, if it has none and their number agrees."""
         named = self.joint_names != _nameless(self.n) or len(joint_names) != self.n
         if named:
             return self
         return replace(self, joint_names=tuple(joint_names))
 
     def rows(self, which: slice | Mask, note: str = "") -> Recording:
-        """Some of the rows, a slice or a mask (N,); their clock starts at 0 again, `epoch_s` remembers."""
+        """Some of the rows, selected by a slice or mask (N,), on a clock that starts at 0 again."""
         cut = {name: getattr(self, name)[which] for name in self.channels}
         notes = (*self.notes, note) if note else self.notes
         t = self.t[which]
         if t.size == 0:
-            raise InvalidRecording("no rows are left")
+            raise InvalidRecording("the selection contains no rows")
         return replace(self, t=t, notes=notes, **cut)
 
     def between(self, start_s: float, end_s: float) -> Recording:
@@ -286,12 +299,12 @@ class Recording:
 
 
 def _nameless(n: int) -> tuple[str, ...]:
-    """What n joints are called that have no names."""
+    """Default names of n joints."""
     return tuple(f"joint{i + 1}" for i in range(n))
 
 
 def recording_of(layout: Layout, piece: Piece, place: str) -> Recording:
-    """The recording of some rows; refusals name the place."""
+    """The recording of some rows; errors name the place."""
     arguments: dict[str, Any] = {**piece, **layout.facts}
     try:
         return Recording(**arguments)
@@ -306,31 +319,31 @@ def recording_of_arrays(
     place: str,
     own: str | None = None,
 ) -> Recording:
-    """The recording in arrays, (N,) or (N, k), by name; those that hold no numbers are noted.
+    """The recording in arrays, (N,) or (N, k), by name; arrays without numbers are noted.
 
     Args:
         shapes: shape and kind of number of every array
-        read: gives those of some names
-        requested: what the caller says about them
-        place: what they are called in messages
+        read: returns the arrays with given names
+        requested: statements of the caller about them
+        place: name of their origin in messages
         own: the layout that steelyard wrote beside them, as JSON
     """
     where: dict[str, tuple[str, int | None]] = {}
-    odd = []
+    not_numbers = []
     for name, (shape, kind) in shapes.items():
         if len(shape) not in (1, 2) or kind not in "fiu":
-            odd.append(name)
+            not_numbers.append(name)
         elif len(shape) == 1:
             where[name] = name, None
-        elif shape[1] > _MOST_COLUMNS:
+        elif shape[1] > _MAX_COLUMNS:
             raise UnreadableFile(
                 f"{place}: '{name}' has {shape[1]} columns, more than any arm has joints"
             )
         else:
             where |= {f"{name}[{k}]": (name, k) for k in range(shape[1])}
     layout = find_layout(list(where), requested, place, own=own)
-    if odd and own is None:
-        layout = layout.noting(f"not read, not columns of numbers: {', '.join(odd)}")
+    if not_numbers and own is None:
+        layout = layout.noting(f"not read, not columns of numbers: {', '.join(not_numbers)}")
     arrays = read({where[name][0] for name in layout.names})
     columns: dict[str, Array] = {}
     for name in layout.names:
@@ -355,39 +368,39 @@ def _require_one_length(columns: dict[str, Array], place: str) -> None:
 
 
 def is_data_frame(source: object) -> bool:
-    """Whether something has named columns; a mapping may have other things, and does not count."""
+    """Whether an object has named columns; mappings do not count, which may hold anything."""
     return any(hasattr(source, name) for name in ("columns", "column_names", _ARROW, _INTERCHANGE))
 
 
 def data_frame(columns: Mapping[str, Sequence[object] | Array], library: Library) -> Any:
     """A data frame of pandas or Polars, or a table of Arrow, with these columns of one length."""
-    if library not in _MAKES:
+    if library not in _CONSTRUCTORS:
         raise InvalidRecording(
-            f"a data frame is made with {', '.join(_MAKES)}, not with '{library}'"
+            f"there are data frames of {', '.join(_CONSTRUCTORS)}, not of '{library}'"
         )
-    return getattr(imported(library), _MAKES[library])(dict(columns))
+    return getattr(imported(library), _CONSTRUCTORS[library])(dict(columns))
 
 
 def _arrays(frame: Any) -> dict[str, NDArray[np.generic]]:
     """The columns of a data frame by name."""
     if isinstance(frame, str) or not (isinstance(frame, Mapping) or is_data_frame(frame)):
         raise InvalidRecording(
-            f"a data frame has named columns, {type(frame).__name__} has none; a file is read by"
+            f"a data frame has named columns, {type(frame).__name__} has none; to read a file use"
             " steelyard.read"
         )
-    if not hasattr(frame, "__array__"):  # one that numpy cannot take
+    if not hasattr(frame, "__array__"):  # NumPy cannot convert its columns
         if hasattr(frame, _ARROW):
             frame = imported("pyarrow").table(frame)
         elif hasattr(frame, _INTERCHANGE):
             frame = imported("pyarrow.interchange").from_dataframe(frame)
-    if getattr(getattr(frame, "index", None), "name", None) is not None:  # pandas: time, as a rule
+    if getattr(getattr(frame, "index", None), "name", None) is not None:  # of pandas, usually time
         frame = frame.reset_index()
     names = getattr(frame, "column_names", None) or list(getattr(frame, "columns", frame))
     return {str(name): _numbers(frame[name]) for name in names}
 
 
 def _numbers(column: Any) -> NDArray[np.generic]:
-    """A column as an array: dates in seconds, and pandas's own numbers, which may be missing, as numbers."""
+    """A column as an array; dates in seconds, missing numbers of pandas as NaN."""
     array = np.asarray(column)
     if array.dtype.kind in "mM":
         return 1e-9 * array.astype(f"{array.dtype.kind}8[ns]").astype(np.int64)
@@ -404,7 +417,7 @@ def _numbers(column: Any) -> NDArray[np.generic]:
 
 
 def imported(module: str) -> Any:
-    """A module of pandas, Polars or pyarrow, none of which must be installed."""
+    """A module of pandas, Polars or pyarrow, which are optional dependencies."""
     try:
         return import_module(module)
     except ImportError as error:

@@ -1,4 +1,4 @@
-"""Samples: what can be fitted, and how it shall be made of a recording."""
+"""Samples, the signals that are fitted, and the settings that derive them from a recording."""
 
 from __future__ import annotations
 
@@ -15,35 +15,34 @@ from steelyard.fields import PREPARATION, table
 from steelyard.recording._recording import Recording
 
 DEFAULT_CUTOFF_HZ = 20.0
-"""The cut-off of the filter on the signals of a wrist sensor where none is given, [Hz]."""
+"""Default cut-off of the filter on the signals of a wrist sensor, [Hz]."""
 
 
 @dataclass(frozen=True)
 class Preparation:
-    """How Samples shall be made.
+    """Settings for making Samples of a recording.
 
     Attributes:
         rate_hz: of the samples before decimation, [Hz]; None for the recording's own mean rate
-        cutoff_hz: of the zero-phase low-pass filter on the motion, [Hz]; 'auto' for the one that
-            the motion itself asks for (`steelyard.signals._cutoff`); None for no filter
-        torque_cutoff_hz: of the same filter on the torques, [Hz]; None, because friction jumps
-            where a joint turns round, and a filter smears the jump in the torques but not in the
-            regressor
+        cutoff_hz: of the zero-phase low-pass filter on the motion, [Hz]; 'auto' to derive it from
+            the spectrum of the motion (`steelyard.signals._cutoff`); None for no filter
+        torque_cutoff_hz: of the same filter on the torques, [Hz]; None by default, because friction
+            jumps at reversals, and a filter smears the jump in the torques but not in the regressor
         order: of both filters
         mean_length: length of a moving mean on motion and torques, odd [samples]; 1 for none
-        kinematics: fit the motion 'measured' or the one 'commanded'
+        kinematics: use the 'measured' or the 'commanded' motion
         fourier_period_s: period of a Fourier series fitted to the positions, whose derivatives are
             used, [s]; None for central differences
-        fourier_harmonics: how many it has
-        lowest_speed: torques of a joint that is slower do not count, because friction at rest is
-            anything up to its limit, [rad/s]; 0 to count all, say with torque sensors behind the
-            gear or at rest
+        fourier_harmonics: number of its harmonics
+        lowest_speed: torques of slower joints are not used, because friction at rest is unknown
+            within its limits, [rad/s]; 0 to use all, for example with torque sensors behind the
+            gears
         decimate: keep every k-th sample
-        trim_s: leave out so much at both ends, where filters see too little, [s]
-        longest_gap_s: a longer hole in the recording is refused, not filled, [s]; None for
+        trim_s: time to remove at both ends, where filters are inaccurate, [s]
+        longest_gap_s: longest gap that is interpolated, [s]; longer ones are refused; None for
             5 median steps or 0.05 s, whichever is longer
-        lag_s: how much later the torques of each joint come than its motion, n numbers [s]; None
-            where that is not known: nothing is shifted, and `steelyard.identify` estimates it
+        lag_s: delay of the torques of each joint relative to its motion, n numbers [s]; None if
+            unknown: nothing is shifted, and `steelyard.identify` estimates it
     """
 
     rate_hz: float | None = None
@@ -71,7 +70,7 @@ class Preparation:
             )
         if isinstance(self.cutoff_hz, str) and self.cutoff_hz != "auto":
             raise InvalidSamples(
-                f"cutoff_hz is a number [Hz], 'auto' or None, got '{self.cutoff_hz}'"
+                f"cutoff_hz must be a number [Hz], 'auto' or None, got '{self.cutoff_hz}'"
             )
         if self.decimate < 1 or self.lowest_speed < 0 or self.trim_s < 0:
             raise InvalidSamples(
@@ -84,7 +83,7 @@ class Preparation:
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Preparation:
-        """The preparation that `to_dict` wrote; fields that it lacks have their defaults."""
+        """The preparation that `to_dict` wrote; missing fields get their defaults."""
         if unknown := sorted(set(content) - set(PREPARATION)):
             raise InvalidSamples(
                 f"a preparation has no '{unknown[0]}'; it has {', '.join(PREPARATION)}"
@@ -93,7 +92,7 @@ class Preparation:
         return cls(**content)
 
     def motion_of(self, recording: Recording) -> tuple[Array, ...]:
-        """Position, and velocity and acceleration where they are commanded, each (N, n)."""
+        """Position, with commanded velocity and acceleration where recorded, each (N, n)."""
         if self.kinematics == "measured":
             return (recording.q,)
         if recording.q_commanded is None:
@@ -116,17 +115,15 @@ class Samples:
         tau: torque that the drive applies to the joint, (N, n) [Nm or N]
         rate_hz: samples per second, [Hz]
         joint_names: n names
-        kinematics: whether q, v, a are those 'measured' or those 'commanded'
-        usable: which torques count in a fit (low speeds may be left out), (N, n); all when None
-        made_by: how it was made, one sentence for each step
+        kinematics: whether q, v, a are 'measured' or 'commanded'
+        usable: torques to use in a fit (those at low speed may be excluded), (N, n); None for all
+        made_by: description of the preparation, one sentence for each step
         start_s: time of the first sample on the recording's clock, [s]
-        warnings: what is wrong with the recording they come from, one sentence each
-        gain: of the drives that made torques of motor currents, (n,) [Nm/A]; None where torques
-            were measured
-        preparation: how they were made of a recording, its cut-off as a number; None where they
-            were made otherwise
-        a_noise: standard deviation of the noise of a, (n,) [rad/s^2 or m/s^2]; None where it is not
-            known
+        warnings: of the quality check of the recording, one sentence each
+        gain: of the drives, where torques come from motor currents, (n,) [Nm/A]; None for measured
+            torques
+        preparation: settings, with a numeric cut-off; None where samples were made otherwise
+        a_noise: standard deviation of the noise of a, (n,) [rad/s^2 or m/s^2]; None if unknown
     """
 
     q: Array
@@ -194,13 +191,15 @@ class Samples:
     @property
     def mask(self) -> Mask:
         """Which torques count in a fit, (N, n)."""
-        assert self.usable is not None  # noqa: S101 - filled at the door
+        assert self.usable is not None  # noqa: S101 - set by __post_init__
         return self.usable
 
     def rows(self, which: slice) -> Samples:
-        """A contiguous part: a slice without a step."""
+        """A contiguous part of the samples, selected by a slice without a step."""
         if which.step not in (None, 1):
-            raise InvalidSamples("samples stay uniform: take a slice without a step, or decimate")
+            raise InvalidSamples(
+                "samples must stay uniform: use a slice without a step, or decimate"
+            )
         start = which.indices(len(self))[0]
         cut = {name: getattr(self, name)[which] for name in ("q", "v", "a", "tau", "usable")}
         return replace(self, start_s=self.start_s + start / self.rate_hz, **cut)

@@ -48,8 +48,8 @@ def uniform_clock(
         i = int(steps.argmax())
         raise InvalidRecording(
             f"{steps[i]:.3f} s are missing after t = {clock[i]:.3f} s (longest allowed gap:"
-            f" {longest:.3f} s); record again, cut the recording there (Recording.split_at_gaps,"
-            f" or between in `steelyard check`), or allow the gap with `longest_gap_s`"
+            f" {longest:.3f} s); record again, cut the recording there (Recording.split_at_gaps in"
+            " Python, the command 'check' in a shell), or allow the gap with `longest_gap_s`"
         )
     rate = rate_hz or 1.0 / float(np.mean(steps))
     if rate > 1.5 / median:

@@ -11,7 +11,7 @@ import numpy as np
 from steelyard._arrays import Array, Mask
 from steelyard.errors import InvalidRecording, InvalidSamples
 from steelyard.quality import check
-from steelyard.quality._check import AT_LIMIT, saturated, without_impossible
+from steelyard.quality._check import SATURATED_TORQUE, saturated, without_impossible
 from steelyard.recording import Preparation, Recording, Samples
 from steelyard.robot import DriveModel, JointLimits
 from steelyard.signals._cutoff import chosen_cutoff_hz
@@ -388,7 +388,7 @@ def _saturated(
         return np.zeros((len(t), recording.n), bool)
     at_limit = saturated(values, recording.q)
     if drive is None and limits is not None and limits.tau_max.shape == (recording.n,):
-        at_limit |= np.abs(values) >= AT_LIMIT * limits.tau_max
+        at_limit |= np.abs(values) >= SATURATED_TORQUE * limits.tau_max
     if not at_limit.any():
         return np.zeros((len(t), recording.n), bool)
     if drive is not None:  # one drive may turn several joints

@@ -18,7 +18,7 @@ from steelyard.identification.gains import DriveGains
 from steelyard.io import read
 from steelyard.io._recordings import file_kind
 from steelyard.quality import QualityReport, check
-from steelyard.quality._table import many
+from steelyard.quality._table import counted
 from steelyard.recording import Preparation, Recording, Samples, default_gap_s, is_data_frame
 from steelyard.robot import DriveModel, JointLimits, RobotModel
 from steelyard.signals import with_chosen_cutoff
@@ -151,7 +151,7 @@ class Run:
         long_enough = np.diff(recording.t[spans], axis=1)[:, 0] >= _MIN_PIECE_S
         longest = int(steps.argmax())
         where = f"the longest {steps[longest]:.4g} s after row {rows[longest] + 1}"
-        cut = f"{self.name} is cut at {many(gaps.size, 'hole')} of its clock, {where}"
+        cut = f"{self.name} is cut at {counted(gaps.size, 'hole')} of its clock, {where}"
         if not long_enough.any():
             raise InvalidRecording(f"{cut}: no piece of {_MIN_PIECE_S:g} s is left")
         if short := [f"{i} to {j}" for i, j in spans[~long_enough] + 1]:

@@ -308,7 +308,7 @@ class WristRecording:
     def rows(self, which: slice | Mask, note: str = "") -> WristRecording:
         """Some of the rows; their clock starts at 0 again; a note may say why."""
         if np.size(self.t[which]) == 0:
-            raise InvalidRecording("no rows are left")
+            raise InvalidRecording("the selection contains no rows")
         cut = {
             name: signal[which] for name in _SIGNALS if (signal := getattr(self, name)) is not None
         }
@@ -342,7 +342,7 @@ def _require_finite(name: str, array: Array, shape: tuple[int, ...]) -> None:
     if np.abs(array).max(initial=0.0) > _MOST:
         row = int(np.unravel_index(np.abs(array).argmax(), shape)[0])
         raise InvalidRecording(
-            f"{name} reaches {np.abs(array).max():.3g} in row {row + 1}: no arm does; leave such"
+            f"{name} reaches {np.abs(array).max():.3g} in row {row + 1}: impossible for an arm; leave such"
             " rows out"
         )
 

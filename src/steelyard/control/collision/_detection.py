@@ -28,7 +28,7 @@ from steelyard.control.collision._residuals import Residuals
 from steelyard.control.collision._thresholds import Thresholds
 from steelyard.drawing import notebook_html
 from steelyard.errors import InvalidRecording, InvalidSamples
-from steelyard.quality._table import many
+from steelyard.quality._table import counted
 from steelyard.recording import Recording
 from steelyard.robot import DriveModel
 from steelyard.verdict import Doubt, DoubtKind, Verdict
@@ -176,7 +176,7 @@ class Detector:
         contacts = [state.ended for state in states if state.ended is not None]
         if states[-1].contact is not None:
             contacts.append(states[-1].contact)
-        count = many(len(contacts), "contact")
+        count = counted(len(contacts), "contact")
         lasts_s = residuals.t[-1]
         summary = f"{count} in {lasts_s:.1f} s; thresholds {self.thresholds.status}"
         verdict = Verdict(summary, tuple(_doubts(self, contacts, residuals)))
