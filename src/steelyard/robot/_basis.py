@@ -25,6 +25,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -39,6 +40,8 @@ from steelyard.robot._parameters import DRIVE_KINDS, Parameter, ParameterTable
 _PREFERRED_SYMBOLS = ("Ixx", "Ixy", "Ixz", "Iyz", "Izz", "mx", "my")
 _REGROUPED_SYMBOLS = ("Iyy", "mz", "m")
 _MAX_ROUNDING = 1e-10  # coefficients below are zero
+_BASES: WeakKeyDictionary[RobotModel, dict[tuple[bool, float, int], ParameterBasis]]
+_BASES = WeakKeyDictionary()  # bases that were computed, by robot and by arguments of `of`
 _MIN_NAMED_COEFFICIENT = 1e-5  # smaller ones come from rounded URDF files
 _ROWS_PER_STEP = 1024  # more do not fit into the cache
 _LAPACK_BLOCK = 8  # columns; fastest of 8, 16, 32 for 30 to 90 columns
@@ -78,11 +81,16 @@ class ParameterBasis:
             tolerance: relative distance below which a column counts as dependent
             seed: of the random postures that probe the structure
         """
-        rng = np.random.default_rng(seed)
-        count = 40 + 4 * robot.n
-        q = rng.uniform(-np.pi, np.pi, (count, robot.n))
-        v, a = rng.uniform(-2.0, 2.0, (2, count, robot.n))
-        return cls.of_regressor(robot, robot.regressor(q, v, a), drive=drive, tolerance=tolerance)
+        known = _BASES.setdefault(robot, {})
+        key = (drive, tolerance, seed)
+        if key not in known:
+            rng = np.random.default_rng(seed)
+            count = 40 + 4 * robot.n
+            q = rng.uniform(-np.pi, np.pi, (count, robot.n))
+            v, a = rng.uniform(-2.0, 2.0, (2, count, robot.n))
+            Y = robot.regressor(q, v, a)
+            known[key] = cls.of_regressor(robot, Y, drive=drive, tolerance=tolerance)
+        return known[key]
 
     @classmethod
     def of_regressor(
