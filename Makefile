@@ -3,7 +3,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: demo live-demo test lint style types checks docs bench soak clean
+.PHONY: demo live-demo check test lint style types fast-tests all-tests docs bench soak clean
 
 demo: $(READY)  ## weigh a simulated payload and show it
 	$(BIN)/steelyard demo
@@ -11,10 +11,16 @@ demo: $(READY)  ## weigh a simulated payload and show it
 live-demo: $(READY)  ## a simulated controller: move, weigh while moving, set the payload
 	$(BIN)/steelyard demo-live
 
-test: style  ## lint, types, tests; the types beside the tests
-	$(MAKE) --no-print-directory -j 2 types checks
+check: style  ## under a minute: lint, types, tests that neither simulate nor start processes
+	$(MAKE) --no-print-directory -j 2 types fast-tests
 
-checks: $(READY)
+test: style  ## under four minutes: lint, types, all tests
+	$(MAKE) --no-print-directory -j 2 types all-tests
+
+fast-tests: $(READY)
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -m "not slow"
+
+all-tests: $(READY)
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 3 --dist loadfile
 
 lint: style types

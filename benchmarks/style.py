@@ -79,10 +79,16 @@ def places_of(nodes: Iterable[tuple[Path, ast.AST]]) -> tuple[str, ...]:
     return tuple(place(path, getattr(node, "lineno", 1)) for path, node in nodes)
 
 
+@cache
+def nodes_of(path: Path) -> tuple[ast.AST, ...]:
+    """Every node of the syntax tree of a file."""
+    return tuple(ast.walk(tree_of(path)))
+
+
 def nodes_in(paths: Iterable[Path]) -> Iterator[tuple[Path, ast.AST]]:
     """Every node of the syntax trees of files."""
     for path in paths:
-        for node in ast.walk(tree_of(path)):
+        for node in nodes_of(path):
             yield path, node
 
 

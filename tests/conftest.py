@@ -1,9 +1,12 @@
 """Shared by all tests: small robots as URDF, one seeded generator, recordings of real arms."""
 
+import ast
 import contextlib
 import io
 import os
 import sys
+from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,6 +14,61 @@ import numpy as np
 import pytest
 
 from steelyard.trajectory import FourierTrajectory
+
+HERE = Path(__file__).parent
+SLOW_FOLDERS = {"contracts", "excitation", "fleet", "fuzz", "live", "real", "recovery", "twin"}
+SLOW_IMPORTS = (
+    *("subprocess", "socket", "runpy", "conftest.steelyard", "steelyard.cli"),  # processes
+    *("steelyard.simulation", "conftest.lively_motion", "tracking_runs", "wrist_streams"),  # arms
+    *("steelyard.identification.identify", "steelyard.excitation"),  # fits and designs
+    *("steelyard.robot._symbolic", "steelyard_papers"),
+)
+"""A test is slow if its module, or a helper that it imports, imports one of these."""
+WITHOUT_SLOW = "not slow"
+
+
+def pytest_ignore_collect(collection_path, config):
+    """Saves the imports of slow modules where they are not wanted."""
+    is_module = collection_path.suffix == ".py" and collection_path.name.startswith("test_")
+    if is_module and config.option.markexpr == WITHOUT_SLOW and in_slow_module(collection_path):
+        return True
+    return None
+
+
+def in_slow_module(path: Path) -> bool:
+    """Whether the tests of a module are slow; those that only read sources are not."""
+    return "pytest.mark.style" not in path.read_text() and (
+        path.parent.name in SLOW_FOLDERS or is_slow(path)
+    )
+
+
+def pytest_collection_modifyitems(items):
+    """Marks the tests that `make check` leaves out."""
+    for item in items:
+        if in_slow_module(item.path):
+            item.add_marker(pytest.mark.slow)
+
+
+@cache
+def is_slow(path: Path) -> bool:
+    """Whether a module of tests simulates, starts processes or computes for long."""
+    for name in imported_names(path):
+        if any(f"{name}.".startswith(f"{slow}.") for slow in SLOW_IMPORTS):
+            return True
+        helper = HERE / f"{name}.py"
+        if helper.exists() and name != "conftest" and is_slow(helper):
+            return True
+    return False
+
+
+def imported_names(path: Path) -> Iterator[str]:
+    """The modules, and the names of modules, that a file imports."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
 class Done(NamedTuple):

@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 import steelyard
 from conftest import steelyard as run_command
 from steelyard._computing import one_blas_thread, real_time_priority, short_pauses
-from steelyard.cli import _VERBS
+from steelyard.cli import _COMMANDS
 from steelyard.recording import Samples
 from steelyard.robot import load_robot
 from steelyard.trajectory import FourierTrajectory
@@ -59,7 +59,7 @@ def test_identify_works_with_one_thread(two_threads, rng):
 
 def test_every_verb_works_with_one_thread(two_threads, monkeypatch, tmp_path):
     seen = []
-    module, function = _VERBS["robots"].split(".")
+    module, function = _COMMANDS["robots"].split(".")
     monkeypatch.setattr(f"steelyard.cli.{module}.{function}", lambda: seen.append(threads()))
     assert run_command("robots", cwd=tmp_path).returncode == 0
     assert seen == [{1}]

@@ -197,8 +197,8 @@ def test_the_calls_of_one_weigh_are_those_of_the_architecture(tmp_path):
     steps = re.findall(r"^\| \d+ \| `([\w.]+)` \|", page, re.MULTILINE)
     assert len(steps) >= 20
     for words in ("empty.npz", "loaded.npz --mass 2 --seed 1"):
-        assert steelyard("simulate", "tx60", "-o", *words.split(), cwd=tmp_path).returncode == 0
-    identify = ("identify", "tx60", "empty.npz", "-o", "model.json", "--friction", "linear")
+        assert steelyard("simulate", "planar2r", "-o", *words.split(), cwd=tmp_path).returncode == 0
+    identify = ("identify", "planar2r", "empty.npz", "-o", "model.json", "--friction", "linear")
     assert steelyard(*identify, cwd=tmp_path).returncode == 0
     source = str(ROOT / "src" / "steelyard") + "/"
     words = [sys.executable, "-c", CALLS, source, "model.json", "loaded.npz"]

@@ -2,9 +2,11 @@
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
+import style
 
 pytestmark = pytest.mark.style
 
@@ -23,12 +25,14 @@ NOT_YET = (  # functions that changes under way still have to divide
 MODULES = sorted(path for folder in ("src", "papers/src") for path in (ROOT / folder).rglob("*.py"))
 
 
+@cache
 def every_function():
     """(place, function, whether it is public, the class of a method or None), module by module."""
-    for path in MODULES:
-        for function, public, owner in with_classes(ast.parse(path.read_text())):
-            name = f"{path.relative_to(ROOT).as_posix()}:{function.lineno} {function.name}"
-            yield name, function, public, owner
+    return [
+        (f"{path.relative_to(ROOT).as_posix()}:{function.lineno} {function.name}", function, *about)
+        for path in MODULES
+        for function, *about in with_classes(style.tree_of(path))
+    ]
 
 
 def with_classes(tree):
@@ -65,7 +69,7 @@ def overrides(name, owner, classes):
     )
 
 
-CLASSES = known_classes(ast.parse(path.read_text()) for path in MODULES)
+CLASSES = known_classes(map(style.tree_of, MODULES))
 
 
 def body_lines(function):

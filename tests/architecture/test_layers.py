@@ -2,6 +2,7 @@
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -64,6 +65,7 @@ def package_of(path: Path) -> str:
     return path.relative_to(SOURCE).parts[0].removesuffix(".py")
 
 
+@cache
 def imported(text: str, *, for_checkers: bool = True) -> set[str]:
     """What a module imports, inside functions too.
 
@@ -88,13 +90,15 @@ def imported(text: str, *, for_checkers: bool = True) -> set[str]:
     return names
 
 
+@cache
 def imports():
     """(package, name it imports, file) for every import of the packages."""
-    for path in MODULES:
-        here = package_of(path)
-        if here != "__init__":
-            for name in sorted(imported(path.read_text())):
-                yield here, name, path.relative_to(SOURCE).as_posix()
+    return tuple(
+        (package_of(path), name, path.relative_to(SOURCE).as_posix())
+        for path in MODULES
+        if package_of(path) != "__init__"
+        for name in sorted(imported(path.read_text()))
+    )
 
 
 def test_every_package_has_a_layer():

@@ -4,12 +4,13 @@ import ast
 from pathlib import Path
 
 import pytest
+import style
 
 pytestmark = pytest.mark.style
 
 ROOT = Path(__file__).parents[2]
 TREES = {
-    path.relative_to(ROOT).as_posix(): ast.parse(path.read_text())
+    path.relative_to(ROOT).as_posix(): style.tree_of(path)
     for folder in ("src", "papers/src")
     for path in sorted((ROOT / folder).rglob("*.py"))
 }

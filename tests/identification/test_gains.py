@@ -316,7 +316,7 @@ def test_a_known_mass_finds_the_gains_of_a_simulated_arm(robot, rng):
 
 def test_intervals_of_a_known_mass_hold(robot, rng):
     z = []
-    for seed in range(10):
+    for seed in range(6):
         gains = by_mass(
             robot,
             [currents(robot, seed=2 * seed)],
@@ -326,7 +326,7 @@ def test_intervals_of_a_known_mass_hold(robot, rng):
         )
         z.append(np.log(gains.value / robot.drive.gain) / (gains.std / gains.value))
     assert 0.85 < np.mean(np.abs(z) < 1.96) <= 1.0
-    assert np.abs(np.mean(z, axis=0)).max() < 4 / np.sqrt(10)
+    assert np.abs(np.mean(z, axis=0)).max() < 4 / np.sqrt(6)
 
 
 def test_noise_of_the_current_does_not_shrink_the_gains(robot):
@@ -435,7 +435,7 @@ def calibrated(robot, wrong, *, seed=0, known=LOAD):
 
 def test_a_known_mass_corrects_the_scale_of_gains_that_are_nearly_right(robot, rng):
     errors, z = [], []
-    for seed in range(12):
+    for seed in range(6):
         wrong = robot.drive.gain * np.exp(rng.normal(0, 0.02) + rng.normal(0, 0.01, 6))
         models, other = calibrated(robot, wrong, seed=seed)
         found = [sy.weigh(model, other) for model in models]
@@ -549,7 +549,7 @@ def test_drives_know_what_makers_numbers_are_worth_unless_they_say():
 
 def test_a_common_error_of_all_gains_is_covered(robot, rng):
     inside = []
-    for seed in range(30):
+    for seed in range(15):
         wrong = np.exp(rng.normal(0, 0.02)) * robot.drive.gain
         runs = [
             prepare(

@@ -42,7 +42,7 @@ def test_intervals_contain_the_truth_and_friction_may_change_with_the_load():
     )
     loaded = robot.with_payload(LOAD).with_drive(drier)
     inside, errors = [], []
-    for seed in range(15):
+    for seed in range(10):
         model = identify(robot, [samples(robot, seed, 0.5), samples(robot, seed + 100, 0.5, 3)])
         found = weigh(model, samples(loaded, seed + 50, 0.5, 2))
         inside.append(np.abs(found.unconstrained.vector - LOAD.vector) < 1.96 * found.std)
