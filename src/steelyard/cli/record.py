@@ -50,7 +50,8 @@ def command(
         missing = 0
     else:
         missing = report.missing
-    lost = f"{missing} missing, {stream.dropped} dropped here"
-    facts = {"files": files, "rows": recorder.rows, "missing": missing, "dropped": stream.dropped}
+    dropped = stream.dropped + recorder.dropped
+    lost = f"{missing} missing, {dropped} dropped here"
+    facts = {"files": files, "rows": recorder.rows, "missing": missing, "dropped": dropped}
     words = f"{', '.join(files) or 'No file'}: {recorder.rows} rows, {lost}"
     Output(as_json).emit(facts, lambda: print(words))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
 from steelyard.errors import UnknownName
@@ -24,6 +25,8 @@ ADDRESSES = (
 )
 """Forms of addresses, for messages."""
 
+_HOST = re.compile(r"[^\s.:/?#@]+(\.[^\s.:/?#@]+)*\.?|\[[0-9A-Fa-f:.]+\]")
+_MAX_PORT = 65535
 _PAYLOAD_READERS = (ur_payload, franka_payload)
 
 
@@ -42,7 +45,7 @@ def source_of(address: str, *, joint_names: Sequence[str] = ()) -> Source:
     if not colon:
         host = place
         port = ""
-    if host and (port.isdecimal() or not colon):
+    if _HOST.fullmatch(host) and (not colon or _is_port(port)):
         if kind == "ur" and not query:
             if port:
                 return UrController(host, int(port))
@@ -54,6 +57,10 @@ def source_of(address: str, *, joint_names: Sequence[str] = ()) -> Source:
     raise UnknownName(
         f"a source is {', '.join(ADDRESSES[:-1])} or {ADDRESSES[-1]}, got '{address}'"
     )
+
+
+def _is_port(text: str) -> bool:
+    return text.isdecimal() and 0 < int(text) <= _MAX_PORT
 
 
 def payload_in_row(row: Mapping[str, float]) -> ControllerPayload | None:

@@ -274,5 +274,5 @@ def _require(host: str) -> None:
         raise MissingExtra("pylibfranka (Linux with glibc 2.34 or newer)", "franka")
     try:
         socket.getaddrinfo(host, None)
-    except OSError as error:
+    except (OSError, UnicodeError) as error:  # the second for an empty part of a name
         raise SourceFailed(f"there is no host '{host}': check the address of the arm") from error

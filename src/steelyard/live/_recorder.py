@@ -4,6 +4,9 @@ While rows come they go to a stream of Arrow record batches (`.arrows`, Arrow IP
 to the disk four times per second: after a crash at most the last second is lost, and
 `steelyard.read` reads the rest. Where Parquet was asked for, the stream becomes a Parquet file at the end. When the
 sender starts a new clock, a new file begins, `log-2.parquet`: time never goes back in one file.
+
+Writing and conversion happen on a thread for each file; `add` never waits for the disk. At most
+`_MAX_WAITING_ROWS` rows wait for it; further ones are dropped and counted.
 """
 
 from __future__ import annotations
@@ -29,6 +32,7 @@ _BATCH_S = 0.25
 _STREAM = ".arrows"
 _PARQUET = ".parquet"
 _GROUP_ROWS = 2**14
+_MAX_WAITING_ROWS = 30_000  # a minute at 500 Hz
 _END_OF_STREAM = b"\xff\xff\xff\xff\0\0\0\0"  # of Arrow IPC
 
 
@@ -37,6 +41,7 @@ class Recorder:
 
     Attributes:
         rows: number of rows so far
+        dropped: number of rows that were not recorded because the disk was too slow
         files: files so far
 
     Args:
@@ -48,18 +53,20 @@ class Recorder:
         self._path = Path(path)
         self._columns = columns
         self.rows = 0
+        self.dropped = 0
         if self._path.suffix not in (_STREAM, _PARQUET):
             raise UnreadableFile(
                 f"live rows are recorded as .parquet or .arrows, not '{self._path.name}'"
             )
         require_target(path)
         stream = self._path.with_suffix(_STREAM)
-        if stream != self._path and stream.exists():
+        if stream != self._path and stream.exists() and stream.stat().st_size > 0:
             raise UnreadableFile(
                 f"{stream} exists, a recording that was cut short: read or remove it first"
             )
         _pyarrow()
         self._file: _File | None = None
+        self._finishing: list[_File] = []  # files of earlier clocks, being converted
         self._clock = 0
         self.files: list[Path] = []
 
@@ -76,12 +83,16 @@ class Recorder:
             row: its values are those of the columns
         """
         if self._file is None or row.clock != self._clock:
-            self.close()
+            if self._file is not None:
+                self._file.finish()
+                self._finishing.append(self._file)
             self.files.append(self._next_path())
             self._file = _File(self.files[-1], self._columns)
             self._clock = row.clock
-        self._file.add(row)
-        self.rows += 1
+        if self._file.add(row):
+            self.rows += 1
+        else:
+            self.dropped += 1
 
     def _next_path(self) -> Path:
         """A name for the next file that no file has yet."""
@@ -94,10 +105,14 @@ class Recorder:
         return path
 
     def close(self) -> None:
-        """Finishes the file; a second call does nothing."""
-        if self._file is not None:
-            self._file.close()
-            self._file = None
+        """Finishes all files; a second call does nothing."""
+        files = [*self._finishing, *([] if self._file is None else [self._file])]
+        self._finishing = []
+        self._file = None
+        for file in files:
+            file.finish()
+        for file in files:
+            file.wait()
 
 
 class Recorded(NamedTuple):
@@ -106,7 +121,7 @@ class Recorded(NamedTuple):
     Attributes:
         rows: number of recorded rows
         missing: number of rows that the sender skipped
-        dropped: number of rows that were not taken in time
+        dropped: number of rows that were not taken in time, or not written because the disk was slow
         waiting: why the last row is not fit for weighing; empty where it is fit
         events: events since the last report
         rate_hz: rows per second of the sender's clock since the last report, [Hz]
@@ -160,6 +175,7 @@ def record(
     report = Recorded(0, 0, 0, "nothing has come yet", (), 0.0)
     rows: list[Row] = []
     events: list[Event] = []
+    drops = _Drops(recorder)
     due_s = time.monotonic() + every_s
     for item in items:
         if isinstance(item, Row):
@@ -170,11 +186,28 @@ def record(
             events.append(item)
         if time.monotonic() >= due_s:
             due_s = time.monotonic() + every_s
-            report = report.after(rows, events)
+            report = report.after(rows, [*events, *drops.since()])
             rows = rows[-1:]
             events = []
             yield report
-    yield report.after(rows, events)
+    yield report.after(rows, [*events, *drops.since()])
+
+
+class _Drops:
+    """Rows that a recorder has dropped, as events."""
+
+    def __init__(self, recorder: Recorder | None) -> None:
+        self._recorder = recorder
+        self._reported = 0
+
+    def since(self) -> Iterator[Event]:
+        """The drops since the last call."""
+        if self._recorder is None or self._recorder.dropped == self._reported:
+            return
+        count = self._recorder.dropped - self._reported
+        self._reported = self._recorder.dropped
+        words = f"{count} rows were not recorded: the disk is too slow"
+        yield Event(EventKind.DROPPED, words, rows=count)
 
 
 class _File:
@@ -195,31 +228,41 @@ class _File:
         self._thread = threading.Thread(target=self._run, name="steelyard recorder", daemon=True)
         self._thread.start()
 
-    def add(self, row: Row) -> None:
-        if self._failed is not None:
-            raise UnreadableFile(f"cannot write {self._stream}: {self._failed}") from self._failed
+    def add(self, row: Row) -> bool:
+        """Takes a row; False where it was dropped because too many wait for the disk."""
+        self._raise_failure()
+        if len(self._waiting) >= _MAX_WAITING_ROWS:
+            return False
         if not self._kinds:
             self._kinds = [float if isinstance(x, float) else int for x in row.values]
         # packed here, row by row: packing a whole batch would stall the calling thread
         self._waiting.append(self._pack(*row.values))
+        return True
 
-    def close(self) -> None:
+    def finish(self) -> None:
+        """Asks the thread to write the rest and to convert the stream; returns at once."""
         self._over.set()
+
+    def wait(self) -> None:
+        """Returns when the file is finished; raises `UnreadableFile` where that has failed."""
         self._thread.join()
-        if self._schema is not None and self._failed is None:
-            self._disk.write(_END_OF_STREAM)
-        self._open.close()
+        self._raise_failure()
+
+    def _raise_failure(self) -> None:
         if self._failed is not None:
             raise UnreadableFile(f"cannot write {self._stream}: {self._failed}") from self._failed
-        if self._path != self._stream:
-            self._convert()
-            self._stream.unlink()
 
     def _run(self) -> None:
         try:
-            while not self._over.wait(_BATCH_S):
+            with self._open:
+                while not self._over.wait(_BATCH_S):
+                    self._write()
                 self._write()
-            self._write()
+                if self._schema is not None:
+                    self._disk.write(_END_OF_STREAM)
+            if self._path != self._stream:
+                self._convert()
+                self._stream.unlink()
         except Exception as error:  # report any failure to the caller of add()
             self._failed = error
 

@@ -370,6 +370,10 @@ class Stream:
         """The rows, each preceded by the events of the clock and the judge."""
         for values in rows:
             t = values[0]
+            if not math.isfinite(t):
+                words = f"a row without a valid time was left out after {self._clock.last_s:.3f} s"
+                yield Event(EventKind.GAP, words, self._clock.last_s, 1)
+                continue
             yield from self._clock.events(t)
             waiting = self._judge.judged(values)
             yield from self._judge.events()

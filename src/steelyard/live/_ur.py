@@ -8,6 +8,7 @@ e-Series controller accepts programs in remote control only.
 from __future__ import annotations
 
 import socket
+import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -29,7 +30,7 @@ from steelyard.live._controller import (
 )
 from steelyard.live._rtde import PORT, RtdeClient
 from steelyard.live._source import Connection, Judge, Stream, Values
-from steelyard.live._tcp import open_connection
+from steelyard.live._tcp import open_connection, receive_until
 from steelyard.live._ur_modes import UrJudge, safety_obstacle
 from steelyard.live._ur_motion import STAGE_OUTPUT, UrMotionLink
 from steelyard.live._ur_programs import STOP_PROGRAM, payload_program
@@ -89,6 +90,7 @@ _E_SERIES_RATINGS_KG = {"UR10": 12.5}  # where the rating differs from software 
 
 _E_SERIES = 5  # major version of the software
 _TAKES_INERTIA_FROM = (5, 10)  # version of the software
+_HANDSHAKE_TIMEOUTS = 2  # longest handshake, in timeouts of the connection
 _ECHO_TIMEOUT_S = 1.0
 _PROGRAM_ENDED = (0, 1)  # values of `runtime_state`: stopping, stopped
 _MIN_BYTES_READ = 79  # or a controller may discard the script
@@ -255,11 +257,10 @@ class UrController(MovableController):
         port = self.shifted_port(SCRIPT_PORT)
         hint = _hint("remote control")
         with open_connection(self.host, port, hint, timeout_s=self.timeout_s) as connection:
+            end_s = time.monotonic() + self.timeout_s
             try:
                 connection.sendall(program.encode("ascii"))
-                unread = _MIN_BYTES_READ
-                while unread > 0 and (data := connection.recv(_CHUNK)):
-                    unread -= len(data)
+                receive_until(connection, lambda data: len(data) >= _MIN_BYTES_READ, end_s)
             except OSError as error:
                 raise SourceFailed(f"{self}: the script was not accepted: {error}") from error
 
@@ -269,11 +270,11 @@ class UrController(MovableController):
         hint = _hint("the dashboard")
         try:
             with open_connection(self.host, port, hint, timeout_s=self.timeout_s) as connection:
-                lines = connection.makefile("rw")
-                lines.readline()
-                lines.write(f"{command}\n")
-                lines.flush()
-                return lines.readline().strip()
+                end_s = time.monotonic() + self.timeout_s
+                receive_until(connection, _has_line, end_s)  # the greeting
+                connection.sendall(f"{command}\n".encode())
+                answer = receive_until(connection, _has_line, end_s)
+                return answer.decode(errors="replace").strip()
         except (SourceFailed, OSError):
             return ""
 
@@ -299,6 +300,10 @@ def _rating_kg(model: str, version: tuple[int, ...]) -> float:
     return rating_kg
 
 
+def _has_line(data: bytes) -> bool:
+    return b"\n" in data
+
+
 def _hint(service: str) -> str:
     return f"is the controller on, and is {service} allowed in its settings?"
 
@@ -315,9 +320,15 @@ class _UrConnection(Connection):
             controller.host, controller.port, _hint("RTDE"), timeout_s=controller.timeout_s
         )
         self._early_rows: list[Values] = []
+        end_s = time.monotonic() + _HANDSHAKE_TIMEOUTS * controller.timeout_s
         try:
             while not (self._client.recipe and self._client.started):
                 self._early_rows += self._received()
+                if time.monotonic() > end_s:
+                    raise SourceFailed(
+                        f"{self._place} answers, but starts to send no rows{self._last_text()}"
+                    )
+            self._last_row_s = time.monotonic()
             self.columns = self._client.recipe.columns
             self.version = self._client.controller
         except SourceFailed:
@@ -329,7 +340,15 @@ class _UrConnection(Connection):
             rows = self._early_rows
             self._early_rows = []
             return rows
-        return self._received()
+        rows = self._received()
+        now = time.monotonic()
+        if rows:
+            self._last_row_s = now
+        elif now - self._last_row_s > self._timeout_s:
+            raise SourceFailed(
+                f"{self._place} sends no rows for {self._timeout_s:g} s{self._last_text()}"
+            )
+        return rows
 
     def texts(self) -> Sequence[str]:
         texts = self._client.texts
