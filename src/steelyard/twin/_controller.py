@@ -10,6 +10,7 @@ controller that has just started. Faults are switched on by name, see `fault`.
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -99,6 +100,7 @@ class SimulatedController:
         arm: the target of the arm, and the motion that moves it
         log: what happened: scripts that were accepted, refused or failed, and faults
         messages: texts of the programs' `textmsg`
+        announcements: texts that the primary port has still to send, and whether each is an error
         outputs: RTDE's outputs of the last step, by their names
         payload: the payload set on the controller
         program_error: why the last program was refused or has failed; empty where it has not
@@ -120,6 +122,7 @@ class SimulatedController:
         self.modes: Modes = Modes()
         self.log: list[str] = []
         self.messages: list[str] = []
+        self.announcements: deque[tuple[str, bool]] = deque(maxlen=_MAX_MESSAGES)
         self.popup = ""
         self.payload = ControllerPayload()
         self.tcp: tuple[float, ...] = (0.0,) * 6
@@ -310,6 +313,12 @@ class SimulatedController:
     def _fail(self, words: str) -> None:
         self.program_error = words
         self.log.append(words)
+        self.announcements.append((words, True))
+
+    def say(self, words: str) -> None:
+        """Sends a text, as URScript's `textmsg` does."""
+        self.messages.append(words)
+        self.announcements.append((words, False))
 
     def stop_program(self) -> None:
         """Ends the running program; the arm decelerates."""

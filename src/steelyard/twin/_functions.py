@@ -364,7 +364,7 @@ class _Messages:
         }
 
     def _textmsg(self, s1: Value, s2: Value = "") -> None:
-        self._controller.messages.append(f"{_text(s1)}{_text(s2)}")
+        self._controller.say(f"{_text(s1)}{_text(s2)}")
 
     def _popup(
         self,

@@ -1,8 +1,9 @@
-"""Sockets of a simulated controller: RTDE, dashboard and script port, on one thread, in real time.
+"""Sockets of a simulated controller: all its ports on one thread, in real time.
 
 Each control step is computed once and sent to every client that has started. Rows that a client
 does not read are dropped, never queued. A script counts only if the client keeps the connection
-open until 79 bytes of state messages, which come ten times per second, were sent to it.
+open until 79 bytes of state messages were sent to it. Scripts are parsed on a thread of their own,
+so that a long one does not delay the rows.
 """
 
 from __future__ import annotations
@@ -12,23 +13,42 @@ import socket
 import struct
 import threading
 import time
-from collections import deque
 from collections.abc import Callable
-from contextlib import suppress
+from concurrent.futures import ThreadPoolExecutor
+from operator import methodcaller
 from typing import Self
 
 from steelyard.errors import SourceFailed
 from steelyard.live._rtde import PORT
 from steelyard.live._ur import DASHBOARD_PORT, SCRIPT_PORT
+from steelyard.twin._clients import (
+    Client,
+    DashboardClient,
+    PrimaryClient,
+    RealTimeClient,
+    RtdeClient,
+    SecondaryClient,
+)
 from steelyard.twin._controller import SimulatedController
-from steelyard.twin._dashboard import GREETING
-from steelyard.twin._rtde_server import RtdeServer
 
 CLOCK_OUTPUT = "output_double_register_24"
-"""Output with the time of sending on this machine's clock (`time.monotonic`), for delays."""
+"""Output with the time of sending on this machine's clock (`time.monotonic`), for delays; a program
+that writes this register replaces it."""
 
+PRIMARY_PORT = 30001
+"""Port of the state of the robot, of messages, and for scripts."""
+
+REAL_TIME_PORT = 30003
+"""Port of one package per control step, and for scripts."""
+
+_PORTS: tuple[tuple[int, type[Client]], ...] = (
+    (PORT, RtdeClient),
+    (DASHBOARD_PORT, DashboardClient),
+    (PRIMARY_PORT, PrimaryClient),
+    (SCRIPT_PORT, SecondaryClient),
+    (REAL_TIME_PORT, RealTimeClient),
+)
 _STATE_PERIOD_S = 0.1
-_STATE_MESSAGE = struct.pack(">IB", 100, 16) + bytes(95)
 _CHUNK = 1 << 16
 _SEND_BUFFER = 1 << 16
 _MAX_PORT_ATTEMPTS = 50
@@ -41,7 +61,7 @@ class ControllerServer:
     Args:
         controller: the controller behind the ports
         host: address to listen on
-        port: port of RTDE; 0 for any free one. Dashboard and scripts are shifted by as much
+        port: port of RTDE; 0 for any free one. The other ports are shifted by as much
         speed: multiple of real time; 0 to send a row only when `send` is called
         on_step: called with the controller before each step, on the thread that sends
     """
@@ -62,10 +82,13 @@ class ControllerServer:
         self._speed = speed
         self._on_step = on_step
         listeners = _listening(host, port)
-        makers = (_RtdeClient, _DashboardClient, _ScriptClient)
-        self._listeners = dict(zip(listeners, makers, strict=True))
+        self._listeners = {
+            listener: client_class
+            for listener, (_, client_class) in zip(listeners, _PORTS, strict=True)
+        }
         self.port = listeners[0].getsockname()[1]
-        self._clients: dict[socket.socket, _Client] = {}
+        self._clients: dict[socket.socket, Client] = {}
+        self._scripts = ThreadPoolExecutor(1, thread_name_prefix="scripts")
         self._closed = threading.Event()
         self._lock = threading.RLock()
         self._thread = threading.Thread(target=self._run, name="simulated controller", daemon=True)
@@ -81,6 +104,7 @@ class ControllerServer:
         """Closes all connections and ends the thread."""
         self._closed.set()
         self._thread.join(timeout=5.0)
+        self._scripts.shutdown(wait=False)
         for listener_or_client in (*self._listeners, *self._clients):
             listener_or_client.close()
 
@@ -126,7 +150,9 @@ class ControllerServer:
                     connection.setblocking(False)
                     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                     connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER)
-                    self._clients[connection] = client_class(connection, self.controller)
+                    self._clients[connection] = client_class(
+                        connection, self.controller, self._run_script
+                    )
                 elif ready_socket in self._clients:
                     self._receive(ready_socket)
 
@@ -142,13 +168,24 @@ class ControllerServer:
         if self._on_step is not None:
             self._on_step(self.controller)
         self.controller.step()
-        self.controller.outputs[CLOCK_OUTPUT] = (time.monotonic(),)
+        self.controller.outputs.setdefault(CLOCK_OUTPUT, (time.monotonic(),))
         if self.controller.hang_up:
             self._hang_up(reset=self.controller.hang_up == "reset")
         self._for_each(lambda client: client.send_delayed())
         silent = self.controller.modes.mute or self.controller.skipping
         self._for_each(lambda client: client.step(silent=bool(silent)))
+        self._announce()
         self.sent += 1
+
+    def _run_script(self, text: str) -> None:
+        self._scripts.submit(self.controller.run, text)
+
+    def _announce(self) -> None:
+        """Sends the new messages of the controller to the primary clients."""
+        announcements = self.controller.announcements
+        while announcements:
+            announcement = announcements.popleft()
+            self._for_each(methodcaller("announce", *announcement))
 
     def _hang_up(self, *, reset: bool) -> None:
         self.controller.hang_up = ""
@@ -159,7 +196,7 @@ class ControllerServer:
                     connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
                 self._drop(connection)
 
-    def _for_each(self, call: Callable[[_Client], int]) -> None:
+    def _for_each(self, call: Callable[[Client], int]) -> None:
         for connection, client in list(self._clients.items()):
             try:
                 self.dropped += call(client)
@@ -171,144 +208,15 @@ class ControllerServer:
         connection.close()
 
 
-class _Client:
-    """One connection; the methods do nothing unless a subclass overrides them."""
-
-    sends_rows = False
-
-    def __init__(self, connection: socket.socket, controller: SimulatedController) -> None:
-        self._socket = connection
-        self._controller = controller
-        self._rest = b""
-        self._delayed: deque[tuple[float, bytes]] = deque()
-
-    def receive(self, data: bytes) -> None:
-        """Takes received bytes."""
-
-    def step(self, *, silent: bool) -> int:
-        """Sends the row of a step; gives the number of rows that had to be dropped."""
-        return 0
-
-    def state(self) -> int:
-        """Sends the message that comes ten times per second."""
-        return 0
-
-    def closed(self) -> None:
-        """Called when the connection has ended."""
-
-    def send_delayed(self) -> int:
-        """Sends what is due of the fault `late`; gives the number of dropped packages."""
-        now = time.monotonic()
-        dropped = 0
-        while self._delayed and self._delayed[0][0] <= now:
-            dropped += not self._send_now(self._delayed.popleft()[1])
-        return dropped
-
-    def _send(self, data: bytes) -> bool:
-        """Sends all bytes or none; later where the fault `late` is on."""
-        late_s = self._controller.modes.late_s
-        if late_s or self._delayed:
-            self._delayed.append((time.monotonic() + late_s, data))
-            return True
-        return self._send_now(data)
-
-    def _send_now(self, data: bytes) -> bool:
-        """Sends all bytes or none; finishes a package that was begun first."""
-        with suppress(BlockingIOError):
-            if self._rest:
-                self._rest = self._rest[self._socket.send(self._rest) :]
-            if not self._rest:
-                self._rest = data[self._socket.send(data) :]
-                return True
-        return False
-
-
-class _RtdeClient(_Client):
-    sends_rows = True
-
-    def __init__(self, connection: socket.socket, controller: SimulatedController) -> None:
-        super().__init__(connection, controller)
-        self._rtde = RtdeServer(controller)
-
-    def receive(self, data: bytes) -> None:
-        if answer := self._rtde.receive(data):
-            self._send(answer)
-
-    def step(self, *, silent: bool) -> int:
-        row = self._rtde.row()
-        return int(bool(row) and not silent and not self._send(row))
-
-    def closed(self) -> None:
-        self._rtde.close()
-
-
-class _DashboardClient(_Client):
-    def __init__(self, connection: socket.socket, controller: SimulatedController) -> None:
-        super().__init__(connection, controller)
-        self._line = b""
-        self._send(f"{GREETING}\n".encode())
-
-    def receive(self, data: bytes) -> None:
-        *lines, self._line = (self._line + data).split(b"\n")
-        for line in lines:
-            self._send(self._controller.dashboard(line.decode(errors="replace")).encode() + b"\n")
-
-
-class _ScriptClient(_Client):
-    """The secondary port: a state message ten times per second, and scripts."""
-
-    def __init__(self, connection: socket.socket, controller: SimulatedController) -> None:
-        super().__init__(connection, controller)
-        self._text = ""
-        self._ticks = 0
-
-    def receive(self, data: bytes) -> None:
-        self._text = (self._text + data.decode("ascii", "replace")).lstrip()
-        self._run_complete()
-
-    def state(self) -> int:
-        self._ticks += 1
-        if self._ticks > 1:  # the first one comes a whole period after the connection
-            self._send(_STATE_MESSAGE)
-            self._run_complete()
-        return 0
-
-    def closed(self) -> None:
-        if self._text:
-            self._controller.log.append(
-                "a script was discarded: the connection was closed too early"
-            )
-
-    def _run_complete(self) -> None:
-        """Runs a complete script once the client can have read enough."""
-        if self._ticks > 1 and _is_complete(self._text):
-            self._controller.run(self._text)
-            self._text = ""
-
-
-def _is_complete(text: str) -> bool:
-    """Whether a text is a whole program, or whole lines without a frame."""
-    if not text.endswith("\n"):
-        return False
-    lines = text.strip("\n").splitlines()
-    if lines[0].startswith(("def ", "sec ")):
-        return lines[-1].rstrip() in ("end", f"{_program_name(lines[0])}()")
-    return True
-
-
-def _program_name(header: str) -> str:
-    return header.split("(")[0].split()[-1]
-
-
 def _listening(host: str, port: int) -> list[socket.socket]:
-    """Sockets for RTDE, dashboard and scripts; any RTDE port with free neighbours for port 0."""
+    """A socket for each of `_PORTS`; any RTDE port with free neighbours for port 0."""
     for attempt in range(_MAX_PORT_ATTEMPTS):
         opened: list[socket.socket] = []
         try:
-            for offset in (0, DASHBOARD_PORT - PORT, SCRIPT_PORT - PORT):
+            for usual, _ in _PORTS:
                 number = port
                 if opened:
-                    number = opened[0].getsockname()[1] + offset
+                    number = opened[0].getsockname()[1] + usual - PORT
                 opened.append(socket.create_server((host, number)))
             return opened
         except (OSError, OverflowError) as error:

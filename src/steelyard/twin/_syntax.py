@@ -9,7 +9,7 @@ is a pose; `p[0]` is an element of a variable named p.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, NoReturn
 
@@ -427,13 +427,18 @@ class _Parser:
     def _expression(self) -> Expression:
         left = self._conjunction()
         while sign := self._accept("or", "xor"):
-            left = Binary(sign, left, self._conjunction(), self._next.line)
+            left = self._binary(sign, left, self._conjunction)
         return left
+
+    def _binary(self, sign: str, left: Expression, right: Callable[[], Expression]) -> Binary:
+        """The operation whose operator was just taken."""
+        line = self._tokens[self._at - 1].line
+        return Binary(sign, left, right(), line)
 
     def _conjunction(self) -> Expression:
         left = self._negation()
         while self._accept("and"):
-            left = Binary("and", left, self._negation(), self._next.line)
+            left = self._binary("and", left, self._negation)
         return left
 
     def _negation(self) -> Expression:
@@ -442,19 +447,19 @@ class _Parser:
             return Unary("not", self._negation(), line)
         left = self._sum()
         while sign := self._accept(*_COMPARISONS):
-            left = Binary(sign, left, self._sum(), line)
+            left = self._binary(sign, left, self._sum)
         return left
 
     def _sum(self) -> Expression:
         left = self._product()
         while sign := self._accept("+", "-"):
-            left = Binary(sign, left, self._product(), self._next.line)
+            left = self._binary(sign, left, self._product)
         return left
 
     def _product(self) -> Expression:
         left = self._signed()
         while sign := self._accept("*", "/", "%"):
-            left = Binary(sign, left, self._signed(), self._next.line)
+            left = self._binary(sign, left, self._signed)
         return left
 
     def _signed(self) -> Expression:
