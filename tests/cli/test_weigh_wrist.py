@@ -159,7 +159,7 @@ def test_bad_input_is_refused_in_words(folder):
     other = folder / "other.toml"
     other.write_text('convention = "sensor_on_load"\n' + SENSOR)
     done = run("weigh-wrist", "--static", folder / "table.csv", "--sensor", other)
-    assert "kg: the wrench has the other sign than stated" in str(done.exception)
+    assert "kg: the sign of the wrench is not as stated" in str(done.exception)
 
 
 def test_doubtful_news_is_exit_code_1(folder):
@@ -168,7 +168,7 @@ def test_doubtful_news_is_exit_code_1(folder):
     flat.write_text("\n".join(lines[:4]) + "\n")
     done = run("weigh-wrist", "--static", flat, "--sensor", folder / "sensor.toml")
     assert done.exit_code == 1
-    assert "too alike" in done.output
+    assert "too similar" in done.output
 
 
 def test_what_is_wrong_with_a_recording_is_a_note_once(folder):
@@ -219,7 +219,7 @@ def test_convention_and_frame_of_the_sensor_file_count_for_tables_with_joints(fo
         done.exception
     )
     done = run("weigh-wrist", "--robot", "ur10", "--static", folder / "base.csv")
-    assert "frame and convention in the file of --sensor" in str(done.exception)
+    assert "state both in the description of the sensor" in str(done.exception)
 
 
 def test_a_table_without_time_is_one_of_postures(folder):
@@ -240,7 +240,7 @@ def test_a_table_without_time_is_one_of_postures(folder):
     columns = SENSOR.replace("postures = true\n", "") + 'position = ["fx", "fy", "fz"]\n'
     about.write_text(columns)
     done = run("weigh-wrist", "--dynamic", folder / "table.csv", "--sensor", about)
-    assert "table.csv has no time and counts as postures at rest" in str(done.exception)
+    assert "table.csv has no time, so its rows are postures at rest" in str(done.exception)
 
 
 def test_a_tilted_base_asks_for_its_mount_once_and_gravity_answers(folder):
@@ -255,9 +255,11 @@ def test_a_tilted_base_asks_for_its_mount_once_and_gravity_answers(folder):
     words = ("weigh-wrist", "--robot", "ur10", "--static", folder / "tilted.parquet")
     done = run(*words, "--report", page)
     assert done.exit_code == 1
-    assert done.output.count("the base came out tilted by 25 degrees: how is it mounted?") == 1
+    assert (
+        done.output.count("the base appears to be tilted by 25 degrees: if it is mounted so,") == 1
+    )
     text = page.read_text()
-    assert text.count("the base came out tilted by 25 degrees") == 1
+    assert text.count("the base appears to be tilted by 25 degrees") == 1
     assert "Quality of the recordings" in text
     assert "tilted.parquet" in text
     gravity = re.search(r"--gravity (\S+)", done.output)[1]

@@ -65,7 +65,9 @@ def test_a_payload_that_is_no_body_is_refused(ur10):
 
 
 def test_a_payload_that_says_not_to_trust_it_is_refused(ur10):
-    doubt = Doubt(DoubtKind.CONTRADICTS_MODEL, "the loaded torques contradict the empty arm")
+    doubt = Doubt(
+        DoubtKind.CONTRADICTS_MODEL, "the loaded torques contradict the model of the empty arm"
+    )
     strange = replace(payload(), verdict=Verdict(doubts=(doubt,)))
     with pytest.raises(InvalidInertia, match="weighed badly: the loaded torques contradict"):
         ur10.with_payload(flange_body(ur10, strange))

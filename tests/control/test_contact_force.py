@@ -323,7 +323,7 @@ def test_a_sensor_is_described_and_its_table_read(tmp_path, rng):
     [
         (("name", "nom"), "unknown keys nom; known are"),
         (('"sensor_on_load"', '"both"'), "convention must be"),
-        (("100, 100, 200", "100, 200"), "reach of a wrist sensor is six positive numbers"),
+        (("100, 100, 200", "100, 200"), "reach of a wrist sensor must be six positive numbers"),
         (('"wxyz"', '"zyxw"'), "quaternion_order must be 'xyzw' or 'wxyz', got 'zyxw'"),
         (
             ('"sensor_from_base"', '"world"'),

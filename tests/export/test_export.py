@@ -13,7 +13,7 @@ from steelyard.payload import Payload
 from steelyard.verdict import Doubt, DoubtKind, Verdict
 from steelyard.wrist._payload import WristPayload
 
-GOOD = Verdict("all ten parameters were excited, and a real body can have them")
+GOOD = Verdict("all ten parameters were excited, and they are those of a real body")
 FAR = Verdict(doubts=(Doubt(DoubtKind.NOT_PHYSICAL, "far"),))
 NOT_EXCITED = Verdict(doubts=(Doubt(DoubtKind.NOT_EXCITED, "the motion says nothing about Izz"),))
 INERTIA = np.array([[0.02, 0.003, -0.001], [0.003, 0.015, 0.002], [-0.001, 0.002, 0.012]])
@@ -62,7 +62,7 @@ def test_comments_say_frame_units_uncertainty_and_status(to):
         "mass 2.5 +- 0.02 kg",
         "centre of mass +- 1.6 mm in its worst direction",
         "Ixx 0.02 +- 0.002",
-        "a gripper that was mounted then is not in it",
+        "a gripper that was mounted then is not included",
         f"Status: {GOOD.sentence}.",
     ):
         assert words in text, words
@@ -210,7 +210,7 @@ def test_a_wrist_sensor_must_be_placed():
     T[2, 3] = 0.04
     text = sensed(T).export("ur", T_target_payload=T)
     assert "[0.01, -0.02, 0.1]" in text
-    assert "what hangs on the wrist sensor; the sensor itself is not in it" in text
+    assert "the load on the wrist sensor, without the sensor itself" in text
 
 
 def test_force_torque_tools_get_the_zero_drift_in_the_sensor_frame():

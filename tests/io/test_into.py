@@ -18,7 +18,7 @@ from steelyard.robot import DriveModel, RobotModel
 from steelyard.saved import load
 from steelyard.verdict import Verdict
 
-GOOD = Verdict("all ten parameters were excited, and a real body can have them")
+GOOD = Verdict("all ten parameters were excited, and they are those of a real body")
 BODY = InertialParameters.from_com(2.5, [0.01, -0.02, 0.06], np.diag([0.02, 0.015, 0.012]), "tool0")
 NEEDLE = InertialParameters.from_com(2.5, [0.01, -0.02, 0.06], np.diag([0.02, 0.02, 1e-9]), "tool0")
 

@@ -17,7 +17,7 @@ from steelyard.payload import Payload
 from steelyard.robot import RobotModel, load_robot
 from steelyard.verdict import Verdict
 
-GOOD = Verdict("all ten parameters were excited, and a real body can have them")
+GOOD = Verdict("all ten parameters were excited, and they are those of a real body")
 STD = np.array([0.01, 1e-3, 1e-3, 1e-3, *[1e-3] * 6])
 KGF_CM_S2 = 9.80665 * 0.01  # [kg m^2], from its definition
 

@@ -93,7 +93,7 @@ def test_a_payload_is_set_echoed_and_put_back(tmp_path):
 
 
 def test_payloads_that_no_export_writes_are_refused():
-    doubted = Verdict("", (Doubt(DoubtKind.NOT_PHYSICAL, "no real body is near"),))
+    doubted = Verdict("", (Doubt(DoubtKind.NOT_PHYSICAL, "no real body fits"),))
     with controller() as (_, source):
         with pytest.raises(
             InvalidInertia, match="not exported: the estimate itself says: no real body"

@@ -114,7 +114,7 @@ def test_what_online_cannot_do_is_refused(folder):
             folder / "move.parquet",
         ),
         "leave --static, --method": (*dynamic, "--method", "tls"),
-        "unit.csv has no time and counts as postures": (
+        "unit.csv has no time, so its rows are postures": (
             "--dynamic",
             folder / "unit.csv",
             "--sensor",

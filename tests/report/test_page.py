@@ -277,7 +277,7 @@ def test_what_is_not_known_is_said_not_drawn():
     drawn = [{c.name for c in panel.curves} for panel in plot.panels]
     assert ["95 % region" in names for names in drawn] == [True, False, False]
     assert not any("inertia ellipsoid" in names for names in drawn)
-    assert "not known" in plot.caption
+    assert "unknown" in plot.caption
     bars = relative_std_plot("Bars.", PARAMETER_NAMES, np.sqrt(np.diag(spread)))
     assert "say nothing about mz, Ixx" in bars.caption
     assert sum(len(curve.x) for curve in bars.panels[0].curves) == 3
@@ -285,8 +285,8 @@ def test_what_is_not_known_is_said_not_drawn():
 
 def test_a_guess_at_the_shape_is_called_one():
     tight, loose = np.full(10, 1e-10), np.full(10, 1e-3)
-    assert "guess" not in body_plot(LOAD, np.diag(tight)).caption
-    assert "guess" in body_plot(LOAD, np.diag(loose)).caption
+    assert "uncertain" not in body_plot(LOAD, np.diag(tight)).caption
+    assert "uncertain" in body_plot(LOAD, np.diag(loose)).caption
 
 
 def test_a_page_that_cannot_be_written_leaves_nothing(tmp_path):
@@ -341,7 +341,9 @@ def test_a_notebook_shows_a_payload_as_a_table_and_a_picture(tmp_path):
     assert found.plot()._repr_html_().count("<img") == 2
     found.plot().save(tmp_path / "payload.svg")
     assert (tmp_path / "payload.svg").read_text().count("mm]") >= 6
-    with pytest.raises(InvalidSamples, match="nothing was weighed: there is no payload to draw"):
+    with pytest.raises(
+        InvalidSamples, match="the mass is not positive: there is no payload to draw"
+    ):
         empty.plot()
 
 

@@ -73,7 +73,7 @@ def test_an_arm_that_has_changed_is_noticed(arm, method):
     )
     other = robot.with_links(links).with_payload(LOAD)
     found = weigh(model, [moving(other, 1, 0.5, 2), held(other, 300, 2, 0.5)], method=method)
-    assert "the loaded torques contradict the empty arm" in found.status
+    assert "the loaded torques contradict the model of the empty arm" in found.status
     assert found.verdict.has(DoubtKind.CONTRADICTS_MODEL)
     assert not found.verdict.ok
 

@@ -1,23 +1,23 @@
-"""The torque that an arm needs for a motion, with what it carries: feed-forward for a controller.
+"""Feed-forward torque of an arm and its payload for a motion.
 
     tau = gravity(q) + inertia(q, v, a) + friction(q, v) + offset
     gravity = Y(q, 0, 0) pi,   inertia = (Y(q, v, a) - Y(q, 0, 0)) pi,   pi = pi_empty + J phi
 
-with phi the ten numbers of the payload and J the payload Jacobian (gaz2017 eq. (27)). Gravity takes
-the columns of the links, so base parameters suffice; the offset B of a drive is not gravity, though
-it does not vanish at rest. A joint that slides always the same way against gravity carries a
-constant weight, which no motion separates from its offset: regrouping adds the masses to B ("B1 +
-7.4 m1 + ..."). Where columns of links reach B, all of it counts as gravity, the drive's own offset
-included; only their sum is known. Inertia holds rotors, Coriolis and centrifugal torques too. What
-a payload adds is
+with phi the ten numbers of the payload and J the payload Jacobian (gaz2017 eq. (27)). Gravity uses
+the columns of the links, so base parameters suffice; the offset B of a drive is not gravity,
+although it acts at rest too. A joint that always slides in the same direction against gravity
+carries a constant weight, which is unobservable beside its offset: regrouping adds the masses to B
+("B1 + 7.4 m1 + ..."). If links are regrouped into B, all of it counts as gravity, including the
+drive's own offset; only their sum is known. Inertia includes rotors, Coriolis and centrifugal
+torques. A payload adds
 
     d tau = W phi + Fl s (|L| - |L_empty|),   cov d tau = G Sigma G',   G = W (1 + Fl s sign(L))
 
-W the payload regressor, Sigma the covariance of phi; Fl is there only where friction grows with the
-torque L that a gear carries. The covariance is that of the payload alone: the arm's own model error
-comes on top of it, with the payload or without.
+W the payload regressor, Sigma the covariance of phi; the terms with Fl apply if friction grows with
+the torque L that a gear transmits. The covariance is that of the payload only: the model error of
+the arm adds to it.
 
-Sample by sample: `init`, `step`; the state is a value, what friction remembers (presliding).
+Sample by sample: `init`, `step`; the immutable state is the memory of friction (presliding).
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ from steelyard.robot import ParameterBasis, RobotModel
 from steelyard.robot._transmission import JointFriction
 from steelyard.verdict import DoubtKind
 
-_CHUNK = 2048
-_ROUNDING = 1e-12
-_HARDLY = 1e-3  # of gravity [N/kg]: a joint that slides level but for rounding
+_CHUNK = 2048  # samples computed at once
+_ROUNDING = 1e-12  # of the largest entry of a matrix
+_MIN_WEIGHT_SHARE = 1e-3  # of gravity [N/kg]; less is rounding of a joint that slides level
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,14 +47,12 @@ class _FeedForward:
     """The torque for the drives to apply, or a part of it, (n,) or (N, n) each [Nm or N].
 
     Attributes:
-        gravity: holds links and payload
-        inertia: moves links, payload and rotors, Coriolis and centrifugal torques with it
-        friction: what friction takes
-        offset: constant torque of each drive; part of gravity where no motion separates it from a
-            weight
-        std: standard deviation of the sum, from the payload's covariance; NaN where the payload has
-            none, infinite where a number that counts was not excited; None where it was not
-            calculated
+        gravity: of links and payload
+        inertia: of links, payload and rotors, with Coriolis and centrifugal torques
+        friction: of the drives
+        offset: constant torque of each drive; part of gravity if it is unobservable beside a weight
+        std: standard deviation of the sum by the payload's covariance; NaN if the payload has none,
+            infinite if a number that matters was not excited; None if it was not computed
     """
 
     gravity: Array
@@ -74,7 +72,13 @@ class _FeedForward:
 
 @dataclass(frozen=True, eq=False)
 class Compensator:
-    """Feed-forward torque of an arm, identified or described, and of the payload in its flange frame."""
+    """Feed-forward torque of an arm and of its payload.
+
+    Attributes:
+        model: the arm, identified or described
+        payload: in the flange frame; None for none
+        body: of the payload
+    """
 
     model: DynamicModel | RobotModel
     payload: Payload | InertialParameters | None = None
@@ -104,18 +108,21 @@ class Compensator:
         return self.model.robot
 
     def slow_friction(self, speed: float) -> Array:
-        """The friction of each drive at a low speed, [rad/s or m/s], without that of load, (n,) [Nm or N]."""
+        """The friction of each drive at a low speed, without that of load, (n,) [Nm or N].
+
+        Args:
+            speed: [rad/s or m/s]
+        """
         ones = np.ones(self.robot.n)
-        # a described drive blurs its sign itself
         if isinstance(self.model, RobotModel):
-            s = None
+            s = None  # a described drive smooths the sign itself
         else:
             s = ones
         columns = self._friction.law.at(speed * ones, s=s)
         return np.asarray(np.maximum((self._friction.coefficients * columns).sum(axis=0), 0.0))
 
     def init(self) -> Array | None:
-        """The state before the first sample: nothing to remember."""
+        """The state before the first sample."""
         return None
 
     def step(
@@ -124,7 +131,7 @@ class Compensator:
         """The next state, and the torque of one sample, (n,) each.
 
         Args:
-            state: as `init` or `step` gave it
+            state: from `init` or `step`
             q: joint positions, (n,) [rad or m]
             v: joint velocities, (n,) [rad/s or m/s]
             a: joint accelerations, (n,) [rad/s^2 or m/s^2]
@@ -132,8 +139,8 @@ class Compensator:
         motion = np.array([[q, v, a]], dtype=float)
         if motion.shape != (1, 3, self.robot.n) or not np.isfinite(motion).all():
             raise InvalidSamples(
-                f"a sample of {self.robot.name} is {self.robot.n} finite numbers each for q, v and"
-                " a"
+                f"q, v and a of a sample of {self.robot.name} must be {self.robot.n} finite numbers"
+                " each"
             )
         state, parts = self._parts(state, motion)
         return state, _FeedForward(*(part[0] for part in parts))
@@ -155,20 +162,32 @@ class Compensator:
         return _FeedForward(*(np.concatenate(part) for part in zip(*done, strict=True)))
 
     def gravity(self, q: ArrayLike) -> Array:
-        """The torque that holds arm and payload against gravity at q, (N, n) or (n,) [Nm or N]."""
+        """The torque that holds arm and payload against gravity, (N, n) or (n,) [Nm or N].
+
+        Args:
+            q: joint positions, (N, n) or (n,) [rad or m]
+        """
         rows = np.atleast_2d(np.asarray(q, dtype=float))
         checked = _checked_motion(self.robot, rows, np.zeros_like(rows), np.zeros_like(rows))[:, 0]
         tau = self._rigid.gravity(checked)
-        return tau[0] if np.ndim(q) == 1 else tau
+        if np.ndim(q) == 1:
+            return np.asarray(tau[0])
+        return tau
 
     def payload_torque(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> _FeedForward:
-        """What the payload adds to the torque of each joint, with its deviation; q, v, a as in `batch`."""
+        """The torque that the payload adds to each joint, with its standard deviation.
+
+        Args:
+            q: joint positions, (N, n) [rad or m]
+            v: joint velocities, (N, n) [rad/s or m/s]
+            a: joint accelerations, (N, n) [rad/s^2 or m/s^2]
+        """
         motion = _checked_motion(self.robot, q, v, a)
-        still = np.zeros_like(motion[:, 1])
+        zero = np.zeros_like(motion[:, 1])
         W = self.robot.payload_regressor(motion[:, 0], motion[:, 1], motion[:, 2])
-        held = self.robot.payload_regressor(motion[:, 0], still, still) @ self.body.vector
-        moved = W @ self.body.vector - held
-        friction = still
+        gravity = self.robot.payload_regressor(motion[:, 0], zero, zero) @ self.body.vector
+        inertia = W @ self.body.vector - gravity
+        friction = zero
         G = W
         if self._friction.law.load:
             friction, slope = self._load_friction(motion, W)
@@ -177,7 +196,7 @@ class Compensator:
             sigma = self.payload.covariance
         else:
             sigma = None
-        return _FeedForward(held, moved, friction, still, _std(G, sigma))
+        return _FeedForward(gravity, inertia, friction, zero, _std(G, sigma))
 
     def _parts(self, state: Array | None, motion: Array) -> tuple[Array, tuple[Array, ...]]:
         """The next state, and the parts of a few samples, (k, n) each."""
@@ -190,7 +209,7 @@ class Compensator:
         return state, (gravity, rigid - gravity, friction, offset)
 
     def _load_friction(self, motion: Array, W: Array) -> tuple[Array, Array]:
-        """Friction that the payload adds, (N, n), and its slope with the ten numbers, (N, n, 10)."""
+        """Friction that the payload adds, (N, n), and its derivative, (N, n, 10)."""
         drives = self._friction.transmission
         friction = self._friction
         columns = friction.law.columns(
@@ -198,7 +217,8 @@ class Compensator:
         )
         share = friction.coefficients[-1] * columns[0]
         joint_load = self._rigid.torques(motion)[3]
-        load, empty = drives.load(joint_load), drives.load(joint_load - W @ self.body.vector)
+        load = drives.load(joint_load)
+        empty = drives.load(joint_load - W @ self.body.vector)
         of_each = drives.load(W.transpose(0, 2, 1)) * (share * np.sign(load))[:, None]
         added = drives.to_joints(share * (np.abs(load) - np.abs(empty)))
         return added, drives.to_joints(of_each).transpose(0, 2, 1)
@@ -207,15 +227,16 @@ class Compensator:
 def flange_body(
     robot: RobotModel, payload: Payload | InertialParameters | None, *, inertia_needed: bool = True
 ) -> InertialParameters:
-    """The body that a payload is, refused unless it is in the robot's flange frame and was weighed well.
+    """The body of a payload in the robot's flange frame.
 
-    Only the frame's name is compared: that the payload was weighed at this very flange, the caller
-    knows. A body without a covariance is taken as it is: whoever gives one means it. None gives ten
-    zeros.
+    A payload in another frame, or one that was not weighed well, raises an error. Only the name of
+    the frame is compared. A body without a covariance is not checked. None gives ten zeros.
 
     Args:
-        inertia_needed: refuse one whose inertia is not known; else it counts as none, as gaz2017
-            does after weighing at rest
+        robot: the arm
+        payload: on its flange
+        inertia_needed: whether to refuse a payload with unknown inertia; else the inertia is taken
+            as zero, as in gaz2017 after weighing at rest
     """
     if payload is None:
         return InertialParameters.nothing(robot.flange)
@@ -226,8 +247,7 @@ def flange_body(
     if body.frame != robot.flange:
         raise InvalidRobot(
             f"the payload is in frame '{body.frame}', the flange of {robot.name} is"
-            f" '{robot.flange}';"
-            " express the payload in it with in_frame()"
+            f" '{robot.flange}': express the payload in this frame with in_frame()"
         )
     if isinstance(payload, Payload):
         _require_well_weighed(robot, payload, inertia_needed=inertia_needed)
@@ -235,14 +255,14 @@ def flange_body(
 
 
 def _require_well_weighed(robot: RobotModel, payload: Payload, *, inertia_needed: bool) -> None:
-    against = [
+    blocking = [
         doubt for doubt in payload.verdict.blocking if doubt.kind is not DoubtKind.NOT_EXCITED
     ]
-    if against:
-        reasons = "; ".join(doubt.words for doubt in against)
+    if blocking:
+        reasons = "; ".join(doubt.words for doubt in blocking)
         raise InvalidInertia(
-            f"the payload was weighed badly: {reasons}; weigh it again, or give payload.body if"
-            " you mean it"
+            f"the payload is doubtful: {reasons}; weigh it again, or pass payload.body to use it"
+            " in spite of the doubts"
         )
     unknown = ~np.isfinite(payload.std)
     if unknown.any():
@@ -251,12 +271,11 @@ def _require_well_weighed(robot: RobotModel, payload: Payload, *, inertia_needed
         missing = np.array(PARAMETER_NAMES)[unknown & counts]
         if len(missing):
             raise InvalidInertia(
-                f"the payload's {', '.join(missing)} were not excited; weigh it with a richer"
-                " motion, or give"
-                " payload.body if you know that these numbers are right"
+                f"the payload's {', '.join(missing)} were not excited: weigh it with a richer"
+                " motion, or pass payload.body if these numbers are known to be right"
             )
     words: str | None = payload.body.why_not_physical
-    if unknown.any():  # then only the mass can say
+    if unknown.any():  # then only the mass can be checked
         massless = np.isfinite(payload.std[0]) and payload.body.mass <= 0
         if massless:
             words = f"the mass is {payload.body.mass:.4g} kg"
@@ -264,13 +283,13 @@ def _require_well_weighed(robot: RobotModel, payload: Payload, *, inertia_needed
             words = None
     if words:
         raise InvalidInertia(
-            f"no body can be this payload: {words}; weigh it again, or give payload.body if you"
-            " mean it"
+            f"the payload is not that of a real body: {words}; weigh it again, or pass payload.body"
+            " to use it nevertheless"
         )
 
 
 class _IdentifiedArm(NamedTuple):
-    """Links, rotors and offsets of an identified arm: which base parameters they are, the payload in them."""
+    """Base parameters of an identified arm with its payload, and indices of their groups."""
 
     robot: RobotModel
     theta: Array
@@ -299,7 +318,7 @@ class _IdentifiedArm(NamedTuple):
         )
 
     def torques(self, motion: Array) -> tuple[Array, Array, Array, Array]:
-        """Gravity; links and rotors; offset; what the gears carry: (k, n) each."""
+        """Gravity; links and rotors; offset; load of the gears: (k, n) each [Nm or N]."""
         Y = self.robot.regressor(motion[:, 0], motion[:, 1], motion[:, 2])[:, :, self.columns]
         rigid, offset, load = (
             Y[:, :, which] @ self.theta[which] for which in (self.rigid, self.offsets, self.links)
@@ -318,7 +337,7 @@ class _DescribedArm(NamedTuple):
     robot: RobotModel
 
     def torques(self, motion: Array) -> tuple[Array, Array, Array, Array]:
-        """Gravity; links and rotors; offset; what the gears carry: (k, n) each."""
+        """Gravity; links and rotors; offset; load of the gears: (k, n) each [Nm or N]."""
         q = motion[:, 0]
         v = motion[:, 1]
         a = motion[:, 2]
@@ -338,24 +357,24 @@ def _checked_motion(robot: RobotModel, q: ArrayLike, v: ArrayLike, a: ArrayLike)
     shape = next(iter(shapes))
     if len(shapes) > 1 or len(shape) != 2 or shape[1] != robot.n or not shape[0]:
         raise InvalidSamples(
-            f"a motion of {robot.name} is (N, {robot.n}) each for q, v and a, got"
+            f"q, v and a of a motion of {robot.name} must have the shape (N, {robot.n}), got"
             f" {', '.join(str(np.shape(signal)) for signal in (q, v, a))}"
         )
     motion = np.stack([np.asarray(signal, dtype=float) for signal in (q, v, a)], axis=1)
     if not np.isfinite(motion).all():
-        raise InvalidSamples("a motion must be finite numbers")
+        raise InvalidSamples("q, v and a of a motion must be finite")
     return motion
 
 
 def _holds_weight(model: DynamicModel) -> Mask:
-    """Which base parameters are offsets that hold the weight of links that slide against gravity."""
-    reach = np.abs(model.basis.K[:, : 10 * model.robot.n]).max(axis=1)
-    carries_weight = reach > _HARDLY * np.linalg.norm(model.robot.gravity_base)
+    """Which base parameters are offsets into which weights of links are regrouped."""
+    by_links = np.abs(model.basis.K[:, : 10 * model.robot.n]).max(axis=1)
+    carries_weight = by_links > _MIN_WEIGHT_SHARE * np.linalg.norm(model.robot.gravity_base)
     return np.asarray(model.basis.parameters.offsets & carries_weight)
 
 
 def _std(G: Array, sigma: Array | None) -> Array:
-    """Standard deviation of G phi, (N, n); infinite where a number that counts has no finite variance."""
+    """Standard deviation of G phi, (N, n); infinite if a number that matters is unknown."""
     if sigma is None:
         return np.full(G.shape[:2], np.nan)
     known = np.isfinite(np.diag(sigma))

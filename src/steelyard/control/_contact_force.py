@@ -1,17 +1,17 @@
-"""The force of a contact: what a wrist sensor feels beyond its load and its own zero drift.
+"""Contact forces: the wrench of a wrist sensor without its load and its zero drift.
 
-    F_ext = F_raw - F_load(motion) - F_0                                              liu2025 eq. (1)
+    F_ext = F_raw - F_load(motion) - F_0                                             liu2025 eq. (1)
 
-sample by sample, with the covariance of everything that was estimated or measured:
+sample by sample, with a covariance that includes all estimated and measured quantities:
 
     cov F_ext = Sw + B Sx B' + C Sigma C'
 
-Sw of the wrench, Sx of the motion, Sigma of the payload, drift and tilt, C the slope of load and
-drift by them.
+Sw of the wrench, Sx of the motion, Sigma of the payload, drift and tilt, C the derivative of load
+and drift by them.
 
-Zero drifts move, so what is left at rest may be taken off again (liu2025 eq. (44)): once, at the
-start, or after every rest. What is larger than a drift can be is a contact, and is never taken for
-a zero.
+Zero drifts change in time, so the remaining wrench at rest can be subtracted again (liu2025 eq.
+(44)): once at the start, or after every rest. A wrench too large for a drift is a contact, and is
+never subtracted.
 """
 
 from __future__ import annotations
@@ -34,32 +34,35 @@ from steelyard.wrist._samples import WrenchSamples
 ContactFrame = Literal["sensor", "tool", "base"]
 Rezero = Literal["none", "start", "rest"]
 
-_TYPICAL_RADIUS = 0.3  # [m]: of gyration, where the inertia of a load is not known
-_SHORTEST_TREND_S = 5.0
-_SMALLEST_WARMING = 0.5  # [K]
+_TYPICAL_RADIUS = 0.3  # [m], of gyration, if the inertia of a load is unknown
+_MIN_TREND_S = 5.0  # shortest time for a trend
+_MIN_TEMPERATURE_RANGE = 0.5  # [K], smallest range for a trend with temperature
+_MIN_TREND_SIGMA = 4.5  # standard deviations, for a doubt about a trend
+_MIN_REST_ROWS = 20  # of all rests, for a trend
+_MIN_ROWS_PER_REST = 5
+_MIN_RESTS = 3  # for a trend
 
 
 @dataclass(frozen=True, eq=False)
 class ContactForce:
-    """The external wrench over time, and what it is made of.
+    """The external wrench over time, and its components.
 
     Attributes:
         t: time, (N,) [s]
-        external: what the surroundings do to the load, (N, 6) [N, Nm], in `frame`
-        covariance: of each, (N, 6, 6)
+        external: of the surroundings on the load, (N, 6) [N, Nm], in `frame`
+        covariance: of each external wrench, (N, 6, 6)
         frame: 'sensor', 'tool', or 'base' (axes of the base, torque about the sensor's origin)
-        raw: what the sensor measured, (N, 6) [N, Nm], in the sensor frame
-        load: what the load does to the sensor, (N, 6) [N, Nm], in the sensor frame
-        drift: what was taken off as zero drift, second compensation included, (N, 6), in the sensor
-            frame
-        zeroed_at: times at which the zero was found again, [s]
-        trend: how fast the zero moves, (6,) [N/s, Nm/s], in the sensor frame; NaN where rests are
-            too few
-        trend_std: its standard deviation, (6,)
-        temperature_trend: how the zero moves with temperature, (6,) [N/K, Nm/K], in the sensor
-            frame; NaN where temperature was not measured or hardly changed between rests
-        temperature_trend_std: its standard deviation, (6,)
-        verdict: what was taken off, and what counts against it
+        raw: as measured, (N, 6) [N, Nm], in the sensor frame
+        load: of the load on the sensor, (N, 6) [N, Nm], in the sensor frame
+        drift: subtracted zero drift, including the second compensation, (N, 6) [N, Nm], in the
+            sensor frame
+        zeroed_at: times at which the zero was determined again, [s]
+        trend: rate of the zero drift, (6,) [N/s, Nm/s], in the sensor frame; NaN for too few rests
+        trend_std: standard deviation of the rate, (6,) [N/s, Nm/s]
+        temperature_trend: change of the zero with temperature, (6,) [N/K, Nm/K], in the sensor
+            frame; NaN if temperature was not measured or hardly changed between rests
+        temperature_trend_std: standard deviation of that change, (6,) [N/K, Nm/K]
+        verdict: subtracted quantities, and doubts
     """
 
     t: Array
@@ -93,24 +96,24 @@ class ContactForce:
 
 
 class _ZeroState(NamedTuple):
-    """Where the second zero stands."""
+    """The state of the second compensation."""
 
-    offset: Array  # what is taken off, (6,) [N, Nm]
-    total: Array  # sum of the wrenches of the present rest, (6,)
-    rows: int  # of the present rest
-    found: int  # how often the zero was found
+    offset: Array  # to be subtracted, (6,) [N, Nm]
+    total: Array  # sum of the wrenches of the current rest, (6,) [N, Nm]
+    rows: int  # number of rows of the current rest
+    found: int  # number of determined zeros
 
 
 @dataclass(frozen=True)
 class ZeroKeeper:
-    """The second compensation of the zero drift, one sample at a time: `init`, `step`; the state is a value.
+    """The second compensation of the zero drift, one sample at a time: `init`, `step`.
 
     Attributes:
         mode: 'none', 'start' (from the first rows at rest, once) or 'rest' (after every rest)
-        rest_rows: rows at rest that make a zero
-        speed: at rest the sensor turns more slowly than this, [rad/s]
-        largest_force: a larger force at rest is a contact, no drift, [N]
-        largest_torque: a larger torque at rest is a contact, no drift, [Nm]
+        rest_rows: number of rows at rest for a zero
+        speed: largest angular speed at rest, [rad/s]
+        largest_force: of a drift; a larger force at rest is a contact, [N]
+        largest_torque: of a drift; a larger torque at rest is a contact, [Nm]
     """
 
     mode: Rezero = "none"
@@ -121,29 +124,35 @@ class ZeroKeeper:
 
     def __post_init__(self) -> None:
         if self.mode not in get_args(Rezero):
-            raise InvalidSamples(f"rezero must be 'none', 'start' or 'rest', got '{self.mode}'")
+            raise InvalidSamples(f"`rezero` must be 'none', 'start' or 'rest', got '{self.mode}'")
         if self.rest_rows < 1:
-            raise InvalidSamples(f"a zero needs at least one row at rest, got {self.rest_rows}")
+            raise InvalidSamples(f"rest_rows must be at least 1, got {self.rest_rows}")
 
     def is_rest(self, external: Array, speed: float | Array) -> Mask:
-        """Whether speed and external wrench, (..., 6), are those of a rest without contact, (...)."""
+        """Whether samples are at rest without contact, (...).
+
+        Args:
+            external: external wrench, (..., 6) [N, Nm]
+            speed: angular speed, (...) [rad/s]
+        """
         force, torque = (np.linalg.norm(x, axis=-1) for x in (external[..., :3], external[..., 3:]))
-        still: Mask = (
+        at_rest: Mask = (
             (speed <= self.speed) & (force < self.largest_force) & (torque < self.largest_torque)
         )
-        return still
+        return at_rest
 
     def init(self) -> _ZeroState:
         """The state before the first sample."""
         return _ZeroState(np.zeros(6), np.zeros(6), 0, 0)
 
     def step(self, state: _ZeroState, external: Array, speed: float) -> _ZeroState:
-        """The next state; its offset is to be taken off this sample.
+        """The next state, whose offset is to be subtracted from this sample.
 
         Args:
+            state: after the previous sample
             external: external wrench before the second compensation, (6,) [N, Nm], in the sensor
                 frame
-            speed: how fast the sensor turns, [rad/s]
+            speed: angular speed of the sensor, [rad/s]
         """
         if self.mode == "none" or (self.mode == "start" and state.found):
             return state
@@ -168,11 +177,12 @@ def contact_force(
     """The external force and torque of each sample, with its covariance.
 
     Args:
-        payload: what the sensor carries, its drift and the tilt of the base
+        payload: on the sensor, with its drift and the tilt of the base
+        samples: of the sensor
         frame: of the answer: 'sensor', 'tool' or 'base'
         rezero: second compensation of the zero drift: 'none', at the 'start', after every 'rest',
-            or a keeper
-        T_sensor_tool: the tool in the sensor frame, (4, 4); needed for the frame 'tool'
+            or a `ZeroKeeper`
+        T_sensor_tool: pose of the tool in the sensor frame, (4, 4); required for the frame 'tool'
         temperature: of the sensor at each sample, (N,) [K or degrees Celsius]
     """
     if frame not in get_args(ContactFrame):
@@ -188,16 +198,16 @@ def contact_force(
     external = samples.wrench - load - payload.drift
     speed = np.linalg.norm(samples.angular_velocity, axis=1)
     offset, zeroed = _second_zero(keeper, external, speed, samples.t)
-    trend, trend_std = _trend(keeper, external, speed, samples.t, _SHORTEST_TREND_S)
+    trend, trend_std = _trend(keeper, external, speed, samples.t, _MIN_TREND_S)
     if temperature is None:
-        warmth = np.zeros(len(samples.t))
+        kelvins = np.zeros(len(samples.t))
     else:
-        warmth = np.asarray(temperature, dtype=float)
-    if warmth.shape != samples.t.shape or not np.isfinite(warmth).all():
+        kelvins = np.asarray(temperature, dtype=float)
+    if kelvins.shape != samples.t.shape or not np.isfinite(kelvins).all():
         raise InvalidSamples(
-            f"temperature must be {len(samples.t)} finite numbers, got shape {warmth.shape}"
+            f"temperature must be {len(samples.t)} finite numbers, got shape {kelvins.shape}"
         )
-    by_warmth = _trend(keeper, external, speed, warmth, _SMALLEST_WARMING)
+    by_temperature = _trend(keeper, external, speed, kelvins, _MIN_TEMPERATURE_RANGE)
     plain = ContactForce(
         samples.t,
         external - offset,
@@ -209,7 +219,7 @@ def contact_force(
         zeroed,
         trend,
         trend_std,
-        *by_warmth,
+        *by_temperature,
         _verdict(payload, keeper, zeroed, trend, trend_std),
     )
     if frame == "sensor":
@@ -253,7 +263,7 @@ def _covariance(payload: WristPayload, samples: WrenchSamples, x: Array) -> Arra
 
 
 def _change(R_base_sensor: Array, frame: ContactFrame, T_sensor_tool: ArrayLike | None) -> Array:
-    """The matrix that turns a wrench in the sensor frame into one in another frame, (N, 6, 6)."""
+    """The matrix that transforms a wrench from the sensor frame to another frame, (N, 6, 6)."""
     N = len(R_base_sensor)
     change = np.zeros((N, 6, 6))
     if frame == "base":
@@ -270,13 +280,17 @@ def _change(R_base_sensor: Array, frame: ContactFrame, T_sensor_tool: ArrayLike 
 def _trend(
     keeper: ZeroKeeper, external: Array, speed: Array, against: Array, shortest: float
 ) -> tuple[Array, Array]:
-    """How the external wrench at rest moves with time or temperature, from the rows at rest, (6,) each."""
-    still = keeper.is_rest(external, speed)
-    if still.sum() < 20 or np.ptp(against[still]) < shortest:
+    """Change of the external wrench at rest with time or temperature, and its std, (6,) each."""
+    at_rest = keeper.is_rest(external, speed)
+    if at_rest.sum() < _MIN_REST_ROWS or np.ptp(against[at_rest]) < shortest:
         return np.full(6, np.nan), np.full(6, np.nan)
-    edges = np.flatnonzero(np.diff(np.concatenate([[0], still.astype(int), [0]])))
-    parts = [slice(i, j) for i, j in zip(edges[::2], edges[1::2], strict=True) if j - i >= 5]
-    if len(parts) < 3:
+    edges = np.flatnonzero(np.diff(np.concatenate([[0], at_rest.astype(int), [0]])))
+    parts = [
+        slice(i, j)
+        for i, j in zip(edges[::2], edges[1::2], strict=True)
+        if j - i >= _MIN_ROWS_PER_REST
+    ]
+    if len(parts) < _MIN_RESTS:
         return np.full(6, np.nan), np.full(6, np.nan)
     middle = np.array([against[part].mean() for part in parts])
     means = np.array([external[part].mean(axis=0) for part in parts])
@@ -296,20 +310,22 @@ def _verdict(
     found = ""
     doubts = []
     if not payload.knows_inertia:
-        words = "the inertia of the load is not known: fast motion looks like contact"
+        words = "the inertia of the load is unknown: fast motion looks like contact"
         doubts.append(Doubt(DoubtKind.NOT_EXCITED, words, blocks=False))
-    if zeroed:
-        found = f"the zero was found again {'once' if len(zeroed) == 1 else f'{len(zeroed)} times'}"
+    if len(zeroed) == 1:
+        found = "the zero was determined again once"
+    elif zeroed:
+        found = f"the zero was determined again {len(zeroed)} times"
     elif keeper.mode != "none":
-        words = "no zero was found again: the sensor was never at rest without contact"
+        words = "no zero was determined again: the sensor was never at rest without contact"
         doubts.append(Doubt(DoubtKind.NO_ZERO, words, blocks=False))
-    if (np.abs(trend) > 4.5 * trend_std).any():
+    if (np.abs(trend) > _MIN_TREND_SIGMA * trend_std).any():
         axis = int(np.abs(np.nan_to_num(trend / trend_std)).argmax())
         name = ("fx", "fy", "fz", "tx", "ty", "tz")[axis]
-        words = f"the zero drift moves, {name} by {3600 * trend[axis]:.3g} an hour"
+        words = f"the zero drift changes, {name} by {3600 * trend[axis]:.3g} per hour"
         doubts.append(Doubt(DoubtKind.DRIFT_MOVES, words, blocks=False))
     if doubts:
         plain = ""
     else:
-        plain = "load and zero drift were taken off"
+        plain = "load and zero drift were subtracted"
     return Verdict(found or plain, tuple(doubts))

@@ -1,26 +1,24 @@
-"""Hand guiding: how hard a person has to pull, with the payload compensated and without (xu2024 section 4.4).
+"""Hand guiding: the force of a hand with and without compensated payload (xu2024 section 4.4).
 
-In teach mode the drives hold the arm against gravity and take off most of its friction:
+In teach mode the drives hold the arm against gravity and compensate most of its friction:
 
     tau = gravity(q) + offset + share [r friction(q, v) + (1 - r) f_0 sin(2 pi dither_hz t)],
     r = min(1, |v| / v_0),   f_0 = friction at the speed v_0
 
-Friction belongs to the drives: where motors turn several joints, v and both frictions in the
-bracket are those of the drives, u' = U v, and the joints get U' times the bracket.
-`gravity` is that of the identified arm and of the payload that the controller knows; a payload that
-it does not know hangs in the hand. A velocity says nothing about a joint that sticks, so there the
-drive pulls to and fro, a little less than friction can hold: the hand needs only the rest to break
-it loose (start-up torque
-compensation: Li et al., Robotica 2025). `share` stays below 1: an arm whose friction is taken off
-wholly, or more than wholly where the model errs, moves by itself. The friction of the simulated
-UR10, identified from one run of 10 s, is right within a few per cent, therefore 0.95; real friction
-changes by more than that as an arm warms up: take less there. Inertia is not compensated:
-acceleration fed forward to an arm that a person holds is positive feedback.
+Friction acts at the drives: if motors are coupled, v and both frictions in the bracket are those of
+the drives, u' = U v, and the joints get U' times the bracket. `gravity` is that of the identified
+arm and of the payload that the controller knows; the hand carries an unknown payload. The velocity
+of a joint that sticks is zero, so its drive applies an oscillating torque slightly below static
+friction: the hand only needs the rest to break it loose (start-up torque compensation: Li et al.,
+Robotica 2025). `share` stays below 1: an arm with fully compensated, or by model errors
+overcompensated, friction moves by itself. The friction of the simulated UR10, identified from one
+run of 10 s, is right within a few per cent, therefore 0.95; real friction changes by more than that
+as an arm warms up: use a smaller share there. Inertia is not compensated: acceleration fed forward
+to an arm that a person static_friction is positive feedback.
 
-The table of xu2024 Fig. 12: for each axis of the hand's force, as a sensor on the tool measures it,
-the mean
-of |F| (the mean of F itself is nearly zero along x and y on a closed path) and the variance of F about its
-own mean. The text of the paper does not say which of the two its mean is.
+The table of xu2024 Fig. 12 has, for each axis of the hand's force, as a sensor on the tool measures
+it, the mean of |F| (the mean of F itself is nearly zero along x and y on a closed path) and the
+variance of F about its own mean. The paper does not say which of the two its mean is.
 """
 
 from __future__ import annotations
@@ -47,8 +45,8 @@ from steelyard.verdict import Doubt, DoubtKind, Verdict
 
 ForceFrame = Literal["flange", "base"]
 
-_POSTURES_EACH_SIDE = 3
-_TOOL_DOWN = np.diag([1.0, -1.0, -1.0])
+_POSTURES_EACH_SIDE = 3  # of the rectangle
+_TOOL_DOWN = np.diag([1.0, -1.0, -1.0])  # orientation of a flange that points down
 _SHAPES = {"centre": (3,), "sides": (2,), "R_base_flange": (3, 3)}
 
 
@@ -56,15 +54,15 @@ _SHAPES = {"centre": (3,), "sides": (2,), "R_base_flange": (3, 3)}
 class RectanglePath:
     """A rectangle in a horizontal plane, once around from its corner of smallest x and y.
 
-    By default like that of xu2024 Fig. 10; place, size and speed are ours, the paper's text has
-    none. The point comes to rest in every corner and follows each side with the least jerk,
-    s = 10 x^3 - 15 x^4 + 6 x^5 for x = 0 ... 1 (Flash and Hogan 1985), as hands move.
+    The default is similar to xu2024 Fig. 10, which states neither place, size nor speed. The point
+    comes to rest in every corner and follows each side with minimum jerk, s = 10 x^3 - 15 x^4 + 6
+    x^5 for x = 0 ... 1, as hands do (Flash and Hogan 1985).
 
     Attributes:
         centre: of the rectangle, (3,) [m], in the base frame
-        sides: its length along x and y, (2,) [m]
-        speed: mean speed along a side, [m/s]; 0.05 is that of somebody who follows a line with care
-        R_base_flange: how the tool is held, (3, 3); the flange looks down by default
+        sides: length along x and y, (2,) [m]
+        speed: mean speed along a side, [m/s]; 0.05 is that of a person who follows a line carefully
+        R_base_flange: orientation of the flange, (3, 3); pointing down by default
     """
 
     centre: Array = field(default_factory=lambda: np.array([0.6, 0.0, 0.3]))
@@ -99,29 +97,33 @@ class RectanglePath:
 
     @property
     def duration_s(self) -> float:
-        """How long it takes, [s]."""
+        """Duration of one round, [s]."""
         return float(2 * self.sides.sum() / self.speed)
 
     def at(self, t: ArrayLike) -> tuple[Array, Array]:
-        """Position and velocity of the point to follow at times t, (N, 3) each [m, m/s], base frame."""
+        """Position [m] and velocity [m/s] of the point to follow, (N, 3) each, in the base frame.
+
+        Args:
+            t: times, (N,) [s]
+        """
         sides = np.diff(self.corners, axis=0)
-        lasts = np.linalg.norm(sides, axis=1) / self.speed
-        starts = np.cumsum(lasts) - lasts
+        durations_s = np.linalg.norm(sides, axis=1) / self.speed
+        starts = np.cumsum(durations_s) - durations_s
         times = np.asarray(t, dtype=float)
         i = np.clip(np.searchsorted(starts, times, side="right") - 1, 0, 3)
-        x = np.clip((times - starts[i]) / lasts[i], 0.0, 1.0)[:, None]
+        x = np.clip((times - starts[i]) / durations_s[i], 0.0, 1.0)[:, None]
         position = self.corners[i] + sides[i] * (10 * x**3 - 15 * x**4 + 6 * x**5)
-        return position, sides[i] * (30 * x**2 * (1 - x) ** 2) / lasts[i][:, None]
+        return position, sides[i] * (30 * x**2 * (1 - x) ** 2) / durations_s[i][:, None]
 
 
 @dataclass(frozen=True)
 class TeachMode:
-    """What the drives do for the hand.
+    """Settings of the drives during hand guiding.
 
     Attributes:
-        friction_share: how much of the identified friction is taken off, 0 ... below 1
-        ramp_speed: v_0, below which a drive counts as one that may stick, [rad/s or m/s]
-        dither_hz: how often per second a drive that sticks pulls to and fro, [Hz]
+        friction_share: compensated share of the identified friction, from 0 to below 1
+        ramp_speed: v_0, below which a drive may stick, [rad/s or m/s]
+        dither_hz: frequency of the oscillating torque of a drive that sticks, [Hz]
     """
 
     friction_share: float = 0.95
@@ -131,28 +133,34 @@ class TeachMode:
     def __post_init__(self) -> None:
         if not 0 <= self.friction_share < 1:
             raise InvalidRobot(
-                f"friction_share must lie in 0 ... 1 and below 1, got {self.friction_share}:"
-                " an arm whose friction is taken off wholly moves by itself"
+                f"friction_share must be at least 0 and below 1, got {self.friction_share}: an arm"
+                " with fully compensated friction moves by itself"
             )
         for name in ("ramp_speed", "dither_hz"):
             if not 0 < getattr(self, name) < np.inf:
                 raise InvalidRobot(f"{name} must be positive, got {getattr(self, name)}")
 
     def controller(self, compensator: Compensator) -> Callable[[float, Array, Array], Array]:
-        """The torque of the drives for time, position and velocity; to be asked in the order of time."""
+        """The torque of the drives as a function of time, position and velocity.
+
+        It has a state: call it in the order of time.
+
+        Args:
+            compensator: of the arm and its known payload
+        """
         state = compensator.init()
         rest = np.zeros(compensator.robot.n)
-        holds = compensator.slow_friction(self.ramp_speed)
+        static_friction = compensator.slow_friction(self.ramp_speed)
         drives = compensator.robot.drive.transmission
 
         def torque(t: float, q: Array, v: Array) -> Array:
             nonlocal state
             state, parts = compensator.step(state, q, v, rest)
             moving = np.minimum(1.0, np.abs(drives.to_drives(v)) / self.ramp_speed)
-            shaken = holds * np.sin(2 * np.pi * self.dither_hz * t)
-            eased = moving * drives.load(parts.friction) + (1.0 - moving) * shaken
+            dither = static_friction * np.sin(2 * np.pi * self.dither_hz * t)
+            friction = moving * drives.load(parts.friction) + (1.0 - moving) * dither
             return np.asarray(
-                parts.gravity + parts.offset + self.friction_share * drives.to_joints(eased)
+                parts.gravity + parts.offset + self.friction_share * drives.to_joints(friction)
             )
 
         return torque
@@ -168,14 +176,17 @@ class TeachMode:
         hand: Hand | None = None,
         options: GuidedOptions | None = None,
     ) -> GuidedRun:
-        """The run of an arm that a hand drags along a path, in MuJoCo; defaults are those of each type.
+        """The simulated run of an arm that a hand drags along a path, in MuJoCo.
 
         Args:
-            robot: the arm as it really is, with its drives
-            model: the arm as the controller knows it
-            payload_true: what it really carries, in the flange frame
-            payload_known: what the controller thinks it carries, in the flange frame; None for
-                nothing
+            robot: the real arm, with its drives
+            model: the arm as known by the controller
+            payload_true: the real payload, in the flange frame
+            payload_known: the payload as known by the controller, in the flange frame; None for
+                none
+            path: of the hand; the default rectangle if None
+            hand: stiffness and grip; the defaults if None
+            options: of the simulation; the defaults if None
         """
         path = path or RectanglePath()
         hand = hand or Hand()
@@ -183,9 +194,9 @@ class TeachMode:
         known = compensator.robot
         if known.n != robot.n or known.flange != robot.flange:
             raise InvalidRobot(
-                f"the model is that of {known.name} with {known.n} joints and the flange"
-                f" '{known.flange}',"
-                f" the arm is {robot.name} with {robot.n} and '{robot.flange}'"
+                f"the model is of {known.name} with {known.n} joints and the flange"
+                f" '{known.flange}', the arm is {robot.name} with {robot.n} joints and the flange"
+                f" '{robot.flange}'"
             )
         postures = _postures(robot, path, hand.grip)
         controller = self.controller(compensator)
@@ -196,10 +207,12 @@ class TeachMode:
 
 @dataclass(frozen=True, eq=False)
 class GuidingComparison:
-    """The same path dragged twice: the controller does not know the payload, and it does.
+    """Two runs along the same path: without and with compensation of the payload.
 
     Attributes:
-        frame: whose axes are meant: 'flange', where the sensor is, or 'base'
+        without: run without compensation
+        compensated: run with compensation
+        frame: of the forces: 'flange', where the sensor is, or 'base'
     """
 
     without: GuidedRun
@@ -208,9 +221,7 @@ class GuidingComparison:
 
     def __post_init__(self) -> None:
         if self.frame not in get_args(ForceFrame):
-            raise UnknownName(
-                f"the frame of a guiding force is 'flange' or 'base', got '{self.frame}'"
-            )
+            raise UnknownName(f"frame must be 'flange' or 'base', got '{self.frame}'")
 
     @property
     def forces(self) -> tuple[Array, Array]:
@@ -231,33 +242,35 @@ class GuidingComparison:
 
     @property
     def mean_reduction(self) -> Array:
-        """By what share the mean falls, (3,); negative where it grows."""
+        """Relative reduction of the mean, (3,); negative if it grows."""
         return np.asarray(1 - self.mean[1] / self.mean[0])
 
     @property
     def variance_reduction(self) -> Array:
-        """By what share the variance falls, (3,); negative where it grows."""
+        """Relative reduction of the variance, (3,); negative if it grows."""
         return np.asarray(1 - self.variance[1] / self.variance[0])
 
     @property
     def rows(self) -> tuple[tuple[str, float, float, float, float, float, float], ...]:
-        """For each axis: its name; mean without and with [N], reduction; variance likewise [N^2]."""
+        """For each axis: name; mean without and with [N], its reduction; the same of variance [N^2]."""
         columns = (*self.mean, self.mean_reduction, *self.variance, self.variance_reduction)
         return tuple((axis, *map(float, row)) for axis, *row in zip("xyz", *columns, strict=True))
 
     @property
     def verdict(self) -> Verdict:
-        """What compensation is worth here; a doubt where the hand has more to do, all axes together."""
+        """The effect of compensation; a doubt if the total force of the hand grows."""
         worse = [
             axis for axis, change in zip("xyz", self.mean_reduction, strict=True) if change < 0
         ]
         forces = self.without.force_world, self.compensated.force_world
         without, compensated = (np.linalg.norm(force, axis=1).mean() for force in forces)
         words = f"the hand pulls with {compensated:.1f} N instead of {without:.1f} N on average"
-        found = Verdict(f"{words}; the mean grows in {', '.join(worse)}" if worse else words)
+        if worse:
+            words += f"; the mean grows in {', '.join(worse)}"
+        found = Verdict(words)
         if (forces[1] ** 2).sum() < (forces[0] ** 2).sum():
             return found
-        against = "compensation does not help here: the payload that the controller knows is wrong"
+        against = "compensation does not help: the payload of the controller is wrong"
         return found.doubted(Doubt(DoubtKind.CONTRADICTS_GIVEN, against))
 
 
@@ -272,15 +285,18 @@ def guide(
     teach: TeachMode | None = None,
     options: GuidedOptions | None = None,
 ) -> GuidingComparison:
-    """The same path, hand and noise twice: the payload is compensated, and it is not.
+    """Two runs with the same path, hand and noise: without and with compensation of the payload.
 
     Args:
-        model: the arm as the controller knows it
-        payload: as the controller knows it in the second run, in the flange frame
-        robot: the arm as it really is, with its drives; by default as the controller knows it, of
-            an identified arm the real bodies that explain its data best
-        payload_true: what it really carries, in the flange frame; what the controller knows by
-            default
+        model: the arm as known by the controller
+        payload: as known by the controller in the second run, in the flange frame
+        robot: the real arm, with its drives; by default that of the controller, for an identified
+            arm the real bodies that explain its data best
+        payload_true: the real payload, in the flange frame; that of the controller by default
+        path: of the hand; the default rectangle if None
+        hand: stiffness and grip; the defaults if None
+        teach: settings of the drives; the defaults if None
+        options: of the simulation; the defaults if None
     """
     options = options or GuidedOptions()
     teach = teach or TeachMode()
@@ -304,7 +320,7 @@ def guide(
 
 
 def _simulable_arm(model: DynamicModel) -> RobotModel:
-    """An arm of real bodies that moves as an identified one does, to be dragged in its place."""
+    """An arm of real bodies with the dynamics of an identified one, for the simulation."""
     R = model.factor.weighted(solve_weighted(model.factor).weights)
     found = feasible_parameters(model.robot, model.basis, R)
     drive = found.robot.drive.with_law(model.law, found.extra)
@@ -312,7 +328,7 @@ def _simulable_arm(model: DynamicModel) -> RobotModel:
 
 
 def _postures(robot: RobotModel, path: RectanglePath, grip: Array) -> Array:
-    """Postures along the path, the first one where it starts, (G, n) [rad or m]."""
+    """Postures along the path from its start, (G, n) [rad or m]."""
     t = np.linspace(0.0, path.duration_s, 4 * _POSTURES_EACH_SIDE + 1)
     found = [robot.home]
     for point in path.at(t)[0]:

@@ -104,7 +104,7 @@ def covariance_of_sums(columns: Array, residuals: Array) -> Array:
 
 
 def _one_sided_weights(size: int, frequencies: int) -> Array:
-    """Weight of each frequency of a one-sided transform in a sum over both sides, (frequencies,)."""
+    """Weight of each frequency of a one-sided transform in a two-sided sum, (frequencies,)."""
     weights = np.full(frequencies, 2.0 / size)
     weights[0] /= 2
     if size % 2 == 0:

@@ -227,8 +227,8 @@ def _verdict(found: Fit, parameters: ParameterTable, parts: Sequence[Samples]) -
 def _unexplained(found: Fit, joint_names: Sequence[str]) -> list[Doubt]:
     """A doubt where the fit leaves much of a joint's torque unexplained.
 
-    The RMS residual of each joint is compared with its RMS torque over the fitted rows. Sensor noise
-    may be large beside the torque of a small joint without any fault of the model, but such
+    The RMS residual of each joint is compared with its RMS torque over the fitted rows. Sensor
+    noise may be large beside the torque of a small joint without any fault of the model, but such
     residuals are not correlated in time. Up to half of the torque, the doubt blocks only if the
     residual is relevant beside the torques of the other joints.
     """
@@ -253,8 +253,8 @@ def _unexplained(found: Fit, joint_names: Sequence[str]) -> list[Doubt]:
         for j in np.flatnonzero(unexplained).tolist()
     )
     words = (
-        f"{which} stay unexplained; check the direction of gravity (a tilted base, a wall mount), signs"
-        " and gains of the drives, and whether this is the robot of the recording"
+        f"{which} stay unexplained; check the direction of gravity (a tilted base, a wall mount),"
+        " signs and gains of the drives, and whether this is the robot of the recording"
     )
     return [Doubt(DoubtKind.UNEXPLAINED_TORQUE, words, blocks=bool(blocking.any()))]
 

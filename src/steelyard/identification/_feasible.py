@@ -1,9 +1,10 @@
 """The standard parameters that explain the data best among those that real bodies can have.
 
 Torques determine the base parameters pi = K phi and nothing else of phi, and because of noise the
-estimate is often one that no bodies have. With the triangular factor R of the whitened rows [Y_base tau] / sigma,
-split into R_1 (its first p columns) and z (its last), the sum of squares of any phi is |R_1 K phi -
-z|^2 plus what no parameters explain. It is minimised over all arms that can be built:
+estimate is often one that no bodies have. With the triangular factor R of the whitened rows [Y_base
+tau] / sigma, split into R_1 (its first p columns) and z (its last), the sum of squares of any phi
+is |R_1 K phi - z|^2 plus what no parameters explain. It is minimised over all arms that can be
+built:
 
     J_i > 0          for every link, its pseudo-inertia (a 4 x 4 cone; Wensing, Kim, Slotine 2018)
     Ia, Fc, Fv >= 0  and the user's bounds, gaz2017 eq. (36)
@@ -83,7 +84,8 @@ class FeasibleArm:
         robot: the arm, with its links and drives
         base: its base parameters K phi, (p,) [SI]
         extra: values of the columns of R beyond the basis, (p_extra,)
-        rms_ratio: RMS of the whitened residuals over that of the fit without constraints, at least 1
+        rms_ratio: RMS of the whitened residuals over that of the fit without constraints, at least
+            1
         undecided: directions and parameters that the nominal arm decided
         on_border: which links are as thin, or as light, as the constraints permit, (n,)
         active: bounds that hold with equality, such as 'Fc2 >= 0'
@@ -283,7 +285,7 @@ def _nearest(fit: _Fit, coordinates: Coordinates, rows: BoundRows) -> Array:
 
 
 def _require_possible(coordinates: Coordinates, rows: BoundRows) -> None:
-    """Raises an error for bounds that no real bodies satisfy; it names a smallest conflicting set."""
+    """Raises an error for bounds that no real bodies satisfy, with a minimal conflicting set."""
     if not _impossible(coordinates, rows):
         return
     for i in reversed(range(len(rows.names))):

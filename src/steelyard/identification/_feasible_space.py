@@ -1,10 +1,10 @@
 """The search space of feasible parameters: dimensionless unknowns, a nominal arm, and bounds.
 
-The reference of each link is a body M = L L' of its own: the nominal link, thickened where it is thin.
-Its unknowns are the ten entries of X = L^-1 J L^-T, J being its pseudo-inertia: distances between
-them change neither with the units of mass and length nor with the link's frame. A body is real,
-with a margin for rounding, if X >= (1e-5 + 1e-6 tr X) 1. The scale of a drive parameter is its
-nominal value, or the value that would explain a tenth of all torque if that is larger.
+The reference of each link is a body M = L L' of its own: the nominal link, thickened where it is
+thin. Its unknowns are the ten entries of X = L^-1 J L^-T, J being its pseudo-inertia: distances
+between them change neither with the units of mass and length nor with the link's frame. A body is
+real, with a margin for rounding, if X >= (1e-5 + 1e-6 tr X) 1. The scale of a drive parameter is
+its nominal value, or the value that would explain a tenth of all torque if that is larger.
 
 A nominal link that is no real body (a massless one, for example) is replaced by a ball halfway
 between two joints. All such balls have the same mass: the one that, together with the drives,

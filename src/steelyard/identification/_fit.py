@@ -7,9 +7,9 @@ torque by eta,
     min over theta, d  | W (tau - Y(eta) theta - D d) |^2 ,     eta <- eta + d,
 
 until d is zero; a weak prior on d (two e-foldings) holds shapes that the data do not determine. The
-solution of the last step holds theta and eta with their joint covariance. If friction depends on the
-torque that a gear transmits, this torque is computed with the theta of the previous step. A load
-share Fl that is not positive beyond its 95 % interval is removed and the fit repeated: if the
+solution of the last step holds theta and eta with their joint covariance. If friction depends on
+the torque that a gear transmits, this torque is computed with the theta of the previous step. A
+load share Fl that is not positive beyond its 95 % interval is removed and the fit repeated: if the
 transmitted torques hardly vary, Fl would be noise that a payload multiplies.
 
 Huber's robust estimate iterates the fit with rows weighted by min(1, c sigma / |residual|)^(1/2), c

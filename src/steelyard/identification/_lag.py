@@ -8,14 +8,14 @@ are shifted by the current estimate of the lag, it is linear in the remaining la
 
 A column -f_j' for each joint, beside those of links, rotors, friction and the shapes of its law,
 therefore gives the lag in a few Gauss-Newton steps, to fractions of a sample, with a covariance C
-that allows for correlation in time. At a reversal, friction jumps or follows the distance travelled,
-which looks like a lag: rows within 0.1 s of a reversal are left out. Friction that grows with the
-load looks like a lag too, so the friction law with a load term is fitted.
+that allows for correlation in time. At a reversal, friction jumps or follows the distance
+travelled, which looks like a lag: rows within 0.1 s of a reversal are left out. Friction that grows
+with the load looks like a lag too, so the friction law with a load term is fitted.
 
 The joints of an arm share their buses. If the lags agree (chi^2 of their differences from the mean
 1'C^-1 L / 1'C^-1 1 within its 99 % range), all joints get the mean. A lag within 1.96 standard
-deviations of zero is set to zero: it is not significant, and moves no parameter by more than 1.96 of
-its standard deviations. The search covers 0.1 s; longer lags are not delays of a bus, and are
+deviations of zero is set to zero: it is not significant, and moves no parameter by more than 1.96
+of its standard deviations. The search covers 0.1 s; longer lags are not delays of a bus, and are
 reported but not corrected.
 """
 

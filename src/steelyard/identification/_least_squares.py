@@ -5,8 +5,8 @@ sigma_g. sigma_g follows from the residuals: weights and solution are found alte
 sum_g Y_g'Y_g / sigma_g^2 the estimate is A^-1 sum_g Y_g'tau_g / sigma_g^2. (Ordinary least squares
 gives all rows the same weight.)
 
-The iteration works on Gram matrices [Y_g tau_g]'[Y_g tau_g], which is fast; the final solution comes
-from the factors, which is accurate and shows which parameters the data do not determine.
+The iteration works on Gram matrices [Y_g tau_g]'[Y_g tau_g], which is fast; the final solution
+comes from the factors, which is accurate and shows which parameters the data do not determine.
 """
 
 from __future__ import annotations

@@ -351,7 +351,8 @@ class DynamicModel:
         if samples.gain is not None and gain is not None and not np.allclose(samples.gain, gain):
             raise InvalidSamples(
                 f"the model was fitted with gains {np.round(gain, 3)} Nm/A, these torques were"
-                f" converted with {np.round(samples.gain, 3)} Nm/A: prepare both with the same gains"
+                f" converted with {np.round(samples.gain, 3)} Nm/A: prepare both with the same"
+                " gains"
             )
 
     def preparation_doubt(self, samples: Samples) -> Doubt | None:

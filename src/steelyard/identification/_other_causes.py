@@ -2,10 +2,10 @@
 
 A fit of wrong data widens its own interval, because it leaves larger residuals. A specific cause is
 therefore tested: its columns X join the regression, tau = Y theta + X e, and e = 0 unless the cause
-is present. What it explains is not left in the residuals, so widening cannot hide it; a friction law
-that does not fit leaves residuals of its own, which widen the covariance C of e (it allows for
-correlation in time). The cause is significant if e'C^-1 e, chi-square, is so large that chance alone
-exceeds it once in 2,000 tests.
+is present. What it explains is not left in the residuals, so widening cannot hide it; a friction
+law that does not fit leaves residuals of its own, which widen the covariance C of e (it allows for
+correlation in time). The cause is significant if e'C^-1 e, chi-square, is so large that chance
+alone exceeds it once in 2,000 tests.
 
 Most causes are absent, which one step from the fit without them shows (a score test). With its
 weights W, its inverse A^-1 and its residuals r,

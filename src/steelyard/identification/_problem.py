@@ -6,8 +6,8 @@
 with d a step of the logarithms of the law's shapes and D the derivative of the torque by them.
 Columns of links, rotors and offsets do not depend on the law. They and their inner products are
 computed once and cached, without the zeros of links before a joint; beyond a limit of samples they
-are computed in every iteration. Of the Gram matrices [Y D tau]'[Y D tau], an iteration computes only
-the few rows of friction.
+are computed in every iteration. Of the Gram matrices [Y D tau]'[Y D tau], an iteration computes
+only the few rows of friction.
 """
 
 from __future__ import annotations

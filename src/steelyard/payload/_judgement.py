@@ -1,28 +1,27 @@
-"""The one judge of payloads, for joint torques in a batch or sample by sample, and for wrist sensors.
+"""The verdict on a payload, for joint torques (batch and online) and wrist sensors alike.
 
-An estimate of ten numbers comes with its covariance. Where all of them are known, the answer is the
-nearest real body if that lies within the estimate's uncertainty: for ten numbers, d^2 is above
-4.28^2 with a probability of 5 %. Beyond, or where some are unknown, the answer is the plain
-estimate.
+An estimate of ten numbers comes with its covariance. If all of them are known, the answer is the
+nearest real body, provided that it lies within the uncertainty of the estimate: for ten numbers,
+d^2 exceeds 4.28^2 with a probability of 5 %. Otherwise the answer is the unconstrained estimate.
 
-What no motion of an arm shows, by its build (a SCARA feels neither Ixx nor Iyy), is no reason
-against the other numbers, which are all that was asked.
+Numbers that are unobservable with the kinematics of the arm (Ixx and Iyy with a SCARA) do not count
+against the others.
 
-Loaded data that move the empty arm by more than noise does say that the model is not quite right
-(friction was another one that day). This contradiction, about 1 when all is well, is already in the
-covariance (Birge); beyond 3 the model does not belong to the data.
+Loaded data that move the parameters of the empty arm by more than noise does show that the model is
+not exact (friction differs from day to day). This contradiction, about 1 if the model is right, is
+already in the covariance (Birge); above 3 the model does not match the data.
 
 **The nearest real body.** An unconstrained estimate of a small inertia is often one that no body
 has, although real bodies lie well inside its uncertainty. Among all bodies that are at least t = 1
-mm thick, the one that the data like best has the smallest
+mm thick, the dominant likely one has the smallest
 
     d^2 = (x - phi)' Sigma^-1 (x - phi)      with      M(x) = J(x) - m t^2 diag(1, 1, 1, 0)  >=  0,
 
 J(x) the pseudo-inertia, linear in the ten numbers x; M >= 0 says (Schur) that the second moment
 about the centre of mass is at least m t^2 in every direction. This is convex, so there is one
-nearest body. It is found along the central path: Newton's method on d^2 / 2 - mu log det M(x), mu
-falling until 4 mu, by which d^2 / 2 can still be too large, is nothing. d says, in standard
-deviations, how far the estimate had to go.
+nearest body. It is found along the central path: Newton's method on d^2 / 2 - mu log det M(x), with
+mu decreasing until 4 mu, the largest possible error of d^2 / 2, is negligible. d is the distance
+between estimate and body in standard deviations.
 """
 
 from __future__ import annotations
@@ -37,18 +36,18 @@ from steelyard._units import NORMAL_95
 from steelyard.inertia import PARAMETER_NAMES, InertialParameters
 from steelyard.verdict import Doubt, DoubtKind, Verdict
 
-_THINNEST = 1e-3
-_FIRST_GUESS_RADIUS = 0.05
-_LAST_MU = 1e-10
-_MU_FACTOR = 0.2
-_NEWTON_STEPS = 50
-_HALVINGS = 60
-_FAR = 4.28  # standard deviations: beyond, the estimate of ten numbers is off with 95 % probability
-_CONTRADICTED = 3.0  # times what noise makes
-_STRANGE = 5.0  # times the empty arm's residuals
-_STRANGE_SHARE = 0.01  # of the torque
-_MOST = 0.5
-_HELP = {
+_MIN_THICKNESS = 1e-3  # [m], t
+_INITIAL_RADIUS = 0.05  # [m], of the ball at which the search starts
+_MIN_MU = 1e-10
+_MU_FACTOR = 0.2  # between two points of the central path
+_MAX_NEWTON_STEPS = 50
+_MAX_STEP_HALVINGS = 60
+_MAX_BODY_DISTANCE = 4.28  # standard deviations; 95 % of estimates of ten numbers are nearer
+_MAX_CONTRADICTION = 3.0  # over that expected by noise
+_MAX_RESIDUAL_RATIO = 5.0  # of residuals to those of the empty arm
+_MIN_RESIDUAL_SHARE = 0.01  # of the RMS torque, for a doubt about residuals
+_DOMINANT_SHARE = 0.5  # of the variance of the mass
+_REMEDY = {
     "noise": "far more motion",
     "friction": "an empty run of the same day",
     "gains": "a known mass",
@@ -56,30 +55,29 @@ _HELP = {
     "motion": "a lower cut-off",
     "gravity": "the local gravity",
 }
-_CHECK = "is the model that of this arm, and did nothing touch it?"
+_CHECK = "check that the model is of this arm, and that nothing touched the arm"
 
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """What is known of an estimate before it is judged.
+    """An estimate with everything that its verdict depends on.
 
     Attributes:
-        plain: the estimate
+        plain: the unconstrained estimate
         covariance: of its ten numbers, (10, 10); infinite where unknown
         unknown: which of the ten the data do not determine, (10,)
-        expected: why some are unknown by the nature of the method, which then is no bad news; empty
-            otherwise
+        expected: why the method cannot determine some of the ten, which then do not count against
+            the others; empty if it can determine all
         unobservable: which of the ten are unobservable with this arm's kinematics, (10,); none by
             default
         fixed: names of the numbers that were given
-        contradiction: how far loaded data move the empty arm, RMS over the RMS that noise alone
-            makes
-        doubts: what else counts against the estimate
-        shares: of the mass's variance, by what makes it, see `Payload`
-        beyond_empty_arm: whether it is what the arm carries beyond a model, and not all that a
-            sensor feels
-        look_for_body: whether to look for the nearest real body, which takes much longer than a
-            sample
+        contradiction: how far loaded data move the empty arm, RMS over the RMS expected by noise
+        doubts: further doubts about the estimate
+        shares: of the mass's variance, by cause, see `Payload`
+        beyond_empty_arm: whether it is the load beyond that of the model, and not everything that a
+            sensor carries
+        look_for_body: whether to look for the nearest real body, which takes much longer than the
+            processing of a sample
     """
 
     plain: InertialParameters
@@ -96,53 +94,70 @@ class Evidence:
 
 
 def judge(evidence: Evidence) -> tuple[InertialParameters, Verdict]:
-    """The body to answer with, and the verdict on it."""
+    """The body that answers a weighing, and the verdict on it.
+
+    Args:
+        evidence: the estimate and what its verdict depends on
+    """
     if evidence.unknown[0]:
-        about_mass = None
+        mass_doubt = None
     else:
-        about_mass = _about_mass(evidence)
-    body, summary, about_body = _body(evidence, look=evidence.look_for_body and about_mass is None)
-    about_model = _about_contradiction(evidence.contradiction)
-    doubts = (about_mass, *_unknown(evidence), about_body, about_model, *evidence.doubts)
-    summary = "; ".join(words for words in (summary, _what_limits(evidence.shares)) if words)
+        mass_doubt = _mass_doubt(evidence)
+    body, summary, body_doubt = _body(evidence, look=evidence.look_for_body and mass_doubt is None)
+    contradiction_doubt = _contradiction_doubt(evidence.contradiction)
+    doubts = (
+        mass_doubt,
+        *_unknown_doubts(evidence),
+        body_doubt,
+        contradiction_doubt,
+        *evidence.doubts,
+    )
+    summary = "; ".join(words for words in (summary, _dominant_cause(evidence.shares)) if words)
     return body, Verdict(summary).doubted(*(doubt for doubt in doubts if doubt is not None))
 
 
 def large_residual_doubt(
     joint_names: Sequence[str], noise: Array, empty_noise: Array, torque_rms: Array
 ) -> Doubt | None:
-    """A doubt where loaded torques deviate far more than those of the empty arm did.
+    """A doubt if residuals of the loaded arm are far larger than those of the empty arm.
 
     Args:
+        joint_names: of the n joints
         noise: standard deviation of the residuals of the loaded arm, (n,) [Nm or N]
         empty_noise: of the empty arm, (n,) [Nm or N]
         torque_rms: root mean square of the loaded torques, (n,) [Nm or N]
     """
-    times = noise / np.maximum(empty_noise, 1e-300)
-    strange = (times > _STRANGE) & (noise > _STRANGE_SHARE * torque_rms)
-    if not strange.any():
+    ratio = noise / np.maximum(empty_noise, 1e-300)
+    too_large = (ratio > _MAX_RESIDUAL_RATIO) & (noise > _MIN_RESIDUAL_SHARE * torque_rms)
+    if not too_large.any():
         return None
-    j = int(np.where(strange, times, 0.0).argmax())
-    words = f"{joint_names[j]} deviates {times[j]:.0f} times as much as the empty arm did: {_CHECK}"
+    j = int(np.where(too_large, ratio, 0.0).argmax())
+    words = (
+        f"the residuals of {joint_names[j]} are {ratio[j]:.0f} times as large as those of the empty"
+        f" arm: {_CHECK}"
+    )
     return Doubt(DoubtKind.UNEXPLAINED_TORQUE, words)
 
 
 def model_doubt(verdict: Verdict) -> Doubt | None:
-    """A doubt where the model of the empty arm must not be used itself.
+    """A doubt if the model of the empty arm has blocking doubts itself.
 
-    Parameters of the arm that were not excited do no harm: what depends on them is unknown of the
-    payload.
+    Parameters of the arm that were not excited do not matter here: the numbers of the payload that
+    depend on them are unknown.
+
+    Args:
+        verdict: on the model
     """
     words = [doubt.words for doubt in verdict.blocking if doubt.kind is not DoubtKind.NOT_EXCITED]
     if not words:
         return None
     return Doubt(
-        DoubtKind.MODEL_DOUBTED, f"the model of the empty arm is doubted: {'; '.join(words)}"
+        DoubtKind.MODEL_DOUBTED, f"the model of the empty arm is doubtful: {'; '.join(words)}"
     )
 
 
-def _unknown(evidence: Evidence) -> list[Doubt]:
-    """Doubts about numbers that are unknown: those that no motion of the arm shows do no harm."""
+def _unknown_doubts(evidence: Evidence) -> list[Doubt]:
+    """Doubts about unknown numbers; those about unobservable numbers do not block."""
     if evidence.unobservable is None or evidence.expected:
         unobservable = np.zeros(10, bool)
     else:
@@ -154,7 +169,7 @@ def _unknown(evidence: Evidence) -> list[Doubt]:
             words = f"nothing is known about {names}: {evidence.expected}"
         doubts.append(Doubt(DoubtKind.NOT_EXCITED, words, blocks=not evidence.expected))
     if names := _names(evidence.unknown & unobservable):
-        words = f"no motion of this arm shows {names}, by its build"
+        words = f"{names} are unobservable with this arm's kinematics"
         doubts.append(Doubt(DoubtKind.NOT_EXCITED, words, blocks=False))
     return doubts
 
@@ -164,7 +179,7 @@ def _names(which: Mask) -> str:
 
 
 def _body(evidence: Evidence, *, look: bool) -> tuple[InertialParameters, str, Doubt | None]:
-    """The body to answer with, what was found, and a doubt about it."""
+    """The body of the answer, how it was found in words, and a doubt about it."""
     plain = evidence.plain
     if evidence.unknown.any():
         return plain, "", None
@@ -175,58 +190,57 @@ def _body(evidence: Evidence, *, look: bool) -> tuple[InertialParameters, str, D
         return plain, found, None
     body, distance = nearest_physical(plain, evidence.covariance)
     if distance == 0.0:
-        return body, f"{found}, and a real body can have them", None
-    if distance < _FAR:
+        return body, f"{found}, and they are those of a real body", None
+    if distance < _MAX_BODY_DISTANCE:
         near = (
-            f"this is the nearest real body, {distance:.1f} standard deviations from the plain"
-            " estimate"
+            f"this is the nearest real body, {distance:.1f} standard deviations from the"
+            " unconstrained estimate"
         )
         return body, f"{found}; {near}", None
-    words = f"no real body is near: the nearest is {distance:.0f} standard deviations away"
+    words = f"no real body fits: the nearest is {distance:.0f} standard deviations away"
     return plain, found, Doubt(DoubtKind.NOT_PHYSICAL, f"{words}; {plain.why_not_physical}")
 
 
-def _what_limits(shares: Mapping[str, float]) -> str:
-    """What makes most of the mass's interval, where torques were made of currents, and what would help."""
+def _dominant_cause(shares: Mapping[str, float]) -> str:
+    """The largest cause of the mass's interval, if torques come from currents, and a remedy."""
     if not shares.get("gains", 0.0) + shares.get("drift", 0.0) > 0:
         return ""
-    most = max(shares, key=lambda name: shares[name])
-    if shares[most] < _MOST:
+    dominant = max(shares, key=lambda name: shares[name])
+    if shares[dominant] < _DOMINANT_SHARE:
         parts = ", ".join(f"{name} {100 * share:.0f} %" for name, share in shares.items())
-        return f"the variance of the mass is made of {parts}"
-    words = f"most of the interval of the mass: {most} ({100 * shares[most]:.0f} % of the variance)"
-    return f"{words}; {_HELP[most]} could narrow it to {100 * np.sqrt(1.0 - shares[most]):.0f} %"
+        return f"the variance of the mass consists of {parts}"
+    share = shares[dominant]
+    remaining = np.sqrt(1.0 - share)
+    return (
+        f"most of the interval of the mass comes from {dominant} ({100 * share:.0f} % of the"
+        f" variance); {_REMEDY[dominant]} could narrow it to {100 * remaining:.0f} %"
+    )
 
 
-def _about_mass(evidence: Evidence) -> Doubt | None:
+def _mass_doubt(evidence: Evidence) -> Doubt | None:
     """A doubt about a mass that is zero or negative."""
     mass = evidence.plain.mass
     half = NORMAL_95 * float(np.sqrt(evidence.covariance[0, 0]))
     if abs(mass) < half:
-        meaning = "the sensor carries nothing, or too little to weigh"
+        meaning = "the sensor carries nothing, or a load too small to weigh"
         if evidence.beyond_empty_arm:
-            meaning = (
-                "the arm carries what it did when it was identified, or too little more to weigh"
-            )
+            meaning = "the arm carries no more than during identification, or too little to weigh"
         words = f"{mass:.3g} +- {half:.3g} kg cannot be distinguished from zero; {meaning}"
         return Doubt(DoubtKind.NOTHING_CARRIED, words)
     if mass <= 0:
-        check = "is the sign of the wrench the stated one?"
+        check = "check the stated sign of the wrench"
         if evidence.beyond_empty_arm:
-            check = (
-                "is the model that of the empty arm, and was the load taken after it was"
-                " identified?"
-            )
+            check = "check that the model is of the empty arm, and that the load was added later"
         return Doubt(DoubtKind.NEGATIVE_MASS, f"the mass is {mass:.4g} kg; {check}")
     return None
 
 
-def _about_contradiction(contradiction: float) -> Doubt | None:
-    if contradiction <= _CONTRADICTED:
+def _contradiction_doubt(contradiction: float) -> Doubt | None:
+    if contradiction <= _MAX_CONTRADICTION:
         return None
     words = (
-        f"the loaded torques contradict the empty arm, {contradiction:.0f} times beyond noise:"
-        f" {_CHECK}"
+        f"the loaded torques contradict the model of the empty arm by {contradiction:.0f} times"
+        f" the expected noise: {_CHECK}"
     )
     return Doubt(DoubtKind.CONTRADICTS_MODEL, words)
 
@@ -237,6 +251,7 @@ def nearest_physical(
     """The physical body nearest to an estimate, and its distance in standard deviations.
 
     Args:
+        body: the estimate
         covariance: of its ten numbers, finite, (10, 10)
     """
     if body.is_physical:
@@ -244,10 +259,10 @@ def nearest_physical(
     scale = np.sqrt(np.diag(covariance))
     whitening = np.linalg.inv(np.linalg.cholesky(covariance / np.outer(scale, scale)))
     A = _cone() * scale[:, None, None]
-    x = _first_guess(body).vector / scale
+    x = _initial_body(body).vector / scale
     wanted = body.vector / scale
     mu = max(1.0, float(np.sum((whitening @ (x - wanted)) ** 2)))
-    while mu > _LAST_MU:
+    while mu > _MIN_MU:
         mu *= _MU_FACTOR
         x = _centred(x, wanted, whitening, A, mu)
     nearest = InertialParameters.from_vector(x * scale, body.frame)
@@ -257,7 +272,7 @@ def nearest_physical(
 def _centred(x: Array, wanted: Array, whitening: Array, A: Array, mu: float) -> Array:
     """The point of the central path at mu, by Newton's method from a point inside, (10,)."""
 
-    def height(point: Array) -> float:
+    def barrier_cost(point: Array) -> float:
         try:
             L = np.linalg.cholesky(np.tensordot(point, A, axes=1))
         except np.linalg.LinAlgError:
@@ -266,8 +281,8 @@ def _centred(x: Array, wanted: Array, whitening: Array, A: Array, mu: float) -> 
         return float(np.sum((whitening @ (point - wanted)) ** 2)) / 2 - mu * log_det
 
     precision = whitening.T @ whitening
-    here = height(x)
-    for _ in range(_NEWTON_STEPS):
+    cost = barrier_cost(x)
+    for _ in range(_MAX_NEWTON_STEPS):
         inverse = np.linalg.inv(np.tensordot(x, A, axes=1))
         B = inverse @ A
         gradient = precision @ (x - wanted) - mu * np.trace(B, axis1=1, axis2=2)
@@ -277,10 +292,12 @@ def _centred(x: Array, wanted: Array, whitening: Array, A: Array, mu: float) -> 
         if decrease < 1e-12 * mu:
             break
         share = 1.0
-        for _ in range(_HALVINGS):
-            if (there := height(x - share * step)) < here - 0.25 * share * decrease:
-                x = x - share * step
-                here = there
+        for _ in range(_MAX_STEP_HALVINGS):
+            trial = x - share * step
+            trial_cost = barrier_cost(trial)
+            if trial_cost < cost - 0.25 * share * decrease:
+                x = trial
+                cost = trial_cost
                 break
             share /= 2
         else:
@@ -289,16 +306,16 @@ def _centred(x: Array, wanted: Array, whitening: Array, A: Array, mu: float) -> 
 
 
 def _cone() -> Array:
-    """How M changes with each of the ten numbers, (10, 4, 4)."""
+    """The derivative of M by each of the ten numbers, (10, 4, 4)."""
     A = np.array([InertialParameters.from_vector(row).pseudo_inertia for row in np.eye(10)])
-    A[0] -= _THINNEST**2 * np.diag([1.0, 1.0, 1.0, 0.0])
+    A[0] -= _MIN_THICKNESS**2 * np.diag([1.0, 1.0, 1.0, 0.0])
     return A
 
 
-def _first_guess(body: InertialParameters) -> InertialParameters:
+def _initial_body(body: InertialParameters) -> InertialParameters:
     """A ball of the estimated mass at the estimated centre of mass."""
     mass = max(body.mass, 1e-3)
     com = np.clip(body.first_moment / mass, -3.0, 3.0)
     return InertialParameters.from_com(
-        mass, com, 0.4 * mass * _FIRST_GUESS_RADIUS**2 * np.eye(3), body.frame
+        mass, com, 0.4 * mass * _INITIAL_RADIUS**2 * np.eye(3), body.frame
     )

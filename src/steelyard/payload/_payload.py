@@ -1,4 +1,4 @@
-"""What was weighed: ten numbers with their covariance and a verdict."""
+"""A weighed payload: ten numbers with their covariance and a verdict."""
 
 from __future__ import annotations
 
@@ -23,21 +23,20 @@ if TYPE_CHECKING:
     from steelyard.export import ErrorLimits, Load
 
 _VERSION = 4
-_HOLDS = (
-    "what the arm carries beyond what it carried when its model was identified; a gripper that was"
-    " mounted"
-    " then is not in it"
+_EXPORT_CONTENT = (
+    "the load beyond that of the arm during identification; a gripper that was mounted then is not"
+    " included"
 )
 
 
 class Quantity(NamedTuple):
-    """One number of a result, as people read it.
+    """One number of a result in the unit of reports.
 
     Attributes:
-        name: what it is
+        name: of the number, in words
         value: in the unit
-        std: its standard deviation, in the unit; infinite where unknown
-        unit: not always SI: lengths are in mm
+        std: standard deviation, in the unit; infinite if unknown
+        unit: symbol; lengths are in mm
     """
 
     name: str
@@ -50,6 +49,7 @@ class Quantity(NamedTuple):
         """Mass, centre of mass, and inertia about the origin of the frame of a body.
 
         Args:
+            body: the body
             std: standard deviation of its ten numbers, (10,) [SI]
             com_std: of its centre of mass, (3,) [m]
         """
@@ -71,7 +71,7 @@ class Quantity(NamedTuple):
 
     @property
     def rounded(self) -> tuple[str, str]:
-        """Value and half-width, to two digits of the half-width; "unknown" and nothing where it is."""
+        """Value and half-width to two digits of the half-width; "unknown" and empty if unknown."""
         half = self.half_width
         if not np.isfinite(half):
             return "unknown", ""
@@ -96,7 +96,7 @@ _SHARES = fields.table(
         **dict.fromkeys(("motion", "gravity"), fields.optional(_SHARE)),
     }
 )
-_ROUNDING = 1e-6
+_ROUNDING = 1e-6  # of the sum of all shares
 
 
 def _shares(value: Any, place: str, sizes: dict[str, int]) -> None:
@@ -106,7 +106,7 @@ def _shares(value: Any, place: str, sizes: dict[str, int]) -> None:
         raise ValueError(f"'{place}' must be shares that sum up to one")
 
 
-_UNKNOWN_TOGETHER = "the tool or the part is not known: its mass or centre of mass has no interval"
+_UNKNOWN_TOGETHER = "the mass or centre of mass of the tool or of the part is unknown"
 FORMAT = {
     "mass": fields.number(),
     "mass_std": fields.number(0.0, finite=False),
@@ -131,22 +131,22 @@ FORMAT = {
 
 @dataclass(frozen=True, eq=False)
 class Payload:
-    """What was weighed.
+    """A weighed payload.
 
     Attributes:
-        body: the answer; physical where all ten numbers were excited and a real body is near the
+        body: the answer; physical if all ten numbers were excited and a real body is near the
             estimate
-        unconstrained: the plain estimate, which no real body may have
+        unconstrained: the estimate without physical constraints
         covariance: of its ten numbers in the order of `PARAMETER_NAMES`, (10, 10); infinite where
             unknown
-        noise: standard deviation of the residuals: of the torque of each joint, (n,) [Nm or N]
-        verdict: whether it may be used, and what counts against it
+        noise: standard deviation of the torque residuals of each joint, (n,) [Nm or N]
+        verdict: whether it may be used, and the doubts about it
         method: of weighing
-        gain_error: how one standard deviation of each cause of wrong drive gains moves the ten
-            numbers, (10, causes), which is in the covariance too; None where torques were measured
-        shares: of the mass's variance, by what makes it: 'noise', 'friction' (of the day, and where
-            loaded data contradict the empty arm), 'gains', their 'drift' since the empty runs, the
-            noise of 'motion', and 'gravity' where its size is a nominal one
+        gain_error: change of the ten numbers with one standard deviation of each cause of gain
+            errors, (10, causes), included in the covariance; None if torques were measured
+        shares: of the mass's variance, by cause: 'noise', 'friction' (of the day, and by
+            contradiction of the empty arm), 'gains', their 'drift' since the empty runs, noise of
+            the 'motion', and 'gravity' if only its nominal size is known
     """
 
     body: InertialParameters
@@ -164,12 +164,12 @@ class Payload:
 
     @property
     def mass(self) -> float:
-        """[kg]."""
+        """Mass, [kg]."""
         return self.body.mass
 
     @property
     def com(self) -> Array:
-        """Centre of mass, (3,) [m], in the frame of the body; NaN where there is no mass."""
+        """Centre of mass, (3,) [m], in the frame of the body; NaN if the mass is zero."""
         if self.body.mass:
             return self.body.com
         return np.full(3, np.nan)
@@ -181,14 +181,14 @@ class Payload:
 
     @property
     def com_std(self) -> Array:
-        """Standard deviation of the centre of mass, (3,) [m]; infinite where there is no mass."""
+        """Standard deviation of the centre of mass, (3,) [m]; infinite if the mass is zero."""
         if self.body.mass == 0:
             return np.full(3, np.inf)
         return np.asarray(np.sqrt(np.diag(self.body.com_covariance(self.covariance))))
 
     @property
     def excited(self) -> tuple[str, ...]:
-        """Names of the numbers that the data, or what was fixed, determine, of `PARAMETER_NAMES`."""
+        """Names of the known numbers, measured or fixed, of `PARAMETER_NAMES`."""
         return tuple(
             name for name, std in zip(PARAMETER_NAMES, self.std, strict=True) if np.isfinite(std)
         )
@@ -200,33 +200,32 @@ class Payload:
 
     @property
     def quantities(self) -> tuple[Quantity, ...]:
-        """Mass, centre of mass, and inertia about the origin of the frame, as people read them."""
+        """Mass, centre of mass, and inertia about the origin of the frame, in units of reports."""
         return Quantity.of_body(self.body, self.std, self.com_std)
 
     def together_with(self, tool: Payload) -> Payload:
-        """The tool and this part as one load, their uncertainties added.
+        """The tool and this part as one load, with the uncertainty of both.
 
         Args:
-            tool: that the arm carried when its model was identified, in the same frame
+            tool: the load of the arm during identification, in the same frame
         """
         if tool.body.frame != self.body.frame:
             raise InvalidSamples(
                 f"the tool is given in frame '{tool.body.frame}', the part in '{self.body.frame}':"
                 " express both in one frame first"
             )
-        mine = self.gain_error
-        others = tool.gain_error
+        own = self.gain_error
+        other = tool.gain_error
         covariance = self.covariance + tool.covariance
-        if mine is None or others is None:
-            if mine is None:
-                gain_error = others
-            else:
-                gain_error = mine
-        elif mine.shape != others.shape:  # gains that are known otherwise
-            gain_error = np.hstack([mine, others])
-        else:  # a gain that is wrong is wrong for both
-            gain_error = mine + others
-            covariance = covariance + mine @ others.T + others @ mine.T
+        if own is None:
+            gain_error = other
+        elif other is None:
+            gain_error = own
+        elif own.shape != other.shape:  # gains with different causes of errors
+            gain_error = np.hstack([own, other])
+        else:  # the same gain errors act on both
+            gain_error = own + other
+            covariance = covariance + own @ other.T + other @ own.T
         parts = {name: self._part(name) + tool._part(name) for name in (self.shares or tool.shares)}
         if "gains" in parts and gain_error is not None:
             parts["gains"] = float(gain_error[0] @ gain_error[0])
@@ -252,7 +251,7 @@ class Payload:
         )
 
     def _part(self, name: str) -> float:
-        """What a share is of the mass's variance, [kg^2]."""
+        """The part of the mass's variance that one cause contributes, [kg^2]."""
         return self.shares.get(name, 0.0) * float(self.covariance[0, 0])
 
     # --- for people
@@ -287,14 +286,14 @@ class Payload:
         from steelyard.payload._views import body_plot, com_plot
 
         if not self.body.mass > 0:
-            raise InvalidSamples("nothing was weighed: there is no payload to draw")
+            raise InvalidSamples("the mass is not positive: there is no payload to draw")
         views = body_plot(self.body, self.covariance, origin=self.body.frame)
         return Picture([views, com_plot(self.body, self.covariance)])
 
     # --- for programs and files
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything there is to know, as texts, numbers and arrays."""
+        """All fields and derived values as texts, numbers and arrays."""
         return {
             "mass": self.mass,
             "mass_std": float(self.std[0]),
@@ -316,9 +315,12 @@ class Payload:
         }
 
     def to_dataframe(self, library: Library = "pandas") -> Any:
-        """A data frame of pandas or Polars, or a table of Arrow: name, value, std, half_width (95 %), unit.
+        """A table with the columns name, value, std, half_width (95 %) and unit.
 
-        DuckDB and others take the payload itself.
+        DuckDB and other Arrow consumers accept the payload itself.
+
+        Args:
+            library: whose table: 'pandas', 'polars' or 'pyarrow'
         """
         rows = self.quantities
         names = ("name", "value", "std", "half_width", "unit")
@@ -355,15 +357,17 @@ class Payload:
     # --- for controllers and simulators
 
     def as_load(self, *, name: str = "payload", number: int = 1) -> Load:
-        """What an export writes.
+        """The load that an export writes.
 
         Args:
-            name: what the payload is called where a format names it
-            number: of the payload where a format counts them
+            name: of the payload, in formats with names
+            number: of the payload, in formats with numbers
         """
         from steelyard.export import Load
 
-        return Load(self.body, self.covariance, self.verdict, _HOLDS, name=name, number=number)
+        return Load(
+            self.body, self.covariance, self.verdict, _EXPORT_CONTENT, name=name, number=number
+        )
 
     def export(
         self,
@@ -380,16 +384,16 @@ class Payload:
         """The text for a controller or a simulator, with frame, units and doubts as comments.
 
         Args:
-            target: one of `steelyard.export.TARGETS`, as 'ur', 'abb' or 'urdf'
-            path: of the file that it goes into; none by default
-            T_target_payload: the frame that the payload was weighed in, in the frame that the
-                target wants, (4, 4); by default they are the same
-            limits: how uncertain it may be; 10 % of the mass and 20 mm by default
-            inertia: 'estimated', 'sphere' (that of a homogeneous ball) or 'none' (that of a point);
-                by default the estimate where it is known, else that of a ball
-            force: in spite of doubts, which the text then repeats
-            name: what the payload is called where a format names it
-            number: of the payload where a format counts them
+            target: one of `steelyard.export.TARGETS`, such as 'ur', 'abb' or 'urdf'
+            path: of the file to write; no file by default
+            T_target_payload: pose of the payload's frame in the frame of the target, (4, 4); the
+                identity by default
+            limits: largest permitted uncertainty; 10 % of the mass and 20 mm by default
+            inertia: 'estimated', 'sphere' (that of a homogeneous ball) or 'none' (a point mass); by
+                default the estimate if it is known, else that of a ball
+            force: whether to export a doubtful payload; the text then states the doubts
+            name: of the payload, in formats with names
+            number: of the payload, in formats with numbers
         """
         from steelyard.export import Export
 

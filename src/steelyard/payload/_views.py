@@ -1,4 +1,4 @@
-"""A body as a plot: its centre of mass with a 95 % region, and its inertia as an ellipsoid, on a frame.
+"""Plots of a body on its frame: centre of mass with its 95 % region, and inertia ellipsoid.
 
 A homogeneous ellipsoid of mass m with semi-axes a along its principal axes has the second moment
 S = m a^2 / 5, so the ellipsoid with the inertia of a body is { x : (x - c)' A^-1 (x - c) <= 1 }
@@ -19,14 +19,14 @@ from steelyard.inertia import InertialParameters
 _PLANES = ((0, 1), (0, 2), (1, 2))
 _CHI_95 = 2.4477  # radius of the 95 % ellipse of two normal variables, in standard deviations
 _CHI_95_3D = 2.7955  # of the 95 % ellipsoid of three
-_LARGEST = 0.5  # [m]: an ellipsoid beyond says nothing
-_INK = "#1f2933"
-_LOAD = "#2266aa"
-_REGION = "#d9822b"
-_TRUTH = "#c23030"
-_SHORTEST_AXIS = 30.0  # [mm]
-_VISIBLE = 0.04  # of the length of the drawn axes: a smaller region hides behind the dot
-_WEAK = 0.3
+_MAX_SEMI_AXIS = 0.5  # [m]; larger ellipsoids are not drawn
+_AXES_COLOUR = "#1f2933"
+_LOAD_COLOUR = "#2266aa"
+_REGION_COLOUR = "#d9822b"
+_TRUTH_COLOUR = "#c23030"
+_MIN_AXIS_LENGTH = 30.0  # [mm]
+_MIN_VISIBLE_RADIUS = 0.04  # of the drawn axes; the dot hides smaller regions
+_MAX_INERTIA_STD = 0.3  # relative; less certain ellipsoids are marked in the caption
 
 
 def body_plot(
@@ -39,9 +39,10 @@ def body_plot(
     """Three views of a body on its frame, in millimetres.
 
     Args:
+        body: the body
         covariance: of its ten numbers, (10, 10); infinite where unknown
-        truth: the body where it is known, in the same frame
-        origin: what sits at the origin of the frame, in words
+        truth: the true body, in the same frame; None if unknown
+        origin: name of the frame's origin, for the caption
     """
     com_spread = body.com_covariance(covariance)
     if np.isfinite(np.diag(covariance)).all():
@@ -53,7 +54,7 @@ def body_plot(
         radius = 1e3 * _CHI_95 * float(np.sqrt(np.linalg.eigvalsh(com_spread)[-1]))
     else:
         radius = np.inf
-    tiny = radius < _VISIBLE * _reach(body, shape)
+    tiny = radius < _MIN_VISIBLE_RADIUS * _axis_length(body, shape)
     if tiny:
         drawn = np.full((3, 3), np.inf)
     else:
@@ -68,24 +69,24 @@ def body_plot(
         " homogeneous ellipsoid that has its mass and inertia."
     )
     if shape is None:
-        caption += " The inertia is not known, or that of no real body, so no ellipsoid is drawn."
-    elif _loose(body, covariance):
+        caption += " The inertia is unknown or not that of a real body: no ellipsoid is drawn."
+    elif _inertia_is_uncertain(body, covariance):
         caption += (
-            " The inertia is hardly known (see its intervals): the shape of the ellipsoid"
-            " is a guess."
+            " The inertia is uncertain (see its intervals), and so is the shape of the ellipsoid."
         )
     if not np.isfinite(com_spread).all():
-        caption += " Where the data do not determine the centre of mass, no region is drawn."
+        caption += " No region is drawn for an unknown centre of mass."
     return Plot(caption, panels, 3)
 
 
 def ellipsoids(body: InertialParameters, covariance: Array) -> dict[str, Array]:
-    """Matrices A, (3, 3) [m^2], of { x : (x - com)' A^-1 (x - com) <= 1 }, as far as they are known.
+    """Matrices A, (3, 3) [m^2], of { x : (x - com)' A^-1 (x - com) <= 1 }, by name.
 
     'inertia' is the homogeneous ellipsoid with the mass and inertia of the body, 'region' the 95 %
-    region of its centre of mass; what is larger than half a metre says nothing and is left out.
+    region of its centre of mass. Unknown ones and those larger than half a metre are left out.
 
     Args:
+        body: the body
         covariance: of its ten numbers, (10, 10); infinite where unknown
     """
     if not body.mass > 0:
@@ -100,7 +101,7 @@ def _can_be_drawn(matrix: Array) -> bool:
     if not np.isfinite(matrix).all():
         return False
     values = np.linalg.eigvalsh(matrix)
-    return bool(values[0] > 0 and values[2] <= _LARGEST**2)
+    return bool(values[0] > 0 and values[2] <= _MAX_SEMI_AXIS**2)
 
 
 def com_plot(
@@ -109,8 +110,9 @@ def com_plot(
     """The centre of mass with its 95 % region, enlarged, seen along each axis, in millimetres.
 
     Args:
+        body: the body
         covariance: of its ten numbers, (10, 10); infinite where unknown
-        truth: the body where it is known, in the same frame
+        truth: the true body, in the same frame; None if unknown
     """
     com_spread = body.com_covariance(covariance)
     panels = [_com_panel(plane, body, com_spread, truth) for plane in _PLANES]
@@ -122,7 +124,7 @@ def com_plot(
 
 
 def _outline(matrix: Array, centre: Array, radius: float = 1.0) -> tuple[Array, Array]:
-    """The ellipse { x : (x - centre)' matrix^-1 (x - centre) = radius^2 }, closed, x and y, (121,) each."""
+    """Closed outline of { x : (x - centre)' matrix^-1 (x - centre) = radius^2 }, x, y, (121,)."""
     values, axes = np.linalg.eigh(matrix)
     angle = np.linspace(0, 2 * np.pi, 121)
     circle = np.array([np.cos(angle), np.sin(angle)])
@@ -131,7 +133,7 @@ def _outline(matrix: Array, centre: Array, radius: float = 1.0) -> tuple[Array, 
 
 
 def _ellipsoid(body: InertialParameters) -> Array | None:
-    """The matrix A, (3, 3) [mm^2]; None where no real body has the inertia."""
+    """The matrix A, (3, 3) [mm^2]; None if no real body has the inertia."""
     if not body.mass > 0:
         return None
     spread = body.pseudo_inertia[:3, :3] / body.mass - np.outer(body.com, body.com)
@@ -140,19 +142,19 @@ def _ellipsoid(body: InertialParameters) -> Array | None:
     return 5e6 * spread
 
 
-def _loose(body: InertialParameters, covariance: Array) -> bool:
-    """Whether a diagonal entry of the inertia about the centre of mass is uncertain by more than 30 %."""
+def _inertia_is_uncertain(body: InertialParameters, covariance: Array) -> bool:
+    """Whether a diagonal entry of the inertia about the centre of mass is uncertain by 30 %."""
     std = np.sqrt(np.diag(covariance)[[4, 6, 9]])
-    return bool((std > _WEAK * np.trace(body.inertia_com) / 3).any())
+    return bool((std > _MAX_INERTIA_STD * np.trace(body.inertia_com) / 3).any())
 
 
-def _reach(body: InertialParameters, shape: Array | None) -> float:
+def _axis_length(body: InertialParameters, shape: Array | None) -> float:
     """Length of the drawn axes, [mm]."""
     if shape is None:
         sizes = 0.0
     else:
         sizes = float(np.sqrt(np.diag(shape)).max())
-    return max(_SHORTEST_AXIS, 0.6 * sizes, 0.6e3 * float(np.linalg.norm(body.com)))
+    return max(_MIN_AXIS_LENGTH, 0.6 * sizes, 0.6e3 * float(np.linalg.norm(body.com)))
 
 
 def _view(
@@ -166,18 +168,20 @@ def _view(
     i, k = plane
     block = np.ix_(plane, plane)
     com = 1e3 * body.com[[i, k]]
-    reach = _reach(body, shape)
-    corner = np.array([reach, 0.0, 0.0])
-    parts: list[Curve | Band] = [Curve(f"axes of the {origin}", corner, corner[::-1], colour=_INK)]
+    length = _axis_length(body, shape)
+    corner = np.array([length, 0.0, 0.0])
+    parts: list[Curve | Band] = [
+        Curve(f"axes of the {origin}", corner, corner[::-1], colour=_AXES_COLOUR)
+    ]
     if shape is not None:
-        parts.append(Curve("inertia ellipsoid", *_outline(shape[block], com), colour=_LOAD))
+        parts.append(Curve("inertia ellipsoid", *_outline(shape[block], com), colour=_LOAD_COLOUR))
     if truth is None:
         known = None
     else:
         known = _ellipsoid(truth)
     if truth is not None and known is not None:
         around = _outline(known[block], 1e3 * truth.com[[i, k]])
-        parts.append(Curve("truth: ellipsoid", *around, "dashed", colour=_TRUTH))
+        parts.append(Curve("truth: ellipsoid", *around, "dashed", colour=_TRUTH_COLOUR))
     near = _com_panel(plane, body, com_spread, truth)
     return replace(near, curves=[*parts, *near.curves])
 
@@ -193,11 +197,11 @@ def _com_panel(
     spread = 1e6 * com_spread[np.ix_(plane, plane)]
     parts: list[Curve | Band] = []
     if np.isfinite(spread).all():
-        parts.append(Curve("95 % region", *_outline(spread, com, _CHI_95), colour=_REGION))
-    parts.append(Curve("centre of mass", com[:1], com[1:], "dots", colour=_LOAD))
+        parts.append(Curve("95 % region", *_outline(spread, com, _CHI_95), colour=_REGION_COLOUR))
+    parts.append(Curve("centre of mass", com[:1], com[1:], "dots", colour=_LOAD_COLOUR))
     if truth is not None:
         at = 1e3 * truth.com[[i, k]]
-        parts.append(Curve("truth", at[:1], at[1:], "dots", colour=_TRUTH))
+        parts.append(Curve("truth", at[:1], at[1:], "dots", colour=_TRUTH_COLOUR))
     return Panel(
         f"{'xyz'[i]}-{'xyz'[k]} plane", f"{'xyz'[i]} [mm]", f"{'xyz'[k]} [mm]", parts, equal=True
     )

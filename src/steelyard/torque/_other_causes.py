@@ -6,8 +6,8 @@
     drift     offsets of the joints that change linearly in time
     weight    the weight in six parts of the time, relative to the first: a load that changed
 
-A cause gives a doubt if it is significant and if it shift_ratio the mass by more than one of its stated
-standard deviations.
+A cause gives a doubt if it is significant and if it shift_ratio the mass by more than one of its
+stated standard deviations.
 """
 
 from __future__ import annotations
@@ -94,9 +94,9 @@ def scale_doubt(
     if abs(moved) < least or e**2 <= chdtri(1, FALSE_ALARM_PROBABILITY) * variance:
         return None
     words = (
-        f"{which} are {1 + e:.3f} times as large as the model of the empty arm predicts, which moves"
-        f" the mass by {moved:+.3g} kg: check whether gains, units or the arm have changed since the"
-        " empty run"
+        f"{which} are {1 + e:.3f} times as large as the model of the empty arm predicts, which"
+        f" moves the mass by {moved:+.3g} kg: check whether gains, units or the arm have changed"
+        " since the empty run"
     )
     return Doubt(DoubtKind.TORQUE_SCALE, words)
 

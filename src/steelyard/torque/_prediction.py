@@ -1,9 +1,9 @@
 """The accuracy of a weighing, predicted before the arm moves.
 
-The covariance of `direct` depends on measured torques only through the weights of the joints and the
-spectra of residuals. Both are known once the empty arm is identified: its noise, the widening by
-correlation in time, the uncertainty of its parameters and of its gains. The covariance of a payload
-therefore follows from the motion alone, by the formulas that `weigh` uses.
+The covariance of `direct` depends on measured torques only through the weights of the joints and
+the spectra of residuals. Both are known once the empty arm is identified: its noise, the widening
+by correlation in time, the uncertainty of its parameters and of its gains. The covariance of a
+payload therefore follows from the motion alone, by the formulas that `weigh` uses.
 
 For an arm that was not identified, all parameters but friction are assumed to be known, torques to
 be exact, and their noise to be white.

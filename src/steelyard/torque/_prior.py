@@ -11,31 +11,31 @@ noise and the noise e of the torques gives u = sum_g w_g^2 Y_g'e_g the covarianc
     r = Z A^-1 u - (1 - P) e_z,   P = Z A^-1 Z'      =>      E r r' = Z C Z' + 1 - 2 P,
 
 C = A^-1 (M_u + Z'Z) A^-1 the covariance of x. It differs from 1: a prior moves less in directions
-that loaded rows hardly determine, and more if their noise is correlated in time, which their weights
-ignore. The contradiction is |r| over the root of the trace of E r r', about 1 if the model is right.
-M_u is taken from the residuals of the loaded runs, but is at most that of the noise of the empty
-arm: large residuals of a wrong model would otherwise hide the contradiction.
+that loaded rows hardly determine, and more if their noise is correlated in time, which their
+weights ignore. The contradiction is |r| over the root of the trace of E r r', about 1 if the model
+is right. M_u is taken from the residuals of the loaded runs, but is at most that of the noise of
+the empty arm: large residuals of a wrong model would otherwise hide the contradiction.
 
 **Noise.** Correlated noise of variance s^2 acts on columns as slow as the motion like white noise
 of variance kappa s^2, kappa the inflation of the model (its spectrum at zero frequency over the
 mean). Two things make the plain product too small when runs are short:
 
 - The fit of the empty arm absorbed part of the noise, kappa rows for each fitted parameter, so that
-  the residuals of joint j have kappa p_j degrees of freedom less than rows, where p_j = tr(A^-1 A_j)
-  of A = sum_j A_j:
+  the residuals of joint j have kappa p_j degrees of freedom less than rows, where p_j = tr(A^-1
+  A_j) of A = sum_j A_j:
 
       s^2 = sum of squares / (N_j - kappa p_j)              (for white noise the usual N - p)
 
 - kappa comes from the nine lowest frequencies of each run, chi-square with 17 degrees of freedom,
   less those that the fit used there: about half of its parameters, as the scatter of kappa in
-  simulated runs shows. The variance of an estimate whose weights come from variances with nu degrees
-  of freedom is larger than computed by nu / (nu - 4) (Cochran 1937: joints that happen to look quiet
-  get too much weight). White noise is known from all frequencies, so only the share (kappa - 1) /
-  kappa of the variance is that uncertain.
+  simulated runs shows. The variance of an estimate whose weights come from variances with nu
+  degrees of freedom is larger than computed by nu / (nu - 4) (Cochran 1937: joints that happen to
+  look quiet get too much weight). White noise is known from all frequencies, so only the share
+  (kappa - 1) / kappa of the variance is that uncertain.
 
 **Gains.** If motor currents were measured, the gains of the drives are uncertain: cause c, of one
-drive or shared by all, moves the logarithm of gain j by s_jc. A wrong gain is wrong in the empty and
-in the loaded runs, so x moves with the logarithm of gain j by
+drive or shared by all, moves the logarithm of gain j by s_jc. A wrong gain is wrong in the empty
+and in the loaded runs, so x moves with the logarithm of gain j by
 
     d_j = A^-1 (sum over its groups of w_g^2 Y_g'tau_g + Z'Z x_j)
 
@@ -72,9 +72,9 @@ _MIN_REMAINING_SHARE = 0.25  # of the rows, lower limit of the degrees of freedo
 def arm_rows(model: DynamicModel, without: Mask | None = None) -> Array:
     """Rows [Z z] of unit noise: the empty runs' information on the arm's parameters, (r, p + 1).
 
-    Z'Z is the inverse of the covariance. Runs that do not determine some of the parameters may still
-    determine combinations: then the rows are those of the triangular factor after elimination of the
-    other parameters, widened by the median widening of the determined parameters.
+    Z'Z is the inverse of the covariance. Runs that do not determine some of the parameters may
+    still determine combinations: then the rows are those of the triangular factor after elimination
+    of the other parameters, widened by the median widening of the determined parameters.
 
     Args:
         without: parameters to leave free, (p,); those that change from day to day by default

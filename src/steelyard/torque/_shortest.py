@@ -401,8 +401,8 @@ class _Weighing:
 
 
 _ASSUMPTIONS = (
-    "no identified arm was given: all parameters but friction are assumed to be known, torques to be"
-    " exact, and their noise to be white"
+    "no identified arm was given: all parameters but friction are assumed to be known, torques to"
+    " be exact, and their noise to be white"
 )
 
 

@@ -4,8 +4,8 @@ A payload phi changes the base parameters by J phi, J the payload Jacobian (gaz2
 loaded torques follow tau = Y (pi + J phi) with the regressor Y of the empty arm. The methods differ
 in what they compare (`steelyard.torque.methods`); this module makes payloads of their answers.
 
-If motor currents were measured, gains may be wrong in all runs, and may have changed since the empty
-runs: each method states how its answer changes with both (see `_prior`).
+If motor currents were measured, gains may be wrong in all runs, and may have changed since the
+empty runs: each method states how its answer changes with both (see `_prior`).
 
 If the loaded runs move the parameters of the empty arm by more than noise does (friction differs
 from day to day), the model is not exact: the covariance is widened by the square of that
@@ -52,7 +52,8 @@ def weigh(
         model: of the empty arm
         samples: of the loaded arm, one or many
         method: a name of `steelyard.torque.methods.METHODS`
-        fixed: known numbers by name of `PARAMETER_NAMES` [SI], such as {"mass": 2.8}; cx, cy, cz for the centre of mass [m]; 'inertia' for all six, about the flange's origin
+        fixed: known numbers by name of `PARAMETER_NAMES` [SI], such as {"mass": 2.8}; cx, cy, cz
+            for the centre of mass [m]; 'inertia' for all six, about the flange's origin
         empty: for the methods that need them: runs of the empty arm ('torque-change' on the same
             motion, 'pooled' on any), or the controller's torque of the empty arm on the same motion
             ('manufacturer')

@@ -7,14 +7,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
 from steelyard._arrays import Array
 from steelyard.errors import InvalidRecording, InvalidSamples, SteelyardError
 from steelyard.identification import DynamicModel
-from steelyard.identification.gains import DriveGains
 from steelyard.io import read
 from steelyard.io._recordings import file_kind
 from steelyard.quality import QualityReport, check
@@ -24,6 +23,9 @@ from steelyard.robot import DriveModel, JointLimits, RobotModel
 from steelyard.signals import with_chosen_cutoff
 from steelyard.signals._prepare import UniformRecording
 from steelyard.verdict import Doubt, DoubtKind
+
+if TYPE_CHECKING:
+    from steelyard.identification.gains import DriveGains
 
 
 @runtime_checkable

@@ -1,10 +1,10 @@
-"""The dynamic stage: ten parameters from a moving arm, with what the static stage knows.
+"""The dynamic stage: ten parameters from a moving arm, with the static stage as a prior.
 
-The unknowns are theta = (phi, drift, U, V). With a static stage, its twelve numbers and their whole
-covariance are a prior, so that the uncertainty of drift and tilt is in the answer; estimators that
-do not weigh samples take drift and tilt as they are. Without one, all are estimated together. The
-tilt enters the wrench through u = R' g(U, V) - a; the columns of U and V are the derivatives there,
-and the regression is set up anew at each tilt until it stays.
+The unknowns are the eighteen numbers theta = (phi, drift, U, V). With a static stage, its twelve
+numbers and their covariance are a prior, so that the answer includes the uncertainty of drift and
+tilt; estimators that do not weight samples take drift and tilt as known. Without a static stage,
+all are estimated together. The tilt enters the wrench through u = R' g(U, V) - a, which is
+linearised; the regression is repeated at each new tilt until it converges.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ from steelyard.inertia import InertialParameters
 from steelyard.payload import Evidence, judge
 from steelyard.verdict import Doubt, Verdict
 from steelyard.wrist._payload import (
+    STATIC_INDICES,
+    STATIC_TILT,
     StaticWeight,
     WristPayload,
     drift_doubt,
@@ -29,54 +31,48 @@ from steelyard.wrist._payload import (
     weak_inertia_doubt,
 )
 from steelyard.wrist._regression import WrenchEstimator, WrenchFit, WrenchRegression
-from steelyard.wrist._regressor import BaseGravity
+from steelyard.wrist._regressor import BODY, DRIFT, TILT, BaseGravity
 from steelyard.wrist._samples import WrenchSamples
 from steelyard.wrist.estimators import ESTIMATORS
 
-_TILTS = 6
-_STATIC = [
-    0,
-    1,
-    2,
-    3,
-    *range(10, 18),
-]  # where the twelve numbers of the static stage are among the eighteen
+_MAX_ITERATIONS = 6  # of the tilt
+_TILT_TOLERANCE = 1e-7  # [rad]; smaller steps end the iteration
 
 
 @dataclass(frozen=True, eq=False)
 class _Setting:
-    """What is unknown, and where the search stands."""
+    """The unknowns, their prior, and their current values."""
 
     samples: WrenchSamples
     gravity: BaseGravity
-    value: Array  # of the eighteen numbers
-    information: Array  # prior, (18, 18)
-    prior: Array  # (18,)
-    free: NDArray[np.int64]  # which of the eighteen are unknown
-    drifting: bool = False  # whether the drift moves in time
+    value: Array  # of the eighteen numbers, (18,)
+    information: Array  # inverse covariance of the prior, (18, 18)
+    prior: Array  # values of the prior, (18,)
+    free: NDArray[np.int64]  # indices of those that are estimated
+    drifting: bool = False  # whether the drift changes linearly in time
 
     def regression(self) -> WrenchRegression:
-        """The regression at the present tilt; the unknown tilt is what is to be added to it."""
+        """The regression at the current tilt; its unknown tilt is the step from there."""
         samples = self.samples
-        angles = self.value[16:]
+        angles = self.value[TILT]
         N = len(samples)
-        tilt = self.gravity.tilt_columns(self.value[:10], samples.R_base_sensor, angles)
+        tilt = self.gravity.tilt_columns(self.value[BODY], samples.R_base_sensor, angles)
         columns = np.concatenate([np.tile(np.eye(6), (N, 1, 1)), tilt], axis=2)
-        chosen = self.free[self.free >= 10] - 10
+        chosen = self.free[self.free >= BODY.stop] - BODY.stop
         exact = [columns[:, :, chosen]]
         known = [k for k in range(6) if k not in chosen]
-        wrench = samples.wrench - columns[:, :, known] @ self.value[10:][known]
+        wrench = samples.wrench - columns[:, :, known] @ self.value[DRIFT][known]
         if self.drifting:
             exact.append((samples.t - samples.t.mean())[:, None, None] * np.eye(6))
         prior = self.prior.copy()
         L = self.information
-        prior[16:] -= angles
-        more = 6 * self.drifting
-        p = len(self.free) + more
+        prior[TILT] -= angles
+        count = len(self.free)
+        p = count + 6 * self.drifting
         value = np.zeros(p)
         information = np.zeros((p, p))
-        value[: p - more] = prior[self.free]
-        information[: p - more, : p - more] = L[np.ix_(self.free, self.free)]
+        value[:count] = prior[self.free]
+        information[:count, :count] = L[np.ix_(self.free, self.free)]
         return WrenchRegression(
             samples.features(self.gravity.tilted(angles)),
             samples.feature_covariance,
@@ -88,10 +84,10 @@ class _Setting:
         )
 
     def moved(self, fit: WrenchFit) -> tuple[_Setting, float]:
-        """The setting at a solution, and how far the tilt went, [rad]."""
+        """The setting at a solution, and the largest step of the tilt, [rad]."""
         value = self.value.copy()
         found = fit.value[: len(self.free)]
-        tilt = self.free >= 16
+        tilt = self.free >= TILT.start
         value[self.free[~tilt]] = found[~tilt]
         value[self.free[tilt]] += found[tilt]
         return replace(self, value=value), float(np.abs(found[tilt]).max(initial=0.0))
@@ -106,19 +102,21 @@ def weigh_dynamic(
     tilt: bool = True,
     drift_again: bool = False,
 ) -> WristPayload:
-    """What the arm carries: ten parameters with covariance, from samples of a moving sensor.
+    """The payload on a sensor, ten parameters with covariance, from samples in motion.
 
     Args:
-        static: what postures at rest say; None to estimate all at once
+        samples: of the moving sensor
+        static: result of the static stage; None to estimate all numbers together
         estimator: one of `steelyard.wrist.estimators.ESTIMATORS`; maximum likelihood by default
-        gravity_base: gravity without a tilt, (3,) [m/s^2], in the base frame; as in `static`, else
-            upright
-        tilt: whether the base may be tilted; with `static`, that stage decides
-        drift_again: the zero drift has changed since the static stage: estimate it anew
+        gravity_base: gravity without a tilt, (3,) [m/s^2], in the base frame; by default that of
+            `static`, else that of an upright base
+        tilt: whether to estimate the tilt of the base; with `static`, that stage decides
+        drift_again: whether to estimate the zero drift again, if it has changed since the static
+            stage
     """
     estimator = estimator or ESTIMATORS["ml"]
     setting = _setting(
-        samples, static, estimator, gravity_base=gravity_base, tilt=tilt, anew=drift_again
+        samples, static, estimator, gravity_base=gravity_base, tilt=tilt, drift_again=drift_again
     )
     if 6 * len(samples) <= len(setting.free) + 6:
         raise InvalidSamples(f"{len(samples)} samples are too few for {len(setting.free)} unknowns")
@@ -131,17 +129,16 @@ def weigh_dynamic(
     setting, fit = _solve(setting, estimator)
     if setting.value[0] < 0 and setting.value[0] < -3 * np.sqrt(fit.covariance[0, 0]):
         raise InvalidRecording(
-            f"the load weighs {setting.value[0]:.3f} kg: the wrench has the other sign than"
-            " stated; say"
-            " convention = 'sensor_on_load' instead of 'load_on_sensor' (or the reverse)"
+            f"the load weighs {setting.value[0]:.3f} kg: the sign of the wrench is not as stated;"
+            " use `convention='sensor_on_load'` instead of 'load_on_sensor' (or the reverse)"
         )
     full = np.zeros((18, 18))
     count = len(setting.free)
     full[np.ix_(setting.free, setting.free)] = fit.covariance[:count, :count]
-    plain = InertialParameters.from_vector(setting.value[:10], "sensor")
-    tilted = tilt_doubt(setting.value[16:], setting.gravity.nominal)
+    plain = InertialParameters.from_vector(setting.value[BODY], "sensor")
+    tilted = tilt_doubt(setting.value[TILT], setting.gravity.nominal)
     doubts = [doubt for doubt in (moving_drift, tilted) if doubt is not None]
-    body, verdict = _judged(plain, full[:10, :10], doubts)
+    body, verdict = _judged(plain, full[BODY, BODY], doubts)
     return WristPayload(
         body,
         plain,
@@ -149,8 +146,8 @@ def weigh_dynamic(
         method=estimator.name,
         noise=np.sqrt((fit.residual**2).mean(axis=0)),
         full_covariance=full,
-        drift=setting.value[10:16],
-        inclination=setting.value[16:],
+        drift=setting.value[DRIFT],
+        inclination=setting.value[TILT],
         nominal_gravity=setting.gravity.nominal,
         trend=trend,
         trend_std=trend_std,
@@ -166,7 +163,7 @@ def _setting(
     *,
     gravity_base: ArrayLike | None,
     tilt: bool,
-    anew: bool,
+    drift_again: bool,
 ) -> _Setting:
     value = np.zeros(18)
     L = np.zeros((18, 18))
@@ -182,62 +179,62 @@ def _setting(
         if tilt:
             free = everything
         else:
-            free = everything[:16]
-        start = _Setting(samples, gravity, value, L, value, everything[:16])
+            free = everything[: TILT.start]
+        start = _Setting(samples, gravity, value, L, value, everything[: TILT.start])
         first, _ = start.moved(ESTIMATORS["ls"].estimate(start.regression()))
         return _Setting(samples, gravity, first.value, L, first.value, free)
-    value[_STATIC] = static.value
+    value[STATIC_INDICES] = static.value
     if not estimator.uses_prior:
-        return _Setting(samples, gravity, value, L, value, everything[: 16 if anew else 10])
+        count = DRIFT.stop if drift_again else BODY.stop
+        return _Setting(samples, gravity, value, L, value, everything[:count])
     finite = np.isfinite(static.std) & (static.std > 0)
-    where = np.array(_STATIC)[finite]
+    where = np.array(STATIC_INDICES)[finite]
     L[np.ix_(where, where)] = np.linalg.inv(static.covariance[np.ix_(finite, finite)])
-    if anew:
+    if drift_again:
         L = _without_drift(L)
-    return _Setting(
-        samples, gravity, value, L, value, everything if finite[10:].all() else everything[:16]
-    )
+    if finite[STATIC_TILT].all():
+        free = everything
+    else:
+        free = everything[: TILT.start]
+    return _Setting(samples, gravity, value, L, value, free)
 
 
 def _without_drift(L: Array) -> Array:
-    """The information of a prior that does not know the drift any more."""
-    drift = np.arange(10, 16)
-    others = np.array([*range(10), 16, 17])
-    left = (
-        L[np.ix_(others, others)]
-        - L[np.ix_(others, drift)]
-        @ np.linalg.pinv(L[np.ix_(drift, drift)])
-        @ L[np.ix_(drift, others)]
-    )
+    """The information of a prior after elimination of the drift."""
+    everything = np.arange(len(L))
+    drift = everything[DRIFT]
+    others = np.delete(everything, DRIFT)
+    across = L[np.ix_(others, drift)]
+    inverse = np.linalg.pinv(L[np.ix_(drift, drift)])
     out = np.zeros_like(L)
-    out[np.ix_(others, others)] = left
+    out[np.ix_(others, others)] = L[np.ix_(others, others)] - across @ inverse @ across.T
     return out
 
 
 def _solve(setting: _Setting, estimator: WrenchEstimator) -> tuple[_Setting, WrenchFit]:
-    for _ in range(_TILTS):
+    for _ in range(_MAX_ITERATIONS):
         fit = estimator.estimate(setting.regression())
         setting, change = setting.moved(fit)
-        if change < 1e-7:
+        if change < _TILT_TOLERANCE:
             break
     return setting, fit
 
 
 def _trend(setting: _Setting) -> tuple[Array, Array]:
-    """How fast the drift moves and its standard deviation, by weighted least squares."""
-    drift = np.arange(10, 16)
+    """The rate of the drift and its standard deviation, (6,) each, by weighted least squares."""
+    drift = np.arange(DRIFT.start, DRIFT.stop)
     free = np.union1d(setting.free, drift)
-    here = replace(setting, free=free)
+    extended = replace(setting, free=free)
     if not set(drift) <= set(setting.free):
-        here = replace(here, information=np.zeros((18, 18)))
-    fit = ESTIMATORS["wls"].estimate(replace(here, drifting=True).regression())
+        extended = replace(extended, information=np.zeros((18, 18)))
+    fit = ESTIMATORS["wls"].estimate(replace(extended, drifting=True).regression())
     return fit.value[-6:], np.sqrt(np.diag(fit.covariance)[-6:])
 
 
 def _judged(
     plain: InertialParameters, covariance: Array, doubts: Sequence[Doubt]
 ) -> tuple[InertialParameters, Verdict]:
-    """The body to answer with, and the verdict on it."""
+    """The body of the answer, and the verdict on it."""
     unknown = ~np.isfinite(np.diag(covariance))
     body, verdict = judge(
         Evidence(plain, covariance, unknown, doubts=doubts, beyond_empty_arm=False)

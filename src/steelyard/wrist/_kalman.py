@@ -1,6 +1,6 @@
-"""How the sensor moves, one sample at a time: a Kalman filter on position and quaternion (Farsoni 2017).
+"""The motion of the sensor from its pose, by a Kalman filter (Farsoni 2017).
 
-The filter knows the pose of the sensor and nothing else. Its state is position, velocity and
+The only input is the pose of the sensor. The state is position, velocity and
 acceleration in the base, orientation, angular velocity and angular acceleration in the sensor
 frame; the third derivatives are white noise. Over a step T
 
@@ -9,16 +9,17 @@ frame; the third derivatives are white noise. Over a step T
 and a measured pose corrects with the gains K = (K0, K1, K2) of the same chain of three integrators,
 
     y = p_measured - p,                    p <- p + K0 y,  v <- v + K1 y,  a <- a + K2 y
-    y = log(R' R_measured) (rotation vector),  R <- R exp(K0 y),  w <- w + K1 y,  alpha <- alpha + K2 y
+    y = log(R' R_measured),                R <- R exp(K0 y),  w <- w + K1 y,  alpha <- alpha + K2 y
 
-The rotation is kept as a unit quaternion. Noise and jerk are the same for the three axes, so the
-covariance is that of one axis, it does not depend on the data, and the gains are calculated before
-the first sample. The intensity of the jerk is the one under which the innovations are most likely.
+with log the rotation vector. The rotation is kept as a unit quaternion. Noise and jerk are the same
+for the three axes, so the covariance is that of one axis. It does not depend on the data, so the
+gains are computed before the first sample. The intensity of the jerk is chosen by maximum
+likelihood of the innovations.
 
-What matters for restricted total least squares is only that part of the filter's error that comes
-from the noise of the pose: noise through the filter's impulse response. The filter's lag is no
-noise, so it is not in the covariance; wrench and motion go through the same moving mean (liu2025:
-10 samples), so that this one at least delays both alike.
+Restricted total least squares needs only the part of the filter's error that comes from noise of
+the pose: noise through the filter's impulse response. The lag of the filter is not noise and not in
+the covariance. Wrench and motion pass through the same moving mean (liu2025: 10 samples), which
+delays both equally.
 """
 
 from __future__ import annotations
@@ -33,27 +34,23 @@ from scipy.spatial.transform import Rotation
 from steelyard._arrays import Array
 from steelyard.signals import noise_of_differences
 
-_JERKS = 10.0 ** np.arange(-3, 7.01, 0.5)
-_LEAST_NOISE = 1e-9
-_CONJUGATE = np.array([-1.0, -1.0, -1.0, 1.0])
+_JERK_GRID = 10.0 ** np.arange(-3, 7.01, 0.5)  # intensities to choose from
+_MIN_NOISE = 1e-9  # [m or rad]
+_CONJUGATE = np.array([-1.0, -1.0, -1.0, 1.0])  # times a quaternion (x, y, z, w)
 
 
 class _PoseState(NamedTuple):
     """The state of the filter."""
 
-    linear: (
-        Array  # position, velocity, acceleration, (3, 3) [m, m/s, m/s^2], rows in the base frame
-    )
+    linear: Array  # position, velocity, acceleration, (3, 3) [m, m/s, m/s^2], in the base frame
     quaternion: Array  # R_base_sensor as (x, y, z, w), (4,)
-    angular: (
-        Array  # angular velocity and acceleration, (2, 3) [rad/s, rad/s^2], in the sensor frame
-    )
-    k: int  # samples so far
+    angular: Array  # angular velocity, acceleration, (2, 3) [rad/s, rad/s^2], in the sensor frame
+    k: int  # number of samples
 
 
 @dataclass(frozen=True, eq=False)
 class _IntegratorFilter:
-    """The Kalman filter of one axis: three integrators driven by white jerk, the first one measured."""
+    """The Kalman filter of one axis: three integrators driven by white jerk; position measured."""
 
     step_s: float  # time between two samples, [s]
     noise: float  # standard deviation of a measurement, [m or rad]
@@ -61,13 +58,13 @@ class _IntegratorFilter:
 
     @property
     def transition(self) -> Array:
-        """From one sample to the next, (3, 3)."""
+        """The matrix of the transition to the next sample, (3, 3)."""
         T = self.step_s
         return np.array([[1.0, T, T**2 / 2], [0.0, 1.0, T], [0.0, 0.0, 1.0]])
 
     @property
     def process(self) -> Array:
-        """The covariance that a step of jerk adds, (3, 3)."""
+        """The covariance that jerk adds in one step, (3, 3)."""
         T = self.step_s
         rows = [
             [T**5 / 20, T**4 / 8, T**3 / 6],
@@ -81,12 +78,12 @@ class _IntegratorFilter:
         unit = np.array([1.0, 1 / self.step_s, 1 / self.step_s**2]) * self.noise
         F = self.transition / np.outer(unit, 1 / unit)
         Q = self.process / np.outer(unit, unit)
-        ahead = solve_discrete_are(F.T, np.eye(3)[:, :1], Q, np.eye(1))
-        gain = ahead[:, 0] / (ahead[0, 0] + 1.0)
-        return gain * unit / self.noise, float((ahead[0, 0] + 1.0) * self.noise**2)
+        predicted = solve_discrete_are(F.T, np.eye(3)[:, :1], Q, np.eye(1))
+        gain = predicted[:, 0] / (predicted[0, 0] + 1.0)
+        return gain * unit / self.noise, float((predicted[0, 0] + 1.0) * self.noise**2)
 
     def gains(self, count: int) -> Array:
-        """The gains from the first sample on, when nothing is known but the position, (count, 3)."""
+        """The gains from the first sample on, (count, 3), with an uninformative initial state."""
         F = self.transition
         Q = self.process
         R = self.noise**2
@@ -116,7 +113,7 @@ class _IntegratorFilter:
         return float(-0.5 * (late**2 / variance + np.log(variance)).sum())
 
     def noise_through(self, mean_length: int) -> Array:
-        """The covariance of (position, velocity, acceleration) behind a mean, from noise alone, (3, 3)."""
+        """The covariance of (position, velocity, acceleration) by noise after a mean, (3, 3)."""
         gain, _ = self.steady()
         F = self.transition
         closed = (np.eye(3) - np.outer(gain, [1, 0, 0])) @ F
@@ -135,8 +132,8 @@ class _IntegratorFilter:
 
     @classmethod
     def tuned(cls, step_s: float, noise: float, positions: Array) -> _IntegratorFilter:
-        """The filter with the jerk under which these positions, (N, n), are most likely."""
-        made = [cls(step_s, noise, float(jerk)) for jerk in _JERKS]
+        """The filter with the most likely jerk for measured positions, (N, n)."""
+        made = [cls(step_s, noise, float(jerk)) for jerk in _JERK_GRID]
         return max(made, key=lambda one: one.likelihood(positions))
 
 
@@ -150,7 +147,7 @@ class PoseKalmanFilter:
         rotation_std: standard deviation of a measured orientation, [rad]
         position_jerk: intensity of the jerk of the position, [m^2/s^5]
         rotation_jerk: intensity of the jerk of the orientation, [rad^2/s^5]
-        settle: number of samples after which the gains stay
+        settle: number of samples after which the gains are constant
     """
 
     step_s: float
@@ -181,7 +178,7 @@ class PoseKalmanFilter:
         position_std: float | None = None,
         rotation_std: float | None = None,
     ) -> PoseKalmanFilter:
-        """The filter with the jerk under which a measured motion is most likely.
+        """The filter with the most likely jerk for a measured motion.
 
         Args:
             step_s: time between two samples, [s]
@@ -199,14 +196,15 @@ class PoseKalmanFilter:
                 noise = float(np.sqrt((noise_of_differences(x) ** 2).mean()))
             else:
                 noise = std
-            parts.append(_IntegratorFilter.tuned(step_s, max(noise, _LEAST_NOISE), x))
+            parts.append(_IntegratorFilter.tuned(step_s, max(noise, _MIN_NOISE), x))
         linear, angular = parts
         return cls(step_s, linear.noise, angular.noise, linear.jerk, angular.jerk)
 
     def noise(self, mean_length: int = 1) -> Array:
-        """The covariance of (acceleration, angular velocity, angular acceleration) from noise alone, (9, 9).
+        """The covariance of acceleration, angular velocity and acceleration by noise, (9, 9).
 
-        A moving mean of `mean_length` samples follows the filter.
+        Args:
+            mean_length: of the moving mean that follows the filter, in samples
         """
         linear, angular = (one.noise_through(mean_length) for one in (self._linear, self._angular))
         covariance = np.zeros((9, 9))
@@ -215,7 +213,12 @@ class PoseKalmanFilter:
         return covariance
 
     def init(self, position: Array, quaternion: Array) -> _PoseState:
-        """The state of a sensor at rest: position, (3,) [m], in the base frame, and quaternion, (4,)."""
+        """The state of a sensor at rest.
+
+        Args:
+            position: (3,) [m], in the base frame
+            quaternion: R_base_sensor as (x, y, z, w), (4,)
+        """
         linear = np.zeros((3, 3))
         linear[0] = position
         return _PoseState(linear, np.array(quaternion, dtype=float), np.zeros((2, 3)), 0)
@@ -224,6 +227,7 @@ class PoseKalmanFilter:
         """The next state.
 
         Args:
+            state: after the previous sample
             position: measured, (3,) [m], in the base frame
             quaternion: R_base_sensor as (x, y, z, w), measured, (4,)
         """
@@ -232,9 +236,9 @@ class PoseKalmanFilter:
         linear = self._linear.transition @ state.linear
         linear = linear + K[:, None] * (position - linear[0])
         w, alpha = state.angular
-        ahead = _times(state.quaternion, _exponential(T * w + T**2 / 2 * alpha))
-        y = _logarithm(_times(ahead * _CONJUGATE, quaternion))
-        turned = _times(ahead, _exponential(G[0] * y))
+        predicted = _product(state.quaternion, _exponential(T * w + T**2 / 2 * alpha))
+        y = _logarithm(_product(predicted * _CONJUGATE, quaternion))
+        turned = _product(predicted, _exponential(G[0] * y))
         angular = np.array([w + T * alpha + G[1] * y, alpha + G[2] * y])
         return _PoseState(linear, turned / np.sqrt(turned @ turned), angular, state.k + 1)
 
@@ -260,7 +264,7 @@ class PoseKalmanFilter:
         return orientation, moved
 
 
-def _times(a: Array, b: Array) -> Array:
+def _product(a: Array, b: Array) -> Array:
     """The product of two quaternions (x, y, z, w)."""
     ax, ay, az, aw = a
     bx, by, bz, bw = b
@@ -275,6 +279,7 @@ def _times(a: Array, b: Array) -> Array:
 
 
 def _exponential(turn: Array) -> Array:
+    """The quaternion of a rotation vector, (3,) [rad]."""
     angle = float(np.sqrt(turn @ turn))
     if angle < 1e-9:
         share = 0.5
@@ -284,7 +289,10 @@ def _exponential(turn: Array) -> Array:
 
 
 def _logarithm(a: Array) -> Array:
+    """The rotation vector of a quaternion, (3,) [rad]."""
     if a[3] < 0:
         a = -a
     sine = float(np.sqrt(a[:3] @ a[:3]))
-    return np.asarray(2.0 * a[:3] if sine < 1e-9 else 2 * np.arctan2(sine, a[3]) / sine * a[:3])
+    if sine < 1e-9:
+        return np.asarray(2.0 * a[:3])
+    return np.asarray(2 * np.arctan2(sine, a[3]) / sine * a[:3])

@@ -1,4 +1,4 @@
-"""What a wrist sensor has weighed: at rest, and as a payload with zero drift and tilt of the base."""
+"""Results of a wrist sensor: the static stage, and the payload with zero drift and tilt."""
 
 from __future__ import annotations
 
@@ -15,19 +15,28 @@ from steelyard.inertia import PARAMETER_NAMES, InertialParameters
 from steelyard.payload import Evidence, Payload, Quantity, judge
 from steelyard.payload._payload import FORMAT
 from steelyard.verdict import Doubt, DoubtKind, Verdict
-from steelyard.wrist._regressor import BaseGravity, wrench_regressor
+from steelyard.wrist._regressor import BODY, DRIFT, TILT, BaseGravity, wrench_regressor
 from steelyard.wrist._rest import Postures
 
 STATIC_NAMES = ("m", "mx", "my", "mz", "fx0", "fy0", "fz0", "tx0", "ty0", "tz0", "U", "V")
 """The order of the twelve numbers of the static stage."""
 
+STATIC_INDICES = [0, 1, 2, 3, *range(DRIFT.start, TILT.stop)]
+"""The twelve numbers of the static stage among the eighteen of the dynamic stage."""
+
+STATIC_DRIFT = slice(4, 10)
+"""The zero drifts among the twelve numbers of the static stage."""
+
+STATIC_TILT = slice(10, 12)
+"""The tilt of the base among the twelve numbers of the static stage."""
+
 _AXES = ("fx", "fy", "fz", "tx", "ty", "tz")
 _UNITS = ("N", "N", "N", "Nm", "Nm", "Nm")
-_HOLDS = "what hangs on the wrist sensor; the sensor itself is not in it"
-_WEAK = 0.2  # of a typical moment of inertia: a larger standard deviation is worth knowing
-_MOST_TILTED = 10.0  # [degrees]
-_SIGNIFICANT = 4.5  # standard deviations of one of six trends before a moving drift is believed
-_ARRAYS = (
+_EXPORT_CONTENT = "the load on the wrist sensor, without the sensor itself"
+_MAX_INERTIA_STD = 0.2  # of the mean moment of inertia; larger ones give a doubt
+_MAX_TILT_DEGREES = 10.0  # beyond a plausible mounting error
+_MIN_TREND_SIGMA = 4.5  # standard deviations of one of six trends, for a doubt about drift
+_SAVED_ARRAYS = (
     "full_covariance", "noise", "drift", "inclination", "nominal_gravity", "trend", "trend_std",
     "T_flange_sensor",
 )  # fmt: skip
@@ -52,15 +61,15 @@ class WristPayload(Payload):
 
     Attributes:
         full_covariance: of eighteen numbers: ten of the body, six zero drifts, tilt U and V, (18,
-            18); infinite where unknown, zero where taken as known
+            18); infinite where unknown, zero where assumed to be known
         noise: root mean square of the residuals, (6,) [N, Nm]
-        drift: what the sensor shows without a load, (6,) [N, Nm], in the sensor frame
+        drift: reading of the sensor without a load, (6,) [N, Nm], in the sensor frame
         inclination: tilt U, V of the base, (2,) [rad]
         nominal_gravity: gravity without a tilt, (3,) [m/s^2], in the base frame
-        trend: how fast the zero drift moves, (6,) [N/s, Nm/s]; NaN where unknown
-        trend_std: its standard deviation, (6,)
-        T_flange_sensor: the sensor in the flange frame, (4, 4)
-        made_by: how its samples were made, a sentence for each step
+        trend: rate of the zero drift, (6,) [N/s, Nm/s]; NaN if unknown
+        trend_std: standard deviation of the rate, (6,) [N/s, Nm/s]
+        T_flange_sensor: pose of the sensor in the flange frame, (4, 4)
+        made_by: preparation of its samples, a sentence for each step
     """
 
     covariance: Array = field(init=False)
@@ -76,26 +85,26 @@ class WristPayload(Payload):
 
     def __post_init__(self) -> None:
         object.__setattr__(
-            self, "covariance", np.asarray(self.full_covariance, dtype=float)[:10, :10]
+            self, "covariance", np.asarray(self.full_covariance, dtype=float)[BODY, BODY]
         )
         object.__setattr__(self, "inclination", _wrapped(self.inclination))
         super().__post_init__()
-        freeze(self, *_ARRAYS)
+        freeze(self, *_SAVED_ARRAYS)
         object.__setattr__(self, "made_by", tuple(self.made_by))
 
     @property
     def drift_std(self) -> Array:
         """Standard deviation of the zero drift, (6,) [N, Nm]."""
-        return np.asarray(np.sqrt(np.diag(self.full_covariance)[10:16]))
+        return np.asarray(np.sqrt(np.diag(self.full_covariance)[DRIFT]))
 
     @property
     def inclination_std(self) -> Array:
         """Standard deviation of U and V, (2,) [rad]."""
-        return np.asarray(np.sqrt(np.diag(self.full_covariance)[16:]))
+        return np.asarray(np.sqrt(np.diag(self.full_covariance)[TILT]))
 
     @property
     def gravity_base(self) -> Array:
-        """Where things fall, tilt included, (3,) [m/s^2], in the base frame."""
+        """Gravity including the tilt, (3,) [m/s^2], in the base frame."""
         return BaseGravity(self.nominal_gravity).tilted(self.inclination)
 
     @property
@@ -104,13 +113,18 @@ class WristPayload(Payload):
         return bool(np.isfinite(np.diag(self.covariance)[4:]).all())
 
     def wrench(self, x: Array) -> Array:
-        """The wrench of the load at features x, (N, 12), without drift, (N, 6) [N, Nm], sensor frame."""
+        """The wrench of the load without drift, (N, 6) [N, Nm], in the sensor frame.
+
+        Args:
+            x: features of the motion, (N, 12)
+        """
         return np.asarray(wrench_regressor(x) @ self.body.vector)
 
     def slope(self, x: Array, R_base_sensor: Array) -> Array:
-        """The derivative of load and drift by the eighteen numbers, (N, 6, 18), at features x, (N, 12).
+        """The derivative of the wrench of load and drift by the eighteen numbers, (N, 6, 18).
 
         Args:
+            x: features of the motion, (N, 12)
             R_base_sensor: orientation of the sensor, (N, 3, 3)
         """
         tilt = BaseGravity(self.nominal_gravity).tilt_columns(
@@ -121,7 +135,11 @@ class WristPayload(Payload):
         )
 
     def in_flange(self, flange: str = "flange") -> Payload:
-        """The payload in the flange frame; the zero drift of the sensor is no part of it."""
+        """The payload in the flange frame, without the zero drift of the sensor.
+
+        Args:
+            flange: name of the frame
+        """
         T = self.T_flange_sensor
         body, plain = (x.in_frame(flange, T) for x in (self.body, self.unconstrained))
         covariance = InertialParameters.moved_covariance(self.covariance, T)
@@ -129,7 +147,7 @@ class WristPayload(Payload):
 
     @property
     def quantities(self) -> tuple[Quantity, ...]:
-        """Mass, centre of mass, inertia, zero drift and tilt of the base, as people read them."""
+        """Mass, centre of mass, inertia, zero drift and tilt of the base, in units of reports."""
         rows = list(super().quantities)
         for axis, x, std, unit in zip(_AXES, self.drift, self.drift_std, _UNITS, strict=True):
             rows.append(Quantity(f"zero drift {axis}", float(x), float(std), unit))
@@ -139,10 +157,10 @@ class WristPayload(Payload):
         return tuple(rows)
 
     def together_with(self, tool: Payload) -> Payload:
-        """The tool and this part as one load; the zero drift of the sensor is no part of it.
+        """The tool and this part as one load, without the zero drift of the sensor.
 
         Args:
-            tool: in the sensor frame too
+            tool: in the sensor frame
         """
         plain = Payload(
             self.body, self.unconstrained, self.covariance, self.noise, self.verdict, self.method
@@ -150,14 +168,21 @@ class WristPayload(Payload):
         return plain.together_with(tool)
 
     def as_load(self, *, name: str = "payload", number: int = 1) -> Load:
-        """What an export writes, in the sensor frame: say where the sensor sits in that of the target."""
-        return Load(self.body, self.covariance, self.verdict, _HOLDS, self.drift, name, number)
+        """The load that an export writes, in the sensor frame.
+
+        Args:
+            name: of the payload, in formats with names
+            number: of the payload, in formats with numbers
+        """
+        return Load(
+            self.body, self.covariance, self.verdict, _EXPORT_CONTENT, self.drift, name, number
+        )
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything there is to know, as texts, numbers and arrays."""
+        """All fields and derived values as texts, numbers and arrays."""
         return {
             **super().to_dict(),
-            **{name: getattr(self, name) for name in _ARRAYS},
+            **{name: getattr(self, name) for name in _SAVED_ARRAYS},
             "made_by": list(self.made_by),
         }
 
@@ -169,7 +194,9 @@ class WristPayload(Payload):
             InertialParameters.from_vector(content[name], content["frame"])
             for name in ("vector", "unconstrained")
         )
-        arrays: dict[str, Any] = {name: np.array(content[name], dtype=float) for name in _ARRAYS}
+        arrays: dict[str, Any] = {
+            name: np.array(content[name], dtype=float) for name in _SAVED_ARRAYS
+        }
         return cls(
             body,
             plain,
@@ -182,21 +209,20 @@ class WristPayload(Payload):
 
 @dataclass(frozen=True, eq=False)
 class StaticWeight:
-    """What postures at rest determine.
+    """The result of the static stage: what postures at rest determine.
 
     Attributes:
         value: twelve numbers in the order of `STATIC_NAMES`, (12,) [kg, kg m, N, Nm, rad]
-        covariance: theirs, (12, 12); infinite where the postures say nothing
+        covariance: of these numbers, (12, 12); infinite where the postures do not determine them
         nominal_gravity: gravity without a tilt, (3,) [m/s^2], in the base frame
-        postures: those used
-        residual: of each, (N, 6) [N, Nm]
-        freedom: equations less unknowns
-        trend: how fast the zero drift moves, (6,) [N/s, Nm/s]; NaN where time is not known
-        trend_std: its standard deviation, (6,)
-        yaw: rotation of the sensor about the flange axis that was found, [rad]; 0 where it was
-            known
-        yaw_std: its standard deviation, [rad]
-        verdict: whether it may be used, and what counts against it
+        postures: that were used
+        residual: of each posture, (N, 6) [N, Nm]
+        freedom: number of equations less number of unknowns
+        trend: rate of the zero drift, (6,) [N/s, Nm/s]; NaN if times are unknown
+        trend_std: standard deviation of the rate, (6,) [N/s, Nm/s]
+        yaw: estimated rotation of the sensor about the flange axis, [rad]; 0 if it was known
+        yaw_std: standard deviation of the yaw, [rad]
+        verdict: whether it may be used, and the doubts about it
     """
 
     value: Array
@@ -212,12 +238,16 @@ class StaticWeight:
     verdict: Verdict
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "value", np.append(self.value[:10], _wrapped(self.value[10:])))
+        object.__setattr__(
+            self,
+            "value",
+            np.append(self.value[: STATIC_TILT.start], _wrapped(self.value[STATIC_TILT])),
+        )
         freeze(self, "value", "covariance", "nominal_gravity", "residual", "trend", "trend_std")
 
     @property
     def mass(self) -> float:
-        """[kg]."""
+        """Mass, [kg]."""
         return float(self.value[0])
 
     @property
@@ -227,17 +257,17 @@ class StaticWeight:
 
     @property
     def drift(self) -> Array:
-        """What the sensor shows without a load, (6,) [N, Nm], in the sensor frame."""
-        return self.value[4:10]
+        """Reading of the sensor without a load, (6,) [N, Nm], in the sensor frame."""
+        return self.value[STATIC_DRIFT]
 
     @property
     def inclination(self) -> Array:
         """The tilt U, V of the base, (2,) [rad]."""
-        return self.value[10:]
+        return self.value[STATIC_TILT]
 
     @property
     def gravity_base(self) -> Array:
-        """Where things fall, tilt included, (3,) [m/s^2], in the base frame."""
+        """Gravity including the tilt, (3,) [m/s^2], in the base frame."""
         return BaseGravity(self.nominal_gravity).tilted(self.inclination)
 
     @property
@@ -246,27 +276,30 @@ class StaticWeight:
         return np.asarray(np.sqrt(np.diag(self.covariance)))
 
     def interval(self, level: float = 0.95) -> Array:
-        """Lower and upper end of the interval of each number that has a level of probability, (12, 2)."""
+        """Lower and upper end of the interval of each number, (12, 2).
+
+        Args:
+            level: probability that it contains the truth
+        """
         from scipy.special import stdtrit
 
         half = stdtrit(max(self.freedom, 1), 0.5 + level / 2) * self.std
         return np.column_stack([self.value - half, self.value + half])
 
     def payload(self, T_flange_sensor: Array | None = None) -> WristPayload:
-        """Mass and centre of mass as a payload; its inertia is that of a point, and unknown.
+        """Mass and centre of mass as a payload with unknown inertia.
 
         Args:
-            T_flange_sensor: the sensor in the flange frame, (4, 4); the flange by default
+            T_flange_sensor: pose of the sensor in the flange frame, (4, 4); the identity by default
         """
         point = InertialParameters.from_com(self.mass, self.com, np.zeros((3, 3)), "sensor")
         full = np.zeros((18, 18))
-        known = [0, 1, 2, 3, *range(10, 18)]
-        full[np.ix_(known, known)] = self.covariance
+        full[np.ix_(STATIC_INDICES, STATIC_INDICES)] = self.covariance
         full[range(4, 10), range(4, 10)] = np.inf
         evidence = Evidence(
             point,
-            full[:10, :10],
-            np.isinf(np.diag(full)[:10]),
+            full[BODY, BODY],
+            np.isinf(np.diag(full)[BODY]),
             expected="postures at rest say nothing about the inertia",
             doubts=self.verdict.doubts,
             beyond_empty_arm=False,
@@ -290,42 +323,42 @@ class StaticWeight:
 
 
 def drift_doubt(trend: Array, trend_std: Array, *, modelled: bool = False) -> Doubt | None:
-    """A doubt where the zero of the sensor moves significantly.
+    """A doubt if the zero of the sensor drifts significantly during the run.
 
     Args:
-        trend: how fast it moves, (6,) [N/s, Nm/s]; NaN where unknown
-        trend_std: its standard deviation, (6,)
-        modelled: the drift given is that of the present time, so that it does not forbid the use
+        trend: rate of the drift, (6,) [N/s, Nm/s]; NaN if unknown
+        trend_std: standard deviation of the rate, (6,) [N/s, Nm/s]
+        modelled: whether the stated drift is that at the end of the run; then the doubt does not
+            block
     """
-    if not (np.abs(trend) > _SIGNIFICANT * trend_std).any():
+    if not (np.abs(trend) > _MIN_TREND_SIGMA * trend_std).any():
         return None
     axis = int(np.abs(trend / trend_std).argmax())
-    given = "the drift given is that in the middle of the run, measure it again before use"
-    words = (
-        f"the zero drift moves during the run, {_AXES[axis]} by {60 * trend[axis]:.3g}"
-        f" {_UNITS[axis]} per"
-        f" minute; {'the drift given is that at the end' if modelled else given}"
-    )
+    if modelled:
+        stated = "the stated drift is that at the end"
+    else:
+        stated = "the stated drift is that in the middle of the run: measure it again before use"
+    rate = f"{60 * trend[axis]:.3g} {_UNITS[axis]} per minute"
+    words = f"the zero drift changes during the run, {_AXES[axis]} by {rate}; {stated}"
     return Doubt(DoubtKind.DRIFT_MOVES, words, blocks=not modelled)
 
 
 def tilt_doubt(inclination: Array, nominal_gravity: Array) -> Doubt | None:
-    """A doubt where the base is tilted by more than anybody mounts unknowingly.
+    """A doubt if the tilt of the base is beyond a plausible mounting error.
 
     Args:
         inclination: tilt U, V of the base, (2,) [rad]
         nominal_gravity: gravity without a tilt, (3,) [m/s^2], in the base frame
     """
     tilt = float(np.degrees(np.arccos(np.cos(inclination).prod())))
-    if tilt <= _MOST_TILTED:
+    if tilt <= _MAX_TILT_DEGREES:
         return None
-    falls = ",".join(f"{x:.2f}" for x in BaseGravity(nominal_gravity).tilted(inclination) + 0.0)
+    tilted = BaseGravity(nominal_gravity).tilted(inclination) + 0.0
+    gravity = ", ".join(f"{x:.2f}" for x in tilted)
     words = (
-        f"the base came out tilted by {tilt:.0f} degrees: how is it mounted? If so, give --gravity"
-        f" {falls}"
-        " (gravity_base in the description of the sensor); else the orientation, the frame or the"
-        " sign of the"
-        " wrench is not as stated"
+        f"the base appears to be tilted by {tilt:.0f} degrees: if it is mounted so, state"
+        f" `gravity_base=({gravity})`; else check the orientation, the frame and the sign of the"
+        " wrench"
     )
     return Doubt(DoubtKind.TILTED_BASE, words)
 
@@ -337,13 +370,14 @@ def _wrapped(angles: Array) -> Array:
 
 
 def weak_inertia_doubt(body: InertialParameters, covariance: Array) -> Doubt | None:
-    """A doubt, worth knowing, where a motion hardly shows some numbers of a real body's inertia.
+    """A doubt, which does not block, if a motion hardly excites the inertia of a real body.
 
     Args:
+        body: the estimate
         covariance: of the ten numbers, (10, 10)
     """
     size = float(np.trace(body.inertia) / 3)
-    weak = np.array(PARAMETER_NAMES[4:])[np.sqrt(np.diag(covariance)[4:]) > _WEAK * size]
+    weak = np.array(PARAMETER_NAMES[4:])[np.sqrt(np.diag(covariance)[4:]) > _MAX_INERTIA_STD * size]
     if not weak.size or not body.is_physical:
         return None
     return Doubt(

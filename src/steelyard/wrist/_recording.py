@@ -1,7 +1,7 @@
-"""A wrist sensor and what it records: wrench and orientation, with or without a robot.
+"""A wrist sensor and its recordings: wrench and orientation, with or without a robot.
 
-At the door the wrench is brought into one frame and one convention: the sensor frame, and what the
-load does to the sensor. How it came is kept in `notes`.
+Every wrench is converted to one frame and one convention: that of the load on the sensor, in the
+sensor frame. `notes` state the conversions.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from steelyard.signals import noise_of_differences, resample, uniform_clock
 
 WrenchFrame = Literal["sensor", "base"]
 
-_ALMOST = 0.999  # of the range: a reading there is not a measurement
-_MOST = 1e6  # of a wrench, a motion or a temperature, in any unit
-_FEWEST_ROWS = 9  # with different times, of a motion
-_FEWEST_FLAT = 20  # rows at one extreme value, the other axes moving: a sensor that has hit its end
+_SATURATED_SHARE = 0.999  # of the range; larger readings are saturated
+_MAX_READING = 1e6  # of a wrench, a motion or a temperature, in any unit
+_MIN_ROWS = 9  # with different times, of a motion
+_MIN_FLAT_ROWS = 20  # at the extreme value while other axes change, for a saturated sensor
 _MOTION_NOISE = ("joints", "position", "rotation", "acceleration", "angular_velocity")
 _MOTION = ("position", "acceleration", "angular_velocity")
 _SIGNALS = ("t", "wrench", "R_base_sensor", *_MOTION, "temperature")
@@ -39,15 +39,15 @@ class WristSensor:
 
     Attributes:
         name: of the sensor
-        convention: what the load does to the sensor, or the reverse
-        frame: 'sensor', or 'base' where the driver has rotated the wrench already
-        T_flange_sensor: the sensor in the flange frame, (4, 4)
-        yaw_known: False when the sensor may be turned about the flange's z axis by an unknown angle
-        reach: largest wrench of each axis, (6,) [N, Nm]; infinite where unknown
+        convention: whether a wrench is that of the load on the sensor, or the reverse
+        frame: 'sensor', or 'base' if the driver has rotated the wrench into the base frame
+        T_flange_sensor: pose of the sensor in the flange frame, (4, 4)
+        yaw_known: whether the rotation of the sensor about the flange's z axis is known
+        reach: largest wrench of each axis, (6,) [N, Nm]; infinite if unknown
         noise: standard deviation of a reading, (6,) [N, Nm]; None to estimate it from the readings
         motion_noise: standard deviations of the motion's readings, by name: joints [rad or m],
-            position [m], rotation [rad], acceleration [m/s^2], angular_velocity [rad/s]; those left
-            out are estimated
+            position [m], rotation [rad], acceleration [m/s^2], angular_velocity [rad/s]; missing
+            ones are estimated
     """
 
     name: str = "sensor"
@@ -66,11 +66,11 @@ class WristSensor:
                 f" got '{self.convention}'"
             )
         if self.frame not in get_args(WrenchFrame):
-            raise InvalidRecording(f"a wrench is in frame 'sensor' or 'base', got '{self.frame}'")
+            raise InvalidRecording(f"frame must be 'sensor' or 'base', got '{self.frame}'")
         if self.frame == "base" and not self.yaw_known:
             raise InvalidRecording(
-                "a wrench that was rotated into the base frame has its sensor's rotation in it;"
-                " it cannot be unknown"
+                "the rotation of a sensor whose wrench is in the base frame must be known:"
+                " yaw_known must be true"
             )
         checked_transform(self.T_flange_sensor)
         _require_six(self.reach, "reach")
@@ -85,50 +85,56 @@ class WristSensor:
         freeze(self, "T_flange_sensor", "reach", "noise")
 
     def turned(self, yaw: float) -> WristSensor:
-        """The same sensor, turned about the flange's z axis by a yaw, [rad], which is known then."""
+        """The sensor turned about the flange's z axis, with a known yaw.
+
+        Args:
+            yaw: angle, [rad]
+        """
         turn = np.eye(4)
         turn[:3, :3] = Rotation.from_euler("z", yaw).as_matrix()
         return replace(self, T_flange_sensor=turn @ self.T_flange_sensor, yaw_known=True)
 
     def require_in_reach(self, wrench: Array) -> None:
-        """Refuses readings of the wrench, (N, 6) [N, Nm], sensor frame, at the end of the sensor's range."""
-        over = np.abs(wrench) >= _ALMOST * self.reach
+        """Raises an error for readings at the limit of the sensor's range.
+
+        Args:
+            wrench: (N, 6) [N, Nm], in the sensor frame
+        """
+        over = np.abs(wrench) >= _SATURATED_SHARE * self.reach
         if over.any():
             axis = int(over.sum(axis=0).argmax())
             rows = np.flatnonzero(over[:, axis])
             raise InvalidRecording(
                 f"the sensor is saturated: {AXES[axis]} reaches its range of {self.reach[axis]:g}"
-                " in"
-                f" {len(rows)} of {len(wrench)} rows, first in row {rows[0] + 1};"
-                " take a sensor with a larger range, or move more gently"
+                f" in {len(rows)} of {len(wrench)} rows, first in row {rows[0] + 1};"
+                " use a sensor with a larger range, or move more gently"
             )
-        axis, count = _flattest(wrench)
-        if count >= _FEWEST_FLAT:
+        axis, count = _longest_flat_run(wrench)
+        if count >= _MIN_FLAT_ROWS:
             raise InvalidRecording(
                 f"the sensor looks saturated: {AXES[axis]} stays exactly at its extreme value"
-                f" {wrench[np.abs(wrench[:, axis]).argmax(), axis]:g} for {count} rows in a row"
-                " while the"
-                " other axes move; take a sensor with a larger range, or move more gently"
+                f" {wrench[np.abs(wrench[:, axis]).argmax(), axis]:g} for {count} consecutive"
+                " rows while the other axes change; use a sensor with a larger range, or move more"
+                " gently"
             )
 
 
 @dataclass(frozen=True, eq=False)
 class WristRecording:
-    """Wrench and pose of a wrist sensor as they were measured, on one clock that starts at 0.
+    """Wrench and pose of a wrist sensor as measured, on one clock that starts at 0.
 
     Attributes:
         t: time since the first row, (N,) [s]
-        wrench: what the load does to the sensor, (N, 6) [N, Nm], in the sensor frame
+        wrench: of the load on the sensor, (N, 6) [N, Nm], in the sensor frame
         R_base_sensor: orientation of the sensor, (N, 3, 3)
-        sensor: what is known about the sensor
+        sensor: description of the sensor
         position: of the sensor's origin, (N, 3) [m], in the base frame
-        acceleration: of the sensor's origin, gravity not included, (N, 3) [m/s^2], in the sensor
-            frame
-        angular_velocity: (N, 3) [rad/s], in the sensor frame
+        acceleration: of the sensor's origin, without gravity, (N, 3) [m/s^2], in the sensor frame
+        angular_velocity: of the sensor, (N, 3) [rad/s], in the sensor frame
         temperature: of the sensor, (N,) [K or degrees Celsius]
         timed: whether the rows follow each other in time; False for a table of postures
-        source: where it comes from, in words
-        notes: what happened to it on the way here, in sentences
+        source: origin of the data, in words
+        notes: conversions of the data, in sentences
     """
 
     t: Array
@@ -153,11 +159,11 @@ class WristRecording:
                 _require_finite(name, np.array(getattr(self, name), dtype=float), shape)
         freeze(self, *_SIGNALS)
         R = self.R_base_sensor
-        off = np.abs(R @ R.transpose(0, 2, 1) - np.eye(3)).max(axis=(1, 2))
-        wrong = np.flatnonzero((off > 1e-3) | (np.linalg.det(R) < 0))
+        deviation = np.abs(R @ R.transpose(0, 2, 1) - np.eye(3)).max(axis=(1, 2))
+        wrong = np.flatnonzero((deviation > 1e-3) | (np.linalg.det(R) < 0))
         if wrong.size:
             raise InvalidRecording(
-                f"R_base_sensor is no rotation in row {wrong[0] + 1}:\n{R[wrong[0]]}"
+                f"R_base_sensor is not a rotation matrix in row {wrong[0] + 1}:\n{R[wrong[0]]}"
             )
         object.__setattr__(self, "notes", tuple(self.notes))
 
@@ -173,19 +179,21 @@ class WristRecording:
         timed: bool = True,
         source: str = "",
     ) -> WristRecording:
-        """The recording of a wrench in the sensor's own convention and frame, both turned to ours.
+        """The recording of a wrench in the sensor's own convention and frame.
 
         Args:
             t: time, (N,) [s]
-            wrench: as the sensor gives it, (N, 6) [N, Nm]
+            wrench: in the convention and frame of the sensor, (N, 6) [N, Nm]
             R_base_sensor: orientation of the sensor, (N, 3, 3)
-            sensor: its convention and frame
-            motion: what else is measured, by attribute: position, acceleration, ..., temperature
+            sensor: with its convention and frame
+            motion: further signals by attribute: position, acceleration, ..., temperature
+            timed: whether the rows follow each other in time; False for a table of postures
+            source: origin of the data, in words
         """
         if R_base_sensor is None:
             raise InvalidRecording(
-                "the orientation of the sensor is missing, and without it gravity looks like drift:"
-                " name its columns, or give a robot and joint positions"
+                "the orientation of the sensor is missing, without which gravity cannot be"
+                " separated from drift: name its columns, or give a robot and joint positions"
             )
         notes = []
         w = np.array(wrench, dtype=float)
@@ -196,11 +204,11 @@ class WristRecording:
             )
         if sensor.frame == "base":
             w = np.einsum("nji,ncj->nci", R, w.reshape(-1, 2, 3)).reshape(-1, 6)
-            notes.append("the wrench was in the base frame; rotated back into the sensor frame")
+            notes.append("the wrench was rotated from the base frame into the sensor frame")
         sensor.require_in_reach(w)
         if sensor.convention == "sensor_on_load":
             w = -w
-            notes.append("the wrench was what the sensor does to the load; its sign was turned")
+            notes.append("the wrench was that of the sensor on the load; its sign was reversed")
         return cls(t, w, R, sensor, **(motion or {}), timed=timed, source=source, notes=notes)
 
     @classmethod
@@ -212,16 +220,17 @@ class WristRecording:
         *,
         timed: bool = True,
     ) -> WristRecording:
-        """The wrench of an arm's recording with the sensor's pose from its joints.
+        """The wrench of an arm's recording, with the pose of the sensor from the joints.
 
         Args:
-            recording: with a wrench; its own convention counts
-            sensor: where it sits; at the flange by default
+            recording: with a wrench, whose convention is that of the recording
+            robot: the arm
+            sensor: with its pose on the flange; at the flange by default
             timed: whether the rows follow each other in time; False for a table of postures
         """
         if recording.wrench is None or recording.wrench_convention is None:
             raise InvalidRecording(
-                "the recording has no wrench; is a wrist sensor connected and logged?"
+                "the recording has no wrench: check that a wrist sensor is connected and logged"
             )
         if recording.n != robot.n:
             raise InvalidRecording(
@@ -231,21 +240,21 @@ class WristRecording:
         convention = recording.wrench_convention
         recording = without_impossible(recording)
         wrench = np.asarray(recording.wrench)
-        whole = np.isfinite(np.hstack([recording.q, wrench])).all(axis=1)
-        if not whole.any():
+        complete = np.isfinite(np.hstack([recording.q, wrench])).all(axis=1)
+        if not complete.any():
             raise InvalidRecording("no row has both joint positions and a wrench")
-        T = robot.forward_kinematics(recording.q[whole]) @ sensor.T_flange_sensor
+        T = robot.forward_kinematics(recording.q[complete]) @ sensor.T_flange_sensor
         made = cls.of_measured(
-            recording.t[whole],
-            wrench[whole],
+            recording.t[complete],
+            wrench[complete],
             T[:, :3, :3],
             sensor=replace(sensor, convention=convention),
             motion={"position": T[:, :3, 3]},
             timed=timed,
             source=recording.source,
         )
-        left = f"left out {np.sum(~whole)} rows with NaN"
-        if whole.all():
+        left = f"left out {np.sum(~complete)} rows with NaN"
+        if complete.all():
             return made
         return replace(made, notes=(*made.notes, left))
 
@@ -254,44 +263,41 @@ class WristRecording:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What is wrong with its clock and rows, one sentence each; nothing for a table of postures."""
+        """Problems of clock and rows, a sentence each; none for a table of postures."""
         return self.quality.warnings
 
     def require_timed(self) -> None:
-        """Refuses a table of postures where a motion is needed."""
+        """Raises an error for a table of postures."""
         if not self.timed:
             raise InvalidSamples(
-                f"{self.source or 'the table'} has no time and counts as postures at rest: weigh"
-                " it with"
-                " --static, or say rate_hz in the description of the sensor"
+                f"{self.source or 'the table'} has no time, so its rows are postures at rest:"
+                " pass it as `static`, or state rate_hz in the description of the sensor"
             )
 
     @property
     def quality(self) -> QualityReport:
-        """What was found in its clock and rows; nothing in a table of postures."""
+        """Findings about clock and rows; none for a table of postures."""
         signals = {"wrench": self.wrench, "R_base_sensor": self.R_base_sensor.reshape(-1, 9)}
-        if self.timed:
-            found = check_signals(self.t, signals)
-        else:
-            found = ()
-        if self.timed:
-            span, rate_hz = (float(self.t[-1]), median_rate_hz(self.t))
-        else:
-            span, rate_hz = (np.nan, np.nan)
-        return QualityReport(self.source, len(self), 0, span, rate_hz, found)
+        if not self.timed:
+            return QualityReport(self.source, len(self), 0, np.nan, np.nan, ())
+        found = check_signals(self.t, signals)
+        duration_s = float(self.t[-1])
+        return QualityReport(self.source, len(self), 0, duration_s, median_rate_hz(self.t), found)
 
     def on_uniform_clock(self, signals: Sequence[Array]) -> tuple[Array, list[Array], str]:
-        """Uniform times, the signals there, and a sentence about it.
+        """Uniform times, (M,) [s], the signals at these times, and a sentence about it.
 
         Args:
             signals: each (N, n); the first is resampled by a cubic spline, the others linearly
         """
         self.require_timed()
-        fresh = np.concatenate([[True], np.diff(self.t) > 0])
-        t = self.t[fresh]
-        columns = [x[fresh] for x in signals]
-        if len(t) < _FEWEST_ROWS:
-            raise InvalidSamples(f"only {len(t)} rows with different times; a motion needs more")
+        increasing = np.concatenate([[True], np.diff(self.t) > 0])
+        t = self.t[increasing]
+        columns = [x[increasing] for x in signals]
+        if len(t) < _MIN_ROWS:
+            raise InvalidSamples(
+                f"only {len(t)} rows with different times; a motion needs at least {_MIN_ROWS}"
+            )
         grid = uniform_clock(t)
         if np.array_equal(grid, t):
             return t, columns, "uniform clock"
@@ -299,14 +305,23 @@ class WristRecording:
         return grid, moved, f"resampled at {1 / (grid[1] - grid[0]):.6g} Hz"
 
     def wrench_std(self, wrench: Array) -> Array:
-        """Standard deviation of a reading, (6,) [N, Nm]: as stated, else from a wrench on a uniform clock."""
+        """Standard deviation of a reading, (6,) [N, Nm], as stated or estimated.
+
+        Args:
+            wrench: on a uniform clock, (N, 6) [N, Nm]
+        """
         if self.sensor.noise is not None:
             return self.sensor.noise
         least = 1e-5 * np.abs(wrench).max() + 1e-12
         return np.asarray(np.maximum(noise_of_differences(wrench), least))
 
     def rows(self, which: slice | Mask, note: str = "") -> WristRecording:
-        """Some of the rows; their clock starts at 0 again; a note may say why."""
+        """Some of the rows, with a clock that starts at 0.
+
+        Args:
+            which: the rows to keep
+            note: reason, a sentence; none by default
+        """
         if np.size(self.t[which]) == 0:
             raise InvalidRecording("the selection contains no rows")
         cut = {
@@ -315,7 +330,11 @@ class WristRecording:
         return replace(self, **cut, notes=(*self.notes, note) if note else self.notes)
 
     def turned(self, yaw: float) -> WristRecording:
-        """The same readings of a sensor that is turned about the flange's z axis by a yaw more, [rad]."""
+        """The readings of a sensor that is turned further about the flange's z axis.
+
+        Args:
+            yaw: angle, [rad]
+        """
         sensor = self.sensor.turned(yaw)
         change = self.sensor.T_flange_sensor[:3, :3].T @ sensor.T_flange_sensor[:3, :3]
         note = f"the sensor is turned about the flange axis by {np.degrees(yaw):.2f} degrees"
@@ -339,16 +358,16 @@ def _require_finite(name: str, array: Array, shape: tuple[int, ...]) -> None:
     if not np.isfinite(array).all():
         row = int(np.argwhere(~np.isfinite(array))[0][0])
         raise InvalidRecording(f"{name} is not finite in row {row + 1}; leave such rows out")
-    if np.abs(array).max(initial=0.0) > _MOST:
+    if np.abs(array).max(initial=0.0) > _MAX_READING:
         row = int(np.unravel_index(np.abs(array).argmax(), shape)[0])
         raise InvalidRecording(
-            f"{name} reaches {np.abs(array).max():.3g} in row {row + 1}: impossible for an arm; leave such"
+            f"{name} reaches an impossible {np.abs(array).max():.3g} in row {row + 1}; leave such"
             " rows out"
         )
 
 
-def _flattest(wrench: Array) -> tuple[int, int]:
-    """The axis with the longest run of rows at its extreme while all other axes move, and how long."""
+def _longest_flat_run(wrench: Array) -> tuple[int, int]:
+    """The axis with the longest run at its extreme while other axes change, and its rows."""
     best = (0, 0)
     moving = np.diff(wrench, axis=0) != 0
     for axis in range(6):
@@ -366,5 +385,5 @@ def _require_six(values: object, name: str) -> None:
     array = np.array(values, dtype=float)
     if array.shape != (6,) or np.isnan(array).any() or (array <= 0).any():
         raise InvalidRecording(
-            f"{name} of a wrist sensor is six positive numbers [N, Nm], got {array}"
+            f"{name} of a wrist sensor must be six positive numbers [N, Nm], got {array}"
         )

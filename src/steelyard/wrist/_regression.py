@@ -1,29 +1,30 @@
-"""The regression of the dynamic stage: a wrench, a regressor with errors of known covariance, exact columns.
+"""The regression of the dynamic stage: noisy wrench, noisy regressor, exact columns.
 
-    wrench_k = Y(x_k) phi + E_k eta + e_k,      x_k = true features + d_k,   cov e = Sw,  cov d_k = Sx_k
+    wrench_k = Y(x_k) phi + E_k eta + e_k,    x_k = true features + d_k,   cov e = Sw,  cov d_k =
+    Sx_k
 
-Y is linear in x (`regressor`), so Y(x_k) has the errors T d_k, and the residual of the true
+Y is linear in x (`_regressor`), so Y(x_k) has the errors T d_k, and the residual of the true
 parameters has the covariance S_k(phi) = Sw + B Sx_k B', B = T phi. The columns E (zero drift, tilt)
-are known exactly. What was known before, say from the static stage, is a prior: information L and
+are exact. Prior knowledge, for example from the static stage, is given by the information L and the
 value theta0 of theta = (phi, eta).
 
-An estimate theta that makes a sum of scores s_k(theta) zero has the covariance H^-1 V H^-1, H the
-slope of that sum and V the covariance of the sum at the truth: V = sum over lags of the scores'
-autocovariance, not N times their variance. Errors of a low-passed wrench are correlated over its
-window (V larger), those of a twice differentiated encoder are anti-correlated (V smaller); both are
-found in the scores themselves. The lags are weighted by Parzen's window, whose length follows from
-the scores' own persistence (Andrews 1991, AR(1)).
+An estimate theta at which a sum of scores s_k(theta) vanishes has the covariance H^-1 V H^-1, H the
+derivative of that sum and V the covariance of the sum at the truth: V is the sum over lags of the
+scores' autocovariance, not N times their variance. Errors of a low-passed wrench are correlated
+over its window (V larger), those of a twice differentiated encoder are anti-correlated (V smaller);
+the scores contain both. The lags are weighted by Parzen's window, whose length follows from the
+persistence of the scores (Andrews 1991, AR(1)).
 
-**How noisy the wrench really is.** Errors in variables need the ratio of two noises, and a sensor's
-data sheet states only one part of the wrench's: cables, hysteresis and cross-talk come on top. If
-it is taken too small, total least squares blames the motion for everything, and the inertia
-explodes. But the noise Sx of the motion alone is enough for a consistent answer,
+**Noise of the wrench.** Errors in variables need the ratio of two noises, and a sensor's data sheet
+states only part of the wrench's noise: cables, hysteresis and cross-talk add to it. If it is
+assumed too small, total least squares attributes all residuals to the motion, and the inertia
+diverges. But the noise Sx of the motion alone is enough for a consistent answer,
 
     (sum Y'WY - E[dY'WdY]) theta = sum Y'W wrench          (corrected least squares, any W)
 
-and at that answer the residuals have the covariance Sw + B Sx B', from which Sw follows, axis by
-axis. It is never taken smaller than the sensor's own noise, nor larger while the noise of the
-motion, which is itself known to some ten percent only, explains the residuals.
+and at that answer the residuals have the covariance Sw + B Sx B', from which Sw follows for each
+axis. Its lower limit is the sensor's own noise. It is larger only if the noise of the motion, which
+is known to some ten percent, does not explain the residuals.
 """
 
 from __future__ import annotations
@@ -39,20 +40,20 @@ from steelyard._arrays import Array
 from steelyard._units import NORMAL_95
 from steelyard.wrist._regressor import wrench_regressor, wrench_slope, wrench_tensor
 
-_ROUNDS = 6
-_KNOWN = 1.25  # times its variance: what the noise of the motion may explain
-_LEAST = 0.02  # of the curvature must be left in every direction, else the correction is not used
+_MAX_ITERATIONS = 6  # of the calibrated noise
+_MAX_MOTION_VARIANCE = 1.25  # of the noise of the motion, over its nominal variance
+_MIN_REMAINING_CURVATURE = 0.02  # in every direction, for the correction to be used
 
 
 @dataclass(frozen=True, eq=False)
 class WrenchRegression:
-    """Wrenches to fit, with the covariance of all errors in them and in their regressor.
+    """Wrenches to fit, with the error covariances of wrench and regressor.
 
     Attributes:
         x: features of the motion, (N, 12)
         x_covariance: of their errors, (N, 12, 12)
-        exact: columns beside the ten, known exactly, (N, 6, e)
-        wrench: what the load does to the sensor, (N, 6) [N, Nm]
+        exact: further columns, without errors, (N, 6, e)
+        wrench: of the load on the sensor, (N, 6) [N, Nm]
         wrench_covariance: of its errors, (6, 6)
         prior_value: of the p = 10 + e unknowns, (p,)
         prior_information: inverse covariance of the prior, (p, p); zeros for none
@@ -85,12 +86,16 @@ class WrenchRegression:
         return np.concatenate([self.regressor, self.wrench[:, :, None]], axis=2)
 
     def residual_covariance(self, phi: Array) -> Array:
-        """The covariance S of each residual, from all errors, (N, 6, 6), for the ten numbers phi, (10,)."""
+        """The covariance S of each residual by all errors, (N, 6, 6).
+
+        Args:
+            phi: ten inertial parameters, (10,)
+        """
         B = wrench_slope(phi)
         return self.wrench_covariance + B @ self.x_covariance @ B.T
 
     def regressor_noise(self, W: Array) -> Array:
-        """The sum over all samples of E[dY' W dY], what errors of the motion add to Y'WY, (10, 10).
+        """The sum over all samples of E[dY' W dY], by errors of the motion, (10, 10).
 
         Args:
             W: weights of each sample, (N, 6, 6), or one for all, (6, 6)
@@ -105,40 +110,42 @@ class WrenchRegression:
         )
 
     def calibrated_covariance(self, theta: Array) -> Array:
-        """The covariance of the wrench's errors that the residuals show, diagonal, (6, 6).
+        """The diagonal error covariance of the wrench, estimated from residuals, (6, 6).
 
         Args:
-            theta: the unknowns by weighted least squares, where to start, (p,)
+            theta: the unknowns by weighted least squares, the initial values, (p,)
         """
         Y = self.regressor
         least = np.diag(self.wrench_covariance)
         Sx = self.x_covariance.mean(axis=0)
         variance = least
-        for _ in range(_ROUNDS):
+        for _ in range(_MAX_ITERATIONS):
             motion = wrench_slope(theta[:10]) @ Sx @ wrench_slope(theta[:10]).T
             squares = ((self.wrench - Y @ theta) ** 2).mean(axis=0)
-            beyond = squares > least + _KNOWN * np.diag(motion)
-            before = variance
+            beyond = squares > least + _MAX_MOTION_VARIANCE * np.diag(motion)
+            previous = variance
             variance = np.where(beyond, np.maximum(squares - np.diag(motion), least), least)
             theta = self._corrected(np.linalg.inv(np.diag(variance) + motion), theta)
-            if np.allclose(before, variance, rtol=1e-3):
+            if np.allclose(previous, variance, rtol=1e-3):
                 break
         return np.diag(variance)
 
     def _corrected(self, W: Array, theta: Array) -> Array:
-        """Corrected least squares; the present value where the correction would leave too little."""
+        """Corrected least squares; theta itself if the correction leaves too little curvature."""
         Y = self.regressor
         L = self.prior_information
         WY = W @ Y
         H = np.tensordot(Y, WY, axes=([0, 1], [0, 1]))
-        left = H.copy()
-        left[:10, :10] -= self.regressor_noise(W)
-        whole = np.linalg.cholesky(H + L + 1e-12 * np.diag(np.diag(H)))
-        share = np.linalg.eigvalsh(np.linalg.solve(whole, np.linalg.solve(whole, left + L).T))
-        if share[0] < _LEAST:
+        corrected = H.copy()
+        corrected[:10, :10] -= self.regressor_noise(W)
+        factor = np.linalg.cholesky(H + L + 1e-12 * np.diag(np.diag(H)))
+        share = np.linalg.eigvalsh(
+            np.linalg.solve(factor, np.linalg.solve(factor, corrected + L).T)
+        )
+        if share[0] < _MIN_REMAINING_CURVATURE:
             return theta
         moment = np.tensordot(WY, self.wrench, axes=([0, 1], [0, 1]))
-        return np.asarray(np.linalg.solve(left + L, moment + L @ self.prior_value))
+        return np.asarray(np.linalg.solve(corrected + L, moment + L @ self.prior_value))
 
     def fit(self, theta: Array, slope: Array, scores: Array, scale: float) -> WrenchFit:
         """The fit at a solution, its covariance from the scores.
@@ -147,7 +154,7 @@ class WrenchRegression:
             theta: the unknowns, (p,)
             slope: H of the samples alone, (p, p)
             scores: of each sample, (N, p)
-            scale: variance of the residuals beside what the sensors' noise would give
+            scale: variance of the residuals over that expected by the sensors' noise
         """
         N, p = scores.shape
         inverse = np.linalg.inv(slope + self.prior_information)
@@ -164,11 +171,13 @@ class WrenchRegression:
         noise: Literal["wrench", "identity", "propagated"],
         mu: float,
     ) -> WrenchFit:
-        """The fit at the theta, (p,), of the smallest ratio mu = v'Mv / v'Pv, see `estimators.batch`.
+        """The fit of the smallest ratio mu = v'Mv / v'Pv, see `estimators._batch`.
 
         Args:
+            theta: the unknowns, (p,)
             W: weights, (6, 6)
-            noise: what P was
+            noise: model of the noise P
+            mu: the smallest ratio
         """
         Y = self.regressor
         residual = self.wrench - Y @ theta
@@ -179,8 +188,8 @@ class WrenchRegression:
             scores = scores + mu * trace * theta
             slope = slope - mu * trace * len(self) * np.eye(self.p)
         elif noise == "propagated":
-            lost = W @ wrench_slope(theta[:10]) @ self.x_covariance
-            scores[:, :10] += mu * np.tensordot(lost, wrench_tensor(), axes=([1, 2], [1, 0]))
+            absorbed = W @ wrench_slope(theta[:10]) @ self.x_covariance
+            scores[:, :10] += mu * np.tensordot(absorbed, wrench_tensor(), axes=([1, 2], [1, 0]))
             slope[:10, :10] -= mu * self.regressor_noise(W)
         S = self.residual_covariance(theta[:10]).mean(axis=0)
         scale = np.einsum("ni,ij,nj->", residual, np.linalg.inv(S), residual) / residual.size
@@ -189,13 +198,13 @@ class WrenchRegression:
 
 @dataclass(frozen=True, eq=False)
 class WrenchFit:
-    """What an estimator found.
+    """The result of an estimator.
 
     Attributes:
         value: the p unknowns, the ten inertial parameters first, (p,)
-        covariance: theirs, correlation in time counted, (p, p)
+        covariance: of the unknowns, allowing for correlation in time, (p, p)
         residual: measured less modelled wrenches, (N, 6) [N, Nm]
-        scale: variance of the residuals beside what the sensors' noise would give; 1 is right
+        scale: variance of the residuals over that expected by the sensors' noise, ideally 1
     """
 
     value: Array
@@ -206,12 +215,12 @@ class WrenchFit:
 
 @dataclass(frozen=True)
 class WrenchEstimator:
-    """One way to solve a `WrenchRegression`.
+    """An estimator for a `WrenchRegression`.
 
     Attributes:
-        name: in a word or two, for tables
-        uses_prior: whether it weighs samples by their noise, so that a prior has a meaning
-        estimate: gives the unknowns with their covariance
+        name: for tables
+        uses_prior: whether it weights samples by their noise and uses a prior
+        estimate: returns the unknowns with their covariance
     """
 
     name: str
@@ -220,7 +229,11 @@ class WrenchEstimator:
 
 
 def long_run_sum(scores: Array) -> Array:
-    """The covariance of the sum of scores, (N, p), mean near zero, that are correlated in time, (p, p)."""
+    """The covariance of the sum of scores that are correlated in time, (p, p).
+
+    Args:
+        scores: with a mean near zero, (N, p)
+    """
     N = len(scores)
     centred = scores - scores.mean(axis=0)
     lags = min(_lags(centred), N - 1)
@@ -245,13 +258,13 @@ def long_run_sum(scores: Array) -> Array:
 
 
 def _lags(centred: Array) -> int:
-    """How many lags count, from the persistence of each column."""
+    """The number of lags for the window, from the persistence of each column."""
     N = len(centred)
     power = (centred**2).sum(axis=0)
-    alive = power > 0
-    if not alive.any():
+    nonzero = power > 0
+    if not nonzero.any():
         return 1
-    rho = (centred[1:] * centred[:-1]).sum(axis=0)[alive] / power[alive]
+    rho = (centred[1:] * centred[:-1]).sum(axis=0)[nonzero] / power[nonzero]
     rho = np.clip(rho, -0.97, 0.97)
     alpha = np.mean(4 * rho**2 / (1 - rho) ** 8) / np.mean(1 / (1 - rho) ** 4)
     return int(min(max(2.6614 * (alpha * N) ** 0.2, 1.5 * N ** (1 / 3)), N // 4))

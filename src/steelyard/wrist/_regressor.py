@@ -1,10 +1,10 @@
-"""What a moving load does to the sensor that carries it: Newton-Euler, linear in ten numbers and in twelve.
+"""The wrench of a moving load on its sensor: Newton-Euler, bilinear in body and motion.
 
-The sensor's origin accelerates with a, turns with w and alpha (all in the sensor frame); gravity is
-g. The force and torque that make a load with mass m, first moment h and inertia I (about the
-sensor's origin) move so are m (a - g) + alpha x h + w x (w x h) and h x (a - g) + I alpha + w x (I
-w). What the load does to the sensor is the negative of that. With u = g - a, b = -alpha and Q = -w
-w'
+The sensor's origin has the acceleration a, the sensor the angular velocity w and the angular
+acceleration alpha (all in the sensor frame); gravity is g. The force and torque that move a load
+with mass m, first moment h and inertia I (about the sensor's origin) are m (a - g) + alpha x h + w
+x (w x h) and h x (a - g) + I alpha + w x (I w). The load exerts the negative of both on the sensor.
+With u = g - a, b = -alpha and Q = -w w'
 
     f   = m u + b x h + (Q - tr Q 1) h
     tau = h x u + I b + [e_ijk (Q I)_jk]
@@ -15,17 +15,19 @@ wrench is bilinear: linear in the ten numbers phi of `steelyard.inertia`, and li
 
     wrench_i = sum_lj  x_l  T_lij  phi_j,       T constant, (12, 6, 10).
 
-Two things follow. A linear filter that acts alike on the features and on the wrench changes nothing
-in phi. And errors of the motion enter linearly: with a covariance Sx of the features, the error of
-the model wrench is B Sx B' with B = T phi, the same matrix at every sample; only w enters as a
-product, with the slope dQ = -(w dw' + dw w') and the mean error -E[dw dw'], which is taken off.
+Two properties follow. The same linear filter on features and wrench leaves phi unchanged. And
+errors of the motion enter linearly: with a covariance Sx of the features, the modelled wrench has
+the error covariance B Sx B' with B = T phi, the same matrix at every sample. Only w enters as a
+product, with the derivative dQ = -(w dw' + dw w') and the mean error -E[dw dw'], which is
+subtracted.
 
-Where things fall depends on how the base stands. An arm that stands upright has gravity_base = (0,
-0, -g). Tilted by U about x and V about y (liu2025 eq. (6)),
+The direction of gravity in the base frame depends on the mounting. An upright arm has gravity_base
+= (0, 0, -g). Tilted by U about x and V about y (liu2025 eq. (6)),
 
-    gravity_base = g (cos U sin V, -sin U, -cos U cos V)                               liu2025 eq. (10)
+    gravity_base = g (cos U sin V, -sin U, -cos U cos V)                               liu2025 eq.
+    (10)
 
-and back, with the signs that the paper lost in eq. (19),
+and inversely, with corrected signs in eq. (19),
 
     U = arcsin(-y / g),   V = arctan2(x, -z).
 
@@ -46,10 +48,19 @@ from steelyard.errors import InvalidRobot
 from steelyard.inertia import InertialParameters
 
 FEATURES = ("ux", "uy", "uz", "bx", "by", "bz", "Qxx", "Qxy", "Qyy", "Qxz", "Qyz", "Qzz")
-"""The twelve numbers of a motion that the wrench is linear in."""
+"""The twelve numbers of a motion in which the wrench is linear."""
 
-_PAIRS = ((0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2))
-_I, _J = np.array(_PAIRS).T
+BODY = slice(0, 10)
+"""The inertial parameters among the eighteen unknowns of a wrist sensor."""
+
+DRIFT = slice(10, 16)
+"""The zero drifts of force and torque among the eighteen unknowns."""
+
+TILT = slice(16, 18)
+"""The tilt U and V of the base among the eighteen unknowns."""
+
+_Q_ENTRIES = ((0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2))
+_ROWS_OF_Q, _COLUMNS_OF_Q = np.array(_Q_ENTRIES).T
 
 
 def features(
@@ -62,15 +73,15 @@ def features(
     """The twelve features of each sample, (N, 12), all arguments in the sensor frame.
 
     Args:
-        gravity_sensor: where things fall, (N, 3) [m/s^2]
+        gravity_sensor: gravity, (N, 3) [m/s^2]
         acceleration: of the sensor's origin, gravity not included, (N, 3) [m/s^2]
         angular_velocity: (N, 3) [rad/s]
         angular_acceleration: (N, 3) [rad/s^2]
         velocity_covariance: of the errors of the angular velocity, (N, 3, 3); none by default
     """
-    products = -angular_velocity[:, _I] * angular_velocity[:, _J]
+    products = -angular_velocity[:, _ROWS_OF_Q] * angular_velocity[:, _COLUMNS_OF_Q]
     if velocity_covariance is not None:
-        products = products + velocity_covariance[:, _I, _J]
+        products = products + velocity_covariance[:, _ROWS_OF_Q, _COLUMNS_OF_Q]
     return np.column_stack([gravity_sensor - acceleration, -angular_acceleration, products])
 
 
@@ -86,12 +97,20 @@ def feature_covariance(angular_velocity: Array, covariance: Array) -> Array:
 
 
 def wrench_regressor(x: Array) -> Array:
-    """The matrix Y of features x, (N, 12): the load does Y @ body.vector to the sensor; (N, 6, 10)."""
+    """The matrix Y, (N, 6, 10), with which Y @ body.vector is the wrench of a load on the sensor.
+
+    Args:
+        x: features of the motion, (N, 12)
+    """
     return np.tensordot(x, wrench_tensor(), axes=(1, 0))
 
 
 def wrench_slope(phi: Array) -> Array:
-    """The derivative B of a wrench by the features, for ten inertial parameters phi, (10,); (6, 12)."""
+    """The derivative B of a wrench by the features, (6, 12).
+
+    Args:
+        phi: ten inertial parameters, (10,)
+    """
     return np.asarray((wrench_tensor() @ phi).T)
 
 
@@ -109,7 +128,7 @@ def wrench_tensor() -> Array:
 
 @dataclass(frozen=True, eq=False)
 class BaseGravity:
-    """Where things fall in the base frame, and how that changes when the base is tilted by U and V.
+    """Gravity in the base frame, and its change with the tilt U and V of the base.
 
     Attributes:
         nominal: gravity without a tilt, (3,) [m/s^2], in the base frame
@@ -126,7 +145,11 @@ class BaseGravity:
             )
 
     def tilted(self, angles: ArrayLike) -> Array:
-        """Where things fall when the base is tilted by angles U and V, (2,) [rad]; (3,) [m/s^2]."""
+        """Gravity in the frame of a tilted base, (3,) [m/s^2].
+
+        Args:
+            angles: U and V, (2,) [rad]
+        """
         U, V = np.asarray(angles, dtype=float)
         direction = [np.cos(U) * np.sin(V), -np.sin(U), -np.cos(U) * np.cos(V)]
         return np.asarray(self._upright @ direction * np.linalg.norm(self.nominal))
@@ -143,7 +166,11 @@ class BaseGravity:
         return np.asarray(wrench_slope(phi)[:, :3] @ (R_base_sensor.transpose(0, 2, 1) @ slope))
 
     def slope(self, angles: ArrayLike) -> Array:
-        """The derivative of `tilted` by the angles U and V, (2,) [rad]; (3, 2) [m/s^2]."""
+        """The derivative of `tilted` by U and V, (3, 2) [m/s^2].
+
+        Args:
+            angles: U and V, (2,) [rad]
+        """
         U, V = np.asarray(angles, dtype=float)
         by_U = [-np.sin(U) * np.sin(V), -np.cos(U), np.sin(U) * np.cos(V)]
         by_V = [np.cos(U) * np.cos(V), 0.0, np.cos(U) * np.sin(V)]
@@ -152,13 +179,17 @@ class BaseGravity:
         )
 
     def inclination(self, gravity_base: Array) -> Array:
-        """The angles U and V, (2,) [rad], of a vector gravity_base of any length, (3,), in the base frame."""
+        """The angles U and V, (2,) [rad], of a direction of gravity.
+
+        Args:
+            gravity_base: of any length, (3,), in the base frame
+        """
         x, y, z = self._upright.T @ gravity_base / np.linalg.norm(gravity_base)
         return np.array([np.arcsin(np.clip(-y, -1.0, 1.0)), np.arctan2(x, -z)])
 
     @cached_property
     def _upright(self) -> Array:
-        """The frame with -z along the nominal gravity, in the base, (3, 3); the identity if upright."""
+        """Rotation of the frame with -z along nominal gravity, in the base frame, (3, 3)."""
         up = -self.nominal / np.linalg.norm(self.nominal)
         axis = np.cross([0.0, 0.0, 1.0], up)
         cosine = up[2]
@@ -169,10 +200,10 @@ class BaseGravity:
 
 
 def _feature_slope(angular_velocity: Array) -> Array:
-    """The derivative of the features by acceleration, angular velocity, angular acceleration, (N, 12, 9)."""
+    """The derivative of the features by acceleration and angular motion, (N, 12, 9)."""
     slope = np.zeros((len(angular_velocity), 12, 9))
     slope[:, :3, :3] = slope[:, 3:6, 6:9] = -np.eye(3)
-    for row, (i, j) in enumerate(_PAIRS):
+    for row, (i, j) in enumerate(_Q_ENTRIES):
         slope[:, 6 + row, 3 + j] -= angular_velocity[:, i]
         slope[:, 6 + row, 3 + i] -= angular_velocity[:, j]
     return slope
@@ -182,7 +213,7 @@ def _wrench(body: InertialParameters, x: Array) -> Array:
     u = x[:3]
     b = x[3:6]
     Q = np.zeros((3, 3))
-    Q[_I, _J] = Q[_J, _I] = x[6:]
+    Q[_ROWS_OF_Q, _COLUMNS_OF_Q] = Q[_COLUMNS_OF_Q, _ROWS_OF_Q] = x[6:]
     h = body.first_moment
     QI = Q @ body.inertia
     force = body.mass * u + np.cross(b, h) + (Q - np.trace(Q) * np.eye(3)) @ h

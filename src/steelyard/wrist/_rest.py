@@ -1,22 +1,21 @@
-"""Postures at rest: found in a recording, distinguished, checked against the stated sign and frame.
+"""Postures at rest: detection in a recording, selection, and checks of sign and frame.
 
-**Rest.** A row is at rest when the sensor turns more slowly than `RestRule.speed` (and its origin,
-where it is known, moves more slowly than `RestRule.linear_speed`) over a short window around it.
-Runs of such rows that last long enough, less a little at both ends where the arm still rings,
-become postures: the mean wrench with the variance of that mean, the residuals' correlation in time
-counted. A run in which the sensor creeps, or in which the wrench scatters far more than in the
-other runs (somebody leans on the load), is left out, and noted.
+**Detection.** A row is at rest if the sensor turns more slowly than `RestRule.speed` (and its
+origin, if known, moves more slowly than `RestRule.linear_speed`) over a short window around it.
+Runs of such rows that last long enough, without the ends where the arm at_rest vibrates, become
+postures: the mean wrench with the variance of that mean, which allows for correlation in time. A
+run in which the sensor creeps, or in which the wrench scatters far more than in the other runs (a
+person leans on the load), is left out, and a note says so.
 
-**Different enough?** The forces at rest are m g_s + f0, g_s the direction of gravity in the sensor
-frame. Weight and drift come apart when the directions, with a 1 beside each, span four dimensions:
-D = [g_s 1], (N, 4). The smallest singular value of D / sqrt(N) says how well (0.5 for directions
-all over the sphere, 0 for all in a plane); the direction d to add is the one with the largest gain
-d' (D'D)^-1 d.
+**Selection.** The forces at rest are m g_s + f0, g_s the direction of gravity in the sensor frame.
+Weight and drift can be separated if the rows D = [g_s 1], (N, 4), span four dimensions. The
+smallest singular value of D / sqrt(N) measures how well (0.5 for directions all over the sphere, 0
+for directions in a plane); the best direction d to add has the largest d' (D'D)^-1 d.
 
-**What they are said to be?** With kappa = m g_base (liu2025 eq. (13)) the forces f = R' kappa + f0
-have six unknowns in all. A wrong sign turns kappa against gravity, so the mass is negative. A wrong
-frame or an inverted rotation leaves residuals of the size of the weight; where another reading of
-the same numbers fits several times better, the message names it.
+**Checks.** With kappa = m g_base (liu2025 eq. (13)) the forces f = R' kappa + f0 have six unknowns.
+A wrong sign turns kappa against gravity, so the mass is negative. A wrong frame or an inverted
+rotation leaves residuals of the size of the weight; if another interpretation of the data fits
+several times better, the message names it.
 """
 
 from __future__ import annotations
@@ -34,20 +33,20 @@ from steelyard.errors import InvalidRecording
 from steelyard.wrist._recording import WristRecording
 from steelyard.wrist._regression import long_run_sum
 
-_RESTLESS = 6.0  # times the median scatter of all runs
-_SAME = np.radians(1.0)
-_TOO_ALIKE = 0.1
-_POOR = 0.05  # of the weight: a residual that no sensor at rest has
-_UPRIGHT = 0.9  # cosine between the weight of another reading and gravity
-_BETTER = 5.0  # times smaller: another reading of the numbers is the right one
-_READINGS: dict[str, Callable[[Array, Array], tuple[Array, Array]]] = {
-    "were already rotated into the base frame: say frame = 'base'": (
+_MAX_SCATTER_RATIO = 6.0  # of a run to the median of all runs
+_MIN_DIRECTION_CHANGE = np.radians(1.0)  # [rad] between distinct directions of gravity
+_MIN_SPREAD = 0.1  # smallest singular value of D / sqrt(N)
+_MAX_RESIDUAL_SHARE = 0.05  # of the weight, for a sensor at rest
+_MIN_GRAVITY_COSINE = 0.9  # between the weight by another interpretation and gravity
+_MIN_IMPROVEMENT = 5.0  # factor of the residuals, for another interpretation
+_INTERPRETATIONS: dict[str, Callable[[Array, Array], tuple[Array, Array]]] = {
+    "were already rotated into the base frame: use `frame='base'`": (
         lambda f, R: (np.einsum("nji,nj->ni", R, f), R)
     ),
-    "were measured in the sensor frame and not rotated: say frame = 'sensor'": (
+    "were measured in the sensor frame and not rotated: use `frame='sensor'`": (
         lambda f, R: (np.einsum("nij,nj->ni", R, f), R)
     ),
-    "fit an orientation that is the inverse of the stated one: turn the rotation round": (
+    "fit an orientation that is the inverse of the stated one: invert the rotation": (
         lambda f, R: (f, R.transpose(0, 2, 1))
     ),
 }
@@ -55,15 +54,15 @@ _READINGS: dict[str, Callable[[Array, Array], tuple[Array, Array]]] = {
 
 @dataclass(frozen=True)
 class RestRule:
-    """When a sensor is at rest.
+    """Conditions for a sensor to be at rest.
 
     Attributes:
-        speed: it turns more slowly than this, [rad/s]
-        linear_speed: its origin moves more slowly than this, [m/s]
-        window_s: time over which both are judged, [s]
+        speed: largest angular speed, [rad/s]
+        linear_speed: largest speed of its origin, [m/s]
+        window_s: time over which both speeds are computed, [s]
         settle_s: left out at both ends of a rest, [s]
-        shortest_s: what is left must last so long, [s]
-        largest_turn: within one rest it turns less than this in all, [rad]
+        shortest_s: shortest duration of the remainder, [s]
+        largest_turn: largest rotation within a rest, [rad]
     """
 
     speed: float = 0.01
@@ -80,13 +79,12 @@ class Postures:
 
     Attributes:
         t: middle of each rest, (N,) [s]
-        wrench: what the load does to the sensor, (N, 6) [N, Nm], in the sensor frame
-        variance: of these means, from the scatter within a rest, (N, 6); zero where a rest is one
-            row
+        wrench: of the load on the sensor, (N, 6) [N, Nm], in the sensor frame
+        variance: of these means, from the scatter within a rest, (N, 6); zero for rests of one row
         R_base_sensor: orientation of the sensor, (N, 3, 3)
-        rows: how many rows each rest has, (N,)
+        rows: number of rows of each rest, (N,)
         timed: whether `t` is time, and not a number in a table
-        notes: what was left out, in sentences
+        notes: on rests that were left out, in sentences
     """
 
     t: Array
@@ -99,7 +97,12 @@ class Postures:
 
     @classmethod
     def of(cls, recording: WristRecording, rule: RestRule | None = None) -> Postures:
-        """The postures at rest in a recording; every row of a table of postures is one."""
+        """The postures at rest in a recording; every row of a table of postures is one.
+
+        Args:
+            recording: of the sensor
+            rule: conditions for rest; the defaults if None
+        """
         rule = rule or RestRule()
         if not recording.timed:
             N = len(recording)
@@ -116,18 +119,19 @@ class Postures:
             [_turn(recording.R_base_sensor[run]) > rule.largest_turn for run in runs]
         )
         scatter = np.array([_scatter(recording.wrench[run]) for run in runs])
-        restless = (scatter > _RESTLESS * np.median(scatter, axis=0)).any(axis=1)
-        keep = ~creeping & ~restless
+        unsteady = (scatter > _MAX_SCATTER_RATIO * np.median(scatter, axis=0)).any(axis=1)
+        keep = ~creeping & ~unsteady
         notes = []
         if not keep.all():
             notes.append(
                 f"left out {np.sum(~keep)} of {len(runs)} rests: the sensor creeps in"
                 f" {np.sum(creeping)},"
-                f" the wrench is not steady in {np.sum(restless & ~creeping)}"
+                f" the wrench is not steady in {np.sum(unsteady & ~creeping)}"
             )
         if not keep.any():
             raise InvalidRecording(
-                f"none of the {len(runs)} rests is one: the sensor creeps in all of them"
+                f"the sensor creeps, or its wrench is not steady, in all {len(runs)} rests: stop"
+                " the arm completely at each posture"
             )
         return _postures(
             recording, [run for run, kept in zip(runs, keep, strict=True) if kept], notes
@@ -137,7 +141,12 @@ class Postures:
         return len(self.t)
 
     def take(self, which: Mask, note: str = "") -> Postures:
-        """Some of them, and maybe a sentence in their notes."""
+        """Some of the postures.
+
+        Args:
+            which: those to keep, (N,)
+            note: reason, a sentence; none by default
+        """
         return replace(
             self,
             t=self.t[which],
@@ -149,30 +158,42 @@ class Postures:
         )
 
     def distinct(self, gravity_base: Array) -> Postures:
-        """Those with different directions of gravity_base, (3,), at the sensor; of two alike the longer."""
+        """The postures with distinct directions of gravity; of two equal ones the longer.
+
+        Args:
+            gravity_base: (3,) [m/s^2], in the base frame
+        """
         directions = self._directions(gravity_base)
         keep = np.zeros(len(self), dtype=bool)
         for k in np.argsort(-self.rows, kind="stable"):
-            keep[k] = not (directions[keep] @ directions[k] > np.cos(_SAME)).any()
+            keep[k] = not (directions[keep] @ directions[k] > np.cos(_MIN_DIRECTION_CHANGE)).any()
         if keep.all():
             return self
         return self.take(
             keep, f"left out {np.sum(~keep)} postures with the same gravity direction as another"
         )
 
-    def variety(self, gravity_base: Array) -> float:
-        """How well weight and drift come apart under gravity_base, (3,): the smallest singular value."""
-        D = _beside_one(self._directions(gravity_base))
+    def spread(self, gravity_base: Array) -> float:
+        """How well weight and drift can be separated: the smallest singular value of D / sqrt(N).
+
+        Args:
+            gravity_base: (3,) [m/s^2], in the base frame
+        """
+        D = _with_ones(self._directions(gravity_base))
         if len(D) >= 4:
             return float(np.linalg.svd(D / np.sqrt(len(D)), compute_uv=False)[-1])
         return 0.0
 
     def advice(self, gravity_base: Array) -> str:
-        """What is wrong with the postures under gravity_base, (3,), and which to add; empty when good."""
-        variety = self.variety(gravity_base)
-        if variety >= _TOO_ALIKE:
+        """Which posture to add if the postures are too similar, a sentence; empty if they are not.
+
+        Args:
+            gravity_base: (3,) [m/s^2], in the base frame
+        """
+        spread = self.spread(gravity_base)
+        if spread >= _MIN_SPREAD:
             return ""
-        D = _beside_one(self._directions(gravity_base))
+        D = _with_ones(self._directions(gravity_base))
         information = D.T @ D + 1e-9 * np.eye(4)
         best = np.zeros(3)
         gain = -np.inf
@@ -185,13 +206,13 @@ class Postures:
                     best = d
                     gain = value
         return (
-            f"the postures are too alike (spread {variety:.2f}, 0.3 is good): add one in which"
-            " gravity points"
-            f" along ({best[0]:.1f}, {best[1]:.1f}, {best[2]:.1f}) of the sensor frame"
+            f"the postures are too similar (spread {spread:.2f}, 0.3 is good): add one in which"
+            f" gravity points along ({best[0]:.1f}, {best[1]:.1f}, {best[2]:.1f}) of the sensor"
+            " frame"
         )
 
     def require_plausible(self, gravity_base: Array) -> None:
-        """Refuses forces that contradict the stated sign or frame, where the data can show it.
+        """Raises an error for forces that contradict the stated sign or frame.
 
         Args:
             gravity_base: gravity without a tilt, (3,) [m/s^2], in the base frame
@@ -203,32 +224,31 @@ class Postures:
         size = float(np.linalg.norm(gravity_base))
         kappa, residual = _force_fit(force, R)
         weight = float(np.linalg.norm(kappa))
-        if residual > _POOR * weight and len(self) > 3:
-            for words, reading in _READINGS.items():
-                other, other_residual = _force_fit(*reading(force, R))
-                upright = abs(other @ gravity_base) > _UPRIGHT * np.linalg.norm(other) * size
-                if _BETTER * other_residual < residual and upright:
+        if residual > _MAX_RESIDUAL_SHARE * weight and len(self) > 3:
+            for words, interpretation in _INTERPRETATIONS.items():
+                other, other_residual = _force_fit(*interpretation(force, R))
+                upright = (
+                    abs(other @ gravity_base) > _MIN_GRAVITY_COSINE * np.linalg.norm(other) * size
+                )
+                if _MIN_IMPROVEMENT * other_residual < residual and upright:
                     raise InvalidRecording(
                         f"the forces do not fit the stated frame (residual {residual:.3g} N); they"
-                        f" {words}"
-                        f" (residual {other_residual:.3g} N)"
+                        f" {words} (residual {other_residual:.3g} N)"
                     )
         along = float(kappa @ gravity_base / size)
         if along < -0.5 * weight and weight > 3 * residual:
             raise InvalidRecording(
-                f"the load weighs {along / size:.3f} kg: the wrench has the other sign than"
-                " stated; say"
-                " convention = 'sensor_on_load' instead of 'load_on_sensor' (or the reverse), or,"
-                " for an arm"
-                " that hangs from the ceiling, give its gravity"
+                f"the load weighs {along / size:.3f} kg: the sign of the wrench is not as"
+                " stated; use `convention='sensor_on_load'` instead of 'load_on_sensor' (or the"
+                " reverse), or, for an arm that hangs from the ceiling, state `gravity_base`"
             )
 
     def extra_variance(self, residual: Array, freedom: int) -> Array:
-        """What force and torque differ from posture to posture beyond `variance`, (2,) [N^2, Nm^2].
+        """Variance of force and torque between postures beyond `variance`, (2,) [N^2, Nm^2].
 
         Args:
             residual: of each posture in a fit, (N, 6) [N, Nm]
-            freedom: equations less unknowns of the fit
+            freedom: number of equations less number of unknowns of the fit
         """
         from scipy.optimize import brentq
 
@@ -252,38 +272,38 @@ class Postures:
 def _rest_runs(recording: WristRecording, rule: RestRule) -> list[slice]:
     """The rows of each rest, in the order of time."""
     turning, moving = _speeds(recording, rule.window_s)
-    still = (turning < rule.speed) & (moving < rule.linear_speed)
-    edges = np.flatnonzero(np.diff(np.concatenate([[0], still.astype(int), [0]])))
+    at_rest = (turning < rule.speed) & (moving < rule.linear_speed)
+    edges = np.flatnonzero(np.diff(np.concatenate([[0], at_rest.astype(int), [0]])))
     runs = []
     longest = 0.0
     t = recording.t
     for start, stop in zip(edges[::2], edges[1::2], strict=True):
-        low = int(np.searchsorted(t, t[start] + (rule.settle_s if start > 0 else 0.0)))
-        high = int(
-            np.searchsorted(
-                t, t[stop - 1] - (rule.settle_s if stop < len(t) else 0.0), side="right"
-            )
-        )
+        first_s = t[start]
+        if start > 0:
+            first_s += rule.settle_s
+        last_s = t[stop - 1]
+        if stop < len(t):
+            last_s -= rule.settle_s
+        low = int(np.searchsorted(t, first_s))
+        high = int(np.searchsorted(t, last_s, side="right"))
         if high > low:
-            lasts = t[high - 1] - t[low]
+            duration_s = t[high - 1] - t[low]
         else:
-            lasts = 0.0
-        longest = max(longest, float(lasts))
-        if high - low >= 2 and lasts >= rule.shortest_s:
+            duration_s = 0.0
+        longest = max(longest, float(duration_s))
+        if high - low >= 2 and duration_s >= rule.shortest_s:
             runs.append(slice(low, high))
     if not runs:
         raise InvalidRecording(
-            f"the sensor is nowhere at rest: it turns at {np.min(turning):.3g} rad/s at least, and"
-            " is below"
-            f" {rule.speed:g} rad/s for {longest:.2f} s at most, after settling;"
-            f" {rule.shortest_s:g} s are"
-            " needed. Stop at each posture, or give a RestRule of your own"
+            f"the sensor is never at rest: its angular speed is at least {np.min(turning):.3g}"
+            f" rad/s, and below {rule.speed:g} rad/s for at most {longest:.2f} s after settling,"
+            f" but {rule.shortest_s:g} s are needed. Stop at each posture, or give another RestRule"
         )
     return runs
 
 
 def _speeds(recording: WristRecording, window_s: float) -> tuple[Array, Array]:
-    """How fast the sensor turns [rad/s] and moves [m/s] over a window around each row, (N,) each."""
+    """Angular speed [rad/s] and speed [m/s] over a window around each row, (N,) each."""
     t = recording.t
     low = np.searchsorted(t, t - window_s / 2 - 1e-9)
     high = np.searchsorted(t, t + window_s / 2 + 1e-9, side="right") - 1
@@ -300,6 +320,7 @@ def _speeds(recording: WristRecording, window_s: float) -> tuple[Array, Array]:
 
 
 def _turn(R: Array) -> float:
+    """Twice the largest rotation from the mean orientation, [rad]."""
     mean = Rotation.from_matrix(R).mean()
     return float(2 * (mean.inv() * Rotation.from_matrix(R)).magnitude().max())
 
@@ -325,24 +346,24 @@ def _postures(recording: WristRecording, runs: list[slice], notes: list[str]) ->
 
 
 def _variances_of_means(parts: list[Array]) -> Array:
-    """The variance of the mean of each run, (runs, 6); correlation in time is judged from all together."""
-    together = sum(np.diag(long_run_sum(part)) for part in parts)
-    alone = sum(len(part) * part.var(axis=0) for part in parts)
-    inflation = np.maximum(together / np.maximum(alone, 1e-300), 1.0)
+    """The variance of the mean of each run, (runs, 6), with correlation in time from all runs."""
+    correlated = sum(np.diag(long_run_sum(part)) for part in parts)
+    uncorrelated = sum(len(part) * part.var(axis=0) for part in parts)
+    inflation = np.maximum(correlated / np.maximum(uncorrelated, 1e-300), 1.0)
     return np.array([part.var(axis=0, ddof=1) * inflation / len(part) for part in parts])
 
 
 def _excess(extra: float, squares: Array, within: Array, expected: float) -> float:
-    """How much larger residuals are than their variance, with something extra, allows."""
+    """Normalised sum of squared residuals less its expected value, for an extra variance."""
     return float((squares / (within + extra + 1e-300)).sum() - expected)
 
 
-def _beside_one(directions: Array) -> Array:
+def _with_ones(directions: Array) -> Array:
     return np.column_stack([directions, np.ones(len(directions))])
 
 
 def _force_fit(force: Array, R_base_sensor: Array) -> tuple[Array, float]:
-    """The weight kappa of the forces at rest, (3,) [N], and the root mean square of the residuals, [N]."""
+    """The weight kappa of the forces at rest, (3,) [N], and the RMS residual, [N]."""
     N = len(force)
     B = np.concatenate([R_base_sensor.transpose(0, 2, 1), np.tile(np.eye(3), (N, 1, 1))], axis=2)
     rows = B.reshape(-1, 6)

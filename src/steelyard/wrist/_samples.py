@@ -1,12 +1,12 @@
-"""Wrench and motion of a sensor, ready to fit: uniform, finite, differentiated, with the noise of all.
+"""Wrench and motion of a sensor, ready to fit: uniform, finite, differentiated, with their noise.
 
-How the sensor moves comes from joints and the robot model, from an inertial unit beside the sensor,
-or from its pose, one sample at a time (`kalman`). The first two use zero-phase low-pass filters and
-central differences, and send the wrench through the same filter; a linear filter that acts alike on
-both sides of wrench = Y phi changes nothing in phi. The noise is known: an encoder's (or the
-unit's) noise of variance s^2 becomes s^2 times the sum of the squared impulse response of filter
-and differences, and goes through the Jacobian into acceleration, angular velocity and angular
-acceleration of the sensor,
+The motion of the sensor comes from joints and the robot model, from an inertial unit beside the
+sensor, or from its pose, one sample at a time (`_kalman`). The first two use zero-phase low-pass
+filters and central differences, and apply the same filter to the wrench; the same linear filter on
+both sides of wrench = Y phi leaves phi unchanged. The noise follows: noise of variance s^2 of an
+encoder (or of the inertial unit) becomes s^2 times the sum of the squared impulse response of
+filter and differences, and is propagated by the Jacobian to acceleration, angular velocity and
+angular acceleration of the sensor,
 
     a = J_v qdd + ...,   w = J_w qd,   alpha = J_w qdd + ...
 """
@@ -38,28 +38,26 @@ from steelyard.wrist._kalman import PoseKalmanFilter
 from steelyard.wrist._recording import WristRecording, WristSensor
 from steelyard.wrist._regressor import feature_covariance, features
 
-_EDGE_PERIODS = 3.0  # of the cut-off, left out at both ends, where the filter sees too little
+_EDGE_PERIODS = 3.0  # of the cut-off, left out at both ends, where the filter is inaccurate
 _ROWS_PER_CUTOFF = 4.0  # rows that are kept for each period of the cut-off
 
 
 @dataclass(frozen=True, eq=False)
 class WrenchSamples:
-    """What the dynamic stage fits; wrench and motion have gone through the same filter.
+    """Samples for the dynamic stage; wrench and motion have passed the same filter.
 
     Attributes:
         t: time, (N,) [s]
-        wrench: what the load does to the sensor, (N, 6) [N, Nm], in the sensor frame
+        wrench: of the load on the sensor, (N, 6) [N, Nm], in the sensor frame
         wrench_covariance: of its noise, (6, 6)
         R_base_sensor: orientation of the sensor, (N, 3, 3)
-        acceleration: of the sensor's origin, gravity not included, (N, 3) [m/s^2], in the sensor
-            frame
+        acceleration: of the sensor's origin, without gravity, (N, 3) [m/s^2], in the sensor frame
         angular_velocity: (N, 3) [rad/s], in the sensor frame
         angular_acceleration: (N, 3) [rad/s^2], in the sensor frame
-        covariance: of the noise of (acceleration, angular velocity, angular acceleration), (N, 9,
-            9)
-        sensor: what is known about the sensor
-        made_by: how it was made, a sentence for each step
-        warnings: what is wrong with the recording, one sentence each
+        covariance: noise of (acceleration, angular velocity, angular acceleration), (N, 9, 9)
+        sensor: description of the sensor
+        made_by: preparation, a sentence for each step
+        warnings: problems of the recording, a sentence each
     """
 
     t: Array
@@ -104,21 +102,24 @@ class WrenchSamples:
     ) -> WrenchSamples:
         """The motion of the sensor from joint positions, and its wrench, ready to fit.
 
-        A recording that is not fit for use is refused, as for joint torques.
+        A recording that is not fit for use raises an error, as for joint torques.
 
         Args:
-            sensor: where it sits; at the flange by default
+            robot: the arm
+            recording: with a wrench
+            sensor: with its pose on the flange; at the flange by default
             cutoff_hz: of the zero-phase low-pass on positions and wrench, [Hz]; None for none
             position_std: noise of joint positions, () or (n,) [rad or m]; from differences by
                 default
-            decimate: keep only as many rows as the filter leaves independent
+            decimate: whether to keep only as many rows as the filter leaves independent
         """
         measured = WristRecording.of_joints(recording, robot, sensor)
         quality = check(recording)
         quality.require_ok()
         clean = without_impossible(recording)
-        whole = np.isfinite(np.hstack([clean.q, clean.wrench])).all(axis=1)  # type: ignore[list-item]
-        t, (q, wrench), words = measured.on_uniform_clock([clean.q[whole], measured.wrench])
+        signals = np.hstack([clean.q, np.asarray(clean.wrench)])
+        complete = np.isfinite(signals).all(axis=1)
+        t, (q, wrench), words = measured.on_uniform_clock([clean.q[complete], measured.wrench])
         stated = (
             measured.sensor.motion_noise.get("joints") if position_std is None else position_std
         )
@@ -162,13 +163,12 @@ class WrenchSamples:
             cutoff_hz: of the zero-phase low-pass on every signal, [Hz]; None for none
             acceleration_std: noise of the acceleration, [m/s^2]; from its differences by default
             velocity_std: noise of the angular velocity, [rad/s]; from its differences by default
-            decimate: keep only as many rows as the filter leaves independent
+            decimate: whether to keep only as many rows as the filter leaves independent
         """
         if recording.acceleration is None or recording.angular_velocity is None:
             raise InvalidRecording(
                 "the recording has no acceleration and angular velocity of the sensor; name their"
-                " columns,"
-                " or take the motion from joints or from the pose"
+                " columns, or take the motion from joints or from the pose"
             )
         t, (R, acceleration, velocity, wrench), words = recording.on_uniform_clock(
             [
@@ -221,15 +221,15 @@ class WrenchSamples:
         settle_s: float = 0.5,
         decimate: bool = False,
     ) -> WrenchSamples:
-        """The motion of the sensor from its pose by the causal Kalman filter, and its wrench, ready to fit.
+        """The motion of the sensor from its pose by a causal Kalman filter, and its wrench.
 
         Args:
             recording: with the position of the sensor
             mean_length: of the causal moving mean on wrench and motion, in samples
             position_std: noise of the position, [m]; from its differences by default
             rotation_std: noise of the orientation, [rad]; from its differences by default
-            settle_s: left out at the start, while the filter learns the motion, [s]
-            decimate: keep two rows for each length of the mean, which the others repeat
+            settle_s: left out at the start, while the filter converges, [s]
+            decimate: whether to keep only two rows for each length of the mean
         """
         if recording.position is None:
             raise InvalidRecording(
@@ -284,7 +284,11 @@ class WrenchSamples:
         return len(self.t)
 
     def features(self, gravity_base: Array) -> Array:
-        """The twelve features of the motion, (N, 12), under gravity_base, (3,) [m/s^2], in the base frame."""
+        """The twelve features of the motion, (N, 12).
+
+        Args:
+            gravity_base: (3,) [m/s^2], in the base frame
+        """
         return features(
             np.einsum("nji,j->ni", self.R_base_sensor, gravity_base),
             self.acceleration,
@@ -295,7 +299,7 @@ class WrenchSamples:
 
     @property
     def feature_covariance(self) -> Array:
-        """Of the errors of the features, (N, 12, 12)."""
+        """The covariance of the errors of the features, (N, 12, 12)."""
         return feature_covariance(self.angular_velocity, self.covariance)
 
 
@@ -320,7 +324,7 @@ class _ZeroPhase:
         return noise_gains(self.cutoff_hz, self.rate_hz)
 
     def kept(self, count: int, *, decimate: bool) -> slice:
-        """The rows that stay: without the ends, and no more than the filter leaves independent."""
+        """The rows to keep: without the ends, and no more than the filter leaves independent."""
         if self.cutoff_hz is None:
             return slice(2, count - 2, 1)
         edge = int(np.ceil(_EDGE_PERIODS * self.rate_hz / self.cutoff_hz))
@@ -331,13 +335,12 @@ class _ZeroPhase:
         if count - 2 * edge < 20 * every:
             raise InvalidSamples(
                 f"{count} rows at {self.rate_hz:g} Hz are too few for a low-pass at"
-                f" {self.cutoff_hz:g} Hz;"
-                " raise cutoff_hz"
+                f" {self.cutoff_hz:g} Hz; increase `cutoff_hz`"
             )
         return slice(edge, count - edge, every)
 
     def steps(self, t: Array, keep: slice) -> list[str]:
-        """What it did, in sentences."""
+        """The steps of the preparation, in sentences."""
         cut = f"every {keep.step}. row kept, {t[keep.start]:.2g} s left out at both ends"
         if self.cutoff_hz is None:
             return [cut]
@@ -350,8 +353,11 @@ def sensor_motion(
     """Orientation, acceleration, angular velocity and acceleration of the sensor, in its own frame.
 
     Args:
-        q: joint positions, (N, n) [rad or m]; v and a are their derivatives
-        T_flange_sensor: the sensor in the flange frame, (4, 4)
+        robot: the arm
+        q: joint positions, (N, n) [rad or m]
+        v: joint velocities, (N, n) [rad/s or m/s]
+        a: joint accelerations, (N, n) [rad/s^2 or m/s^2]
+        T_flange_sensor: pose of the sensor in the flange frame, (4, 4)
     """
     R = T_flange_sensor[:3, :3]
     p = T_flange_sensor[:3, 3]
@@ -370,13 +376,14 @@ def joint_noise(
     gains: tuple[float, float, float],
     T_flange_sensor: Array,
 ) -> Array:
-    """The covariance of (acceleration, angular velocity, angular acceleration) of the sensor, (N, 9, 9).
+    """The covariance of acceleration, angular velocity and angular acceleration, (N, 9, 9).
 
     Args:
+        robot: the arm
         q: joint positions, (N, n) [rad or m]
-        std: of their noise, (n,)
-        gains: what the filter makes of white noise, see `noise_gains`
-        T_flange_sensor: the sensor in the flange frame, (4, 4)
+        std: of the noise of q, (n,) [rad or m]
+        gains: of the filter for white noise, see `noise_gains`
+        T_flange_sensor: pose of the sensor in the flange frame, (4, 4)
     """
     R = T_flange_sensor[:3, :3]
     p = T_flange_sensor[:3, 3]
@@ -401,7 +408,7 @@ def joint_noise(
 def _checked_std(std: ArrayLike, n: int) -> Array:
     array = np.array(std, dtype=float)
     if array.shape not in ((), (n,)) or not np.isfinite(array).all() or (array < 0).any():
-        raise InvalidSamples(f"position_std must be one or {n} numbers, not negative, got {array}")
+        raise InvalidSamples(f"position_std must be one or {n} non-negative numbers, got {array}")
     return np.broadcast_to(array, (n,))
 
 

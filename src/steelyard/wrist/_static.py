@@ -1,21 +1,21 @@
-"""The static stage: mass, centre of mass, six zero drifts and the tilt of the base, from postures at rest.
+"""The static stage: mass, centre of mass, zero drifts and tilt, from postures at rest.
 
 At rest the features of the motion are u = R' g alone (`regressor`), so the wrench is
 
     f = m R' g(U, V) + f0,      tau = h x R' g(U, V) + tau0                   liu2025 eq. (10)-(12)
 
-with twelve unknowns theta = (m, h, f0, tau0, U, V), and maybe the angle by which the sensor is
-turned about the flange axis. Every error is an error of a measured wrench, with its variance;
-rotations are exact. That is the maximum likelihood, solved by Gauss-Newton steps; the covariance is
-(J' S^-1 J)^-1. The steps start from linear least squares, liu2025 eq. (13)-(18), with kappa = m
-g_base and the *measured* force in the torque equation (f^ the matrix of the cross product with it),
+with twelve unknowns theta = (m, h, f0, tau0, U, V), and optionally the rotation of the sensor about
+the flange axis. Only the measured wrenches have errors; rotations are exact. The maximum-likelihood
+estimate is found by Gauss-Newton steps; its covariance is (J' S^-1 J)^-1. The steps start from
+linear least squares, liu2025 eq. (13)-(18), with kappa = m g_base and the *measured* force in the
+torque equation (f^ the matrix of the cross product with it),
 
     [f; tau] = [R' 1 0 0; 0 0 -f^ 1] (kappa, f0, c, iota),   iota = tau0 - c x f0.
 
-The variance of a posture's wrench is that of its mean, plus what differs from posture to posture
-(hysteresis, cross-talk, cables), chosen for force and for torque so that the residuals have the
-size that they should have. A drift that moves in time is tried as six trends; where they are
-significant they are kept and reported.
+The variance of a posture's wrench is that of its mean plus the variance between postures
+(hysteresis, cross-talk, cables), which is chosen for force and torque so that the residuals have
+their expected size. A drift that changes in time is tested as six trends, which are kept and
+reported if they are significant.
 """
 
 from __future__ import annotations
@@ -30,14 +30,20 @@ from steelyard._arrays import Array
 from steelyard._units import GRAVITY_DOWN
 from steelyard.errors import InvalidRecording
 from steelyard.verdict import Doubt, DoubtKind, Verdict
-from steelyard.wrist._payload import STATIC_NAMES, StaticWeight, drift_doubt, tilt_doubt
+from steelyard.wrist._payload import (
+    STATIC_NAMES,
+    STATIC_TILT,
+    StaticWeight,
+    drift_doubt,
+    tilt_doubt,
+)
 from steelyard.wrist._regressor import BaseGravity, wrench_regressor, wrench_slope
 from steelyard.wrist._rest import Postures, RestRule
 
-_ROUNDS = 30
-_STEPS = 50
-_RELATIVE_RANK = 1e-8
-_YAWS = 72
+_MAX_ITERATIONS = 30  # of unknowns and variance
+_MAX_GAUSS_NEWTON_STEPS = 50
+_RELATIVE_RANK = 1e-8  # smaller singular values, over the largest, count as zero
+_INITIAL_YAWS = 72  # over a full turn
 
 
 def weigh_static(
@@ -52,9 +58,9 @@ def weigh_static(
     Args:
         postures: at rest; those with the same gravity direction are left out
         gravity_base: gravity without a tilt, (3,) [m/s^2], in the base frame
-        tilt: whether the base may be tilted
-        yaw_axis: axis about which the sensor may be turned, (3,), in the sensor frame; None when it
-            may not
+        tilt: whether to estimate the tilt of the base
+        yaw_axis: axis of an unknown rotation of the sensor, (3,), in the sensor frame; None if it
+            is known
     """
     gravity = BaseGravity(np.array(gravity_base, dtype=float))
     nominal = gravity.nominal
@@ -62,8 +68,7 @@ def weigh_static(
     if len(chosen) < 3:
         raise InvalidRecording(
             f"only {len(chosen)} different postures at rest; at least 3 are needed, 6 or more are"
-            " good."
-            f" {_how_long(postures)}{chosen.advice(nominal)}"
+            f" good. {_rest_advice(postures)}{chosen.advice(nominal)}"
         )
     model = _Model(chosen, gravity, tilt=tilt, yaw_axis=yaw_axis)
     if yaw_axis is None:
@@ -91,20 +96,19 @@ def weigh_static(
         trend_std,
         yaw,
         yaw_std,
-        _verdict(chosen, nominal, covariance, moving_drift, tilt_doubt(value[10:], nominal)),
+        _verdict(
+            chosen, nominal, covariance, moving_drift, tilt_doubt(value[STATIC_TILT], nominal)
+        ),
     )
 
 
-def _how_long(postures: Postures) -> str:
-    """How long a rest must last to count; nothing where the postures come from a table."""
+def _rest_advice(postures: Postures) -> str:
+    """How long a rest must last, a sentence; empty for postures from a table."""
     if not postures.timed:
         return ""
     rule = RestRule()
-    lasts = 2 * rule.settle_s + rule.window_s + rule.shortest_s
-    return (
-        f"A rest counts when the arm stands still for {lasts:.2g} s or longer: stop for 2 s"
-        " each time. "
-    )
+    shortest_s = 2 * rule.settle_s + rule.window_s + rule.shortest_s
+    return f"A rest must last at least {shortest_s:.2g} s: stop for 2 s at each posture. "
 
 
 def _verdict(
@@ -122,7 +126,7 @@ def _verdict(
     if unknown.any():
         names = ", ".join(np.array(STATIC_NAMES)[unknown])
         doubts.append(
-            Doubt(DoubtKind.NOT_EXCITED, f"{len(postures)} postures say nothing about {names}")
+            Doubt(DoubtKind.NOT_EXCITED, f"{len(postures)} postures do not determine {names}")
         )
     elif moving_drift is not None:
         doubts.append(moving_drift)
@@ -145,7 +149,7 @@ class _Fit:
 
 @dataclass(frozen=True, eq=False)
 class _Model:
-    """Postures and what is unknown about them: (m, h, f0, tau0), U, V, yaw, six trends of the drift."""
+    """Postures and the unknowns: (m, h, f0, tau0), U, V, yaw, six trends of the drift."""
 
     postures: Postures
     gravity: BaseGravity
@@ -184,10 +188,10 @@ class _Model:
         return J @ linear, J
 
     def solve(self, variance: Array) -> tuple[Array, Array]:
-        """The unknowns and their covariance for given variances; infinite where nothing is known."""
+        """The unknowns and their covariance for given variances; infinite where undetermined."""
         value = self._start()
         weights = 1.0 / np.sqrt(variance).ravel()
-        for _ in range(_STEPS):
+        for _ in range(_MAX_GAUSS_NEWTON_STEPS):
             predicted, J = self.design(value)
             residual = (self.postures.wrench - predicted).ravel() * weights
             step, covariance = _weighted_solution(
@@ -200,7 +204,7 @@ class _Model:
         return value, covariance
 
     def twelve(self, fit: _Fit) -> tuple[Array, Array]:
-        """The twelve numbers and their covariance; a base that may not tilt has no error."""
+        """The twelve numbers and their covariance; zero for a tilt that is not estimated."""
         if self.tilt:
             return fit.value[:12], fit.covariance[:12, :12]
         full = np.zeros((12, 12))
@@ -208,7 +212,7 @@ class _Model:
         return np.append(fit.value[:10], [0.0, 0.0]), full
 
     def yaw(self, fit: _Fit) -> tuple[float, float]:
-        """The yaw and its standard deviation, [rad]; 0 where it is known."""
+        """The yaw and its standard deviation, [rad]; 0 if it is known."""
         if self.yaw_axis is None:
             return 0.0, 0.0
         k = 10 + 2 * self.tilt
@@ -228,10 +232,12 @@ class _Model:
         return np.asarray(self.postures.R_base_sensor @ turn)
 
     def _start(self) -> Array:
-        """The linear solution, with the best of many yaws."""
+        """The linear solution at the best of several yaws."""
         wrench = self.postures.wrench
         k = 10 + 2 * self.tilt
-        yaws = [0.0] if self.yaw_axis is None else np.linspace(-np.pi, np.pi, _YAWS, endpoint=False)
+        yaws = np.zeros(1)
+        if self.yaw_axis is not None:
+            yaws = np.linspace(-np.pi, np.pi, _INITIAL_YAWS, endpoint=False)
         best = np.zeros(self.p)
         least = np.inf
         for yaw in yaws:
@@ -241,7 +247,10 @@ class _Model:
             if self.yaw_axis is not None:
                 value[k] = yaw
             residual = wrench - self.design(value)[0]
-            cost = float((residual[:, :3] ** 2).sum()) + float(np.abs(twelve[10:]).sum()) * 1e-9
+            cost = (
+                float((residual[:, :3] ** 2).sum())
+                + float(np.abs(twelve[STATIC_TILT]).sum()) * 1e-9
+            )
             if cost < least:
                 best = value
                 least = cost
@@ -249,22 +258,22 @@ class _Model:
 
 
 def _fit(model: _Model) -> _Fit:
-    """Value and variance, found alternately."""
+    """The solution, with unknowns and variance found alternately."""
     freedom = 6 * len(model.postures) - model.p
     within = model.postures.variance
     extra = np.zeros(2)
-    for _ in range(_ROUNDS):
+    for _ in range(_MAX_ITERATIONS):
         value, covariance = model.solve(within + np.repeat(extra, 3) + 1e-24)
         residual = model.postures.wrench - model.design(value)[0]
-        before = extra
+        previous = extra
         extra = model.postures.extra_variance(residual, freedom)
-        if np.allclose(before, extra, rtol=1e-3, atol=1e-20):
+        if np.allclose(previous, extra, rtol=1e-3, atol=1e-20):
             break
     return _Fit(value, covariance, residual, freedom)
 
 
 def _weighted_solution(J: Array, residual: Array) -> tuple[Array, Array]:
-    """The least-squares step and its covariance, columns scaled; infinite on the diagonal where unknown."""
+    """The least-squares step and its covariance, infinite on the diagonal where undetermined."""
     length = np.linalg.norm(J, axis=0)
     scale = np.where(length > 0, length, 1.0)
     U, s, Vt = np.linalg.svd(J / scale, full_matrices=False)

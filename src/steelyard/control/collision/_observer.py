@@ -17,15 +17,17 @@ and the filter's own pole is integrated exactly, so any h is stable, also one th
 The other two share filter and interface and differ in e only:
 
     inverse-dynamics   e = M a + C v + g + f - tau, with a = (v_1 - v_0) / h    joint torques, (n,)
-    energy             e = (E_1 - E_0) / h - v' (tau - f)                      power into the arm, (1,) [W]
+    energy             e = (E_1 - E_0) / h - v' (tau - f)                      power into the arm,
+    (1,) [W]
 
 Power says nothing at rest, nor where. Positive r pushes along the joint's axis.
 
-At rest and where a joint turns round, friction can be anything between -F and F = Fc + Fs + Fl |L| (and the
-speed law at the speed w_0, steep for a small exponent), whatever the law says: F s. What it may be
-more or less than that, times the weight of rest
+At rest and where a joint turns round, friction can be anything between -F and F = Fc + Fs + Fl |L|
+(and the speed law at the speed w_0, steep for a small exponent), whatever the law says: F s. What
+it may be more or less than that, times the weight of rest
 
-    exp(-|w| / w_0),   w speed of the drive,   w_0 = 2 widths, or 3 widths in the filter's time (presliding)
+    exp(-|w| / w_0),   w speed of the drive,   w_0 = 2 widths, or 3 widths in the filter's time
+    (presliding)
 
 is the slack that no observer can distinguish from a contact. Where the direction changes between
 two samples, nobody knows when: the mean of both may be wrong by half the difference, which counts

@@ -2,9 +2,9 @@
 
 **Gains that are nearly right** (published ones, the controller's). The logarithms of the true gains
 differ by S u, u independent causes of unit variance. Weighing the run with the model of the empty
-arm gives m, which changes by g'u with the causes (g = S'd, d the response to each gain, in empty and
-loaded runs alike), and has an error of variance r by noise, friction and drift. With the known mass
-m_0, m + g'u + noise = m_0, so (Kalman)
+arm gives m, which changes by g'u with the causes (g = S'd, d the response to each gain, in empty
+and loaded runs alike), and has an error of variance r by noise, friction and drift. With the known
+mass m_0, m + g'u + noise = m_0, so (Kalman)
 
     u = g (m_0 - m) / (g'g + r),      covariance 1 - g g' / (g'g + r) = (1 - b g g')^2,
 
@@ -99,7 +99,7 @@ class _Problem:
         return np.asarray(self.y - np.exp(-k)[:, None] * (self.Z @ x))
 
     def noise(self, x: Array, k: Array, kappa: Array) -> Array:
-        """Standard deviation of each joint's noise, (n,) [Nm], with the correlation kappa of rows."""
+        """Standard deviation of each joint's noise, (n,) [Nm], for rows correlated by kappa."""
         taken = kappa * self.Z.shape[2] * self.rows / max(self.rows.sum(), 1)
         freedom = np.maximum(self.rows - taken, np.maximum(_MIN_FREEDOM * self.rows, 1.0))
         return np.asarray(
@@ -310,7 +310,8 @@ def _with_verdict(
         return DriveGains(value * np.nan, relative, "known mass", verdict, unknown)
     prior = np.minimum((relative / problem.spread) ** 2, 1.0)
     notes = tuple(
-        f"{gain:.4g} +- {abs(gain) * std:.2g} Nm/A; {share:.0%} of the information is the initial guess"
+        f"{gain:.4g} +- {abs(gain) * std:.2g} Nm/A; {share:.0%} of the information is the initial"
+        " guess"
         for gain, std, share in zip(value, relative, prior, strict=True)
     )
     best = 100 * relative.min()

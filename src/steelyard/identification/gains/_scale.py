@@ -13,8 +13,8 @@ s = e^-k and s b for b all is linear. Unknowns of one joint of one recording (ro
 eliminated from its rows (Frisch, Waugh); s and the ten numbers s b stay.
 
 First each recording r has a scale s_r of its own, with one body for all, so that they can disagree.
-Rows of joint j have the weight 1 / sigma_rj, found iteratively; the covariance C of s_1, s_2, ... is
-widened kappa-fold for the correlation in time of a joint's rows. Their mean by C is s, with a
+Rows of joint j have the weight 1 / sigma_rj, found iteratively; the covariance C of s_1, s_2, ...
+is widened kappa-fold for the correlation in time of a joint's rows. Their mean by C is s, with a
 variance that is widened by
 
     chi^2 / (R - 1) = (s_r - s)' C^-1 (s_r - s) / (R - 1)      where it exceeds 1 (Birge).

@@ -6,14 +6,14 @@ with its own gain K, and has added what the motor needs beyond the links:
     i = m / K + c a + f(v)
 
 c a is for the rotor, f(v) compensates friction. The manufacturer's f is unknown (that of a UR has a
-kink at 0.5 rad/s), so it is left free: piecewise linear over the speed, different in each direction.
-Rows slower than `_MIN_SPEED`, where f reverses, are left out, and so are outliers. f(v) is
-eliminated from all columns (Frisch, Waugh); 1 / K and c remain.
+kink at 0.5 rad/s), so it is left free: piecewise linear over the speed, different in each
+direction. Rows slower than `_MIN_SPEED`, where f reverses, are left out, and so are outliers. f(v)
+is eliminated from all columns (Frisch, Waugh); 1 / K and c remain.
 
 A controller adds the rotor term for every joint or for none (its target moment may contain it
-already), so one decision is taken for all joints, by the Bayesian information criterion. If it does,
-the coefficient of the acceleration, which is differentiated from the log and noisy, would be too
-small (errors in variables), and that of m wrong, which resembles it in a joint that carries no
+already), so one decision is taken for all joints, by the Bayesian information criterion. If it
+does, the coefficient of the acceleration, which is differentiated from the log and noisy, would be
+too small (errors in variables), and that of m wrong, which resembles it in a joint that carries no
 weight. A smoother copy of the acceleration, whose noise is nearly independent, is therefore used as
 an instrumental variable: with X = [m, a] and Z = [m, smooth a]
 
@@ -22,12 +22,12 @@ an instrumental variable: with X = [m, a] and Z = [m, smooth a]
 Residuals are correlated in time by a factor kappa, so that N rows and p columns leave N - kappa p
 degrees of freedom for the noise.
 
-While a joint rests and others move, its f is constant: such rows give a slope of their own, which is
-as exact as the resolution of the log.
+While a joint rests and others move, its f is constant: such rows give a slope of their own, which
+is as exact as the resolution of the log.
 
 Measured motion may be early or late against the targets. One lag for all joints is found by the
-smallest residuals. If m is nearly proportional to a (a last joint without load), the gain depends on
-the lag, so the uncertainty of the lag is propagated to the gains.
+smallest residuals. If m is nearly proportional to a (a last joint without load), the gain depends
+on the lag, so the uncertainty of the lag is propagated to the gains.
 
 Each recording has an f of its own, since compensation may change from day to day. The slopes are
 combined by their variances, which are widened if they disagree more than expected (Birge).
@@ -173,8 +173,8 @@ class _Targets:
 def gains_from_targets(recordings: Recording | Iterable[Recording]) -> DriveGains:
     """The gains that the controller itself uses, from its target currents and target moments.
 
-    Commanded motion is used if recorded, else measured motion. A joint whose target moment varies too
-    little, or only together with friction and acceleration, has the gain NaN with an infinite
+    Commanded motion is used if recorded, else measured motion. A joint whose target moment varies
+    too little, or only together with friction and acceleration, has the gain NaN with an infinite
     standard deviation.
 
     Args:

@@ -3,9 +3,9 @@
 At rest tau = Y(q, 0, 0) (pi + J phi) depends on the first four numbers of phi alone. Rows of one
 rest are averaged to one equation, since their main error is the same within a posture: static
 friction, which may be anything between -F and F, the torque at which the joint begins to move. With
-the noise s of the torques its variance is s^2 + F^2 / 3. The arm's gravity is a prior from its empty
-runs, with their uncertainty. Joints without gravity torque contain no information on the payload,
-so none has to be left out.
+the noise s of the torques its variance is s^2 + F^2 / 3. The arm's gravity is a prior from its
+empty runs, with their uncertainty. Joints without gravity torque contain no information on the
+payload, so none has to be left out.
 """
 
 from __future__ import annotations

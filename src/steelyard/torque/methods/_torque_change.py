@@ -4,8 +4,8 @@
 
 with tau_0 measured before (Khalil, Gautier and Lemoine 2007; 'Algorithm 1' in xu2024), friction
 taken as unchanged; or with tau_0 from the controller's own model of the empty arm (gaz2017 eq.
-(26), 'manufacturer'), which has no friction, so friction is estimated together with the payload. The
-error of the controller's model is taken to be its difference from the identified model: it is
+(26), 'manufacturer'), which has no friction, so friction is estimated together with the payload.
+The error of the controller's model is taken to be its difference from the identified model: it is
 converted to a payload, which widens the interval.
 
 Two runs of one motion start at different times of their clocks. With loaded positions a_i and empty
@@ -13,9 +13,9 @@ ones b_i at the same rate, the mean square of the distance at a shift of l sampl
 
     d_l = (sum_i |a_i|^2 + sum_i |b_i+l|^2 - 2 sum_i a_i' b_i+l) / (number of i with both),
 
-is smallest where they coincide (the last sum for all l at once by a Fourier transform). Newton steps
-s -= sum v'(b - a) / sum |v|^2 refine the shift to fractions of a sample. The overlap of both runs is
-used.
+is smallest where they coincide (the last sum for all l at once by a Fourier transform). Newton
+steps s -= sum v'(b - a) / sum |v|^2 refine the shift to fractions of a sample. The overlap of both
+runs is used.
 """
 
 from __future__ import annotations
@@ -161,8 +161,8 @@ def _from_change(
     """The payload, the last ten unknowns of a mixing, from changes of torque.
 
     Gains scale the change; or only the loaded torques, if those of the empty arm come from a
-    controller. Its error `controller_error`, for each run (N, n) [Nm], converted to a payload, is one further
-    standard deviation.
+    controller. Its error `controller_error`, for each run (N, n) [Nm], converted to a payload, is
+    one further standard deviation.
     """
     n = problem.model.robot.n
     prior = np.zeros((len(problem.fixed), mixing.shape[1] + 1))

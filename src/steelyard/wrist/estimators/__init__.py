@@ -1,4 +1,4 @@
-"""Estimators of the dynamic stage, by name: all solve a `steelyard.wrist._regression.WrenchRegression`."""
+"""Estimators of the dynamic stage by name, for a `WrenchRegression`."""
 
 from steelyard.wrist._regression import WrenchEstimator
 from steelyard.wrist.estimators._batch import (
@@ -21,4 +21,4 @@ ESTIMATORS: dict[str, WrenchEstimator] = {
     "rrtls": RecursiveRestricted.estimator(),
     "ml": MAXIMUM_LIKELIHOOD,
 }
-"""Every estimator by the name that the command line knows."""
+"""Every estimator by its name in arguments and options."""

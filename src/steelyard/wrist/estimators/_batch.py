@@ -7,32 +7,32 @@ four of them minimise
 
 and differ in P and W:
 
-- least squares: only the last entry of P (the wrench alone is noisy), all axes alike, newton and
-  newton metre counted alike, as in the papers. Biased where the motion is noisy.
-- weighted least squares: the same, each axis weighted by the size of its own residuals, found
+- least squares: only the last entry of P (only the wrench is noisy), all axes with the same weight,
+  newton and newton metre alike, as in the papers. Biased if the motion is noisy.
+- weighted least squares: the same, each axis weighted by the size of its residuals, found
   alternately.
-- total least squares: P is the identity, every entry of Z is suspected of the same error, liu2025
-  eq. (26)-(28): the right singular vector of the smallest singular value of Z.
+- total least squares: P is the identity, every entry of Z has the same error, liu2025 eq.
+  (26)-(28): the right singular vector of the smallest singular value of Z.
 - restricted total least squares: P is propagated from the noise of acceleration, angular velocity,
   angular acceleration and wrench through the regressor, liu2025 eq. (33). The weights are the
-  inverse mean covariance of the residuals, which depends on the parameters; a few rounds settle it.
-  Whatever W is, the answer is consistent; W makes it efficient.
+  inverse mean covariance of the residuals, which depends on the parameters and converges in a few
+  iterations. The answer is consistent for any W; this W makes it efficient.
 
 The minimiser solves M v = mu P v with the smallest mu, found as the largest 1/mu of the symmetric
-pair (P, M), which allows columns without noise. A prior adds rows of its own to M, and its count of
-rows to the noise of the wrench. The scores are M_k v - mu P_k v, their slope is M - mu P, and the
-covariance follows from them (`WrenchRegression.fit_of_ratio`).
+pair (P, M), which permits columns without noise. A prior adds rows to M, and their number to the
+noise of the wrench. The scores are M_k v - mu P_k v, their derivative is M - mu P, and the
+covariance follows from both (`WrenchRegression.fit_of_ratio`).
 
 **Maximum likelihood** with errors in the motion, the default. Each sample has its own error
-covariance Sx_k, because the same joint noise becomes another acceleration in another posture. With
-normal errors the true features are profiled out, and what is left to minimise is
+covariance Sx_k, because the effect of joint noise on the acceleration depends on the posture. With
+normal errors the true features are profiled out, and the cost to minimise is
 
-    sum_k r_k' S_k(phi)^-1 r_k,     r_k = wrench_k - Y(x_k) phi - E_k eta,    S_k = Sw + B(phi) Sx_k B(phi)'
+    sum_k r_k' S_k(phi)^-1 r_k,    r_k = wrench_k - Y(x_k) phi - E_k eta,   S_k = Sw + B Sx_k B'
 
-whose expectation has its minimum at the truth, however large Sx is. With u_k = S_k^-1 r_k the best
-guess of the true features is x_k + Sx_k B' u_k, the gradient (envelope theorem) is -2 sum Y(that
-guess)' u_k, and the expected curvature 2 sum (Y' S^-1 Y - E[dY' S^-1 dY]): steps of Fisher's
-scoring, halved where they go too far. It starts from restricted total least squares.
+with B = B(phi), whose expectation has its minimum at the truth for any Sx. With u_k = S_k^-1 r_k
+the best guess of the true features is x_k + Sx_k B' u_k, the gradient (envelope theorem) is -2 sum
+Y(that guess)' u_k, and the expected curvature 2 sum (Y' S^-1 Y - E[dY' S^-1 dY]): Fisher's scoring
+with step halving, which starts from restricted total least squares.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ from steelyard._arrays import Array
 from steelyard.wrist._regression import WrenchEstimator, WrenchFit, WrenchRegression
 from steelyard.wrist._regressor import wrench_regressor, wrench_slope
 
-_MOST_ROUNDS = 20
-_RESTRICTED_ROUNDS = 4
-_STEPS = 50
-_HALVINGS = 12
-_SETTLED = 1e-8  # of the logarithm of the likelihood: a step of 1e-4 standard deviations
+_MAX_WEIGHT_ITERATIONS = 20
+_RESTRICTED_ITERATIONS = 4
+_MAX_SCORING_STEPS = 50
+_MAX_STEP_HALVINGS = 12
+_LIKELIHOOD_TOLERANCE = 1e-8  # change of the logarithm; a step of 1e-4 standard deviations
 
 
 def _least_squares(regression: WrenchRegression) -> WrenchFit:
@@ -66,13 +66,13 @@ def _weighted_least_squares(regression: WrenchRegression) -> WrenchFit:
     triangles = np.array([np.linalg.qr(Z[:, i], mode="r") for i in range(6)])
     squares = triangles.transpose(0, 2, 1) @ triangles
     variance = np.diag(regression.wrench_covariance).copy()
-    for _ in range(_MOST_ROUNDS):
+    for _ in range(_MAX_WEIGHT_ITERATIONS):
         M = np.tensordot(1 / variance, squares, axes=1)
         theta = np.linalg.solve(M[:p, :p] + L, M[:p, p] + L @ regression.prior_value)
-        before = variance
+        previous = variance
         left = triangles @ np.append(theta, -1.0)
         variance = np.maximum((left**2).sum(axis=1) / len(regression), 1e-24)
-        if np.allclose(before, variance, rtol=1e-6):
+        if np.allclose(previous, variance, rtol=1e-6):
             break
     W = np.diag(1 / variance)
     return regression.fit_of_ratio(np.asarray(theta), np.asarray(W), noise="wrench", mu=0.0)
@@ -91,7 +91,7 @@ def _restricted_total_least_squares(regression: WrenchRegression) -> WrenchFit:
     Z = regression.augmented
     L = regression.prior_information
     prior = np.column_stack([np.eye(regression.p), regression.prior_value])
-    for _ in range(_RESTRICTED_ROUNDS):
+    for _ in range(_RESTRICTED_ITERATIONS):
         W = np.linalg.inv(regression.residual_covariance(theta[:10]).mean(axis=0))
         M = Z.reshape(-1, Z.shape[2]).T @ (W @ Z).reshape(-1, Z.shape[2]) + prior.T @ L @ prior
         P = np.zeros_like(M)
@@ -104,20 +104,22 @@ def _restricted_total_least_squares(regression: WrenchRegression) -> WrenchFit:
 
 
 def _maximum_likelihood(regression: WrenchRegression) -> WrenchFit:
-    here = _Point.at(regression, _restricted_total_least_squares(regression).value)
+    point = _Point.at(regression, _restricted_total_least_squares(regression).value)
     L = regression.prior_information
     freedom = regression.wrench.size - regression.p
-    for _ in range(_STEPS):
-        scale = max(here.chi2 / freedom, 1e-12)
-        gradient = here.scores.sum(axis=0) / scale + L @ here.away
-        step = np.asarray(np.linalg.solve(_positive(here.slope) / scale + L, gradient))
-        better = _downhill(regression, here, step, scale)
+    for _ in range(_MAX_SCORING_STEPS):
+        scale = max(point.chi2 / freedom, 1e-12)
+        gradient = point.scores.sum(axis=0) / scale + L @ point.prior_error
+        step = np.asarray(np.linalg.solve(_positive_definite(point.slope) / scale + L, gradient))
+        better = _improved(regression, point, step, scale)
         if better is None:
             break
-        here = better
-        if np.abs(step) @ np.abs(gradient) < _SETTLED:
+        point = better
+        if np.abs(step) @ np.abs(gradient) < _LIKELIHOOD_TOLERANCE:
             break
-    return regression.fit(here.theta, here.slope / scale, here.scores / scale, here.chi2 / freedom)
+    return regression.fit(
+        point.theta, point.slope / scale, point.scores / scale, point.chi2 / freedom
+    )
 
 
 LEAST_SQUARES = WrenchEstimator("LS", uses_prior=False, estimate=_least_squares)
@@ -143,10 +145,10 @@ def _smallest_ratio(M: Array, P: Array) -> tuple[Array, float]:
 
 @dataclass(frozen=True, eq=False)
 class _Point:
-    """The likelihood at some parameters, for residuals as large as the sensors' noise says."""
+    """The likelihood at some parameters, for residuals of the sensors' nominal noise."""
 
     theta: Array
-    away: Array
+    prior_error: Array
     chi2: float
     scores: Array
     slope: Array
@@ -168,24 +170,24 @@ class _Point:
         )
 
     def cost(self, prior_information: Array, scale: float) -> float:
-        """What is to be as small as possible, where residuals are so much larger in variance."""
-        return self.chi2 / scale + float(self.away @ prior_information @ self.away)
+        """The cost to minimise, with the variance of the residuals scaled."""
+        return self.chi2 / scale + float(self.prior_error @ prior_information @ self.prior_error)
 
 
-def _downhill(
-    regression: WrenchRegression, here: _Point, step: Array, scale: float
+def _improved(
+    regression: WrenchRegression, point: _Point, step: Array, scale: float
 ) -> _Point | None:
-    """The point after the longest of ever shorter steps that lowers the cost; None when none does."""
+    """The point after the longest halved step that lowers the cost; None if there is none."""
     L = regression.prior_information
-    for k in range(_HALVINGS):
-        there = _Point.at(regression, here.theta + step / 2**k)
-        if there.cost(L, scale) <= here.cost(L, scale):
-            return there
+    for k in range(_MAX_STEP_HALVINGS):
+        trial = _Point.at(regression, point.theta + step / 2**k)
+        if trial.cost(L, scale) <= point.cost(L, scale):
+            return trial
     return None
 
 
-def _positive(slope: Array) -> Array:
-    """The curvature with its negative part turned round, so that steps go downhill."""
+def _positive_definite(slope: Array) -> Array:
+    """The curvature with the absolute values of its eigenvalues, so that steps reduce the cost."""
     scale = np.sqrt(np.maximum(np.abs(np.diag(slope)), 1e-300))
     values, vectors = np.linalg.eigh(slope / np.outer(scale, scale))
     values = np.maximum(np.abs(values), 1e-12)

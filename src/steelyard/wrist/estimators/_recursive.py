@@ -1,4 +1,4 @@
-"""Estimators that take one sample at a time: `init`, `step`, `value`; the state is a value.
+"""Recursive estimators, one sample at a time: `init`, `step`, `value`; the state is immutable.
 
 **Total least squares** (Kubus, Kroeger, Wahl 2008): the triangular factor of Z = [Y wrench], row by
 row. The factor R of all rows (with forgetting, sqrt(lambda) R above the new rows) has the right
@@ -11,16 +11,15 @@ With Z_k and N_k the covariance that the sensors' noise adds to Z_k'Z_k,
     M_k = lambda M_{k-1} + Z_k' Z_k,     P_k = lambda P_{k-1} + N_k
     v_k = M_k^-1 P_k v_{k-1},  scaled so that its last entry is -1
 
-which is one step of inverse iteration towards the smallest ratio v'Mv / v'Pv for every sample;
-after enough of them it is where the batch solution is. M is kept instead of its inverse (35): the
-factorisation of an 11 x 11 matrix costs a few microseconds and cannot lose symmetry. P_r is not
-assumed: N_k comes from the covariance of acceleration, angular velocity, angular acceleration and
-wrench of that very sample, by a constant tensor.
+which is one step of inverse iteration towards the smallest ratio v'Mv / v'Pv for every sample; it
+converges to the batch solution. M is kept instead of its inverse (35): the factorisation of an 11 x
+11 matrix costs a few microseconds and preserves symmetry. P_r is not assumed: N_k comes from the
+covariance of acceleration, angular velocity, angular acceleration and wrench of the sample, by a
+constant tensor.
 
-Forces and torques keep sums of their own, so that their weights may follow the parameters without
-spoiling what was summed before: v'P_f v and v'P_t v are the sizes that the residuals of forces and
-torques should have, and one over them, for each row, are the weights. What the static stage knows
-is a third sum, where it all starts.
+Forces and torques have separate sums, so that their weights can follow the parameters: v'P_f v and
+v'P_t v are the expected squared residuals of forces and torques, and their inverses, for each row,
+the weights. The result of the static stage is a third sum, the initial one.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ from steelyard.errors import InvalidSamples
 from steelyard.wrist._regression import WrenchEstimator, WrenchFit, WrenchRegression
 from steelyard.wrist._regressor import wrench_tensor
 
-_FIRST_INFORMATION = 1e-9
+_INITIAL_INFORMATION = 1e-9  # of an unknown, without a prior
 
 
 @dataclass(frozen=True)
@@ -44,7 +43,7 @@ class RecursiveTotalLeastSquares:
     """Total least squares one sample at a time; the state is the triangular factor.
 
     Attributes:
-        forgetting: weight of a sample after the next one came, 0 < lambda <= 1
+        forgetting: factor lambda of older samples at each new one, 0 < lambda <= 1
     """
 
     forgetting: float = 1.0
@@ -66,7 +65,11 @@ class RecursiveTotalLeastSquares:
 
     @classmethod
     def estimator(cls, forgetting: float = 1.0) -> WrenchEstimator:
-        """The recursion, with some forgetting, over a whole regression, as the batch estimators do it."""
+        """The recursion over a whole regression, as an estimator.
+
+        Args:
+            forgetting: factor lambda of older samples at each new one, 0 < lambda <= 1
+        """
         recursion = cls(forgetting)
 
         def estimate(regression: WrenchRegression) -> WrenchFit:
@@ -82,24 +85,24 @@ class RecursiveTotalLeastSquares:
 
 
 class _RestrictedState(NamedTuple):
-    """What all samples so far leave behind."""
+    """Weighted sums over all samples."""
 
     M: Array  # sums of Z'Z of forces and torques, (2, p + 1, p + 1)
     P: Array  # sums of the noise in them, (2, p + 1, p + 1)
     prior_M: Array  # rows of the prior, faded by forgetting, (p + 1, p + 1)
     prior_P: Array  # their noise, (p + 1, p + 1)
-    samples: float  # how many still count
+    samples: float  # weighted number of samples
     v: Array  # (theta, -1), (p + 1,)
 
 
 @dataclass(frozen=True, eq=False)
 class RecursiveRestricted:
-    """The recursion itself: `init`, `step`, `value`; the state is a value.
+    """Restricted total least squares one sample at a time: `init`, `step`, `value`.
 
     Attributes:
         wrench_std: standard deviation of the wrench's noise, (6,) [N, Nm]
-        forgetting: weight of a sample after the next one came, 0 < lambda <= 1
-        e: number of exact columns beside the ten
+        forgetting: factor lambda of older samples at each new one, 0 < lambda <= 1
+        e: number of exact columns in addition to the ten
     """
 
     wrench_std: Array
@@ -131,15 +134,15 @@ class RecursiveRestricted:
         """The state before the first sample.
 
         Args:
-            value: first guess of the unknowns, say from the static stage, (p,)
-            information: inverse covariance of that guess, (p, p); next to nothing by default
+            value: initial values of the unknowns, such as those of the static stage, (p,)
+            information: inverse covariance of these values, (p, p); nearly zero by default
         """
         p = self.p
-        L = _FIRST_INFORMATION * np.eye(p) + (0.0 if information is None else information)
+        L = _INITIAL_INFORMATION * np.eye(p) + (0.0 if information is None else information)
         rows = np.column_stack([np.eye(p), value])
         M = rows.T @ L @ rows
         P = np.zeros((p + 1, p + 1))
-        M[-1, -1] += _FIRST_INFORMATION
+        M[-1, -1] += _INITIAL_INFORMATION
         if information is None:
             P[-1, -1] = 0.0
         else:
@@ -160,8 +163,8 @@ class RecursiveRestricted:
         Args:
             x: features of the sample, (12,)
             x_covariance: of their errors, (12, 12)
-            wrench: what the load does to the sensor, (6,) [N, Nm]
-            exact: exact columns, (6, e); needed when there are any
+            wrench: of the load on the sensor, (6,) [N, Nm]
+            exact: exact columns, (6, e); required if e > 0
         """
         p = self.p
         faded = self.forgetting
@@ -187,7 +190,7 @@ class RecursiveRestricted:
         return state.v[:-1]
 
     def forms(self, state: _RestrictedState) -> tuple[Array, Array, Array]:
-        """The two forms M and P with the present weights, (p + 1, p + 1) each, and W of a row, (6,)."""
+        """The forms M and P with the current weights, (p + 1, p + 1) each, and W of a row, (6,)."""
         weight = 3.0 * state.samples / ((state.P @ state.v) @ state.v)
         M = state.prior_M + np.tensordot(weight, state.M, axes=1)
         P = state.prior_P + np.tensordot(weight, state.P, axes=1)
@@ -195,7 +198,11 @@ class RecursiveRestricted:
 
     @classmethod
     def estimator(cls, forgetting: float = 1.0) -> WrenchEstimator:
-        """The recursion, with some forgetting, over a whole regression, started from its prior."""
+        """The recursion over a whole regression from its prior, as an estimator.
+
+        Args:
+            forgetting: factor lambda of older samples at each new one, 0 < lambda <= 1
+        """
 
         def estimate(regression: WrenchRegression) -> WrenchFit:
             std = np.sqrt(np.diag(regression.wrench_covariance))
@@ -218,7 +225,7 @@ class RecursiveRestricted:
 
 
 def _iterated(M: Array, P: Array, prior_M: Array, prior_P: Array, rows: float, v: Array) -> Array:
-    """One step of inverse iteration; v itself where M has no inverse yet."""
+    """One step of inverse iteration; v itself while M is singular."""
     Pv = P @ v
     force, torque = rows / (Pv @ v)
     form = prior_M + force * M[0] + torque * M[1]
