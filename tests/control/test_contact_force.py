@@ -75,7 +75,7 @@ def test_nothing_is_left_without_contact(payload):
     contact = contact_force(payload, moving(payload))
     np.testing.assert_allclose(contact.external, 0, atol=1e-10)
     np.testing.assert_allclose(contact.raw, contact.load + contact.drift, atol=1e-10)
-    assert contact.verdict.sentence == "load and zero drift were taken off"
+    assert contact.verdict.sentence == "load and zero drift were subtracted"
     assert contact.force.max() < 1e-9
     assert contact.torque.max() < 1e-9
 
@@ -123,7 +123,7 @@ def test_the_second_zero_at_the_start_and_after_rest(payload):
         assert contact.force[20:].max() < 0.1
         assert contact.zeroed_at[0] == pytest.approx(0.09)
     assert len(contact.zeroed_at) == 2
-    assert contact.verdict.sentence == "the zero was found again 2 times"
+    assert contact.verdict.sentence == "the zero was determined again 2 times"
 
 
 def test_a_contact_at_rest_is_never_taken_for_a_zero(payload):
@@ -133,7 +133,7 @@ def test_a_contact_at_rest_is_never_taken_for_a_zero(payload):
     np.testing.assert_allclose(contact.force, 40.0, rtol=1e-9)
     assert (
         contact.verdict.sentence
-        == "no zero was found again: the sensor was never at rest without contact"
+        == "no zero was determined again: the sensor was never at rest without contact"
     )
 
 
@@ -147,10 +147,10 @@ def test_the_keeper_is_a_value(payload):
     np.testing.assert_allclose(state.offset, 1.0)
     assert keeper.step(state, np.ones(6), 1.0).rows == 0
     with pytest.raises(
-        InvalidSamples, match="rezero must be 'none', 'start' or 'rest', got 'always'"
+        InvalidSamples, match="`rezero` must be 'none', 'start' or 'rest', got 'always'"
     ):
         ZeroKeeper("always")
-    with pytest.raises(InvalidSamples, match="at least one row at rest, got 0"):
+    with pytest.raises(InvalidSamples, match="rest_rows must be at least 1, got 0"):
         ZeroKeeper("rest", rest_rows=0)
 
 
@@ -165,8 +165,8 @@ def test_a_zero_that_moves_from_rest_to_rest_is_told(payload):
     drifting = replace(drifting, wrench=load + wrench + 0.01 * samples.t[:, None])
     contact = contact_force(payload, drifting)
     np.testing.assert_allclose(contact.trend, 0.01, rtol=0.1)
-    assert "the zero drift moves, " in contact.verdict.sentence
-    assert "an hour" in contact.verdict.sentence
+    assert "the zero drift changes, " in contact.verdict.sentence
+    assert "per hour" in contact.verdict.sentence
     assert np.isnan(contact.temperature_trend).all()
     warm = contact_force(payload, drifting, temperature=20.0 + 0.5 * samples.t)
     np.testing.assert_allclose(warm.temperature_trend, 0.02, rtol=0.1)
@@ -184,7 +184,7 @@ def test_a_payload_without_inertia_is_uncertain_in_motion(payload):
         contact.std[300, 3:].max()
         > 1.5 * contact_force(payload, moving(payload)).std[300, 3:].max()
     )
-    assert "the inertia of the load is not known" in contact.verdict.sentence
+    assert "the inertia of the load is unknown" in contact.verdict.sentence
 
 
 def test_what_it_refuses(payload):

@@ -244,7 +244,7 @@ def test_a_path_that_is_none_is_refused(change, words):
         (lambda: Hand(grip=[0.0, 0.1]), "grip of a hand must be three finite numbers"),
         (lambda: GuidedOptions(step_s=0.0), "step_s must be positive"),
         (lambda: GuidedOptions(rows_every=0), "control_every and rows_every must be 1 or more"),
-        (lambda: TeachMode(friction_share=1.0), "friction_share must lie in 0 ... 1 and below 1"),
+        (lambda: TeachMode(friction_share=1.0), "friction_share must be at least 0 and below 1"),
         (lambda: TeachMode(dither_hz=-1.0), "dither_hz must be positive"),
     ],
 )
@@ -257,9 +257,9 @@ def test_a_payload_or_model_of_another_arm_is_refused(ur10, comparison):
     how = {"payload_true": LOAD, "path": SHORT, "options": QUICK}
     with pytest.raises(InvalidRobot, match="the payload is in frame 'hand'"):
         TeachMode().guide(ur10, ur10, payload_known=LOAD.renamed("hand"), **how)
-    with pytest.raises(InvalidRobot, match=r"the model is that of .* with 7 joints"):
+    with pytest.raises(InvalidRobot, match=r"the model is of .* with 7 joints"):
         TeachMode().guide(ur10, load_robot("lwr4"), payload_known=None, **how)
-    with pytest.raises(UnknownName, match="is 'flange' or 'base', got 'tool'"):
+    with pytest.raises(UnknownName, match="must be 'flange' or 'base', got 'tool'"):
         replace(comparison, frame="tool")
 
 

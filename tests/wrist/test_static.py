@@ -69,8 +69,8 @@ def test_a_base_that_came_out_far_from_level_is_a_doubt(rng):
     assert not found.verdict.ok
     assert not found.payload().verdict.ok
     words = (
-        "the base appears to be tilted by 17 degrees: if it is mounted so, state"
-        " `gravity_base=(-1.32, -2.54, -9.38)`"
+        "the base appears to be tilted by 17 degrees: state `gravity_base=(-1.32, -2.54, -9.38)`"
+        " if it is mounted so"
     )
     assert words in found.verdict.sentence
     known = weigh_static(Postures.of(table(rng, gravity_base=steep)), gravity_base=steep)

@@ -356,9 +356,8 @@ def tilt_doubt(inclination: Array, nominal_gravity: Array) -> Doubt | None:
     tilted = BaseGravity(nominal_gravity).tilted(inclination) + 0.0
     gravity = ", ".join(f"{x:.2f}" for x in tilted)
     words = (
-        f"the base appears to be tilted by {tilt:.0f} degrees: if it is mounted so, state"
-        f" `gravity_base=({gravity})`; else check the orientation, the frame and the sign of the"
-        " wrench"
+        f"the base appears to be tilted by {tilt:.0f} degrees: state `gravity_base=({gravity})` if"
+        " it is mounted so; else check the orientation, the frame and the sign of the wrench"
     )
     return Doubt(DoubtKind.TILTED_BASE, words)
 
