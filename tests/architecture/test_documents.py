@@ -228,6 +228,11 @@ def test_the_api_pages_have_every_public_name():
     assert described == public, "run python docs/api.py"
 
 
+def test_the_page_of_commands_has_every_option():
+    script = runpy.run_path(str(DOCS / "commands.py"))
+    assert script["page"]() == PAGES["reference/command_line.md"], "run python docs/commands.py"
+
+
 def test_the_descriptions_that_are_shown_can_be_read(tmp_path):
     shown = {}
     for page in ("reference/robot_files.md", "howto/design.md"):

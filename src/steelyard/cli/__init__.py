@@ -60,7 +60,7 @@ _GROUPS = {
         "fleet": "fleet.app",
     },
 }
-"""Commands by the heading that the help shows them under, and the functions or groups that run them."""
+"""Commands by their heading in the help, and the functions or groups that run them."""
 _COMMANDS = {name: place for group in _GROUPS.values() for name, place in group.items()}
 _SHORT_HELP_LENGTH = 100  # characters
 _INVALID_INPUT = 2

@@ -1,4 +1,4 @@
-"""`steelyard check FILE`: is this recording fit for use? With `-o`, written anew as every verb reads it."""
+"""`steelyard check FILE`: checks a recording; `-o` converts it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def command(
         Path, typer.Argument(help="A recording: .parquet, .npz, .csv, or a ROS 2 bag.")
     ],
     robot: Annotated[
-        str | None, typer.Option(help="The arm it should be of: a name, .urdf or .toml.")
+        str | None, typer.Option(help="The arm of the recording: a bundled name, .urdf or .toml.")
     ] = None,
     lock: options.LockOption = None,
     flange: options.FlangeOption = None,
@@ -30,23 +30,27 @@ def command(
     joints: options.JointsOption = None,
     wrench_convention: options.ConventionOption = None,
     wrench_frame: Annotated[
-        str | None, typer.Option(help="Frame of that wrench; a bag says it itself.")
+        str | None, typer.Option(help="Frame of the wrench. A bag states its own.")
     ] = None,
     names: options.NamesOption = None,
     degrees: options.DegreesFlag = False,
     between: Annotated[
         str | None,
-        typer.Option(metavar="FROM,TO", help="Only these times, from the first row on [s]."),
+        typer.Option(
+            metavar="FROM,TO", help="Use these times only, counted from the first row [s]."
+        ),
     ] = None,
     output: Annotated[
         Path | None,
-        options.file_to_write("Write what was read (.parquet, .npz).", "--output", "-o"),
+        options.file_to_write(
+            "The converted recording to write (.parquet, .npz).", "--output", "-o"
+        ),
     ] = None,
     as_json: options.JsonFlag = False,
 ) -> None:
-    """Checks a recording: clock, gaps, repeats, saturation, units. Exit code 1 when it should not be used.
+    """Checks a recording: clock, gaps, repeats, saturation, units.
 
-    With --output it is written anew with our names and units, whole or cut, for the other verbs.
+    Exit code 1 when it should not be used. --output converts it to standard names and units.
     """
     from steelyard.quality import check
 

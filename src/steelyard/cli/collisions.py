@@ -22,7 +22,7 @@ def command(
     model: options.ModelArgument,
     recording: Annotated[Path, typer.Argument(help="The recording to search.")],
     payload: Annotated[
-        Path | None, typer.Option(help="What the arm carries (.json, from steelyard weigh).")
+        Path | None, typer.Option(help="The payload of the arm (.json, from steelyard weigh).")
     ] = None,
     learn: Annotated[
         Path | None,
@@ -55,7 +55,7 @@ def command(
     degrees: options.DegreesFlag = False,
     as_json: options.JsonFlag = False,
 ) -> None:
-    """Lists contacts: when, at which joint, in which direction, and from which link outwards.
+    """Lists contacts with time, joint, direction and the links that may have been touched.
 
     Exit code 1 when the thresholds or the model do not fit the recording.
     """

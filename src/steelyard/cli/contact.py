@@ -19,26 +19,31 @@ if TYPE_CHECKING:
 
 
 _TABLE = options.file_to_write(
-    "Where it goes (.parquet).", "--output", "-o", beside=lambda output: output.with_suffix(".png")
+    "The table of contact forces to write (.parquet), with a picture beside it.",
+    "--output",
+    "-o",
+    beside=lambda output: output.with_suffix(".png"),
 )
 
 
 def command(
     ctx: typer.Context,
-    payload: Annotated[Path, typer.Argument(help="What steelyard weigh-wrist -o wrote (.json).")],
+    payload: Annotated[Path, typer.Argument(help="A payload (.json, from steelyard weigh-wrist).")],
     recording: Annotated[Path, typer.Argument(help="A recording with a wrench.")],
     robot: options.ArmOption = None,
     lock: options.LockOption = None,
     flange: options.FlangeOption = None,
     sensor: options.SensorOption = None,
-    frame: Annotated[str, typer.Option(help="sensor or base.")] = "sensor",
-    rezero: Annotated[str, typer.Option(help="Second zero: none, start or rest.")] = "none",
+    frame: Annotated[str, typer.Option(help="Frame of the force: sensor or base.")] = "sensor",
+    rezero: Annotated[
+        str, typer.Option(help="Zero the sensor again: none, start or rest.")
+    ] = "none",
     cutoff: options.WrenchCutoffOption = DEFAULT_CUTOFF_HZ,
     output: Annotated[Path | None, _TABLE] = None,
     picture: Annotated[
         Path | None,
         options.file_to_write(
-            "Where the picture goes (.png); beside the output by default.", endings=options.PICTURES
+            "The picture to write (.png). Default: beside the output.", endings=options.PICTURES
         ),
     ] = None,
     report: options.ReportOption = None,
@@ -49,7 +54,7 @@ def command(
     wrench_convention: options.ConventionOption = None,
     as_json: options.JsonFlag = False,
 ) -> None:
-    """Takes load and zero drift off a recording: what is left is contact. Writes a table and a picture."""
+    """Finds the contact force: removes the load and the zero drift from a wrist recording."""
     from steelyard.io._wrist import write_contact_force
     from steelyard.report._control import contact_page
     from steelyard.workflow._wrist import contact as contact_of

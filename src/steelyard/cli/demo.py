@@ -1,4 +1,4 @@
-"""`steelyard demo` and `demo-live`: a simulated arm weighs a payload, from files or on a controller.
+"""`steelyard demo` and `demo-live`: a simulated arm weighs a payload.
 
 `steelyard example` writes recordings to try the other commands with.
 """

@@ -1,4 +1,4 @@
-"""`steelyard design ROBOT`: a motion that makes parameters visible and keeps every limit."""
+"""`steelyard design ROBOT`: an exciting motion within limits."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def command(
     objective: Annotated[
         str,
         typer.Option(
-            help="condition or dopt (links, rotors and friction), condition-rigid or dopt-rigid"
+            help="Objective: condition or dopt (whole arm), condition-rigid or dopt-rigid"
             " (links only), payload, payload=s1,...,sn (with the torque noise of each joint [Nm]),"
             " xu2024 or liu2025."
         ),
@@ -35,7 +35,7 @@ def command(
     envelope: motions.EnvelopeOption = None,
     joints: Annotated[
         str | None,
-        typer.Option(help="Joints that move, by name or number, as 4,5,6; all by default."),
+        typer.Option(help="Joints that move, by name or number, as 4,5,6. Default: all."),
     ] = None,
     start: motions.StartOption = None,
     periodic: motions.PeriodicFlag = False,
@@ -45,7 +45,7 @@ def command(
     time_limit: motions.TimeLimitOption = None,
     rate: Annotated[
         float,
-        typer.Option(min=0.1, max=1e5, help="Of the recording, and of the rows written [Hz]."),
+        typer.Option(min=0.1, max=1e5, help="Rate of the recording and of the rows written [Hz]."),
     ] = 125.0,
     output: motions.OutputOption = None,
     picture: motions.PictureOption = None,
@@ -55,9 +55,9 @@ def command(
     gravity: options.GravityOption = None,
     as_json: options.JsonFlag = False,
 ) -> None:
-    """Designs a motion: the most informative one found that keeps the limits it is given.
+    """Designs a motion for identification or weighing that keeps the given limits.
 
-    The certificate (1 kHz) states how closely, and what was not checked because no limit was given.
+    The certificate (1 kHz) states the margin to each limit, and limits that were not given.
     """
     from steelyard.excitation import DesignSettings, design
     from steelyard.report._motion import excitation_page

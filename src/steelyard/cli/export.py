@@ -21,12 +21,14 @@ _TARGETS = "ur, ur-ros2, franka, franka-ros2, abb, kuka, fanuc, mecademic, ft-ya
 
 def command(
     file: Annotated[Path, typer.Argument(help="A payload (.json, from weigh or weigh-wrist).")],
-    to: Annotated[str, typer.Option(help=f"{_TARGETS}.")],
+    to: Annotated[str, typer.Option(help=f"Target: {_TARGETS}.")],
     tool_frame: exports.ToolFrameOption = None,
     as_mounted: exports.AsMountedFlag = False,
     output: exports.OutputOption = None,
     name: exports.NameOption = "payload",
-    number: Annotated[int, typer.Option(help="Which LOAD_DATA (kuka) or schedule (fanuc).")] = 1,
+    number: Annotated[
+        int, typer.Option(help="Number of LOAD_DATA (kuka) or of the schedule (fanuc).")
+    ] = 1,
     largest_mass_error: exports.MassErrorOption = 10.0,
     largest_com_error: exports.ComErrorOption = 20.0,
     inertia: exports.InertiaOption = None,
@@ -35,7 +37,7 @@ def command(
     force: exports.ForceFlag = False,
     as_json: options.JsonFlag = False,
 ) -> None:
-    """Writes a payload for a controller or a simulator, with frame and units in comments.
+    """Writes a payload for a controller or a simulator.
 
     Exit code 1, and no file, when the numbers are doubtful and --force was not given.
     """

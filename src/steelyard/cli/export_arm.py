@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 def command(
     file: Annotated[Path, typer.Argument(help="An identified arm (.json, from identify).")],
-    to: Annotated[str, typer.Option(help="urdf or mjcf.")],
+    to: Annotated[str, typer.Option(help="Target: urdf or mjcf.")],
     payload: Annotated[
         Path | None, typer.Option(help="A payload that the arm carries (.json).")
     ] = None,
@@ -38,7 +38,7 @@ def command(
     force: exports.ForceFlag = False,
     as_json: options.JsonFlag = False,
 ) -> None:
-    """Writes an identified arm for a simulator: real bodies that explain its data.
+    """Writes an identified arm for a simulator, with physical bodies.
 
     Exit code 1, and no file, when the numbers are doubtful and --force was not given.
     """

@@ -23,14 +23,16 @@ _HOME = "home"
 
 def command(
     file: Annotated[Path, typer.Argument(help="A motion (.json, from design).")],
-    to: Annotated[str, typer.Option(help="ur, ros2, csv or franka, or several of them as ur,csv.")],
+    to: Annotated[
+        str, typer.Option(help="Target: ur, ros2, csv or franka, or several, as ur,csv.")
+    ],
     posture: Annotated[
         str | None,
         typer.Option(
             "--from",
             metavar="q1,...,qn",
-            help="Where the arm stands before and after the motion [rad], or 'home': the way"
-            " there and back is added; in the first posture of the motion by default.",
+            help="Posture before and after the motion [rad], or 'home': the way from there and"
+            " back is added. Default: the first posture of the motion.",
         ),
     ] = None,
     rate: Annotated[
@@ -38,12 +40,12 @@ def command(
         typer.Option(
             min=0.1,
             max=1e5,
-            help="Of the rows [Hz]; ur 500, ros2 100, csv 125, franka 1000 by default.",
+            help="Rate of the rows [Hz]. Default: ur 500, ros2 100, csv 125, franka 1000.",
         ),
     ] = None,
     robot: Annotated[
         str | None,
-        typer.Option(help="The arm that the motion is for; the arm of the design by default."),
+        typer.Option(help="The arm that moves. Default: the arm of the design."),
     ] = None,
     limits: motions.LimitsOption = None,
     lock: options.LockOption = None,
@@ -51,14 +53,14 @@ def command(
     output: Annotated[
         Path | None,
         options.file_to_write(
-            "Where it goes; of several targets, each adds its ending; printed without.",
+            "The file to write; with several targets, each adds its ending. Default: print.",
             "--output",
             "-o",
         ),
     ] = None,
     as_json: options.JsonFlag = False,
 ) -> None:
-    """Writes a motion for controllers, with the way from where the arm stands and back.
+    """Writes a motion for controllers, with the way from the present posture and back.
 
     The whole motion is certified against the limits again, and refused where it breaks one.
     """

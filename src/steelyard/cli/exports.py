@@ -46,7 +46,7 @@ AsMountedFlag = Annotated[
     ),
 ]
 OutputOption = Annotated[
-    Path | None, options.file_to_write("Where it goes; printed without.", "--output", "-o")
+    Path | None, options.file_to_write("The file to write. Default: print.", "--output", "-o")
 ]
 NameOption = Annotated[str, typer.Option(help="Name of the payload in the file.")]
 MassErrorOption = Annotated[
@@ -58,15 +58,15 @@ ComErrorOption = Annotated[
 InertiaOption = Annotated[
     str | None,
     typer.Option(
-        help="Inertia that is written for a payload: estimated, sphere (of a homogeneous ball) or"
-        " none (of a point); by default the estimate where it is known, else sphere."
+        help="Inertia to write: estimated, sphere (a homogeneous ball) or none (a point)."
+        " Default: the estimate where it is known, otherwise sphere."
     ),
 ]
 IntoOption = Annotated[
     Path | None,
     typer.Option(
-        help="Your own URDF or MJCF: inertials, damping and friction of its arm are patched, a"
-        " payload is added, and everything else stays as it is. -o may name the same file."
+        help="Your own URDF or MJCF to patch: inertials, damping and friction of the arm, and the"
+        " payload. Everything else stays as it is; -o may name the same file."
     ),
 ]
 ForceFlag = Annotated[

@@ -1,4 +1,4 @@
-"""`steelyard guide ROBOT|MODEL --payload payload.json`: what a known payload takes off a guiding hand."""
+"""`steelyard guide ROBOT|MODEL --payload payload.json`: hand guiding with a known payload."""
 
 from __future__ import annotations
 
@@ -27,47 +27,45 @@ def command(
         str,
         typer.Argument(
             metavar="ROBOT|MODEL",
-            help="A bundled arm, .urdf or .toml, which the controller then knows exactly; or an"
-            " identified"
-            " arm (.json), of which real bodies that explain its data are dragged.",
+            help="A robot (bundled, .urdf, .toml) that the controller knows exactly, or an"
+            " identified arm (.json), which is simulated with physical bodies.",
         ),
     ],
     payload: Annotated[
         Path,
         typer.Option(
-            help="What the controller knows (.json, from steelyard weigh); also what the arm"
-            " really carries,"
-            " unless --payload-true or --mass-true says otherwise."
+            help="The payload that the controller compensates (.json, from steelyard weigh)."
         ),
     ],
     payload_true: Annotated[
-        Path | None, typer.Option(help="What the arm really carries (.json).")
+        Path | None, typer.Option(help="The true payload (.json). Default: that of --payload.")
     ] = None,
     mass_true: Annotated[
-        float | None, typer.Option(help="Its true mass [kg]: the same body, lighter or heavier.")
+        float | None,
+        typer.Option(help="The true mass of the same body [kg], instead of --payload-true."),
     ] = None,
     speed: Annotated[float, typer.Option(help="Mean speed of the hand along a side [m/s].")] = 0.05,
     centre: Annotated[
-        str, typer.Option(help="Of the rectangle in the base frame, x,y,z [m].")
+        str, typer.Option(help="Centre of the rectangle in the base frame, x,y,z [m].")
     ] = "0.6,0,0.3",
-    sides: Annotated[str, typer.Option(help="Of the rectangle along x,y [m].")] = "0.3,0.4",
+    sides: Annotated[str, typer.Option(help="Sides of the rectangle along x,y [m].")] = "0.3,0.4",
     friction_share: Annotated[
-        float, typer.Option(help="Of friction that the drives take off.")
+        float, typer.Option(help="Share of friction that the drives compensate.")
     ] = 0.95,
     unsteadiness: Annotated[
-        float, typer.Option(help="Noise of the hand's force over the force.")
+        float, typer.Option(help="Noise of the hand's force relative to the force.")
     ] = 0.1,
-    seed: Annotated[int, typer.Option(min=0, help="Of the hand's noise.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the hand's noise.")] = 0,
     picture: options.PictureOption = None,
     report: options.ReportOption = None,
     lock: options.LockOption = None,
     flange: options.FlangeOption = None,
     as_json: options.JsonFlag = False,
 ) -> None:
-    """Drags a simulated arm (MuJoCo) around a rectangle by hand, with the payload compensated and without.
+    """Compares hand guiding of a simulated arm (MuJoCo) with and without payload compensation.
 
-    Prints mean and variance of the hand's force for each axis. Exit code 1 when compensation does
-    not help.
+    A hand drags the arm around a rectangle. Prints mean and variance of its force for each axis.
+    Exit code 1 when compensation does not help.
     """
     from steelyard.control._guiding import RectanglePath, TeachMode, guide
     from steelyard.payload import Payload

@@ -1,4 +1,4 @@
-"""`steelyard identify ROBOT RECORDING... -o MODEL`: the empty arm, from its own motion and torques."""
+"""`steelyard identify ROBOT RECORDING... -o MODEL`: a model of the empty arm."""
 
 from __future__ import annotations
 
@@ -32,60 +32,55 @@ def command(
     ctx: typer.Context,
     robot: options.RobotArgument,
     recordings: Annotated[list[Path], typer.Argument(help="Recordings of the empty arm.")],
-    output: Annotated[
-        Path, options.file_to_write("Where the model goes (.json).", "--output", "-o")
-    ],
+    output: Annotated[Path, options.file_to_write("The model to write (.json).", "--output", "-o")],
     validate: Annotated[
-        list[Path] | None, typer.Option(help="A recording to predict, not to fit; may be repeated.")
+        list[Path] | None, typer.Option(help="A recording to predict, not to fit. May be repeated.")
     ] = None,
     friction: Annotated[
         str,
         typer.Option(
-            help="auto (chosen by prediction), linear, band, power, smooth, smooth-power,"
-            " stribeck, load, "
-            "presliding, presliding-power, presliding-load."
+            help="Friction law: auto (chosen by prediction), linear, band, power, smooth,"
+            " smooth-power, stribeck, load, presliding, presliding-power or presliding-load."
         ),
     ] = "auto",
     gains: Annotated[
         str,
         typer.Option(
-            help="Torque per ampere [Nm/A]: auto, robot, targets (of the controller), k1,k2,..., "
+            help="Drive gains [Nm/A]: auto, robot, targets (of the controller), k1,k2,..., "
             "or mass=KG:FILE (a run with a known payload)."
         ),
     ] = "auto",
     cutoff: Annotated[
         str,
-        typer.Option(
-            help="Of the filter on the motion [Hz]; auto for the one that the motion asks for."
-        ),
+        typer.Option(help="Cut-off of the filter on the motion [Hz], or auto."),
     ] = "auto",
     torque_cutoff: Annotated[
         float | None,
         typer.Option(
             min=options.LOWEST_HZ,
-            help="Of a filter on the torques [Hz]; none by default (it blurs friction).",
+            help="Cut-off of a filter on the torques [Hz]. Default: no filter; it blurs friction.",
         ),
     ] = None,
     kinematics: Annotated[
-        str, typer.Option(help="Fit the motion that was measured, or the one that was commanded.")
+        str, typer.Option(help="The motion to fit: measured or commanded.")
     ] = "measured",
     fourier: Annotated[
         str | None,
         typer.Option(
             metavar="PERIOD[,HARMONICS]",
-            help="Derivatives of a Fourier series fitted to the positions [s]; 5 harmonics by"
+            help="Differentiate a Fourier series fitted to the positions [s], with 5 harmonics by"
             " default.",
         ),
     ] = None,
     lowest_speed: Annotated[
-        float, typer.Option(min=0.0, help="Torques of joints that are slower do not count [rad/s].")
+        float, typer.Option(min=0.0, help="Ignore torques of joints slower than this [rad/s].")
     ] = 0.01,
     method: Annotated[
-        str, typer.Option(help="weighted (joints by their noise), ordinary (all alike) or huber.")
+        str, typer.Option(help="Fit: weighted (by the noise of each joint), ordinary or huber.")
     ] = "weighted",
     feasible: Annotated[
         bool,
-        typer.Option("--feasible", help="Also the nearest parameters that real bodies can have."),
+        typer.Option("--feasible", help="Also find the nearest physical parameters."),
     ] = False,
     bounds: Annotated[
         Path | None,
@@ -93,7 +88,9 @@ def command(
             help="As --feasible, within the bounds in a TOML file: m1 = [0, 5], cx1 = [-1, 0], ..."
         ),
     ] = None,
-    urdf: Annotated[Path | None, options.file_to_write("Write these into a URDF.")] = None,
+    urdf: Annotated[
+        Path | None, options.file_to_write("Write the physical parameters as URDF.")
+    ] = None,
     picture: options.PictureOption = None,
     report: options.ReportOption = None,
     lock: options.LockOption = None,
@@ -105,10 +102,10 @@ def command(
     degrees: options.DegreesFlag = False,
     as_json: options.JsonFlag = False,
 ) -> None:
-    """Identifies the empty arm: base parameters, friction, and how well they predict other motions.
+    """Identifies the empty arm: base parameters and friction.
 
-    Exit code 1 when the motion says nothing about some of them, or much of a joint's torque is
-    unexplained.
+    Exit code 1 when the motion does not determine all parameters, or when much of the torque of a
+    joint stays unexplained.
     """
     from steelyard.workflow._arm import Identification
 

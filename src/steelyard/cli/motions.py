@@ -26,7 +26,7 @@ _ORIENTATION_SAMPLES = 500
 
 HarmonicsOption = Annotated[int, typer.Option(max=100, help="Number of harmonics.")]
 LimitsOption = Annotated[
-    Path | None, typer.Option(help="A TOML file of limits (see docs/explanation/excitation.md).")
+    Path | None, typer.Option(help="Limits (.toml, see docs/howto/design.md).")
 ]
 EnvelopeOption = Annotated[
     str | None,
@@ -34,7 +34,7 @@ EnvelopeOption = Annotated[
 ]
 StartOption = Annotated[
     str | None,
-    typer.Option(help="Posture at both ends, as q1,...,qn [rad], or 'home'; free by default."),
+    typer.Option(help="Posture at both ends, as q1,...,qn [rad], or 'home'. Default: any."),
 ]
 PeriodicFlag = Annotated[
     bool, typer.Option("--periodic", help="The motion need not be at rest at its ends.")
@@ -48,7 +48,7 @@ StartsOption = Annotated[
 ]
 DeviceOption = Annotated[str, typer.Option(help="Device of the first descent: cpu or gpu.")]
 SeedOption = Annotated[
-    int, typer.Option(min=0, help="Of the starts; the same seed gives the same motion.")
+    int, typer.Option(min=0, help="Seed of the search; the same seed gives the same motion.")
 ]
 TimeLimitOption = Annotated[
     float | None, typer.Option(help="End the search after this time and keep the best motion [s].")
@@ -56,7 +56,7 @@ TimeLimitOption = Annotated[
 OutputOption = Annotated[
     Path | None,
     options.file_to_write(
-        ".json, .csv, .script (URScript), .yaml (ROS 2) or .py (Franka).",
+        "The motion to write: .json, .csv, .script (URScript), .yaml (ROS 2) or .py (Franka).",
         "--output",
         "-o",
         endings=_ENDINGS,
@@ -65,7 +65,7 @@ OutputOption = Annotated[
 PictureOption = Annotated[
     Path | None,
     options.file_to_write(
-        "A PNG of the motion against its limits; with a workspace, a second one of the axes.",
+        "The picture of the motion and its limits to write; with a workspace, a second one.",
         endings=options.PICTURES,
         beside=lambda picture: _axes_file(picture),
     ),

@@ -1,4 +1,4 @@
-"""What verbs are given: options that several of them share, and how arms, recordings and numbers are read."""
+"""Options that several commands share, and how arms, recordings and numbers are read."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ _PATCHED = "into"  # a file that is read and may be overwritten, where -o names 
 
 
 class Verb(TyperCommand):
-    """A verb whose files to write are checked before it does anything."""
+    """A command that checks the files to write before it starts."""
 
     def invoke(self, ctx: Any) -> Any:
         """Runs it."""
@@ -137,7 +137,7 @@ def _listed(value: object) -> str:
 
 
 def _require_sane(verb: TyperCommand, ctx: Any) -> None:
-    """Refuses numbers that no option means: NaN, infinity where it is not the default, huge counts."""
+    """Refuses NaN, infinity where it is not the default, and huge counts."""
     for param in verb.params:
         value = ctx.params.get(str(param.name))
         number = isinstance(value, int | float) and not isinstance(value, bool)
@@ -178,7 +178,7 @@ def file_to_write(
 
 
 def require_targets(targets: Iterable[Path], given: Iterable[Any]) -> None:
-    """Refuses files to write that cannot be written, are the same, or are among those that are read.
+    """Refuses files to write that cannot be written, are the same, or are read by the command.
 
     Args:
         targets: files to write
@@ -208,7 +208,7 @@ def require_targets(targets: Iterable[Path], given: Iterable[Any]) -> None:
 
 
 def _files_in(value: Any) -> Iterator[str]:
-    """Names in it of files and folders that are there: of m.json, replay:m.json and mass=2:m.json alike."""
+    """Existing files and folders in a value, as in m.json, replay:m.json and mass=2:m.json."""
     if isinstance(value, list | tuple):
         for item in value:
             yield from _files_in(item)
@@ -218,27 +218,26 @@ def _files_in(value: Any) -> Iterator[str]:
         yield from (text[k:] for k in starts if text[k:] and os.path.exists(text[k:]))
 
 
-JsonFlag = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of words.")]
-ReportOption = Annotated[
-    Path | None, file_to_write("Where a page that shows and explains it goes (.html).", "--report")
-]
+JsonFlag = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
+ReportOption = Annotated[Path | None, file_to_write("The report to write (.html).", "--report")]
 PictureOption = Annotated[
-    Path | None, file_to_write("Where a picture goes (.png).", "--picture", endings=PICTURES)
+    Path | None, file_to_write("The picture to write (.png).", "--picture", endings=PICTURES)
 ]
 RobotArgument = Annotated[str, typer.Argument(help="A bundled arm, or a .urdf or .toml file.")]
 LockOption = Annotated[
     list[str] | None,
-    typer.Option(help="A joint to hold still, as finger=0.02 [rad or m]; may be repeated."),
+    typer.Option(help="A joint to hold still, as finger=0.02 [rad or m]. May be repeated."),
 ]
-FlangeOption = Annotated[str | None, typer.Option(help="The frame for payloads, of a URDF.")]
+FlangeOption = Annotated[
+    str | None, typer.Option(help="The frame of the URDF in which payloads are expressed.")
+]
 GravityOption = Annotated[
     str | None,
     typer.Option(
         "--gravity",
         metavar="X,Y,Z",
-        help="Where things fall in the base frame [m/s^2], for a tilted base, a wall (say"
-        " 0,9.81,0) or a "
-        "ceiling (0,0,9.81); the arm's own by default, 0,0,-9.81 of a URDF.",
+        help="Gravity in the base frame [m/s^2]. Default: that of the robot. A wall may have"
+        " 0,9.81,0, a ceiling 0,0,9.81.",
     ),
 ]
 ModelArgument = Annotated[
@@ -249,9 +248,8 @@ ColumnOption = Annotated[
     typer.Option(
         "--column",
         metavar="SIGNAL=NAME",
-        help="Where a signal is in a foreign file, as tau=effort_; in a ROS bag q=/topic,"
-        " tau=effort or "
-        "current=effort, wrench=/topic; tau= leaves it out. May be repeated.",
+        help="The column of a signal, as tau=effort_ in a table, or q=/topic, tau=effort,"
+        " current=effort, wrench=/topic in a ROS bag; tau= omits it. May be repeated.",
     ),
 ]
 JointsOption = Annotated[
@@ -259,7 +257,7 @@ JointsOption = Annotated[
     typer.Option(
         "--joints",
         metavar="A,B,...",
-        help="Joints of a ROS bag in the arm's order; the arm's names by default.",
+        help="Joints of a ROS bag in the order of the arm. Default: the names of the arm.",
     ),
 ]
 NamesOption = Annotated[
@@ -267,25 +265,28 @@ NamesOption = Annotated[
     typer.Option(
         "--names",
         metavar="t,q*6,...",
-        help="Names of the columns of a text table without a header, in their order.",
+        help="Names of the columns of a text table without a header.",
     ),
 ]
-DegreesFlag = Annotated[
-    bool, typer.Option("--degrees", help="Angles of a foreign file are in degrees, not in radians.")
-]
+DegreesFlag = Annotated[bool, typer.Option("--degrees", help="Angles in the file are in degrees.")]
 ConventionOption = Annotated[
     str | None,
     typer.Option(
         "--wrench-convention",
-        help="load_on_sensor or sensor_on_load, for a wrench in a foreign file or bag.",
+        help="Convention of a wrench in a table or bag: load_on_sensor or sensor_on_load.",
     ),
 ]
 ArmOption = Annotated[
     str | None, typer.Option("--robot", help="The arm, for recordings with joints.")
 ]
-SensorOption = Annotated[Path | None, typer.Option("--sensor", help="What the sensor is (.toml).")]
+SensorOption = Annotated[
+    Path | None, typer.Option("--sensor", help="Description of the sensor (.toml).")
+]
 WrenchCutoffOption = Annotated[
-    float, typer.Option("--cutoff", min=LOWEST_HZ, help="Low-pass on motion and wrench [Hz].")
+    float,
+    typer.Option(
+        "--cutoff", min=LOWEST_HZ, help="Cut-off of the filter on motion and wrench [Hz]."
+    ),
 ]
 
 
@@ -469,7 +470,7 @@ def described(
 
 
 def joint_indices(arm: RobotModel, text: str | None) -> list[int] | None:
-    """Where the joints of --joints elbow,5 (names, or numbers from 1) lie in the arm; None for all."""
+    """Indices of the joints of --joints elbow,5 (names, or numbers from 1); None for all."""
     known = {str(k + 1): k for k in range(arm.n)} | {
         name: k for k, name in enumerate(arm.joint_names)
     }

@@ -55,7 +55,7 @@ class Output:
         requested: Mapping[str, Any] | None = None,
         then: str = "",
     ) -> None:
-        """Prints the answer; ends with exit code 1 where the verdict is against it, 130 where it was stopped.
+        """Prints the result; exit code 1 for an unusable one, 130 for an interrupted one.
 
         Args:
             facts: the answer for programs; arrays are welcome, numbers that are not finite become
@@ -96,7 +96,7 @@ class Output:
         report: Path | None,
         picture: Path | None = None,
     ) -> None:
-        """Writes a page, with every setting of the run, and the picture of it, where they are requested.
+        """Writes the page, with every setting of the run, and the picture that were requested.
 
         Args:
             page: makes it
@@ -141,7 +141,7 @@ class Output:
         self.table(title, ("", "weighed", "+-", "unit"), [x.cells for x in payload.quantities])
 
     def verdict(self, verdict: Verdict, *, before: str = "") -> None:
-        """Prints a verdict: what was found or forbids to use it, then a line for each doubt beside."""
+        """Prints a verdict, then a line for each doubt that does not forbid its use."""
         words = with_options(str(replace(verdict, doubts=verdict.blocking)))
         print(f"{before}{words[0].lower()}{words[1:]}" if before else words)
         for doubt in verdict.doubts:
@@ -161,7 +161,7 @@ class Output:
 
     @contextmanager
     def progress(self, what: str) -> Iterator[_Done]:
-        """A bar on stderr while work goes on, plain lines where stderr is no terminal, nothing with JSON."""
+        """Shows progress on stderr: a bar in a terminal, lines elsewhere, nothing with JSON."""
         if self.as_json or not sys.stderr.isatty():
             yield _silent if self.as_json else _plain_lines(what)
             return
@@ -225,7 +225,7 @@ def _plain_lines(what: str) -> _Done:
 
 
 def _settings(ctx: typer.Context, files: Iterable[Path | str | None]) -> dict[str, str]:
-    """Every setting of a run, the versions of what it used, and digests of the files that it read."""
+    """Every setting of a run, versions of packages, and digests of the files that were read."""
     settings = {"command": shlex.join(["steelyard", *sys.argv[1:]])}
     for name, value in ctx.params.items():
         if name not in _OF_THE_SCREEN:

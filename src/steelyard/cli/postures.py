@@ -17,14 +17,18 @@ if TYPE_CHECKING:
     from steelyard.excitation import DesignLimits, PostureSet
     from steelyard.robot import RobotModel
 
-CountOption = Annotated[int, typer.Option(max=100_000, help="How many postures.")]
+CountOption = Annotated[int, typer.Option(max=100_000, help="Number of postures.")]
 OutputOption = Annotated[
     Path | None,
-    options.file_to_write("A .csv file of joint positions.", "--output", "-o", endings=(".csv",)),
+    options.file_to_write(
+        "The joint positions to write (.csv).", "--output", "-o", endings=(".csv",)
+    ),
 ]
 PictureOption = Annotated[
     Path | None,
-    options.file_to_write("A PNG of the sensor axes in the workspace.", endings=options.PICTURES),
+    options.file_to_write(
+        "The picture of the sensor axes to write (.png).", endings=options.PICTURES
+    ),
 ]
 
 
@@ -36,7 +40,7 @@ def command(
         bool,
         typer.Option(
             "--as-printed",
-            help="All postures of liu2025's Algorithm 1, more than --count, instead of the best.",
+            help="Return all postures of liu2025's Algorithm 1, not only the best --count.",
         ),
     ] = False,
     share: Annotated[
@@ -48,7 +52,7 @@ def command(
     limits: motions.LimitsOption = None,
     joints: Annotated[
         str | None,
-        typer.Option(help="Joints that move, by name or number, as 4,5,6; all by default."),
+        typer.Option(help="Joints that move, by name or number, as 4,5,6. Default: all."),
     ] = None,
     lock: options.LockOption = None,
     flange: options.FlangeOption = None,
@@ -57,7 +61,7 @@ def command(
     picture: PictureOption = None,
     as_json: options.JsonFlag = False,
 ) -> None:
-    """Finds static postures for a wrist sensor: the best of liu2025's Algorithm 1."""
+    """Finds static postures for a wrist sensor (the best of liu2025's Algorithm 1)."""
     from steelyard.excitation import PostureSet
 
     arm = options.load_arm(robot, lock, flange, gravity)
@@ -80,7 +84,7 @@ def random_command(
     robot: options.RobotArgument,
     count: CountOption = 15,
     limits: motions.LimitsOption = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of the random postures.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the random postures.")] = 0,
     lock: options.LockOption = None,
     flange: options.FlangeOption = None,
     gravity: options.GravityOption = None,
@@ -88,7 +92,7 @@ def random_command(
     picture: PictureOption = None,
     as_json: options.JsonFlag = False,
 ) -> None:
-    """Draws random static postures within the limits, as gaz2017 does."""
+    """Draws random static postures within the limits (gaz2017)."""
     from steelyard.excitation import PostureSet
 
     arm = options.load_arm(robot, lock, flange, gravity)
@@ -102,7 +106,7 @@ def around_command(
     robot: options.RobotArgument,
     posture: Annotated[
         str | None,
-        typer.Option(help="Posture to move around, q1,...,qn [rad]; home by default."),
+        typer.Option(help="Central posture, q1,...,qn [rad]. Default: home."),
     ] = None,
     count: CountOption = 15,
     limits: motions.LimitsOption = None,
@@ -113,7 +117,7 @@ def around_command(
     picture: PictureOption = None,
     as_json: options.JsonFlag = False,
 ) -> None:
-    """Finds static postures by small moves around one posture, as gaz2017 does after a pick."""
+    """Finds static postures around one posture, for weighing after a pick (gaz2017)."""
     from steelyard.excitation import PostureSet
 
     arm = options.load_arm(robot, lock, flange, gravity)

@@ -26,7 +26,7 @@ def command(
     seconds: SecondsOption = float("inf"),
     as_json: JsonFlag = False,
 ) -> None:
-    """Records every row under the sender's own names. What is on disk can be read whatever happens."""
+    """Records every row under the sender's names. The file is readable even after a crash."""
     from steelyard.live import Recorder, Stream, record, source_of
 
     report = None

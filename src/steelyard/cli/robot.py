@@ -1,4 +1,4 @@
-"""`steelyard robots` lists the bundled arms; `steelyard robot NAME` shows one, with its base parameters."""
+"""`steelyard robots` lists the bundled arms; `steelyard robot NAME` shows one."""
 
 from __future__ import annotations
 
@@ -34,17 +34,18 @@ def list_command(as_json: options.JsonFlag = False) -> None:
 def command(
     name: options.RobotArgument,
     symbolic: Annotated[
-        bool, typer.Option("--symbolic", help="Base parameters as exact formulas (DH arms only).")
+        bool,
+        typer.Option("--symbolic", help="Print base parameters as exact formulas (DH arms only)."),
     ] = False,
     rigid: Annotated[
-        bool, typer.Option("--rigid", help="Links only, no rotors and friction.")
+        bool, typer.Option("--rigid", help="Count the links only, without rotors and friction.")
     ] = False,
     lock: options.LockOption = None,
     flange: options.FlangeOption = None,
     gravity: options.GravityOption = None,
     as_json: options.JsonFlag = False,
 ) -> None:
-    """Shows an arm: joints, limits, flange, and what can be identified of it."""
+    """Shows an arm: joints, limits, flange and base parameters."""
     from steelyard.robot import ParameterBasis
 
     robot = options.load_arm(name, lock, flange, gravity)

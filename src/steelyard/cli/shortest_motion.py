@@ -1,4 +1,4 @@
-"""`steelyard shortest-motion ROBOT --accuracy mass=1%`: the shortest motion that weighs this well."""
+"""`steelyard shortest-motion ROBOT --accuracy mass=1%`: the shortest motion for an accuracy."""
 
 from __future__ import annotations
 
@@ -40,25 +40,25 @@ def command(
         list[str],
         typer.Option(
             metavar="QUANTITY=HALF_WIDTH",
-            help="Half-width of the 95 % interval: mass=1% or 20g, com=2mm, inertia=5%; may be"
+            help="Half-width of the 95 % interval: mass=1% or 20g, com=2mm, inertia=5%. May be"
             " repeated.",
         ),
     ],
     typical: Annotated[
-        str, typer.Option(metavar="KGkg:X,Y,Z", help="The payload to expect.")
+        str, typer.Option(metavar="KGkg:X,Y,Z", help="The expected payload.")
     ] = "2kg:0,0,0.05",
     model: Annotated[
         Path | None,
         typer.Option(
-            help="The identified arm (.json) with its noise, friction and gains; without it they"
-            " are assumed."
+            help="The identified arm (.json), for its noise, friction and gains. Default: typical"
+            " values."
         ),
     ] = None,
     noise: Annotated[
         str | None,
         typer.Option(help="Torque noise of each joint to assume, as s1,...,sn [Nm]."),
     ] = None,
-    longest: Annotated[float, typer.Option(help="No motion longer than this [s].")] = 60.0,
+    longest: Annotated[float, typer.Option(help="Longest motion to try [s].")] = 60.0,
     harmonics: motions.HarmonicsOption = 5,
     limits: motions.LimitsOption = None,
     envelope: motions.EnvelopeOption = None,
@@ -73,7 +73,7 @@ def command(
         typer.Option(
             min=0.1,
             max=1e5,
-            help="Of the recording, and of the rows written [Hz]; by default that of the model's"
+            help="Rate of the recording and of the rows written [Hz]. Default: that of the model's"
             " recordings, or 125.",
         ),
     ] = None,
@@ -85,7 +85,7 @@ def command(
     gravity: options.GravityOption = None,
     as_json: options.JsonFlag = False,
 ) -> None:
-    """Finds the shortest motion that weighs a payload with the requested accuracy, within limits."""
+    """Finds the shortest motion that weighs a payload with a requested accuracy."""
     from steelyard.excitation import DesignSettings
     from steelyard.report._motion import shortest_page
     from steelyard.torque._prediction import loaded_arm

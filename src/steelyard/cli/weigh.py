@@ -39,7 +39,7 @@ def command(
     model: options.ModelArgument,
     recordings: Annotated[list[Path], typer.Argument(help="Recordings of the loaded arm.")],
     output: Annotated[
-        Path | None, options.file_to_write("Where the payload goes (.json).", "--output", "-o")
+        Path | None, options.file_to_write("The payload to write (.json).", "--output", "-o")
     ] = None,
     method: Annotated[
         str,
@@ -94,7 +94,7 @@ def command(
     degrees: options.DegreesFlag = False,
     as_json: options.JsonFlag = False,
 ) -> None:
-    """Weighs what the arm carries beyond the model. Exit code 1 when the answer is not to be trusted."""
+    """Weighs the payload of the arm. Exit code 1 when the result is not trustworthy."""
     from steelyard.identification import DynamicModel
     from steelyard.payload import Payload
     from steelyard.workflow._payload import Weighing
