@@ -149,7 +149,7 @@ def test_check_writes_a_log_in_degrees_anew_and_cuts_it(tmp_path):
         (("simulate", "planar2r"), "Missing option '--output'"),
         (
             ("identify", "ur10", "log.csv"),
-            "'-o'. Where the model goes (.json). (see steelyard identify --help)",
+            "'-o'. The model to write (.json). (see steelyard identify --help)",
         ),
         (("robot", "ur10", "--colour"), "No such option"),
         (("weight",), "No such command 'weight'"),
