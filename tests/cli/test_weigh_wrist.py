@@ -215,9 +215,7 @@ def test_convention_and_frame_of_the_sensor_file_count_for_tables_with_joints(fo
     assert data["static"]["postures"] == 8
     done = run(*words, folder / "rest.parquet")
     assert "says that the convention of its wrench is 'load_on_sensor'" in str(done.exception)
-    assert "the description of the sensor says 'sensor_on_load': correct one of them" in str(
-        done.exception
-    )
+    assert "the description of the sensor says 'sensor_on_load': correct one" in str(done.exception)
     done = run("weigh-wrist", "--robot", "ur10", "--static", folder / "base.csv")
     assert "state both in the description of the sensor" in str(done.exception)
 

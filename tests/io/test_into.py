@@ -231,8 +231,8 @@ def test_everything_else_in_a_urdf_is_left_as_it_is(folder):
     assert re.search(r"<mass  value = \"[\d.]+\" />", text)
     assert re.search(r'<dynamics damping="[\d.]+" my="own" friction="[\d.]+"/>\s*</joint>', text)
     for words in (
-        "<!-- steelyard: patched; what is not named here was left as it is.",
-        "0.4 kg of bodies that are fixed to, or held still on, the link of wrist",
+        "<!-- steelyard: patched; everything that is not listed here is unchanged.",
+        "0.4 kg of bodies that are fixed to the link of wrist",
         "Added: the payload, link 'payload', fixed to link 'tool0' by the joint 'payload_fixed'.",
         "Identified: all 26 parameters",
     ):
@@ -350,12 +350,12 @@ XACRO = '<robot name="x" xmlns:xacro="http://ros.org"><xacro:include filename="a
         (
             "urdf",
             OTHER,
-            "is of another arm: its joints are hip, elbow, wrist, those of the model shoulder",
+            "describes another arm: its joints are hip, elbow, wrist, those of the model shoulder",
         ),
         ("urdf", LONGER, "the axis of joint wrist is"),
         ("urdf", MJCF, "bad.xml has the root <mujoco>, not <robot>"),
         ("urdf", "no XML", "bad.xml does not parse as XML"),
-        ("urdf", XACRO, "bad.xml is a xacro: make a URDF of it first"),
+        ("urdf", XACRO, "bad.xml is a xacro: convert it to a URDF first"),
         (
             "urdf",
             URDF.replace('"base"', '"payload"'),
@@ -376,7 +376,7 @@ XACRO = '<robot name="x" xmlns:xacro="http://ros.org"><xacro:include filename="a
         (
             "mjcf",
             MJCF.replace('pos="0.3 0 0.1"', 'pos="0.4 0 0.1"'),
-            "is of another arm: the axis of joint",
+            "describes another arm: the axis of joint",
         ),
         ("mjcf", MJCF.replace("<light", "<lamp"), "MuJoCo cannot read bad.xml"),
         (
@@ -387,7 +387,7 @@ XACRO = '<robot name="x" xmlns:xacro="http://ros.org"><xacro:include filename="a
         (
             "mjcf",
             MJCF.replace("eulerseq", 'settotalmass="9" eulerseq'),
-            "which would scale what is written",
+            "which rescales masses; remove it",
         ),
         (
             "mjcf",
@@ -402,7 +402,7 @@ XACRO = '<robot name="x" xmlns:xacro="http://ros.org"><xacro:include filename="a
         (
             "urdf",
             URDF.replace('xyz="0 0 0.1"', 'xyz="0 0.1 0.1"'),
-            "the flange 'tool0' sits elsewhere",
+            "the flange 'tool0' is not where the model has it",
         ),
         (
             "mjcf",
@@ -466,7 +466,7 @@ def test_text_that_is_no_text_and_joints_that_are_included(folder):
     (folder / "outer.xml").write_text('<mujoco><include file="mine.xml"/></mujoco>')
     done = steelyard(*ARM, "mjcf", "--into", "outer.xml", cwd=folder)
     assert (
-        "outer.xml has no joint 'shoulder' in its <worldbody>; files that it includes are not"
+        "outer.xml has no joint 'shoulder' in its <worldbody>; included files are not"
         in done.stderr
     )
     (folder / "bare.xml").write_text(

@@ -206,7 +206,7 @@ def test_refusals_of_damaged_own_files(tmp_path, rng):
 
 
 def test_refusals_at_the_door(tmp_path):
-    with pytest.raises(UnreadableFile, match=r"no\.csv: no such file; look at the path \(now in "):
+    with pytest.raises(UnreadableFile, match=r"no\.csv: no such file \(in the folder "):
         read(tmp_path / "no.csv")
     os.mkfifo(tmp_path / "pipe.csv")  # without a writer
     with pytest.raises(UnreadableFile, match=r"pipe\.csv: it is a pipe"):
@@ -215,7 +215,7 @@ def test_refusals_at_the_door(tmp_path):
         saved.read(tmp_path / "pipe.csv")
     (tmp_path / "empty.npz").touch()
     with pytest.raises(
-        UnreadableFile, match=r"empty\.npz: the file is empty; nothing was recorded"
+        UnreadableFile, match=r"empty\.npz: the file is empty; record or copy it again"
     ):
         read(tmp_path / "empty.npz")
     (tmp_path / "folder.csv").mkdir()
@@ -249,7 +249,7 @@ def test_refusals_at_the_door(tmp_path):
 def test_a_file_that_is_not_what_its_name_says(tmp_path, name, content, looks):
     (tmp_path / name).write_bytes(content)
     with pytest.raises(
-        UnreadableFile, match=rf"{name}: it is not what its name says, it begins like {looks}"
+        UnreadableFile, match=rf"{name}: its content does not match its name, it looks like {looks}"
     ):
         read(tmp_path / name)
 
@@ -260,7 +260,7 @@ def test_unfinished_and_damaged_files(tmp_path, rng):
     parquet, npz = (tmp_path / "a.parquet").read_bytes(), (tmp_path / "a.npz").read_bytes()
     (tmp_path / "cut.parquet").write_bytes(parquet[: len(parquet) // 2])
     with pytest.raises(
-        UnreadableFile, match=r"cut\.parquet: it was not finished by its writer .* footer"
+        UnreadableFile, match=r"cut\.parquet: its writer did not finish it .*footer"
     ):
         read(tmp_path / "cut.parquet")
     (tmp_path / "bad.parquet").write_bytes(b"PAR1" + bytes(100) + b"PAR1")

@@ -116,13 +116,13 @@ def test_a_last_line_without_newline_counts_when_it_is_whole(read_text):
         ),
         (
             GOOD.replace("1.50", "1.5x"),
-            r"line 3 is damaged, with good lines after it: '1\.5x' is no number \(column q_0\)",
+            r"line 3 is damaged, with good lines after it: '1\.5x' is not a number \(column q_0\)",
         ),
         (GOOD.replace("1.50", "\0\0"), r"line 3 is damaged"),
-        (GOOD.replace("1.50", "1_5"), r"'1_5' is no number"),
+        (GOOD.replace("1.50", "1_5"), r"'1_5' is not a number"),
         (
             "# one\n\n" + GOOD.replace("1.25", "east"),
-            r"line 4 is damaged.*'east' is no number.*; repair or remove",
+            r"line 4 is damaged.*'east' is not a number.*; repair or remove",
         ),
         (GOOD.split("\n")[0] + "\n", r"it has a header, but no rows; nothing was recorded"),
         (GOOD.split("\n")[0] + "\n\0\0", r"it has a header, but no rows"),
@@ -151,7 +151,8 @@ def test_refusals(read_text, content, message):
 
 def test_numbers_that_only_the_parser_refuses(read_text):
     with pytest.raises(
-        UnreadableFile, match=r"cannot be read, though every line looks whole; write the table anew"
+        UnreadableFile,
+        match=r"cannot be read, although every line looks intact; write the table again",
     ):
         read_text(GOOD.replace("1.50", "١"))
 

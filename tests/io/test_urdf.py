@@ -141,7 +141,7 @@ def test_what_a_urdf_cannot_hold_is_told(tmp_path):
         "Stribeck friction Fs [Nm] 1.25, Stribeck speed vs [rad/s] 0.07",
         "load-dependent friction [Nm/Nm] 0.031",
         "viscous friction Fv [Nm (s/rad)^alpha] 21.6084, exponent alpha 0.5758",
-        "no negative friction; 0 stands for what is below it in Fc -0.124 Nm",
+        "no negative friction; negative values are written as 0: Fc -0.124 Nm",
     ):
         assert words in written_down, words
     assert '<dynamics damping="0.0" friction="10.0037" />' in path.read_text()
@@ -165,10 +165,10 @@ def two_joints(links=(), *, q_max=np.inf, types=("revolute", "revolute")):
 def test_half_open_limits_are_large_and_told(tmp_path):
     path = written(two_joints(q_max=1.5), tmp_path)
     text = path.read_text()
-    assert "no limit of velocity, effort, lower is known: 1e+09 stands for none" in text
+    assert "no limit of velocity, effort, lower is known: 1e+09 means unlimited" in text
     assert '<joint name="joint1" type="revolute">' in text
     assert '<joint name="joint2" type="continuous">' in text
-    assert "no mass is known" in text
+    assert "the mass is unknown" in text
     again = RobotModel.from_urdf(path)
     assert (again.limits.q_min[0], again.limits.q_max[0]) == (-1e9, 1.5)
     sliding = written(two_joints(types=("revolute", "prismatic")), tmp_path)
@@ -180,13 +180,13 @@ def test_a_link_that_no_body_can_be_is_refused_unless_allowed(tmp_path, rng):
     heavy = InertialParameters.from_com(1.0, [0.1, 0, 0], 0.01 * np.eye(3), "link1")
     robot = two_joints([heavy, bad])
     with pytest.raises(
-        InvalidRobot, match=r"link 'link2' of arm is no real body: .*triangle inequality.*allow_"
+        InvalidRobot, match=r"link 'link2' of arm is not physical: .*triangle inequality.*allow_"
     ):
         written(robot, tmp_path)
     assert not list(tmp_path.iterdir())
     other = read_again(robot, tmp_path, allow_unphysical=True)
     require_same(robot, other, rng)
-    assert "no real body has these numbers" in (tmp_path / "arm.urdf").read_text()
+    assert "not physical: " in (tmp_path / "arm.urdf").read_text()
 
 
 def test_inertia_without_mass_is_written_when_allowed(tmp_path, rng):

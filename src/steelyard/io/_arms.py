@@ -1,10 +1,10 @@
-"""The whole identified arm for a simulator: real bodies, rotors, and friction as a straight line.
+"""An identified arm for a simulator: physical bodies, rotors, and linear friction.
 
-Torques determine base parameters only; a simulator wants every link. They are the real bodies that
-explain the data best (`steelyard.identification._feasible`). URDF and MJCF know friction as f =
-friction sign(v) + damping v. A law with an exponent or a Stribeck curve is replaced by the line,
-with no negative part, that is nearest to it (least squares) at the speeds from rest to the joint's
-limit; what the files cannot hold goes as it is into `drives`, which is written as JSON beside them.
+Torques determine base parameters only, but a simulator needs every link. The links are the physical
+bodies that explain the data best (`steelyard.identification._feasible`). URDF and MJCF describe
+friction as f = friction sign(v) + damping v. A law with an exponent or a Stribeck curve is replaced
+by the nearest line (least squares, no negative coefficient) for speeds from rest to the joint's
+limit. `drives` holds what the files cannot hold and is written as JSON beside them.
 `steelyard.io._into` patches a user's own file.
 """
 
@@ -33,14 +33,12 @@ from steelyard.saved import save, together, write_text
 from steelyard.verdict import Doubt, DoubtKind, Verdict
 
 ARM_TARGETS = {"urdf": urdf_text, "mjcf": mjcf_text}
-"""Where a whole arm can go, and what writes it."""
+"""Formats of whole arms, with the functions that write them."""
 
-_POINT = 1e-12  # [m^2] inertia per mass of a body whose inertia was left out
-_WORSE_FIT = (
-    1.10  # RMS with real bodies over RMS without: beyond, they are not the arm that was measured
-)
-_SPEED = 1.0  # [rad/s or m/s] up to which friction is drawn where a joint has no limit
-_POINTS = 200
+_MAX_POINT_INERTIA = 1e-12  # [m^2], inertia per mass of a payload without inertia
+_MAX_RMS_RATIO = 1.10  # of residuals with physical bodies, over residuals without
+_DEFAULT_SPEED = 1.0  # [rad/s or m/s] for friction of joints without a limit
+_FRICTION_POINTS = 200  # speeds for the fit of linear friction
 _CURVES = ("coulomb", "viscous", "exponent", "load_coulomb", "stribeck", "stribeck_speed")
 
 
@@ -49,14 +47,14 @@ class ArmExport:
     """An identified arm, ready for a file.
 
     Attributes:
-        robot: real bodies, and drives with linear friction
+        robot: physical bodies, and drives with linear friction
         drives: rotor inertia, the friction law as identified, offsets and more, as plain JSON
             values
-        remarks: what the file says at its head
-        verdict: whether it may be written, and what counts against it
-        own: what of each link was found, in its frame: without payload and without bodies that are
-            kept
-        into: the file of the user that it is patched into; none by default
+        remarks: comments for the head of the file
+        verdict: whether it may be written, and doubts about it
+        own: identified part of each link in its frame, without payload and without bodies that the
+            user's file keeps
+        into: the user's file to patch; None for a new file
     """
 
     robot: RobotModel
@@ -67,22 +65,29 @@ class ArmExport:
     into: Into | None = None
 
     def text(self, target: str, *, force: bool = False) -> str:
-        """The text of the arm for one of `ARM_TARGETS`; doubts refuse it, or are repeated in it by force."""
+        """The text of the arm for a simulator.
+
+        Args:
+            target: one of `ARM_TARGETS`
+            force: write it in spite of blocking doubts, which the text then repeats
+        """
         if target not in ARM_TARGETS:
             raise UnknownName(
-                f"a model of an arm is exported to {' or '.join(ARM_TARGETS)}, not to '{target}'"
+                f"an arm can be exported to {' or '.join(ARM_TARGETS)}, not to '{target}'"
             )
         against = self.verdict.blocking
         if against and not force:
             reasons = "; ".join(doubt.words for doubt in against)
-            raise InvalidRobot(f"not exported: {reasons}; weigh or identify again, or use force")
+            raise InvalidRobot(
+                f"not exported: {reasons}; weigh or identify again, or give `force=True`"
+            )
         forced = (f"FORCED in spite of a doubt: {doubt.words}." for doubt in against)
         if self.into is not None:
             return self.into.text(self.own, self.robot, (*self.remarks, *forced))
         return ARM_TARGETS[target](self.robot, remarks=(*self.remarks, *forced))
 
     def write(self, path: str | Path, target: str, *, force: bool = False) -> Path:
-        """Writes the text, and beside it what it cannot hold; the path of the latter."""
+        """Writes the text and, as JSON beside it, the drives; returns the path of the latter."""
         beside = Path(path).with_suffix(".drives.json")
         with together():
             write_text(path, self.text(target, force=force))
@@ -96,10 +101,10 @@ def arm_for_export(
     payload: InertialParameters | None = None,
     doubts: Sequence[Doubt] = (),
 ) -> ArmExport:
-    """The identified arm with real bodies and linear friction.
+    """The identified arm with physical bodies and linear friction.
 
     Args:
-        payload: that is merged into the last link, in the flange frame; none by default
+        payload: to merge into the last link, in the flange frame; none by default
         doubts: about the payload
     """
     return _arm(model, payload, doubts, into=None)
@@ -119,7 +124,7 @@ def arm_into(
     Args:
         path: of the user's file
         target: its kind, 'urdf' or 'mjcf'
-        load: a payload that is added as a link of its own, in the flange frame; none by default
+        load: a payload to add as a separate link, in the flange frame; none by default
         doubts: about the payload
         locked: position of each joint of the file that shall not move, by name [rad or m]
     """
@@ -147,18 +152,21 @@ def _arm(
         R[:, -1] -= R[:, : len(model.basis)] @ (model.basis.K[:, : len(numbers)] @ numbers)
         nominal = nominal.with_links([a - b for a, b in zip(nominal.links, kept, strict=True)])
     found = feasible_parameters(nominal, model.basis, R)
-    identified = found.robot.drive.with_law(
-        model.law, found.extra
-    )  # not the law that the robot came with
-    speeds = np.where(np.isfinite(model.robot.limits.v_max), model.robot.limits.v_max, _SPEED)
-    linear = _straight(identified, speeds)
+    identified = found.robot.drive.with_law(model.law, found.extra)
+    speeds = np.where(
+        np.isfinite(model.robot.limits.v_max), model.robot.limits.v_max, _DEFAULT_SPEED
+    )
+    linear = _with_linear_friction(identified, speeds)
     own = found.robot.links
     robot = found.robot.with_drive(linear)
     if into is not None:
         robot = robot.with_links([a + b for a, b in zip(own, kept, strict=True)])
     if payload is not None:
-        if not payload.is_physical and np.abs(payload.inertia_com).max() > _POINT * payload.mass:
-            raise InvalidRobot(f"the payload is no real body: {payload.why_not_physical}")
+        if (
+            not payload.is_physical
+            and np.abs(payload.inertia_com).max() > _MAX_POINT_INERTIA * payload.mass
+        ):
+            raise InvalidRobot(f"the payload is not physical: {payload.why_not_physical}")
         robot = robot.with_payload(payload)
     drives = _drives(model, found, identified, linear, speeds)
     if payload is None:
@@ -170,14 +178,16 @@ def _arm(
     return ArmExport(robot, drives, remarks, verdict, own, into)
 
 
-def _straight(drive: DriveModel, speeds: Array) -> DriveModel:
-    """The same drives with the nearest straight line for friction."""
+def _with_linear_friction(drive: DriveModel, speeds: Array) -> DriveModel:
+    """The same drives with the nearest linear friction."""
     coulomb = drive.coulomb.copy()
     viscous = drive.viscous.copy()
-    v = np.linspace(0.0, speeds, _POINTS + 1)[1:]
+    v = np.linspace(0.0, speeds, _FRICTION_POINTS + 1)[1:]
     curves = drive.friction(v) - drive.offset
     for j in np.flatnonzero((drive.exponent != 1) | (drive.stribeck != 0)):
-        coulomb[j], viscous[j] = nnls(np.column_stack([np.ones(_POINTS), v[:, j]]), curves[:, j])[0]
+        coulomb[j], viscous[j] = nnls(
+            np.column_stack([np.ones(_FRICTION_POINTS), v[:, j]]), curves[:, j]
+        )[0]
     one = np.ones(len(drive))
     none = np.zeros(len(drive))
     return replace(
@@ -227,23 +237,21 @@ def _remarks(
     speeds: Array,
     payload: InertialParameters | None,
 ) -> tuple[str, ...]:
-    remarks = [f"Identified: {model.estimate.status}.", f"Real bodies: {found.status}."]
+    remarks = [f"Identified: {model.estimate.status}.", f"Physical bodies: {found.status}."]
     law = model.law
     if (drive.exponent != 1).any() or drive.stribeck.any():
         remarks.append(
-            f"Friction follows the law '{law.name}'; damping and friction here are the straight"
-            " line nearest"
-            f" to it up to the speeds {' '.join(f'{v:.4g}' for v in speeds)} (rad or m)/s. The law"
-            " itself"
-            " stands in the JSON beside this file."
+            f"Friction follows the law '{law.name}'; damping and friction here are the nearest"
+            f" straight line up to the speeds {' '.join(f'{v:.4g}' for v in speeds)} (rad or m)/s."
+            " The JSON beside this file holds the law itself."
         )
     if drive.load_coulomb.any():
         remarks.append(
-            "Left out: friction that grows with the carried torque; it stands in the JSON beside."
+            "Left out: friction that grows with the carried torque; see the JSON beside this file."
         )
     if law.direction not in ("exact", "band"):
         remarks.append(
-            f"Left out: how friction turns round ('{law.direction}'); it stands in the JSON beside."
+            f"Left out: friction at reversals ('{law.direction}'); see the JSON beside this file."
         )
     if payload is not None:
         remarks.append(f"The last link carries a payload of {payload.mass:.6g} kg, merged into it.")
@@ -251,7 +259,7 @@ def _remarks(
 
 
 def _verdict(model: DynamicModel, found: FeasibleArm) -> Verdict:
-    if found.rms_ratio <= _WORSE_FIT:
+    if found.rms_ratio <= _MAX_RMS_RATIO:
         return model.verdict
-    words = f"no real bodies explain the data well: {found.status}"
+    words = f"physical bodies do not explain the data well: {found.status}"
     return model.verdict.doubted(Doubt(DoubtKind.NOT_PHYSICAL, words))

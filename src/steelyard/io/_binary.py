@@ -1,10 +1,9 @@
-"""Recordings in binary files, ours and those of others: Parquet and NumPy's archives (NPZ).
+"""Recordings in binary files of any origin: Parquet, Arrow streams, NumPy's archives (NPZ).
 
-Parquet has a column for each scalar signal, called `t`, `q.<joint>`, `tau.<joint>`, `wrench.fx`, so
-that any tool shows what they are. Its rows lie in groups of `GROUP_ROWS`, so that a recording of
-hours is read piece by piece. NPZ has an array for each signal, named as in Recording, one row for
-each time. What is known beside the numbers is JSON in Parquet's metadata, and a text of its own in
-NPZ.
+Parquet has a column for each scalar signal, called `t`, `q.<joint>`, `tau.<joint>`, `wrench.fx`,
+which any tool can show. Its rows are stored in groups of `GROUP_ROWS`, so that a long recording can
+be read in pieces. NPZ has an array for each signal, named as in Recording, one row for each time.
+The layout is JSON, in the metadata of Parquet and in a text array of NPZ.
 """
 
 from __future__ import annotations
@@ -31,14 +30,14 @@ from steelyard.recording._notes import Note, NoteKind
 from steelyard.saved import replacing
 
 GROUP_ROWS = 2**14
-"""Rows in a group: half a minute at 500 Hz, 7 MB of an arm with every channel."""
+"""Rows of a group: half a minute at 500 Hz, 7 MB for an arm with every channel."""
 
-_OWN = "steelyard"  # under which name a file holds what is known beside the numbers
+_LAYOUT_KEY = "steelyard"  # of the layout in metadata or archive
 _HEADERS = {
     (1, 0): np.lib.format.read_array_header_1_0,
     (2, 0): np.lib.format.read_array_header_2_0,
 }
-_LARGEST_ARCHIVE = 2**30  # [bytes] of the signals, unpacked
+_MAX_ARCHIVE_BYTES = 2**30  # of the unpacked signals
 
 
 def _read_parquet(path: Path, requested: Requested) -> Recording:
@@ -52,16 +51,16 @@ def _read_parquet(path: Path, requested: Requested) -> Recording:
 
 
 def parquet_pieces(path: Path, requested: Requested) -> tuple[Layout, Iterator[Piece]]:
-    """The layout of a Parquet file, and its rows, some at a time."""
+    """The layout of a Parquet file, and its rows in pieces."""
     layout = _parquet_layout(path, requested)
     return layout, (layout.gather(columns) for columns in _batches(path, layout))
 
 
 def _write_parquet(recording: Recording, path: Path) -> None:
-    """Writes a Parquet file that holds every field of the recording, whole or not at all."""
+    """Writes a Parquet file with all fields of the recording, atomically."""
     pq = imported("pyarrow.parquet")
     names = {channel: recording.column_names(channel) for channel in recording.signals}
-    facts = {_OWN: Layout(names, recording.facts).to_json()}
+    facts = {_LAYOUT_KEY: Layout(names, recording.facts).to_json()}
     table = recording.to_dataframe("pyarrow").replace_schema_metadata(facts)
     with replacing(path) as part:
         pq.write_table(
@@ -70,7 +69,7 @@ def _write_parquet(recording: Recording, path: Path) -> None:
 
 
 def _read_arrows(path: Path, requested: Requested) -> Recording:
-    """The recording in a stream of Arrow's batches."""
+    """The recording in an Arrow stream."""
     table, notes = _arrows_table(path)
     columns = {name: np.asarray(table[name]) for name in table.column_names}
     shapes = {name: (column.shape, column.dtype.kind) for name, column in columns.items()}
@@ -79,7 +78,7 @@ def _read_arrows(path: Path, requested: Requested) -> Recording:
 
 
 def _arrows_table(path: Path) -> tuple[Any, tuple[str, ...]]:
-    """The table in a stream of Arrow's batches; one that was cut short, up to its last whole batch."""
+    """The table in an Arrow stream, up to its last complete batch, and notes about it."""
     ipc = imported("pyarrow.ipc")
     batches = []
     cut = False
@@ -88,7 +87,7 @@ def _arrows_table(path: Path) -> tuple[Any, tuple[str, ...]]:
     try:
         reader = ipc.open_stream(path.read_bytes())
     except (pa.ArrowException, OSError) as error:
-        raise UnreadableFile(f"{path}: it holds no stream of Arrow's batches ({error})") from error
+        raise UnreadableFile(f"{path}: it is not an Arrow stream ({error})") from error
     try:
         batches += reader
     except (pa.ArrowException, OSError):
@@ -98,22 +97,22 @@ def _arrows_table(path: Path) -> tuple[Any, tuple[str, ...]]:
     table = pa.Table.from_batches(batches)
     if not cut:
         return table, ()
-    words = "damaged end: its writer was stopped; the last, broken batch is left out"
+    words = "damaged end: its writer was stopped; the last, incomplete batch is left out"
     return table, (Note(words, NoteKind.DAMAGED_END),)
 
 
 def _read_npz(path: Path, requested: Requested) -> Recording:
     """The recording in an archive."""
     shapes = _npz_shapes(path)
-    if _OWN in shapes:
-        own = _npz_arrays(path, {_OWN})[_OWN]
+    if _LAYOUT_KEY in shapes:
+        own = _npz_arrays(path, {_LAYOUT_KEY})[_LAYOUT_KEY]
     else:
         own = None
     if own is not None and (own.dtype.kind != "U" or own.ndim):
         raise UnreadableFile(
-            f"{path}: what steelyard wrote beside the numbers is damaged; write it again"
+            f"{path}: the description that steelyard wrote into the file is damaged; write it again"
         )
-    shapes.pop(_OWN, None)
+    shapes.pop(_LAYOUT_KEY, None)
     if own is None:
         text = None
     else:
@@ -122,7 +121,7 @@ def _read_npz(path: Path, requested: Requested) -> Recording:
 
 
 def _write_npz(recording: Recording, path: Path) -> None:
-    """Writes an archive that holds every field of the recording, whole or not at all."""
+    """Writes an archive with all fields of the recording, atomically."""
     piece = recording.signals
     names = {
         channel: ("t",)
@@ -130,7 +129,10 @@ def _write_npz(recording: Recording, path: Path) -> None:
         else tuple(f"{channel}[{k}]" for k in range(values.shape[1]))
         for channel, values in piece.items()
     }
-    arrays: dict[str, Any] = {**piece, _OWN: np.array(Layout(names, recording.facts).to_json())}
+    arrays: dict[str, Any] = {
+        **piece,
+        _LAYOUT_KEY: np.array(Layout(names, recording.facts).to_json()),
+    }
     with replacing(path) as part, part.open("wb") as file:
         np.savez_compressed(file, **arrays)
 
@@ -138,7 +140,7 @@ def _write_npz(recording: Recording, path: Path) -> None:
 def _parquet_layout(path: Path, requested: Requested) -> Layout:
     with _opened_parquet(path) as file:
         schema = file.schema_arrow
-    own = (schema.metadata or {}).get(_OWN.encode())
+    own = (schema.metadata or {}).get(_LAYOUT_KEY.encode())
     if own is None:
         text = None
     else:
@@ -172,7 +174,9 @@ def _numbers(table: Any, names: Sequence[str], path: Path) -> dict[str, Array]:
 
 @contextmanager
 def _opened_parquet(path: Path) -> Iterator[Any]:
-    """The open file; its own errors become ours. Nothing is read ahead, which would keep the whole file.
+    """The open file; errors of pyarrow become those of steelyard.
+
+    Nothing is read ahead, which would keep the whole file in memory.
 
     Args:
         path: of the file
@@ -192,12 +196,12 @@ def _opened_parquet(path: Path) -> Iterator[Any]:
 
 @contextmanager
 def _archive(path: Path) -> Iterator[zipfile.ZipFile]:
-    """The open archive; its own errors become ours."""
+    """The open archive; errors of its reader become those of steelyard."""
     try:
         with zipfile.ZipFile(path) as archive:
             names = archive.namelist()
             if len(set(names)) < len(names):
-                raise zipfile.BadZipFile("two arrays have one name")
+                raise zipfile.BadZipFile("two arrays have the same name")
             yield archive
     except (
         zipfile.BadZipFile,
@@ -211,12 +215,12 @@ def _archive(path: Path) -> Iterator[zipfile.ZipFile]:
             raise
         raise UnreadableFile(
             f"{path}: the archive is damaged or was not finished by its writer ({error});"
-            " copy it again from where it was written"
+            " copy it again from its origin"
         ) from error
 
 
 def _npz_shapes(path: Path) -> dict[str, tuple[tuple[int, ...], str]]:
-    """Shape and kind of number of every array in an archive, of which nothing else is read."""
+    """Shape and kind of number of each array in an archive; only headers are read."""
     with _archive(path) as archive:
         found: dict[str, tuple[tuple[int, ...], str]] = {}
         for member in archive.namelist():
@@ -231,7 +235,7 @@ def _npz_shapes(path: Path) -> dict[str, tuple[tuple[int, ...], str]]:
 
 
 def _npz_arrays(path: Path, names: Collection[str]) -> dict[str, NDArray[np.generic]]:
-    """Some arrays of an archive, (N,) or (N, k), by name; those that it does not have are missing.
+    """Some arrays of an archive, (N,) or (N, k), by name; missing ones are left out.
 
     Args:
         path: of the archive
@@ -239,8 +243,8 @@ def _npz_arrays(path: Path, names: Collection[str]) -> dict[str, NDArray[np.gene
     """
     shapes = _npz_shapes(path)
     wanted = [name for name in shapes if name in names]
-    if sum(8 * math.prod(shapes[name][0]) for name in wanted) > _LARGEST_ARCHIVE:
-        limit = f"{_LARGEST_ARCHIVE >> 20} MB"
+    if sum(8 * math.prod(shapes[name][0]) for name in wanted) > _MAX_ARCHIVE_BYTES:
+        limit = f"{_MAX_ARCHIVE_BYTES >> 20} MB"
         raise UnreadableFile(
             f"{path}: its signals need more than {limit} of memory; write Parquet instead"
         )
@@ -279,10 +283,10 @@ def _arrows_columns(
 
 
 COLUMN_READERS = {"parquet": _parquet_columns, "npz": _npz_columns, "arrows": _arrows_columns}
-"""What reads some columns by name, and what is to be noted of the file, by its kind."""
+"""Functions that read some columns by name, with notes, for each kind of file."""
 
 READERS = {"parquet": _read_parquet, "npz": _read_npz, "arrows": _read_arrows}
-"""What reads a recording from a path, with what is requested, by the kind of file."""
+"""Functions that read a recording, for each kind of file."""
 
 WRITERS = {".parquet": _write_parquet, ".npz": _write_npz}
-"""What writes a recording to a path, by how its name ends."""
+"""Functions that write a recording, for each file extension."""

@@ -66,10 +66,10 @@ def load_limits(
     *,
     urdf: str | Path | None = None,
 ) -> DesignLimits:
-    """The limits in a TOML file, within those of the arm.
+    """The limits in a TOML file, narrowed to those of the arm.
 
     Args:
-        urdf: of the arm; its <collision> shapes count where the file gives neither shapes nor a
+        urdf: of the arm; its <collision> shapes are used where the file gives neither shapes nor a
             radius
     """
     content = saved.read_toml(path)
@@ -150,14 +150,14 @@ def _scene(content: dict[str, Any], bodies: tuple[Body, ...]) -> Scene:
     for k, item in enumerate(content.get("box", []), start=1):
         obstacles.append(Body.box(f"box {k}", item["centre"], item["size"]))
     radius = content.get("radius")
+    if isinstance(radius, list):
+        radius = tuple(radius)
+    elif radius is not None:
+        radius = float(radius)
     return Scene(
         tuple(obstacles),
         bodies=bodies,
-        radius=tuple(radius)
-        if isinstance(radius, list)
-        else None
-        if radius is None
-        else float(radius),
+        radius=radius,
         clearance=float(content.get("clearance", 0.02)),
         self_collision=bool(content.get("self_collision", True)),
     )

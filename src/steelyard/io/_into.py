@@ -1,12 +1,12 @@
-"""An identified arm, or a payload, in a user's own URDF or MJCF.
+"""Patches an identified arm, or a payload, into a user's own URDF or MJCF.
 
-The arm of the file is the model's when the joints have the same names and the same axes at
-q = 0, in the base frame or with the flange as the common frame; then the frames of a link in model
-and file differ by a constant transform.
+The file and the model describe the same arm if the joints have the same names and the same axes at
+q = 0, in the base frame or with the flange as the common frame. The frames of a link in model and
+file then differ by a constant transform.
 
-What else hangs on a link there (a flange, a camera, a gripper that is held
-still) keeps its masses: with `kept` the ten numbers of these bodies, the link gets the real body
-that explains the data best together with them,
+Other bodies that are fixed to a link of the file (a flange, a camera, a gripper that is held still)
+keep their masses: with `kept` the ten numbers of these bodies, the link gets the physical body that
+explains the data best together with them,
 
     |R_1 K (phi + kept) - z|^2  =  |R_1 K phi - (z - R_1 K kept)|^2
 
@@ -30,26 +30,25 @@ from steelyard.io._urdf import UrdfFile
 from steelyard.robot import RobotModel
 
 _FILES: dict[str, type[UrdfFile] | type[MjcfFile]] = {"urdf": UrdfFile, "mjcf": MjcfFile}
-_SAME_PLACE = 1e-3
-_SAME_AXIS = 1e-3  # [m], [rad]: what rounded kinematics may differ by
+_MAX_AXIS_DISTANCE = 1e-3  # [m] between joint axes of the same arm
+_MAX_AXIS_ANGLE = 1e-3  # [rad] between joint axes of the same arm
 _UNITS = "kg; m; kg m^2. Inertia is about the centre of mass"
 
 
 @dataclass(frozen=True, eq=False)
 class Into:
-    """A user's own file with the arm of a model, and the payload that goes there.
+    """A user's own file with the arm of a model, and a payload to add to it.
 
     Attributes:
         path: of the file
         target: its kind
         locked: position of each joint that shall not move, by name [rad or m]
-        T_there_link: the frame of each link of the model in that of the file's link, (n, 4, 4)
+        T_there_link: each link frame of the model in the link frame of the file, (n, 4, 4)
         T_there_flange: the flange of the model in the file's last link, (4, 4)
-        flange: name of the flange in the file; None where it has none in this place
-        kept: bodies of each link in the file that stay as they are, in the frames of the file's
-            links
+        flange: name of the flange in the file; None if it has none in this place
+        kept: bodies of each link that remain unchanged, in the link frames of the file
         load: a payload, in the frame of the flange
-        name: what the payload is called in the file
+        name: of the payload in the file
     """
 
     path: Path
@@ -71,13 +70,13 @@ class Into:
         load: Load | None,
         locked: Mapping[str, float],
     ) -> Into:
-        """The file, or a refusal where it is of another arm.
+        """The file, which must describe the same arm.
 
         Args:
             path: of the file
             target: its kind, 'urdf' or 'mjcf'
             robot: the arm of the model
-            load: a payload, in the frame of its flange; none where it is None
+            load: a payload in the frame of its flange, or None
             locked: position of each joint of the file that shall not move, by name [rad or m]
         """
         if load is None:
@@ -93,7 +92,7 @@ class Into:
             path, target, locked,
             _rounded(np.linalg.inv(theirs) @ T_base @ ours),
             _rounded(np.linalg.inv(theirs[-1]) @ T_flange),
-            there.flange if np.allclose(apart, np.eye(4), atol=_SAME_PLACE) else None,
+            there.flange if np.allclose(apart, np.eye(4), atol=_MAX_AXIS_DISTANCE) else None,
             there.links, load, name,
         )  # fmt: skip
 
@@ -103,8 +102,8 @@ class Into:
         """The patched text.
 
         Args:
-            own: what the file's links become, in the frames of the model's links
-            arm: joints and drives, friction linear
+            own: new bodies of the file's links, in the link frames of the model
+            arm: joints and drives, with linear friction
             remarks: for the head of the file
         """
         file = _open(self.path, self.target, self.name, self.locked)
@@ -123,14 +122,13 @@ class Into:
         else:
             what = "damping and friction"
         words.append(
-            f"Not patched: {what}, for the motors are coupled; they stand in the JSON beside."
+            f"Not patched: {what}, because the motors are coupled; see the JSON beside this file."
             if coupled
             else f"Patched: {what} of these joints."
         )
         words += [
-            f"Kept as they are: {body.mass:.4g} kg of bodies that are fixed to, or held still on,"
-            " the link of"
-            f" {joint}; its inertial is what was identified without them."
+            f"Unchanged: {body.mass:.4g} kg of bodies that are fixed to the link of {joint}; its"
+            " inertial does not include them."
             for joint, body in zip(arm.joint_names, self.kept, strict=True)
             if body.mass > 0
         ]
@@ -147,7 +145,7 @@ class Into:
 
 
 def payload_into(load: Load, path: Path, target: str, locked: Mapping[str, float]) -> str:
-    """A user's own URDF or MJCF with a payload at its flange, everything else as it is.
+    """A user's own URDF or MJCF with a payload at its flange, otherwise unchanged.
 
     Args:
         load: in the frame of the flange
@@ -174,26 +172,25 @@ def _open(path: Path, target: str, name: str, locked: Mapping[str, float]) -> Ur
 
 
 def _common_base(ours: RobotModel, theirs: RobotModel, source: str) -> Array:
-    """T_theirs_ours of the base frames, (4, 4), or a refusal where the arms are not the same."""
+    """T_theirs_ours of the base frames, (4, 4); the arms must be the same."""
     if ours.joint_names != theirs.joint_names:
         raise InvalidRobot(
-            f"{source} is of another arm: its joints are {', '.join(theirs.joint_names)}, those of"
-            " the model"
-            f" {', '.join(ours.joint_names)}"
+            f"{source} describes another arm: its joints are {', '.join(theirs.joint_names)}, those"
+            f" of the model {', '.join(ours.joint_names)}"
         )
     zero = np.zeros(ours.n)
     by_flange = theirs.forward_kinematics(zero) @ np.linalg.inv(ours.forward_kinematics(zero))
-    refusals = []
+    differences = []
     for T in (np.eye(4), by_flange):
         words = _difference(ours, theirs, T)
         if not words:
             return T
-        refusals.append(words)
-    raise InvalidRobot(f"{source} is of another arm: {refusals[0]}")
+        differences.append(words)
+    raise InvalidRobot(f"{source} describes another arm: {differences[0]}")
 
 
 def _difference(ours: RobotModel, theirs: RobotModel, T: Array) -> str:
-    """Where the axes of two arms at q = 0 differ, in words; empty where they do not."""
+    """The first difference between the axes of two arms at q = 0; empty if there is none."""
     zero = np.zeros(ours.n)
     frames = T @ ours.joint_frames(zero)[1:]
     others = theirs.joint_frames(zero)[1:]
@@ -206,16 +203,15 @@ def _difference(ours: RobotModel, theirs: RobotModel, T: Array) -> str:
         slides = [arm.joint_types[j] == "prismatic" for arm in (ours, theirs)]
         if slides[0] != slides[1]:
             return f"joint {name} slides in one and turns in the other"
-        if angle > _SAME_AXIS or (beside > _SAME_PLACE and not slides[0]):
+        if angle > _MAX_AXIS_ANGLE or (beside > _MAX_AXIS_DISTANCE and not slides[0]):
             return (
                 f"the axis of joint {name} is {1e3 * beside:.3g} mm and {np.degrees(angle):.3g}"
-                " degrees away"
-                " from the model's, all joints at zero"
+                " degrees away from the model's, all joints at zero"
             )
     if ours.flange == theirs.flange:
         apart = np.linalg.inv(theirs.forward_kinematics(zero)) @ T @ ours.forward_kinematics(zero)
-        if not np.allclose(apart, np.eye(4), atol=_SAME_PLACE):
-            return f"the flange '{ours.flange}' sits elsewhere than the model's"
+        if not np.allclose(apart, np.eye(4), atol=_MAX_AXIS_DISTANCE):
+            return f"the flange '{ours.flange}' is not where the model has it"
     return ""
 
 
@@ -225,6 +221,6 @@ def _link_frames(robot: RobotModel) -> Array:
 
 
 def _rounded(T: Array) -> Array:
-    """Transforms (..., 4, 4) that are the identity but for rounding, exactly that."""
+    """Transforms, (..., 4, 4), with the exact identity in place of a rounded one."""
     same = (np.abs(T - np.eye(4)).max(axis=(-1, -2), keepdims=True)) < 1e-9
     return np.where(same, np.eye(4), T)

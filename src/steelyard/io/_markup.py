@@ -1,8 +1,8 @@
-"""XML that somebody else wrote, changed in places and left as it is everywhere else.
+"""Edits of an XML text that leave everything else unchanged.
 
-Parsers that build trees lose comments, the order and quotes of attributes, and white space. Here
-the text itself is kept: `xml.parsers.expat` says at which byte each element begins and ends,
-changes are noted as pieces to replace, and all of them are made at the end.
+Parsers that build trees lose comments, the order and quotes of attributes, and white space. This
+module keeps the text: `xml.parsers.expat` reports the byte at which each element begins and ends,
+edits are collected as replacements, and all of them are applied at the end.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ from steelyard.errors import UnreadableFile
 
 _ATTRIBUTE = re.compile(rb"""\s+([^\s=<>"'/]+)\s*=\s*("[^"]*"|'[^']*')""")
 _START_TAG = re.compile(rb"""<[^>"']*(?:"[^"]*"[^>"']*|'[^']*'[^>"']*)*>""")
-_OURS = b"<!-- steelyard: "
-_STEP = "  "
+_HEAD_COMMENT = b"<!-- steelyard: "  # beginning of the comment of an earlier patch
+_INDENT = "  "
 
 
 @dataclass(eq=False)
 class Element:
-    """An element of the text, and where it is.
+    """An element of the text, and its position.
 
     Attributes:
         tag: its name
-        attributes: their values
+        attributes: values by name
         parent: None for the root
         children: in their order
-        start: byte at which it begins
-        opened: byte behind its start tag
-        closing: byte at which its end tag begins; `opened` where it has none, as <a/>
-        end: byte behind it
+        start: offset of its first byte
+        opened: offset after its start tag
+        closing: offset of its end tag; `opened` for elements without one, as <a/>
+        end: offset after the element
     """
 
     tag: str
@@ -52,33 +52,33 @@ class Element:
         return self.closing == self.end
 
     def every(self, tag: str) -> Iterator[Element]:
-        """All elements inside it with a name."""
+        """All elements inside it with a tag."""
         for child in self.children:
             if child.tag == tag:
                 yield child
             yield from child.every(tag)
 
     def child(self, tag: str) -> Element | None:
-        """Its first child with a name."""
+        """Its first child with a tag."""
         return next((child for child in self.children if child.tag == tag), None)
 
     def named(self, tag: str, name: str) -> Element | None:
-        """The first element inside it with a name of its own."""
+        """The first element inside it with a tag and a value of its attribute `name`."""
         return next(
             (inside for inside in self.every(tag) if inside.attributes.get("name") == name), None
         )
 
 
 class Markup:
-    """An XML text and the changes to it."""
+    """An XML text and edits of it."""
 
     def __init__(self, source: bytes, name: str, *, root: str) -> None:
         """Finds the elements.
 
         Args:
-            source: of the file, in UTF-8
+            source: content of the file, in UTF-8
             name: of the file, for messages
-            root: what its root must be
+            root: required tag of its root
         """
         self.source = source
         self.name = name
@@ -95,7 +95,9 @@ class Markup:
             raise UnreadableFile(f"{name} has the root <{self.root.tag}>, not <{root}>")
         for other in self.root.children:
             if other.tag.startswith("xacro:"):
-                raise UnreadableFile(f"{name} is a xacro: make a URDF of it first (xacro {name})")
+                raise UnreadableFile(
+                    f"{name} is a xacro: convert it to a URDF first (xacro {name})"
+                )
 
     def _elements(self) -> Element:
         parser = expat.ParserCreate()
@@ -136,7 +138,7 @@ class Markup:
         return roots[0]
 
     def set(self, element: Element, values: Mapping[str, str | None]) -> None:
-        """Gives attributes values, adds those that are missing, and takes out those that shall be None."""
+        """Sets attributes of an element; a value of None removes an attribute."""
         tag = self.source[element.start : element.opened]
         there = {found[1].decode(): found for found in _ATTRIBUTE.finditer(tag)}
         new = ""
@@ -154,9 +156,11 @@ class Markup:
             self._edit(at, at, new)
 
     def insert(self, parent: Element, *children: ET.Element, first: bool = False) -> None:
-        """Adds children to an element, behind those that it has or before them, on lines of their own."""
+        """Adds children after those of an element, or before them, each on a new line."""
         margin = self._margin(parent)
-        inside = "".join(margin + _STEP + _indented(child, margin + _STEP) for child in children)
+        inside = "".join(
+            margin + _INDENT + _indented(child, margin + _INDENT) for child in children
+        )
         if parent.is_empty:
             tag = self.source[parent.start : parent.opened].removesuffix(b"/>").rstrip()
             self._edit(parent.start + len(tag), parent.end, f">{inside}{margin}</{parent.tag}>")
@@ -168,26 +172,26 @@ class Markup:
             else:
                 last = parent.opened
             text = self.source[last : parent.closing]
-            at = last + len(text.rstrip())  # behind comments, too
+            at = last + len(text.rstrip())  # after comments, too
             self._edit(at, at, inside + ("" if at < parent.closing else margin))
 
     def remove(self, element: Element) -> None:
-        """Takes an element out, and the white space before it."""
+        """Removes an element and the white space before it."""
         before = len(self.source[: element.start].rstrip())
         self._edit(before, element.end, "")
 
     def head(self, words: list[str]) -> None:
-        """Puts words into a comment at the beginning of the root, in place of those of an earlier patch."""
-        text = f"\n{2 * _STEP}".join(
-            ["steelyard: patched; what is not named here was left as it is.", *words]
+        """Writes a comment at the beginning of the root, replacing that of an earlier patch."""
+        text = f"\n{2 * _INDENT}".join(
+            ["steelyard: patched; everything that is not listed here is unchanged.", *words]
         )
         while "--" in text:
             text = text.replace("--", "- -")
         for start, end in self._comments:
-            if self.source.startswith(_OURS, start):
+            if self.source.startswith(_HEAD_COMMENT, start):
                 self._edit(start, end, f"<!-- {text} -->")
                 return
-        self._edit(self.root.opened, self.root.opened, f"\n{_STEP}<!-- {text} -->")
+        self._edit(self.root.opened, self.root.opened, f"\n{_INDENT}<!-- {text} -->")
 
     def text(self) -> str:
         """The text with all changes."""
@@ -206,11 +210,11 @@ class Markup:
         self._edits.append((start, end, new.replace("\n", newline).encode("utf-8")))
 
     def _margin(self, element: Element) -> str:
-        """A new line and the white space that stands before an element."""
+        """A line break and the indentation of an element."""
         line = self.source[: element.start].rsplit(b"\n", 1)[-1]
         return "\n" + line[: len(line) - len(line.lstrip())].decode("utf-8")
 
 
 def _indented(element: ET.Element, margin: str) -> str:
-    ET.indent(element, _STEP)
+    ET.indent(element, _INDENT)
     return ET.tostring(element, encoding="unicode").strip().replace("\n", margin)

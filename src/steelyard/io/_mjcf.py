@@ -1,17 +1,17 @@
 """An arm as MJCF, MuJoCo's own format.
 
-A body's frame is its joint's frame. Masses are given by principal moments, computed from the second
-moments x, y, z of the mass about its centre as (y + z, x + z, x + y), so that they keep MuJoCo's A
-+ B >= C to the last bit. Held are rotor inertia (armature), linear viscous friction (damping) and
-Coulomb friction (frictionloss); where motors turn several joints, these belong to a fixed tendon
-for each motor, whose length is the drive's own motion u = U q. What has no place there stands in
-comments: offsets, other friction laws, limits of speed.
+A body's frame is its joint's frame. Inertias are written as principal moments, computed from the
+second moments x, y, z of the mass about its centre as (y + z, x + z, x + y), so that they satisfy
+MuJoCo's A + B >= C to the last bit. The format holds rotor inertia (armature), linear viscous
+friction (damping) and Coulomb friction (frictionloss); where motors turn several joints, these
+belong to a fixed tendon for each motor, whose length is the drive's own motion u = U q. Comments
+list what the format cannot hold: offsets, other friction laws, limits of speed.
 
-MuJoCo makes frictionloss a soft constraint: it is the full Coulomb friction while a joint slides,
+In MuJoCo frictionloss is a soft constraint: it is the full Coulomb friction while a joint slides,
 and less while it creeps.
 
-`MjcfFile` is an MJCF that somebody else wrote: inertials, armature, damping and frictionloss are
-changed in it, and no more.
+`MjcfFile` is a user's own MJCF, in which only inertials, armature, damping and frictionloss are
+changed.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _OTHER_INERTIALS = ("fullinertia", "axisangle", "euler", "xyaxes", "zaxis")
 
 
 def mjcf_text(robot: RobotModel, *, remarks: Sequence[str] = ()) -> str:
-    """The text of an arm as MJCF, every link a real body, with more remarks at its head."""
+    """The text of an arm as MJCF, with remarks as comments; all links must be physical."""
     robot.require_real("MuJoCo")
     root = ET.Element("mujoco", model=robot.name)
     for words in (*_facts(robot), *remarks):
@@ -60,7 +60,7 @@ def mjcf_text(robot: RobotModel, *, remarks: Sequence[str] = ()) -> str:
 
 
 class MjcfFile:
-    """An MJCF that somebody else wrote, to be patched."""
+    """A user's own MJCF, to be patched."""
 
     rotors = True
     """Whether the format holds rotor inertia."""
@@ -70,8 +70,7 @@ class MjcfFile:
 
         Args:
             path: of the file
-            replaced: name of the payload; where the file has one from an earlier patch, it is taken
-                out
+            replaced: name of the payload; one of an earlier patch is removed
             locked: position of each joint that shall not move, by name [rad or m]
         """
         self._path = path
@@ -82,16 +81,16 @@ class MjcfFile:
             "settotalmass" in compiler.attributes for compiler in self._xml.root.every("compiler")
         ):
             raise InvalidRobot(
-                f"{path.name} has <compiler settotalmass>, which would scale what is written"
+                f"{path.name} has <compiler settotalmass>, which rescales masses; remove it"
             )
         self._earlier = self._payload(replaced)
 
     def robot(self, joint_names: Sequence[str], flange: str) -> RobotModel:
-        """The arm with those bodies alone that a patch leaves as they are: all but the bodies of its joints.
+        """The arm with only the bodies that a patch leaves unchanged: all but those of its joints.
 
         Args:
             joint_names: of the arm
-            flange: where the file has none of this name, a usual one
+            flange: its name; where the file does not have it, a common one
         """
         self._arm = self._read(joint_names)
         return self._arm.robot(flange, without=self._replaced)
@@ -102,7 +101,7 @@ class MjcfFile:
         return ArmInMjcf(self._path, joint_names, locked=self._locked)
 
     def set_link(self, joint: str, body: InertialParameters) -> None:
-        """Gives the body that a joint moves an inertial, in the frame of the body."""
+        """Sets the inertial of the body that a joint moves, in the frame of the body."""
         element = self.link_of(joint)
         values = _inertial(body)
         inertial = element.child("inertial")
@@ -112,7 +111,7 @@ class MjcfFile:
             self._xml.set(inertial, {**dict.fromkeys(_OTHER_INERTIALS), **values})
 
     def set_drive(self, joint: str, *, damping: float, friction: float, rotor: float) -> None:
-        """Gives a joint damping, friction and the inertia of its rotor.
+        """Sets damping, friction and rotor inertia of a joint.
 
         Args:
             damping: [Nm s/rad or N s/m]
@@ -131,7 +130,7 @@ class MjcfFile:
         return _body_around(self._element("joint", joint))
 
     def link_of_frame(self, frame: str) -> tuple[Element, Array]:
-        """The body that is a frame or has it as a site, and where the frame is in it, (4, 4)."""
+        """The body that is a frame or has it as a site, and the frame in that body, (4, 4)."""
         for tag in ("body", "site"):
             element = self._xml.root.named(tag, frame)
             if element is not None:
@@ -142,7 +141,7 @@ class MjcfFile:
     def fix(
         self, name: str, body: InertialParameters, words: Sequence[str], to: Element, T: Array
     ) -> str:
-        """Adds a payload as a body, and says where.
+        """Adds a payload as a body; returns a description of its place.
 
         Args:
             name: of the body
@@ -161,7 +160,7 @@ class MjcfFile:
         return f"body '{name}', in the body '{to.attributes.get('name', 'without a name')}'"
 
     def text(self, words: list[str]) -> str:
-        """The patched text, with words in a comment at its head."""
+        """The patched text, with sentences in a comment at its head."""
         self._xml.head(words)
         return self._xml.text()
 
@@ -173,14 +172,13 @@ class MjcfFile:
             element = world.named(tag, name)
         if element is None:
             raise InvalidRobot(
-                f"{self._path.name} has no {tag} '{name}' in its <worldbody>; files that it"
-                " includes are not"
-                " patched: give the one that the arm is in"
+                f"{self._path.name} has no {tag} '{name}' in its <worldbody>; included files are"
+                " not patched: give the file that contains the arm"
             )
         return element
 
     def _payload(self, name: str) -> list[Element]:
-        """The body of the payload that an earlier patch has left in the file."""
+        """The body of the payload that an earlier patch has added to the file."""
         body = self._xml.root.named("body", name)
         if body is None:
             return []
@@ -215,29 +213,27 @@ def _facts(robot: RobotModel) -> list[str]:
         else None,
     }
     facts += [
-        f"Not held by MJCF: {name} {digits(values)}"
+        f"Not in MJCF: {name} {digits(values)}"
         for name, values in others.items()
         if values is not None and values.any()
     ]
     if (drive.exponent != 1).any():
         facts.append(
-            f"Not held by MJCF: viscous friction Fv [Nm (s/rad)^alpha] {digits(drive.viscous)};"
+            f"Not in MJCF: viscous friction Fv [Nm (s/rad)^alpha] {digits(drive.viscous)};"
             " joints whose exponent is not 1 have no damping here"
         )
     if drive.sign_width > 0:
-        facts.append(
-            f"Not held by MJCF: Coulomb friction is Fc tanh(v / {drive.sign_width!r} rad/s)"
-        )
+        facts.append(f"Not in MJCF: Coulomb friction is Fc tanh(v / {drive.sign_width!r} rad/s)")
     if (drive.coulomb < 0).any() or (drive.viscous < 0).any():
         facts.append(
-            "MuJoCo has no negative friction; 0 stands for what is below it in"
+            "MuJoCo has no negative friction; negative values are written as 0:"
             f" Fc {digits(drive.coulomb)} Nm, Fv {digits(drive.viscous)} Nm s/rad"
         )
     return facts
 
 
 def _append_chain(parent: ET.Element, robot: RobotModel) -> ET.Element:
-    """Adds a body and a joint for each link and gives the last body."""
+    """Adds a body and a joint for each link; returns the last body."""
     coupled = robot.drive.coupling is not None
     for j, body in enumerate(robot.links):
         parent = ET.SubElement(
@@ -252,9 +248,7 @@ def _append_chain(parent: ET.Element, robot: RobotModel) -> ET.Element:
         if np.isfinite(ends).all():
             joint.set("range", digits(ends))
         elif np.isfinite(ends).any():
-            remark(
-                parent, f"not held by MJCF: the one limit of {robot.joint_names[j]}, {digits(ends)}"
-            )
+            remark(parent, f"not in MJCF: the one limit of {robot.joint_names[j]}, {digits(ends)}")
         if np.isfinite(robot.limits.tau_max[j]):
             joint.set(
                 "actuatorfrcrange", digits([-robot.limits.tau_max[j], robot.limits.tau_max[j]])
@@ -266,7 +260,7 @@ def _append_chain(parent: ET.Element, robot: RobotModel) -> ET.Element:
 
 
 def _append_drives(root: ET.Element, robot: RobotModel) -> None:
-    """A fixed tendon for each motor: its length is the drive's own motion, in joint units."""
+    """Adds a fixed tendon for each motor, whose length is the motion of the drive."""
     tendons = ET.SubElement(root, "tendon")
     for i, row in enumerate(robot.drive.transmission.matrix):
         tendon = ET.SubElement(tendons, "fixed", name=f"drive{i + 1}")

@@ -1,7 +1,7 @@
-"""A trajectory in the formats of others: CSV, URScript, a ROS 2 message, a program for a Franka arm.
+"""Trajectories in foreign formats: CSV, URScript, ROS 2 messages, programs for Franka arms.
 
-Positions are written with ten digits and more: a controller that differentiates them twice at 1 kHz
-sees an error of the last digit a million times larger.
+Positions are written with ten digits or more: a controller that differentiates them twice at 1 kHz
+amplifies an error of the last digit a million times.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from steelyard.trajectory import ApproachedTrajectory, FourierTrajectory, Trajec
 
 _SERVO_LOOKAHEAD_S = 0.1
 _SERVO_GAIN = 300
-_APPROACH_SPEED = 0.3
-_APPROACH_ACCELERATION = 0.3
-_AT_REST = 1e-3  # [rad/s or m/s]
-_ROOM = 1.2  # of the motion's own speed, for the way into it
+_APPROACH_SPEED = 0.3  # [rad/s or m/s]
+_APPROACH_ACCELERATION = 0.3  # [rad/s^2 or m/s^2]
+_MAX_REST_SPEED = 1e-3  # [rad/s or m/s]
+_APPROACH_RATIO = 1.2  # of speeds and accelerations of the approach, over those of the motion
 _FRANKA_HZ = 1000.0
 
 
 @dataclass(frozen=True)
 class _Target:
-    """A format: its ending, the rate that it is played at [Hz], how its text is made, and who reads it."""
+    """A format of motions: file extension, rate [Hz], function that writes it, description."""
 
     ending: str
     rate_hz: float
@@ -81,7 +81,7 @@ def motion_text(
         remarks: sentences for comments at the top, where the format has them (not in CSV)
     """
     text = MOTION_TARGETS[target].text(trajectory, joint_names, rate_hz)
-    if target == "ur":  # inside of the program, so that a controller takes it as one
+    if target == "ur":  # inside the program: the controller accepts one function only
         first, rest = text.split("\n", 1)
         return "\n".join([first, *(f"  # {words}" for words in remarks), rest])
     if target == "csv":
@@ -92,26 +92,28 @@ def motion_text(
 def approached(
     robot: RobotModel, core: FourierTrajectory, posture: ArrayLike | None, limits: DesignLimits
 ) -> Trajectory:
-    """A motion that begins and ends at rest within limits, or a refusal that names the limit in the way.
+    """A motion that begins and ends at rest and keeps the limits.
 
     Args:
-        posture: where the arm stands, (n,) [rad or m]; in the first posture of the motion by
+        posture: of the arm before and after, (n,) [rad or m]; the first one of the motion by
             default
     """
     whole: Trajectory = core
     if posture is not None:
         _, v, a = core.amplitudes
-        v_max = np.minimum(limits.joints.v_max, np.maximum(_APPROACH_SPEED, _ROOM * v))
-        a_max = np.minimum(limits.joints.a_max, np.maximum(_APPROACH_ACCELERATION, _ROOM * a))
+        v_max = np.minimum(limits.joints.v_max, np.maximum(_APPROACH_SPEED, _APPROACH_RATIO * v))
+        a_max = np.minimum(
+            limits.joints.a_max, np.maximum(_APPROACH_ACCELERATION, _APPROACH_RATIO * a)
+        )
         whole = ApproachedTrajectory.within(core, posture, v_max=v_max, a_max=a_max)
-    elif np.abs(core.at([0.0])[1]).max() > _AT_REST:
+    elif np.abs(core.at([0.0])[1]).max() > _MAX_REST_SPEED:
         raise InvalidTrajectory(
             "the motion does not start and end at rest: give the posture of the arm with `posture`"
         )
     certificate = limits.certify(robot, whole)
     if not certificate.holds:
         raise InvalidTrajectory(
-            f"the motion breaks a limit of {robot.name}: {certificate.worst.sentence}"
+            f"the motion violates a limit of {robot.name}: {certificate.worst.sentence}"
         )
     return whole
 
@@ -178,7 +180,7 @@ def _sampled(trajectory: Trajectory, rate_hz: float) -> tuple[Array, Array, Arra
 
 
 def _as_franka(trajectory: Trajectory, joint_names: Sequence[str], rate_hz: float) -> str:
-    """A Python program that plays the motion by libfranka, one posture per millisecond."""
+    """A Python program that plays the motion with pylibfranka, one posture per millisecond."""
     if len(joint_names) != 7 or rate_hz != _FRANKA_HZ:
         raise InvalidTrajectory(
             f"a Franka arm moves 7 joints at {_FRANKA_HZ:g} Hz,"
@@ -189,7 +191,7 @@ def _as_franka(trajectory: Trajectory, joint_names: Sequence[str], rate_hz: floa
     return _FRANKA_PROGRAM.format(start=np.round(q[0], 4).tolist(), rows=rows)
 
 
-_FRANKA_PROGRAM = '''"""Plays a motion on a Franka arm: python THIS_FILE HOST (pip install pylibfranka)."""
+_FRANKA_PROGRAM = '''"""Plays a motion on a Franka arm: python THIS_FILE HOST (needs pylibfranka)."""
 # The arm must stand in the first posture, {start} rad. See the whole run slowly first.
 import sys
 

@@ -1,16 +1,15 @@
-"""Recordings in and out of files: the door of the room for measured signals.
+"""Reads and writes files of recordings.
 
     recording = read("log.csv", columns={"tau": "effort_"})
     write(recording, "log.parquet")
 
-Parquet and NPZ keep every field of a Recording. Text tables, ROS 2 bags and foreign files keep only
-numbers under names; what they leave open (a wrench's frame, degrees, what an effort is) is an
-argument, never a guess, and what is not read stands in `notes`.
+Parquet and NPZ keep all fields of a Recording. Text tables, ROS 2 bags and files of other programs
+hold only named numbers. Missing facts (the frame of a wrench, degrees, the meaning of an effort)
+are arguments and never guessed; columns that are not read are listed in `notes`.
 
-A long recording comes in blocks that overlap, in constant memory. Block k answers for the times
-from k block_s up to (k+1) block_s since the first row, its core, and carries overlap_s more on both
-sides where there are rows: what a zero-phase filter spoils at its ends lies in the overlap and is
-cut off.
+A long recording can be read in overlapping blocks, in constant memory. The core of block k covers
+the times from k block_s up to (k+1) block_s since the first row. Each block has overlap_s more on
+both sides, where a zero-phase filter is inaccurate, to be cut off after filtering.
 """
 
 from __future__ import annotations
@@ -42,13 +41,13 @@ _SUFFIXES: dict[str, FileKind] = {  # a ROS 2 bag may be a folder too
     ".db3": "bag",
     ".mcap": "bag",
 }
-_BEGINS = {
+_FIRST_BYTES = {
     ".parquet": (b"PAR1", "Parquet (.parquet)"),
     ".npz": (b"PK", "a zip archive, as NPZ (.npz) and spreadsheets are"),
     ".db3": (b"SQLi", "an SQLite database, as bags (.db3) are"),
     ".mcap": (b"\x89MCA", "a bag (.mcap)"),
 }
-"""How binary files begin, and what one that begins so looks like."""
+"""First bytes of binary files, and the kind of file that has them."""
 
 _PARQUET_END = b"PAR1"
 _MCAP_END = b"P0\r\n"
@@ -64,23 +63,24 @@ def read(
     degrees: bool = False,
     names: Sequence[str] = (),
 ) -> Recording:
-    """The recording in a file: Parquet, a stream of Arrow's, NPZ, a text table with a header, or a ROS 2 bag.
+    """The recording in a file: Parquet, Arrow stream, NPZ, text table or ROS 2 bag.
 
-    Columns are found by name (`q_0`, `qd_0`, `tau_0`, `actual_q_0`, ...). What is not read, and a
-    damaged end that was left out, stands in the recording's `notes`. See docs/reference/recordings.md.
+    Columns are found by name (`q_0`, `qd_0`, `tau_0`, `actual_q_0`, ...). The `notes` of the
+    recording list columns that are not read and a damaged end that was left out. See
+    docs/reference/recordings.md.
 
     Args:
         path: the file, or the folder of a bag; a data frame is for `Recording.from_dataframe`
         columns: for a channel of Recording or 't', the list of its columns, their word without the
-            index, or what their names begin with; an empty list leaves the channel out. Of a bag:
-            'q' and 'wrench' are topics, and 'effort' is either 'tau' or 'current'
-        joint_names: instead of those in the file; of a bag: the joints to read, in order
-        wrench_frame: needed where a foreign file has a wrench and does not say
-        wrench_convention: 'load_on_sensor' or 'sensor_on_load'; needed where a foreign file has a
-            wrench
+            index, or a prefix of their names; an empty list leaves the channel out. For a bag, 'q'
+            and 'wrench' are topics, and 'effort' is given as either 'tau' or 'current'
+        joint_names: instead of those in the file; for a bag, the joints to read, in order
+        wrench_frame: needed for a wrench in a file that does not state its frame
+        wrench_convention: 'load_on_sensor' or 'sensor_on_load'; needed for a wrench in a file that
+            steelyard did not write
         degrees: whether joint angles and their derivatives are in degrees; all joints must then be
             revolute
-        names: of the columns of a text table that does not name them, in their order
+        names: of the columns of a text table without a header, in their order
     """
     requested = Requested(
         dict(columns or {}),
@@ -94,7 +94,7 @@ def read(
 
 
 def read_as(path: str | Path, requested: Requested) -> Recording:
-    """The recording in a file, with everything that the caller says about it."""
+    """The recording in a file, with the statements of the caller about it."""
     if not isinstance(path, str | Path):
         raise UnreadableFile(
             f"a recording is read from a file, not from {type(path).__name__}; a data frame is for"
@@ -104,7 +104,7 @@ def read_as(path: str | Path, requested: Requested) -> Recording:
     kind = file_kind(path)
     if requested.names and kind != "text":
         raise UnreadableFile(
-            f"{path}: names are for text tables without a header; this file has its own"
+            f"{path}: `names` are for text tables without a header; this file names its columns"
         )
     return _read(kind, path, requested)
 
@@ -112,17 +112,17 @@ def read_as(path: str | Path, requested: Requested) -> Recording:
 def read_columns(
     path: Path, wanted: Collection[str], names: Sequence[str] = ()
 ) -> tuple[dict[str, Array], tuple[str, ...]]:
-    """Columns of a table, (N,) or (N, k), by the names that it has itself, and what is to be noted of it.
+    """Columns of a table by name, (N,) or (N, k), and notes about the table.
 
     Args:
-        wanted: names of the columns; those that it does not have are missing
+        wanted: names of the columns; missing ones are left out
         names: of all columns of a text table without a header
     """
     kind = file_kind(path)
     if kind == "bag":
         raise UnreadableFile(
-            f"{path}: a bag's wrench has no orientation of its own; give a robot, whose joints"
-            " show it"
+            f"{path}: a wrench in a bag has no orientation; give a `robot`, which derives it from"
+            " the joints"
         )
     if kind == "text":
         from steelyard.io._tables import text_columns
@@ -132,14 +132,13 @@ def read_columns(
 
 
 def write(recording: Recording, path: str | Path) -> None:
-    """Writes a recording with all its fields as .parquet or .npz, whole or not at all."""
+    """Writes a recording with all its fields as .parquet or .npz, atomically."""
     path = Path(path)
     writer = WRITERS.get(path.suffix.lower())
     if writer is None:
         raise UnreadableFile(
-            f"{path}: a recording is not written to '{path.suffix}' files, which would lose names,"
-            " frames"
-            f" and notes; known are {', '.join(WRITERS)}"
+            f"{path}: recordings cannot be written as '{path.suffix}', which would lose names,"
+            f" frames and notes; use {' or '.join(WRITERS)}"
         )
     writer(recording, path)
 
@@ -147,22 +146,23 @@ def write(recording: Recording, path: str | Path) -> None:
 def recording_blocks(
     path: str | Path, *, block_s: float, overlap_s: float, requested: Requested | None = None
 ) -> Iterator[Recording]:
-    """The recording in a file, block by block; of a Parquet file only a block is in memory at a time.
+    """The recording in a file, in blocks; a Parquet file is never in memory as a whole.
 
-    The `epoch_s` of a block says where it begins on the file's clock. Where a hole in the file
-    leaves a block without rows of its own, the block is left out.
+    The `epoch_s` of a block is its start on the clock of the file. Blocks without rows in their
+    core are left out.
 
     Args:
         block_s: length of a block without its overlaps, [s]
-        overlap_s: what it has more on either side, to be cut off again after a zero-phase filter,
-            [s]
-        requested: what the caller says about the file, as the arguments of `read`
+        overlap_s: additional time on both sides, to be cut off after a zero-phase filter, [s]
+        requested: statements about the file, as the arguments of `read`
     """
     if not block_s > 0 or not overlap_s >= 0:
         raise InvalidRecording(
             f"block_s must be positive and overlap_s not negative, got {block_s} and {overlap_s}"
         )
-    path, requested, kind = Path(path), requested or Requested(), file_kind(Path(path))
+    path = Path(path)
+    requested = requested or Requested()
+    kind = file_kind(path)
     if kind == "parquet":
         layout, pieces = parquet_pieces(path, requested)
     else:
@@ -173,7 +173,7 @@ def recording_blocks(
 
 
 def _read(kind: FileKind, path: Path, requested: Requested) -> Recording:
-    """The whole recording; the readers of text and of bags are loaded where they are needed."""
+    """The whole recording; readers of text and bags are imported on demand."""
     if kind == "text":
         from steelyard.io._tables import read_table
 
@@ -186,37 +186,35 @@ def _read(kind: FileKind, path: Path, requested: Requested) -> Recording:
 
 
 def file_kind(path: Path) -> FileKind:
-    """What a file is, from its name, once its first and last bytes agree."""
+    """The kind of a file, by its name; its first and last bytes must agree."""
     suffix = path.suffix.lower()
     kind = _SUFFIXES.get(suffix)
     if kind in (None, "bag") and path.is_dir():
         _require_bag(path)
         return "bag"
     if not suffix:
-        _ends(path)  # a folder that is not there, as a rule
+        _ends(path)  # usually a folder that does not exist
     if kind is None:
         raise UnreadableFile(
-            f"{path}: a recording is not read from '{path.suffix}' files; known are"
-            f" {', '.join(_SUFFIXES)}"
-            " and the folders of ROS 2 bags"
+            f"{path}: recordings cannot be read from '{path.suffix}' files; known are"
+            f" {', '.join(_SUFFIXES)} and the folders of ROS 2 bags"
         )
     first, last = _ends(path)
-    looks = [words for begin, words in _BEGINS.values() if first.startswith(begin)]
-    if (kind == "text" and looks) or not first.startswith(_BEGINS.get(suffix, (b"", ""))[0]):
+    looks = [words for begin, words in _FIRST_BYTES.values() if first.startswith(begin)]
+    found = looks[0] if looks else "neither Parquet nor NPZ nor a bag"
+    if (kind == "text" and looks) or not first.startswith(_FIRST_BYTES.get(suffix, (b"", ""))[0]):
         raise UnreadableFile(
-            f"{path}: it is not what its name says, it begins like"
-            f" {looks[0] if looks else 'neither Parquet nor NPZ nor a bag'}; rename it or export"
-            " it again"
+            f"{path}: its content does not match its name, it looks like {found}; rename it or"
+            " export it again"
         )
     if kind == "parquet" and last != _PARQUET_END:
         raise UnreadableFile(
-            f"{path}: it was not finished by its writer (a Parquet file ends with its footer, this"
-            " one does"
-            " not); copy it again from where it was written, or record again"
+            f"{path}: its writer did not finish it (the footer of the Parquet file is missing);"
+            " copy it again from its origin, or record again"
         )
     if suffix == ".mcap" and last != _MCAP_END:
         raise UnreadableFile(
-            f"{path}: it was not finished by its recorder (its end is missing); copy it again,"
+            f"{path}: its recorder did not finish it (its end is missing); copy it again,"
             " or repair it with mcap recover"
         )
     return kind
@@ -230,13 +228,13 @@ def _require_bag(path: Path) -> None:
     )
     if files:
         hint = (
-            f"it was not finished by its recorder; give the file itself ({files[0]}), or ros2"
-            " bag reindex"
+            f"its recorder did not finish it; give the file itself ({files[0]}), or repair it"
+            " with ros2 bag reindex"
         )
     else:
         hint = "give a file"
     raise UnreadableFile(
-        f"{path}: it is a folder, but no ROS 2 bag (metadata.yaml is missing); {hint}"
+        f"{path}: it is a folder, but not a ROS 2 bag (metadata.yaml is missing); {hint}"
     )
 
 
@@ -244,7 +242,7 @@ def _ends(path: Path) -> tuple[bytes, bytes]:
     """The first and the last four bytes."""
     if path.is_fifo():
         raise UnreadableFile(
-            f"{path}: it is a pipe, and files are read more than once; write it to a file"
+            f"{path}: it is a pipe, which can be read only once; write the data to a file"
         )
     try:
         with path.open("rb") as file:
@@ -254,21 +252,19 @@ def _ends(path: Path) -> tuple[bytes, bytes]:
             last = file.read(4)
     except FileNotFoundError as error:
         raise UnreadableFile(
-            f"{path}: no such file; look at the path (now in {Path.cwd()})"
+            f"{path}: no such file (in the folder {Path.cwd()}); check the path"
         ) from error
     except OSError as error:
         raise UnreadableFile(f"{path}: it cannot be opened: {error.strerror}") from error
     if size == 0:
-        raise UnreadableFile(
-            f"{path}: the file is empty; nothing was recorded, or nothing was copied"
-        )
+        raise UnreadableFile(f"{path}: the file is empty; record or copy it again")
     return first, last
 
 
 def _cut(
     pieces: Iterator[Piece], layout: Layout, *, block_s: float, overlap_s: float, place: str
 ) -> Iterator[Recording]:
-    """The blocks of rows that come in pieces; a block without rows in its core is passed over."""
+    """Blocks of rows that arrive in pieces; blocks without rows in their core are skipped."""
     first = next(pieces, None)
     if first is None:
         raise UnreadableFile(f"{place}: it has columns, but no rows; nothing was recorded")
@@ -279,7 +275,7 @@ def _cut(
     k = 0
 
     def block() -> Iterator[Recording]:
-        """Block k as the only one, or none; afterwards k is the next with rows, and its rows are held."""
+        """Yields block k if it has rows; then advances k and drops rows that are done."""
         nonlocal held, k
         t = held["t"]
         begin = k * block_s
@@ -308,7 +304,7 @@ def _cut(
 
 
 def _forward(pieces: Iterable[Piece], place: str) -> Iterator[Piece]:
-    """The same pieces, once it is sure that time goes forward within and between them."""
+    """The same pieces, after a check that time increases within and between them."""
     before = -np.inf
     rows = 0
     for piece in pieces:
@@ -317,8 +313,7 @@ def _forward(pieces: Iterable[Piece], place: str) -> Iterator[Piece]:
         if bad.size:
             raise UnreadableFile(
                 f"{place}: time goes back or is not a number in row {rows + bad[0] + 1}:"
-                f" {t[bad[0]]:.6f} s;"
-                " sort the rows or split the file there"
+                f" {t[bad[0]]:.6f} s; sort the rows or split the file there"
             )
         before = float(t[-1])
         rows = rows + len(t)

@@ -1,8 +1,8 @@
-"""The messages in a ROS 2 bag, without ROS: which topics there are, and two kinds of message as arrays.
+"""Messages in ROS 2 bags, read without ROS: topics, joint states and wrenches as arrays.
 
 A bag is a folder with metadata.yaml, or one of its files (.db3, .mcap). The package `rosbags` reads
-the bytes. The two kinds (sensor_msgs/JointState, geometry_msgs/WrenchStamped) are the same in every
-ROS 2.
+the bytes. Both kinds (sensor_msgs/JointState, geometry_msgs/WrenchStamped) are the same in all
+versions of ROS 2.
 """
 
 from __future__ import annotations
@@ -35,9 +35,8 @@ class _Messages:
 
     Attributes:
         topic: its name
-        header: when the N messages were made, as their headers say, (N,) [ns]; 0 where nobody
-            filled it in
-        received: when the recorder got them, (N,) [ns]
+        header: stamps in the headers of the N messages, (N,) [ns]; 0 where not set
+        received: times at which the recorder received them, (N,) [ns]
     """
 
     topic: str
@@ -48,19 +47,19 @@ class _Messages:
         return len(self.header)
 
     def unstamped(self, rows: Integers | None = None) -> bool:
-        """Whether nobody filled in the headers of some messages, or of all."""
+        """Whether the stamps of some messages (all by default) are not set."""
         return not (self.header if rows is None else self.header[rows]).any()
 
 
 @dataclass(frozen=True, eq=False)
 class JointStates(_Messages):
-    """The messages of a JointState topic as they came.
+    """The messages of a JointState topic in their order.
 
     Attributes:
-        orders: the lists of joints that messages have
-        which: which of these lists each message has, (N,)
-        values: of 'position', 'velocity' and 'effort' the numbers of all messages one after the
-            other, and how many each has, (N,); a message may lack them
+        orders: the different lists of joint names
+        which: index of the list of each message, (N,)
+        values: for 'position', 'velocity' and 'effort', the concatenated numbers of all messages,
+            and their count in each message, (N,), which may be 0
     """
 
     orders: Sequence[tuple[str, ...]]
@@ -68,7 +67,7 @@ class JointStates(_Messages):
     values: Mapping[str, tuple[Array, Integers]]
 
     def sets(self) -> dict[tuple[str, ...], int]:
-        """How many messages there are of each set of joints, whatever their order."""
+        """The number of messages for each set of joints, in any order."""
         counts: dict[frozenset[str], int] = {}
         first: dict[frozenset[str], tuple[str, ...]] = {}
         for k, names in enumerate(self.orders):
@@ -78,11 +77,12 @@ class JointStates(_Messages):
         return {first[key]: count for key, count in counts.items()}
 
     def column(self, kind: str, joints: Sequence[str], rows: Integers) -> Array | None:
-        """A signal of some joints in some messages, (N, n); NaN where a message lacks it, None where all do.
+        """A signal of joints in messages, (N, n); NaN where a message lacks it, None if all do.
 
         Args:
             kind: 'position', 'velocity' or 'effort'
-            rows: numbers of the messages
+            joints: names in the order of the columns
+            rows: indices of the messages, (N,)
         """
         numbers, length = self.values[kind]
         start = (np.cumsum(length) - length)[rows]
@@ -103,7 +103,7 @@ class Wrenches(_Messages):
     """The messages of a WrenchStamped topic.
 
     Attributes:
-        frames: the frames that the headers name
+        frames: names of frames in the headers
         values: force and torque, (N, 6) [N, Nm]
     """
 
@@ -118,7 +118,7 @@ class Bag:
     Attributes:
         place: the path, for messages
         reader: of the package rosbags
-        store: the kinds of message it knows
+        store: known types of messages
     """
 
     place: str
@@ -133,7 +133,7 @@ class Bag:
     @classmethod
     @contextmanager
     def opened(cls, path: Path) -> Iterator[Bag]:
-        """The open bag (a folder or a file); what its damaged bytes make the reader say becomes one line."""
+        """The open bag, a folder or a file; failures of its reader become one error."""
         try:
             from rosbags.rosbag2 import Reader
             from rosbags.typesys import Stores, get_typestore
@@ -144,13 +144,11 @@ class Bag:
                 yield cls(str(path), reader, get_typestore(Stores.LATEST))
         except (SteelyardError, GeneratorExit, KeyboardInterrupt):
             raise
-        except (
-            Exception
-        ) as error:  # damaged bytes: the reader fails with whatever its parsers meet first
+        except Exception as error:  # damaged bytes can raise anything in the reader
             reason = " ".join(str(error).split()) or type(error).__name__
             raise UnreadableFile(
-                f"{path}: the bag is damaged or was not finished by its recorder ({reason});"
-                " copy it again, or repair it where ROS is (ros2 bag reindex, mcap recover)"
+                f"{path}: the bag is damaged or its recorder did not finish it ({reason}); copy it"
+                " again, or repair it with the tools of ROS (ros2 bag reindex, mcap recover)"
             ) from error
 
     def topics(self, kind: str) -> list[str]:
@@ -158,7 +156,7 @@ class Bag:
         return sorted(topic for topic, own in self.kinds.items() if own == kind)
 
     def messages(self, topic: str) -> Iterator[tuple[int, Any]]:
-        """When the recorder got each message of a topic [ns], and the message."""
+        """Time of reception [ns] and content of each message of a topic."""
         connections = [c for c in self.reader.connections if c.topic == topic]
         for connection, received, data in self.reader.messages(connections):
             yield received, self.store.deserialize_cdr(data, connection.msgtype)
@@ -180,9 +178,8 @@ class Bag:
                 numbers = getattr(message, kind)
                 if len(numbers) not in (0, len(names)):
                     raise UnreadableFile(
-                        f"{self.place}: message {len(which)} of {topic} names {len(names)} joints,"
-                        " but has"
-                        f" {len(numbers)} values of {kind}; is its publisher broken?"
+                        f"{self.place}: message {len(which)} of {topic} names {len(names)} joints"
+                        f" but has {len(numbers)} values of {kind}; check its publisher"
                     )
                 flat[kind].frombytes(numbers.tobytes())
                 length[kind].append(len(numbers))
@@ -214,7 +211,7 @@ class Bag:
         )
 
     def announced(self, topic: str) -> int:
-        """How many messages of a topic the bag says that it has."""
+        """The number of messages of a topic according to the bag's own index."""
         return sum(int(c.msgcount) for c in self.reader.connections if c.topic == topic)
 
     def _require_messages(self, topic: str, count: int) -> None:

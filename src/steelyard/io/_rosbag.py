@@ -4,20 +4,20 @@
     read("bag.mcap", columns={"q": "/arm/joint_states", "current": "effort"})
     read("bag", columns={"tau": [], "wrench": "/ft"}, wrench_convention="load_on_sensor")
 
-`columns` says what a bag leaves open. `q` is a topic; a single JointState topic needs no name.
-`effort` is a word that ROS defines as a torque and drivers fill with what they have: it is named as
-`tau` (torque) or `current`, never guessed. A Universal Robots arm never publishes its torque there:
-it is the motor current of older drivers and of `use_currents_as_efforts`, and else RTDE's
-`actual_current_as_torque`, from which the controller has taken off gravity and the payload it
-believes in.
+The argument `columns` provides facts that a bag does not contain. `q` is a topic; a single
+JointState topic needs no name. ROS defines `effort` as a torque, but drivers publish other values
+there, too: the caller names it `tau` (torque) or `current`; it is never guessed. A Universal Robots
+arm never publishes its torque there: it is the motor current with older drivers and with
+`use_currents_as_efforts`, otherwise RTDE's `actual_current_as_torque`, from which the controller
+has subtracted gravity, of its configured payload too.
 
-Joints go by name. A message has them in the order of its publisher, often alphabetical:
-`joint_names` chooses and orders them. Messages of other joints on the same topic (a gripper's) are
+Joints are matched by name. A message has them in the order of its publisher, often alphabetical:
+`joint_names` selects and orders them. Messages of other joints on the same topic (of a gripper) are
 left out and counted.
 
-The clock is that of the headers' stamps, when the state was measured, not when the recorder got it.
-A wrench has its own stamps: each row takes the wrench nearest in time; between two it would lose
-part of its noise.
+Times are the stamps in the headers, when the state was measured, not when it was received. A
+wrench has its own stamps: each row gets the wrench nearest in time. Interpolation would reduce its
+noise.
 """
 
 from __future__ import annotations
@@ -52,23 +52,23 @@ _KNOWN = {
     "wrench": "a topic",
 }
 _FIELDS = {"v": "velocity", "tau": "effort", "current": "effort"}
-_GRAVITY_LESS = "actual_current_as_torque"
+_CURRENT_AS_TORQUE = "actual_current_as_torque"
 UR_JOINTS = (
     "shoulder_pan_joint", "shoulder_lift_joint", "elbow_joint",
     "wrist_1_joint", "wrist_2_joint", "wrist_3_joint",
 )  # fmt: skip
-"""From the base on; messages often have them sorted by name."""
+"""Joints of a UR from the base outwards; messages often have them sorted by name."""
 
 _UR_SWITCH = re.compile(r"""name\s*=\s*["']use_currents_as_efforts["']\s*>\s*(\w*)\s*<""")
-_LATE_NS = 500_000_000  # messages may overtake each other by so much; more is a clock that was set
+_MAX_LATE_NS = 500_000_000  # [ns] of messages out of order; more means that a clock was set
 
 
 @dataclass(frozen=True)
 class Choice:
-    """What the caller says about JointState messages; what was not said is None, what is left out is empty.
+    """The caller's choices for JointState messages; None if not stated, empty if left out.
 
     Attributes:
-        place: where they are, for messages
+        place: bag or bridge, for messages
         topic: of the joints
         effort: 'tau' or 'current'
         velocity: whether it is read
@@ -83,17 +83,17 @@ class Choice:
 
     @classmethod
     def of(cls, requested: Requested, place: str) -> Choice:
-        """The choice in what was requested, or a refusal.
+        """The choices in the caller's statements, checked.
 
         Args:
-            requested: by the caller
-            place: a bag or a bridge, for messages
+            requested: statements of the caller
+            place: bag or bridge, for messages
         """
         columns = {
             name: _one_word(name, wanted, place) for name, wanted in requested.columns.items()
         }
         for name, word in columns.items():
-            if word == _GRAVITY_LESS:
+            if word == _CURRENT_AS_TORQUE:
                 raise UnreadableFile(f"{place}: {word} cannot serve as {name}: {REFUSED[word]}")
             if word and name in _FIELDS and word != _FIELDS[name]:
                 raise UnknownName(
@@ -101,7 +101,7 @@ class Choice:
                 )
         if requested.degrees:
             raise UnreadableFile(
-                f"{place}: a JointState is in radians (REP 103); leave out degrees"
+                f"{place}: a JointState is in radians (REP 103); do not give `degrees`"
             )
         said = [name for name in ("tau", "current") if columns.get(name)]
         if len(said) > 1:
@@ -119,25 +119,25 @@ class Choice:
         return UnreadableFile(f"{self.place}: {words}")
 
     def require_effort_named(self, topic: str, *, there: bool, how: str) -> None:
-        """Refuses an effort of which nobody says what it is, and one that is wanted and not there.
+        """Raises an error for an effort without a stated meaning, or one that is missing.
 
         Args:
             topic: of the messages
             there: whether they have an effort
-            how: it is said what the effort is
+            how: to state the meaning, for the message
         """
         if not there and self.effort:
             raise self.refusal(f"{topic} has no effort; nothing can be read as {self.effort}")
         if there and self.effort is None:
             raise self.refusal(
-                f"{topic} has an effort, and drivers fill it with a torque or with a current; say"
-                f" {how}"
+                f"{topic} has an effort, which is a torque or a current depending on the driver;"
+                f" give {how}"
             )
 
     def require_usable_effort(
         self, topic: str, orders: Sequence[Sequence[str]], descriptions: Sequence[str]
     ) -> list[str]:
-        """Refuses the effort of a UR as a torque, and as a current where its description says otherwise.
+        """Raises an error where the effort of a UR is not the stated signal.
 
         Args:
             topic: of the messages
@@ -147,30 +147,31 @@ class Choice:
         Returns:
             notes
         """
-        if _GRAVITY_LESS in topic:
-            raise self.refusal(f"{topic} cannot serve as {self.effort}: {REFUSED[_GRAVITY_LESS]}")
+        if _CURRENT_AS_TORQUE in topic:
+            raise self.refusal(
+                f"{topic} cannot serve as {self.effort}: {REFUSED[_CURRENT_AS_TORQUE]}"
+            )
         if not any(is_ur(names) for names in orders):
             return []
         if self.effort == "tau":
             raise self.refusal(
                 "these are the joints of a Universal Robots arm, whose effort is never the joint"
-                f" torque: it is {_GRAVITY_LESS} (the controller subtracts gravity of the arm and"
-                " of its configured payload) or, with use_currents_as_efforts:=true, the motor"
+                f" torque: it is {_CURRENT_AS_TORQUE} (the controller subtracts gravity of the arm"
+                " and of its configured payload) or, with use_currents_as_efforts:=true, the motor"
                 " current; record the current and read it with `columns={'current': 'effort'}`"
             )
         switches = {match.lower() for text in descriptions for match in _UR_SWITCH.findall(text)}
         if switches and switches != {"true"}:
             raise self.refusal(
                 "its robot_description says that use_currents_as_efforts is off: the effort is"
-                f" {_GRAVITY_LESS}, and {REFUSED[_GRAVITY_LESS]}; record with"
+                f" {_CURRENT_AS_TORQUE}, and {REFUSED[_CURRENT_AS_TORQUE]}; record with"
                 " use_currents_as_efforts:=true"
             )
         if switches:
             return []
         return [
             "the effort of a UR is a current only with use_currents_as_efforts:=true or an old"
-            " driver;"
-            " the bag does not show which"
+            " driver; the bag does not show whether this is the case"
         ]
 
 
@@ -180,14 +181,15 @@ def read_bag(path: Path, requested: Requested) -> Recording:
 
 
 class _Reader:
-    """Reads one bag; what it decides goes into the notes."""
+    """Reads one bag; notes describe its decisions."""
 
     def __init__(self, path: Path, requested: Requested) -> None:
         self.path = path
         self.place = str(path)
         self.requested = requested.of_foreign
         self.choice = Choice.of(self.requested, self.place)
-        self.refusal, self.notes = self.choice.refusal, list[str]()
+        self.refusal = self.choice.refusal
+        self.notes: list[str] = []
 
     def recording(self) -> Recording:
         with Bag.opened(self.path) as bag:
@@ -195,8 +197,8 @@ class _Reader:
             states = bag.joint_states(topic)
             if (said := bag.announced(topic)) != (found := len(states)):
                 self.notes.append(
-                    f"incomplete: the bag says that {topic} has {said} messages, but {found} are"
-                    " there"
+                    f"incomplete: the index of the bag lists {said} messages of {topic}, but"
+                    f" {found} exist"
                 )
             wrenches = self.wrenches(bag)
             described = [name for name in bag.topics(TEXT) if "robot_description" in name]
@@ -204,9 +206,7 @@ class _Reader:
         joints, rows = self.joints(states)
         by_receipt = states.unstamped(rows) or (wrenches is not None and wrenches.unstamped())
         if by_receipt:
-            self.notes.append(
-                "stamps are zero: time is when the recorder got the messages, delays included"
-            )
+            self.notes.append("stamps are zero: times are those of reception, delays included")
         rows, clock_ns = self.clock(states, rows, by_receipt=by_receipt)
         facts: dict[str, Any] = {**self.signals(states, joints, rows)}
         if "tau" in facts or "current" in facts:
@@ -223,7 +223,7 @@ class _Reader:
             raise self.refusal(str(error)) from error
 
     def topic(self, bag: Bag, kind: str, wanted: str | None, channel: str) -> str:
-        """The topic to read; a note where it was not named."""
+        """The topic to read; noted if the caller has not named it."""
         there = bag.topics(kind)
         short = kind.rsplit("/", 1)[-1]
         held = (
@@ -255,13 +255,13 @@ class _Reader:
             return None
         if self.requested.wrench_convention is None:
             raise self.refusal(
-                "a WrenchStamped does not say who pushes whom; give wrench_convention"
+                "a WrenchStamped does not state its sign; give `wrench_convention`"
                 " ('load_on_sensor' or 'sensor_on_load')"
             )
         return bag.wrenches(self.topic(bag, WRENCH, self.choice.wrench, "wrench"))
 
     def joints(self, states: JointStates) -> tuple[tuple[str, ...], Integers]:
-        """The joints in their order, and the numbers of the messages that have them all."""
+        """The joints in their order, and the indices of the messages that have all of them."""
         wanted = self.requested.joint_names
         sets = states.sets()
         there = "; ".join(f"{', '.join(names)} ({count} messages)" for names, count in sets.items())
@@ -303,14 +303,14 @@ class _Reader:
             rows = rows[named]
         ns = messages.header[rows]
         late = int((np.maximum.accumulate(ns) - ns).max())
-        if late > _LATE_NS:
+        if late > _MAX_LATE_NS:
             raise self.refusal(
                 f"the stamps of {topic} go back by {late / 1e9:.3f} s; a clock was set,"
                 " or two publishers differ; split the bag there"
             )
         if late:
             self.notes.append(
-                f"messages of {topic} came up to {late / 1e6:.3g} ms late, after others; sorted"
+                f"messages of {topic} were out of order by up to {late / 1e6:.3g} ms; sorted"
             )
         order = np.argsort(ns, kind="stable")
         return rows[order], ns[order]
@@ -340,11 +340,11 @@ class _Reader:
             signals["v"] = v
         if effort is not None and choice.effort:
             signals[choice.effort] = effort
-            self.notes.append(f"{choice.effort} is the effort of {states.topic} as the caller says")
+            self.notes.append(f"{choice.effort} is the effort of {states.topic}, as requested")
         return signals
 
     def nearest(self, wrenches: Wrenches, clock_ns: Integers, *, by_receipt: bool) -> Array:
-        """For each row the wrench nearest in time, (N, 6); NaN farther than one and a half of its steps."""
+        """The wrench nearest in time for each row, (N, 6); NaN beyond 1.5 of its steps."""
         order, when = self.clock(wrenches, np.arange(len(wrenches)), by_receipt=by_receipt)
         after = np.searchsorted(when, clock_ns).clip(max=len(when) - 1)
         before = (after - 1).clip(min=0)
@@ -372,11 +372,11 @@ class _Reader:
         if not frame:
             raise self.refusal(
                 f"the headers of {wrenches.topic} name {len(named)} frames"
-                f" ({', '.join(map(repr, named))}) instead of one; give wrench_frame"
+                f" ({', '.join(map(repr, named))}) instead of one; give `wrench_frame`"
             )
         if named != [frame]:
             self.notes.append(
-                f"the wrench's frame is {frame} as the caller says; its headers say"
+                f"the frame of the wrench is {frame}, as requested; its headers name"
                 f" {', '.join(named)}"
             )
         if is_ur(joints):

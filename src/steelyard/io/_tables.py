@@ -1,13 +1,12 @@
-"""Recordings in text tables: a line of names, then a line of numbers for each time.
+"""Recordings in text tables: a header, then a line of numbers for each time.
 
-The delimiter (comma, semicolon, tab, spaces) and a decimal comma are seen from the first lines.
-Lines of comment (#) may come first; the last of them is the header where the next line is numbers
-already, as `numpy.savetxt` writes it. A table without names is read with those that the caller
-gives.
+The first lines show the delimiter (comma, semicolon, tab, spaces) and a decimal comma. Comment
+lines (#) may come first; the last of them is the header if numbers follow immediately, as
+`numpy.savetxt` writes it. A table without a header needs names from the caller.
 
-A log that grew while the power failed ends in half a line, in lines with too few fields, or in NUL
-bytes. Such an end is left out and noted. A bad line with good ones after it is another matter:
-nobody knows what else is wrong, so it is refused.
+If the power fails while a log is written, it ends with half a line, with lines of too few fields,
+or with NUL bytes. Such an end is left out and noted. A damaged line that is followed by intact ones
+is refused, because other lines may be wrong, too.
 """
 
 from __future__ import annotations
@@ -26,14 +25,14 @@ from steelyard.recording import Recording, imported, recording_of
 from steelyard.recording._columns import Requested, find_layout
 from steelyard.recording._notes import Note, NoteKind
 
-_EMPTY = ("", "nan", "NaN", "NAN", "null", "NULL", "NA", "N/A", "None")
+_EMPTY_CELLS = ("", "nan", "NaN", "NAN", "null", "NULL", "NA", "N/A", "None")
 _BOM = b"\xef\xbb\xbf"
-_TAIL_LINES = 20  # lines before the last that show how many decimals its last value should have
+_TAIL_LINES = 20  # lines before the last one that show the usual number of decimals
 
 
 @dataclass(frozen=True)
 class _Header:
-    """The names, and how the lines after them are to be read."""
+    """Names of columns, and the format of the lines after them."""
 
     names: list[str]
     delimiter: str
@@ -75,10 +74,10 @@ def read_table(path: Path, requested: Requested) -> Recording:
 def text_columns(
     path: Path, wanted: Collection[str], given: Sequence[str]
 ) -> tuple[dict[str, Array], tuple[str, ...]]:
-    """Columns of a text table by name, and what is to be noted of it.
+    """Columns of a text table by name, and notes about the table.
 
     Args:
-        wanted: names of the columns; those that it does not have are missing
+        wanted: names of the columns; missing ones are left out
         given: names of all columns of a table without a header
     """
     data = _text(path)
@@ -93,7 +92,7 @@ def text_columns(
 def _columns(
     data: bytes, header: _Header, names: Sequence[str], path: Path
 ) -> tuple[dict[str, Array], str]:
-    """Columns by name, and how the end is damaged, in words."""
+    """Columns by name, and a note about a damaged end, or an empty text."""
     needed = [header.names.index(name) for name in names]
     end = _end_of_whole(data, header, needed)
     if end == header.begin:
@@ -109,8 +108,8 @@ def _refuse_without_rows(data: bytes, header: _Header, path: Path) -> NoReturn:
         raise UnreadableFile(f"{path}: it has a header, but no rows; nothing was recorded")
     raise UnreadableFile(
         f"{path}: no line after the header has {len(header.names)} fields with numbers where they"
-        " are needed;"
-        f" the first is line {_line_number(data, header.begin)}: {_excerpt(data, header.begin)}"
+        f" are needed; the first is line {_line_number(data, header.begin)}:"
+        f" {_excerpt(data, header.begin)}"
     )
 
 
@@ -126,11 +125,12 @@ def _text(path: Path) -> bytes:
 
 
 def _header(data: bytes, path: Path, given: Sequence[str]) -> _Header:
-    """The line of names: the first that is no comment, or the comment before the first line of numbers.
+    """The header: the first line that is not a comment, or the comment before the numbers.
 
     Args:
+        data: content of the file
         path: of the file
-        given: names of a table without one
+        given: names of the columns of a table without a header
     """
     comment = line = b""
     offset = end = 0
@@ -169,14 +169,14 @@ def _without_names(data: bytes, begin: int, given: Sequence[str], path: Path) ->
             but = ""
         raise UnreadableFile(
             f"{path}: it has no header but {count} columns of numbers{but}; name each of them, in"
-            " their order, for example with `names=['t', 'q_0', 'current_0']` (columns whose names are not"
-            " those of a signal are ignored)"
+            " their order, for example with `names=['t', 'q_0', 'current_0']` (columns whose names"
+            " are not those of a signal are ignored)"
         )
     return replace(header, names=list(given))
 
 
 def _decimal(line: bytes, delimiter: str) -> str:
-    """A comma where commas are left after the delimiter is something else and points are missing."""
+    """The decimal separator of a line: a comma if it is not the delimiter and replaces points."""
     if delimiter != "," and b"," in line and b"." not in line:
         return ","
     return "."
@@ -189,7 +189,7 @@ def _is_numeric(line: bytes) -> bool:
 
 def _is_number(text: str, decimal: str) -> bool:
     text = text.strip(' \t"')
-    if text in _EMPTY:
+    if text in _EMPTY_CELLS:
         return True
     try:
         float(text.replace(decimal, "."))
@@ -199,7 +199,7 @@ def _is_number(text: str, decimal: str) -> bool:
 
 
 def _end_of_whole(data: bytes, header: _Header, needed: list[int]) -> int:
-    """Offset after the last whole line; that of the first line where there is none."""
+    """Offset after the last complete line; that of the first line if there is none."""
     end = len(data)
     while end > header.begin:
         start = max(data.rfind(b"\n", header.begin, end - 1) + 1, header.begin)
@@ -213,10 +213,10 @@ def _end_of_whole(data: bytes, header: _Header, needed: list[int]) -> int:
 
 
 def _may_be_cut(data: bytes, start: int, header: _Header) -> bool:
-    """Whether the last value of a last line without its newline looks shorter than it was.
+    """Whether the last value of a last line without a line break may be incomplete.
 
-    A value with an exponent cannot be trusted (1e-0 of 1e-05); another one is believed when it has
-    as many decimals as the fewest in the lines before it.
+    A value with an exponent may be (1e-0 of 1e-05); another one is complete if it has at least as
+    many decimals as all values in the lines before it.
     """
     last = header.fields(data[start:])[-1].strip()
     before = data[max(header.begin, start - 1000 * _TAIL_LINES) : start].splitlines()[-_TAIL_LINES:]
@@ -250,7 +250,7 @@ def _parse(rows: memoryview, header: _Header, needed: list[int]) -> list[Array] 
     converting = csv_reader.ConvertOptions(
         column_types=dict.fromkeys(chosen, pa.float64()),
         include_columns=chosen,
-        null_values=list(_EMPTY),
+        null_values=list(_EMPTY_CELLS),
         decimal_point=header.decimal,
     )
     try:
@@ -274,17 +274,16 @@ def _single_spaced(rows: memoryview) -> memoryview:
 
 
 def _first_bad_line(data: bytes, header: _Header, needed: list[int]) -> str:
-    """What is wrong where, in words."""
+    """Description of the first damaged line."""
     number = _line_number(data, header.begin)
     for line in data[header.begin :].split(b"\n"):
         if line.strip() and not header.is_whole(line, needed):
             return (
                 f"line {number} is damaged, with good lines after it:"
-                f" {_fault(line, header, needed)};"
-                " repair or remove the line"
+                f" {_fault(line, header, needed)}; repair or remove the line"
             )
         number += 1
-    return "the numbers cannot be read, though every line looks whole; write the table anew"
+    return "the numbers cannot be read, although every line looks intact; write the table again"
 
 
 def _fault(line: bytes, header: _Header, needed: list[int]) -> str:
@@ -292,7 +291,7 @@ def _fault(line: bytes, header: _Header, needed: list[int]) -> str:
     if len(fields) != len(header.names):
         return f"{len(fields)} fields instead of {len(header.names)}: {_excerpt(line, 0)}"
     wrong = next(k for k in needed if not _is_number(fields[k], header.decimal))
-    return f"{fields[wrong][:40]!r} is no number (column {header.names[wrong]})"
+    return f"{fields[wrong][:40]!r} is not a number (column {header.names[wrong]})"
 
 
 def _excerpt(data: bytes, offset: int) -> str:

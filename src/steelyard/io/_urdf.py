@@ -1,15 +1,14 @@
 """An arm as a URDF, for every program that reads one.
 
-In a URDF a link's frame is its joint's frame, so each link's inertia is brought there, about the
-centre of mass and along the axes of that frame. Where the arm's own link frame sits elsewhere
-(classic DH), it is written as a fixed link without mass, and so is the flange. Numbers are written
-with as many digits as it takes to read the same ones back.
+In a URDF a link's frame is its joint's frame. The inertia of each link is written about its centre
+of mass, along the axes of that frame. Where the link frame of the arm is another one (classic DH),
+it is written as a fixed link without mass, and so is the flange. Numbers have enough digits to be
+read back exactly.
 
-What a URDF has no place for stands in comments: gravity, rotor inertia, offsets, friction laws
-other than Coulomb and linear, limits of acceleration, gains and coupling of the drives.
+Comments list what a URDF cannot hold: gravity, rotor inertia, offsets, friction laws other than
+Coulomb and linear, limits of acceleration, gains and coupling of the drives.
 
-`UrdfFile` is a URDF that somebody else wrote: inertials and <dynamics> are changed in it, and no
-more.
+`UrdfFile` is a user's own URDF, in which only inertials and <dynamics> are changed.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ from steelyard.robot import RobotModel
 from steelyard.saved import write_text
 
 _SUFFIXES = (".urdf", ".xml")
-_UNLIMITED = 1e9
+_UNLIMITED = 1e9  # written in place of an infinite limit
 _UNITS = (
     "Units: m, rad, kg, kg m^2, Nm, N, s; inertia about the centre of mass, along the axes of"
     " the link"
@@ -38,13 +37,13 @@ _UNITS = (
 
 
 def write_urdf(robot: RobotModel, path: str | Path, *, allow_unphysical: bool = False) -> None:
-    """Writes an arm as a URDF, whole or not at all.
+    """Writes an arm as a URDF, atomically.
 
-    Links, joints, limits, the flange, Coulomb friction and linear viscous friction are kept; what a
-    URDF cannot hold stands in comments.
+    The file holds links, joints, limits, the flange, Coulomb friction and linear viscous friction;
+    comments list what a URDF cannot hold.
 
     Args:
-        allow_unphysical: write links, too, that no real body can be; many programs refuse them
+        allow_unphysical: accept links that are not physical, which many programs refuse
     """
     path = Path(path)
     if path.suffix.lower() not in _SUFFIXES:
@@ -57,7 +56,7 @@ def write_urdf(robot: RobotModel, path: str | Path, *, allow_unphysical: bool = 
 def urdf_text(
     robot: RobotModel, *, allow_unphysical: bool = False, remarks: Sequence[str] = ()
 ) -> str:
-    """The text of an arm as a URDF, as `write_urdf` writes it, with more remarks at its head."""
+    """The text of an arm as a URDF, as `write_urdf` writes it, with remarks as comments."""
     if not allow_unphysical:
         _require_physical(robot)
     root = _robot(robot, remarks)
@@ -67,7 +66,7 @@ def urdf_text(
 
 
 class UrdfFile:
-    """A URDF that somebody else wrote, to be patched."""
+    """A user's own URDF, to be patched."""
 
     rotors = False
     """Whether the format holds rotor inertia."""
@@ -77,8 +76,7 @@ class UrdfFile:
 
         Args:
             path: of the file
-            replaced: name of the payload; where the file has one from an earlier patch, it is taken
-                out
+            replaced: name of the payload; one of an earlier patch is removed
             locked: position of each joint that shall not move, by name [rad or m]
         """
         self._path = path
@@ -95,7 +93,7 @@ class UrdfFile:
         self._earlier = self._payload(replaced)
 
     def _require_links(self) -> None:
-        """Refuses a file whose joints name links that are not there."""
+        """Raises an error if a joint names a link that does not exist."""
         links = [
             each.attributes.get("name") for each in self._xml.root.children if each.tag == "link"
         ]
@@ -110,16 +108,15 @@ class UrdfFile:
                 if name not in links:
                     raise InvalidRobot(
                         f"{self._path.name}: joint '{joint.attributes.get('name')}' names the link"
-                        f" '{name}',"
-                        " which is missing"
+                        f" '{name}', which is missing"
                     )
 
     def robot(self, joint_names: Sequence[str], flange: str) -> RobotModel:
-        """The arm with those bodies alone that a patch leaves as they are: all but the links of its joints.
+        """The arm with only the bodies that a patch leaves unchanged: all but its own links.
 
         Args:
-            joint_names: of the arm; they are found by the way to the flange, and not needed here
-            flange: where the file has none of this name, its own
+            joint_names: of the arm; not used, because the way to the flange determines them
+            flange: its name; the default of the file if it does not have this frame
         """
         rest = Markup(self._xml.source, self._xml.name, root="robot")
         for element in self._earlier:
@@ -141,7 +138,7 @@ class UrdfFile:
         )
 
     def set_link(self, joint: str, body: InertialParameters) -> None:
-        """Gives the link that a joint moves an inertial, in the frame of the link."""
+        """Sets the inertial of the link that a joint moves, in the frame of the link."""
         link = self.link_of(joint)
         made = ET.Element("link")
         append_inertial(made, body.mass, body.com, body.inertia_com)
@@ -157,12 +154,12 @@ class UrdfFile:
                 self._xml.set(old, new.attrib)
 
     def set_drive(self, joint: str, *, damping: float, friction: float, rotor: float) -> None:
-        """Gives a joint <dynamics>.
+        """Sets the <dynamics> of a joint.
 
         Args:
             damping: [Nm s/rad or N s/m]
             friction: [Nm or N]
-            rotor: inertia, [kg m^2 or kg]; a URDF has no place for it
+            rotor: inertia, [kg m^2 or kg]; not used, because a URDF cannot hold it
         """
         values = {"damping": digits(damping), "friction": digits(friction)}
         element = _named(self._xml, "joint", joint)
@@ -178,13 +175,13 @@ class UrdfFile:
         return _named(self._xml, "link", "" if child is None else child.attributes.get("link", ""))
 
     def link_of_frame(self, frame: str) -> tuple[Element, Array]:
-        """The link that is a frame, and where the frame is in it, (4, 4)."""
+        """The link that is a frame, and the frame in that link, (4, 4)."""
         return _named(self._xml, "link", frame), np.eye(4)
 
     def fix(
         self, name: str, body: InertialParameters, words: Sequence[str], to: Element, T: Array
     ) -> str:
-        """Adds a payload as a link, and says where.
+        """Adds a payload as a link; returns a description of its place.
 
         Args:
             name: of the link
@@ -205,12 +202,12 @@ class UrdfFile:
         return f"link '{name}', fixed to link '{to.attributes['name']}' by the joint '{name}_fixed'"
 
     def text(self, words: list[str]) -> str:
-        """The patched text, with words in a comment at its head."""
+        """The patched text, with sentences in a comment at its head."""
         self._xml.head(words)
         return self._xml.text()
 
     def _payload(self, name: str) -> list[Element]:
-        """Link and joint of the payload that an earlier patch has left in the file."""
+        """Link and joint of the payload that an earlier patch has added to the file."""
         link = self._xml.root.named("link", name)
         joint = self._xml.root.named("joint", f"{name}_fixed")
         if link is None:
@@ -244,8 +241,8 @@ def _require_physical(robot: RobotModel) -> None:
     for body in robot.links:
         if body.vector.any() and not body.is_physical:
             raise InvalidRobot(
-                f"link '{body.frame}' of {robot.name} is no real body: {body.why_not_physical};"
-                " identify feasible parameters, or write it all the same with allow_unphysical=True"
+                f"link '{body.frame}' of {robot.name} is not physical: {body.why_not_physical};"
+                " identify feasible parameters, or write it anyway with `allow_unphysical=True`"
             )
 
 
@@ -270,26 +267,24 @@ def _robot(robot: RobotModel, remarks: Sequence[str]) -> ET.Element:
 
 
 def _facts(robot: RobotModel) -> list[str]:
-    """What stands at the head: where it comes from, its units, and what a URDF has no place for."""
+    """Comments for the head: origin, units, and what a URDF cannot hold."""
     facts = [f"{robot.name}, written by steelyard. Source: {robot.source}", _UNITS]
     if not np.array_equal(robot.gravity_base, GRAVITY_DOWN):
         facts.append(
-            f"Not held by a URDF: gravity is ({digits(robot.gravity_base)}) m/s^2 in the base"
-            " frame;"
-            " give it again when this file is read"
+            f"Not in this URDF: gravity is ({digits(robot.gravity_base)}) m/s^2 in the base"
+            " frame; give it again when this file is read"
         )
     if robot.drive.gain is not None:
-        facts.append(f"Not held by a URDF: gains of the drives ({digits(robot.drive.gain)}) Nm/A")
+        facts.append(f"Not in this URDF: gains of the drives ({digits(robot.drive.gain)}) Nm/A")
     if robot.drive.coupling is not None:
         rows = "; ".join(digits(row) for row in robot.drive.coupling)
         facts.append(
-            "Not held by a URDF: coupled drives, motor positions = C joint positions with C ="
-            f" [{rows}];"
-            " rotor inertia and friction below are those of the drives"
+            "Not in this URDF: coupled drives, motor positions = C joint positions with C ="
+            f" [{rows}]; rotor inertia and friction below are those of the drives"
         )
     if robot.drive.sign_width > 0:
         facts.append(
-            f"Not held by a URDF: Coulomb friction is Fc tanh(v / {robot.drive.sign_width!r} rad/s)"
+            f"Not in this URDF: Coulomb friction is Fc tanh(v / {robot.drive.sign_width!r} rad/s)"
         )
     return facts
 
@@ -297,7 +292,7 @@ def _facts(robot: RobotModel) -> list[str]:
 def _append_link(root: ET.Element, body: InertialParameters, T_joint_link: Array) -> None:
     link = ET.SubElement(root, "link", name=body.frame)
     if not body.vector.any():
-        remark(link, "no mass is known")
+        remark(link, "the mass is unknown")
         return
     there = body.in_frame(body.frame, T_joint_link)
     if there.mass:
@@ -305,7 +300,7 @@ def _append_link(root: ET.Element, body: InertialParameters, T_joint_link: Array
     else:
         com, inertia = (np.zeros(3), there.inertia)
     if not body.is_physical:
-        remark(link, f"no real body has these numbers: {body.why_not_physical}")
+        remark(link, f"not physical: {body.why_not_physical}")
     append_inertial(link, there.mass, com, inertia)
 
 
@@ -333,12 +328,12 @@ def _append_limit(joint: ET.Element, robot: RobotModel, j: int, *, free: bool) -
     open_ends = [name for name, value in values.items() if np.isinf(value)]
     if open_ends:
         remark(
-            joint, f"no limit of {', '.join(open_ends)} is known: {_UNLIMITED:g} stands for none"
+            joint, f"no limit of {', '.join(open_ends)} is known: {_UNLIMITED:g} means unlimited"
         )
     if np.isfinite(limits.a_max[j]):
         remark(
             joint,
-            f"not held by a URDF: acceleration up to {digits(limits.a_max[j])} (rad or m)/s^2",
+            f"not in this URDF: acceleration up to {digits(limits.a_max[j])} (rad or m)/s^2",
         )
     finite = {
         name: digits(np.clip(value, -_UNLIMITED, _UNLIMITED)) for name, value in values.items()
@@ -365,10 +360,10 @@ def _append_dynamics(joint: ET.Element, robot: RobotModel, j: int) -> None:
     }
     words = ", ".join(f"{name} {digits(value)}" for name, value in others.items() if value)
     if words:
-        remark(joint, f"not held by a URDF: {words}")
+        remark(joint, f"not in this URDF: {words}")
     if friction < 0 or damping < 0:
         words = f"Fc {digits(friction)} Nm, Fv {digits(damping)} Nm s/rad"
-        remark(joint, f"a URDF has no negative friction; 0 stands for what is below it in {words}")
+        remark(joint, f"a URDF has no negative friction; negative values are written as 0: {words}")
     if damping or friction:
         kept = {"damping": digits(max(damping, 0.0)), "friction": digits(max(friction, 0.0))}
         joint.append(ET.Element("dynamics", kept))

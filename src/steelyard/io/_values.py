@@ -29,8 +29,8 @@ def load(path: str | Path) -> Any:
     kind = content.get("steelyard") if isinstance(content, dict) else None
     if kind not in _CLASSES:
         raise UnreadableFile(
-            f"{path} holds no value that load() reads (it says '{kind}'):"
-            f" it reads the files of a {', '.join(_CLASSES)}"
+            f"{path} holds a value of kind '{kind}', which load() cannot read;"
+            f" it reads files of a {', '.join(_CLASSES)}"
         )
     package, name = _CLASSES[kind]
     return getattr(import_module(f"steelyard.{package}"), name).load(path)

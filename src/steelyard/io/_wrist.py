@@ -1,10 +1,10 @@
-"""Files of wrist sensors: what a sensor is (TOML), what it measured without a robot, what touched it.
+"""Files of wrist sensors: descriptions (TOML), recordings without joints, contact forces.
 
     sensor = SensorDescription.load("sensor.toml")
     recording = sensor.recording("log.csv")
 
-A description names everything that a table leaves open: the columns, the sign, the frame, the order
-of a quaternion. Nothing is guessed. See docs/explanation/wrist.md for every key.
+A description states all facts that a table does not contain: columns, sign, frame, order of a
+quaternion. Nothing is guessed. See docs/explanation/wrist.md for all keys.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _FORMAT = {
     "columns": fields.named(_names),
     "scale": fields.named(fields.number()),
 }
-_COLUMNS = {
+_COLUMN_COUNTS = {
     "t": 1,
     "wrench": 6,
     "quaternion": 4,
@@ -61,19 +61,19 @@ _COLUMNS = {
 
 @dataclass(frozen=True, eq=False)
 class SensorDescription:
-    """A wrist sensor and how its tables are written.
+    """A wrist sensor and the format of its tables.
 
     Attributes:
         sensor: the sensor itself
         gravity_base: gravity without a tilt, (3,) [m/s^2], in the base frame; None when not given
         columns: names of the columns of each signal
-        scale: what the numbers of a signal are multiplied with
+        scale: factors that convert the numbers of signals to SI units
         rate_hz: rows per second where a table has no time, [Hz]
         postures: whether each row is a posture at rest
         quaternion_order: 'xyzw' or 'wxyz'
         quaternion_of: 'base_from_sensor' (R_base_sensor) or 'sensor_from_base' (its inverse)
-        stated: keys that its file has: what is stated there, recordings may not contradict
-        tables: what else is said about tables with joints
+        stated: keys in its file, which recordings must not contradict
+        tables: statements about tables with joints
     """
 
     sensor: WristSensor = field(default_factory=WristSensor)
@@ -132,16 +132,16 @@ class SensorDescription:
         )
 
     def recording(self, path: str | Path) -> WristRecording:
-        """The recording of a wrist sensor in a table without joints: text, NPZ, Parquet, Arrow's stream."""
+        """The recording of a wrist sensor in a table without joints (text, NPZ, Parquet, Arrow)."""
         path = Path(path)
         if "wrench" not in self.columns:
             raise UnreadableFile(
                 f"{path}: the sensor's description does not say which columns are the wrench;"
-                " give [columns] wrench = [...] in its TOML file, or a robot for a recording with"
+                " give [columns] wrench = [...] in its TOML file, or a `robot` for a recording with"
                 " joints"
             )
         listed = [column for names in self.columns.values() for column in names]
-        wanted = {*listed, *(_apart(column)[0] for column in listed)}
+        wanted = {*listed, *(_split_slice(column)[0] for column in listed)}
         table, notes = read_columns(path, wanted, self.tables.names)
         arrays = {
             name: _gathered(table, names, name, path) * self.scale.get(name, 1.0)
@@ -169,11 +169,12 @@ class SensorDescription:
         return made
 
     def of_joints(self, source: str | Path | Recording, robot: RobotModel) -> WristRecording:
-        """The wrench of an arm's recording with the sensor's pose from its joints.
+        """The wrench of an arm's recording, with the sensor's pose from its joints.
 
-        A table without time is one of postures at rest, unless the description says its `rate_hz`.
+        A table without time holds postures at rest, unless the description states its `rate_hz`.
 
         Args:
+            source: a file or a recording
             robot: the arm
         """
         timed = not self.postures
@@ -189,9 +190,10 @@ class SensorDescription:
         return WristRecording.of_joints(recording, robot, self.agreeing(recording), timed=timed)
 
     def joints(self, path: str | Path, robot: RobotModel) -> Recording:
-        """The recording of an arm with its wrench; what a foreign file leaves open is as stated here.
+        """The recording of an arm with its wrench; missing facts are as described here.
 
         Args:
+            path: of the file
             robot: the arm, whose joints are read from a bag, in its order
         """
         bag = file_kind(Path(path)) == "bag"
@@ -214,11 +216,13 @@ class SensorDescription:
             requested = replace(requested, joint_names=robot.joint_names)
         found = read_as(path, replace(requested, assumed=assumed))
         if found.wrench is None:
-            raise InvalidRecording(f"{path} has no wrench; is a wrist sensor connected and logged?")
+            raise InvalidRecording(
+                f"{path} has no wrench; check that a wrist sensor was connected and logged"
+            )
         return found
 
     def agreeing(self, recording: Recording) -> WristSensor:
-        """The sensor, with what a recording says about its wrench; a contradiction is refused."""
+        """The sensor with the convention and frame of a recording, which must not contradict it."""
         own: dict[str, Any] = {"convention": recording.wrench_convention or self.sensor.convention}
         if recording.wrench_frame in get_args(WrenchFrame):
             own["frame"] = recording.wrench_frame
@@ -227,8 +231,7 @@ class SensorDescription:
             if name in self.stated and value != stated:
                 raise InvalidRecording(
                     f"{recording.source or 'the recording'} says that the {name} of its wrench is"
-                    f" '{value}',"
-                    f" the description of the sensor says '{stated}': correct one of them"
+                    f" '{value}', the description of the sensor says '{stated}': correct one"
                 )
         return replace(self.sensor, **own)
 
@@ -254,7 +257,7 @@ class SensorDescription:
 
 
 def write_contact_force(contact: ContactForce, path: str | Path) -> None:
-    """Writes an external wrench over time as Parquet: t, external, its deviation, raw, load, drift."""
+    """Writes an external wrench over time as Parquet: t, external, std, raw, load, drift."""
     pq = imported("pyarrow.parquet")
     import pyarrow as pa
 
@@ -273,7 +276,7 @@ def _toml(path: Path) -> dict[str, Any]:
             f"{path}: a sensor is described in TOML; see docs/explanation/wrist.md for an example"
         )
     if not path.exists():
-        raise UnreadableFile(f"{path}: no such file; look at the path (now in {Path.cwd()})")
+        raise UnreadableFile(f"{path}: no such file (in the folder {Path.cwd()}); check the path")
     return read_toml(path)
 
 
@@ -289,15 +292,17 @@ def _one_of(content: Mapping[str, Any], key: str, known: tuple[str, str], path: 
 def _checked_columns(columns: Mapping[str, Any], path: Path) -> dict[str, list[str]]:
     checked = {}
     for name, names in columns.items():
-        if name not in _COLUMNS:
-            raise UnreadableFile(f"{path}: no signal '{name}'; known are {', '.join(_COLUMNS)}")
+        if name not in _COLUMN_COUNTS:
+            raise UnreadableFile(
+                f"{path}: no signal '{name}'; known are {', '.join(_COLUMN_COUNTS)}"
+            )
         if isinstance(names, str):
             listed = [names]
         else:
             listed = [str(x) for x in names]
-        if len(listed) not in (1, _COLUMNS[name]):
+        if len(listed) not in (1, _COLUMN_COUNTS[name]):
             raise UnreadableFile(
-                f"{path}: {name} has {_COLUMNS[name]} columns (or one array of so many), got"
+                f"{path}: {name} has {_COLUMN_COUNTS[name]} columns (or one array with them), got"
                 f" {len(listed)}"
             )
         checked[name] = listed
@@ -307,22 +312,22 @@ def _checked_columns(columns: Mapping[str, Any], path: Path) -> dict[str, list[s
 def _gathered(table: Mapping[str, Array], names: Sequence[str], signal: str, path: Path) -> Array:
     parts = {name: table.get(name) for name in names}
     for name in names:
-        word, *ends = _apart(name)
+        word, *ends = _split_slice(name)
         if parts[name] is None and ends and np.ndim(table.get(word, 0.0)) == 2:
             parts[name] = table[word][:, slice(*ends)]
     missing = [name for name, part in parts.items() if part is None]
     if missing:
         raise UnreadableFile(f"{path}: no column {', '.join(missing)}; it has {', '.join(table)}")
     array = np.column_stack([part for part in parts.values() if part is not None])
-    if array.shape[1] != _COLUMNS[signal]:
+    if array.shape[1] != _COLUMN_COUNTS[signal]:
         raise UnreadableFile(
-            f"{path}: {signal} needs {_COLUMNS[signal]} columns, got {array.shape[1]}"
+            f"{path}: {signal} needs {_COLUMN_COUNTS[signal]} columns, got {array.shape[1]}"
         )
     return array
 
 
-def _apart(name: str) -> tuple[Any, ...]:
-    """The word of a name as pose[3:7], and where its columns begin and end; the name alone otherwise."""
+def _split_slice(name: str) -> tuple[Any, ...]:
+    """Word, start and stop of a name such as pose[3:7]; the name alone for other names."""
     found = SLICE.fullmatch(name)
     if found:
         return (found["word"], int(found["start"]), int(found["stop"]))
