@@ -23,7 +23,12 @@ FILES = {
 TESTS = set(re.findall(r"^ *def (test_\w+)", "".join(FILES.values()), re.MULTILINE))
 DOCUMENTS = {
     path.relative_to(ROOT).as_posix(): path.read_text()
-    for path in (ROOT / "README.md", ROOT / "papers/README.md", *DOCS.rglob("*.md"))
+    for path in (
+        ROOT / "README.md",
+        ROOT / "CHANGELOG.md",
+        ROOT / "papers/README.md",
+        *DOCS.rglob("*.md"),
+    )
 }
 MAX_LINE = 160  # characters
 MAX_CELL = 25  # words
@@ -95,6 +100,13 @@ def test_pages_of_theory_name_code_and_tests():
         assert len(set(re.findall(r"`(test_\w+)`", text))) >= 5, page
 
 
+def test_no_document_holds_a_merge_conflict():
+    conflicts = [
+        name for name, text in DOCUMENTS.items() if re.search(r"^<{7} ", text, re.MULTILINE)
+    ]
+    assert conflicts == []
+
+
 def test_lines_are_short():
     long = [
         (name, number)
@@ -128,7 +140,6 @@ UNCLEAR = re.compile(
 
 
 def test_words_are_plain():
-    pages = {**DOCUMENTS, "CHANGELOG.md": (ROOT / "CHANGELOG.md").read_text()}
     sources = {
         file: text
         for file, text in FILES.items()
@@ -136,7 +147,7 @@ def test_words_are_plain():
     }
     unclear = {
         name: [hit.group() for hit in UNCLEAR.finditer(text)]
-        for name, text in (pages | sources).items()
+        for name, text in (DOCUMENTS | sources).items()
     }
     assert {name: words for name, words in unclear.items() if words} == {}
 
