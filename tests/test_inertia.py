@@ -15,56 +15,56 @@ SPHERE = InertialParameters.from_com(2.0, [0.1, 0.2, 0.3], 0.01 * np.eye(3), "to
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: InertialParameters(np.nan, [1, 2, 3], np.eye(3)), r"mass must be finite, got nan"),
+        (lambda: InertialParameters(np.nan, [1, 2, 3], np.eye(3)), r"'mass' must be a finite number, got nan"),
         (
             lambda: InertialParameters(1, [1, 2], np.eye(3)),
-            r"first_moment must have shape \(3,\), got \(2,\)",
+            r"'first_moment' must have shape \(3,\), got \(2,\)",
         ),
         (
             lambda: InertialParameters(1, [1, 2, np.inf], np.eye(3)),
-            r"first_moment must be finite, got .*inf",
+            r"'first_moment' must be finite, got .*inf",
         ),
-        (lambda: InertialParameters(1, [1, 2, 3], np.eye(4)), r"inertia must have shape \(3, 3\)"),
+        (lambda: InertialParameters(1, [1, 2, 3], np.eye(4)), r"'inertia' must have shape \(3, 3\)"),
         (
             lambda: InertialParameters(1, [1, 2, 3], np.eye(3) + np.eye(3, k=1)),
-            r"inertia must be symmetric",
+            r"'inertia' must be symmetric",
         ),
         (
             lambda: InertialParameters.from_vector(np.ones(9)),
-            r"vector must have shape \(10,\), got \(9,\)",
+            r"'vector' must have shape \(10,\), got \(9,\)",
         ),
-        (lambda: InertialParameters.from_com(1, [1, 2], np.eye(3)), r"com must have shape"),
+        (lambda: InertialParameters.from_com(1, [1, 2], np.eye(3)), r"'com' must have shape"),
         (
             lambda: InertialParameters.from_com(1, [1, 2, 3], np.ones(3)),
-            r"inertia_com must have shape",
+            r"'inertia_com' must have shape",
         ),
         (
             lambda: InertialParameters.from_pseudo_inertia(np.eye(3)),
-            r"pseudo_inertia must have shape \(4, 4\)",
+            r"'pseudo_inertia' must have shape \(4, 4\)",
         ),
         (
             lambda: InertialParameters.from_pseudo_inertia(SHEAR),
-            r"pseudo_inertia must be symmetric",
+            r"'pseudo_inertia' must be symmetric",
         ),
         (
             lambda: InertialParameters.from_pseudo_inertia(PROJECTIVE),
-            r"pseudo_inertia must be symmetric",
+            r"'pseudo_inertia' must be symmetric",
         ),
         (
             lambda: InertialParameters.from_log_cholesky(np.ones(11)),
-            r"log_cholesky must have shape",
+            r"'log_cholesky' must have shape",
         ),
         (
             lambda: InertialParameters.from_points([1, 2], np.ones((3, 3))),
-            r"points must have shape \(2, 3\)",
+            r"'points' must have shape \(2, 3\)",
         ),
         (
             lambda: InertialParameters.from_points([1, 2], np.ones((2, 2))),
-            r"points must have shape \(2, 3\)",
+            r"'points' must have shape \(2, 3\)",
         ),
         (
             lambda: InertialParameters.from_points(np.ones((2, 1)), np.ones((2, 3))),
-            r"masses must have shape",
+            r"'masses' must have shape",
         ),
         (lambda: InertialParameters.nothing().com, r"a body of zero mass has no centre of mass"),
         (
@@ -83,7 +83,7 @@ def test_refusals(make, message):
     "use", [checked_transform, frame_change_matrix, lambda T: SPHERE.in_frame("flange", T)]
 )
 def test_only_rotations_and_translations_change_frames(use, T):
-    with pytest.raises(InvalidInertia, match="a transform must be a rotation and a translation"):
+    with pytest.raises(InvalidInertia, match="'transform' must be a rotation and a translation"):
         use(T)
 
 

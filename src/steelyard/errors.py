@@ -47,6 +47,10 @@ class SteelyardError(Exception):
         self.args = (reword_arguments(str(self), spell),)
 
 
+class InvalidValue(SteelyardError, ValueError):
+    """A field of a value that does not hold what its description allows."""
+
+
 class InvalidInertia(SteelyardError, ValueError):
     """Numbers that cannot be read as inertial parameters, or two sets in different frames."""
 

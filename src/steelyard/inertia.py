@@ -22,12 +22,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from steelyard._arrays import Array, read_only
+from steelyard._arrays import Array
+from steelyard._codec import Value, checked
+from steelyard._kinds import RIGID, SYMMETRIC, Shape
 from steelyard.errors import InvalidInertia
 
 PARAMETER_NAMES = ("m", "mx", "my", "mz", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Izz")
@@ -40,7 +42,7 @@ _MIN_DEPENDENCE = 1e-12  # smaller entries of a change of frames are rounding er
 
 
 @dataclass(frozen=True, eq=False)
-class InertialParameters:
+class InertialParameters(Value, error=InvalidInertia):
     """Mass, first moment and inertia of a rigid body in a named frame.
 
     Attributes:
@@ -51,20 +53,9 @@ class InertialParameters:
     """
 
     mass: float
-    first_moment: Array
-    inertia: Array
+    first_moment: Annotated[Array, Shape(3)]
+    inertia: Annotated[Array, Shape(3, 3), SYMMETRIC]
     frame: str = "flange"
-
-    def __post_init__(self) -> None:
-        mass = float(self.mass)
-        h = _checked(self.first_moment, (3,), "first_moment")
-        inertia = _checked(self.inertia, (3, 3), "inertia")
-        if not np.isfinite(mass):
-            raise InvalidInertia(f"mass must be finite, got {mass}")
-        _require_symmetric(inertia, "inertia")
-        object.__setattr__(self, "mass", mass)
-        object.__setattr__(self, "first_moment", read_only(h))
-        object.__setattr__(self, "inertia", read_only((inertia + inertia.T) / 2))
 
     @classmethod
     def from_vector(cls, vector: ArrayLike, frame: str = "flange") -> InertialParameters:
@@ -97,8 +88,7 @@ class InertialParameters:
         cls, pseudo_inertia: ArrayLike, frame: str = "flange"
     ) -> InertialParameters:
         """The body with a `pseudo_inertia`, (4, 4) [kg m^2, kg m, kg], in `frame`."""
-        J = _checked(pseudo_inertia, (4, 4), "pseudo_inertia")
-        _require_symmetric(J, "pseudo_inertia")
+        J = _checked(pseudo_inertia, (4, 4), "pseudo_inertia", SYMMETRIC)
         second = J[:3, :3]
         return cls(J[3, 3], J[:3, 3], np.trace(second) * np.eye(3) - second, frame)
 
@@ -304,13 +294,8 @@ def frame_change_matrix(T_new_old: ArrayLike) -> Array:
 
 
 def checked_transform(T: ArrayLike) -> Array:
-    """A copy of a transform T, (4, 4), which must be a rotation and a translation."""
-    matrix = _checked(T, (4, 4), "transform")
-    R = matrix[:3, :3]
-    proper = _orthonormal(R) and np.linalg.det(R) > 0
-    if not proper or not np.array_equal(matrix[3], [0, 0, 0, 1]):
-        raise InvalidInertia(f"a transform must be a rotation and a translation, got\n{matrix}")
-    return matrix
+    """A read-only copy of a transform T, (4, 4), which must be a rotation and a translation."""
+    return _checked(T, (4, 4), "transform", RIGID)
 
 
 def skew(vector: Any, xp: Any = np) -> Any:
@@ -341,19 +326,6 @@ def _symmetric(entries: Array) -> Array:
     return matrix
 
 
-def _checked(values: ArrayLike, shape: tuple[int, ...], name: str) -> Array:
-    array = np.array(values, dtype=float)
-    if array.shape != shape:
-        raise InvalidInertia(f"{name} must have shape {shape}, got {array.shape}")
-    if not np.isfinite(array).all():
-        raise InvalidInertia(f"{name} must be finite, got {array}")
-    return array
-
-
-def _require_symmetric(matrix: Array, name: str) -> None:
-    if not np.allclose(matrix, matrix.T, rtol=1e-9, atol=1e-12 * (1.0 + np.abs(matrix).max())):
-        raise InvalidInertia(f"{name} must be symmetric, got\n{matrix}")
-
-
-def _orthonormal(R: Array) -> bool:
-    return bool(np.allclose(R @ R.T, np.eye(3), atol=1e-6))
+def _checked(values: ArrayLike, shape: tuple[int, ...], name: str, *markers: Any) -> Array:
+    annotation = Annotated[Array, Shape(*shape), *markers]
+    return np.asarray(checked(values, annotation, name, InvalidInertia))

@@ -6,12 +6,12 @@ refusal of an export derive from it; no code searches for words in a sentence.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from operator import attrgetter
 
-from steelyard import fields
+from steelyard._codec import Value
 
 
 class DoubtKind(StrEnum):
@@ -53,7 +53,7 @@ class DoubtKind(StrEnum):
 
 
 @dataclass(frozen=True)
-class Doubt:
+class Doubt(Value):
     """One thing that counts against an answer.
 
     Attributes:
@@ -71,7 +71,7 @@ class Doubt:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Verdict(Value, derived={"ok": attrgetter("ok"), "sentence": str}):
     """How good an answer is.
 
     Attributes:
@@ -113,25 +113,6 @@ class Verdict:
 
     def __str__(self) -> str:
         return _sentence(self.sentence or "there are no doubts")
-
-    def to_dict(self) -> dict[str, Any]:
-        """The verdict as plain values, for JSON."""
-        doubts = [{"kind": str(d.kind), "words": d.words, "blocks": d.blocks} for d in self.doubts]
-        return {"ok": self.ok, "summary": self.summary, "doubts": doubts, "sentence": str(self)}
-
-    @classmethod
-    def from_dict(cls, content: Mapping[str, Any]) -> Verdict:
-        """The verdict that `to_dict` has written.
-
-        Args:
-            content: what it wrote
-        """
-        fields.VERDICT(content, "verdict", {})
-        doubts = (
-            Doubt(DoubtKind(d["kind"]), str(d["words"]), bool(d["blocks"]))
-            for d in content["doubts"]
-        )
-        return cls(str(content["summary"]), tuple(doubts))
 
 
 def together(summary: str, verdicts: Iterable[Verdict]) -> Verdict:

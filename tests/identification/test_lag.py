@@ -107,7 +107,7 @@ def test_torques_are_taken_later():
     assert "torques taken 3, 3, 0, 0, -11, 0 ms later than the motion" in later.made_by
     with pytest.raises(InvalidSamples, match="lag_s has 2 numbers, the recording has 6 joints"):
         prepare(run, Preparation(lag_s=(0.0, 0.1)))
-    with pytest.raises(InvalidSamples, match="lag_s must be finite numbers"):
+    with pytest.raises(InvalidSamples, match="'lag_s\\[0\\]' must be a finite number"):
         Preparation(lag_s=(np.nan,))
 
 

@@ -14,20 +14,20 @@ INF = np.full(2, np.inf)
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"coulomb": [1.0, 2.0]}, r"drive value 'coulomb' must be three finite numbers"),
-        ({"viscous": [1.0, np.nan, 2.0]}, r"drive value 'viscous' must be three finite numbers"),
-        ({"rotor_inertia": np.ones((3, 1))}, r"drive value 'rotor_inertia' must be three"),
-        ({"gain": [1.0, 2.0]}, r"drive value 'gain' must be three"),
-        ({"coupling": np.eye(2)}, r"drive value 'coupling' must be \(3, 3\)"),
+        ({"coulomb": [1.0, 2.0]}, r"'coulomb' must have shape \(n,\) with n = 3, got \(2,\)"),
+        ({"viscous": [1.0, np.nan, 2.0]}, r"'viscous' must be finite, got \[ 1. nan 2.\]"),
+        ({"rotor_inertia": np.ones((3, 1))}, r"'rotor_inertia' must have shape \(n,\), got \(3, 1\)"),
+        ({"gain": [1.0, 2.0]}, r"'gain' must have shape \(n,\) with n = 3"),
+        ({"coupling": np.eye(2)}, r"'coupling' must have shape \(n, n\) with n = 3"),
         ({"coupling": np.ones((3, 3))}, r"coupling must be invertible with a non-zero diagonal"),
         (
             {"coupling": np.eye(3)[[1, 2, 0]]},
             r"coupling must be invertible with a non-zero diagonal",
         ),
-        ({"exponent": 0.0}, r"exponent and stribeck_speed must be positive"),
-        ({"stribeck_speed": [1.0, -1.0, 1.0]}, r"exponent and stribeck_speed must be positive"),
-        ({"sign_width": -0.1}, r"sign_width not negative"),
-        ({"sign_width": np.nan}, r"sign_width not negative"),
+        ({"exponent": 0.0}, r"'exponent' must be numbers above 0"),
+        ({"stribeck_speed": [1.0, -1.0, 1.0]}, r"'stribeck_speed' must be numbers above 0"),
+        ({"sign_width": -0.1}, r"'sign_width' must be a finite number of at least 0"),
+        ({"sign_width": np.nan}, r"'sign_width' must be a finite number of at least 0"),
     ],
 )
 def test_drive_refusals(changes, message):
@@ -104,15 +104,15 @@ def test_drives_without_coupling_pass_motors_through(rng):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"q_max": [1.0]}, r"limit 'q_max' must hold 2 numbers"),
+        ({"q_max": [1.0]}, r"'q_max' must have shape \(n,\) with n = 2, got \(1,\)"),
         (
             {"v_max": [np.nan, 1.0]},
-            r"limit 'v_max' must hold 2 numbers \(infinite where there is none\)",
+            r"'v_max' must be numbers above 0, got \[nan  ?1\.\]",
         ),
         ({"q_min": [0.0, 1.0]}, r"joint 2: q_min 1 is not below q_max 1"),
-        ({"v_max": [1.0, 0.0]}, r"limit 'v_max' must be positive, got \[1\. 0\.\]"),
-        ({"a_max": [-1.0, 1.0]}, r"limit 'a_max' must be positive"),
-        ({"tau_max": [0.0, 1.0]}, r"limit 'tau_max' must be positive"),
+        ({"v_max": [1.0, 0.0]}, r"'v_max' must be numbers above 0, got \[1\. 0\.\]"),
+        ({"a_max": [-1.0, 1.0]}, r"'a_max' must be numbers above 0"),
+        ({"tau_max": [0.0, 1.0]}, r"'tau_max' must be numbers above 0"),
     ],
 )
 def test_limit_refusals(changes, message):

@@ -27,15 +27,15 @@ def table(**changes):
     [
         (
             lambda: table(convention="craig"),
-            r"convention must be 'modified' or 'classic', got 'craig'",
+            r"'convention' must be 'modified' or 'classic', got 'craig'",
         ),
         (lambda: table(alpha=[]), r"a DH table needs at least one row"),
-        (lambda: table(a=[1.0, 2.0]), r"DH column 'a' must be three finite numbers"),
-        (lambda: table(d=[1.0, 2.0, np.nan]), r"DH column 'd' must be three finite numbers"),
-        (lambda: table(joint_types=("revolute",)), r"joint_types must name 3 of"),
+        (lambda: table(a=[1.0, 2.0]), r"'a' must have shape \(n,\) with n = 3, got \(2,\)"),
+        (lambda: table(d=[1.0, 2.0, np.nan]), r"'d' must be finite"),
+        (lambda: table(joint_types=("revolute",)), r"'joint_types' must have shape \(n,\) with n = 3"),
         (
             lambda: table(joint_types=("revolute", "ball", "revolute")),
-            r"got \('revolute', 'ball', 'revolute'\)",
+            r"'joint_types\[1\]' must be one of 'revolute' or .*, got 'ball'",
         ),
         (lambda: DHTable.from_rows(np.ones((3, 5))), r"DH rows are \(n, 4\).*got shape \(3, 5\)"),
         (
@@ -97,7 +97,7 @@ def test_refusals(make, message):
 
 
 def test_the_flange_is_a_rotation_and_a_translation():
-    with pytest.raises(InvalidInertia, match="a transform must be a rotation and a translation"):
+    with pytest.raises(InvalidInertia, match="'transform' must be a rotation and a translation"):
         RobotModel.from_dh(TABLE, T_link_flange=2 * np.eye(4))
 
 

@@ -250,11 +250,11 @@ def test_a_preparation_comes_back_from_its_plain_values_with_every_field():
     assert Preparation.from_dict({}) == default
     assert default.cutoff_hz == "auto"
     with pytest.raises(
-        InvalidSamples, match="cutoff_hz must be a number \\[Hz\\], 'auto' or None, got 'best'"
+        InvalidSamples, match="'cutoff_hz' must be a finite number above 0 or 'auto', got 'best'"
     ):
         Preparation(cutoff_hz="best")
     with pytest.raises(
-        InvalidSamples, match="a preparation has no 'cutoff'; it has rate_hz, cutoff_hz,"
+        InvalidSamples, match="'cutoff' is not a field; the fields are rate_hz, cutoff_hz,"
     ):
         Preparation.from_dict({"cutoff": 10.0})
 

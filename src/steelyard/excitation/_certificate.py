@@ -10,13 +10,16 @@ too. This detects violations of 1e-9.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
+from operator import attrgetter
+from typing import Annotated
 
 import numpy as np
 
-from steelyard import fields
 from steelyard._arrays import Array
+from steelyard._codec import Value
+from steelyard._kinds import NOT_NEGATIVE, POSITIVE
+from steelyard.errors import InvalidTrajectory
 
 _PEAK_SHARE = 1e-3  # share of a limit within which a peak between two samples could violate it
 _REFINED_STEP = 0.02  # relative to the step between two samples
@@ -119,7 +122,7 @@ def active_limits(*limits: Bounded) -> Iterator[Bounded]:
 
 
 @dataclass(frozen=True)
-class LimitCheck:
+class LimitCheck(Value, error=InvalidTrajectory):
     """One limit at its closest point.
 
     Attributes:
@@ -134,7 +137,7 @@ class LimitCheck:
 
     limit: str
     where: str
-    at_s: float | None
+    at_s: Annotated[float | None, NOT_NEGATIVE]
     value: float
     bound: float
     margin: float
@@ -156,27 +159,8 @@ class LimitCheck:
         )
 
 
-CERTIFICATE = {
-    "holds": fields.FLAG,
-    "rate_hz": fields.number(1e-9),
-    "unchecked": fields.each(fields.TEXT),
-    "bodies": fields.each(fields.TEXT),
-    "left_out": fields.each(fields.TEXT),
-    "checks": fields.each(
-        fields.table(
-            {
-                **dict.fromkeys(("limit", "where", "unit"), fields.TEXT),
-                **{name: fields.number() for name in ("value", "bound", "margin")},
-                "at_s": fields.or_null(fields.number(0.0)),
-            }
-        )
-    ),
-}
-"""Fields of a saved certificate."""
-
-
 @dataclass(frozen=True)
-class Certificate:
+class Certificate(Value, error=InvalidTrajectory, derived={"holds": attrgetter("holds")}):
     """The checks of all limits on one motion.
 
     Attributes:
@@ -188,7 +172,7 @@ class Certificate:
     """
 
     checks: tuple[LimitCheck, ...]
-    rate_hz: float
+    rate_hz: Annotated[float, POSITIVE]
     unchecked: tuple[str, ...]
     bodies: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
@@ -209,21 +193,3 @@ class Certificate:
         if self.unchecked:
             return f"NOT checked, as no limits say it: {', '.join(self.unchecked)}"
         return ""
-
-    def to_dict(self) -> dict[str, Any]:
-        """The certificate as plain values, for JSON."""
-        return {
-            "holds": self.holds,
-            "rate_hz": self.rate_hz,
-            "unchecked": list(self.unchecked),
-            "bodies": list(self.bodies),
-            "left_out": list(self.left_out),
-            "checks": [asdict(check) for check in self.checks],
-        }
-
-    @classmethod
-    def from_dict(cls, content: dict[str, Any]) -> Certificate:
-        """The certificate that `to_dict` has written."""
-        checks = tuple(LimitCheck(**check) for check in content["checks"])
-        bodies = (tuple(content[name]) for name in ("bodies", "left_out"))
-        return cls(checks, content["rate_hz"], tuple(content["unchecked"]), *bodies)

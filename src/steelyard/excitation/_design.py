@@ -13,23 +13,24 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from operator import attrgetter
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from steelyard import fields, saved
 from steelyard._arrays import Array, Indices, finite
+from steelyard._codec import FileValue
+from steelyard._kinds import INFINITE, NOT_NEGATIVE
 from steelyard.errors import InfeasibleDesign, InvalidTrajectory
-from steelyard.excitation._certificate import CERTIFICATE, Certificate
+from steelyard.excitation._certificate import Certificate
 from steelyard.excitation._limits import DesignLimits
 from steelyard.excitation._objective import ConditionNumber, Objective
 from steelyard.excitation._search import STOPPED_BY_USER, DesignSettings, Search
 from steelyard.excitation._space import MotionSpace
 from steelyard.robot import RobotModel
 from steelyard.trajectory import FourierTrajectory
-from steelyard.trajectory._fourier import DESIGN_VERSION, TRAJECTORY
+from steelyard.trajectory._fourier import DESIGN_VERSION
 from steelyard.verdict import Doubt, DoubtKind, Verdict
 
 _SHRINKS = (1.0, 0.998, 0.99, 0.97, 0.94, 0.9, 0.8)
@@ -40,22 +41,15 @@ _MAX_POSTURE_ROUNDS = 8
 _POSTURES_PER_ROUND = 12
 
 
-_FORMAT = {
-    **dict.fromkeys(("objective", "status"), fields.TEXT),
-    **{name: fields.number(finite=False) for name in ("value", "condition_number")},
-    "std": fields.named(fields.number(0.0, finite=False)),
-    "start_values": fields.each(fields.or_null(fields.number())),
-    "seconds": fields.number(0.0),
-    "robot": fields.TEXT,
-    "verdict": fields.VERDICT,
-    "certificate": fields.table(CERTIFICATE),
-    "trajectory": fields.table(TRAJECTORY),
-    "prediction": fields.or_null(fields.anything),
-}
-
-
 @dataclass(frozen=True, eq=False)
-class Design:
+class Design(
+    FileValue,
+    error=InvalidTrajectory,
+    kind="design",
+    version=DESIGN_VERSION,
+    sealed=True,
+    derived={"status": attrgetter("status")},
+):
     """A designed motion that keeps its limits.
 
     Attributes:
@@ -78,58 +72,26 @@ class Design:
     trajectory: FourierTrajectory
     certificate: Certificate
     objective: str
-    value: float
-    condition_number: float
-    std: dict[str, float]
-    start_values: tuple[float, ...]
-    seconds: float
+    value: Annotated[float, INFINITE]
+    condition_number: Annotated[float, INFINITE]
+    std: dict[str, Annotated[float, INFINITE, NOT_NEGATIVE]]
+    start_values: tuple[Annotated[float, INFINITE], ...]
+    seconds: Annotated[float, NOT_NEGATIVE]
     verdict: Verdict
     robot: str = ""
     prediction: Mapping[str, Any] | None = None
+
+    def __post_init__(self) -> None:
+        infinite = tuple(
+            np.inf if x is None else x for x in self.start_values
+        )  # as older files write it
+        object.__setattr__(self, "start_values", infinite)
+        super().__post_init__()
 
     @property
     def status(self) -> str:
         """The verdict in a sentence."""
         return self.verdict.sentence
-
-    def to_dict(self) -> dict[str, Any]:
-        """The design as plain values, for JSON."""
-        names = ("objective", "value", "condition_number", "std", "seconds", "status", "robot")
-        finite = [x if np.isfinite(x) else None for x in self.start_values]
-        return {
-            **{name: getattr(self, name) for name in names},
-            "start_values": finite,
-            "verdict": self.verdict.to_dict(),
-            "certificate": self.certificate.to_dict(),
-            "trajectory": self.trajectory.to_dict(),
-            "prediction": self.prediction,
-        }
-
-    def save(self, path: str | Path) -> None:
-        """Writes the trajectory with its certificate to a JSON file."""
-        saved.save(self.to_dict(), "design", path, version=DESIGN_VERSION, sealed=True)
-
-    @classmethod
-    def load(cls, path: str | Path) -> Design:
-        """A design from its JSON file."""
-        return saved.loaded(path, "design", cls._from_dict, version=DESIGN_VERSION, sealed=True)
-
-    @classmethod
-    def _from_dict(cls, content: Mapping[str, Any]) -> Design:
-        fields.check(content, _FORMAT)
-        rest = {
-            name: content[name]
-            for name in ("objective", "value", "condition_number", "std", "seconds")
-        }
-        return cls(
-            trajectory=FourierTrajectory.from_dict(content["trajectory"]),
-            certificate=Certificate.from_dict(content["certificate"]),
-            start_values=tuple(float("inf") if x is None else x for x in content["start_values"]),
-            verdict=Verdict.from_dict(content["verdict"]),
-            robot=content["robot"],
-            prediction=content["prediction"],
-            **rest,
-        )
 
 
 def design(

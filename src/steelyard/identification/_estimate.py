@@ -2,31 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated
 
 import numpy as np
 
-from steelyard import fields
-from steelyard._arrays import Array, freeze
+from steelyard._arrays import Array
+from steelyard._codec import Value
+from steelyard._kinds import COVARIANCE, INFINITE, NOT_NEGATIVE, Shape, Size, Spread
+from steelyard.errors import InvalidSamples
 from steelyard.robot import ParameterTable
 from steelyard.verdict import Verdict
 
-FORMAT = {
-    "value": fields.numbers("p"),
-    "covariance": fields.numbers("p", "p", finite=False, covariance=True),
-    "names": fields.each(fields.TEXT, "p"),
-    "noise": fields.numbers("n", low=0.0),
-    "inflation": fields.numbers("n", finite=False, low=0.0),
-    "condition": fields.number(0.0, finite=False),
-    "verdict": fields.VERDICT,
-}
-"""Fields of a saved estimate."""
-
 
 @dataclass(frozen=True, eq=False)
-class Estimate:
+class Estimate(Value, error=InvalidSamples):
     """Estimated parameters with their covariance.
 
     Attributes:
@@ -39,16 +29,15 @@ class Estimate:
         verdict: whether they may be used, and what counts against them
     """
 
-    value: Array
-    covariance: Array
-    parameters: ParameterTable
-    noise: Array
-    inflation: Array
-    condition: float
+    value: Annotated[Array, Shape("p")]
+    covariance: Annotated[Array, Shape("p", "p"), INFINITE, COVARIANCE]
+    parameters: Annotated[
+        ParameterTable, Spread(ParameterTable.parse, {"names": "names"}), Size("p")
+    ]
+    noise: Annotated[Array, Shape("n"), NOT_NEGATIVE]
+    inflation: Annotated[Array, Shape("n"), INFINITE, NOT_NEGATIVE]
+    condition: Annotated[float, INFINITE, NOT_NEGATIVE]
     verdict: Verdict
-
-    def __post_init__(self) -> None:
-        freeze(self, "value", "covariance", "noise", "inflation")
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -92,24 +81,3 @@ class Estimate:
 
         half = ndtri(0.5 + level / 2) * self.std
         return np.column_stack([self.value - half, self.value + half])
-
-    def to_dict(self) -> dict[str, Any]:
-        """All fields as texts, numbers and arrays."""
-        return {
-            "value": self.value,
-            "covariance": self.covariance,
-            "names": list(self.names),
-            "noise": self.noise,
-            "inflation": self.inflation,
-            "condition": self.condition,
-            "verdict": self.verdict.to_dict(),
-        }
-
-    @classmethod
-    def from_dict(cls, content: Mapping[str, Any]) -> Estimate:
-        """The estimate that `to_dict` has written."""
-        fields.check(content, FORMAT, "estimate")
-        values = dict(content)
-        names = values.pop("names")
-        verdict = Verdict.from_dict(values.pop("verdict"))
-        return cls(**values, parameters=ParameterTable.parse(names), verdict=verdict)

@@ -10,11 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
 
 from steelyard._arrays import Array, Mask
+from steelyard._codec import Value
+from steelyard._kinds import NOT_NEGATIVE, Shape
+from steelyard.errors import InvalidSamples
 from steelyard.identification._problem import Rows
 from steelyard.recording import Samples
 from steelyard.robot import ParameterBasis, RobotModel
@@ -24,7 +28,7 @@ _CHUNK = 1024  # samples reduced at once
 
 
 @dataclass(frozen=True, eq=False)
-class RegressionFactor:
+class RegressionFactor(Value, error=InvalidSamples):
     """The triangular factors of all rows of a regression tau = Y theta, joint by joint.
 
     Attributes:
@@ -32,8 +36,8 @@ class RegressionFactor:
         rows: number of rows of each joint, (n,)
     """
 
-    R: Array
-    rows: NDArray[np.int64]
+    R: Annotated[Array, Shape("parts", "p+1", "p+1")]
+    rows: Annotated[NDArray[np.int64], Shape("parts"), NOT_NEGATIVE]
 
     @classmethod
     def empty(cls, n: int, p: int) -> RegressionFactor:

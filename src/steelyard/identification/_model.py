@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from steelyard import fields, saved
 from steelyard._arrays import Array
+from steelyard._codec import FileValue
+from steelyard._kinds import INFINITE, NOT_NEGATIVE, POSITIVE, Shape, Size
 from steelyard._units import NORMAL_95
 from steelyard.errors import InvalidSamples, UnreadableFile
-from steelyard.identification._estimate import FORMAT as ESTIMATE
 from steelyard.identification._estimate import Estimate
 from steelyard.identification._factor import RegressionFactor
 from steelyard.identification._least_squares import solve_weighted
@@ -23,9 +24,7 @@ from steelyard.identification._problem import RowMaker, Rows, require_same_joint
 from steelyard.identification._validation import FrictionChoice, Validation, validation_of
 from steelyard.recording import Preparation, Samples
 from steelyard.robot import ParameterBasis, RobotModel
-from steelyard.robot._friction import FORMAT as LAW
 from steelyard.robot._friction import FrictionLaw
-from steelyard.robot._model import FORMAT as ROBOT
 from steelyard.robot._transmission import JointFriction
 from steelyard.verdict import Doubt, DoubtKind, Verdict
 
@@ -34,34 +33,9 @@ if TYPE_CHECKING:
     from steelyard.identification._feasible import FeasibleArm
     from steelyard.identification._feasible_space import ParameterBounds
 
-_VERSION = 3
 _PLOTTED_SPEEDS = 201  # points of a plotted friction curve
 _PLOTTED_RATE_HZ = 10.0  # of the motion behind the plotted friction
 _MAX_RESIDUAL_RATIO = 3.0  # of saved to recomputed residuals, or the inverse
-_SCORES = fields.row(
-    fields.TEXT,
-    fields.named(fields.number(0.0, finite=False)),
-    fields.TEXT,
-    fields.each(fields.TEXT),
-)
-_FORMAT = {
-    "robot": fields.table(ROBOT),
-    "law": fields.table(LAW),
-    "estimate": fields.table(ESTIMATE),
-    "shape_std": fields.numbers("shapes", "n", finite=False, low=0.0),
-    "kinematics": fields.one_of("measured", "commanded"),
-    "made_from": fields.each(fields.TEXT),
-    "choice": fields.or_null(_SCORES),
-    "from_currents": fields.FLAG,
-    "preparation": fields.or_null(fields.table(fields.PREPARATION)),
-    "temperature": fields.or_null(fields.numbers("n", finite=False)),
-    "lag_std": fields.or_null(fields.numbers("n", finite=False, low=0.0)),
-    "motion_shift": fields.or_null(fields.numbers("p")),
-    "rate_hz": fields.or_null(fields.number(1e-9)),
-    "factor": fields.table(
-        {"R": fields.numbers("parts", "p+1", "p+1"), "rows": fields.numbers("parts", low=0.0)}
-    ),
-}
 _TORQUE_SOURCE = {False: "measured torques", True: "torques from motor currents"}
 _FILTER_SETTINGS = ("cutoff_hz", "torque_cutoff_hz", "order", "mean_length")
 _RELEVANT_SETTINGS = (*_FILTER_SETTINGS, "fourier_period_s", "fourier_harmonics", "lag_s")
@@ -69,7 +43,7 @@ _RELEVANT_SETTINGS = (*_FILTER_SETTINGS, "fourier_period_s", "fourier_harmonics"
 
 
 @dataclass(frozen=True, eq=False)
-class DynamicModel:
+class DynamicModel(FileValue, error=InvalidSamples, kind="model", version=3):
     """An arm whose base parameters and friction were identified from measurements.
 
     Attributes:
@@ -93,24 +67,25 @@ class DynamicModel:
         rate_hz: sampling rate of the fitted samples, [Hz]; None if they have several
     """
 
-    robot: RobotModel
+    robot: Annotated[RobotModel, Size("n", attrgetter("n"))]
     law: FrictionLaw
     estimate: Estimate
-    shape_std: Array
+    shape_std: Annotated[Array, Shape("shapes", "n"), INFINITE, NOT_NEGATIVE]
     kinematics: Literal["measured", "commanded"]
     made_from: Sequence[str]
     factor: RegressionFactor = field(repr=False)
     choice: FrictionChoice | None = None
     from_currents: bool = False
     preparation: Preparation | None = None
-    temperature: Array | None = None
-    lag_std: Array | None = None
-    motion_shift: Array | None = None
-    rate_hz: float | None = None
+    temperature: Annotated[Array | None, Shape("n"), INFINITE] = None
+    lag_std: Annotated[Array | None, Shape("n"), INFINITE, NOT_NEGATIVE] = None
+    motion_shift: Annotated[Array | None, Shape("p")] = None
+    rate_hz: Annotated[float | None, POSITIVE] = None
     basis: ParameterBasis = field(init=False, repr=False)
     _maker: RowMaker = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         basis = ParameterBasis.of(self.robot)
         object.__setattr__(self, "basis", basis)
         object.__setattr__(self, "_maker", RowMaker(self.robot, basis, max_cached_samples=0))
@@ -245,62 +220,10 @@ class DynamicModel:
             panels.append(Panel(name, "speed [rad/s or m/s]", "torque [Nm or N]", parts))
         return Picture([Plot(f"Friction against speed, law '{self.law.name}'.", panels, 3)])
 
-    def to_dict(self) -> dict[str, Any]:
-        """All fields as texts, numbers and arrays."""
-        choice = self.choice
-        return {
-            "robot": self.robot.to_dict(),
-            "law": self.law.to_dict(),
-            "estimate": self.estimate.to_dict(),
-            "shape_std": self.shape_std,
-            "kinematics": self.kinematics,
-            "made_from": list(self.made_from),
-            "choice": None if choice is None else list(vars(choice).values()),
-            "from_currents": self.from_currents,
-            "preparation": None if self.preparation is None else self.preparation.to_dict(),
-            "temperature": self.temperature,
-            "lag_std": self.lag_std,
-            "motion_shift": self.motion_shift,
-            "rate_hz": self.rate_hz,
-            "factor": {"R": self.factor.R, "rows": self.factor.rows},
-        }
-
     @classmethod
-    def from_dict(cls, content: Mapping[str, Any]) -> DynamicModel:
-        """The model that `to_dict` has written."""
-        fields.check(content, _FORMAT)
-        robot = RobotModel.from_dict(content["robot"])
-        factor = content["factor"]
-        return cls(
-            robot,
-            FrictionLaw.from_dict(content["law"]),
-            Estimate.from_dict(content["estimate"]),
-            np.array(content["shape_std"], dtype=float).reshape(-1, robot.n),
-            content["kinematics"],
-            tuple(content["made_from"]),
-            RegressionFactor(
-                np.array(factor["R"], dtype=float), np.array(factor["rows"], dtype=np.int64)
-            ),
-            None if content["choice"] is None else FrictionChoice(*content["choice"]),
-            bool(content["from_currents"]),
-            None
-            if content["preparation"] is None
-            else Preparation.from_dict(content["preparation"]),
-            **{
-                name: None if content[name] is None else np.array(content[name], dtype=float)
-                for name in ("temperature", "lag_std", "motion_shift")
-            },
-            rate_hz=content["rate_hz"],
-        )
-
-    def save(self, path: str | Path) -> None:
-        """Writes the model to a JSON file."""
-        saved.save(self.to_dict(), "model", path, version=_VERSION)
-
-    @classmethod
-    def load(cls, path: str | Path) -> DynamicModel:
+    def load(cls, path: str | Path) -> Self:
         """The model in a JSON file that `save` wrote."""
-        model = saved.loaded(path, "model", cls.from_dict, version=_VERSION)
+        model = super().load(path)
         model._require_consistent(path)
         return model
 
@@ -361,8 +284,8 @@ class DynamicModel:
         theirs = samples.preparation
         if mine is None or theirs is None:
             return None
-        here = mine.to_dict()
-        there = theirs.to_dict()
+        here = vars(mine)
+        there = vars(theirs)
         names = [name for name in _RELEVANT_SETTINGS if here[name] != there[name]]
         differ = [f"{name} {there[name]} instead of {here[name]}" for name in names]
         if not differ:

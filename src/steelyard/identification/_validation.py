@@ -16,11 +16,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
 from steelyard._arrays import Array
 from steelyard._computing import Progress, interruptible
+from steelyard._kinds import INFINITE, NOT_NEGATIVE
 from steelyard.errors import InvalidSamples
 from steelyard.identification._fit import fit_shapes
 from steelyard.identification._problem import RowMaker
@@ -67,8 +69,7 @@ def validation_of(measured: Array, predicted: Array) -> Validation:
     )
 
 
-@dataclass(frozen=True, eq=False)
-class FrictionChoice:
+class FrictionChoice(NamedTuple):
     """Which friction law predicts best.
 
     Attributes:
@@ -79,7 +80,7 @@ class FrictionChoice:
     """
 
     law: str
-    scores: dict[str, float]
+    scores: dict[str, Annotated[float, INFINITE, NOT_NEGATIVE]]
     folds: str
     not_compared: Sequence[str] = ()
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from steelyard import fields, saved
-from steelyard._arrays import Array, freeze
+from steelyard._arrays import Array
+from steelyard._codec import FileValue
+from steelyard._kinds import COVARIANCE, INFINITE, NOT_NEGATIVE, Range, Shape, Spread
 from steelyard._units import NORMAL_95
 from steelyard.errors import InvalidSamples
 from steelyard.inertia import PARAMETER_NAMES, InertialParameters
@@ -22,7 +24,6 @@ if TYPE_CHECKING:
     from steelyard.drawing import Picture
     from steelyard.export import ErrorLimits, Load
 
-_VERSION = 4
 _EXPORT_CONTENT = (
     "the load beyond that of the arm during identification; a gripper that was mounted then is not"
     " included"
@@ -89,48 +90,35 @@ class Quantity(NamedTuple):
         return self.name, f"{self.value:.4f}", f"{self.half_width:.4f}", self.unit
 
 
-_SHARE = fields.number(0.0, 1.0)
-_SHARES = fields.table(
-    {
-        **dict.fromkeys(("noise", "friction", "gains", "drift"), _SHARE),
-        **dict.fromkeys(("motion", "gravity"), fields.optional(_SHARE)),
-    }
-)
 _ROUNDING = 1e-6  # of the sum of all shares
-
-
-def _shares(value: Any, place: str, sizes: dict[str, int]) -> None:
-    """A rule: shares of a whole, or none."""
-    (_SHARES if value else fields.table({}))(value, place, sizes)
-    if value and abs(sum(value.values()) - 1.0) > _ROUNDING:
-        raise ValueError(f"'{place}' must be shares that sum up to one")
-
-
 _UNKNOWN_TOGETHER = "the mass or centre of mass of the tool or of the part is unknown"
-FORMAT = {
-    "mass": fields.number(),
-    "mass_std": fields.number(0.0, finite=False),
-    "com": fields.numbers(3, finite=False),
-    "com_std": fields.numbers(3, finite=False),
-    "frame": fields.TEXT,
-    "order": fields.row(*map(fields.one_of, PARAMETER_NAMES)),
-    "vector": fields.numbers(10),
-    "unconstrained": fields.numbers(10),
-    "std": fields.numbers(10, finite=False),
-    "covariance": fields.numbers(10, 10, finite=False, covariance=True),
-    "excited": fields.each(fields.TEXT),
-    "channels": fields.size_of("n"),
-    "noise": fields.numbers("n", low=0.0),
-    "method": fields.TEXT,
-    "gain_error": fields.or_null(fields.numbers(10, "causes")),
-    "shares": _shares,
-    "verdict": fields.VERDICT,
+_CAUSES = ("noise", "friction", "gains", "drift", "motion", "gravity")
+_ALWAYS_SHARED = ("noise", "friction", "gains", "drift")
+
+
+def _order(payload: Payload) -> tuple[str, ...]:
+    return PARAMETER_NAMES
+
+
+def _channels(payload: Payload) -> int:
+    return len(payload.noise)
+
+
+def _mass_std(payload: Payload) -> float:
+    return float(payload.std[0])
+
+
+DERIVED: dict[str, Callable[[Payload], Any]] = {
+    **{name: attrgetter(name) for name in ("mass", "com", "com_std", "std", "excited")},
+    "mass_std": _mass_std,
+    "order": _order,
+    "channels": _channels,
 }
-"""Fields of a saved payload."""
+"""Fields of a saved payload that follow from the others."""
 
 
 @dataclass(frozen=True, eq=False)
-class Payload:
+class Payload(FileValue, error=InvalidSamples, kind="payload", version=4, derived=DERIVED):
     """A weighed payload.
 
     Attributes:
@@ -149,18 +137,35 @@ class Payload:
             the 'motion', and 'gravity' if only its nominal size is known
     """
 
-    body: InertialParameters
-    unconstrained: InertialParameters
-    covariance: Array
-    noise: Array
+    body: Annotated[
+        InertialParameters,
+        Spread(InertialParameters.from_vector, {"vector": "vector", "frame": "frame"}),
+    ]
+    unconstrained: Annotated[
+        InertialParameters,
+        Spread(InertialParameters.from_vector, {"unconstrained": "vector", "frame": "frame"}),
+    ]
+    covariance: Annotated[Array, Shape(10, 10), INFINITE, COVARIANCE]
+    noise: Annotated[Array, Shape("n"), NOT_NEGATIVE]
     verdict: Verdict
     method: str = "direct"
-    gain_error: Array | None = None
-    shares: Mapping[str, float] = field(default_factory=dict)
-    _KIND: ClassVar[str] = "payload"
+    gain_error: Annotated[Array | None, Shape(10, "causes")] = None
+    shares: Mapping[str, Annotated[float, Range(0.0, 1.0)]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        freeze(self, "covariance", "noise", "gain_error")
+        super().__post_init__()
+        if not self.shares:
+            return
+        for name in _ALWAYS_SHARED:
+            if name not in self.shares:
+                raise InvalidSamples(f"'shares.{name}' is missing")
+        for name in self.shares:
+            if name not in _CAUSES:
+                raise InvalidSamples(
+                    f"'shares.{name}' is no cause; the causes are {', '.join(_CAUSES)}"
+                )
+        if abs(sum(self.shares.values()) - 1.0) > _ROUNDING:
+            raise InvalidSamples(f"'shares' must add up to 1, got {dict(self.shares)}")
 
     @property
     def mass(self) -> float:
@@ -292,28 +297,6 @@ class Payload:
 
     # --- for programs and files
 
-    def to_dict(self) -> dict[str, Any]:
-        """All fields and derived values as texts, numbers and arrays."""
-        return {
-            "mass": self.mass,
-            "mass_std": float(self.std[0]),
-            "com": self.com,
-            "com_std": self.com_std,
-            "frame": self.body.frame,
-            "order": list(PARAMETER_NAMES),
-            "vector": self.body.vector,
-            "unconstrained": self.unconstrained.vector,
-            "std": self.std,
-            "covariance": self.covariance,
-            "excited": list(self.excited),
-            "channels": len(self.noise),
-            "noise": self.noise,
-            "method": self.method,
-            "gain_error": self.gain_error,
-            "shares": dict(self.shares),
-            "verdict": self.verdict.to_dict(),
-        }
-
     def to_dataframe(self, library: Library = "pandas") -> Any:
         """A table with the columns name, value, std, half_width (95 %) and unit.
 
@@ -328,31 +311,6 @@ class Payload:
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         return self.to_dataframe("pyarrow").__arrow_c_stream__(requested_schema)
-
-    @classmethod
-    def from_dict(cls, content: dict[str, Any]) -> Self:
-        """The payload that `to_dict` has written."""
-        fields.check(content, FORMAT)
-        frame = content["frame"]
-        return cls(
-            InertialParameters.from_vector(content["vector"], frame),
-            InertialParameters.from_vector(content["unconstrained"], frame),
-            np.array(content["covariance"], dtype=float),
-            np.array(content["noise"], dtype=float),
-            Verdict.from_dict(content["verdict"]),
-            content["method"],
-            None if content["gain_error"] is None else np.array(content["gain_error"], dtype=float),
-            content["shares"],
-        )
-
-    def save(self, path: str | Path) -> None:
-        """Writes the payload to a JSON file."""
-        saved.save(self.to_dict(), self._KIND, path, version=_VERSION)
-
-    @classmethod
-    def load(cls, path: str | Path) -> Self:
-        """The payload in a JSON file that `save` wrote."""
-        return saved.loaded(path, cls._KIND, cls.from_dict, version=_VERSION)
 
     # --- for controllers and simulators
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from itertools import takewhile
-from typing import Any, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 
 from steelyard._arrays import Array, Mask, finite
+from steelyard._codec import Value
+from steelyard._kinds import NOT_NEGATIVE, POSITIVE, Range
 from steelyard.errors import InvalidRecording, InvalidSamples
-from steelyard.fields import PREPARATION, table
 from steelyard.recording._recording import Recording
 
 DEFAULT_CUTOFF_HZ = 20.0
@@ -19,7 +20,7 @@ DEFAULT_CUTOFF_HZ = 20.0
 
 
 @dataclass(frozen=True)
-class Preparation:
+class Preparation(Value, error=InvalidSamples, partial=True):
     """Settings for making Samples of a recording.
 
     Attributes:
@@ -45,51 +46,19 @@ class Preparation:
             unknown: nothing is shifted, and `steelyard.identify` estimates it
     """
 
-    rate_hz: float | None = None
-    cutoff_hz: float | Literal["auto"] | None = "auto"
-    torque_cutoff_hz: float | None = None
-    order: int = 4
-    mean_length: int = 1
+    rate_hz: Annotated[float | None, POSITIVE] = None
+    cutoff_hz: Annotated[float, POSITIVE] | Literal["auto"] | None = "auto"
+    torque_cutoff_hz: Annotated[float | None, POSITIVE] = None
+    order: Annotated[int, Range(1)] = 4
+    mean_length: Annotated[int, Range(1)] = 1
     kinematics: Literal["measured", "commanded"] = "measured"
-    fourier_period_s: float | None = None
-    fourier_harmonics: int = 5
-    lowest_speed: float = 0.01
-    decimate: int = 1
-    trim_s: float = 0.0
-    longest_gap_s: float | None = None
+    fourier_period_s: Annotated[float | None, POSITIVE] = None
+    fourier_harmonics: Annotated[int, Range(1)] = 5
+    lowest_speed: Annotated[float, NOT_NEGATIVE] = 0.01
+    decimate: Annotated[int, Range(1)] = 1
+    trim_s: Annotated[float, NOT_NEGATIVE] = 0.0
+    longest_gap_s: Annotated[float | None, POSITIVE] = None
     lag_s: tuple[float, ...] | None = None
-
-    def __post_init__(self) -> None:
-        if self.lag_s is not None:
-            object.__setattr__(self, "lag_s", tuple(float(lag) for lag in self.lag_s))
-            if not np.isfinite(self.lag_s).all():
-                raise InvalidSamples(f"lag_s must be finite numbers [s], got {self.lag_s}")
-        if self.kinematics not in ("measured", "commanded"):
-            raise InvalidSamples(
-                f"kinematics must be 'measured' or 'commanded', got '{self.kinematics}'"
-            )
-        if isinstance(self.cutoff_hz, str) and self.cutoff_hz != "auto":
-            raise InvalidSamples(
-                f"cutoff_hz must be a number [Hz], 'auto' or None, got '{self.cutoff_hz}'"
-            )
-        if self.decimate < 1 or self.lowest_speed < 0 or self.trim_s < 0:
-            raise InvalidSamples(
-                "decimate must be at least 1, lowest_speed and trim_s not negative"
-            )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Every field as a plain value, for JSON."""
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, content: Mapping[str, Any]) -> Preparation:
-        """The preparation that `to_dict` wrote; missing fields get their defaults."""
-        if unknown := sorted(set(content) - set(PREPARATION)):
-            raise InvalidSamples(
-                f"a preparation has no '{unknown[0]}'; it has {', '.join(PREPARATION)}"
-            )
-        table(PREPARATION, partial=True)(content, "preparation", {})
-        return cls(**content)
 
     def motion_of(self, recording: Recording) -> tuple[Array, ...]:
         """Position, with commanded velocity and acceleration where recorded, each (N, n)."""

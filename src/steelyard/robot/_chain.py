@@ -4,37 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Annotated
 
 import numpy as np
 import pinocchio as pin
 from numpy.typing import ArrayLike
 
-from steelyard import fields
 from steelyard._arrays import Array, Mask, freeze, read_only
+from steelyard._codec import Value
+from steelyard._kinds import INFINITE, POSITIVE, Shape
 from steelyard.errors import InvalidRobot, UnknownName
 from steelyard.robot._dh import JointType
 
 _NO_LIMIT = 1e100  # larger numbers stand for no limit
+Limit = Annotated[Array, Shape("n"), INFINITE]
 _LIMITS = ("q_min", "q_max", "v_max", "a_max", "tau_max")
-FORMAT = {
-    **dict.fromkeys(("name", "source", "flange"), fields.TEXT),
-    **{name: fields.each(fields.TEXT, "n") for name in ("joint_names", "link_names")},
-    **{
-        name: fields.numbers("n", 4, 4, rigid=True) for name in ("joint_placements", "T_joint_link")
-    },
-    "joint_types": fields.each(fields.one_of("revolute", "prismatic", "continuous"), "n"),
-    "joint_axes": fields.numbers("n", 3),
-    "T_joint_flange": fields.numbers(4, 4, rigid=True),
-    "gravity_base": fields.numbers(3),
-    "home": fields.numbers("n"),
-    "links": fields.numbers("n", 10),
-    "limits": fields.table({name: fields.numbers("n", finite=False) for name in _LIMITS}),
-}
-"""Fields of a saved chain of links."""
 
 
 @dataclass(frozen=True, eq=False)
-class JointLimits:
+class JointLimits(Value, error=InvalidRobot):
     """Limits of every joint; infinite where none is published.
 
     Attributes:
@@ -45,27 +33,21 @@ class JointLimits:
         tau_max: largest torque, (n,) [Nm or N]
     """
 
-    q_min: Array
-    q_max: Array
-    v_max: Array
-    a_max: Array
-    tau_max: Array
+    q_min: Limit
+    q_max: Limit
+    v_max: Annotated[Limit, POSITIVE]
+    a_max: Annotated[Limit, POSITIVE]
+    tau_max: Annotated[Limit, POSITIVE]
 
     def __post_init__(self) -> None:
-        n = np.size(self.q_min)
+        super().__post_init__()
         for name in _LIMITS:
-            values = np.array(getattr(self, name), dtype=float)
-            sized = np.isinf(values) | (np.abs(values) < _NO_LIMIT)
-            if values.shape != (n,) or not sized.all():
+            values = getattr(self, name)
+            if not (np.isinf(values) | (np.abs(values) < _NO_LIMIT)).all():
                 raise InvalidRobot(
-                    f"limit '{name}' must hold {n} numbers (infinite where there is none), got"
-                    f" {values}"
+                    f"'{name}' must be numbers, infinite where there is no limit, got {values}"
                 )
-            object.__setattr__(self, name, read_only(values))
-        self.require_order(self.q_min, self.q_max, [f"joint {j + 1}" for j in range(n)])
-        for name in ("v_max", "a_max", "tau_max"):
-            if (getattr(self, name) <= 0).any():
-                raise InvalidRobot(f"limit '{name}' must be positive, got {getattr(self, name)}")
+        self.require_order(self.q_min, self.q_max, [f"joint {j + 1}" for j in range(len(self))])
 
     @staticmethod
     def require_order(q_min: Array, q_max: Array, names: Sequence[str]) -> None:

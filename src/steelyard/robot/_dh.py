@@ -20,27 +20,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from steelyard import fields
-from steelyard._arrays import Array, finite
+from steelyard._arrays import Array
+from steelyard._codec import Value
+from steelyard._kinds import Shape
 from steelyard.errors import InvalidRobot
 
 Convention = Literal["modified", "classic"]
 JointType = Literal["revolute", "prismatic", "continuous"]
-FORMAT = {
-    **{name: fields.numbers("n") for name in ("alpha", "a", "d", "theta")},
-    "convention": fields.one_of("modified", "classic"),
-    "joint_types": fields.each(fields.one_of("revolute", "prismatic", "continuous"), "n"),
-}
-"""Fields of a saved table."""
 
 
 @dataclass(frozen=True, eq=False)
-class DHTable:
+class DHTable(Value, error=InvalidRobot):
     """A table of Denavit-Hartenberg parameters, one row for each joint.
 
     Attributes:
@@ -52,30 +47,19 @@ class DHTable:
         joint_types: 'revolute', 'prismatic' or 'continuous' for each joint; all revolute when empty
     """
 
-    alpha: Array
-    a: Array
-    d: Array
-    theta: Array
+    alpha: Annotated[Array, Shape("n")]
+    a: Annotated[Array, Shape("n")]
+    d: Annotated[Array, Shape("n")]
+    theta: Annotated[Array, Shape("n")]
     convention: Convention = "modified"
-    joint_types: Sequence[JointType] = ()
+    joint_types: Annotated[Sequence[JointType], Shape("n")] = ()
 
     def __post_init__(self) -> None:
-        if self.convention not in ("modified", "classic"):
-            raise InvalidRobot(
-                f"convention must be 'modified' or 'classic', got '{self.convention}'"
-            )
-        n = np.size(self.alpha)
-        if n == 0:
+        if np.size(self.alpha) == 0:
             raise InvalidRobot("a DH table needs at least one row")
-        for name in ("alpha", "a", "d", "theta"):
-            column = finite(getattr(self, name), (n,), f"DH column '{name}'", InvalidRobot)
-            object.__setattr__(self, name, column)
-        types = tuple(self.joint_types) or ("revolute",) * n
-        if len(types) != n or not set(types) <= {"revolute", "prismatic", "continuous"}:
-            raise InvalidRobot(
-                f"joint_types must name {n} of 'revolute', 'prismatic', 'continuous', got {types}"
-            )
-        object.__setattr__(self, "joint_types", types)
+        if not self.joint_types:
+            object.__setattr__(self, "joint_types", ("revolute",) * np.size(self.alpha))
+        super().__post_init__()
 
     @classmethod
     def from_rows(cls, rows: ArrayLike, convention: Convention = "modified") -> DHTable:

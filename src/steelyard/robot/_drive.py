@@ -11,12 +11,14 @@ Fl is mu. Motors may drive several joints (see `transmission`).
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from steelyard import fields
-from steelyard._arrays import Array, Mask, finite
+from steelyard._arrays import Array, Mask
+from steelyard._codec import Value
+from steelyard._kinds import NOT_NEGATIVE, POSITIVE, Shape
 from steelyard.errors import InvalidRobot
 from steelyard.robot._friction import FrictionLaw
 from steelyard.robot._parameters import ParameterKind
@@ -37,18 +39,9 @@ Runs of a real UR10e over two months leave
 GAIN_DRIFT_PER_KELVIN = 0.001
 """Change of gains per kelvin between empty and loaded runs, relative: magnets weaken."""
 
+PerJoint = Annotated[Array, Shape("n")]
 _FRICTION = ("coulomb", "viscous", "exponent", "load_coulomb", "stribeck", "stribeck_speed")
 _PER_JOINT = ("rotor_inertia", *_FRICTION, "offset")
-FORMAT = {
-    **{name: fields.numbers("n") for name in _PER_JOINT},
-    "sign_width": fields.number(0.0),
-    "gain": fields.or_null(fields.numbers("n")),
-    "gain_std": fields.or_null(fields.numbers("n", low=0.0)),
-    "gain_common": fields.or_null(fields.numbers("n", "causes")),
-    "gain_drift": fields.or_null(fields.number(0.0)),
-    "coupling": fields.or_null(fields.numbers("n", "n")),
-}
-"""Fields of a saved drive."""
 
 
 def _zero() -> Array:
@@ -60,7 +53,7 @@ def _one() -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class DriveModel:
+class DriveModel(Value, error=InvalidRobot):
     """Rotor inertia, friction, gains and coupling of an arm's drives, seen from the joint side.
 
     A single number counts for every joint; at least one value must be given for each. Change one
@@ -87,52 +80,40 @@ class DriveModel:
             joint
     """
 
-    rotor_inertia: Array
-    coulomb: Array = field(default_factory=_zero)
-    viscous: Array = field(default_factory=_zero)
-    offset: Array = field(default_factory=_zero)
-    exponent: Array = field(default_factory=_one)
-    load_coulomb: Array = field(default_factory=_zero)
-    stribeck: Array = field(default_factory=_zero)
-    stribeck_speed: Array = field(default_factory=_one)
-    sign_width: float = 0.0
-    gain: Array | None = None
-    gain_std: Array | None = None
-    gain_common: Array | None = None
-    gain_drift: float | None = None
-    coupling: Array | None = None
+    rotor_inertia: PerJoint
+    coulomb: PerJoint = field(default_factory=_zero)
+    viscous: PerJoint = field(default_factory=_zero)
+    offset: PerJoint = field(default_factory=_zero)
+    exponent: Annotated[PerJoint, POSITIVE] = field(default_factory=_one)
+    load_coulomb: PerJoint = field(default_factory=_zero)
+    stribeck: PerJoint = field(default_factory=_zero)
+    stribeck_speed: Annotated[PerJoint, POSITIVE] = field(default_factory=_one)
+    sign_width: Annotated[float, NOT_NEGATIVE] = 0.0
+    gain: PerJoint | None = None
+    gain_std: Annotated[PerJoint | None, NOT_NEGATIVE] = None
+    gain_common: Annotated[Array | None, Shape("n", "causes")] = None
+    gain_drift: Annotated[float | None, NOT_NEGATIVE] = None
+    coupling: Annotated[Array | None, Shape("n", "n")] = None
     _friction: JointFriction = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        n = max(np.size(getattr(self, name)) for name in _PER_JOINT)
-        for name in _PER_JOINT:
-            object.__setattr__(self, name, _per_joint(getattr(self, name), n, name))
-        if (
-            (self.exponent <= 0).any()
-            or (self.stribeck_speed <= 0).any()
-            or not self.sign_width >= 0
-        ):
-            raise InvalidRobot(
-                "exponent and stribeck_speed must be positive, sign_width not negative"
-            )
-        if self.gain is not None:
-            object.__setattr__(self, "gain", _per_joint(self.gain, n, "gain"))
-        if self.gain_std is not None:
-            object.__setattr__(self, "gain_std", _per_joint(self.gain_std, n, "gain_std"))
-            if self.gain is None or (self.gain_std < 0).any():
-                raise InvalidRobot("gain_std needs gains, and must not be negative")
-        if self.gain_common is not None:
-            object.__setattr__(self, "gain_common", _shared(self.gain_common, n))
-        if self.gain_drift is not None and not 0 <= self.gain_drift < np.inf:
-            raise InvalidRobot(f"gain_drift must not be negative, got {self.gain_drift}")
-        if self.coupling is not None:
-            C = finite(self.coupling, (n, n), "drive value 'coupling'", InvalidRobot)
-            if not np.diag(C).all() or np.linalg.matrix_rank(C) < n:
-                raise InvalidRobot(
-                    f"coupling must be invertible with a non-zero diagonal, got\n{C}"
-                )
-            object.__setattr__(self, "coupling", C)
+        self._spread_single_numbers()
+        super().__post_init__()
+        if self.gain_std is not None and self.gain is None:
+            raise InvalidRobot("gain_std belongs to gains: give 'gain', too")
+        C = self.coupling
+        if C is not None and (not np.diag(C).all() or np.linalg.matrix_rank(C) < len(self)):
+            raise InvalidRobot(f"coupling must be invertible with a non-zero diagonal, got\n{C}")
         object.__setattr__(self, "_friction", self._own_friction())
+
+    def _spread_single_numbers(self) -> None:
+        """Gives every joint the single numbers that count for all of them."""
+        n = max(np.size(getattr(self, name)) for name in _PER_JOINT)
+        for name in (*_PER_JOINT, "gain", "gain_std"):
+            if _is_single(getattr(self, name)):
+                object.__setattr__(self, name, np.full(n, getattr(self, name)))
+        if _is_single(self.gain_common):
+            object.__setattr__(self, "gain_common", np.full((n, 1), self.gain_common))
 
     @classmethod
     def ideal(cls, n: int) -> DriveModel:
@@ -161,7 +142,7 @@ class DriveModel:
         drift = self.gain_drift
         if common is None:
             if std is None:
-                common = _shared(COMMON_GAIN_TOLERANCE, len(self))
+                common = np.full((len(self), 1), COMMON_GAIN_TOLERANCE)
             else:
                 common = np.zeros((len(self), 0))
         if std is None:
@@ -316,15 +297,5 @@ class DriveModel:
         return JointFriction(law, coefficients, self.offset, Transmission(C / np.diag(C)[:, None]))
 
 
-def _per_joint(values: ArrayLike, n: int, name: str) -> Array:
-    given = np.full(n, values) if np.ndim(values) == 0 else values
-    return finite(given, (n,), f"drive value '{name}'", InvalidRobot)
-
-
-def _shared(values: ArrayLike, n: int) -> Array:
-    array = np.array(values, dtype=float)
-    if array.ndim == 0:
-        array = np.full((n, 1), array)
-    if array.ndim != 2:
-        raise InvalidRobot(f"gain_common is a number, or {n} numbers for each cause, got {array}")
-    return finite(array, (n, array.shape[1]), "drive value 'gain_common'", InvalidRobot)
+def _is_single(value: Any) -> bool:
+    return np.ndim(value) == 0 and isinstance(value, int | float | np.number | np.ndarray)

@@ -26,14 +26,15 @@ only the torque tau of a drive is known, L follows from it,
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from steelyard import fields
 from steelyard._arrays import Array, Mask
+from steelyard._codec import Value
+from steelyard._kinds import NOT_NEGATIVE, POSITIVE, Shape
 from steelyard.errors import InvalidRobot, UnknownName
 from steelyard.robot._parameters import Parameter, ParameterKind, ParameterTable
 
@@ -65,20 +66,8 @@ _LOG_SHAPE_STEP = 1e-4  # step of numerical derivatives
 _MIN_SLIDING_SPEED = 0.01  # [rad/s]; a faster drive has its sliding direction
 
 
-_POSITIVE = fields.numbers("n", low=1e-12)
-FORMAT = {
-    "name": fields.TEXT,
-    "direction": fields.one_of(*get_args(Direction)),
-    **dict.fromkeys(("curved", "stribeck", "load", "fixed", "smooth_speed"), fields.FLAG),
-    **dict.fromkeys(("exponent", "stribeck_speed"), _POSITIVE),
-    "width": fields.numbers("n", low=0.0),
-    "carrying": fields.or_null(fields.numbers("n")),
-}
-"""Fields of a saved law."""
-
-
 @dataclass(frozen=True, eq=False)
-class FrictionLaw:
+class FrictionLaw(Value, error=InvalidRobot):
     """A friction law of n drives: its terms and shapes.
 
     A motion is positions u [rad or m] and speeds v [rad/s or m/s] of the drives, and the load that
@@ -106,12 +95,12 @@ class FrictionLaw:
     curved: bool
     stribeck: bool
     load: bool
-    exponent: Array
-    width: Array
-    stribeck_speed: Array
+    exponent: Annotated[Array, Shape("n"), POSITIVE]
+    width: Annotated[Array, Shape("n"), NOT_NEGATIVE]
+    stribeck_speed: Annotated[Array, Shape("n"), POSITIVE]
     fixed: bool = False
     smooth_speed: bool = False
-    carrying: Array | None = None
+    carrying: Annotated[Array | None, Shape("n")] = None
 
     @classmethod
     def named(
@@ -152,19 +141,6 @@ class FrictionLaw:
         if self.load:
             terms.append(ParameterKind.LOAD_SHARE)
         return tuple(terms)
-
-    def to_dict(self) -> dict[str, Any]:
-        """All fields, as texts, numbers and arrays."""
-        return {name: getattr(self, name) for name in self.__dataclass_fields__}
-
-    @classmethod
-    def from_dict(cls, content: Mapping[str, Any]) -> FrictionLaw:
-        """The law that `to_dict` has written."""
-        fields.check(content, FORMAT, "law")
-        arrays = ("exponent", "width", "stribeck_speed", "carrying")
-        given = {k: v for k, v in content.items() if v is not None}
-        values: dict[str, Any] = {k: np.array(v) if k in arrays else v for k, v in given.items()}
-        return cls(**values)
 
     @property
     def extra_parameters(self) -> tuple[Parameter, ...]:

@@ -4,53 +4,96 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
-from steelyard import fields, saved
-from steelyard._arrays import Array, finite
+from steelyard import saved
+from steelyard._arrays import Array
+from steelyard._codec import Value
+from steelyard._kinds import INFINITE, NOT_NEGATIVE, Shape
 from steelyard.errors import InvalidRobot, UnknownName
 from steelyard.inertia import InertialParameters
 from steelyard.robot._chain import JointLimits
-from steelyard.robot._dh import DHTable
-from steelyard.robot._drive import FORMAT as DRIVE
+from steelyard.robot._dh import Convention, DHTable, JointType
 from steelyard.robot._drive import DriveModel
 from steelyard.robot._model import RobotModel
 
 _ARMS = resources.files("steelyard.robot") / "arms"
 
-_LIMITS = {"q_min": -np.inf, "q_max": np.inf, "v_max": np.inf, "a_max": np.inf, "tau_max": np.inf}
+_LIMITS = ("q_min", "q_max", "v_max", "a_max", "tau_max")
 _DH = ("alpha", "a", "d", "theta")
-_ABOUT = ("title", "source", "link_source")
-_LINK = {
-    "mass": fields.number(0.0),
-    "com": fields.numbers(3),
-    "inertia_com": fields.numbers(3, 3),
-    "inertia_com_diagonal": fields.numbers(3, low=0.0),
-}
-_JOINT = {
-    **{name: fields.number() for name in _DH},  # required, without a default
-    **{name: fields.optional(fields.number(finite=False)) for name in _LIMITS},
-    "name": fields.optional(fields.TEXT),
-    "type": fields.optional(fields.one_of("revolute", "prismatic", "continuous")),
-    "link": fields.optional(fields.table(_LINK, partial=True)),
-}
-_SHARED = {"sign_width": fields.number(0.0), "gain_drift": fields.number(0.0)}
-_MATRICES = {"coupling": fields.numbers("n", "n"), "gain_common": fields.anything}
-_EACH = {name for name in DRIVE if name not in (*_SHARED, *_MATRICES)}
-_FORMAT = {
-    **dict.fromkeys((*_ABOUT, "convention"), fields.TEXT),
-    **{name: fields.numbers(3) for name in ("gravity_base", "flange_translation")},
-    "home": fields.numbers("n"),
-    "joint": fields.each(fields.table(_JOINT)),
-    "drive": fields.table(
-        {**{name: fields.each_or_all("n") for name in _EACH}, **_SHARED, **_MATRICES}, partial=True
-    ),
-}
+
+
+@dataclass(frozen=True, eq=False)
+class _Link(Value, error=InvalidRobot, partial=True):
+    """The link that a joint moves, in its DH frame, as a file describes it."""
+
+    mass: Annotated[float, NOT_NEGATIVE]
+    com: Annotated[Array, Shape(3)]
+    inertia_com: Annotated[Array | None, Shape(3, 3)] = None
+    inertia_com_diagonal: Annotated[Array | None, Shape(3), NOT_NEGATIVE] = None
+
+    def body(self, frame: str) -> InertialParameters:
+        """Its inertial parameters in a frame."""
+        if (self.inertia_com is None) == (self.inertia_com_diagonal is None):
+            raise InvalidRobot(f"{frame} needs mass, com, and inertia_com or inertia_com_diagonal")
+        if self.inertia_com is None:
+            inertia = np.diag(np.asarray(self.inertia_com_diagonal))
+        else:
+            inertia = self.inertia_com
+        return InertialParameters.from_com(self.mass, self.com, inertia, frame)
+
+
+@dataclass(frozen=True, eq=False)
+class _Joint(Value, error=InvalidRobot, partial=True):
+    """A joint as a file describes it; infinite limits are none."""
+
+    alpha: float
+    a: float
+    d: float
+    theta: float
+    name: str | None = None
+    type: JointType = "revolute"
+    q_min: Annotated[float, INFINITE] = -np.inf
+    q_max: Annotated[float, INFINITE] = np.inf
+    v_max: Annotated[float, INFINITE] = np.inf
+    a_max: Annotated[float, INFINITE] = np.inf
+    tau_max: Annotated[float, INFINITE] = np.inf
+    link: _Link | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class _ArmFile(Value, error=InvalidRobot, partial=True):
+    """An arm as a TOML file describes it; [drive] has the fields of a `DriveModel`."""
+
+    joint: Annotated[tuple[_Joint, ...], Shape("n")] = ()
+    title: str = ""
+    source: str = ""
+    link_source: str = ""
+    convention: Convention = "modified"
+    gravity_base: Annotated[Array | None, Shape(3)] = None
+    flange_translation: Annotated[Array, Shape(3)] = field(default_factory=lambda: np.zeros(3))
+    home: Annotated[Array | None, Shape("n")] = None
+    drive: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def joint_names(self) -> list[str]:
+        """Their names; joint1, joint2, ... where none are given."""
+        return [joint.name or f"joint{i + 1}" for i, joint in enumerate(self.joint)]
+
+    @property
+    def words(self) -> str:
+        """Where its numbers come from."""
+        given = (self.title, self.source, self.link_source)
+        return "".join(f"{words.rstrip('.')}. " for words in given if words).strip()
+
+    def column(self, name: str) -> Array:
+        """A number of each joint, (n,)."""
+        return np.array([getattr(joint, name) for joint in self.joint])
 
 
 def robot_names() -> tuple[str, ...]:
@@ -94,76 +137,44 @@ def _from_table(name: str | Path) -> RobotModel:
 
 def _checked(content: dict[str, Any], name: str) -> RobotModel:
     try:
-        robot = _robot(content, name)
-        fields.table(_FORMAT, partial=True)(content, "", {"n": robot.n})
-        return robot
+        return _robot(_ArmFile.from_dict(content), name)
     except (TypeError, ValueError, ArithmeticError, AttributeError, LookupError) as error:
         raise InvalidRobot(f"robot file '{name}': {error}") from error
 
 
-def _robot(content: dict[str, Any], name: str) -> RobotModel:
-    _require_keys(content, set(_FORMAT), "the file")
-    joints = content.get("joint", [])
-    if not joints:
+def _robot(arm: _ArmFile, name: str) -> RobotModel:
+    if not arm.joint:
         raise InvalidRobot("it has no [[joint]]")
-    for joint in joints:
-        _require_keys(joint, set(_JOINT), f"joint '{joint.get('name', '?')}'")
-        for key in _DH:
-            if key not in joint:
-                raise InvalidRobot(
-                    f"joint '{joint.get('name', '?')}' has no '{key}'; write 0.0 for zero"
-                )
-    columns: dict[str, Any] = {key: _column(joints, key, 0.0) for key in _DH}
-    names = [j.get("name", f"joint{i + 1}") for i, j in enumerate(joints)]
-    types = tuple(j.get("type", "revolute") for j in joints)
-    limits = {key: _column(joints, key, none) for key, none in _LIMITS.items()}
-    JointLimits.require_order(limits["q_min"], limits["q_max"], names)
+    limits = {key: arm.column(key) for key in _LIMITS}
+    JointLimits.require_order(limits["q_min"], limits["q_max"], arm.joint_names)
     T_link_flange = np.eye(4)
-    T_link_flange[:3, 3] = finite(
-        content.get("flange_translation", (0, 0, 0)), (3,), "flange_translation", InvalidRobot
-    )
+    T_link_flange[:3, 3] = arm.flange_translation
+    columns = {key: arm.column(key) for key in _DH}
+    types = tuple(joint.type for joint in arm.joint)
     robot = RobotModel.from_dh(
-        DHTable(**columns, convention=content.get("convention", "modified"), joint_types=types),
+        DHTable(**columns, convention=arm.convention, joint_types=types),
         name=name,
-        joint_names=names,
-        links=[_link(j.get("link"), f"link{i + 1}") for i, j in enumerate(joints)],
+        joint_names=arm.joint_names,
+        links=[_body(joint.link, f"link{i + 1}") for i, joint in enumerate(arm.joint)],
         limits=JointLimits(**limits),
-        drive=_drive(content.get("drive", {}), len(joints)),
+        drive=_drive(arm),
         T_link_flange=T_link_flange,
     )
-    robot = robot.with_gravity(content.get("gravity_base", robot.gravity_base))
-    home = finite(content.get("home", robot.home), (robot.n,), "home", InvalidRobot)
-    given = [content[key].rstrip(".") for key in _ABOUT if key in content]
-    source = "".join(f"{sentence}. " for sentence in given).strip()
-    return replace(robot, home=home, source=source or f"robot file '{name}'")
+    if arm.gravity_base is not None:
+        robot = robot.with_gravity(arm.gravity_base)
+    home = robot.home if arm.home is None else arm.home
+    return replace(robot, home=home, source=arm.words or f"robot file '{name}'")
 
 
-def _link(link: dict[str, Any] | None, frame: str) -> InertialParameters:
+def _body(link: _Link | None, frame: str) -> InertialParameters:
     if link is None:
         return InertialParameters.nothing(frame)
-    _require_keys(link, set(_LINK), frame)
-    if not ({"mass", "com"} <= set(link) and len(link) == 3):
-        raise InvalidRobot(f"{frame} needs mass, com, and inertia_com or inertia_com_diagonal")
-    if "inertia_com" in link:
-        inertia = link["inertia_com"]
-    else:
-        inertia = np.diag(link["inertia_com_diagonal"])
-    return InertialParameters.from_com(link["mass"], link["com"], inertia, frame)
+    return link.body(frame)
 
 
-def _drive(drive: dict[str, Any], n: int) -> DriveModel:
-    known = {item for item in DriveModel.__dataclass_fields__ if not item.startswith("_")}
-    _require_keys(drive, known, "[drive]")
-    return DriveModel(**{"rotor_inertia": np.zeros(n), **drive})
-
-
-def _column(joints: list[dict[str, Any]], key: str, default: float) -> Array:
-    return np.array([float(j.get(key, default)) for j in joints])
-
-
-def _require_keys(table: dict[str, Any], known: set[str], place: str) -> None:
-    unknown = sorted(set(table) - known)
-    if unknown:
-        raise InvalidRobot(
-            f"{place} has an unknown key '{unknown[0]}'; known are {', '.join(sorted(known))}"
-        )
+def _drive(arm: _ArmFile) -> DriveModel:
+    ideal = DriveModel.ideal(len(arm.joint))
+    try:
+        return DriveModel.from_dict({**ideal.to_dict(), **arm.drive})
+    except InvalidRobot as error:
+        raise InvalidRobot(f"[drive]: {error}") from error

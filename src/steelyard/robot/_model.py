@@ -18,14 +18,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import pinocchio as pin
 from numpy.typing import ArrayLike
 
-from steelyard import fields
 from steelyard._arrays import Array, finite, read_only
+from steelyard._codec import Value
+from steelyard._kinds import RIGID, Shape
 from steelyard._units import GRAVITY_DOWN
 from steelyard.errors import InvalidRobot
 from steelyard.inertia import (
@@ -33,30 +34,18 @@ from steelyard.inertia import (
     checked_transform,
     frame_change_matrix,
 )
-from steelyard.robot._chain import FORMAT as CHAIN
 from steelyard.robot._chain import (
     JointLimits,
     KinematicChain,
     joints_in_a_row,
     locked_chain,
 )
-from steelyard.robot._dh import FORMAT as DH
-from steelyard.robot._dh import DHTable
-from steelyard.robot._drive import FORMAT as DRIVE
+from steelyard.robot._dh import DHTable, JointType
 from steelyard.robot._drive import DriveModel
 from steelyard.robot._parameters import DRIVE_KINDS, LINK_KINDS, Parameter, ParameterTable
 from steelyard.robot._urdf import ParsedURDF, read_urdf
 
-_JOINT_ROWS = (
-    "joint_names",
-    "joint_types",
-    "joint_axes",
-    "joint_placements",
-    "link_names",
-    "T_joint_link",
-)
-FORMAT = {**CHAIN, "drive": fields.table(DRIVE), "dh": fields.or_null(fields.table(DH))}
-"""Fields of a saved robot."""
+_SAME_NUMBERS = 1e-9  # between a saved robot and the robot that is made of it
 _SAME_PLACEMENT = 1e-6  # largest difference between placements of the same robot [m or rad]
 
 
@@ -217,49 +206,15 @@ class RobotModel(KinematicChain):
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> RobotModel:
-        """The robot that `to_dict` described."""
-        try:
-            return cls._from_dict(content)
-        except (KeyError, TypeError, ValueError) as error:
-            raise InvalidRobot(f"a saved robot is incomplete: {error}") from error
-
-    @classmethod
-    def _from_dict(cls, content: Mapping[str, Any]) -> RobotModel:
-        fields.check(content, FORMAT, "robot")
-        rows = ("joint_axes", "joint_placements", "T_joint_link")
-        joints = {**content, **{name: np.array(content[name]) for name in rows}}
-        every = (joints[name] for name in _JOINT_ROWS)
-        T_joint_flange = np.array(content["T_joint_flange"])
-        model = joints_in_a_row(
-            content["name"], zip(*every, strict=True), content["flange"], T_joint_flange
-        )
-        model.gravity.linear = finite(content["gravity_base"], (3,), "gravity_base", InvalidRobot)
-        made = cls(
-            name=content["name"],
-            flange=content["flange"],
-            limits=JointLimits(**content["limits"]),
-            drive=DriveModel(**content["drive"]),
-            dh=None if content["dh"] is None else DHTable(**content["dh"]),
-            home=read_only(content["home"]),
-            source=content["source"],
-            _pin=model,
-            T_joint_link=content["T_joint_link"],
-            link_names=tuple(content["link_names"]),
-        )
-        links = zip(content["links"], made.link_names, strict=True)
-        return made.with_links(
-            [InertialParameters.from_vector(vector, name) for vector, name in links]
-        )
+        """The robot that `to_dict` wrote down."""
+        description = RobotDescription.from_dict(content)
+        robot = description.robot()
+        description.require_same(RobotDescription.of(robot))
+        return robot
 
     def to_dict(self) -> dict[str, Any]:
-        """The whole description, as texts, numbers and arrays."""
-        names = ("name", "source", "flange", "gravity_base", "home", *_JOINT_ROWS, "T_joint_flange")
-        parts: dict[str, Any] = {"limits": self.limits, "drive": self.drive, "dh": self.dh}
-        return {
-            **{name: getattr(self, name) for name in names},
-            "links": [body.vector for body in self.links],
-            **{name: None if part is None else _fields(part) for name, part in parts.items()},
-        }
+        """All there is to know, as texts, numbers and arrays."""
+        return RobotDescription.of(self).to_dict()
 
     def with_links(self, links: Sequence[InertialParameters]) -> RobotModel:
         """The same arm with other links, n of them, each in its link's frame."""
@@ -459,10 +414,94 @@ class RobotModel(KinematicChain):
         return np.asarray(W @ frame_change_matrix(self.T_joint_flange))
 
 
-def _fields(part: Any) -> dict[str, Any]:
-    return {
-        name: getattr(part, name) for name in part.__dataclass_fields__ if not name.startswith("_")
-    }
+@dataclass(frozen=True, eq=False)
+class RobotDescription(Value, error=InvalidRobot):
+    """What a file holds of a robot.
+
+    Attributes:
+        name: of the robot
+        source: where its numbers come from, in words
+        flange: name of the frame that a payload is fixed to
+        gravity_base: where things fall, (3,) [m/s^2], in the base frame
+        home: a posture to start from, (n,) [rad or m]
+        joint_names: from the base outwards
+        joint_types: of each joint
+        joint_axes: axis of each joint, (n, 3), in its joint frame
+        joint_placements: each joint frame in the one before it at q = 0, (n, 4, 4)
+        link_names: name of the link that each joint moves
+        T_joint_link: each link frame in its joint frame, (n, 4, 4)
+        T_joint_flange: the flange in the last joint frame, (4, 4)
+        links: the ten numbers of each link, (n, 10) [SI], in the link's frame
+        limits: of the joints
+        drive: of the joints
+        dh: the table it was made from; None for a URDF
+    """
+
+    name: str
+    source: str
+    flange: str
+    gravity_base: Annotated[Array, Shape(3)]
+    home: Annotated[Array, Shape("n")]
+    joint_names: Annotated[tuple[str, ...], Shape("n")]
+    joint_types: Annotated[tuple[JointType, ...], Shape("n")]
+    joint_axes: Annotated[Array, Shape("n", 3)]
+    joint_placements: Annotated[Array, Shape("n", 4, 4), RIGID]
+    link_names: Annotated[tuple[str, ...], Shape("n")]
+    T_joint_link: Annotated[Array, Shape("n", 4, 4), RIGID]
+    T_joint_flange: Annotated[Array, Shape(4, 4), RIGID]
+    links: Annotated[Array, Shape("n", 10)]
+    limits: JointLimits
+    drive: DriveModel
+    dh: DHTable | None
+
+    @classmethod
+    def of(cls, robot: RobotModel) -> RobotDescription:
+        """The description of a robot."""
+        same = {name: getattr(robot, name) for name in _DESCRIBED}
+        return cls(links=np.array([body.vector for body in robot.links]), **same)
+
+    def robot(self) -> RobotModel:
+        """The robot that it describes."""
+        joints = zip(*(getattr(self, name) for name in _JOINT_ROWS), strict=True)
+        model = joints_in_a_row(self.name, joints, self.flange, self.T_joint_flange)
+        model.gravity.linear = self.gravity_base
+        massless = RobotModel(
+            name=self.name,
+            flange=self.flange,
+            limits=self.limits,
+            drive=self.drive,
+            dh=self.dh,
+            home=self.home,
+            source=self.source,
+            _pin=model,
+            T_joint_link=self.T_joint_link,
+            link_names=self.link_names,
+        )
+        links = zip(self.links, self.link_names, strict=True)
+        return massless.with_links([InertialParameters.from_vector(x, name) for x, name in links])
+
+    def require_same(self, other: RobotDescription) -> None:
+        """Raises an error if it contradicts the description of the robot that it made."""
+        for name in (*_JOINT_ROWS, "T_joint_flange", "links"):
+            mine = getattr(self, name)
+            others = getattr(other, name)
+            if isinstance(mine, tuple):
+                same = mine == others
+            else:
+                same = np.allclose(mine, others, rtol=_SAME_NUMBERS, atol=_SAME_NUMBERS)
+            if not same:
+                raise InvalidRobot(f"'{name}' says {mine}, the rest of the file gives {others}")
+
+
+_JOINT_ROWS = (
+    "joint_names",
+    "joint_types",
+    "joint_axes",
+    "joint_placements",
+    "link_names",
+    "T_joint_link",
+)
+_DESCRIBED = tuple(name for name in RobotDescription.__dataclass_fields__ if name != "links")
 
 
 def _pinocchio_inertia(body: InertialParameters) -> pin.Inertia:

@@ -13,10 +13,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
+from typing import Annotated
 
 import numpy as np
 
-from steelyard._arrays import Array, freeze
+from steelyard._arrays import Array
+from steelyard._codec import Value
+from steelyard._kinds import COVARIANCE, INFINITE, Shape, Spread
 from steelyard._units import NORMAL_95
 from steelyard.errors import InvalidSamples
 from steelyard.identification import DynamicModel, Estimate, RegressionFactor
@@ -34,7 +38,7 @@ _NOISE_SHARE = 0.005  # assumed noise of a joint, of its torque limit
 
 
 @dataclass(frozen=True, eq=False)
-class Prediction:
+class Prediction(Value, error=InvalidSamples, derived={"half_widths": attrgetter("half_widths")}):
     """The predicted accuracy of a payload that is weighed along a motion.
 
     Attributes:
@@ -46,14 +50,14 @@ class Prediction:
         shares: of the mass's variance, by cause, see `Payload`
     """
 
-    body: InertialParameters
-    covariance: Array
-    by_noise: Array
-    gain_error: Array | None = None
+    body: Annotated[
+        InertialParameters,
+        Spread(InertialParameters.from_vector, {"payload": "vector", "frame": "frame"}),
+    ]
+    covariance: Annotated[Array, Shape(10, 10), INFINITE, COVARIANCE]
+    by_noise: Annotated[Array, Shape(10, 10), INFINITE, COVARIANCE]
+    gain_error: Annotated[Array | None, Shape(10, "causes")] = None
     shares: Mapping[str, float] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        freeze(self, "covariance", "by_noise", "gain_error")
 
     @property
     def std(self) -> Array:
@@ -63,15 +67,12 @@ class Prediction:
     @property
     def com_std(self) -> Array:
         """Standard deviation of the centre of mass, (3,) [m]; infinite where it is unknown."""
-        known = np.isfinite(np.diag(self.covariance))
-        C = np.where(np.outer(known, known), self.covariance, 0.0)
-        variance = np.maximum(np.diag(self.body.com_covariance(C)), 0.0)
-        return np.where(known[1:4] & known[0], np.sqrt(variance), np.inf)
+        return _com_std(self.body, self.covariance)
 
     @property
     def half_widths(self) -> Array:
         """95 % half-widths of mass, centre of mass, inertia about the flange, (10,) [SI]."""
-        return NORMAL_95 * np.concatenate([self.std[:1], self.com_std, self.std[4:]])
+        return _half_widths(self.body, self.covariance)
 
     @property
     def quantities(self) -> tuple[Quantity, ...]:
@@ -83,7 +84,21 @@ class Prediction:
         """Half-widths that more motion cannot reduce (gains, local gravity), (10,) [SI]."""
         known = np.isfinite(np.diag(self.by_noise))
         both = (np.where(np.outer(known, known), C, 0.0) for C in (self.covariance, self.by_noise))
-        return replace(self, covariance=np.subtract(*both)).half_widths
+        return _half_widths(self.body, np.subtract(*both))
+
+
+def _half_widths(body: InertialParameters, covariance: Array) -> Array:
+    """95 % half-widths of mass, centre of mass, inertia about the flange, (10,) [SI]."""
+    std = np.sqrt(np.maximum(np.diag(covariance), 0.0))
+    return NORMAL_95 * np.concatenate([std[:1], _com_std(body, covariance), std[4:]])
+
+
+def _com_std(body: InertialParameters, covariance: Array) -> Array:
+    """Standard deviation of the centre of mass, (3,) [m]; infinite where it is unknown."""
+    known = np.isfinite(np.diag(covariance))
+    C = np.where(np.outer(known, known), covariance, 0.0)
+    variance = np.maximum(np.diag(body.com_covariance(C)), 0.0)
+    return np.where(known[1:4] & known[0], np.sqrt(variance), np.inf)
 
 
 def predict(

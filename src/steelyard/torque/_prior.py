@@ -242,6 +242,8 @@ def shifted(
         rest = float(covariance[0, 0] / wide[0, 0])
     else:
         rest = 1.0
+    if not shares:
+        return wide, {}
     return wide, {part: rest * share for part, share in shares.items()} | {name: 1.0 - rest}
 
 

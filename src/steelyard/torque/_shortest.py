@@ -13,16 +13,17 @@ an error before a motion is designed.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from steelyard import fields, saved
-from steelyard._arrays import Array, Mask, finite, freeze
+from steelyard import saved
+from steelyard._arrays import Array, Mask, finite
+from steelyard._codec import Value
+from steelyard._kinds import INFINITE, NOT_NEGATIVE, POSITIVE, Shape
 from steelyard._units import NORMAL_95
 from steelyard.errors import InfeasibleDesign, InvalidSamples, InvalidTrajectory
 from steelyard.excitation import ConditionNumber, Design, DesignLimits, DesignSettings
@@ -46,27 +47,11 @@ _REMEDIES = {
     "gravity": "give its local size",
 }
 _CURVE_POINTS = 40  # of the predicted accuracy over time
-_SAVED_ARRAYS = ("covariance", "by_noise", "durations_s", "reached", "times_s", "known")
-_PREDICTION = {
-    "requested": fields.table(
-        {name: fields.number(0.0, finite=False) for name in ("mass", "com", "inertia")}
-    ),
-    "payload": fields.numbers(10),
-    "frame": fields.TEXT,
-    "half_widths": fields.numbers(10, finite=False, low=0.0),
-    "covariance": fields.numbers(10, 10, finite=False, covariance=True),
-    "by_noise": fields.numbers(10, 10, finite=False, covariance=True),
-    "gain_error": fields.or_null(fields.numbers(10, "causes")),
-    "shares": fields.named(fields.number()),
-    "durations_s": fields.numbers("designs", low=0.0),
-    "reached": fields.numbers("designs", 10, finite=False, low=0.0),
-    "times_s": fields.numbers("times", low=0.0),
-    "known": fields.numbers("times", 10, finite=False, low=0.0),
-}
+_CURVES = ("durations_s", "reached", "times_s", "known")
 
 
 @dataclass(frozen=True)
-class Accuracy:
+class Accuracy(Value, error=InvalidSamples):
     """The requested accuracy of a payload: 95 % half-widths, infinite if not requested.
 
     Attributes:
@@ -75,14 +60,12 @@ class Accuracy:
         inertia: each of the six numbers about the flange, [kg m^2]
     """
 
-    mass: float = np.inf
-    com: float = np.inf
-    inertia: float = np.inf
+    mass: Annotated[float, INFINITE, POSITIVE] = np.inf
+    com: Annotated[float, INFINITE, POSITIVE] = np.inf
+    inertia: Annotated[float, INFINITE, POSITIVE] = np.inf
 
     def __post_init__(self) -> None:
-        for name, value in vars(self).items():
-            if not value > 0:
-                raise InvalidSamples(f"the accuracy of {name} must be positive, got {value:g}")
+        super().__post_init__()
         if not np.isfinite(self.half_widths).any():
             raise InvalidSamples(
                 "no accuracy is requested: state the half-width of mass, com or inertia"
@@ -104,7 +87,7 @@ class Accuracy:
 
 
 @dataclass(frozen=True, eq=False)
-class ShortestMotion:
+class ShortestMotion(Value, error=InvalidSamples):
     """The shortest motion found that weighs a payload as well as requested.
 
     Attributes:
@@ -120,14 +103,19 @@ class ShortestMotion:
     design: Design
     requested: Accuracy
     prediction: Prediction
-    durations_s: Array
-    reached: Array
-    times_s: Array
-    known: Array
+    durations_s: Annotated[Array, Shape("designs"), NOT_NEGATIVE]
+    reached: Annotated[Array, Shape("designs", 10), INFINITE, NOT_NEGATIVE]
+    times_s: Annotated[Array, Shape("times"), NOT_NEGATIVE]
+    known: Annotated[Array, Shape("times", 10), INFINITE, NOT_NEGATIVE]
 
     def __post_init__(self) -> None:
-        freeze(self, "durations_s", "reached", "times_s", "known")
-        object.__setattr__(self, "design", replace(self.design, prediction=self._facts()))
+        super().__post_init__()
+        facts = {
+            "requested": self.requested.to_dict(),
+            **self.prediction.to_dict(),
+            **{name: getattr(self, name) for name in _CURVES},
+        }
+        object.__setattr__(self, "design", replace(self.design, prediction=facts))
 
     @property
     def duration_s(self) -> float:
@@ -138,22 +126,6 @@ class ShortestMotion:
     def verdict(self) -> Verdict:
         """Why the search ended, the closest limit, what was not checked and what was assumed."""
         return self.design.verdict
-
-    def _facts(self) -> dict[str, Any]:
-        prediction = self.prediction
-        return {
-            "requested": vars(self.requested),
-            "payload": prediction.body.vector,
-            "frame": prediction.body.frame,
-            "half_widths": prediction.half_widths,
-            **{
-                name: getattr(prediction, name) for name in ("covariance", "by_noise", "gain_error")
-            },
-            "shares": dict(prediction.shares),
-            **{
-                name: getattr(self, name) for name in ("durations_s", "reached", "times_s", "known")
-            },
-        }
 
     def save(self, path: str | Path) -> None:
         """Writes motion, certificate and prediction to a JSON file, like a design."""
@@ -168,17 +140,13 @@ class ShortestMotion:
     @classmethod
     def of(cls, design: Design) -> ShortestMotion:
         """The motion of a design that holds a prediction."""
-        found: Mapping[str, Any] = design.prediction or {}
-        fields.check(found, _PREDICTION, "prediction")
-        body = InertialParameters.from_vector(found["payload"], found["frame"])
-        arrays = {name: np.array(found[name], dtype=float) for name in _SAVED_ARRAYS}
-        if found["gain_error"] is None:
-            gain_error = None
-        else:
-            gain_error = np.array(found["gain_error"], dtype=float)
-        covariances = arrays.pop("covariance"), arrays.pop("by_noise")
-        prediction = Prediction(body, *covariances, gain_error, found["shares"])
-        return cls(design, Accuracy(**found["requested"]), prediction, **arrays)
+        found = dict(design.prediction or {})
+        missing = [name for name in ("requested", *_CURVES) if name not in found]
+        if missing:
+            raise InvalidSamples(f"'prediction.{missing[0]}' is missing")
+        requested = Accuracy.from_dict(found.pop("requested"))
+        curves = {name: found.pop(name) for name in _CURVES}
+        return cls(design, requested, Prediction.from_dict(found), **curves)
 
     def __str__(self) -> str:
         mass = self.prediction.quantities[0]

@@ -21,17 +21,20 @@ limits of velocity and acceleration hold.
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import resources
 from math import factorial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Annotated, Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from steelyard import fields, saved
+from steelyard import saved
 from steelyard._arrays import Array, finite
+from steelyard._codec import FileValue
+from steelyard._kinds import POSITIVE, Shape
 from steelyard.errors import InvalidTrajectory, UnknownName
 
 _DEGREE = 7
@@ -58,17 +61,9 @@ class Trajectory(Protocol):
 DESIGN_VERSION = 2
 """Of saved designs, which hold a trajectory."""
 
-TRAJECTORY = {
-    "sine": fields.numbers("n", "harmonics"),
-    "cosine": fields.numbers("n", "harmonics"),
-    "offset": fields.numbers("n"),
-    "period_s": fields.number(1e-9),
-}
-"""Fields of a saved trajectory."""
-
 
 @dataclass(frozen=True, eq=False)
-class FourierTrajectory:
+class FourierTrajectory(FileValue, error=InvalidTrajectory, kind="trajectory"):
     """A periodic motion of n joints with L harmonics.
 
     Attributes:
@@ -78,22 +73,16 @@ class FourierTrajectory:
         period_s: of the base frequency, [s]
     """
 
-    sine: Array
-    cosine: Array
-    offset: Array
-    period_s: float
+    sine: Annotated[Array, Shape("n", "L")]
+    cosine: Annotated[Array, Shape("n", "L")]
+    offset: Annotated[Array, Shape("n")]
+    period_s: Annotated[float, POSITIVE]
 
     def __post_init__(self) -> None:
-        shape = np.shape(self.sine)
-        if len(shape) != 2 or shape[1] == 0:
+        super().__post_init__()
+        if self.harmonics == 0:
             raise InvalidTrajectory(
-                f"a Fourier trajectory needs (n, L) coefficients, L >= 1, got {shape}"
-            )
-        if not (np.isfinite(self.period_s) and self.period_s > 0):
-            raise InvalidTrajectory(f"period_s must be positive, got {self.period_s}")
-        for name, wanted in (("sine", shape), ("cosine", shape), ("offset", shape[:1])):
-            object.__setattr__(
-                self, name, finite(getattr(self, name), wanted, name, InvalidTrajectory)
+                f"a Fourier trajectory needs at least one harmonic, got {self.sine.shape}"
             )
 
     @classmethod
@@ -156,26 +145,6 @@ class FourierTrajectory:
         return cls(a / stretch[:, None], b / stretch[:, None], q0, period_s)
 
     @classmethod
-    def from_dict(cls, content: dict[str, Any]) -> FourierTrajectory:
-        """The trajectory that `to_dict` has written."""
-        missing = set(TRAJECTORY) - set(content)
-        if missing:
-            raise InvalidTrajectory(f"a Fourier trajectory needs '{sorted(missing)[0]}'")
-        fields.check({name: content[name] for name in TRAJECTORY}, TRAJECTORY)
-        return cls(
-            content["sine"], content["cosine"], content["offset"], float(content["period_s"])
-        )
-
-    def to_dict(self) -> dict[str, Any]:
-        """The trajectory as plain values, for JSON."""
-        arrays = {key: getattr(self, key).tolist() for key in ("sine", "cosine", "offset")}
-        return {**arrays, "period_s": self.period_s}
-
-    def save(self, path: str | Path) -> None:
-        """Writes the trajectory to a JSON file that `load` reads."""
-        saved.save(self.to_dict(), "trajectory", path)
-
-    @classmethod
     def load(cls, name: str | Path) -> FourierTrajectory:
         """A bundled trajectory (one of `TRAJECTORIES`), or the one in a saved trajectory or design.
 
@@ -190,7 +159,7 @@ class FourierTrajectory:
                 " file"
             )
         bundled = _BUNDLED / f"{name}.toml"
-        return cls.from_dict(tomllib.loads(bundled.read_text("utf-8")))
+        return _from_content(tomllib.loads(bundled.read_text("utf-8")))
 
     def __repr__(self) -> str:
         size = f"{self.n} joints, {self.sine.shape[1]} harmonics"
@@ -337,9 +306,15 @@ def _from_json(path: Path) -> FourierTrajectory:
     elif kind is not None:
         content = saved.load(path, "trajectory")
     try:
-        return FourierTrajectory.from_dict(content.get("trajectory", content))
+        return _from_content(content.get("trajectory", content))
     except (AttributeError, TypeError, ValueError) as error:
         raise InvalidTrajectory(f"{path} holds no trajectory: {error}") from error
+
+
+def _from_content(content: Mapping[str, Any]) -> FourierTrajectory:
+    """The trajectory in a content that may say more, such as its source."""
+    names = FourierTrajectory.__dataclass_fields__
+    return FourierTrajectory.from_dict({name: content[name] for name in names if name in content})
 
 
 def _ends(core: FourierTrajectory, posture: ArrayLike) -> tuple[Array, Array]:

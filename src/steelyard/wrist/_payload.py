@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Self
+from operator import attrgetter
+from typing import Annotated
 
 import numpy as np
 
-from steelyard import fields
-from steelyard._arrays import Array, freeze
+from steelyard._arrays import Array, freeze, read_only
+from steelyard._kinds import COVARIANCE, INFINITE, NOT_NEGATIVE, RIGID, Shape
 from steelyard.export import Load
 from steelyard.inertia import PARAMETER_NAMES, InertialParameters
 from steelyard.payload import Evidence, Payload, Quantity, judge
-from steelyard.payload._payload import FORMAT
+from steelyard.payload._payload import DERIVED
 from steelyard.verdict import Doubt, DoubtKind, Verdict
 from steelyard.wrist._regressor import BODY, DRIFT, TILT, BaseGravity, wrench_regressor
 from steelyard.wrist._rest import Postures
@@ -36,27 +37,12 @@ _EXPORT_CONTENT = "the load on the wrist sensor, without the sensor itself"
 _MAX_INERTIA_STD = 0.2  # of the mean moment of inertia; larger ones give a doubt
 _MAX_TILT_DEGREES = 10.0  # beyond a plausible mounting error
 _MIN_TREND_SIGMA = 4.5  # standard deviations of one of six trends, for a doubt about drift
-_SAVED_ARRAYS = (
-    "full_covariance", "noise", "drift", "inclination", "nominal_gravity", "trend", "trend_std",
-    "T_flange_sensor",
-)  # fmt: skip
-
-
-_FORMAT = {
-    **FORMAT,
-    "full_covariance": fields.numbers(18, 18, finite=False, covariance=True),
-    "channels": fields.one_of(6),
-    **{name: fields.numbers(6) for name in ("noise", "drift")},
-    **{name: fields.numbers(6, finite=False) for name in ("trend", "trend_std")},
-    "inclination": fields.numbers(2),
-    "nominal_gravity": fields.numbers(3),
-    "T_flange_sensor": fields.numbers(4, 4, rigid=True),
-    "made_by": fields.each(fields.TEXT),
-}
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class WristPayload(Payload):
+class WristPayload(
+    Payload, kind="wrist payload", derived={**DERIVED, "covariance": attrgetter("covariance")}
+):
     """A payload weighed by a wrist sensor, in the sensor frame.
 
     Attributes:
@@ -73,24 +59,20 @@ class WristPayload(Payload):
     """
 
     covariance: Array = field(init=False)
-    full_covariance: Array
-    drift: Array
-    inclination: Array
-    nominal_gravity: Array
-    trend: Array
-    trend_std: Array
-    T_flange_sensor: Array = field(default_factory=lambda: np.eye(4))
+    full_covariance: Annotated[Array, Shape(18, 18), INFINITE, COVARIANCE]
+    noise: Annotated[Array, Shape(6), NOT_NEGATIVE]
+    drift: Annotated[Array, Shape(6)]
+    inclination: Annotated[Array, Shape(2)]
+    nominal_gravity: Annotated[Array, Shape(3)]
+    trend: Annotated[Array, Shape(6), INFINITE]
+    trend_std: Annotated[Array, Shape(6), INFINITE]
+    T_flange_sensor: Annotated[Array, Shape(4, 4), RIGID] = field(default_factory=lambda: np.eye(4))
     made_by: Sequence[str] = ()
-    _KIND: ClassVar[str] = "wrist payload"
 
     def __post_init__(self) -> None:
-        object.__setattr__(
-            self, "covariance", np.asarray(self.full_covariance, dtype=float)[BODY, BODY]
-        )
-        object.__setattr__(self, "inclination", _wrapped(self.inclination))
         super().__post_init__()
-        freeze(self, *_SAVED_ARRAYS)
-        object.__setattr__(self, "made_by", tuple(self.made_by))
+        object.__setattr__(self, "inclination", read_only(_wrapped(self.inclination)))
+        object.__setattr__(self, "covariance", self.full_covariance[BODY, BODY])
 
     @property
     def drift_std(self) -> Array:
@@ -176,34 +158,6 @@ class WristPayload(Payload):
         """
         return Load(
             self.body, self.covariance, self.verdict, _EXPORT_CONTENT, self.drift, name, number
-        )
-
-    def to_dict(self) -> dict[str, Any]:
-        """All fields and derived values as texts, numbers and arrays."""
-        return {
-            **super().to_dict(),
-            **{name: getattr(self, name) for name in _SAVED_ARRAYS},
-            "made_by": list(self.made_by),
-        }
-
-    @classmethod
-    def from_dict(cls, content: dict[str, Any]) -> Self:
-        """The payload that `to_dict` has written."""
-        fields.check(content, _FORMAT)
-        body, plain = (
-            InertialParameters.from_vector(content[name], content["frame"])
-            for name in ("vector", "unconstrained")
-        )
-        arrays: dict[str, Any] = {
-            name: np.array(content[name], dtype=float) for name in _SAVED_ARRAYS
-        }
-        return cls(
-            body,
-            plain,
-            verdict=Verdict.from_dict(content["verdict"]),
-            method=content["method"],
-            made_by=content["made_by"],
-            **arrays,
         )
 
 

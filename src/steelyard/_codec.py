@@ -1,0 +1,418 @@
+"""One description for each saved value: the annotations of its class.
+
+A `Value` is a frozen dataclass whose annotations say what each field may hold:
+
+    @dataclass(frozen=True, eq=False)
+    class Estimate(Value, error=InvalidSamples, derived={"ok": attrgetter("verdict.ok")}):
+        value: Annotated[Array, Shape("p")]
+        covariance: Annotated[Array, Shape("p", "p"), INFINITE, COVARIANCE]
+        method: Literal["direct", "robust"]
+        verdict: Verdict
+
+Three things follow from them: the check of each new value, which files and Python callers pass
+alike; its content for JSON (`to_dict`); and the value of such a content (`from_dict`).
+
+- numbers and arrays are finite unless INFINITE is given; `Range` says which ones are allowed
+- sizes are letters, shared with the values inside: see `_kinds`
+- sequences are tuples, arrays are read-only copies
+- fields with a leading underscore, and those that `__init__` does not take, are not saved
+- `derived` names are written for readers of the file, and must agree when they are read
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import types
+import typing
+from collections.abc import Callable, Mapping, Sequence
+from enum import Enum
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal, Self, get_args, get_origin
+
+import numpy as np
+
+from steelyard import saved
+from steelyard._kinds import (
+    ANY_NUMBER,
+    FLAG,
+    INFINITE,
+    TEXT,
+    Choice,
+    Either,
+    EnumKind,
+    Kind,
+    Many,
+    Named,
+    Number,
+    Numbers,
+    Optional,
+    Range,
+    Refused,
+    Row,
+    Shape,
+    Size,
+    Sizes,
+    Spread,
+    expected,
+)
+from steelyard.errors import InvalidValue
+
+Derived = Mapping[str, Callable[[Any], Any]]
+
+
+class Value:
+    """A frozen dataclass that is checked when it is made, written and read by its annotations.
+
+    Keywords of its class:
+        error: what a refusal raises
+        derived: functions of the value that are written, too, by name
+        partial: whether fields that a file lacks have their defaults
+    """
+
+    _error: ClassVar[type[ValueError]] = InvalidValue
+    _derived: ClassVar[Derived] = {}
+    _partial: ClassVar[bool] = False
+
+    def __init_subclass__(
+        cls,
+        *,
+        error: type[ValueError] | None = None,
+        derived: Derived | None = None,
+        partial: bool | None = None,
+    ) -> None:
+        super().__init_subclass__()
+        if error is not None:
+            cls._error = error
+        if derived is not None:
+            cls._derived = derived
+        if partial is not None:
+            cls._partial = partial
+
+    def __post_init__(self) -> None:
+        """Checks every field, and makes arrays and sequences immutable."""
+        sizes: Sizes = {}
+        try:
+            for name, kind in fields_of(type(self)).items():
+                value = getattr(self, name)
+                checked = kind.check(value, name, sizes)
+                if checked is not value:
+                    object.__setattr__(self, name, checked)
+        except Refused as refused:
+            raise self._error(str(refused)) from refused
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, as texts, numbers and arrays."""
+        content: dict[str, Any] = {}
+        for name, kind in fields_of(type(self)).items():
+            if isinstance(kind, _SpreadKind):
+                content |= kind.write(getattr(self, name))
+            else:
+                content[name] = kind.write(getattr(self, name))
+        for name, derive in self._derived.items():
+            content[name] = derive(self)
+        return content
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> Self:
+        """The value that `to_dict` has written."""
+        try:
+            made: Self = _read(cls, content)
+            return made
+        except Refused as refused:
+            raise cls._error(str(refused)) from refused
+
+
+class FileValue(Value):
+    """A value with a file of its own.
+
+    Keywords of its class, beside those of `Value`:
+        kind: what a file says that it holds
+        version: of the content
+        sealed: whether a file that was changed after it was saved is refused
+    """
+
+    _file_kind: ClassVar[str] = ""
+    _version: ClassVar[int] = 1
+    _sealed: ClassVar[bool] = False
+
+    def __init_subclass__(
+        cls,
+        *,
+        kind: str | None = None,
+        version: int | None = None,
+        sealed: bool | None = None,
+        error: type[ValueError] | None = None,
+        derived: Derived | None = None,
+    ) -> None:
+        super().__init_subclass__(error=error, derived=derived)
+        if kind is not None:
+            cls._file_kind = kind
+        if version is not None:
+            cls._version = version
+        if sealed is not None:
+            cls._sealed = sealed
+
+    def save(self, path: str | Path) -> None:
+        """Writes everything to a JSON file that `load` reads."""
+        saved.save(
+            self.to_dict(), self._file_kind, path, version=self._version, sealed=self._sealed
+        )
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """The value in a JSON file that `save` wrote."""
+        content = saved.load(path, cls._file_kind, version=cls._version, sealed=cls._sealed)
+        with saved.reading(path, cls._file_kind):
+            return cls.from_dict(content)
+
+
+def checked(value: Any, annotation: Any, name: str, error: type[ValueError]) -> Any:
+    """An argument in the form that an annotation describes; arrays are read-only copies.
+
+    Args:
+        annotation: as that of a field
+        name: of the argument, for messages
+        error: what a refusal raises
+    """
+    try:
+        return _cached_kind(annotation).check(value, name, {})
+    except Refused as refused:
+        raise error(str(refused)) from refused
+
+
+# --- kinds of values inside others
+
+
+@dataclasses.dataclass(frozen=True)
+class _Nested(Kind):
+    """Another value, or any class with `to_dict` and `from_dict`."""
+
+    cls: type[Any]
+    size: Size | None
+
+    def check(self, value: Any, place: str, sizes: Sizes) -> Any:
+        if not isinstance(value, self.cls):
+            raise expected(f"a value of {self.cls.__name__}", place, value)
+        if self.size is not None:
+            Shape(self.size.letter).agree((self.size.of(value),), place, sizes)
+        if isinstance(value, Value):
+            _collect_sizes(value, place, sizes)
+        return value
+
+    def write(self, value: Any) -> Any:
+        return value.to_dict()
+
+    def read(self, content: Any, place: str) -> Any:
+        if not issubclass(self.cls, Value):
+            return _made(self.cls.from_dict, (content,), place)
+        try:
+            return _read(self.cls, content)
+        except Refused as refused:
+            raise refused.within(place) from refused
+
+
+@dataclasses.dataclass(frozen=True)
+class _SpreadKind(Kind):
+    """A value that is written as several fields of the value around it."""
+
+    inner: Kind
+    spread: Spread
+
+    def check(self, value: Any, place: str, sizes: Sizes) -> Any:
+        return self.inner.check(value, place, sizes)
+
+    def write(self, value: Any) -> dict[str, Any]:
+        return {name: getattr(value, of) for name, of in self.spread.names.items()}
+
+    def read(self, content: Any, place: str) -> Any:
+        given = {of: content[name] for name, of in self.spread.names.items()}
+        return _made(self.spread.make, (), place, **given)
+
+
+def _collect_sizes(value: Value, place: str, sizes: Sizes) -> None:
+    """Lets the sizes of a value inside another agree with those of the outer one."""
+    for name, kind in fields_of(type(value)).items():
+        if isinstance(kind, Optional):
+            kind = kind.inner
+        held = getattr(value, name)
+        if isinstance(kind, Numbers | Many) and kind.shape is not None and held is not None:
+            kind.shape.agree(np.shape(held)[: len(kind.shape.sizes)], f"{place}.{name}", sizes)
+        elif isinstance(kind, _Nested) and held is not None:
+            kind.check(held, f"{place}.{name}", sizes)
+
+
+# --- reading
+
+
+def _read(cls: Any, content: Any) -> Any:
+    """The value of a content; raises `Refused` with the place inside the content."""
+    if not isinstance(content, Mapping):
+        raise expected("a table of fields", "", content)
+    kinds = fields_of(cls)
+    known, required = _names_in_file(cls)
+    for name in content:
+        if name not in known:
+            raise Refused(str(name), f"is not a field; the fields are {', '.join(known)}")
+    for name in required:
+        if name not in content:
+            raise Refused(name, "is missing")
+    given = {}
+    for name, kind in kinds.items():
+        if isinstance(kind, _SpreadKind):
+            given[name] = kind.read(content, name)
+        elif name in content:
+            given[name] = kind.read(content[name], name)
+    value = _made(cls, (), "", **given)
+    for name, derive in cls._derived.items():
+        if name in content:
+            require_same(saved.plain(derive(value)), saved.plain(content[name]), name)
+    return value
+
+
+@cache
+def _names_in_file(cls: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The names that a content may have, and those that it must have."""
+    names: list[str] = []
+    for name, kind in fields_of(cls).items():
+        names += kind.spread.names if isinstance(kind, _SpreadKind) else [name]
+    known = tuple(dict.fromkeys([*names, *cls._derived]))
+    if not cls._partial:
+        return known, known
+    missing = dataclasses.MISSING
+    defaults = {
+        field.name
+        for field in dataclasses.fields(cls)
+        if field.default is not missing or field.default_factory is not missing
+    }
+    return known, tuple(name for name in known if name not in defaults)
+
+
+def _made(make: Callable[..., Any], given: tuple[Any, ...], place: str, **named: Any) -> Any:
+    """What a class or function makes; what it refuses is refused at a place."""
+    try:
+        return make(*given, **named)
+    except Refused as refused:
+        raise refused.within(place) from refused
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        if isinstance(error.__cause__, Refused):
+            raise error.__cause__.within(place) from error
+        raise Refused(place, f"is refused: {error}" if place else str(error)) from error
+
+
+def require_same(value: Any, content: Any, place: str) -> None:
+    """Refuses a content that says something else than a value does.
+
+    Args:
+        value: as it would be written, plain
+        content: what a file says, plain
+        place: the name of the content, for messages
+    """
+    if isinstance(value, dict) and isinstance(content, dict):
+        for name in {**value, **content}:
+            require_same(value.get(name), content.get(name), f"{place}.{name}")
+    elif isinstance(value, list) and isinstance(content, list) and len(value) == len(content):
+        for k, (one, other) in enumerate(zip(value, content, strict=True)):
+            if one != other:
+                require_same(one, other, f"{place}[{k}]")
+    elif not _same(value, content):
+        raise Refused(
+            place, f"says {str(content)[:60]}, the rest of the file gives {str(value)[:60]}"
+        )
+
+
+def _same(value: Any, content: Any) -> bool:
+    if type(value) is float and type(content) in (float, int):
+        return math.isclose(value, content, rel_tol=1e-9, abs_tol=1e-12)
+    return type(value) is type(content) and bool(value == content)
+
+
+# --- kinds of annotations
+
+
+@cache
+def _cached_kind(annotation: Any) -> Kind:
+    return kind_of(annotation)
+
+
+def fields_of(cls: Any) -> dict[str, Kind]:
+    """The kind of each field that is saved, by name."""
+    return _cached_fields(cls)
+
+
+@cache
+def _cached_fields(cls: Any) -> dict[str, Kind]:
+    hints = typing.get_type_hints(cls, include_extras=True)
+    return {
+        field.name: kind_of(hints[field.name])
+        for field in dataclasses.fields(cls)
+        if field.init and not field.name.startswith("_")
+    }
+
+
+def kind_of(annotation: Any) -> Kind:
+    """The kind that an annotation describes."""
+    if get_origin(annotation) is Annotated:
+        base, *markers = get_args(annotation)
+    else:
+        base = annotation
+        markers = []
+    spread = next((marker for marker in markers if isinstance(marker, Spread)), None)
+    if spread is not None:
+        rest = tuple(marker for marker in markers if marker is not spread)
+        return _SpreadKind(_Nested(base, _marker(rest, Size)), spread)
+    if get_origin(base) in (typing.Union, types.UnionType):
+        return _union(get_args(base), tuple(markers))
+    return _kind(base, tuple(markers))
+
+
+def _union(members: tuple[Any, ...], markers: tuple[Any, ...]) -> Kind:
+    inner = [
+        kind_of(Annotated[member, *markers]) if markers else kind_of(member)
+        for member in members
+        if member is not types.NoneType
+    ]
+    kind = inner[0] if len(inner) == 1 else Either(tuple(inner))
+    return Optional(kind) if types.NoneType in members else kind
+
+
+def _kind(base: Any, markers: tuple[Any, ...]) -> Kind:
+    origin = get_origin(base)
+    shape = _marker(markers, Shape)
+    allowed = _marker(markers, Range) or ANY_NUMBER
+    if base is Any:
+        return Kind()
+    if base in (str, bool):
+        return TEXT if base is str else FLAG
+    if base in (int, float):
+        return Number(base is int, INFINITE not in markers, allowed)
+    if origin is Literal:
+        return Choice(get_args(base))
+    if origin is np.ndarray:
+        dtype = np.dtype(get_args(get_args(base)[1])[0])
+        return Numbers(dtype, shape, INFINITE not in markers, allowed, markers)
+    if origin is tuple and get_args(base)[-1] is not Ellipsis:
+        return Row(tuple(map(kind_of, get_args(base))), tuple)
+    if origin in (tuple, Sequence):
+        return Many(kind_of(get_args(base)[0]), shape)
+    if origin in (dict, Mapping):
+        keys, values = get_args(base)
+        return Named(kind_of(values), kind_of(keys))
+    return _class_kind(base, _marker(markers, Size))
+
+
+def _class_kind(cls: Any, size: Size | None) -> Kind:
+    if isinstance(cls, type) and issubclass(cls, Enum):
+        return EnumKind(cls)
+    if isinstance(cls, type) and issubclass(cls, tuple) and hasattr(cls, "_fields"):
+        hints = typing.get_type_hints(cls, include_extras=True)
+        make = typing.cast(Any, cls)._make
+        return Row(tuple(kind_of(hints[name]) for name in cls._fields), make, cls._fields)
+    if isinstance(cls, type):
+        return _Nested(cls, size)
+    raise TypeError(f"no kind of field is known for the annotation {cls}")
+
+
+def _marker(markers: tuple[Any, ...], kind: type[Any]) -> Any:
+    return next((marker for marker in markers if isinstance(marker, kind)), None)
