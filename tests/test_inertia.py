@@ -15,7 +15,10 @@ SPHERE = InertialParameters.from_com(2.0, [0.1, 0.2, 0.3], 0.01 * np.eye(3), "to
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: InertialParameters(np.nan, [1, 2, 3], np.eye(3)), r"'mass' must be a finite number, got nan"),
+        (
+            lambda: InertialParameters(np.nan, [1, 2, 3], np.eye(3)),
+            r"'mass' must be a finite number, got nan",
+        ),
         (
             lambda: InertialParameters(1, [1, 2], np.eye(3)),
             r"'first_moment' must have shape \(3,\), got \(2,\)",
@@ -24,7 +27,10 @@ SPHERE = InertialParameters.from_com(2.0, [0.1, 0.2, 0.3], 0.01 * np.eye(3), "to
             lambda: InertialParameters(1, [1, 2, np.inf], np.eye(3)),
             r"'first_moment' must be finite, got .*inf",
         ),
-        (lambda: InertialParameters(1, [1, 2, 3], np.eye(4)), r"'inertia' must have shape \(3, 3\)"),
+        (
+            lambda: InertialParameters(1, [1, 2, 3], np.eye(4)),
+            r"'inertia' must have shape \(3, 3\)",
+        ),
         (
             lambda: InertialParameters(1, [1, 2, 3], np.eye(3) + np.eye(3, k=1)),
             r"'inertia' must be symmetric",

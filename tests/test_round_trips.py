@@ -117,17 +117,17 @@ SHARES = {"noise": 0.25, "friction": 0.0, "gains": 0.7, "drift": 0.0, "gravity":
 @pytest.mark.parametrize(
     ("change", "why"),
     [
-        ({"noise": [1.0] * 4}, "'noise' must be 3 values, not 4"),
+        ({"noise": [1.0] * 4}, "'channels' says 3, the rest of the file gives 4"),
         ({"noise": [1.0, True, 1.0]}, "'noise' must be an array of numbers"),
-        ({"channels": 2.0}, "'channels' must be a whole number"),
-        ({"shares": {**SHARES, "noise": 0.5}}, "'shares' must be shares that sum up to one"),
+        ({"channels": 2.0}, "'channels' says 2.0, the rest of the file gives 3"),
+        ({"shares": {**SHARES, "noise": 0.5}}, "'shares' must add up to 1"),
         (
             {"shares": {**SHARES, "noise": 1.5}},
             "'shares.noise' must be a finite number from 0 to 1",
         ),
-        ({"shares": {**SHARES, "luck": 0.0}}, "'shares.luck' must be no field of this format"),
+        ({"shares": {**SHARES, "luck": 0.0}}, "'shares.luck' is no cause; the causes are noise, "),
         ({"shares": {"noise": 0.25, "gains": 0.75}}, "'shares.friction' is missing"),
-        ({"shares": []}, "'shares' must be a table of fields"),
+        ({"shares": []}, "'shares' must be a table, got []"),
     ],
 )
 def test_payloads_with_nonsense_are_refused(change, why):
@@ -203,10 +203,10 @@ def test_a_field_that_contradicts_another_is_refused(tmp_path):
         ("mass", 9.9, "'mass' says 9.9, the rest of the file gives 2.5"),
         ("std", [0.2] * 10, "'std"),
         ("order", sound["order"][::-1], "'order"),
-        ("covariance", (-np.eye(10)).tolist(), "must be a covariance"),
+        ("covariance", (-np.eye(10)).tolist(), "'covariance' must be a covariance"),
         ("verdict", {**FINE, "ok": False}, "'verdict.ok' says False"),
         ("verdict", {**FINE, "sentence": "Fine; but not so."}, "'verdict.sentence' says Fine; but"),
-        ("more", 1, "'.*more' must be no field"),
+        ("more", 1, "'more' is not a field"),
         ("vector", [1e200] * 10, "'vector' must be finite"),
     ):
         path.write_text(json.dumps({**sound, name: value}))

@@ -228,7 +228,11 @@ class _SpreadKind(Kind):
 
     def read(self, content: Any, place: str) -> Any:
         given = {of: content[name] for name, of in self.spread.names.items()}
-        return _made(self.spread.make, (), place, **given)
+        try:
+            return _made(self.spread.make, (), "", **given)
+        except Refused as refused:
+            names = {of: name for name, of in self.spread.names.items()}
+            raise Refused(names.get(refused.place, place), refused.problem) from refused
 
 
 def _collect_sizes(value: Value, place: str, sizes: Sizes) -> None:

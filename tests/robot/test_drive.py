@@ -16,7 +16,10 @@ INF = np.full(2, np.inf)
     [
         ({"coulomb": [1.0, 2.0]}, r"'coulomb' must have shape \(n,\) with n = 3, got \(2,\)"),
         ({"viscous": [1.0, np.nan, 2.0]}, r"'viscous' must be finite, got \[ 1. nan 2.\]"),
-        ({"rotor_inertia": np.ones((3, 1))}, r"'rotor_inertia' must have shape \(n,\), got \(3, 1\)"),
+        (
+            {"rotor_inertia": np.ones((3, 1))},
+            r"'rotor_inertia' must have shape \(n,\), got \(3, 1\)",
+        ),
         ({"gain": [1.0, 2.0]}, r"'gain' must have shape \(n,\) with n = 3"),
         ({"coupling": np.eye(2)}, r"'coupling' must have shape \(n, n\) with n = 3"),
         ({"coupling": np.ones((3, 3))}, r"coupling must be invertible with a non-zero diagonal"),

@@ -151,12 +151,18 @@ def test_files_that_cannot_be_read(tmp_path):
             r": link1 needs mass, com, and inertia_com or ",
         ),
         (JOINT + LINK.replace("mass = 2.0, ", ""), r": 'joint\[0\]\.link\.mass' is missing"),
-        (JOINT + LINK.replace("0.3]", "]"), r": 'joint\[0\]\.link\.com' must have shape \(3,\), got \(2,\)"),
+        (
+            JOINT + LINK.replace("0.3]", "]"),
+            r": 'joint\[0\]\.link\.com' must have shape \(3,\), got \(2,\)",
+        ),
         (
             JOINT.replace("alpha = 0", 'alpha = "pi/2"'),
             r": 'joint\[0\]\.alpha' must be a finite number, got 'pi/2'",
         ),
-        (JOINT.replace("alpha = 0", "alpha = [1.0]"), r": 'joint\[0\]\.alpha' must be a finite number, got \[1\.0\]"),
+        (
+            JOINT.replace("alpha = 0", "alpha = [1.0]"),
+            r": 'joint\[0\]\.alpha' must be a finite number, got \[1\.0\]",
+        ),
         ("joint = 3", r": 'joint' must be a list, got 3"),
         (JOINT.replace("prismatic", "ball"), r": 'joint\[0\]\.type' must be one of .*, got 'ball'"),
         (JOINT.replace("q_max = 0.5", "q_max = 0.0"), r": lift: q_min 0 is not below q_max 0"),
@@ -176,7 +182,10 @@ def test_files_that_cannot_be_read(tmp_path):
             r": \[drive\]: 'coulomb' must have shape \(n,\) with n = 1, got \(2,\)",
         ),
         (JOINT.replace("\na = 0.0\n", "\n"), r": 'joint\[0\]\.a' is missing"),
-        (JOINT.replace("a = 0.0", "a = 1" + "0" * 400), r": 'joint\[0\]\.a' must be a finite number"),
+        (
+            JOINT.replace("a = 0.0", "a = 1" + "0" * 400),
+            r": 'joint\[0\]\.a' must be a finite number",
+        ),
         (
             JOINT.replace("a = 0.0", "a = true"),
             r": 'joint\[0\].a' must be a finite number, got True",

@@ -32,7 +32,10 @@ def table(**changes):
         (lambda: table(alpha=[]), r"a DH table needs at least one row"),
         (lambda: table(a=[1.0, 2.0]), r"'a' must have shape \(n,\) with n = 3, got \(2,\)"),
         (lambda: table(d=[1.0, 2.0, np.nan]), r"'d' must be finite"),
-        (lambda: table(joint_types=("revolute",)), r"'joint_types' must have shape \(n,\) with n = 3"),
+        (
+            lambda: table(joint_types=("revolute",)),
+            r"'joint_types' must have shape \(n,\) with n = 3",
+        ),
         (
             lambda: table(joint_types=("revolute", "ball", "revolute")),
             r"'joint_types\[1\]' must be one of 'revolute' or .*, got 'ball'",

@@ -61,9 +61,13 @@ def test_published_trajectory_of_xu2024_meets_its_own_boundary_constraints():
 def test_refusals(series):
     with pytest.raises(InvalidTrajectory, match=r"at least one harmonic, got \(3, 0\)"):
         FourierTrajectory(np.ones((3, 0)), np.ones((3, 0)), np.ones(3), 1.0)
-    with pytest.raises(InvalidTrajectory, match="'period_s' must be a finite number above 0, got 0"):
+    with pytest.raises(
+        InvalidTrajectory, match="'period_s' must be a finite number above 0, got 0"
+    ):
         FourierTrajectory(series.sine, series.cosine, series.offset, 0.0)
-    with pytest.raises(InvalidTrajectory, match=r"'offset' must have shape \(n,\) with n = 3, got \(2,\)"):
+    with pytest.raises(
+        InvalidTrajectory, match=r"'offset' must have shape \(n,\) with n = 3, got \(2,\)"
+    ):
         FourierTrajectory(series.sine, series.cosine, np.ones(2), 1.0)
     with pytest.raises(InvalidTrajectory, match=r"5 harmonics need .* 11 samples, got 10"):
         FourierTrajectory.fitted(np.arange(10), np.ones((10, 1)), period_s=1.0, harmonics=5)
@@ -107,7 +111,9 @@ def test_save_and_load_give_the_same_series(series, tmp_path):
     series.save(path)
     assert json.loads(path.read_text())["steelyard"] == "trajectory"
     plain, design = tmp_path / "plain.json", tmp_path / "design.json"
-    plain.write_text(json.dumps(saved.plain(series.to_dict())))  # as files were before they had a header
+    plain.write_text(
+        json.dumps(saved.plain(series.to_dict()))
+    )  # as files were before they had a header
     content = {"value": 1.0, "trajectory": series.to_dict()}
     saved.save(content, "design", design, version=DESIGN_VERSION, sealed=True)
     for file in (path, plain, design):
@@ -137,9 +143,7 @@ def test_files_that_hold_no_trajectory_are_refused(tmp_path):
     with pytest.raises(UnreadableFile, match="is not JSON"):
         FourierTrajectory.load(path)
     path.write_text('{"sine": [[1.0]]}')
-    with pytest.raises(
-        InvalidTrajectory, match="holds no trajectory: 'cosine' is missing"
-    ):
+    with pytest.raises(InvalidTrajectory, match="holds no trajectory: 'cosine' is missing"):
         FourierTrajectory.load(path)
     saved.save({"sine": 1}, "payload", path)
     with pytest.raises(

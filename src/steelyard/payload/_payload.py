@@ -189,7 +189,8 @@ class Payload(FileValue, error=InvalidSamples, kind="payload", version=4, derive
         """Standard deviation of the centre of mass, (3,) [m]; infinite if the mass is zero."""
         if self.body.mass == 0:
             return np.full(3, np.inf)
-        return np.asarray(np.sqrt(np.diag(self.body.com_covariance(self.covariance))))
+        variances = np.diag(self.body.com_covariance(self.covariance))
+        return np.asarray(np.sqrt(np.maximum(variances, 0.0)))
 
     @property
     def excited(self) -> tuple[str, ...]:
