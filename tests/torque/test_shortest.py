@@ -327,7 +327,7 @@ def test_what_would_help_is_said(ur10, monkeypatch):
 
 
 def test_nonsense_is_refused(arm, found):
-    with pytest.raises(InvalidSamples, match="accuracy of mass must be positive, got 0"):
+    with pytest.raises(InvalidSamples, match="'mass' must be a number above 0, got 0"):
         Accuracy(mass=0.0)
     with pytest.raises(InvalidSamples, match="no accuracy is requested"):
         Accuracy()
@@ -419,7 +419,7 @@ def test_the_command_asks_as_python_does_and_prints_writes_and_draws(folder, fou
         (("--accuracy", "com=1%"), "got 'com=1%'"),
         (("--accuracy", "mass=1lb"), "got 'mass=1lb'"),
         (("--accuracy", "mass=-1%"), "got 'mass=-1%'"),
-        (("--accuracy", "mass=0%"), "the accuracy of mass must be positive, got 0"),
+        (("--accuracy", "mass=0%"), "'mass' must be a number above 0, got 0"),
         (("--accuracy", "mass=1%", "--accuracy", "mass=2%"), "--accuracy mass is given twice"),
         (
             ("--accuracy", "mass=1%", "--typical", "heavy"),

@@ -100,7 +100,7 @@ class DriveModel(Value, error=InvalidRobot):
         self._spread_single_numbers()
         super().__post_init__()
         if self.gain_std is not None and self.gain is None:
-            raise InvalidRobot("gain_std belongs to gains: give 'gain', too")
+            raise InvalidRobot("gain_std needs gains: give `gain` too")
         C = self.coupling
         if C is not None and (not np.diag(C).all() or np.linalg.matrix_rank(C) < len(self)):
             raise InvalidRobot(f"coupling must be invertible with a non-zero diagonal, got\n{C}")
