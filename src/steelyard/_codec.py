@@ -206,7 +206,7 @@ class _Nested(Kind):
 
     def read(self, content: Any, place: str) -> Any:
         if not issubclass(self.cls, Value):
-            return _made(self.cls.from_dict, (content,), place)
+            return _made(lambda: self.cls.from_dict(content), place)
         try:
             return _read(self.cls, content)
         except Refused as refused:
@@ -229,7 +229,7 @@ class _SpreadKind(Kind):
     def read(self, content: Any, place: str) -> Any:
         given = {of: content[name] for name, of in self.spread.names.items()}
         try:
-            return _made(self.spread.make, (), "", **given)
+            return _made(lambda: self.spread.make(**given), "")
         except Refused as refused:
             names = {of: name for name, of in self.spread.names.items()}
             raise Refused(names.get(refused.place, place), refused.problem) from refused
@@ -268,7 +268,7 @@ def _read(cls: Any, content: Any) -> Any:
             given[name] = kind.read(content, name)
         elif name in content:
             given[name] = kind.read(content[name], name)
-    value = _made(cls, (), "", **given)
+    value = _made(lambda: cls(**given), "")
     for name, derive in cls._derived.items():
         if name in content:
             require_same(saved.plain(derive(value)), saved.plain(content[name]), name)
@@ -293,10 +293,10 @@ def _names_in_file(cls: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
     return known, tuple(name for name in known if name not in defaults)
 
 
-def _made(make: Callable[..., Any], given: tuple[Any, ...], place: str, **named: Any) -> Any:
+def _made(make: Callable[[], Any], place: str) -> Any:
     """What a class or function makes; what it refuses is refused at a place."""
     try:
-        return make(*given, **named)
+        return make()
     except Refused as refused:
         raise refused.within(place) from refused
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:

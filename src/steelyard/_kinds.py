@@ -450,7 +450,7 @@ class Named(Kind):
 
 
 def is_covariance(C: Array) -> bool:
-    """Whether a matrix, (n, n), is a covariance; infinite variances are unknown numbers."""
+    """Whether a matrix C, (n, n), is a covariance; infinite variances are unknown numbers."""
     variances = np.diag(C)
     known = np.isfinite(variances)
     inner = C[np.ix_(known, known)]
@@ -464,7 +464,7 @@ def is_covariance(C: Array) -> bool:
 
 
 def is_rigid(T: Array) -> bool:
-    """Whether homogeneous transforms, (..., 4, 4), are rotations and translations."""
+    """Whether homogeneous transforms T, (..., 4, 4), are rotations and translations."""
     R = T[..., :3, :3]
     orthonormal = np.allclose(R @ np.swapaxes(R, -1, -2), np.eye(3), atol=_TOLERANCE)
     right_handed = bool((np.linalg.det(R) > 0).all())
