@@ -14,12 +14,10 @@ import typer
 
 from steelyard._units import NORMAL_95
 from steelyard.cli.options import load_arm
-from steelyard.cli.output import Output
 
 if TYPE_CHECKING:
     from steelyard.live import Event, LiveWeigher, Source, Update, WristUpdate, WristWeigher
     from steelyard.live._apart import PageApart
-    from steelyard.live._setting import Proposal
     from steelyard.robot import RobotModel
     from steelyard.trajectory import FourierTrajectory
 
@@ -156,32 +154,6 @@ def _line_of(update: Update | WristUpdate, accuracy: float) -> str:
     return (
         f"{waiting}{mass:.3f} +- {half:.3f} kg, {progress_words(update, accuracy)}{trusted}; {rows}"
     )
-
-
-def settled(
-    out: Output, proposal: Proposal, kept: Path | None, *, yes: bool, transition_s: float
-) -> bool:
-    """Shows old beside new, asks, sends and waits for the echo; whether it was sent."""
-    if not out.as_json:
-        title = f"What {proposal.controller} believes in (inertia about the centre of gravity)"
-        out.table(title, ("", "now", "new", "unit"), proposal.cells)
-        if proposal.note:
-            print(f"Note: {proposal.note}.")
-    if not yes and not (sys.stdin.isatty() and not out.as_json and typer.confirm("Set it?")):
-        _say(out, "Nothing was sent; --yes sends it.")
-        return False
-    undoable = kept is not None and proposal.old is not None
-    if kept is not None and undoable:
-        proposal.save(kept)
-    _say(out, f"Done: {proposal.send(transition_s=transition_s)}.")
-    if undoable:
-        _say(out, f"What it believed in before: {kept} (--undo puts it back)")
-    return True
-
-
-def _say(out: Output, words: str) -> None:
-    if not out.as_json:
-        print(words)
 
 
 def arm_and_motion(

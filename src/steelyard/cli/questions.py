@@ -76,12 +76,13 @@ def payload_question(out: Output, *, yes: bool) -> Callable[[Proposal], bool]:
 
 
 def show_setting(out: Output, setting: PayloadSetting) -> None:
-    """Prints the outcome of a proposal."""
+    """Prints what became of a proposal."""
     if out.as_json:
         return
-    if not setting.sent:
+    if setting.outcome is None:
         print("Nothing was sent; --yes sends it.")
         return
-    print(f"Done: {setting.confirmation}.")
-    if setting.undo_file is not None:
-        print(f"The payload before is in {setting.undo_file} (--undo restores it).")
+    words = setting.outcome.words
+    print(f"{words[0].upper()}{words[1:]}.")
+    if setting.history_file is not None:
+        print(f"The payload before is in {setting.history_file} (--undo restores it).")

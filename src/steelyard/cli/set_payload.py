@@ -13,6 +13,8 @@ from steelyard.cli.options import JsonFlag
 from steelyard.cli.output import Output
 from steelyard.cli.questions import payload_question, show_setting
 
+_NOT_SET = 1
+
 
 @interruptible()
 def command(
@@ -30,23 +32,24 @@ def command(
 ) -> None:
     """Sets the payload of a controller and waits for its confirmation.
 
-    The payload before is kept beside the payload's file, for --undo. Let nothing touch the tool.
+    The payload before is added to the history beside the payload's file, for --undo. Let nothing
+    touch the tool. Exit code 1 when the payload was sent and is not set, or this is not known.
     """
     from steelyard.live import restore_payload, set_payload, source_of
     from steelyard.payload import Payload
 
     out = Output(as_json)
     controller = source_of(source)
-    undo_file = payload.with_suffix(".undo.json")
+    history = payload.with_suffix(".undo.json")
     confirm = payload_question(out, yes=yes)
     if undo:
-        setting = restore_payload(controller, undo_file, confirm=confirm, transition_s=transition)
+        setting = restore_payload(controller, history, confirm=confirm, transition_s=transition)
     else:
         setting = set_payload(
             controller,
             Payload.load(payload),
             confirm=confirm,
-            undo_file=undo_file,
+            history_file=history,
             rating_kg=rating,
             transition_s=transition,
         )
@@ -56,4 +59,10 @@ def command(
         old = setting.proposal.old._asdict()
     new = setting.proposal.new._asdict()
     facts = {"source": source, "old": old, "new": new, "sent": setting.sent}
+    if setting.outcome is not None:
+        reported = setting.outcome.reported
+        facts["state"] = setting.outcome.state
+        facts["reported"] = None if reported is None else reported._asdict()
     out.emit(facts, lambda: None)
+    if setting.sent and not setting.is_set:
+        raise typer.Exit(_NOT_SET)

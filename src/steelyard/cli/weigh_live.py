@@ -33,13 +33,12 @@ from steelyard.cli.live import (
     YesFlag,
     arm_and_motion,
     opened_page,
-    settled,
     show_updates,
     stay,
 )
 from steelyard.cli.options import JsonFlag, file_to_write
 from steelyard.cli.output import Output
-from steelyard.cli.questions import motion_question, show_stop
+from steelyard.cli.questions import motion_question, payload_question, show_setting, show_stop
 from steelyard.errors import SourceFailed
 
 if TYPE_CHECKING:
@@ -88,7 +87,15 @@ def command(
     """
     from steelyard.errors import InvalidSamples
     from steelyard.identification import DynamicModel
-    from steelyard.live import LiveWeigher, MotionRun, Recorder, Stream, source_of, watch
+    from steelyard.live import (
+        LiveWeigher,
+        MotionRun,
+        Recorder,
+        Stream,
+        set_payload,
+        source_of,
+        watch,
+    )
     from steelyard.live._commands import confirmed_plan
     from steelyard.live._controller import movable_of
     from steelyard.live._motion import (
@@ -97,7 +104,6 @@ def command(
         payload_motion,
         standing_posture,
     )
-    from steelyard.live._setting import Proposal
 
     out = Output(as_json)
     known = DynamicModel.load(model)
@@ -158,15 +164,22 @@ def command(
             out.payload("What the arm carries (95 % intervals)", payload)
             print()
             out.verdict(payload.verdict)
-        sent = False
+        setting = None
         if payload.verdict.ok and (set_it or sys.stdin.isatty()):
-            proposal = Proposal.of(controller, payload, rating_kg=rating)
-            sent = settled(out, proposal, kept, yes=set_it, transition_s=transition)
+            setting = set_payload(
+                controller,
+                payload,
+                confirm=payload_question(out, yes=set_it),
+                history_file=kept,
+                rating_kg=rating,
+                transition_s=transition,
+            )
+            show_setting(out, setting)
         stay(served)
     facts = payload.to_dict() | {
         "rows": update.rows,
         "missing": update.missing,
-        "set": sent,
+        "set": setting is not None and setting.is_set,
         "file": output,
     }
     out.emit(

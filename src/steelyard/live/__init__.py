@@ -6,7 +6,6 @@ Only this package opens sockets to controllers and knows their clocks.
 from steelyard.live._addresses import source_of
 from steelyard.live._commands import (
     MotionReport,
-    PayloadSetting,
     move,
     restore_payload,
     set_payload,
@@ -17,14 +16,17 @@ from steelyard.live._controller import (
     ControllerPayload,
     ControllerStatus,
     MovableController,
+    SettingOutcome,
+    SettingState,
 )
 from steelyard.live._franka import FrankaController
+from steelyard.live._history import PayloadChange, PayloadHistory
 from steelyard.live._motion import MotionExtent, MotionPlan, MotionRequest
 from steelyard.live._playing import MotionFailed, MotionProgress, MotionRun, MotionState, Moved
 from steelyard.live._recorder import Recorded, Recorder, record
 from steelyard.live._replay import ReplaySource
 from steelyard.live._ros2 import Ros2Controller
-from steelyard.live._setting import Proposal
+from steelyard.live._setting import PayloadSetting, Proposal
 from steelyard.live._source import Event, EventKind, Row, Source, Stream
 from steelyard.live._stop import RestState, StopReport, stop
 from steelyard.live._ur import UrController
@@ -51,6 +53,8 @@ __all__ = [
     "MotionState",
     "MovableController",
     "Moved",
+    "PayloadChange",
+    "PayloadHistory",
     "PayloadSetting",
     "Proposal",
     "Recorded",
@@ -59,6 +63,8 @@ __all__ = [
     "RestState",
     "Ros2Controller",
     "Row",
+    "SettingOutcome",
+    "SettingState",
     "Source",
     "StopReport",
     "Stream",

@@ -16,7 +16,7 @@ from steelyard.live._controller import controller_of, movable_of
 from steelyard.live._motion import MotionPlan, MotionRequest
 from steelyard.live._playing import MotionRun, Moved
 from steelyard.live._recorder import Recorded, Recorder, record
-from steelyard.live._setting import Proposal
+from steelyard.live._setting import PayloadSetting, Proposal
 from steelyard.live._source import Source, Stream
 from steelyard.live._stop import StopReport
 from steelyard.payload import Payload
@@ -40,25 +40,6 @@ class MotionReport(NamedTuple):
     missing: int
     moved: Moved
     files: tuple[Path, ...] = ()
-
-
-class PayloadSetting(NamedTuple):
-    """The outcome of a proposal to set a payload.
-
-    Attributes:
-        proposal: the payloads before and after
-        confirmation: the controller's confirmation, in words; empty where nothing was sent
-        undo_file: file with both payloads; None where none was written
-    """
-
-    proposal: Proposal
-    confirmation: str = ""
-    undo_file: Path | None = None
-
-    @property
-    def sent(self) -> bool:
-        """Whether the payload was set."""
-        return bool(self.confirmation)
 
 
 def move(
@@ -134,28 +115,32 @@ def set_payload(
     payload: Payload,
     *,
     confirm: Callable[[Proposal], bool],
-    undo_file: Path | None = None,
+    history_file: Path | None = None,
     rating_kg: float | None = None,
     transition_s: float = 0.5,
 ) -> PayloadSetting:
     """Sets a weighed payload on a controller and waits for its confirmation.
 
+    The outcome is one of three: set, not set, or not known.
+
     Args:
         source: the controller
         payload: the whole payload of the arm, in the frame of the tool flange
         confirm: called with the checked proposal; it is sent only when this returns True
-        undo_file: file for the payloads before and after (.json), for `restore_payload`; nothing is
-            written where the controller does not report its payload
+        history_file: file for the payloads before and after (.json), for `restore_payload`; it is
+            only added to. Nothing is written where the controller does not report its payload
         rating_kg: largest payload of the arm, [kg]; as the controller reports it by default
         transition_s: time in which the controller changes over, [s], where it can do that
     """
     proposal = Proposal.of(controller_of(source), payload, rating_kg=rating_kg)
-    return _carry_out(proposal, confirm, undo_file, transition_s=transition_s)
+    if not confirm(proposal):
+        return PayloadSetting(proposal)
+    return proposal.carry_out(history_file, transition_s=transition_s)
 
 
 def restore_payload(
     source: Source,
-    undo_file: Path,
+    history_file: Path,
     *,
     confirm: Callable[[Proposal], bool],
     transition_s: float = 0.5,
@@ -164,25 +149,11 @@ def restore_payload(
 
     Args:
         source: the controller
-        undo_file: file that `set_payload` wrote
+        history_file: file that `set_payload` wrote
         confirm: called with the checked proposal; it is sent only when this returns True
         transition_s: time in which the controller changes over, [s], where it can do that
     """
-    proposal = Proposal.undo(source, undo_file)
-    return _carry_out(proposal, confirm, None, transition_s=transition_s)
-
-
-def _carry_out(
-    proposal: Proposal,
-    confirm: Callable[[Proposal], bool],
-    undo_file: Path | None,
-    *,
-    transition_s: float,
-) -> PayloadSetting:
+    proposal = Proposal.undo(source, history_file)
     if not confirm(proposal):
         return PayloadSetting(proposal)
-    if proposal.old is None:
-        undo_file = None
-    if undo_file is not None:
-        proposal.save(undo_file)
-    return PayloadSetting(proposal, proposal.send(transition_s=transition_s), undo_file)
+    return proposal.carry_out(history_file, transition_s=transition_s)

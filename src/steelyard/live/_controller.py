@@ -20,10 +20,12 @@ import numpy as np
 from steelyard._arrays import Array
 from steelyard.errors import SourceFailed
 from steelyard.live._source import Source, Stream, Values
+from steelyard.recording import UNKNOWN_ARM, ArmIdentity
 
 MAX_SPEED_AT_REST = 0.01
 """Largest joint speed of an arm that stands still, [rad/s]."""
 
+_HOLD_S = 0.3  # a payload that is reported for so long counts as set
 _TOLERANCES = (1e-4, 1e-5, 1e-5)  # of mass [kg], centre [m] and inertia [kg m^2] in the echo
 
 
@@ -62,6 +64,44 @@ class ControllerPayload(NamedTuple):
         return all(bool(np.abs(np.array(x) - np.array(y)).max() <= close) for x, y, close in pairs)
 
 
+class SettingState(StrEnum):
+    """Outcomes of setting a payload."""
+
+    SET = "set"
+    NOT_SET = "not set"
+    NOT_KNOWN = "not known"
+
+
+class SettingOutcome(NamedTuple):
+    """What is known after a payload was sent.
+
+    Attributes:
+        state: whether it was set
+        words: what the controller said, for people
+        reported: the payload that the controller reports; None where it reports none
+    """
+
+    state: SettingState
+    words: str
+    reported: ControllerPayload | None = None
+
+
+class PayloadRequest(NamedTuple):
+    """A payload to set.
+
+    Attributes:
+        payload: the payload
+        before: the payload that is set now, as it was shown; None where it is unknown
+        transition_s: time in which the controller changes over, [s], where it can do that
+        with_inertia: False to send mass and centre only
+    """
+
+    payload: ControllerPayload
+    before: ControllerPayload | None = None
+    transition_s: float = 0.5
+    with_inertia: bool = True
+
+
 class Capabilities(NamedTuple):
     """Optional abilities of a controller.
 
@@ -86,7 +126,7 @@ class ControllerStatus(NamedTuple):
         rating_kg: largest payload of the arm, [kg]; 0 where it does not report one
         takes_inertia: whether it accepts an inertia; otherwise mass and centre alone
         note: what a user should know before setting a payload; may be empty
-        model: name of the arm; empty where it does not report one
+        arm: the arm behind the controller, as far as it reports it
         version: version of its software; empty where it does not report one
     """
 
@@ -94,7 +134,7 @@ class ControllerStatus(NamedTuple):
     rating_kg: float = 0.0
     takes_inertia: bool = True
     note: str = ""
-    model: str = ""
+    arm: ArmIdentity = UNKNOWN_ARM
     version: tuple[int, ...] = ()
 
 
@@ -126,19 +166,24 @@ class Controller(Source):
         """Facts about a controller that is ready; raises `SourceFailed` where it is not."""
 
     @abstractmethod
-    def set_payload(
-        self, payload: ControllerPayload, *, transition_s: float = 0.5, with_inertia: bool = True
-    ) -> str:
-        """Sets a payload and waits for the confirmation; raises `SourceFailed` without one.
+    def set_payload(self, request: PayloadRequest) -> SettingOutcome:
+        """Sends a payload and waits for the confirmation.
 
         Args:
-            payload: the payload to set
-            transition_s: time in which the controller changes over, [s], where it can do that
-            with_inertia: False to send mass and centre only
+            request: the payload to set
 
-        Returns:
-            the controller's confirmation, in words
+        Raises:
+            SourceFailed: nothing was sent, because the controller is not ready, or because its
+                payload has changed since it was shown
         """
+
+    def identity(self, version: tuple[int, ...]) -> ArmIdentity:
+        """The arm behind the controller, as far as it reports it.
+
+        Args:
+            version: version of its software
+        """
+        return UNKNOWN_ARM
 
     @abstractmethod
     def joint_speeds(self, row: Mapping[str, float]) -> Sequence[float]:
@@ -188,25 +233,65 @@ class Controller(Source):
             raise SourceFailed(f"{self} does not report its payload: its software is too old")
         return payload
 
-    def wait_for_payload(
-        self, stream: Stream, expected: ControllerPayload, *, with_inertia: bool, timeout_s: float
-    ) -> None:
-        """Returns when the rows report a payload; raises `SourceFailed` where they never do.
+    def require_unchanged(self, stream: Stream, before: ControllerPayload | None) -> None:
+        """Raises `SourceFailed` where the payload is no longer the one that was shown.
 
         Args:
             stream: rows of this controller
-            expected: the payload that was sent
-            with_inertia: False to compare mass and centre only
+            before: the payload that was shown; None for no check
+        """
+        if before is None:
+            return
+        present = self.payload(stream)
+        if not present.is_close(before):
+            raise SourceFailed(
+                f"nothing was sent: {self} reports {present.mass:.4g} kg now and reported"
+                f" {before.mass:.4g} kg before the question; does somebody else set it?"
+            )
+
+    def setting_outcome(
+        self, stream: Stream, request: PayloadRequest, *, timeout_s: float
+    ) -> SettingOutcome:
+        """What the rows say after a payload was sent.
+
+        It is set when the rows report it for a while without a change, not set when they report
+        the payload before until the end, and not known otherwise.
+
+        Args:
+            stream: rows of this controller
+            request: the payload that was sent
             timeout_s: longest wait, [s]
         """
-        end = time.monotonic() + timeout_s
-        payload = self.payload(stream)
-        while not payload.is_close(expected, with_inertia=with_inertia):
-            if time.monotonic() > end:
-                raise SourceFailed(
-                    f"nothing happened: {self} still reports a payload of {payload.mass:.4g} kg"
-                )
-            payload = self.payload(stream)
+        end_s = time.monotonic() + timeout_s
+        equal_s: float | None = None  # since when the rows report it
+        reported = None
+        try:
+            while equal_s is not None or time.monotonic() < end_s:
+                reported = self.payload(stream)
+                if not reported.is_close(request.payload, with_inertia=request.with_inertia):
+                    equal_s = None
+                elif equal_s is None:
+                    equal_s = time.monotonic()
+                elif time.monotonic() - equal_s > _HOLD_S:
+                    words = f"the controller reports a payload of {reported.mass:.3f} kg"
+                    return SettingOutcome(SettingState.SET, words, reported)
+        except SourceFailed as error:
+            words = f"it is not known whether the payload was set: {error}"
+            return SettingOutcome(SettingState.NOT_KNOWN, words, reported)
+        return self._other_outcome(request, reported)
+
+    def _other_outcome(
+        self, request: PayloadRequest, reported: ControllerPayload | None
+    ) -> SettingOutcome:
+        """The outcome where the rows do not report the payload that was sent."""
+        if reported is not None and request.before is not None and reported == request.before:
+            words = f"the payload was not set: {self} still reports {reported.mass:.3f} kg"
+            return SettingOutcome(SettingState.NOT_SET, words, reported)
+        now = "reports none"
+        if reported is not None:
+            now = f"now says {reported.mass:.3f} kg"
+        words = f"it is not known what was set: the controller {now}"
+        return SettingOutcome(SettingState.NOT_KNOWN, words, reported)
 
 
 class PathCommand(NamedTuple):

@@ -30,6 +30,9 @@ from steelyard.live._controller import (
     Controller,
     ControllerPayload,
     ControllerStatus,
+    PayloadRequest,
+    SettingOutcome,
+    SettingState,
 )
 from steelyard.live._franka_reader import COLUMNS, ERROR, FRAME, NUMBERS, ROW
 from steelyard.live._source import Connection, Event, EventKind, Judge, ModeJudge, Stream, Values
@@ -98,18 +101,22 @@ class FrankaController(Controller):
             payload = self.payload(stream)
             return ControllerStatus(payload, rating_kg=_RATING_KG - effector_kg, note=note)
 
-    def set_payload(
-        self, payload: ControllerPayload, *, transition_s: float = 0.5, with_inertia: bool = True
-    ) -> str:
+    def set_payload(self, request: PayloadRequest) -> SettingOutcome:
         """Sets a load by libfranka's `set_load`, without a transition, and waits for the echo."""
+        payload = request.payload
         connection = self.connect()
         with Stream(self, connection=connection) as stream:
             self.ready_row(stream)
-            connection.set_load(payload.mass, payload.cog, payload.inertia_matrix.ravel().tolist())
-            self.wait_for_payload(
-                stream, payload, with_inertia=with_inertia, timeout_s=_ECHO_TIMEOUT_S
-            )
-        return f"the controller reports a payload of {payload.mass:.3f} kg"
+            self.require_unchanged(stream, request.before)
+            inertia = payload.inertia_matrix.ravel().tolist()
+            try:
+                connection.set_load(payload.mass, payload.cog, inertia)
+            except LoadRefused as error:
+                return SettingOutcome(SettingState.NOT_SET, str(error), request.before)
+            except SourceFailed as error:
+                words = f"it is not known whether the payload was set: {error}"
+                return SettingOutcome(SettingState.NOT_KNOWN, words)
+            return self.setting_outcome(stream, request, timeout_s=_ECHO_TIMEOUT_S)
 
 
 def payload_in_row(row: Mapping[str, float]) -> ControllerPayload | None:
@@ -123,6 +130,10 @@ def payload_in_row(row: Mapping[str, float]) -> ControllerPayload | None:
     cog = tuple(row[f"F_x_Cload_{k}"] for k in range(3))
     inertia = tuple(row[f"I_load_{k}"] for k in (0, 4, 8, 1, 2, 5))
     return ControllerPayload(row["m_load"], cog, inertia)
+
+
+class LoadRefused(SourceFailed):
+    """The controller has refused a load."""
 
 
 class FrankaConnection(Connection):
@@ -183,7 +194,8 @@ class FrankaConnection(Connection):
             inertia: about the centre of mass, (9,) [kg m^2], column by column, axes of the flange
 
         Raises:
-            SourceFailed: the controller refuses the load or does not answer
+            LoadRefused: the controller refuses the load
+            SourceFailed: it does not answer, and what it did is not known
         """
         line = " ".join(["load", *(repr(float(x)) for x in (mass, *com, *inertia))])
         pipe = self._child.stdin
@@ -198,7 +210,7 @@ class FrankaConnection(Connection):
                 raise SourceFailed(f"{self._place} did not answer within {self._timeout_s:g} s")
             time.sleep(0.01)
         if refusal := self._answers.popleft():
-            raise SourceFailed(f"{self._place} refuses the load: {refusal}")
+            raise LoadRefused(f"{self._place} refuses the load: {refusal}")
 
     def _received(self, timeout_s: float) -> list[Values]:
         end = time.monotonic() + timeout_s

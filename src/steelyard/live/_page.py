@@ -299,12 +299,13 @@ class Page:
 
     def _send(self, client: viser.ClientHandle, proposal: Proposal) -> None:
         try:
-            if self._kept is not None and proposal.old is not None:
-                proposal.save(self._kept)
-            words = proposal.send()
+            setting = proposal.carry_out(self._kept)
         except SteelyardError as error:
             return _say(client, "The payload was not set", str(error))
-        _say(client, "Done", f"{words[0].upper()}{words[1:]}.")
+        if setting.outcome is not None:
+            words = setting.outcome.words
+            title = f"Payload: {setting.outcome.state}"
+            _say(client, title, f"{words[0].upper()}{words[1:]}.")
 
     def _ours(self, client: viser.ClientHandle) -> bool:
         """Whether a browser shows our page, and not a website that talks to our port."""

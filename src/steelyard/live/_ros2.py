@@ -28,9 +28,17 @@ from steelyard.live._controller import (
     Controller,
     ControllerPayload,
     ControllerStatus,
+    PayloadRequest,
+    SettingOutcome,
+    SettingState,
 )
 from steelyard.live._foxglove import Service
-from steelyard.live._ros2_connection import MODE_MESSAGES, Ros2Connection, UrDriverJudge
+from steelyard.live._ros2_connection import (
+    MODE_MESSAGES,
+    Ros2Connection,
+    ServiceFailed,
+    UrDriverJudge,
+)
 from steelyard.live._source import Judge, Stream
 from steelyard.live._ur_modes import safety_obstacle
 from steelyard.recording._columns import Requested
@@ -156,26 +164,26 @@ class Ros2Controller(Controller):
             note=f"{self} does not report its payload, so the old one cannot be restored",
         )
 
-    def set_payload(
-        self, payload: ControllerPayload, *, transition_s: float = 0.5, with_inertia: bool = True
-    ) -> str:
+    def set_payload(self, request: PayloadRequest) -> SettingOutcome:
         """Sets a payload by the driver's service, whose answer is the only confirmation."""
+        payload = request.payload
         with Stream(self) as stream:
             self.ready_row(stream)
         connection = self.connect()
         try:
             service = connection.service(_PAYLOAD_SERVICE)
-            answer = connection.call(service, _payload_request(service, payload, transition_s))
+            message = _payload_request(service, payload, request.transition_s)
+            answer = connection.call(service, message)
+        except ServiceFailed as error:
+            words = f"it is not known whether the payload was set: {error}"
+            return SettingOutcome(SettingState.NOT_KNOWN, words)
         finally:
             connection.close()
         if not answer[len(_CDR_HEADER) :].strip(b"\0"):
-            raise SourceFailed(
-                f"nothing happened: {service.name} of {self} answers that it was not set"
-            )
-        return (
-            f"{service.name} answers that {payload.mass:.3f} kg were set; no topic reports the"
-            " payload"
-        )
+            words = f"{service.name} of {self} answers that the payload was not set"
+            return SettingOutcome(SettingState.NOT_SET, words)
+        words = f"{service.name} answers that {payload.mass:.3f} kg were set; no topic reports it"
+        return SettingOutcome(SettingState.SET, words)
 
 
 def _request_fields(service: Service) -> tuple[str, ...]:

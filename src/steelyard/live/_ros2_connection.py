@@ -249,7 +249,7 @@ class Ros2Connection(Connection):
         if isinstance(answer, bytes):
             return answer
         reason = answer or f"no answer within {within_s:g} s"
-        raise SourceFailed(f"{self._place}: {service.name} failed: {reason}")
+        raise ServiceFailed(f"{self._place}: {service.name} failed: {reason}")
 
     def _take(self, timeout_s: float) -> bool:
         """Takes one message; False where none came in time."""
@@ -300,6 +300,10 @@ class Ros2Connection(Connection):
             self._socket.send(data)
         except (ConnectionClosed, OSError) as error:
             raise SourceFailed(f"{self._place} has closed the connection") from error
+
+
+class ServiceFailed(SourceFailed):
+    """A service was called and gave no answer; what it did is not known."""
 
 
 class UrDriverJudge(ModeJudge):

@@ -3,26 +3,31 @@
 The payload is part of a controller's model of the arm: a wrong one makes the arm drift in
 freedrive, and stop when it should not or fail to stop when it should. Therefore nothing is sent
 without a request. A proposal is refused where an export would be refused, above the rating of the
-arm, while the arm moves, and in any mode but running with normal safety.
+arm, on another arm than the payload's, while the arm moves, and in any mode but running with normal
+safety. Every payload that is sent has its entries in a history (`_history`).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
-from steelyard import fields, saved
-from steelyard.errors import InvalidInertia, SourceFailed
+from steelyard.errors import InvalidInertia, InvalidRobot, SourceFailed
 from steelyard.export import ErrorLimits, Export
-from steelyard.live._controller import Controller, ControllerPayload, controller_of
+from steelyard.live._controller import (
+    Controller,
+    ControllerPayload,
+    PayloadRequest,
+    SettingOutcome,
+    SettingState,
+    controller_of,
+)
+from steelyard.live._history import PayloadChange, PayloadHistory, required_change
 from steelyard.live._source import Source
 from steelyard.payload import Payload
+from steelyard.recording import UNKNOWN_ARM, ArmIdentity
 
-_KIND = "payload setting"
-_PAYLOAD_FIELDS = fields.table(
-    {"mass": fields.number(0.0), "cog": fields.numbers(3), "inertia": fields.numbers(6)}
-)
 _QUANTITIES = (
     ("mass", "kg"),
     ("centre of gravity x", "mm"),
@@ -47,6 +52,8 @@ class Proposal:
         new: the payload to set
         with_inertia: whether it accepts an inertia; otherwise mass and centre alone
         note: what a user should know before setting it; may be empty
+        arm: the arm behind the controller, as far as it reports it
+        restores: whether the new payload is an earlier one
     """
 
     controller: Controller
@@ -54,6 +61,8 @@ class Proposal:
     new: ControllerPayload
     with_inertia: bool = True
     note: str = ""
+    arm: ArmIdentity = UNKNOWN_ARM
+    restores: bool = False
 
     @classmethod
     def of(
@@ -89,7 +98,12 @@ class Proposal:
 
     @classmethod
     def to(
-        cls, controller: Controller, new: ControllerPayload, *, rating_kg: float | None = None
+        cls,
+        controller: Controller,
+        new: ControllerPayload,
+        *,
+        rating_kg: float | None = None,
+        arm: ArmIdentity = UNKNOWN_ARM,
     ) -> Proposal:
         """The proposal to set given numbers; raises where the controller is not ready.
 
@@ -97,8 +111,10 @@ class Proposal:
             controller: the controller
             new: the payload to set
             rating_kg: largest payload of the arm, [kg]; as the controller reports it by default
+            arm: the arm that the payload belongs to, as far as it is known
         """
         status = controller.status()
+        require_same_identity(controller, status.arm, arm, "the payload")
         rating = rating_kg or status.rating_kg
         if not rating:
             raise InvalidInertia(
@@ -108,7 +124,7 @@ class Proposal:
             raise InvalidInertia(
                 f"{new.mass:.4g} kg is above the rating of this arm, {rating:.4g} kg"
             )
-        return cls(controller, status.payload, new, status.takes_inertia, status.note)
+        return cls(controller, status.payload, new, status.takes_inertia, status.note, status.arm)
 
     @property
     def cells(self) -> tuple[tuple[str, str, str, str], ...]:
@@ -120,64 +136,102 @@ class Proposal:
         rows = zip(_QUANTITIES, old, _texts(self.new), strict=True)
         return tuple((name, before, after, unit) for (name, unit), before, after in rows)
 
-    def send(self, *, transition_s: float = 0.5) -> str:
-        """Sets the payload and waits for the confirmation; raises `SourceFailed` without one.
+    def send(self, *, transition_s: float = 0.5) -> SettingOutcome:
+        """Sends the payload and waits for the confirmation; raises `SourceFailed` if nothing is sent.
 
         Args:
             transition_s: time in which the controller changes over, [s], where it can do that
-
-        Returns:
-            the controller's confirmation, in words
         """
-        return self.controller.set_payload(
-            self.new, transition_s=transition_s, with_inertia=self.with_inertia
-        )
+        request = PayloadRequest(self.new, self.old, transition_s, self.with_inertia)
+        return self.controller.set_payload(request)
 
-    def save(self, path: str | Path) -> None:
-        """Saves both payloads, so that `undo` can restore the old one.
+    def carry_out(
+        self, history_file: Path | None = None, *, transition_s: float = 0.5
+    ) -> PayloadSetting:
+        """Sends the payload, with its entries in a history.
 
         Args:
-            path: file to write (.json)
+            history_file: where the entries go (.json); None for none. Nothing is written where the
+                controller does not report its payload
+            transition_s: time in which the controller changes over, [s], where it can do that
         """
-        if self.old is None:
-            raise _not_restorable(self.controller)
-        content = {
-            "source": str(self.controller),
-            "old": self.old._asdict(),
-            "new": self.new._asdict(),
-        }
-        saved.save(content, _KIND, path)
+        if history_file is None or self.old is None:
+            return PayloadSetting(self, self.send(transition_s=transition_s))
+        entry = PayloadChange.sent_to(
+            str(self.controller), self.arm, old=self.old, new=self.new, restores=self.restores
+        )
+        PayloadHistory.append(history_file, entry)
+        try:
+            outcome = self.send(transition_s=transition_s)
+        except SourceFailed:
+            PayloadHistory.append(history_file, entry.with_outcome(SettingState.NOT_SET, self.old))
+            raise
+        PayloadHistory.append(history_file, entry.with_outcome(outcome.state, outcome.reported))
+        return PayloadSetting(self, outcome, history_file)
 
     @classmethod
     def undo(cls, source: Source, path: str | Path) -> Proposal:
-        """The proposal to restore the payload that a controller had before.
+        """The proposal to restore the payload that a controller had before the last change.
 
         Args:
             source: the controller
-            path: file that `save` wrote
+            path: file of the history
         """
         controller = controller_of(source)
         if not controller.capabilities.reports_payload:
             raise _not_restorable(controller)
-        content = saved.load(path, _KIND)
-        with saved.reading(path, _KIND):
-            fields.check(
-                content,
-                {"source": fields.TEXT, "old": _PAYLOAD_FIELDS, "new": _PAYLOAD_FIELDS},
-            )
-            old = _payload_of(content["old"])
-            new = _payload_of(content["new"])
-            address = str(content["source"])
-        if address != str(controller):
-            raise SourceFailed(f"{path} is of {address}, not of {controller}")
-        proposal = cls.to(controller, old, rating_kg=float("inf"))
+        change = required_change(path)
+        if change.source != str(controller):
+            raise SourceFailed(f"{path} is of {change.source}, not of {controller}")
+        proposal = cls.to(controller, change.old, rating_kg=float("inf"), arm=change.arm)
         present = proposal.old
-        if present and not present.is_close(new, with_inertia=proposal.with_inertia):
+        if present and not present.is_close(change.new, with_inertia=proposal.with_inertia):
             raise SourceFailed(
-                f"{controller} reports {present.mass:.4g} kg now, not the {new.mass:.4g} kg that"
-                " were set: the payload was changed meanwhile, and nothing is restored"
+                f"{controller} reports {present.mass:.4g} kg now, not the {change.new.mass:.4g} kg"
+                " that were set: the payload was changed meanwhile, and nothing is restored"
             )
-        return proposal
+        return replace(proposal, restores=True)
+
+
+class PayloadSetting(NamedTuple):
+    """What became of a proposal to set a payload.
+
+    Attributes:
+        proposal: the payloads before and after
+        outcome: what is known after it was sent; None where it was not sent
+        history_file: file with the history; None where none was written
+    """
+
+    proposal: Proposal
+    outcome: SettingOutcome | None = None
+    history_file: Path | None = None
+
+    @property
+    def sent(self) -> bool:
+        """Whether the payload was sent."""
+        return self.outcome is not None
+
+    @property
+    def is_set(self) -> bool:
+        """Whether the controller has confirmed the payload."""
+        return self.outcome is not None and self.outcome.state is SettingState.SET
+
+
+def require_same_identity(
+    controller: Controller, present: ArmIdentity, expected: ArmIdentity, what: str
+) -> None:
+    """Raises `InvalidRobot` where something belongs to another arm.
+
+    Args:
+        controller: named in the message
+        present: the arm behind the controller
+        expected: the arm that the thing belongs to
+        what: what it is, such as 'the payload'
+    """
+    if present.differs_from(expected):
+        raise InvalidRobot(
+            f"{what} belongs to another arm: it is of {expected}, {controller} is {present}"
+        )
 
 
 def _not_restorable(controller: Controller) -> SourceFailed:
@@ -188,8 +242,3 @@ def _texts(payload: ControllerPayload) -> list[str]:
     """The ten numbers of a payload in the units of `_QUANTITIES`, as texts."""
     numbers = [payload.mass, *(1e3 * x for x in payload.cog), *payload.inertia]
     return [f"{x:.4f}" for x in numbers]
-
-
-def _payload_of(content: dict[str, Any]) -> ControllerPayload:
-    mass = float(content["mass"])
-    return ControllerPayload(mass, tuple(content["cog"]), tuple(content["inertia"]))

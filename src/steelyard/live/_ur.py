@@ -27,6 +27,8 @@ from steelyard.live._controller import (
     MotionLink,
     MovableController,
     PathCommand,
+    PayloadRequest,
+    SettingOutcome,
 )
 from steelyard.live._rtde import PORT, RtdeClient
 from steelyard.live._source import Connection, Judge, Stream, Values
@@ -34,6 +36,7 @@ from steelyard.live._tcp import open_connection, receive_until
 from steelyard.live._ur_modes import UrJudge, safety_obstacle
 from steelyard.live._ur_motion import STAGE_OUTPUT, UrMotionLink
 from steelyard.live._ur_programs import STOP_PROGRAM, payload_program
+from steelyard.recording import ArmIdentity
 
 DASHBOARD_PORT = 29999
 SCRIPT_PORT = 30002
@@ -73,20 +76,23 @@ _NEEDED_FOR_COMMANDS = (
     *(f"actual_qd_{k}" for k in range(6)),
 )
 _RATINGS_KG = {
-    "UR3": 3.0,
-    "UR5": 5.0,
-    "UR7": 7.5,
-    "UR8": 8.0,
-    "UR10": 10.0,
-    "UR12": 12.5,
-    "UR15": 15.0,
-    "UR16": 16.0,
-    "UR18": 18.0,
-    "UR20": 20.0,
-    "UR30": 30.0,
+    "ur3": 3.0,
+    "ur3e": 3.0,
+    "ur5": 5.0,
+    "ur5e": 5.0,
+    "ur7e": 7.5,
+    "ur8": 8.0,
+    "ur10": 10.0,
+    "ur10e": 12.5,
+    "ur12e": 12.5,
+    "ur15": 15.0,
+    "ur16e": 16.0,
+    "ur18": 18.0,
+    "ur20": 20.0,
+    "ur30": 30.0,
 }
-"""Largest payload by the name that the dashboard gives, [kg]."""
-_E_SERIES_RATINGS_KG = {"UR10": 12.5}  # where the rating differs from software 5 on, [kg]
+"""Largest payload by the kind of arm, [kg]."""
+_E_SERIES_NUMBERS = ("3", "5", "7", "10", "12", "16")  # arms that are called e from software 5 on
 
 _E_SERIES = 5  # major version of the software
 _TAKES_INERTIA_FROM = (5, 10)  # version of the software
@@ -171,31 +177,40 @@ class UrController(MovableController):
         """Facts about a controller that is ready; raises `SourceFailed` where it is not."""
         with Stream(self) as stream:
             self.ready_row(stream)
-            model = self.ask_dashboard("get robot model")
             version = stream.version
+            arm = self.identity(version)
             return ControllerStatus(
                 payload=self.payload(stream),
-                rating_kg=_rating_kg(model, version),
+                rating_kg=_RATINGS_KG.get(arm.kind, 0.0),
                 takes_inertia=version >= _TAKES_INERTIA_FROM,
-                model=model,
+                arm=arm,
                 version=version,
             )
 
-    def set_payload(
-        self, payload: ControllerPayload, *, transition_s: float = 0.5, with_inertia: bool = True
-    ) -> str:
+    def identity(self, version: tuple[int, ...]) -> ArmIdentity:
+        """Kind and serial number as the dashboard gives them."""
+        model = self.ask_dashboard("get robot model").lower()
+        number = model.removeprefix("ur")
+        if number in _E_SERIES_NUMBERS and version and version[0] >= _E_SERIES:
+            model = f"{model}e"
+        serial = self.ask_dashboard("get serial number")
+        if not serial.isalnum():
+            serial = ""
+        return ArmIdentity.named(model, serial)
+
+    def set_payload(self, request: PayloadRequest) -> SettingOutcome:
         """Sets a payload by a program beside the running one, and waits for the echo."""
-        program = payload_program(payload, transition_s=transition_s, with_inertia=with_inertia)
+        program = payload_program(
+            request.payload,
+            transition_s=request.transition_s,
+            with_inertia=request.with_inertia,
+        )
         with Stream(self) as stream:
             self.ready_row(stream)
+            self.require_unchanged(stream, request.before)
             self.send_script(program)
-            self.wait_for_payload(
-                stream,
-                payload,
-                with_inertia=with_inertia,
-                timeout_s=_ECHO_TIMEOUT_S + transition_s,
-            )
-        return f"the controller reports a payload of {payload.mass:.3f} kg"
+            timeout_s = _ECHO_TIMEOUT_S + request.transition_s
+            return self.setting_outcome(stream, request, timeout_s=timeout_s)
 
     # --- motion
 
@@ -290,14 +305,6 @@ def payload_in_row(row: Mapping[str, float]) -> ControllerPayload | None:
     cog = tuple(row[f"payload_cog_{k}"] for k in range(3))
     inertia = tuple(row.get(f"payload_inertia_{k}", 0.0) for k in range(6))
     return ControllerPayload(row["payload"], cog, inertia)
-
-
-def _rating_kg(model: str, version: tuple[int, ...]) -> float:
-    """Largest payload by the dashboard's name of the arm, [kg]; 0 where it is unknown."""
-    rating_kg = _RATINGS_KG.get(model, 0.0)
-    if version and version[0] >= _E_SERIES:
-        return _E_SERIES_RATINGS_KG.get(model, rating_kg)
-    return rating_kg
 
 
 def _has_line(data: bytes) -> bool:

@@ -6,6 +6,7 @@ uniform, finite and differentiated by construction and describe how they were ma
 tables are matched with signals by their names, or by the argument `columns`.
 """
 
+from steelyard.recording._arm import UNKNOWN_ARM, ArmIdentity
 from steelyard.recording._layout import AXES, CHANNELS, WrenchConvention
 from steelyard.recording._recording import (
     Library,
@@ -25,6 +26,8 @@ __all__ = [
     "AXES",
     "CHANNELS",
     "DEFAULT_CUTOFF_HZ",
+    "UNKNOWN_ARM",
+    "ArmIdentity",
     "Library",
     "Preparation",
     "Recording",

@@ -1,0 +1,206 @@
+"""The history of payloads that were set on controllers: a file that is only added to.
+
+Before a payload is sent, the history gets an entry with the payloads before and after. Afterwards
+it gets a second one with the outcome. `PayloadHistory.last_change` is the newest change that was
+not restored yet, so that undoing twice goes back by two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from steelyard import fields, saved
+from steelyard.errors import SourceFailed
+from steelyard.live._controller import ControllerPayload, SettingState
+from steelyard.recording import ArmIdentity
+
+_KIND = "payload history"
+_SENT = "sent"
+_PAYLOAD_FIELDS = fields.table(
+    {"mass": fields.number(0.0), "cog": fields.numbers(3), "inertia": fields.numbers(6)}
+)
+_ENTRY_FIELDS = fields.table(
+    {
+        "time": fields.TEXT,
+        "source": fields.TEXT,
+        "arm": fields.table({"kind": fields.TEXT, "serial": fields.TEXT}),
+        "old": _PAYLOAD_FIELDS,
+        "new": _PAYLOAD_FIELDS,
+        "restores": fields.FLAG,
+        "state": fields.TEXT,
+        "reported": fields.or_null(_PAYLOAD_FIELDS),
+    }
+)
+
+
+@dataclass(frozen=True)
+class PayloadChange:
+    """An entry of the history.
+
+    Attributes:
+        time: when, as ISO 8601 in UTC
+        source: address of the controller
+        arm: the arm behind it
+        old: the payload before
+        new: the payload that was sent
+        restores: whether it restored an earlier payload
+        state: 'sent', or the outcome as in `SettingState`
+        reported: the payload that the controller reported afterwards; None where it is unknown
+    """
+
+    time: str
+    source: str
+    arm: ArmIdentity
+    old: ControllerPayload
+    new: ControllerPayload
+    restores: bool = False
+    state: str = _SENT
+    reported: ControllerPayload | None = None
+
+    @classmethod
+    def sent_to(
+        cls,
+        source: str,
+        arm: ArmIdentity,
+        *,
+        old: ControllerPayload,
+        new: ControllerPayload,
+        restores: bool,
+    ) -> PayloadChange:
+        """The entry of a payload that is about to be sent now.
+
+        Args:
+            source: address of the controller
+            arm: the arm behind it
+            old: the payload set on it
+            new: the payload to send
+            restores: whether it restores an earlier payload
+        """
+        return cls(_now(), source, arm, old, new, restores)
+
+    def with_outcome(
+        self, state: SettingState, reported: ControllerPayload | None
+    ) -> PayloadChange:
+        """The entry of the outcome.
+
+        Args:
+            state: the outcome
+            reported: the payload that the controller reports
+        """
+        return replace(self, time=_now(), state=state.value, reported=reported)
+
+    def to_dict(self) -> dict[str, Any]:
+        """All fields as texts and numbers."""
+        reported = None
+        if self.reported is not None:
+            reported = self.reported._asdict()
+        return {
+            "time": self.time,
+            "source": self.source,
+            "arm": self.arm.to_dict(),
+            "old": self.old._asdict(),
+            "new": self.new._asdict(),
+            "restores": self.restores,
+            "state": self.state,
+            "reported": reported,
+        }
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> PayloadChange:
+        """The entry that `to_dict` has written."""
+        reported = content["reported"]
+        if reported is not None:
+            reported = _payload_of(reported)
+        return cls(
+            content["time"],
+            content["source"],
+            ArmIdentity.from_dict(content["arm"]),
+            _payload_of(content["old"]),
+            _payload_of(content["new"]),
+            content["restores"],
+            content["state"],
+            reported,
+        )
+
+
+@dataclass(frozen=True)
+class PayloadHistory:
+    """All payloads that were sent, oldest first.
+
+    Attributes:
+        entries: two for each payload: before it was sent, and with the outcome
+    """
+
+    entries: tuple[PayloadChange, ...] = ()
+
+    @classmethod
+    def load(cls, path: str | Path) -> PayloadHistory:
+        """The history in a file; an empty one where there is no file.
+
+        Args:
+            path: a file that `append` wrote
+        """
+        if not Path(path).exists():
+            return cls()
+        content = saved.load(path, _KIND)
+        with saved.reading(path, _KIND):
+            fields.check(content, {"entries": fields.each(_ENTRY_FIELDS)})
+            return cls(tuple(PayloadChange.from_dict(entry) for entry in content["entries"]))
+
+    @classmethod
+    def append(cls, path: str | Path, entry: PayloadChange) -> None:
+        """Adds an entry to the history in a file, which keeps all earlier ones.
+
+        Args:
+            path: the file; made where it does not exist
+            entry: the entry to add
+        """
+        entries = (*cls.load(path).entries, entry)
+        saved.save({"entries": [one.to_dict() for one in entries]}, _KIND, path)
+
+    @property
+    def last_change(self) -> PayloadChange | None:
+        """The newest change that was not restored; None where there is none."""
+        changes: list[PayloadChange] = []
+        for number, entry in enumerate(self.entries):
+            if entry.state != _SENT or self._failed(number):
+                continue
+            if not entry.restores:
+                changes.append(entry)
+            elif changes:
+                changes.pop()
+        if changes:
+            return changes[-1]
+        return None
+
+    def _failed(self, number: int) -> bool:
+        """Whether the entry after a sent one says that nothing was set."""
+        following = self.entries[number + 1 : number + 2]
+        return any(entry.state == SettingState.NOT_SET for entry in following)
+
+
+def required_change(path: str | Path) -> PayloadChange:
+    """The newest change in a file that was not restored; raises `SourceFailed` without one.
+
+    Args:
+        path: a file of a history
+    """
+    if not Path(path).exists():
+        raise SourceFailed(f"there is no file {path}: nothing can be restored")
+    change = PayloadHistory.load(path).last_change
+    if change is None:
+        raise SourceFailed(f"{path}: every change was restored already")
+    return change
+
+
+def _payload_of(content: Mapping[str, Any]) -> ControllerPayload:
+    mass = float(content["mass"])
+    return ControllerPayload(mass, tuple(content["cog"]), tuple(content["inertia"]))
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")

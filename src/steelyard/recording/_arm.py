@@ -1,0 +1,72 @@
+"""Which physical arm something belongs to."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from steelyard import fields
+
+_KINDS = re.compile(r"ur\d+e?|panda|fr3")
+_FIELDS = {"kind": fields.TEXT, "serial": fields.TEXT}
+
+
+@dataclass(frozen=True)
+class ArmIdentity:
+    """The kind of an arm and its serial number, where they are known.
+
+    Attributes:
+        kind: as its maker calls it, in small letters, such as 'ur10e'; empty where unknown
+        serial: its serial number; empty where unknown
+    """
+
+    kind: str = ""
+    serial: str = ""
+
+    @classmethod
+    def named(cls, name: str, serial: str = "") -> ArmIdentity:
+        """The identity that a name of a robot file tells; other names than makers use tell nothing.
+
+        Args:
+            name: name of the robot, such as 'ur10e'
+            serial: its serial number
+        """
+        kind = name.strip().lower()
+        if _KINDS.fullmatch(kind) is None:
+            kind = ""
+        return cls(kind, serial)
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> ArmIdentity:
+        """The identity that `to_dict` has written."""
+        fields.check(content, _FIELDS)
+        return cls(content["kind"], content["serial"])
+
+    def to_dict(self) -> dict[str, str]:
+        """All fields as texts."""
+        return {"kind": self.kind, "serial": self.serial}
+
+    def __bool__(self) -> bool:
+        return bool(self.kind or self.serial)
+
+    def __str__(self) -> str:
+        parts = [self.kind or "an arm of unknown kind"]
+        if self.serial:
+            parts.append(f"number {self.serial}")
+        return ", ".join(parts)
+
+    def differs_from(self, other: ArmIdentity) -> bool:
+        """Whether both tell the kind or the number, and these are not the same.
+
+        Args:
+            other: the identity of another thing
+        """
+        kinds = {self.kind, other.kind} - {""}
+        serials = {self.serial, other.serial} - {""}
+        return len(kinds) > 1 or len(serials) > 1
+
+
+UNKNOWN_ARM = ArmIdentity()
+"""The identity of an arm of which nothing is known."""
