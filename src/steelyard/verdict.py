@@ -32,7 +32,6 @@ class DoubtKind(StrEnum):
     STEADY_FORCE = "steady_force"  # a constant force besides the load explains the torques better
     LOAD_CHANGED = "load_changed"  # the load is not the same throughout a run
     TORQUE_SCALE = "torque_scale"  # torques of some runs are scaled differently
-    TIME_OFFSET = "time_offset"  # torques and motion are not synchronised
     NEGATIVE_FRICTION = "negative_friction"
     FRICTION_SHAPE = "friction_shape"  # a shape of the friction law lies at an end of its range
     MODEL_DOUBTED = "model_doubted"  # there are doubts about the model itself

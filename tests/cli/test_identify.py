@@ -177,25 +177,27 @@ def test_what_cannot_be_done_is_refused_before_the_work(folder):
 
 
 def test_progress_is_plain_lines_without_a_terminal_and_ctrl_c_answers(folder, monkeypatch):
-    squares = validation._unseen_squares
+    predictions = validation._LeftOut.of
     laws = []
 
     def third_is_stopped(maker, folds, law):
         laws.append(law.name)
         if len(laws) == 3:
             raise KeyboardInterrupt
-        return squares(maker, folds, law)
+        return predictions(maker, folds, law)
 
     arguments = ("identify", "planar2r", "a.parquet", "b.parquet", "-o", "stopped.json")
-    monkeypatch.setattr(validation, "_unseen_squares", third_is_stopped)
+    monkeypatch.setattr(validation._LeftOut, "of", third_is_stopped)
     done = steelyard(*arguments, cwd=folder)
     assert done.returncode == 130, done.stderr
     lines = done.stderr.splitlines()
     assert lines[-1] == "error: interrupted; this is the best result so far"
-    assert lines[0] == "identifying planar2r: law 1 of 9: band"
-    assert re.match(r"identifying planar2r: law 3 of 9: power, best so far \w+ \d+\.\d %", lines[2])
+    assert lines[0] == "identifying planar2r: law 1 of 10: linear"
+    assert re.match(
+        r"identifying planar2r: law 3 of 10: smooth, best so far \w+ \d+\.\d %", lines[2]
+    )
     assert "Note: stopped by hand: " in done.stdout
-    assert DynamicModel.load(folder / "stopped.json").law.name in ("band", "smooth")
+    assert DynamicModel.load(folder / "stopped.json").law.name in ("linear", "band")
     laws.clear()
     done = steelyard(*arguments, "--json", cwd=folder)
     assert done.stderr == "error: interrupted; this is the best result so far\n"

@@ -10,7 +10,7 @@ from steelyard.identification import (
     identify,
 )
 from steelyard.identification._problem import RowMaker
-from steelyard.identification._validation import validation_of
+from steelyard.identification._validation import _LeftOut, _simplest, validation_of
 from steelyard.recording import Samples
 from steelyard.robot import ParameterBasis, load_robot
 from steelyard.robot._parameters import ParameterKind
@@ -145,6 +145,45 @@ def test_the_law_that_made_the_data_predicts_best():
     assert "3 recordings in 3 folds" in choice.folds
 
 
+def left_out(residuals, friction=1.0):
+    """Predictions of eight stretches of two joints with torques of unit RMS."""
+    residuals = np.array(residuals, dtype=float)
+    folds = np.broadcast_to(np.resize(friction, (1, 2, 2)), (4, 2, 2))
+    return _LeftOut(residuals, np.ones_like(residuals), folds)
+
+
+def test_a_law_with_one_wild_stretch_is_not_as_good_as_the_best():
+    """By its own standard error it would be: the mean of its differences is below one of them."""
+    rng = np.random.default_rng(1)
+    good = np.exp(0.2 * rng.normal(size=(8, 2)))
+    good[5] *= 1e3
+    wild = 1.2 * good
+    wild[3] *= 1e4
+    wild[5] = 0.9 * good[5]
+    difference = (wild - good).mean(axis=1)
+    assert difference.mean() < difference.std(ddof=1) / np.sqrt(8)
+    assert _simplest({"simple": left_out(wild), "best": left_out(good)}) == "best"
+
+
+def test_the_simplest_law_that_is_not_worse_is_chosen():
+    rng = np.random.default_rng(2)
+    best = np.exp(0.5 * rng.normal(size=(8, 2)))
+    as_good = best * np.exp(0.02 * rng.normal(size=(8, 1)) + 0.001)
+    worse = 1.05 * best * np.exp(0.02 * rng.normal(size=(8, 2)))
+    laws = {"a": left_out(worse), "b": left_out(as_good), "c": left_out(best)}
+    assert _simplest(laws) == "b"
+
+
+def test_friction_with_impossible_signs_counts_against_a_law():
+    same = np.ones((8, 2)) + 0.1 * np.random.default_rng(3).normal(size=(8, 2))
+    negative = left_out(same, friction=[1.0, 1.0, 1.0, -5.0])
+    assert _simplest({"a": negative, "b": left_out(same)}) == "b"
+    assert _simplest({"a": negative, "b": left_out(2 * same)}) == "a"
+    uncertain = np.array([1.0, 1.0, 1.0, -5.0]) + np.array([[-9.0], [9.0], [-9.0], [9.0]])
+    unsure = _LeftOut(same, np.ones_like(same), uncertain.reshape(4, 2, 2))
+    assert _simplest({"a": unsure, "b": left_out(same)}) == "a"
+
+
 def test_one_recording_is_cut_into_stretches_and_auto_names_its_choice():
     part = made("smooth", 4, noise=0.02)[0]
     model = identify(ROBOT, part, friction="auto")
@@ -239,16 +278,16 @@ def test_stopping_the_comparison_of_laws_answers_with_the_best_so_far():
     part = made("smooth-power", 4, noise=0.02)[0]
 
     def interrupt(share, words):
-        if words.startswith("law 5 of 9: stribeck, best so far smooth-power"):
+        if words.startswith("law 6 of 10: stribeck, best so far smooth-power"):
             raise KeyboardInterrupt
 
     model = identify(ROBOT, part, friction="auto", progress=interrupt)
     assert model.law.name == "smooth-power"
-    assert list(model.choice.scores) == ["band", "smooth", "power", "smooth-power"]
+    assert list(model.choice.scores) == ["linear", "band", "smooth", "power", "smooth-power"]
     (doubt,) = (doubt for doubt in model.verdict.doubts if doubt.kind is DoubtKind.STOPPED)
     assert not doubt.blocks
     assert doubt.words == (
-        "stopped by hand: smooth-power is the best of 4 friction laws so far;"
+        "stopped by hand: smooth-power is the best of 5 friction laws so far;"
         " not compared: stribeck, load, presliding, presliding-power, presliding-load"
     )
     again = type(model).from_dict(model.to_dict())
@@ -269,8 +308,8 @@ def test_progress_says_which_law_is_tried_and_goes_up():
     )
     shares = [share for share, _ in seen]
     assert shares == sorted(shares)
-    assert seen[0] == (0.0, "law 1 of 9: band")
-    assert "law 5 of 9: stribeck, best so far smooth 0.5 %" in [words for _, words in seen]
+    assert seen[0] == (0.0, "law 1 of 10: linear")
+    assert "law 6 of 10: stribeck, best so far smooth 0.5 %" in [words for _, words in seen]
     assert seen[-1][1].startswith("fitting smooth")
 
 

@@ -50,6 +50,13 @@ def command(
             "or mass=KG:FILE (a run with a known payload)."
         ),
     ] = "auto",
+    lag: Annotated[
+        str,
+        typer.Option(
+            help="How much later all torques come than the motion [s]; auto for the lag that"
+            " predicts better than none, if there is one."
+        ),
+    ] = "auto",
     cutoff: Annotated[
         str,
         typer.Option(help="Cut-off of the filter on the motion [Hz], or auto."),
@@ -107,7 +114,7 @@ def command(
     Exit code 1 when the motion does not determine all parameters, or when much of the torque of a
     joint stays unexplained.
     """
-    from steelyard.workflow._arm import Identification
+    from steelyard.workflow._arm import Identification, with_lag
 
     if bounds is None:
         known = None
@@ -123,6 +130,7 @@ def command(
         degrees=degrees,
         names=names,
     )
+    preparation = _preparation(cutoff, torque_cutoff, kinematics, fourier, lowest_speed)
     with out.progress(f"identifying {arm.name}") as done:
         found = Identification.of(
             arm,
@@ -130,7 +138,7 @@ def command(
             validate=options.read_all(validate, read),
             friction=friction,
             gains=_gains(gains, read),
-            preparation=_preparation(cutoff, torque_cutoff, kinematics, fourier, lowest_speed),
+            preparation=with_lag(preparation, _lag(lag), arm.n),
             method=cast("FitMethod", method),
             progress=done,
         )
@@ -177,6 +185,16 @@ def _gains(wanted: str, read: Callable[[Path], Recording]) -> Any:
         raise InvalidSamples(
             f"--gains is auto, robot, targets, numbers with commas, or mass=KG:FILE; got '{wanted}'"
         ) from None
+
+
+def _lag(wanted: str) -> Any:
+    """The lag as `with_lag` takes it."""
+    if wanted == "auto":
+        return wanted
+    try:
+        return float(wanted)
+    except ValueError:
+        raise InvalidSamples(f"--lag is a number [s] or auto; got '{wanted}'") from None
 
 
 def _bounds(path: Path) -> ParameterBounds:

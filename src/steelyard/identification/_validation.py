@@ -4,11 +4,24 @@ Measures for a recording that was not fitted: the root mean square of the residu
 (12)), the correlation of measured and predicted torque (eq. (13)), and the relative residual
 |tau - predicted| / |tau|, for each joint over all samples, including those at rest.
 
-A friction law is chosen by cross-validation: each recording (or each of four stretches of a single
-one) is predicted from the others, and the mean relative residual over the joints is the score of
-the law. The simplest law is chosen whose score is within one standard error of the best score. It
-is the standard error of the difference of both scores, by the jackknife over stretches: Breiman
-(1984) takes that of the score itself, but recordings differ more than laws do.
+A friction law is chosen by cross-validation: each recording (or each quarter of a single one) is
+predicted from the others. The mean relative residual over the joints is the score that is shown.
+
+Laws are compared on the same stretches s of what was predicted: with the squared residuals E_sj of
+joint j, and e_j a hundredth of the joint's RMS torque,
+
+    l_s = mean over joints of log((E_sj + e_j^2) / (E'_sj + e_j^2)) / 2
+
+says how much worse one law predicts a stretch than another. Stretches that are difficult for both
+cancel, and logarithms keep one wild stretch from hiding what all others say. The best law has the
+smallest mean of l against any other. A law is not worse if its mean of l against the best is within
+one standard error of that mean (Breiman 1984, with paired differences). Of the laws that are not
+worse the simplest is chosen; one with Coulomb or viscous friction that is negative beyond its error
+(jackknife over the folds) only if all of them have that.
+
+On 144 simulated arms (four arms, nine kinds of friction, five of them outside the laws, 8 to 60 s
+of motion) this rule predicted other motions 5 % worse than the best law in hindsight (geometric
+mean; 47 % at most). One standard error of the scores themselves gave 7 % and 125 % at most.
 """
 
 from __future__ import annotations
@@ -23,17 +36,21 @@ import numpy as np
 from steelyard._arrays import Array
 from steelyard._computing import Progress, interruptible
 from steelyard._kinds import INFINITE, NOT_NEGATIVE
+from steelyard._units import NORMAL_95
 from steelyard.errors import InvalidSamples
 from steelyard.identification._fit import fit_shapes
 from steelyard.identification._problem import RowMaker
 from steelyard.recording import Samples
 from steelyard.robot import ParameterBasis, RobotModel
 from steelyard.robot._friction import FrictionLaw
+from steelyard.robot._parameters import ParameterKind
 
-_STRETCHES = 4  # of each recording, for the jackknife
+_STRETCHES = 4  # of each recording
 _MAX_FOLDS = 4  # of cross-validation
 _MIN_STRETCH_SAMPLES = 100
-_LAWS_WITHOUT_MEMORY = ("band", "smooth", "power", "smooth-power", "stribeck", "load")
+_MIN_RESIDUAL = 0.01  # of a joint's RMS torque; smaller differences of laws do not count
+_NEGLIGIBLE_FRICTION = 0.02  # beside the joint's other coefficient at 1 rad/s
+_LAWS_WITHOUT_MEMORY = ("linear", "band", "smooth", "power", "smooth-power", "stribeck", "load")
 _LAWS_WITH_MEMORY = ("presliding", "presliding-power", "presliding-load")
 
 
@@ -102,67 +119,103 @@ def choose_friction(
     """
     folds, words = _folds(parts)
     maker = RowMaker(robot, ParameterBasis.of(robot))
-    squares: dict[str, Array] = {}
+    predicted: dict[str, _LeftOut] = {}
     try:
         for i, name in enumerate(laws):
             if progress is not None:
-                progress(
-                    i / len(laws), f"law {i + 1} of {len(laws)}: {name}{_best_so_far(squares)}"
-                )
-            with interruptible() if squares else nullcontext():
-                squares[name] = _unseen_squares(maker, folds, FrictionLaw.named(name, robot.n))
+                best_so_far = _best_so_far(predicted)
+                progress(i / len(laws), f"law {i + 1} of {len(laws)}: {name}{best_so_far}")
+            with interruptible() if predicted else nullcontext():
+                predicted[name] = _LeftOut.of(maker, folds, FrictionLaw.named(name, robot.n))
     except KeyboardInterrupt:
-        if not squares:
+        if not predicted:
             raise
-    best = squares[min(squares, key=lambda name: _score(squares[name]))]
-    chosen = next(
-        name for name, law_squares in squares.items() if _within_standard_error(law_squares, best)
-    )
-    scores = {name: _score(law_squares) for name, law_squares in squares.items()}
-    return FrictionChoice(
-        chosen, scores, words, tuple(name for name in laws if name not in squares)
-    )
+    scores = {name: own.score for name, own in predicted.items()}
+    not_compared = tuple(name for name in laws if name not in predicted)
+    return FrictionChoice(_simplest(predicted), scores, words, not_compared)
 
 
-def _best_so_far(squares: Mapping[str, Array]) -> str:
-    if not squares:
-        return ""
-    scores = {name: _score(law_squares) for name, law_squares in squares.items()}
-    best = min(scores, key=lambda name: scores[name])
-    return f", best so far {best} {100 * scores[best]:.1f} %"
+def _simplest(predicted: Mapping[str, _LeftOut]) -> str:
+    """The name of the simplest law that predicts not worse than the best one.
 
-
-def _within_standard_error(law_squares: Array, best: Array) -> bool:
-    """Whether the score of a law is within one standard error of that of the best."""
-    difference = _score(law_squares) - _score(best)
-    left_out = [
-        _score(np.delete(law_squares, k, axis=1)) - _score(np.delete(best, k, axis=1))
-        for k in range(law_squares.shape[1])
-    ]
-    return bool(difference <= np.sqrt(len(left_out) - 1) * np.std(left_out))
-
-
-def _unseen_squares(maker: RowMaker, folds: Sequence[Sequence[Samples]], law: FrictionLaw) -> Array:
-    """Squared residuals and torques over stretches, each predicted from the other folds.
-
-    Their shape is (2, stretches, n) [Nm^2 or N^2].
+    Args:
+        predicted: by name of the law, simple ones first
     """
-    squares = []
-    starts: Sequence[FrictionLaw] = law.starts
-    for k, fold in enumerate(folds):
-        others = [part for i, other in enumerate(folds) if i != k for part in other]
-        law, theta = fit_shapes(maker, others, starts)
-        starts = (law,)  # the next fold starts where this one ended
-        for part in fold:
-            both = np.array([part.tau - maker.torque(part, law, theta), part.tau]) ** 2
-            squares += [stretch.sum(axis=1) for stretch in np.array_split(both, _STRETCHES, axis=1)]
-    return np.stack(squares, axis=1)
+    first = next(iter(predicted.values()))
+    best = min(predicted.values(), key=lambda own: own.worse_than(first).mean())
+    good = [name for name, own in predicted.items() if _not_worse(own, best)]
+    possible = [name for name in good if not predicted[name].impossible]
+    return (possible or good)[0]
 
 
-def _score(squares: Array) -> float:
-    """The relative residual, mean over the joints."""
-    residual, torque = squares.sum(axis=1)
-    return float(np.sqrt(residual / np.maximum(torque, 1e-12)).mean())
+def _not_worse(own: _LeftOut, best: _LeftOut) -> bool:
+    """Whether a law predicts within one standard error as well as the best."""
+    worse = own.worse_than(best)
+    return bool(worse.mean() <= worse.std(ddof=1) / np.sqrt(len(worse)))
+
+
+@dataclass(frozen=True, eq=False)
+class _LeftOut:
+    """What a law predicts of stretches that were left out.
+
+    Attributes:
+        residuals: squared, summed over each stretch, (stretches, n) [Nm^2 or N^2]
+        torques: the same of the torques, (stretches, n)
+        friction: Fc and Fv of each fit, (folds, 2, n)
+    """
+
+    residuals: Array
+    torques: Array
+    friction: Array
+
+    @classmethod
+    def of(cls, maker: RowMaker, folds: Sequence[Sequence[Samples]], law: FrictionLaw) -> _LeftOut:
+        """The predictions of each fold from the others."""
+        n = maker.robot.n
+        kinds = (ParameterKind.COULOMB, ParameterKind.VISCOUS)
+        squares = []
+        friction = []
+        starts: Sequence[FrictionLaw] = law.starts
+        for k, fold in enumerate(folds):
+            others = [part for i, other in enumerate(folds) if i != k for part in other]
+            law, theta = fit_shapes(maker, others, starts)
+            starts = (law,)  # the next fold starts where this one ended
+            friction.append(maker.parameters(law).of_kinds_by_joint(theta, kinds, n))
+            for part in fold:
+                both = np.array([part.tau - maker.torque(part, law, theta), part.tau]) ** 2
+                pieces = np.array_split(both, _STRETCHES, axis=1)
+                squares += [stretch.sum(axis=1) for stretch in pieces]
+        residuals, torques = np.stack(squares, axis=1)
+        return cls(residuals, torques, np.array(friction))
+
+    @property
+    def score(self) -> float:
+        """The relative residual, mean over the joints."""
+        residual = self.residuals.sum(axis=0)
+        torque = self.torques.sum(axis=0)
+        return float(np.sqrt(residual / np.maximum(torque, 1e-12)).mean())
+
+    @property
+    def impossible(self) -> bool:
+        """Whether friction is negative beyond its 95 % interval and not negligible."""
+        mean = self.friction.mean(axis=0)
+        count = len(self.friction)
+        std = np.sqrt((count - 1) / count * ((self.friction - mean) ** 2).sum(axis=0))
+        negligible = _NEGLIGIBLE_FRICTION * np.abs(mean[::-1])
+        return bool(((mean + NORMAL_95 * std < 0) & (-mean > negligible)).any())
+
+    def worse_than(self, other: _LeftOut) -> Array:
+        """How much larger residuals are than those of another law, as a logarithm, (stretches,)."""
+        least = _MIN_RESIDUAL**2 * self.torques.mean(axis=0) + 1e-300
+        ratio = (self.residuals + least) / (other.residuals + least)
+        return np.asarray(0.5 * np.log(ratio).mean(axis=1))
+
+
+def _best_so_far(predicted: Mapping[str, _LeftOut]) -> str:
+    if not predicted:
+        return ""
+    best = min(predicted, key=lambda name: predicted[name].score)
+    return f", best so far {best} {100 * predicted[best].score:.1f} %"
 
 
 def _folds(parts: Sequence[Samples]) -> tuple[list[list[Samples]], str]:

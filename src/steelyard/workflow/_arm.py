@@ -19,7 +19,7 @@ from steelyard.identification import DynamicModel, Validation
 from steelyard.identification import identify as identify_from_samples
 from steelyard.identification._empty_arm import refit
 from steelyard.identification._fit import FitMethod
-from steelyard.identification._lag import late_torque_doubts, time_lags
+from steelyard.identification._lag import time_lags
 from steelyard.identification._plausibility import other_robot_doubt, small_torque_doubt
 from steelyard.identification._temperature import with_temperature_drift
 from steelyard.identification.gains import (
@@ -142,7 +142,6 @@ class Identification:
             samples = [run.ready for run in fitted]
             model = refit(model, arm.with_drive(drive), samples, friction=friction)
         doubts = [
-            *runs.lag_doubts,
             *(doubt for run in (*fitted, *predicted) for doubt in run.doubts),
             *_training_run_doubts(fitted, predicted),
             *_other_robot_doubts(arm, fitted, runs.targets),
@@ -196,6 +195,7 @@ def identify(
     *,
     friction: str | FrictionLaw | None = "auto",
     gains: Gains = "auto",
+    lag: float | Literal["auto"] = "auto",
     preparation: Preparation | None = None,
     method: FitMethod = "weighted",
     progress: Progress | None = None,
@@ -208,19 +208,41 @@ def identify(
         friction: name of a law; 'auto' for the one that predicts best; a law with shapes to start
             from; or None for the law of `robot.drive`
         gains: where torques come from when motor currents were recorded, see `Gains`
+        lag: how much later all torques come than the motion, [s]; 'auto' for the lag that predicts
+            better than none, if there is one
         preparation: how recordings become samples; the defaults of `Preparation` otherwise
         method: 'weighted' (joints by their noise), 'ordinary' (all alike) or 'huber'
         progress: called with the share that is done and words
     """
+    arm = load_robot(robot) if isinstance(robot, str) else robot
     return Identification.of(
-        robot,
+        arm,
         data,
         friction=friction,
         gains=gains,
-        preparation=preparation,
+        preparation=with_lag(preparation or Preparation(), lag, arm.n),
         method=method,
         progress=progress,
     ).model
+
+
+def with_lag(preparation: Preparation, lag: float | Literal["auto"], n: int) -> Preparation:
+    """A preparation that takes all torques later by a lag.
+
+    Args:
+        preparation: without lags, if a lag is given
+        lag: of all joints, [s]; 'auto' to leave the preparation as it is
+        n: number of joints
+    """
+    if lag == "auto":
+        return preparation
+    if isinstance(lag, str):
+        raise InvalidSamples(f"`lag` is a number of seconds or 'auto', got '{lag}'")
+    if preparation.lag_s is not None:
+        raise InvalidSamples(
+            "`lag` and `preparation.lag_s` both say how late torques are: give one"
+        )
+    return replace(preparation, lag_s=(lag,) * n)
 
 
 class _PreparedRuns(NamedTuple):
@@ -235,7 +257,6 @@ class _PreparedRuns(NamedTuple):
         gains_from: where the gains come from, in words
         targets: for each run that of the controller's target torques; None if it was not needed
         lag_std: standard deviations of the lags, (n,) [s]; None if lags were not estimated
-        lag_doubts: about the lags
     """
 
     robot: RobotModel
@@ -246,7 +267,6 @@ class _PreparedRuns(NamedTuple):
     gains_from: str
     targets: tuple[UniformRun | None, ...]
     lag_std: Array | None
-    lag_doubts: tuple[Doubt, ...]
 
 
 def _prepared(
@@ -268,16 +288,13 @@ def _prepared(
     uniform = [UniformRun.of(run, settings, drive, robot.limits) for run in runs]
     fitted = tuple(run.prepared(settings) for run in uniform)
     lag_std = None
-    lag_doubts: tuple[Doubt, ...] = ()
     if settings.lag_s is None and len(recordings) == len(runs):
-        lag, lag_std, beyond = time_lags(robot, [run.ready for run in fitted])
-        lag_doubts = late_torque_doubts(robot, beyond)
-        if lag.any():
-            settings = replace(settings, lag_s=tuple(lag.tolist()))
+        lags = time_lags(robot, [run.ready for run in fitted])
+        lag_std = lags.std
+        if lags.value.any():
+            settings = replace(settings, lag_s=tuple(lags.value.tolist()))
             fitted = tuple(run.prepared(settings) for run in uniform)
-    return _PreparedRuns(
-        robot, fitted, settings, drive, gains, gains_from, targets, lag_std, lag_doubts
-    )
+    return _PreparedRuns(robot, fitted, settings, drive, gains, gains_from, targets, lag_std)
 
 
 def _find_gains(
