@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from steelyard.twin._controller import SimulatedController
 
 _DEFAULT_COM = "0,0,0.05"
+_SERIAL_NUMBER = "20200000001"
 _UNTIL_STOPPED = float("inf")
 _LOAD = re.compile(r"([\d.]+)kg(?::([-\d.,e]+))?")
 
@@ -29,6 +30,13 @@ FaultOption = Annotated[
         metavar="S=NAME",
         help="A fault at a time, as 12=skip:5 or 30=protective-stop. May be repeated.",
     ),
+]
+SerialOption = Annotated[
+    str, typer.Option("--serial-number", help="Serial number that the dashboard gives.")
+]
+ModelOption = Annotated[
+    str | None,
+    typer.Option("--robot-model", help="Name of the arm that the dashboard gives, such as UR10."),
 ]
 SecondsOption = Annotated[
     float, typer.Option(help="How long to serve [s]; until Ctrl-C by default.", show_default=False)
@@ -54,12 +62,14 @@ def command(
     ] = None,
     ideal: simulated.IdealFlag = False,
     fault: FaultOption = None,
+    serial: SerialOption = _SERIAL_NUMBER,
+    model: ModelOption = None,
     seconds: SecondsOption = _UNTIL_STOPPED,
     lock: options.LockOption = None,
     flange: options.FlangeOption = None,
     gravity: options.GravityOption = None,
 ) -> None:
-    """Serves a simulated arm (MuJoCo) as a UR controller: RTDE, dashboard and script port.
+    """Serves a simulated arm (MuJoCo) as a UR controller: RTDE, dashboard and script ports.
 
     The arm repeats --trajectory, or stands in its home posture without it.
     """
@@ -78,7 +88,8 @@ def command(
         motion = FourierTrajectory.load(trajectory)
         start = motion.at([0.0])[0][0]
     sensors = simulated.sensor_model(ideal=ideal)
-    controller = SimulatedController(SimulatedArm(arm, bodies, sensors=sensors, start=start))
+    simulated_arm = SimulatedArm(arm, bodies, sensors=sensors, start=start)
+    controller = SimulatedController(simulated_arm, serial_number=serial, model=model)
     if motion is not None:
         controller.repeat(motion)
     _serve(controller, arm.name, rtde, faults=fault or [], seconds=seconds)
@@ -92,6 +103,8 @@ def recording_command(
         str, typer.Option(metavar="HOST:PORT", help="Address of RTDE; port 0 for any free port.")
     ] = "127.0.0.1:30004",
     fault: FaultOption = None,
+    serial: SerialOption = _SERIAL_NUMBER,
+    model: ModelOption = None,
     seconds: SecondsOption = _UNTIL_STOPPED,
     lock: options.LockOption = None,
     flange: options.FlangeOption = None,
@@ -102,7 +115,8 @@ def recording_command(
     from steelyard.twin._controller import SimulatedController
 
     arm = options.load_arm(robot, lock, flange)
-    controller = SimulatedController(RecordedArm(read(recording), arm))
+    recorded = RecordedArm(read(recording), arm)
+    controller = SimulatedController(recorded, serial_number=serial, model=model)
     _serve(controller, arm.name, rtde, faults=fault or [], seconds=seconds)
 
 
@@ -132,7 +146,10 @@ def _serve(
         ControllerServer(controller, host=host, port=int(port), on_step=step) as found,
         suppress(KeyboardInterrupt),
     ):
-        ports = f"RTDE {found.port}, dashboard {found.port - 5}, scripts {found.port - 2}"
+        ports = (
+            f"RTDE {found.port}, dashboard {found.port - 5},"
+            f" scripts {found.port - 3} to {found.port - 1}"
+        )
         print(f"A simulated {robot_name} on {host}: {ports}. Ctrl-C ends it.", flush=True)
         shown = 0
         end = time.monotonic() + seconds

