@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 
 import steelyard as sy
 from steelyard.cli.collisions import command
+from steelyard.cli.options import Verb
 from steelyard.errors import InvalidRecording, InvalidRobot, InvalidSamples, UnreadableFile
 from steelyard.identification import identify
 from steelyard.inertia import InertialParameters
@@ -53,7 +54,7 @@ def folder(tmp_path_factory, tiny):
 
 def collisions(folder, *arguments):
     app = typer.Typer(pretty_exceptions_enable=False)
-    app.command()(command)
+    app.command(cls=Verb)(command)
     words = [
         str(folder / x) if "." in x and not x.replace(".", "").isdigit() else x for x in arguments
     ]
@@ -78,7 +79,9 @@ def test_it_lists_the_contact_and_draws_it(folder):
     page = (folder / "a.html").read_text(encoding="utf-8")
     assert "Contacts: pushed.npz" in page
     assert "Residuals and thresholds" in page
-    assert "1 contact in 8.0 s; thresholds learned from 8 s of free motion" in done.output
+    assert (
+        "1 contact in 8.0 s; thresholds learned from 8 s of motion without contact" in done.output
+    )
     assert "hand" in done.output
     assert (folder / "a.png").read_bytes()[:4] == b"\x89PNG"
 
@@ -119,7 +122,7 @@ def test_python_finds_the_same_contacts(folder):
     assert "<td>hand</td>" in found._repr_html_()
     assert repr(found).startswith("<Detections: 1 contact in 8.0 s")
     with pytest.raises(
-        InvalidSamples, match="contacts are searched in one recording, as measured; got 2"
+        InvalidSamples, match="contacts are detected in a single recording as measured, got 2"
     ):
         sy.collisions(files[0], [files[1], files[3]])
 
@@ -141,7 +144,7 @@ def test_a_limit_must_be_positive_and_power_has_no_usual_one(folder):
         assert "a threshold must be positive" in str(done.exception)
     done = collisions(folder, "model.json", "free.npz", "--observer", "energy")
     assert isinstance(done.exception, InvalidSamples)
-    assert "give --threshold in W, or --learn" in str(done.exception)
+    assert "give --threshold or --learn" in str(done.exception)
     done = collisions(
         folder, "model.json", "free.npz", "--observer", "energy", "--threshold", "9", "--json"
     )
@@ -168,7 +171,7 @@ def test_what_it_refuses(folder):
         folder, "model.json", "free.npz", "--payload", "payload.json", "--learn", "pushed.npz"
     )
     assert isinstance(done.exception, InvalidRecording)
-    assert "not free: near t = 3." in str(done.exception)
+    assert "not free of contact: near t = 3." in str(done.exception)
     text = (folder / "payload.json").read_text().replace('"hand"', '"gripper"')
     (folder / "other.json").write_text(text)
     done = collisions(folder, "model.json", "free.npz", "--payload", "other.json")

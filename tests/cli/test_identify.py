@@ -79,7 +79,7 @@ def test_json_has_what_programs_need(folder):
     assert len(facts["alpha"]) == 2
     assert facts["condition"] > 1
     words = [doubt["words"] for doubt in facts["verdict"]["doubts"]]
-    assert "a.parquet is a training recording too: it validates nothing" in words
+    assert "a.parquet was also fitted: it cannot validate the model" in words
 
 
 def test_currents_without_gains_are_refused_and_given_gains_used(folder):

@@ -41,7 +41,7 @@ def test_the_worst_arm_comes_first_and_words_are_text():
     page = fleet_html(made_up(4, 20, changed=(3,)), {"arm2": 5})
     assert re.findall(r'class="name"><a href="([^"]*)"', page)[:2] == ["#arm=arm1", "#arm=arm3"]
     assert "2 of 4 arms have changed, in 2 of 125 series." in page
-    assert "Carries 0.70 ± 0.039 kg more than is configured" in page
+    assert "Carries 0.70 ± 0.039 kg more than configured" in page
     assert "Coulomb friction of shoulder_lift steps by +6 ± 0.59 Nm" in page
     assert "arm &lt;0&gt; &amp; co" in page
     assert "<0>" not in page

@@ -10,7 +10,7 @@ from conftest import steelyard
 from fleet_logs import FRICTION, tiny_fleet, write_catalogue
 from steelyard.errors import InvalidSamples
 from steelyard.fleet import Fleet
-from steelyard.fleet._trend import adjusted, level, likeliest_change
+from steelyard.fleet._trend import false_discovery_rates, level, likeliest_change
 
 DAYS = 86400.0 * np.arange(40)
 NOTHING = np.zeros((40, 0))
@@ -64,8 +64,8 @@ def test_the_false_discovery_rate_of_benjamini_and_yekutieli():
     p = np.array([0.001, 0.5, 0.0002, 0.02])
     weight = 1 + 1 / 2 + 1 / 3 + 1 / 4
     expected = [weight * 4 * 0.001 / 2, 1.0, weight * 4 * 0.0002, weight * 4 * 0.02 / 3]
-    np.testing.assert_allclose(adjusted(p), expected)
-    assert adjusted([]).size == 0
+    np.testing.assert_allclose(false_discovery_rates(p), expected)
+    assert false_discovery_rates([]).size == 0
     assert level(np.array([0.7, 0.72, 0.68]), 0.05).p < 1e-9
     assert level(np.array([0.05, -0.02, 0.01]), 0.05).p > 0.3
 
@@ -95,7 +95,7 @@ def test_a_fleet_says_what_has_changed(changed):
     tool = next(change for change in flagged if change.kind == "payload")
     assert tool.size == pytest.approx(0.6, abs=4 * tool.std)
     assert f"{tool.since:%Y-%m-%d}" == "2026-03-10"
-    assert "was the tool changed?" in tool.words
+    assert "check whether the tool was changed" in tool.words
     series = trends.series
     assert series.num_rows == 3 * 16 * (
         3 * 5 + 1

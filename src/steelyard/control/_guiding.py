@@ -252,7 +252,7 @@ class GuidingComparison:
 
     @property
     def rows(self) -> tuple[tuple[str, float, float, float, float, float, float], ...]:
-        """For each axis: name; mean without and with [N], its reduction; the same of variance [N^2]."""
+        """For each axis: name; mean without and with [N], reduction; variance likewise [N^2]."""
         columns = (*self.mean, self.mean_reduction, *self.variance, self.variance_reduction)
         return tuple((axis, *map(float, row)) for axis, *row in zip("xyz", *columns, strict=True))
 

@@ -62,7 +62,7 @@ class Bounded:
         return np.where(finite, self.margins / size, np.inf)
 
     @property
-    def room(self) -> Array:
+    def margin(self) -> Array:
         """The scaled margins, comparable among limits, (N, k)."""
         return np.where(np.isfinite(self.bounds), self.margins / self.scale, np.inf)
 

@@ -35,7 +35,7 @@ from steelyard.verdict import Doubt, DoubtKind, Verdict
 
 _SHRINKS = (1.0, 0.998, 0.99, 0.97, 0.94, 0.9, 0.8)
 _MIN_STROKE = 0.01  # [rad or m]
-_MIN_ROOM = 0.02  # scaled distance from the limits at which the search for a posture may end
+_MIN_MARGIN = 0.02  # scaled distance from the limits at which the search for a posture may end
 _RANDOM_POSTURES = 400
 _MAX_POSTURE_ROUNDS = 8
 _POSTURES_PER_ROUND = 12
@@ -182,11 +182,11 @@ def moving_joints(
         raise InvalidTrajectory(
             f"joints that move must be some of 1 to {robot.n}, got {[int(j) + 1 for j in moving]}"
         )
-    _require_room(robot, limits, moving, period_s)
+    _require_strokes(robot, limits, moving, period_s)
     return moving
 
 
-def _require_room(
+def _require_strokes(
     robot: RobotModel, limits: DesignLimits, joints: Indices, period_s: float
 ) -> None:
     """Raises an error if a joint has no limit of its speed, or can hardly move."""
@@ -197,8 +197,8 @@ def _require_room(
         name = robot.joint_names[j]
         if np.isinf(v_max[j]) and np.isinf(a_max[j]):
             raise InvalidTrajectory(
-                f"{name} of {robot.name} has no limit of velocity or acceleration; give one"
-                " (--limits)"
+                f"{name} of {robot.name} has no limit of velocity or acceleration: state one in"
+                " `limits`"
             )
         for limit, bound, stroke, power in (
             ("velocity", v_max[j], v_max[j] / w, 1),
@@ -218,7 +218,7 @@ def centre_posture(
 ) -> Array:
     """A posture strictly inside all limits, (n,): the start, or home, or the best one found."""
     if start is not None:
-        if limits.room_at_rest(robot, start[None])[0] <= 0:
+        if limits.margin_at_rest(robot, start[None])[0] <= 0:
             worst = limits.closest_at_rest(robot, start)
             raise InfeasibleDesign(f"the start posture is outside the limits: {worst.sentence}")
         return start
@@ -229,16 +229,16 @@ def centre_posture(
     high = np.maximum(lower, upper)
     q = np.tile(robot.home, (_RANDOM_POSTURES, 1))
     q[1:, joints] = rng.uniform(low[joints], high[joints], (_RANDOM_POSTURES - 1, len(joints)))
-    best, room = _ranked(robot, limits, q)
+    best, margin = _ranked(robot, limits, q)
     for k in range(_MAX_POSTURE_ROUNDS):
-        if room[0] > _MIN_ROOM and (k > 1 or np.array_equal(best[0], robot.home)):
+        if margin[0] > _MIN_MARGIN and (k > 1 or np.array_equal(best[0], robot.home)):
             break
         step = (high - low)[joints] * 0.2 * 0.5**k
         near = np.repeat(best[:_POSTURES_PER_ROUND], 20, axis=0)
         near[1:, joints] += rng.normal(size=(len(near) - 1, len(joints))) * step
         near[:, joints] = np.clip(near[:, joints], low[joints], high[joints])
-        best, room = _ranked(robot, limits, near)
-    if room[0] <= 0:
+        best, margin = _ranked(robot, limits, near)
+    if margin[0] <= 0:
         worst = limits.closest_at_rest(robot, best[0])
         raise InfeasibleDesign(
             f"no posture of {robot.name} keeps all limits: at the best one found, {worst.sentence}"
@@ -251,12 +251,12 @@ def _ranked(robot: RobotModel, limits: DesignLimits, q: Array) -> tuple[Array, A
 
     Home comes first if it is well inside.
     """
-    room = limits.room_at_rest(robot, q)
-    order = np.argsort(-room, kind="stable")
-    home = np.flatnonzero((q == robot.home).all(axis=1) & (room > _MIN_ROOM))
+    margin = limits.margin_at_rest(robot, q)
+    order = np.argsort(-margin, kind="stable")
+    home = np.flatnonzero((q == robot.home).all(axis=1) & (margin > _MIN_MARGIN))
     if home.size:
         order = np.concatenate([home, order[~np.isin(order, home)]])
-    return q[order], room[order]
+    return q[order], margin[order]
 
 
 def _certified(

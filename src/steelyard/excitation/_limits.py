@@ -210,17 +210,17 @@ class DesignLimits:
         bodies = tuple(dict.fromkeys(body.words for body in self.scene.bodies_of(robot)))
         return Certificate(tuple(checks), rate_hz, unchecked, bodies, scene.left_out)
 
-    def room_at_rest(self, robot: RobotModel, q: Array) -> Array:
+    def margin_at_rest(self, robot: RobotModel, q: Array) -> Array:
         """Scaled distances of postures q, (N, n), to the limits at rest, negative outside, (N,)."""
-        room = [limit.room.min(axis=1) for limit in self._bounded(robot, q)]
-        if room:
-            return np.asarray(np.min(room, axis=0))
+        margin = [limit.margin.min(axis=1) for limit in self._bounded(robot, q)]
+        if margin:
+            return np.asarray(np.min(margin, axis=0))
         return np.ones(len(q))
 
     def closest_at_rest(self, robot: RobotModel, q: Array) -> LimitCheck:
         """The closest or most violated limit of one posture q, (n,) [rad or m], at rest."""
-        limit = min(self._bounded(robot, q[None]), key=lambda one: one.room.min())
-        return limit.closest(limit.room)
+        limit = min(self._bounded(robot, q[None]), key=lambda one: one.margin.min())
+        return limit.closest(limit.margin)
 
     def _bounded(
         self,

@@ -79,11 +79,21 @@ class Criterion:
         return _log_det_merit(G, sharpness, xp)
 
     def value(self, trajectory: FourierTrajectory, rate_hz: float) -> float:
-        """The exact value for a recording at rate_hz [Hz]."""
+        """The exact value for a recording of a trajectory.
+
+        Args:
+            trajectory: of the arm
+            rate_hz: of the recording, [Hz]
+        """
         return self.exact(self._factor(trajectory, rate_hz))
 
     def payload_std(self, trajectory: FourierTrajectory, rate_hz: float) -> dict[str, float]:
-        """The standard deviation of each payload parameter, by name; empty for other rows."""
+        """The standard deviation of each payload parameter, by name; empty for other rows.
+
+        Args:
+            trajectory: of the arm
+            rate_hz: of the recording, [Hz]
+        """
         if self.rows.kind != "payload":
             return {}
         std = zip(self.names, _std(self._factor(trajectory, rate_hz)), strict=True)

@@ -270,7 +270,7 @@ def _reached(
 
 
 def _inside(robot: RobotModel, limits: DesignLimits, q: Array) -> Mask:
-    return limits.room_at_rest(robot, q) >= -1e-6
+    return limits.margin_at_rest(robot, q) >= -1e-6
 
 
 def inverse_kinematics(

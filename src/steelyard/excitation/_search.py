@@ -319,9 +319,11 @@ def _random_start(
     shift = np.abs(trajectory.offset - space.centre)[space.joints]
     j = space.joints
     joints = limits.joints
-    room = np.minimum(joints.q_max[j] - space.centre[j], space.centre[j] - joints.q_min[j])
+    margin = np.minimum(joints.q_max[j] - space.centre[j], space.centre[j] - joints.q_min[j])
     with np.errstate(divide="ignore"):
-        largest = np.minimum.reduce([room / (q + shift), joints.v_max[j] / v, joints.a_max[j] / a])
+        largest = np.minimum.reduce(
+            [margin / (q + shift), joints.v_max[j] / v, joints.a_max[j] / a]
+        )
     u = (u.reshape(len(j), -1) * 0.8 * largest[:, None]).ravel()
     inside = _shrunk(u, constraints, 0.8)
     if inside is None:

@@ -240,7 +240,7 @@ class DurationSearch:
         high = np.minimum(self.limits.joints.q_max, self.robot.home + np.pi)
         q = np.tile(first, (8 * _RANDOM_MOTIONS_PER_START, 1))
         q[1:, self.moving] = rng.uniform(low, high, q[1:].shape)[:, self.moving]
-        return np.asarray(q[self.limits.room_at_rest(self.robot, q) > 0])
+        return np.asarray(q[self.limits.margin_at_rest(self.robot, q) > 0])
 
     def _centre(self, k: int) -> Array:
         return np.asarray(self._postures[k % len(self._postures)])

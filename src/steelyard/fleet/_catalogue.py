@@ -1,10 +1,10 @@
 """The catalogue of logs: a table, a folder or a pattern, here or at any fsspec address.
 
-A table (CSV or Parquet) has the columns `robot` (the name of one arm), `model` (or `urdf`: a bundled
-arm, a .urdf or .toml file, or an identified model) and `file`; further `time`, `tool`, `load`
-(configured, [kg]; 0 is empty), `temperature` [degrees Celsius], and `start_s`, `end_s` of a work
-cycle in its file. Names of files are relative to the table. In a folder or pattern the folder of a
-log is the name of its arm.
+A table (CSV or Parquet) has the columns `robot` (the name of one arm), `model` (or `urdf`: a
+bundled arm, a .urdf or .toml file, or an identified model) and `file`; further `time`, `tool`,
+`load` (configured, [kg]; 0 is empty), `temperature` [degrees Celsius], and `start_s`, `end_s` of a
+work cycle in its file. Names of files are relative to the table. In a folder or pattern the folder
+of a log is the name of its arm.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What factors say: the model of an arm, the payload of a log, and the state of an arm in a log.
+"""Estimates from factors: the model of an arm, and the payload and state of a log.
 
 **The model** is the weighted fit of the merged factor of an arm's empty logs. Noise that is
 correlated in time acts on slow columns like white noise of variance kappa sigma^2, kappa the
@@ -6,19 +6,19 @@ correlated in time acts on slow columns like white noise of variance kappa sigma
 
     C = A^-1 (sum_j w_j^4 kappa_j sigma_j^2 R_j'R_j) A^-1,      A = sum_j w_j^2 R_j'R_j.
 
-**The payload** is found as by the direct method (`steelyard.torque.methods._direct`): loaded torques
-follow tau = Y (pi + J phi), the model is a prior on pi, friction and offset are free.
+**The payload** is found as by the direct method (`steelyard.torque.methods._direct`): loaded
+torques follow tau = Y (pi + J phi), the model is a prior on pi, friction and offset are free.
 
-**The state of a log** takes the links and rotors theta_r of the arm as its model has them, and
-finds what may change from day to day: friction and offset f, payload phi, and the relative change
-gamma_j of each gain,
+**The state of a log** keeps the links and rotors theta_r of the model, and estimates what may
+change from day to day: friction and offset f, payload phi, and the relative change gamma_j of each
+gain,
 
     tau_j - Y_j theta_r = Y_f f + Y J phi + gamma_j Y_j (theta_r + J phi),
 
-linear but for the last product, which is taken from the round before. What it leaves beyond the
-log's own free fit, over what noise alone would leave, is the contradiction of the log, with gains
-held to half a
-percent: where it is large, the log is not of this arm, whatever friction and payload were.
+linear except for the last product, for which the previous iteration is used. The contradiction of a
+log is its residual beyond that of a free fit of the log, over the residual expected by noise, with
+gains constrained to half a percent. If it is large, the log is not of this arm for any friction and
+payload.
 """
 
 from __future__ import annotations
@@ -51,22 +51,21 @@ from steelyard.torque._prior import (
 from steelyard.torque.methods import Answer, WeighingProblem
 from steelyard.verdict import Doubt, DoubtKind, Verdict
 
-_GAIN_DRIFT = 0.005  # of what gains of one arm change by as a rule: more is a contradiction
-_GAIN_STD = 0.05  # of what gains may change by, before anything is measured
-_ROUNDS = 3
+_GAIN_DRIFT = 0.005  # usual relative change of the gains of an arm, for the contradiction
+_GAIN_STD = 0.05  # relative, of the prior on changes of gains
+_ITERATIONS = 3  # of payload and gains
 
 
 @dataclass(frozen=True, eq=False)
 class LogState:
-    """What an arm was like in one log.
+    """The state of an arm in one log.
 
     Attributes:
         value: friction coefficients, ten numbers of the payload, relative changes of the gains, (f
             + 10 + n,)
-        std: their standard deviations for the model as it is, like value; infinite where the log
-            says nothing
+        std: standard deviations for the given model, like value; infinite if undetermined
         noise: standard deviation of the residuals, (n,) [Nm]
-        contradiction: how much more the log deviates than noise does, see above
+        contradiction: residual beyond noise, see above
     """
 
     value: Array
@@ -87,12 +86,12 @@ def arm_model(
     """The model of an arm from the merged factor of its empty logs.
 
     Args:
-        how: its logs became factors
-        factor: of all of them
+        how: settings of the reduction of logs to factors
+        factor: of all logs
         widening: of their noise by correlation in time, (n,)
         made_from: the logs, in words
         from_currents: whether torques were motor currents times the gains of the arm
-        doubts: what counts against the logs
+        doubts: about the logs
     """
     solution = solve_weighted(factor)
     covariance = _spread(factor, solution, solution.noise * np.sqrt(widening))
@@ -102,11 +101,11 @@ def arm_model(
     unknown = solution.unknown & ~absent
     count = len(how.parameters) - int(absent.sum())
     summary = ""
-    against = list(doubts)
+    all_doubts = list(doubts)
     if unknown.any():
         missing = ", ".join(how.parameters.take(unknown).names)
         words = f"the logs say nothing about {unknown.sum()} of {count} parameters: {missing}"
-        against.append(Doubt(DoubtKind.NOT_EXCITED, words))
+        all_doubts.append(Doubt(DoubtKind.NOT_EXCITED, words))
     else:
         summary = f"all {count} parameters were excited (condition number {solution.condition:.3g})"
     estimate = Estimate(
@@ -116,7 +115,7 @@ def arm_model(
         solution.noise,
         widening,
         solution.condition,
-        Verdict(summary, tuple(against)),
+        Verdict(summary, tuple(all_doubts)),
     )
     if from_currents:
         robot = how.robot.with_drive(how.robot.drive.with_tolerances())
@@ -138,7 +137,7 @@ def arm_model(
 def payload_of(
     model: DynamicModel, factor: RegressionFactor, widening: Array, torque: Array
 ) -> Payload:
-    """What the arm carried in a log, beyond what it carried when it was empty.
+    """The payload of an arm in a log.
 
     Args:
         model: of the empty arm
@@ -171,13 +170,13 @@ def payload_of(
         friction=answer.friction,
     )
     wide, shares = shifted(wide, shares, "gravity", by_gravity(model.robot, answer.value))
-    strange = large_residual_doubt(
+    residual_doubt = large_residual_doubt(
         model.robot.joint_names, answer.noise, model.estimate.noise, torque
     )
     if answer.unknown[0]:
         scale = None
     else:
-        scale = _other_scale(problem, factor, solution, widening, wide[0, 0])
+        scale = _other_scale_doubt(problem, factor, solution, widening, wide[0, 0])
     plain = InertialParameters.from_vector(answer.value, model.robot.flange)
     evidence = Evidence(
         plain,
@@ -186,7 +185,9 @@ def payload_of(
         unobservable=problem.unobservable,
         contradiction=moved,
         doubts=[
-            doubt for doubt in (model_doubt(model.verdict), strange, scale) if doubt is not None
+            doubt
+            for doubt in (model_doubt(model.verdict), residual_doubt, scale)
+            if doubt is not None
         ],
         shares=shares,
     )
@@ -194,35 +195,38 @@ def payload_of(
     return Payload(body, plain, wide, answer.noise, verdict, "direct", gain_error, shares)
 
 
-def _other_scale(
+def _other_scale_doubt(
     problem: WeighingProblem,
     factor: RegressionFactor,
     solution: Solution,
     widening: Array,
     variance: float,
 ) -> Doubt | None:
-    """A doubt where the torques of a log have another scale than the empty arm says (see `other_causes`).
+    """A doubt if the torques of a log have another scale than the empty arm (see `other_causes`).
 
-    The torques that the solution says are a combination of the columns that there are: the factor
-    is enough.
+    The predicted torques are a combination of the given columns, so the factor is sufficient.
 
     Args:
+        problem: of weighing, without runs
+        factor: of the log
+        solution: of the weighing
+        widening: of the noise by correlation in time, (n,)
         variance: of the mass, [kg^2]
     """
     mass = len(solution.value) - 10
     mixing = np.column_stack([problem.mixing, problem.mixing @ solution.value])
     prior = np.insert(problem.prior(), mass + 10, 0.0, axis=1)
-    again = solve_weighted(factor, prior, mixing)
-    spread = _spread(factor, again, again.noise * np.sqrt(widening), prior, mixing)
+    scaled = solve_weighted(factor, prior, mixing)
+    spread = _spread(factor, scaled, scaled.noise * np.sqrt(widening), prior, mixing)
     drift = problem.model.robot.drive.gain_drift or 0.0
-    moved = again.value[mass] - solution.value[mass]
+    moved = scaled.value[mass] - solution.value[mass]
     return scale_doubt(
-        float(again.value[-1]), spread[-1, -1] + drift**2, float(moved), np.sqrt(variance)
+        float(scaled.value[-1]), spread[-1, -1] + drift**2, float(moved), np.sqrt(variance)
     )
 
 
 def state_parameters(model: DynamicModel) -> ParameterTable:
-    """The friction and offsets that a state holds, before the payload and the gains of all drives.
+    """The friction and offsets of a state, which precede payload and gains.
 
     Args:
         model: of the arm
@@ -236,7 +240,7 @@ def log_state(
     """The state of an arm in one of its logs.
 
     Args:
-        model: of the arm, links and rotors of which are taken as they are
+        model: of the arm, whose links and rotors are kept
         factor: of the log
         widening: of its noise by correlation in time, (n,)
         noise: of the log's own free fit, (n,) [Nm]
@@ -250,16 +254,16 @@ def log_state(
     prior = np.zeros((n, f + 10 + n + 1))
     prior[:, f + 10 : -1] = np.eye(n) / _GAIN_STD
     carried = rigid
-    for _ in range(_ROUNDS):
+    for _ in range(_ITERATIONS):
         own = _of_state(factor, np.column_stack([np.eye(len(free))[:, free], J]), rigid, carried)
         solution = solve_weighted(own, prior)
         carried = rigid + J @ solution.value[f : f + 10]
     covariance = _spread(own, solution, solution.noise * np.sqrt(widening), prior)
     everything = _of_state(factor, np.eye(len(free)), np.zeros(len(free)), carried)
-    quiet = 1.0 / np.maximum(noise * np.sqrt(widening), 1e-10)
-    held, whole = (_least(part.weighted(quiet), n) for part in (own, everything))
+    weights = 1.0 / np.maximum(noise * np.sqrt(widening), 1e-10)
+    constrained, free_fit = (_minimum(part.weighted(weights), n) for part in (own, everything))
     tested = max(everything.p - own.p, 1)
-    beyond = float(np.sqrt(max(held - whole, 0.0) / tested))
+    beyond = float(np.sqrt(max(constrained - free_fit, 0.0) / tested))
     return LogState(solution.value, np.sqrt(np.diag(covariance)), solution.noise, beyond)
 
 
@@ -270,7 +274,7 @@ def _changing(model: DynamicModel) -> Mask:
 
 
 def _absent(law: FrictionLaw, parameters: ParameterTable) -> Mask:
-    """Which coefficients a friction law does not have: shares of carried torque that were not sure."""
+    """Which parameters are load shares that the friction law does not have, (p,)."""
     out = np.zeros(len(parameters), dtype=bool)
     if law.carrying is not None:
         out[parameters.of_kind(ParameterKind.LOAD_SHARE)] = law.carrying == 0
@@ -280,7 +284,7 @@ def _absent(law: FrictionLaw, parameters: ParameterTable) -> Mask:
 def _of_state(
     factor: RegressionFactor, mixing: Array, rigid: Array, carried: Array
 ) -> RegressionFactor:
-    """The factor of the same rows in friction, payload and gains, without what links and rotors take."""
+    """The factor of the rows in friction, payload and gains, less links and rotors."""
     n = len(factor.R)
     size = mixing.shape[1] + len(factor.R) + 1
     R = np.zeros((n, size, size))
@@ -294,8 +298,8 @@ def _of_state(
     return RegressionFactor(R, factor.rows)
 
 
-def _least(triangle: Array, n: int) -> float:
-    """The least sum of squares of weighted rows and of the prior on the n gains, their last unknowns."""
+def _minimum(triangle: Array, n: int) -> float:
+    """The minimum sum of squares of weighted rows and of the prior on the n gains (the last)."""
     prior = np.zeros((n, len(triangle)))
     prior[:, -n - 1 : -1] = np.eye(n) / _GAIN_DRIFT
     return float(triangle_with(triangle, prior)[-1, -1] ** 2)
@@ -308,7 +312,7 @@ def _spread(
     prior: Array | None = None,
     mixing: Array | None = None,
 ) -> Array:
-    """The covariance of a solution for noise of the joints that acts like white noise so large, (m, m)."""
+    """The covariance of a solution for white noise with given standard deviations, (m, m)."""
     rows = (factor.R[:, :, :-1] * (solution.weights**2 * noise)[:, None, None]).reshape(
         -1, factor.p
     )

@@ -272,6 +272,6 @@ def _values(table: pa.Table, name: str, hint: Any) -> Sequence[Any]:
 
 
 def _is_triangular(count: int, n: int) -> bool:
-    """Whether so many numbers are n upper triangles of one size."""
+    """Whether a number of values fits n upper triangles of the same size."""
     size = int((np.sqrt(8 * (count // n) + 1) - 1) / 2)
     return count == n * size * (size + 1) // 2

@@ -1,26 +1,27 @@
-"""Changes of friction, offsets, gains, residuals and payload, beyond what noise and temperature make.
+"""Changes of friction, offsets, gains, residuals and payload beyond noise and temperature.
 
 A series is one quantity of an arm, y_k with standard deviation s_k in log k. Without a change it
 follows
 
-    y = X b + e,        X = [1, temperature, configured load], as far as they vary,
+    y = X b + e,        X = [1, temperature, configured load], as limit as they vary,
 
-with e of the variance s_k^2 + omega^2, omega the scatter from log to log, found from the residuals;
-those beyond four deviations count as four, so that one odd log is no change. A change adds a
-column: a step between two logs, or a ramp that begins at a log, with some logs on either side. Each
-of the m candidates has a statistic t (Student, N - rank - 1 degrees of freedom); the largest
-counts, with Bonferroni's p-value
+with e of the variance s_k^2 + omega^2, omega the scatter between logs, estimated from the
+residuals. Residuals are clipped at four standard deviations, so that a single outlier is not a
+change. A change adds a column: a step between two logs, or a ramp that begins at a log, with a few
+logs on either side. Each of the m candidates has a statistic t (Student, N - rank - 1 degrees of
+freedom). The largest is used, with Bonferroni's p-value
 
     p = m P(|t| > t_max),
 
-where t is divided by the root of (1 + r) / (1 - r) for neighbouring residuals that are correlated
-by r > 0. The payload has one more test: whether loaded logs carry what is configured, t = mean
-error over its deviation, which contains the model's own.
+where t is divided by the root of (1 + r) / (1 - r) for neighbouring residuals with a correlation
+r > 0. The payload has a second test: whether loaded logs carry the configured load, t = mean error
+over its standard deviation, which includes that of the model.
 
-Over all series of all arms the rate of false discoveries is held by Benjamini and Yekutieli (2001):
-the k-th smallest of M p-values is flagged, with all smaller ones, where p <= rate k / (M sum_i
-1/i). This holds however series depend on each other, which those of one arm do (Benjamini and
-Hochberg's needs that they do not, or not negatively); it asks for p-values ten times smaller.
+Over all series of all arms the rate of false discoveries is controlled by the procedure of
+Benjamini and Yekutieli (2001): the k-th smallest of M p-values is flagged, with all smaller ones,
+if p <= rate k / (M sum_i 1/i). It holds for any dependence between series, which those of one arm
+have (the procedure of Benjamini and Hochberg requires independence or positive dependence); it
+needs p-values about ten times smaller.
 """
 
 from __future__ import annotations
@@ -38,39 +39,47 @@ from scipy.stats import false_discovery_control
 from steelyard._arrays import Array, Mask
 from steelyard._units import NORMAL_95
 from steelyard.fleet._rows import SeriesChange
+from steelyard.robot import ParameterKind
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 UNITS = {
-    "Fc": "Nm",
-    "Fv": "Nm s/rad",
-    "Fs": "Nm",
-    "Fl": "",
-    "B": "Nm",
+    ParameterKind.COULOMB.symbol: "Nm",
+    ParameterKind.VISCOUS.symbol: "Nm s/rad",
+    ParameterKind.STRIBECK.symbol: "Nm",
+    ParameterKind.LOAD_SHARE.symbol: "",
+    ParameterKind.OFFSET.symbol: "Nm",
     "gain": "",
     "residual": "Nm",
     "payload": "kg",
 }
-"""The kinds of series, and their units; friction that has an exponent has its own."""
+"""The kinds of series, and their units; viscous friction with an exponent has its own unit."""
 
 WORDS = {
-    "Fc": "Coulomb friction",
-    "Fv": "viscous friction",
-    "Fs": "Stribeck friction",
-    "Fl": "friction by load",
-    "B": "offset",
+    ParameterKind.COULOMB.symbol: "Coulomb friction",
+    ParameterKind.VISCOUS.symbol: "viscous friction",
+    ParameterKind.STRIBECK.symbol: "Stribeck friction",
+    ParameterKind.LOAD_SHARE.symbol: "friction by load",
+    ParameterKind.OFFSET.symbol: "offset",
     "gain": "gain",
     "residual": "residual",
     "payload": "payload",
 }
 
-_FEWEST = 8  # logs that a change is looked for in
-_SIDE = 3  # logs on either side of a change
-_VARIES = 1e-6
-_MOST = 4.0  # deviations
-_MOST_MEMORY = 0.9
-_SCALE = 1.4826  # of a median deviation that is a standard deviation of normal numbers
+_PERCENT_KINDS = ("gain", ParameterKind.LOAD_SHARE.symbol)  # relative quantities
+_RELATIVE_KINDS = (
+    ParameterKind.COULOMB.symbol,
+    ParameterKind.VISCOUS.symbol,
+    ParameterKind.STRIBECK.symbol,
+    "residual",
+)  # whose change is also given in percent of the value before
+_MIN_LOGS = 8  # to test for a change
+_MIN_SIDE_LOGS = 3  # on either side of a change
+_MIN_VARIATION = 1e-6  # of a column; less counts as constant
+_CLIP_SIGMA = 4.0  # standard deviations
+_MAX_CORRELATION = 0.9  # of neighbouring residuals
+_STD_OF_MEDIAN_DEVIATION = 1.4826  # standard deviation over median deviation of normal numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,11 +87,11 @@ class Change:
     """The likeliest change of a series.
 
     Attributes:
-        at: first log after it
-        ramp: whether it goes on from there, or is a step
+        at: index of the first log after it
+        ramp: whether it is a ramp from there, or a step
         size: of the step, or of the ramp up to the last log
-        std: its standard deviation
-        p: probability of one as clear without any change
+        std: standard deviation of the size
+        p: probability of a change this significant by chance
     """
 
     at: int
@@ -98,16 +107,16 @@ class ArmTrend:
 
     Attributes:
         robot: name of the arm
-        time: when its logs began, (N,) [s since 1970]
+        time: start of its logs, (N,) [s since 1970]
         files: the logs
         joint_names: of the arm
         names: kind and joint of each series, counted from 1; joint 0 is the arm
-        value: (S, N)
-        std: for the model as it is, like value
-        changes: the likeliest of each series; None where there are too few logs
+        value: of each series, (S, N)
+        std: standard deviation for the given model, (S, N)
+        changes: the most likely of each series; None for too few logs
         level: mean error of the payload of loaded logs, its standard deviation and p-value; None
-            without any
-        left_out: logs that are not of this arm, and how much they contradict its model
+            without loaded logs
+        left_out: logs that do not match this arm, with their contradiction of its model
     """
 
     robot: str
@@ -124,11 +133,11 @@ class ArmTrend:
 
 @dataclass(frozen=True, eq=False)
 class Trends:
-    """What changed in a fleet.
+    """The changes in a fleet.
 
     Attributes:
-        arms: their series
-        rate: of false discoveries among the flagged changes, at most, on average
+        arms: series of each arm
+        rate: largest mean rate of false discoveries among the flagged changes
     """
 
     arms: Sequence[ArmTrend]
@@ -146,9 +155,9 @@ class Trends:
 
     @cached_property
     def changes(self) -> list[SeriesChange]:
-        """The likeliest change of each series, the most certain first."""
+        """The most likely change of each series, sorted by p-value."""
         tested = [change for arm in self.arms for change in _tested(arm)]
-        rates = adjusted([change.p for change in tested])
+        rates = false_discovery_rates([change.p for change in tested])
         judged = [
             replace(change, q=float(q), flagged=bool(q <= self.rate))
             for change, q in zip(tested, rates, strict=True)
@@ -156,11 +165,11 @@ class Trends:
         return sorted(judged, key=lambda change: (change.p, -abs(change.size / change.std)))
 
 
-def adjusted(p: Sequence[float]) -> Array:
-    """The smallest rate of false discoveries at which each would be flagged (Benjamini, Yekutieli), (M,).
+def false_discovery_rates(p: Sequence[float]) -> Array:
+    """The smallest rate of false discoveries at which each test is flagged, (M,).
 
     Args:
-        p: of all tests
+        p: p-values of all tests, (M,)
     """
     values = np.asarray(p, dtype=float)
     if not len(values):
@@ -168,18 +177,18 @@ def adjusted(p: Sequence[float]) -> Array:
     return np.asarray(false_discovery_control(values, method="by"))
 
 
-def likeliest_change(time: Array, y: Array, std: Array, aside: Array) -> Change | None:
-    """The likeliest change of a series; None where there are too few logs.
+def likeliest_change(time: Array, y: Array, std: Array, covariates: Array) -> Change | None:
+    """The most likely change of a series; None for too few logs.
 
     Args:
         time: of the logs in ascending order, (N,) [s]
         y: values, (N,)
         std: their standard deviations, (N,)
-        aside: what else a value may depend on, (N, k)
+        covariates: further influences on the values, (N, k)
     """
-    X = _null(aside)
+    X = _columns_without_change(covariates)
     freedom = len(y) - X.shape[1] - 1
-    if len(y) < _FEWEST or freedom < _SIDE:
+    if len(y) < _MIN_LOGS or freedom < _MIN_SIDE_LOGS:
         return None
     w = _weights(X, y, std)
     columns, ats, ramps = _candidates(time)
@@ -191,11 +200,11 @@ def likeliest_change(time: Array, y: Array, std: Array, aside: Array) -> Change 
     rest = _clipped(plain)
     rest = rest - Q @ (Q.T @ rest)
     length = np.linalg.norm(C, axis=0)
-    seen = length > _VARIES * np.linalg.norm(columns * w[:, None], axis=0)
+    seen = length > _MIN_VARIATION * np.linalg.norm(columns * w[:, None], axis=0)
     along = np.where(seen, C.T @ rest / np.where(seen, length, 1.0), 0.0)
     best = int(np.abs(along).argmax())
     left = rest - C[:, best] * (along[best] / length[best])
-    noise = float(np.sqrt(max(left @ left, 1e-300) / freedom * _memory(left)))
+    noise = float(np.sqrt(max(left @ left, 1e-300) / freedom * _variance_inflation(left)))
     t = abs(float(along[best])) / noise
     p = min(1.0, 2.0 * float(seen.sum()) * float(special.stdtr(freedom, -t)))
     size = float(C[:, best] @ plain) / float(length[best]) ** 2
@@ -207,7 +216,7 @@ def level(y: Array, std: float) -> Change:
 
     Args:
         y: values, (N,)
-        std: of what all of them share, and of one of them
+        std: standard deviation of the error that all values share, and of one value
     """
     if len(y) > 1:
         scatter = float(np.var(y, ddof=1)) / len(y)
@@ -218,12 +227,12 @@ def level(y: Array, std: float) -> Change:
     return Change(0, False, mean, spread, float(2.0 * special.ndtr(-abs(mean) / spread)))
 
 
-def _null(aside: Array) -> Array:
-    """Columns of a series without a change: a constant, and what varies beside it, centred, (N, k + 1)."""
-    columns = [np.ones(len(aside))]
-    for column in aside.T:
+def _columns_without_change(covariates: Array) -> Array:
+    """Columns of a series without a change: a constant and centred covariates, (N, k + 1)."""
+    columns = [np.ones(len(covariates))]
+    for column in covariates.T:
         centred = np.where(np.isfinite(column), column, np.nan)
-        if np.isfinite(centred).all() and np.ptp(centred) > _VARIES:
+        if np.isfinite(centred).all() and np.ptp(centred) > _MIN_VARIATION:
             columns.append((centred - centred.mean()) / np.ptp(centred))
     X = np.column_stack(columns)
     if np.linalg.matrix_rank(X) == X.shape[1]:
@@ -232,19 +241,19 @@ def _null(aside: Array) -> Array:
 
 
 def _weights(X: Array, y: Array, std: Array) -> Array:
-    """One over the deviation of each value, scatter from log to log included, (N,)."""
+    """One over the standard deviation of each value including scatter between logs, (N,)."""
     rest = y - X @ np.linalg.lstsq(X / std[:, None], y / std, rcond=None)[0]
-    scatter = _SCALE * float(np.median(np.abs(rest - np.median(rest))))
+    scatter = _STD_OF_MEDIAN_DEVIATION * float(np.median(np.abs(rest - np.median(rest))))
     omega = max(0.0, scatter**2 - float(np.median(std)) ** 2)
     return np.asarray(1.0 / np.sqrt(std**2 + omega))
 
 
 def _candidates(time: Array) -> tuple[Array, np.ndarray[Any, Any], Mask]:
-    """Columns of steps and ramps, (N, m), the first log after each, (m,), and which are ramps, (m,)."""
+    """Columns of steps and ramps, (N, m), first log after each, (m,), and whether ramps, (m,)."""
     N = len(time)
-    ats = np.arange(_SIDE, N - _SIDE + 1)
+    ats = np.arange(_MIN_SIDE_LOGS, N - _MIN_SIDE_LOGS + 1)
     steps = (np.arange(N)[:, None] >= ats).astype(float)
-    begins = np.arange(0, N - 2 * _SIDE + 1)
+    begins = np.arange(0, N - 2 * _MIN_SIDE_LOGS + 1)
     ramps = np.maximum(time[:, None] - time[begins], 0.0) / np.maximum(
         time[-1] - time[begins], 1e-9
     )
@@ -253,16 +262,16 @@ def _candidates(time: Array) -> tuple[Array, np.ndarray[Any, Any], Mask]:
 
 
 def _clipped(rest: Array) -> Array:
-    """Residuals of which none is beyond four deviations, (N,)."""
+    """Residuals clipped at four standard deviations, (N,)."""
     middle = float(np.median(rest))
-    far = _MOST * _SCALE * float(np.median(np.abs(rest - middle)))
-    return np.clip(rest, middle - far, middle + far)
+    limit = _CLIP_SIGMA * _STD_OF_MEDIAN_DEVIATION * float(np.median(np.abs(rest - middle)))
+    return np.clip(rest, middle - limit, middle + limit)
 
 
-def _memory(rest: Array) -> float:
-    """By how much correlation between neighbours widens the variance of a mean; its estimate is too small."""
+def _variance_inflation(rest: Array) -> float:
+    """Factor by which correlation of neighbours widens the variance of a mean, at least 1."""
     r = float(rest[1:] @ rest[:-1]) / max(float(rest @ rest), 1e-300)
-    r = min(r + (1.0 + 4.0 * r) / len(rest), _MOST_MEMORY)
+    r = min(r + (1.0 + 4.0 * r) / len(rest), _MAX_CORRELATION)
     if r > 0:
         return (1.0 + r) / (1.0 - r)
     return 1.0
@@ -293,7 +302,7 @@ def _series(arm: ArmTrend) -> pa.Table:
 
 
 def _tested(arm: ArmTrend) -> list[SeriesChange]:
-    """The likeliest change of each series of an arm, and of the level of its payload; none flagged."""
+    """The most likely change of each series and the level of the payload; none flagged."""
     named = zip(arm.names, arm.changes, strict=True)
     tests = [(kind, joint, "change", change) for (kind, joint), change in named]
     tests.append(("payload", 0, "level", arm.level))
@@ -320,31 +329,35 @@ def _series_change(arm: ArmTrend, kind: str, joint: int, test: str, change: Chan
         std=change.std,
         before=before,
         p=change.p,
-        words=_words(kind, name, test, change, before, since),
+        words=_sentence(kind, name, test, change, before, since),
         q=1.0,
         flagged=False,
     )
 
 
-def _words(kind: str, joint: str, test: str, change: Change, before: float, began: datetime) -> str:
-    """A change as people say it."""
+def _sentence(
+    kind: str, joint: str, test: str, change: Change, before: float, began: datetime
+) -> str:
+    """A change as a sentence."""
     if test == "level":
         if change.size > 0:
             side = "more"
         else:
             side = "less"
         return (
-            f"carries {abs(change.size):.2f} +- {NORMAL_95 * change.std:.2g} kg {side} than is"
+            f"carries {abs(change.size):.2f} +- {NORMAL_95 * change.std:.2g} kg {side} than"
             " configured"
         )
-    if kind in ("gain", "Fl"):
-        scale, unit = (100.0, "%")
+    if kind in _PERCENT_KINDS:
+        scale = 100.0
+        unit = "%"
     else:
-        scale, unit = (1.0, UNITS[kind])
+        scale = 1.0
+        unit = UNITS[kind]
     size = scale * change.size
     half = NORMAL_95 * scale * change.std
     share = ""
-    if kind in ("Fc", "Fv", "Fs", "residual") and abs(before) > abs(change.size) / 10:
+    if kind in _RELATIVE_KINDS and abs(before) > abs(change.size) / 10:
         share = f" ({100 * change.size / abs(before):+.0f} %)"
     if joint:
         where = f" of {joint}"
@@ -355,7 +368,7 @@ def _words(kind: str, joint: str, test: str, change: Change, before: float, bega
     else:
         how = "steps"
     if kind == "payload":
-        guess = ": was the tool changed?"
+        guess = ": check whether the tool was changed"
     else:
         guess = ""
     return (

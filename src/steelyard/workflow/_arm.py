@@ -67,9 +67,9 @@ class KnownMass:
 
 
 Gains: TypeAlias = Literal["auto", "robot", "targets"] | KnownMass | ArrayLike
-"""Where gains come from: `auto` takes measured torques, then the robot's gains, then the
-controller's targets; `robot` and `targets` insist; numbers, (n,) [Nm/A]; or recordings with a known
-mass, which correct those of the robot, or else of the controller's targets."""
+"""Source of gains: `auto` uses measured torques, else the robot's gains, else the controller's
+targets; `robot` and `targets` require these; numbers, (n,) [Nm/A]; or recordings with a known mass,
+which correct those of the robot, or else of the controller's targets."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +79,7 @@ class Identification:
     Attributes:
         model: of the arm
         fitted: runs that it was fitted to
-        predicted: runs that it was not fitted to, to judge it by
+        predicted: runs that were not fitted, for validation
         gains_from: where the gains come from, in words
         gains: as found, or given as numbers; None if torques were measured, or the robot has gains
     """
@@ -205,8 +205,8 @@ def identify(
     Args:
         robot: the arm, or its name or file for `load_robot`
         data: of the empty arm: files, recordings, samples or tables; one or several
-        friction: name of a law; 'auto' for the one that predicts best; a law with shapes to start
-            from; or None for the law of `robot.drive`
+        friction: name of a law; 'auto' for the one that predicts best; a law with initial
+            shapes; or None for the law of `robot.drive`
         gains: where torques come from when motor currents were recorded, see `Gains`
         lag: how much later all torques come than the motion, [s]; 'auto' for the lag that predicts
             better than none, if there is one
@@ -321,7 +321,7 @@ def _find_gains(
         return gains.in_drive(robot.drive), gains, "gains as given"
     if wanted not in ("auto", "robot", "targets"):
         raise InvalidSamples(
-            f"gains are 'auto', 'robot', 'targets', numbers or a known mass, got '{wanted}'"
+            f"`gains` must be 'auto', 'robot', 'targets', numbers or a known mass, got '{wanted}'"
         )
     if wanted == "auto" and all(recording.tau is not None for recording in recordings):
         return None, None, "torques were measured"
@@ -329,7 +329,7 @@ def _find_gains(
     if wanted == "robot" or (wanted == "auto" and drive.gain is not None):
         if drive.gain is None:
             raise InvalidSamples(
-                f"{robot.name} has no drive gains: take those of targets, or give numbers"
+                f"{robot.name} has no drive gains: use those of targets, or give numbers"
             )
         return drive.with_tolerances(), None, "gains of the robot file"
     gains = _gains_by_targets(recordings)
@@ -386,7 +386,7 @@ def _scaled_gains(
 
 
 def _gains_by_mass(model: DynamicModel, empty: _PreparedRuns, known: KnownMass) -> DriveGains:
-    """The gains for which the payload has its known mass."""
+    """The gains with which the weighed payload has its known mass."""
     robot = model.robot
     runs = runs_of(known.data, robot, how=empty.settings)
     loaded = [
@@ -411,7 +411,7 @@ def _training_run_doubts(fitted: Sequence[Run], predicted: Sequence[Run]) -> lis
     doubts = []
     for run in predicted:
         if run.name in names:
-            words = f"{run.name} is a training recording too: it validates nothing"
+            words = f"{run.name} was also fitted: it cannot validate the model"
             doubts.append(Doubt(DoubtKind.RECORDING, words, blocks=False))
     return doubts
 

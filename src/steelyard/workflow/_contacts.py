@@ -1,4 +1,4 @@
-"""Contacts of an arm in a recording: an observer, thresholds that are learned or fixed, detection."""
+"""Contacts of an arm in a recording, by an observer with learned or fixed thresholds."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from steelyard.recording import Recording
 from steelyard.robot import DriveModel
 from steelyard.workflow._data import Data, runs_of
 
-_FIXED = 6.0
-_FIXED_UNIT = "Nm"  # gaz2017
+_DEFAULT_THRESHOLD = 6.0  # [Nm], gaz2017
+_DEFAULT_UNIT = "Nm"
 
 
 @one_blas_thread()
@@ -30,21 +30,23 @@ def collisions(
     observer: ObserverKind = "momentum",
     bandwidth_hz: float = 5.0,
 ) -> Detections:
-    """Contacts: when, at which joint, in which direction, and from which link outwards.
+    """The contacts of a recording: time, joint, direction, and most proximal link.
 
     Args:
         model: of the empty arm, or its file
-        data: what to search: a file, a recording or a table
-        payload: what the arm carries, or its file; nothing by default
-        learn: a motion without contact, which shows thresholds and the friction of the day
-        false_alarms_per_hour: how many are allowed, of learned thresholds, [1/h]
-        threshold: the same for all residuals, instead of learned ones, [Nm, N or W]; 6 Nm by
+        data: to search: a file, a recording or a table
+        payload: of the arm, or its file; none by default
+        learn: a motion without contact, for thresholds and the friction of the day
+        false_alarms_per_hour: rate for learned thresholds, [1/h]
+        threshold: fixed threshold of all residuals, instead of learned ones, [Nm, N or W]; 6 Nm by
             default
         observer: 'momentum', 'inverse-dynamics' or 'energy'
         bandwidth_hz: of the observer's filter, [Hz]
     """
     if learn is not None and threshold is not None:
-        raise InvalidSamples("thresholds are learned (--learn) or fixed (--threshold), not both")
+        raise InvalidSamples(
+            "thresholds are learned or fixed: give `learn` or `threshold`, not both"
+        )
     if isinstance(model, DynamicModel):
         arm = model
     else:
@@ -55,25 +57,25 @@ def collisions(
         free, drive = _recording(arm, learn)
         rate = false_alarms_per_hour
         detector = Detector.learned(watcher, free, drive=drive, false_alarms_per_hour=rate)
-    elif threshold is None and watcher.unit != _FIXED_UNIT:
+    elif threshold is None and watcher.unit != _DEFAULT_UNIT:
         raise InvalidSamples(
-            f"the {observer} observer judges {watcher.unit}, for which there is no usual limit:"
-            " give"
-            f" --threshold in {watcher.unit}, or --learn"
+            f"residuals of the {observer} observer are in {watcher.unit}, for which there is no"
+            " default threshold: give `threshold` or `learn`"
         )
     else:
         detector = Detector(
-            watcher, Thresholds.fixed(watcher, _FIXED if threshold is None else threshold)
+            watcher,
+            Thresholds.fixed(watcher, _DEFAULT_THRESHOLD if threshold is None else threshold),
         )
     watched, drive = _recording(arm, data)
     return detector.detect(watched, drive=drive)
 
 
 def _recording(model: DynamicModel, data: Data) -> tuple[Recording, DriveModel | None]:
-    """The one recording in data, and the drives that make torques of its currents."""
+    """The only recording in data, and the drives that convert its currents to torques."""
     runs = runs_of(data, model.robot)
     if len(runs) != 1 or runs[0].recording is None:
         raise InvalidSamples(
-            f"contacts are searched in one recording, as measured; got {len(runs)}"
+            f"contacts are detected in a single recording as measured, got {len(runs)}"
         )
     return runs[0].recording, runs[0].drive_for(model)

@@ -40,13 +40,13 @@ class Weighing:
 
     @cached_property
     def runs(self) -> tuple[Run, ...]:
-        """Of the loaded arm, with samples."""
+        """The runs of the loaded arm, with samples."""
         return self._prepared(self.data)
 
     @cached_property
     @one_blas_thread()
     def payload(self) -> Payload:
-        """The answer."""
+        """The weighed payload."""
         found = self._answer("direct" if self.method == _ALL_METHODS else self.method)
         if self.tool is not None:
             found = found.together_with(self.tool)
@@ -72,7 +72,7 @@ class Weighing:
 
         Args:
             truth: the true payload, if known, to compare with
-            extra: sections of your own
+            extra: further sections
         """
         from steelyard.report._payload import payload_page
 
@@ -107,7 +107,7 @@ class Weighing:
     def _answer(self, method: str) -> Payload:
         loaded = [run.ready for run in self.runs]
         if method == "manufacturer":
-            how = replace(self._how, lag_s=None)  # the controller's torques are in time
+            how = replace(self._how, lag_s=None)  # the controller's torques have no lag
             empty = [run.of_controller().prepared(how, None).ready for run in self.runs]
         else:
             empty = [run.ready for run in self._empty_runs]
@@ -126,18 +126,18 @@ def weigh(
     tool: Payload | None = None,
     preparation: Preparation | None = None,
 ) -> Payload:
-    """What the arm carries, beyond what it carried when the model was identified.
+    """The payload that the arm carries beyond its load during identification.
 
     Args:
         model: of the empty arm, or its file
         data: of the loaded arm: files, recordings, samples or tables; one or several
         method: a name of `steelyard.torque.methods.METHODS`
-        fixed: numbers that are known, by name of `PARAMETER_NAMES` [SI], say {"mass": 2.8}; cx, cy,
-            cz for the centre of mass [m]; 'inertia' for all six, about the flange's origin
+        fixed: known numbers by name of `PARAMETER_NAMES` [SI], such as {"mass": 2.8}; cx, cy, cz
+            for the centre of mass [m]; 'inertia' for all six, about the flange's origin
         empty: runs of the empty arm, for the methods that need them ('torque-change' on the same
             motions, 'pooled' on any)
-        tool: that the arm carried when its model was identified: the answer is then both together
-        preparation: how recordings become samples; as those of the model were, by default
+        tool: load of the arm during identification; the answer is then both together
+        preparation: how recordings become samples; that of the model by default
     """
     if isinstance(model, DynamicModel):
         arm = model

@@ -48,9 +48,9 @@ def postures_for(
 
 
 def _require_inside(robot: RobotModel, limits: DesignLimits, q: Array) -> None:
-    room = limits.room_at_rest(robot, q)
-    k = int(room.argmin())
-    if room[k] < -1e-6:
+    margin = limits.margin_at_rest(robot, q)
+    k = int(margin.argmin())
+    if margin[k] < -1e-6:
         raise InfeasibleDesign(
             f"posture {k + 1} breaks a limit: {limits.closest_at_rest(robot, q[k]).sentence}"
         )

@@ -1,4 +1,4 @@
-"""Collision detection: external torque from an observer, thresholds, contacts, their force, and reactions."""
+"""Collision detection: observers of external torque, thresholds, contacts and reactions."""
 
 from steelyard.control.collision._detection import Contact, Detections, Detector
 from steelyard.control.collision._dynamics import ArmDynamics, FrameForce

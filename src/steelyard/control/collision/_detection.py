@@ -1,15 +1,15 @@
-"""Contacts from residuals: when, at which joint, in which direction, and on which link at the earliest.
+"""Contacts from residuals: time, joint, direction, and the most proximal possible link.
 
-A contact begins when a residual, less the friction that nobody can know, stays beyond its threshold
-for `debounce_s`, and ends when all of them stay below `release` of theirs for `release_s`. A
-contact on link i bends no joint beyond i, so the last joint with a residual beyond its threshold
-names the most proximal link that explains it; the contact may sit further out, where it does not
-turn the next joints.
+A contact begins when a residual, without the unknown part of friction, stays above its threshold
+for `debounce_s`, and ends when all residuals stay below the share `release` of their thresholds for
+`release_s`. A contact on link i produces no torque at joints beyond i, so the last joint with a
+residual above its threshold gives the most proximal link that explains it; the contact may be
+further out, on a line through the axes of the next joints.
 
-A motion without contact shows the friction of the day, and the tail of what is left of the
-residuals, in standard deviations of the model's torque, says which level is crossed as rarely as
-requested (`Detector.learned`). So that the level does not profit from its own correction, each half
-of the motion is judged with the friction that the other half showed.
+A motion without contact shows the friction of the day. The tail of the remaining residuals, in
+standard deviations of the model's torque, gives the level that is crossed at the requested rate
+(`Detector.learned`). To keep the correction of friction from lowering the level, each half of the
+motion is evaluated with the friction of the other half.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ from steelyard.recording import Recording
 from steelyard.robot import DriveModel
 from steelyard.verdict import Doubt, DoubtKind, Verdict
 
-_SHORTEST_S = 5.0  # of a motion to learn from
-_ROUNDING_S = 1e-6  # of a clock
-_AFTERWARDS_S = 0.5  # in which an arm swings after a contact
-_MOSTLY_FREE = 0.5  # share of a recording beyond which contacts are rather errors
+_MIN_LEARNING_S = 5.0  # of a motion to learn from
+_CLOCK_ROUNDING_S = 1e-6
+_VIBRATION_S = 0.5  # after a contact
+_MAX_CONTACT_SHARE = 0.5  # of a recording; more contact is an error of the model
 
 
 @dataclass(frozen=True)
@@ -44,15 +44,15 @@ class Contact:
     """One contact.
 
     Attributes:
-        start_s: when the residual went beyond its threshold, [s]
-        detected_s: when it was sure, [s]
-        end_s: when the last residual fell below, or the last sample so far, [s]
-        joint: where it shows most, for its threshold
+        start_s: time at which a residual exceeded its threshold, [s]
+        detected_s: time of the detection, [s]
+        end_s: time at which the last residual fell below, or of the latest sample, [s]
+        joint: with the largest ratio of residual to threshold
         direction: 1 along the joint's axis, -1 against it
         peak: largest residual of that joint, signed [Nm, N or W]
-        ratio: the same without friction's slack, in thresholds, at the peak
-        joints: all that went beyond their thresholds, from the base outwards
-        link: the most proximal link that explains it; None where the residual does not say
+        ratio: of the residual without friction's slack to the threshold, at the peak
+        joints: all whose residuals exceeded their thresholds, from the base outwards
+        link: the most proximal link that explains it; None if the residual does not tell
     """
 
     start_s: float
@@ -67,28 +67,26 @@ class Contact:
 
 
 class _DetectorState(NamedTuple):
-    """Where a detector stands; a value."""
+    """The state of a detector."""
 
     observer: ObserverState  # state of its observer
     threshold: Array  # at this state, (m,)
-    over_since: (
-        Array  # since when each residual is beyond its threshold, (m,) [s]; NaN where it is not
-    )
-    last_over_s: float  # when a residual was last beyond its release, [s]
-    contact: Contact | None  # the one that goes on; None when free
-    ended: Contact | None  # the one that ended with this sample; None when none did
+    over_since: Array  # time at which each residual exceeded its threshold, (m,) [s], or NaN
+    last_over_s: float  # latest time of a residual above its release, [s]
+    contact: Contact | None  # the current one; None without contact
+    ended: Contact | None  # the one that ended with this sample; None if none did
 
 
 @dataclass(frozen=True, eq=False)
 class Detector:
-    """Finds contacts, one sample at a time.
+    """A detector of contacts, one sample at a time.
 
     Attributes:
         observer: of the arm
         thresholds: of its residuals
-        debounce_s: how long a residual must stay beyond its threshold, [s]
+        debounce_s: time that a residual must stay above its threshold, [s]
         release: share of the threshold below which a contact ends
-        release_s: how long all residuals must stay below, [s]
+        release_s: time that all residuals must stay below, [s]
     """
 
     observer: Observer
@@ -105,9 +103,8 @@ class Detector:
             )
         if self.thresholds.level.shape[1] != len(self.observer.names):
             raise InvalidSamples(
-                f"{self.thresholds.level.shape[1]} thresholds for {len(self.observer.names)}"
-                " residuals:"
-                " they were made for another observer"
+                f"there are {self.thresholds.level.shape[1]} thresholds for"
+                f" {len(self.observer.names)} residuals: they belong to another observer"
             )
 
     @classmethod
@@ -122,24 +119,24 @@ class Detector:
     ) -> Detector:
         """A detector with thresholds and the friction of the day, from a motion without contact.
 
-        A motion that holds a contact is refused: its largest residual does not belong to the tail
-        of the others.
+        A motion with a contact raises an error: its largest residual does not belong to the tail of
+        the others.
 
         Args:
-            observer: of the arm with what it carries in that motion
-            recording: of a motion like the ones to watch
-            drive: that makes torques of motor currents; needed where only currents were recorded
+            observer: of the arm with its payload in that motion
+            recording: of a motion like those to be monitored
+            drive: that converts motor currents to torques; required if only currents were recorded
             false_alarms_per_hour: of all residuals together, [1/h]
-            adapt_friction: whether friction and offset are corrected, too
+            adapt_friction: whether to correct friction and offset too
         """
         if not 0 < false_alarms_per_hour < np.inf:
             raise InvalidSamples(
                 f"false_alarms_per_hour must be positive, got {false_alarms_per_hour}"
             )
-        if recording.duration_s < _SHORTEST_S:
+        if recording.duration_s < _MIN_LEARNING_S:
             raise InvalidRecording(
                 f"{recording.duration_s:.1f} s are too short to learn from; record at least"
-                f" {_SHORTEST_S:g} s"
+                f" {_MIN_LEARNING_S:g} s"
             )
         free = Residuals.of_recording(observer, recording, drive=drive)
         momentum = observer.of_momentum
@@ -160,11 +157,11 @@ class Detector:
         return cls(watching, limits)
 
     def detect(self, recording: Recording, *, drive: DriveModel | None = None) -> Detections:
-        """The contacts of a whole recording, the same as step by step.
+        """The contacts of a whole recording, equal to those sample by sample.
 
         Args:
-            recording: as measured; its steps may vary, a hole is refused
-            drive: that makes torques of motor currents; needed where only currents were recorded
+            recording: as measured; its steps may vary, a gap raises an error
+            drive: that converts motor currents to torques; required if only currents were recorded
         """
         residuals = Residuals.of_recording(self.observer, recording, drive=drive)
         motion = np.stack([residuals.q, residuals.v, residuals.a], axis=1)
@@ -177,8 +174,8 @@ class Detector:
         if states[-1].contact is not None:
             contacts.append(states[-1].contact)
         count = counted(len(contacts), "contact")
-        lasts_s = residuals.t[-1]
-        summary = f"{count} in {lasts_s:.1f} s; thresholds {self.thresholds.status}"
+        duration_s = residuals.t[-1]
+        summary = f"{count} in {duration_s:.1f} s; thresholds {self.thresholds.status}"
         verdict = Verdict(summary, tuple(_doubts(self, contacts, residuals)))
         return Detections(tuple(contacts), residuals, threshold, self, verdict)
 
@@ -199,7 +196,7 @@ class Detector:
     def _judged(
         self, state: _DetectorState, seen: ObserverState, threshold: Array
     ) -> _DetectorState:
-        """The next state from what the observer has seen, with the threshold there, (m,)."""
+        """The next state from the state of the observer and the threshold, (m,)."""
         ratio = seen.beyond_friction / threshold
         size = np.abs(ratio)
         since = np.where(size > 1, np.fmin(state.over_since, seen.t), np.nan)
@@ -207,14 +204,14 @@ class Detector:
             last = seen.t
         else:
             last = state.last_over_s
-        sure = seen.t - since >= self.debounce_s - _ROUNDING_S
+        confirmed = seen.t - since >= self.debounce_s - _CLOCK_ROUNDING_S
         contact = state.contact
         ended = None
         if contact is not None and seen.t - last > self.release_s:
             ended = contact
             contact = None
-        if contact is not None or sure.any():
-            contact = self._grown(contact, seen, ratio, since, sure, last)
+        if contact is not None or confirmed.any():
+            contact = self._grown(contact, seen, ratio, since, confirmed, last)
         return _DetectorState(seen, threshold, since, last, contact, ended)
 
     def _threshold(self, seen: ObserverState, sample: ObserverSample) -> Array:
@@ -227,23 +224,23 @@ class Detector:
         seen: ObserverState,
         ratio: Array,
         since: Array,
-        sure: Mask,
+        confirmed: Mask,
         last_over_s: float,
     ) -> Contact:
-        """The contact with this sample in it; a new one when there was none."""
+        """The contact including this sample; a new one if there was none."""
         names = self.observer.names
         j = int(np.abs(ratio).argmax())
         if contact is None:
             contact = Contact(float(np.nanmin(since)), seen.t, seen.t, "", 0, 0.0, 0.0, (), None)
-        now = [name for name, certain in zip(names, sure, strict=True) if certain]
+        now = [name for name, certain in zip(names, confirmed, strict=True) if certain]
         joints = tuple(name for name in names if name in contact.joints or name in now)
         contact = replace(contact, end_s=last_over_s, joints=joints, link=self._link(joints))
         if abs(ratio[j]) <= contact.ratio:
             return contact
         peak = float(seen.residual[j])
-        way = int(np.sign(ratio[j]))
+        direction = int(np.sign(ratio[j]))
         return replace(
-            contact, joint=names[j], direction=way, peak=peak, ratio=float(abs(ratio[j]))
+            contact, joint=names[j], direction=direction, peak=peak, ratio=float(abs(ratio[j]))
         )
 
     def _link(self, joints: tuple[str, ...]) -> str | None:
@@ -259,9 +256,11 @@ class Detections:
     """The contacts of a recording in the order of time, and the detector that found them.
 
     Attributes:
-        residuals: row by row
-        threshold: row by row, (N, m)
-        verdict: how many, of which thresholds, and what counts against them
+        contacts: in the order of time
+        residuals: of each row
+        threshold: of each row, (N, m)
+        detector: that found them
+        verdict: number of contacts, thresholds, and doubts
     """
 
     contacts: tuple[Contact, ...]
@@ -272,7 +271,7 @@ class Detections:
 
     @property
     def table(self) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-        """Headers and rows for people, a row for each contact."""
+        """Headers and rows of a table with a row for each contact."""
         unit = self.detector.observer.unit
         times = ("from [s]", "to [s]", "joint", "its axis")
         rows: list[tuple[str, ...]] = [
@@ -318,14 +317,14 @@ class Detections:
         }
 
     def save(self, path: str | Path) -> None:
-        """Writes the contacts to a JSON file; residuals are found again from the recording."""
+        """Writes the contacts, without residuals, to a JSON file."""
         saved.save(self.to_dict(), "contacts", path)
 
 
 def _doubts(
     detector: Detector, contacts: Sequence[Contact], residuals: Residuals
 ) -> Iterator[Doubt]:
-    """What counts against the contacts."""
+    """Doubts about the contacts."""
     names = detector.observer.arm.robot.joint_names
     for words in detector.thresholds.beyond_learned(
         residuals, _away_from(contacts, residuals.t), names
@@ -333,31 +332,29 @@ def _doubts(
         yield Doubt(DoubtKind.BEYOND_LEARNED, words)
     if missing := residuals.missing_friction:
         yield Doubt(DoubtKind.UNKNOWN_FRICTION, missing)
-    lasts = float(residuals.t[-1] - residuals.t[0])
+    duration_s = float(residuals.t[-1] - residuals.t[0])
     settling_s = detector.observer.settling_s
-    if lasts < settling_s:
+    if duration_s < settling_s:
         yield Doubt(
             DoubtKind.TOO_SHORT,
-            f"the recording lasts {lasts:.2g} s, the observer needs {settling_s:.2g} s to see a"
-            " contact"
-            " whole: record longer",
+            f"the recording is {duration_s:.2g} s long, but the observer needs {settling_s:.2g} s"
+            " to show the whole torque of a contact: record longer",
         )
-    share = sum(contact.end_s - contact.start_s for contact in contacts) / lasts
-    if share > _MOSTLY_FREE:
+    share = sum(contact.end_s - contact.start_s for contact in contacts) / duration_s
+    if share > _MAX_CONTACT_SHARE:
         yield Doubt(
             DoubtKind.MOSTLY_CONTACT,
-            f"{100 * share:.0f} % of the recording would be contact: rather the arm carries what"
-            " the model"
-            " does not know, or model or payload are another arm's, or torques have another sign"
-            " or unit",
+            f"{100 * share:.0f} % of the recording would be contact: check whether the arm carries"
+            " another payload, whether model and payload are of this arm, and the sign and unit of"
+            " the torques",
         )
 
 
 def _away_from(contacts: Sequence[Contact], t: Array) -> Mask:
-    """Which times lie away from contacts, (N,)."""
+    """Which times are away from contacts, (N,)."""
     free = np.ones(len(t), dtype=bool)
     for contact in contacts:
-        free &= (t < contact.start_s - _AFTERWARDS_S) | (t > contact.end_s + _AFTERWARDS_S)
+        free &= (t < contact.start_s - _VIBRATION_S) | (t > contact.end_s + _VIBRATION_S)
     return free
 
 

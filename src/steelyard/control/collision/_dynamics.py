@@ -1,31 +1,30 @@
-"""An arm as observers of contacts see it: its motion, its uncertainty, and forces at its frames.
+"""Dynamics of an arm for contact observers, their uncertainty, and forces at frames.
 
-An identified arm knows base parameters pi = K phi only. Torques depend on phi through pi alone, so
-any phi with K phi = pi moves like the arm (its links need not be real bodies):
+An identified arm has base parameters pi = K phi only. Torques depend on phi through pi alone, so
+any phi with K phi = pi has the dynamics of the arm (its links need not be real bodies):
 
     phi = phi_0 + E (pi - K phi_0),   E puts base parameters at the columns they are named after
 
-with a little mass in every link of phi_0, because Pinocchio keeps first moments as mass times
-centre. All of phi belongs together: masses of links that slide against gravity regroup into
-offsets, so B is that of phi, too, not that of pi. A payload adds to the last link.
+with a small mass in every link of phi_0, because Pinocchio stores first moments as mass times
+centre. All of phi must be used together: masses of links that slide against gravity are regrouped
+into offsets, so B is also that of phi, not that of pi. A payload is added to the last link.
 
-Friction is that of the identified law, or of the robot's own drives. Where it grows with the torque
-that a gear carries, it takes that from the measured torque, contact included.
+Friction is that of the identified law, or of the robot's own drives. If it grows with the torque
+that a gear transmits, the measured torque is used, which includes contacts.
 
-The torque that a model predicts is linear in its parameters, tau = Y(q, v, a) theta, so where they
-are uncertain by the covariance S the torque of joint j is uncertain by
+The predicted torque is linear in the parameters, tau = Y(q, v, a) theta, so with their covariance S
+the torque of joint j has the standard deviation
 
     std_j^2 = noise_j^2 + Y_j (S + J S_payload J') Y_j'
 
-large where the arm is quick and the parameters of friction or inertia are poorly known. noise_j is
-what was left of the torques in the fit: model errors that no parameter takes. Friction that has
-changed since the arm was identified may change again: the change counts as one more standard
-deviation of Fc, Fv and B.
+which is large in fast motion if friction or inertia are poorly known. noise_j is the residual of
+the fit: model errors that no parameter explains. Friction that has changed since identification may
+change again: the change is one further standard deviation of Fc, Fv and B.
 
-A force F and a torque N at the origin of a frame turn the joints by tau = J' (F, N). Only the
-joints between the base and that frame feel it, so the others must show nothing. What J' cannot
-distinguish (a force through an axis, more unknowns than joints) is left out of the answer, which is
-the smallest one that explains the torques, and named in a sentence.
+A force F and a torque N at the origin of a frame produce the joint torques tau = J' (F, N). Only
+the joints between the base and that frame have such torques. Directions that J' does not determine
+(a force through an axis, more unknowns than joints) are zero in the answer, the minimum-norm
+solution, and a sentence names them.
 """
 
 from __future__ import annotations
@@ -48,22 +47,22 @@ from steelyard.robot._parameters import ParameterKind
 from steelyard.robot._transmission import JointFriction
 from steelyard.torque.tracking._rows import TorqueRows
 
-_SMALLEST_ARM = (
-    0.05  # [m], and for torques [1]: a direction that turns joints with less is not determined
-)
-_UNKNOWN_SHARE = 1e-6
-_SMALLEST = 1e-12
-_LITTLE_MASS = 0.1  # [kg]
-_UNCERTAIN_SHARE = 0.1  # standard deviation of Fl beyond which the gear's load is not used
+_MIN_LEVER_ARM = 0.05  # [m], for torques [1]; shorter ones leave a direction undetermined
+_MIN_UNKNOWN_SHARE = 1e-6  # squared component in an undetermined direction
+_MIN_VARIANCE = 1e-12  # [Nm^2]
+_SMALL_MASS = 0.1  # [kg], of each link in phi_0
+_MAX_SHARE_STD = 0.1  # of Fl; less certain load shares are not used
 
 
 @dataclass(frozen=True, eq=False)
 class ArmDynamics:
-    """A loaded arm as observers see it: links, payload and rotors (rigid), and friction of the drives.
+    """Rigid-body dynamics and friction of a loaded arm.
 
     Attributes:
-        model: of the empty arm; None where links and drives are given
-        payload: as it was given, in the flange frame
+        rigid: links, payload and rotors
+        friction: of the drives
+        model: of the empty arm; None if links and drives are given
+        payload: in the flange frame; None for none
     """
 
     rigid: MomentumDynamics
@@ -75,7 +74,12 @@ class ArmDynamics:
     def of(
         cls, model: DynamicModel | RobotModel, payload: Payload | InertialParameters | None = None
     ) -> ArmDynamics:
-        """The arm of a model with a payload, in the flange frame."""
+        """The arm of a model with a payload.
+
+        Args:
+            model: identified, or a robot with known links and drives
+            payload: in the flange frame; None for none
+        """
         if isinstance(model, RobotModel):
             robot = model
         else:
@@ -87,7 +91,7 @@ class ArmDynamics:
         rigid = MomentumDynamics(robot, U.T @ (robot.drive.rotor_inertia[:, None] * U))
         if isinstance(model, RobotModel):
             return cls(rigid, robot.drive.joint_friction, None, payload)
-        return cls(rigid, replace(_with_sure_shares(model), offset=offset), model, payload)
+        return cls(rigid, replace(_with_known_shares(model), offset=offset), model, payload)
 
     @property
     def robot(self) -> RobotModel:
@@ -100,7 +104,11 @@ class ArmDynamics:
         return self.rigid.robot.n
 
     def with_friction_change(self, change: Array) -> ArmDynamics:
-        """The same arm with another friction: a change of Fc, Fv and B of the drives, (3, n)."""
+        """The arm with changed friction.
+
+        Args:
+            change: of Fc, Fv and B of the drives, (3, n)
+        """
         coefficients = self.friction.coefficients.copy()
         coefficients[:2] += change[:2]
         offset = self.friction.offset + change[2]
@@ -111,16 +119,15 @@ class ArmDynamics:
 
 @dataclass(frozen=True, eq=False)
 class TorqueUncertainty:
-    """Standard deviation of the torque that a model predicts, at any state.
+    """Standard deviation of the predicted torque of a model, at any state.
 
     Attributes:
-        rows: makes the regressor of the model; None where links and drives are given: a deviation
-            is then 1
+        rows: regressor of the model; None if links and drives are given, with standard deviation 1
         x: payload and parameters in the order of `rows`, (10 + p,)
         root: a square root of their covariance, covariance = root @ root.T, (p, p)
         noise: of each joint's torque in the fit, (n,) [Nm or N]
-        friction: which parameters are Fc, Fv and B, in this order, (3 n,)
-        friction_change: standard deviation of these beyond the covariance, (3, n)
+        friction: indices of the parameters Fc, Fv and B, in this order, (3 n,)
+        friction_change: additional standard deviation of these, (3, n)
     """
 
     rows: TorqueRows | None
@@ -132,10 +139,11 @@ class TorqueUncertainty:
 
     @classmethod
     def of(cls, arm: ArmDynamics, friction_change: Array | None = None) -> TorqueUncertainty:
-        """That of an arm and what it carries; a `Payload` brings the covariance of the numbers it knows.
+        """The uncertainty of an arm with its payload.
 
         Args:
-            friction_change: of Fc, Fv and B since the arm was identified, (3, n); none by default
+            arm: the loaded arm; the covariance of a `Payload` is included
+            friction_change: of Fc, Fv and B since identification, (3, n); none by default
         """
         if friction_change is None:
             change = np.zeros((3, arm.n))
@@ -172,8 +180,8 @@ class TorqueUncertainty:
 
         Args:
             motion: q, v and a of each sample in the order of time, (k, 3, n)
-            memory: what friction remembered before, (2, n)
-            weights: of the joints in m sums of torques, (k, m, n); each joint by itself when None
+            memory: state of friction before the motion, (2, n)
+            weights: of the joints in m sums of torques, (k, m, n); by default each joint is one sum
         """
         if self.rows is None:
             if weights is None:
@@ -191,11 +199,11 @@ class TorqueUncertainty:
             noise = weights**2 @ self.noise**2
         plain = np.einsum("kjp,kjp->kj", columns, columns) + noise
         both = np.stack([plain, plain + np.einsum("kjp,kjp->kj", changed, changed)], axis=1)
-        return np.asarray(np.sqrt(np.maximum(both, _SMALLEST)))
+        return np.asarray(np.sqrt(np.maximum(both, _MIN_VARIANCE)))
 
 
 def _rigid_robot(model: DynamicModel) -> RobotModel:
-    """A robot that moves as the identified one does, its drives without friction; links need not be real."""
+    """A robot with the dynamics of an identified one, without friction; links need not be real."""
     basis = model.basis
     n = model.robot.n
     robot = model.robot
@@ -203,13 +211,12 @@ def _rigid_robot(model: DynamicModel) -> RobotModel:
     unknown = np.array(model.estimate.names)[~known]
     if unknown.size:
         raise InvalidSamples(
-            f"the model does not know {', '.join(unknown)}: identify it from a motion that excites"
-            " all"
-            " joints, or leave them out (steelyard.identification.essential)"
+            f"{', '.join(unknown)} are unknown in the model: identify it from a motion that excites"
+            " all joints, or drop these parameters (steelyard.identification.essential)"
         )
     pi = model.estimate.value[: len(basis)]
     phi = np.zeros(14 * n)
-    phi[: 10 * n : 10] = _LITTLE_MASS
+    phi[: 10 * n : 10] = _SMALL_MASS
     phi[basis.independent] += pi - basis.K @ phi
     links = [
         InertialParameters.from_vector(phi[10 * j : 10 * j + 10], name)
@@ -224,30 +231,29 @@ def _rigid_robot(model: DynamicModel) -> RobotModel:
     return robot.with_links(links).with_drive(drive)
 
 
-def _with_sure_shares(model: DynamicModel) -> JointFriction:
-    """The friction of a model, without Fl where its value is uncertain."""
+def _with_known_shares(model: DynamicModel) -> JointFriction:
+    """The friction of a model without load shares Fl that are uncertain."""
     friction = model.friction
     estimate = model.estimate
     if not model.law.load:
         return friction
     coefficients = friction.coefficients.copy()
     shares = estimate.parameters.of_kind(ParameterKind.LOAD_SHARE)
-    coefficients[-1, estimate.std[shares] >= _UNCERTAIN_SHARE] = 0.0
+    coefficients[-1, estimate.std[shares] >= _MAX_SHARE_STD] = 0.0
     return replace(friction, coefficients=coefficients)
 
 
 @dataclass(frozen=True, eq=False)
 class FrameForce:
-    """What a contact does to the arm at a frame.
+    """Force and torque of a contact at a frame.
 
     Attributes:
-        frame: at whose origin it acts
-        force_base: (3,) [N], in the base frame's axes
-        torque_base: (3,) [Nm], in the base frame's axes; 0 for a pure force
-        std: standard deviations of force and torque, (6,); infinite where the posture does not
-            determine them
-        unexplained: joint torques that no such contact makes, (n,) [Nm or N]
-        status: what the posture determines, a sentence
+        frame: at whose origin the contact acts
+        force_base: (3,) [N], in the axes of the base frame
+        torque_base: (3,) [Nm], in the axes of the base frame; 0 for a pure force
+        std: standard deviations of force and torque, (6,) [N, Nm]; infinite if undetermined
+        unexplained: joint torques that no such contact produces, (n,) [Nm or N]
+        status: which components the posture determines, a sentence
     """
 
     frame: str
@@ -271,9 +277,10 @@ class FrameForce:
         """The contact at a frame that explains external joint torques.
 
         Args:
+            robot: the arm
             q: joint positions, (n,) [rad or m]
             external: torque at the joints, positive along the axes, (n,) [Nm or N]
-            frame: where it acts; the flange by default
+            frame: at whose origin the contact acts; the flange by default
             kind: 'force' for a force through the frame's origin, 'wrench' for force and torque
             torque_std: standard deviation of the external torques, () or (n,) [Nm or N]
         """
@@ -291,8 +298,8 @@ class FrameForce:
         else:
             unknowns = 6
         A = robot.frame_jacobian(q, frame)[:unknowns].T
-        value, deviation, hidden = _smallest_solution(
-            A / std[:, None], torque / std, _SMALLEST_ARM / std.max()
+        value, deviation, undetermined = _minimum_norm_solution(
+            A / std[:, None], torque / std, _MIN_LEVER_ARM / std.max()
         )
         full = np.zeros(6)
         full_std = np.zeros(6)
@@ -300,35 +307,39 @@ class FrameForce:
         full_std[:unknowns] = deviation
         name = frame or robot.flange
         unexplained = np.asarray(torque - A @ value)
-        return cls(name, full[:3], full[3:], full_std, unexplained, _status(name, kind, hidden))
+        return cls(
+            name, full[:3], full[3:], full_std, unexplained, _status(name, kind, undetermined)
+        )
 
 
-def _smallest_solution(A: Array, b: Array, smallest: float) -> tuple[Array, Array, Array]:
-    """Least squares with what A determines; standard deviations; directions that it does not, (k, cols)."""
+def _minimum_norm_solution(A: Array, b: Array, smallest: float) -> tuple[Array, Array, Array]:
+    """Minimum-norm solution, standard deviations, and undetermined directions, (k, columns)."""
     left, size, right = np.linalg.svd(A, full_matrices=True)
     size = np.concatenate([size, np.zeros(A.shape[1] - len(size))])
-    seen = size > smallest
+    determined = size > smallest
     count = min(A.shape)
-    inverse = np.where(seen, 1.0 / np.where(seen, size, 1.0), 0.0)
+    inverse = np.where(determined, 1.0 / np.where(determined, size, 1.0), 0.0)
     value = right.T[:, :count] @ (inverse[:count] * (left.T[:count] @ b))
     deviation = np.sqrt(((right * inverse[:, None]) ** 2).sum(axis=0))
-    hidden = right[~seen]
-    lost = (hidden**2).sum(axis=0) > _UNKNOWN_SHARE
-    return np.asarray(value), np.where(lost, np.inf, deviation), hidden
+    undetermined = right[~determined]
+    involved = (undetermined**2).sum(axis=0) > _MIN_UNKNOWN_SHARE
+    return np.asarray(value), np.where(involved, np.inf, deviation), undetermined
 
 
-def _status(frame: str, kind: str, hidden: Array) -> str:
-    if not len(hidden):
+def _status(frame: str, kind: str, undetermined: Array) -> str:
+    if not len(undetermined):
         return f"this posture determines the whole {kind} at {frame}"
     words = []
-    for direction in hidden:
+    for direction in undetermined:
         if np.abs(direction[:3]).max() > 0.5:
-            part, what = (direction[:3], "force")
+            part = direction[:3]
+            what = "force"
         else:
-            part, what = (direction[-3:], "torque")
+            part = direction[-3:]
+            what = "torque"
         numbers = ", ".join(f"{x:.2f}" for x in part / np.linalg.norm(part))
         words.append(f"{what} along ({numbers})")
     return (
-        f"this posture does not determine {' and '.join(words)} at {frame} (base axes): taken"
-        " as zero"
+        f"this posture does not determine {' and '.join(words)} at {frame} (base axes): assumed"
+        " to be zero"
     )

@@ -1,37 +1,35 @@
-"""External torque without a sensor for it: the generalised-momentum observer and two others beside it.
+"""External torque without a torque sensor: the generalised-momentum observer and two others.
 
 From the balance of momentum (gaz2017 eq. (48), `steelyard.robot._momentum`)
 
     dp/dt = tau + tau_external - f + C' v - g
 
 the residual r = K (p - integral(tau - f + C' v - g + r)) follows dr/dt = K (tau_external - r): it
-is the external torque behind a first-order filter of K 1/s, without acceleration and without
+is the external torque after a first-order filter of K 1/s, without acceleration and without
 inverting M. Between two samples, h apart, the mean external torque is
 
     e = (p_1 - p_0) / h - (b_0 + b_1) / 2,      b = tau - f + C' v - g
 
-and the filter's own pole is integrated exactly, so any h is stable, also one that changes:
+and the pole of the filter is integrated exactly, so any h is stable, even if it varies:
 
     r_1 = exp(-K h) r_0 + (1 - exp(-K h)) e
 
 The other two share filter and interface and differ in e only:
 
-    inverse-dynamics   e = M a + C v + g + f - tau, with a = (v_1 - v_0) / h    joint torques, (n,)
-    energy             e = (E_1 - E_0) / h - v' (tau - f)                      power into the arm,
-    (1,) [W]
+    inverse-dynamics   e = M a + C v + g + f - tau, with a = (v_1 - v_0) / h   joint torques, (n,)
+    energy             e = (E_1 - E_0) / h - v' (tau - f)                      power, (1,) [W]
 
-Power says nothing at rest, nor where. Positive r pushes along the joint's axis.
+Power vanishes at rest and does not tell the joint. Positive r pushes along the joint's axis.
 
-At rest and where a joint turns round, friction can be anything between -F and F = Fc + Fs + Fl |L|
-(and the speed law at the speed w_0, steep for a small exponent), whatever the law says: F s. What
-it may be more or less than that, times the weight of rest
+At rest and at reversals, friction can be anything between -F and F = Fc + Fs + Fl |L| (plus the
+speed law at the speed w_0, steep for a small exponent), whatever the law F s says. Its possible
+deviation from the law, times the weight of rest
 
-    exp(-|w| / w_0),   w speed of the drive,   w_0 = 2 widths, or 3 widths in the filter's time
-    (presliding)
+    exp(-|w| / w_0),    w the speed of the drive,
+    w_0 = 2 widths, or for presliding 3 widths in the filter's time
 
-is the slack that no observer can distinguish from a contact. Where the direction changes between
-two samples, nobody knows when: the mean of both may be wrong by half the difference, which counts
-as slack, too.
+is the slack that no observer can distinguish from a contact. The time of a reversal between two
+samples is unknown: the mean of both may be wrong by half the difference, which adds to the slack.
 """
 
 from __future__ import annotations
@@ -53,12 +51,12 @@ from steelyard.payload import Payload
 from steelyard.robot import RobotModel
 from steelyard.robot._transmission import JointFriction
 
-_SETTLING = 8.0  # filter times after which the start of an observer is forgotten
-_SLIDING_WIDTHS = 3.0
-_BLURRED_WIDTHS = 2.0
-_SLOW = 0.01  # [rad/s]
+_SETTLING_FILTER_TIMES = 8.0  # after which the initial state of an observer has no effect
+_SLIDING_WIDTHS = 3.0  # of a presliding law, in w_0
+_SMOOTH_WIDTHS = 2.0  # of a smooth sign, in w_0
+_MIN_REST_SPEED = 0.01  # [rad/s], lower limit of w_0
 ObserverKind = Literal["momentum", "inverse-dynamics", "energy"]
-_FORMER = {"direct": "inverse-dynamics"}  # a name that files and command lines still hold
+_FORMER_NAMES = {"direct": "inverse-dynamics"}  # former names of observers
 
 
 class ObserverSample(NamedTuple):
@@ -78,19 +76,19 @@ class ObserverSample(NamedTuple):
 
 
 class ObserverState(NamedTuple):
-    """Where an observer stands; a value.
+    """The state of an observer.
 
     Attributes:
         t: time, [s]
         residual: external torque at the joints, (n,) [Nm or N], or power, (1,) [W]
-        store: what is balanced: momentum, (n,), velocity, (n,), or energy, (1,)
-        supply: what changes it, beside contacts, like `store`
-        slack: how much of the residual unknown friction may be, downwards and upwards, (2, n) or
-            (2, 1), >= 0
-        memory: what friction remembers, (2, n): its direction, between -1 and 1, and the drives'
+        store: balanced quantity: momentum, (n,), velocity, (n,), or energy, (1,)
+        supply: rate of change of `store` without contacts
+        slack: part of the residual that unknown friction may explain, downwards and upwards, (2, n)
+            or (2, 1), >= 0
+        memory: state of friction, (2, n): its direction, between -1 and 1, and the drives'
             positions
         v: joint velocity, (n,) [rad/s or m/s]
-        a: joint acceleration behind the same filter, (n,) [rad/s^2 or m/s^2]
+        a: joint acceleration after the same filter, (n,) [rad/s^2 or m/s^2]
     """
 
     t: float
@@ -109,12 +107,12 @@ class ObserverState(NamedTuple):
 
 
 class _Slack(NamedTuple):
-    """What friction may be beside its law, at rest and where joints turn round."""
+    """Possible deviation of friction from its law, at rest and at reversals."""
 
     friction: JointFriction
     at_rest: Array  # Fc + Fs of each drive, (n,) [Nm]
-    slow: Array  # what the speed law adds at the speed w_0, (n,) [Nm]
-    share: Array | None  # Fl, (n,); None where no gear's load counts
+    slow: Array  # friction of the speed law at the speed w_0, (n,) [Nm]
+    share: Array | None  # Fl, (n,); None for a law without load
     rest_speed: Array  # w_0, (n,) [rad/s]
 
     @classmethod
@@ -124,10 +122,10 @@ class _Slack(NamedTuple):
             speed = _SLIDING_WIDTHS * law.width / filter_s
         else:
             if law.direction == "exact":
-                blurred = 0.0
+                widths = 0.0
             else:
-                blurred = _BLURRED_WIDTHS
-            speed = np.maximum(blurred * law.width, _SLOW)
+                widths = _SMOOTH_WIDTHS
+            speed = np.maximum(widths * law.width, _MIN_REST_SPEED)
         size = np.abs(friction.coefficients)
         at_rest = (size * law.breakaway(0.0)).sum(axis=0)
         slow = (size * law.breakaway(speed)).sum(axis=0) - at_rest
@@ -138,10 +136,13 @@ class _Slack(NamedTuple):
         return cls(friction, at_rest, slow, share, speed)
 
     def at(self, before: Array, s: Array, v: Array, load: Array) -> Array:
-        """How much of a residual unknown friction may be, downwards and upwards, at the joints, (2, n) [Nm].
+        """Slack of a residual at the joints, downwards and upwards, (2, n) [Nm].
 
-        Directions of the drives before and now (s) are between -1 and 1, (n,); joints move with v,
-        the gears carry a load, (n,) [Nm].
+        Args:
+            before: previous directions of the drives, between -1 and 1, (n,)
+            s: directions of the drives, between -1 and 1, (n,)
+            v: joint velocity, (n,) [rad/s or m/s]
+            load: torque that the gears transmit, (n,) [Nm]
         """
         drives = self.friction.transmission
         if self.share is None:
@@ -161,12 +162,12 @@ class _Slack(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Observer(ABC):
-    """What all observers share: `init`, `step`, and the filter.
+    """An observer of external torque: `init`, `step`, and its filter.
 
     Attributes:
         arm: loaded, with friction
-        gain_hz: K / (2 pi), where the filter passes half the power of a contact, [Hz]
-        longest_gap_s: a longer pause between two samples is refused, [s]
+        gain_hz: K / (2 pi), the cut-off frequency of the filter, [Hz]
+        longest_gap_s: longest permitted time between two samples, [s]
     """
 
     arm: ArmDynamics
@@ -192,15 +193,16 @@ class Observer(ABC):
         gain_hz: float = 5.0,
         longest_gap_s: float = 0.1,
     ) -> Observer:
-        """The observer of an arm and what it carries, in the flange frame.
+        """The observer of an arm and its payload.
 
         Args:
-            model: an identified arm, or a robot whose links and drives are known
+            model: an identified arm, or a robot with known links and drives
+            payload: in the flange frame; None for none
             kind: 'momentum', 'inverse-dynamics' or 'energy'
             gain_hz: K / (2 pi), [Hz]
-            longest_gap_s: a longer pause between two samples is refused, [s]
+            longest_gap_s: longest permitted time between two samples, [s]
         """
-        name = _FORMER.get(kind, kind)
+        name = _FORMER_NAMES.get(kind, kind)
         if name not in _KINDS:
             raise UnknownName(
                 f"no observer '{kind}'; there are {', '.join(get_args(ObserverKind))}"
@@ -209,8 +211,8 @@ class Observer(ABC):
 
     @property
     def settling_s(self) -> float:
-        """How long the filter needs to forget that it began without contact, [s]."""
-        return _SETTLING / (2 * np.pi * self.gain_hz)
+        """Time after which the initial state of the filter has no effect, [s]."""
+        return _SETTLING_FILTER_TIMES / (2 * np.pi * self.gain_hz)
 
     @property
     def of_momentum(self) -> Observer:
@@ -221,21 +223,25 @@ class Observer(ABC):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What each residual belongs to: a joint, unless an observer says otherwise."""
+        """Name of each residual, that of its joint by default."""
         return self.arm.robot.joint_names
 
     @property
     def unit(self) -> str:
-        """Of the residual."""
+        """Unit of the residual."""
         return "Nm"
 
     def torque_weights(self, v: Array) -> Array | None:
-        """How residuals are made of joint torques at velocities v, (k, m, n); None where they are torques."""
+        """Weights of joint torques in the residuals, (k, m, n); None if residuals are torques.
+
+        Args:
+            v: joint velocities, (k, n) [rad/s or m/s]
+        """
         return None
 
     @abstractmethod
     def _balance(self, q: Array, v: Array, tau: Array, friction: Array) -> tuple[Array, Array]:
-        """What is balanced and what changes it."""
+        """The balanced quantity and its rate of change without contacts."""
 
     def _mean_external(self, state: ObserverState, store: Array, supply: Array, h: float) -> Array:
         return np.asarray((store - state.store) / h - 0.5 * (supply + state.supply))
@@ -262,9 +268,8 @@ class Observer(ABC):
             return state
         if not 0 < h <= self.longest_gap_s:
             raise InvalidSamples(
-                f"{h:.4g} s from t = {state.t:.4f} s to the next sample; the observer takes steps"
-                " of up to"
-                f" {self.longest_gap_s:g} s forwards: start it anew after a pause"
+                f"the time step after t = {state.t:.4f} s is {h:.4g} s, but must be positive and at"
+                f" most {self.longest_gap_s:g} s: initialise the observer again after a pause"
             )
         memory, friction, load = self.arm.friction.step(state.memory, q, v, tau)
         store, supply = self._balance(q, v, tau, friction)
@@ -279,12 +284,10 @@ class Observer(ABC):
         q, v, tau = np.array(sample[1:], dtype=float)
         if q.shape != (self.arm.n,):
             raise InvalidSamples(
-                f"{self.arm.robot.name} has {self.arm.n} joints, the sample {q.shape}"
+                f"{self.arm.robot.name} has {self.arm.n} joints, the sample has the shape {q.shape}"
             )
         if not np.isfinite(q @ q + v @ v + tau @ tau):
-            raise InvalidSamples(
-                f"the sample at t = {sample.t} s holds numbers that are not finite"
-            )
+            raise InvalidSamples(f"the sample at t = {sample.t} s is not finite")
         return q, v, tau
 
 
@@ -299,7 +302,7 @@ class _MomentumObserver(Observer):
 
 @dataclass(frozen=True, eq=False)
 class _InverseDynamicsObserver(Observer):
-    """Inverse dynamics with the acceleration from differences of velocity, less the measured torque."""
+    """Inverse dynamics, with acceleration from velocity differences, less measured torque."""
 
     def _balance(self, q: Array, v: Array, tau: Array, friction: Array) -> tuple[Array, Array]:
         return np.concatenate([q, v]), tau - friction
@@ -313,20 +316,24 @@ class _InverseDynamicsObserver(Observer):
 
 @dataclass(frozen=True, eq=False)
 class _EnergyObserver(Observer):
-    """The power that contacts bring into the arm; nothing at rest, and not at which joint."""
+    """The power of contacts into the arm; zero at rest, without information on the joint."""
 
     @property
     def names(self) -> tuple[str, ...]:
-        """One residual."""
+        """Name of the only residual."""
         return ("power",)
 
     @property
     def unit(self) -> str:
-        """Of the residual."""
+        """Unit of the residual."""
         return "W"
 
     def torque_weights(self, v: Array) -> Array:
-        """Power is velocity times torque, (k, 1, n)."""
+        """The velocities, as weights of joint torques in power, (k, 1, n).
+
+        Args:
+            v: joint velocities, (k, n) [rad/s or m/s]
+        """
         return v[:, None, :]
 
     def _balance(self, q: Array, v: Array, tau: Array, friction: Array) -> tuple[Array, Array]:

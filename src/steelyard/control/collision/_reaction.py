@@ -1,4 +1,4 @@
-"""What an arm does after a contact: it stops on its path, rests, and goes on, with continuous acceleration.
+"""Reaction to a contact: stop on the path, rest, resume, with continuous acceleration.
 
 A motion q_p is followed with the path time s(t) instead of t, at the pace r = s':
 
@@ -9,10 +9,10 @@ so the arm stays on its path, and its acceleration is continuous where r' is. Fr
 
     r = r_0 + (3 x^2 - 2 x^3) (r_1 - r_0) + (x - 2 x^2 + x^3) T r_0'
 
-which begins with the slope that there is, also where a contact comes while the arm is stopping or
-resuming. s is the exact integral of this polynomial. A reaction stops (r_1 = 0 within `stop_s`),
-rests for `rest_s` after the last sample of a contact, and resumes (r_1 = 1 within `resume_s`).
-gaz2017 section VI rests 2 s.
+which begins with the current slope, even if a contact occurs while the arm is stopping or resuming.
+s is the exact integral of this polynomial. A reaction stops (r_1 = 0 within `stop_s`), rests for
+`rest_s` after the last sample of a contact, and resumes (r_1 = 1 within `resume_s`). gaz2017
+section VI rests 2 s.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ from steelyard.errors import InvalidSamples
 
 
 class Pace(NamedTuple):
-    """Where an arm is on its path, and how it goes on; a value.
+    """The state of an arm on its path.
 
     Attributes:
         t: time, [s]
         s: path time, [s]
         rate: r
         slope: r', [1/s]
-        phase: what it does
-        contact: that it reacts to, or reacted to last; None before the first
-        free_s: since when there is no contact, [s]
-        begin: (t_0, r_0, r_0') of the present change of pace
+        phase: of the reaction
+        contact: the current or latest one; None before the first
+        free_s: end of the latest contact, [s]
+        begin: (t_0, r_0, r_0') of the current change of pace
     """
 
     t: float
@@ -55,14 +55,14 @@ class Pace(NamedTuple):
 
 @dataclass(frozen=True)
 class Reaction:
-    """How an arm reacts to contacts.
+    """Settings of the reaction to contacts.
 
     Attributes:
-        stop_s: within which it stops, [s]
-        rest_s: for which it rests after the contact has gone, [s]
-        resume_s: within which it is at its full pace again, [s]
-        on_contact: called once with each contact when it is found; gives how long to rest after it,
-            [s], `inf` to stay where it is; `rest_s` by default
+        stop_s: duration of the stop, [s]
+        rest_s: time at rest after the end of a contact, [s]
+        resume_s: duration of the return to full pace, [s]
+        on_contact: called once with each new contact; returns the time to rest after it, [s], `inf`
+            to stay at rest; `rest_s` by default
     """
 
     stop_s: float = 0.2
@@ -78,7 +78,12 @@ class Reaction:
             )
 
     def init(self, t: float = 0.0, s: float = 0.0) -> Pace:
-        """The pace of an arm that moves, at time t and path time s, [s]."""
+        """The pace of a moving arm.
+
+        Args:
+            t: time, [s]
+            s: path time, [s]
+        """
         return Pace(t, s)
 
     def step(
@@ -87,10 +92,10 @@ class Reaction:
         """The pace at a later time.
 
         Args:
+            pace: at an earlier time
             t: time, [s]
-            contact: that goes on at that time; None for none
-            rest_s: how long to rest after the last contact, [s]; `rest_s` of the reaction by
-                default
+            contact: at that time; None for none
+            rest_s: time at rest after the latest contact, [s]; `rest_s` of the reaction by default
         """
         pace = self._moved(pace, t)
         if contact is not None:
@@ -106,16 +111,18 @@ class Reaction:
         return pace
 
     def _moved(self, pace: Pace, t: float) -> Pace:
-        """The pace at time t as it goes on by itself; s is exact where the phase does not change between."""
+        """The pace at time t without a new contact; s is exact if the phase does not change."""
         h = t - pace.t
         if pace.phase in ("moving", "resting"):
             return pace._replace(t=t, s=pace.s + h * pace.rate)
         (t0, r0, slope0) = pace.begin
         stops = pace.phase == "stopping"
         if stops:
-            T, target = (self.stop_s, 0.0)
+            T = self.stop_s
+            target = 0.0
         else:
-            T, target = (self.resume_s, 1.0)
+            T = self.resume_s
+            target = 1.0
         x = min(1.0, (t - t0) / T)
         rate = r0 + (3 * x**2 - 2 * x**3) * (target - r0) + (x - 2 * x**2 + x**3) * T * slope0
         slope = 6 * (x - x**2) * (target - r0) / T + (1 - 4 * x + 3 * x**2) * slope0
@@ -128,22 +135,23 @@ class Reaction:
 
 
 class Guard:
-    """A detector and a reaction together, for a controller: asked with each sample, it gives the pace.
+    """A detector with a reaction, for a controller that asks for the pace with each sample.
 
     Attributes:
-        pace: of now
-        contacts: found so far, as they were when they were found
+        pace: the current one
+        contacts: all detected contacts, as of their detection
     """
 
     def __init__(self, detector: Detector, reaction: Reaction | None = None) -> None:
-        self._detector, self._reaction = detector, reaction or Reaction()
+        self._detector = detector
+        self._reaction = reaction or Reaction()
         self._state: _DetectorState | None = None
         self._rest_s = self._reaction.rest_s
         self.pace = self._reaction.init()
         self.contacts: list[Contact] = []
 
     def look(self, t: float, q: Array, v: Array, tau: Array) -> None:
-        """Takes what sensors say; times go forwards.
+        """Processes a sample of the sensors; times must increase.
 
         Args:
             t: time, [s]
@@ -167,7 +175,11 @@ class Guard:
                 self._rest_s = float(react(found))
 
     def go(self, t: float) -> tuple[float, float, float]:
-        """Path time s [s], pace r and its slope r' [1/s] at a time t [s] that is not before the last one."""
+        """Path time s [s], pace r and its slope r' [1/s].
+
+        Args:
+            t: time, not before that of the previous call, [s]
+        """
         if self._state is None:
             contact = None
         else:

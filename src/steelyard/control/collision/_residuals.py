@@ -1,14 +1,14 @@
-"""A whole recording through an observer: the rows it can use, what comes out, and friction that shows in it.
+"""Residuals of a whole recording by an observer, and the friction that they show.
 
-Friction that the model does not know shows as a residual that changes its sign with the drive: the
-drive must move both ways, and for long enough, so that it is not taken for a weight.
+Friction that is missing in the model appears as a residual that changes its sign with the direction
+of the drive. The drive must move in both directions long enough to distinguish it from a weight.
 
 Friction changes from day to day and with temperature. Changes (d_Fc, d_Fv, d_B) of the drives show
 in the residuals of the joints as
 
     r = -U' F[s d_Fc + |w|^alpha sign(w) d_Fv + d_B],     w = U v,     F the observer's own filter
 
-(U = 1 where each motor turns one joint), so they are found by least squares from what moves, all
+(U = 1 if each motor turns one joint). They are found by least squares from moving samples, for all
 joints at once because U mixes them, with the prior that friction changes by a half (one standard
 deviation).
 """
@@ -28,30 +28,30 @@ from steelyard.recording import Recording
 from steelyard.robot import DriveModel, RobotModel
 from steelyard.signals import joint_torque
 
-_MOVING = 0.01  # [rad/s]
-_FEWEST_MOVING = 0.1  # share of the samples
-_DIRECTION_EXPLAINS = 0.5
-_DAY_TO_DAY = 0.5  # of friction, one standard deviation
-_KNOWN_FRICTION = 0.1  # slack for each Nm of friction below which friction is seen
-_INDEPENDENT = 4.0  # filter times between independent samples
-_ENOUGH = 5.0  # independent samples of either direction that separate friction from other errors
+_MIN_SPEED = 0.01  # [rad/s], of a moving drive
+_MIN_MOVING_SHARE = 0.1  # of the samples
+_MIN_EXPLAINED_SHARE = 0.5  # of the variance of a residual, by speed and direction
+_DAILY_CHANGE_STD = 0.5  # of friction, relative
+_MAX_SLACK_SHARE = 0.1  # of static friction, for samples that determine friction
+_INDEPENDENT_FILTER_TIMES = 4.0  # between independent samples
+_MIN_INDEPENDENT_SAMPLES = 5.0  # in each direction
 
 
 @dataclass(frozen=True, eq=False)
 class Residuals:
-    """What an observer makes of a recording, row by row.
+    """Residuals of an observer along a recording.
 
     Attributes:
-        observer: that saw it
-        samples: that it saw
-        states: that it went through, one for each sample
+        observer: that was used
+        samples: in the order of time
+        states: of the observer, one for each sample
         t: time, (N,) [s]
         q: joint position, (N, n) [rad or m]
         v: joint velocity, (N, n) [rad/s or m/s]
-        a: joint acceleration behind the observer's filter, (N, n) [rad/s^2 or m/s^2]
+        a: joint acceleration after the observer's filter, (N, n) [rad/s^2 or m/s^2]
         direction: of friction at the drives, between -1 and 1, (N, n)
         residual: external torque at the joints, (N, m) [Nm or N], or power [W]
-        slack: how much of it unknown friction may be, downwards and upwards, (N, 2, m)
+        slack: part of it that unknown friction may explain, downwards and upwards, (N, 2, m)
     """
 
     observer: Observer
@@ -67,7 +67,12 @@ class Residuals:
 
     @classmethod
     def of(cls, observer: Observer, samples: Sequence[ObserverSample]) -> Residuals:
-        """The residuals along two or more samples in the order of time."""
+        """The residuals along two or more samples.
+
+        Args:
+            observer: of the arm
+            samples: in the order of time
+        """
         states = [observer.init(samples[0])]
         for sample in samples[1:]:
             states.append(observer.step(states[-1], sample))
@@ -88,14 +93,15 @@ class Residuals:
     def of_recording(
         cls, observer: Observer, recording: Recording, *, drive: DriveModel | None = None
     ) -> Residuals:
-        """The residuals along a recording, the same as step by step.
+        """The residuals along a recording, equal to those sample by sample.
 
-        Velocity is measured; where it is not, it is the difference to the position before, half a
-        step late. A recording that is not fit for use, has a hole, or is of other joints, is
-        refused.
+        Missing velocities are differences to the previous position, half a step late. A recording
+        that is not fit for use, has a gap, or is of other joints, raises an error.
 
         Args:
-            drive: that makes torques of motor currents; needed where only currents were recorded
+            observer: of the arm
+            recording: as measured
+            drive: that converts motor currents to torques; required if only currents were recorded
         """
         robot = observer.arm.robot
         _require_same_joints(recording, robot)
@@ -109,7 +115,9 @@ class Residuals:
         keep = np.flatnonzero(np.isfinite(np.hstack(signals)).all(axis=1))
         keep = keep[np.diff(recording.t[keep], prepend=-1.0) > 0]
         if len(keep) < 2:
-            raise InvalidRecording(f"only {len(keep)} rows are whole; an observer needs at least 2")
+            raise InvalidRecording(
+                f"only {len(keep)} rows are complete; an observer needs at least 2"
+            )
         t = recording.t[keep]
         q = recording.q[keep]
         if v is None:
@@ -134,18 +142,18 @@ class Residuals:
 
     @property
     def settled(self) -> Mask:
-        """Which rows come after the filter has forgotten its start, (N,)."""
+        """Which rows are not affected by the initial state of the filter, (N,)."""
         return np.asarray(self.t >= self.t[0] + self.observer.settling_s)
 
     @property
-    def alike(self) -> float:
-        """How many samples count as one, because the filter makes them alike; 1 or more."""
+    def samples_per_independent(self) -> float:
+        """Number of samples per independent one, because the filter correlates them; at least 1."""
         step_s = float(np.median(np.diff(self.t)))
-        return max(_INDEPENDENT / (2 * np.pi * self.observer.gain_hz) / step_s, 1.0)
+        return max(_INDEPENDENT_FILTER_TIMES / (2 * np.pi * self.observer.gain_hz) / step_s, 1.0)
 
     @property
     def missing_friction(self) -> str | None:
-        """What it shows of friction that the model does not know, in words; None when the model knows it."""
+        """Friction that is missing in the model, a sentence; None if there is none."""
         friction = self.observer.arm.friction
         if len(self.observer.names) != self.observer.arm.n:
             return None
@@ -154,27 +162,32 @@ class Residuals:
         speed = drives.to_drives(self.v[settled])
         torque = drives.load(self.residual[settled])
         for j, (Fc, Fv) in enumerate(np.abs(friction.coefficients[:2]).T):
-            size = _turning_torque(speed[:, j], torque[:, j], _ENOUGH * self.alike)
+            size = _friction_like_rms(
+                speed[:, j], torque[:, j], _MIN_INDEPENDENT_SAMPLES * self.samples_per_independent
+            )
             if size > Fc + Fv * np.abs(speed[:, j]).max(initial=0.0):
                 return (
                     f"{self.observer.names[j]} has about {size:.2g} {self.observer.unit} of"
-                    " friction that the"
-                    " model does not know: identify the arm with a friction law, or give the"
-                    " drives theirs"
+                    " friction that is missing in the model: identify the arm with a friction law,"
+                    " or state the friction of the drives"
                 )
         return None
 
     def friction_changes(self, *parts: Mask) -> list[Array]:
-        """Changes of Fc, Fv and B of the drives, (3, n), from each of some parts of the rows, (N,) each."""
+        """Changes of Fc, Fv and B of the drives, (3, n), for each part of the rows.
+
+        Args:
+            parts: which rows belong to each part, (N,) each
+        """
         friction = self.observer.arm.friction
         at_drives = (np.abs(friction.coefficients) * friction.law.breakaway(0.0)).sum(axis=0)
         at_rest = friction.transmission.most_at_joints(at_drives)
-        known = self.slack.sum(axis=1) <= 2 * _KNOWN_FRICTION * np.maximum(at_rest, 1e-9)
+        known = self.slack.sum(axis=1) <= 2 * _MAX_SLACK_SHARE * np.maximum(at_rest, 1e-9)
         columns = self._filtered_columns()
         return [self._change(columns, known & (self.settled & part)[:, None]) for part in parts]
 
     def _filtered_columns(self) -> Array:
-        """What a unit change of Fc, Fv and B of each drive adds to its own torque, filtered, (N, n, 3)."""
+        """Filtered torque of each drive for a unit change of its Fc, Fv and B, (N, n, 3)."""
         friction = self.observer.arm.friction
         Fc, Fv = friction.law.at(friction.transmission.to_drives(self.v), s=self.direction)[:2]
         plain = np.stack([Fc, Fv, np.ones_like(Fc)], axis=2)
@@ -185,19 +198,19 @@ class Residuals:
         return out
 
     def _change(self, columns: Array, usable: Mask) -> Array:
-        """Changes of Fc, Fv and B, (3, n): normal equations of all joints and the prior in its deviations."""
+        """Changes of Fc, Fv and B, (3, n), by normal equations of all joints with the prior."""
         friction = self.observer.arm.friction
         n = self.observer.arm.n
-        size = _DAY_TO_DAY * np.abs(friction.coefficients[[0, 1, 0]])
+        size = _DAILY_CHANGE_STD * np.abs(friction.coefficients[[0, 1, 0]])
         U = friction.transmission.matrix
         A = np.eye(3 * n)
         b = np.zeros(3 * n)
         for j in range(n):
             rows = usable[:, j]
-            if rows.sum() < 3 * self.alike:
+            if rows.sum() < 3 * self.samples_per_independent:
                 continue
             r = self.residual[rows, j]
-            noise = max(float(np.std(r) * np.sqrt(self.alike)), 1e-12)
+            noise = max(float(np.std(r) * np.sqrt(self.samples_per_independent)), 1e-12)
             drives = np.flatnonzero(U[:, j])
             seen = -columns[np.ix_(rows, drives)] * U[drives, j][:, None] * size.T[drives] / noise
             seen = seen.reshape(len(r), -1)
@@ -207,12 +220,12 @@ class Residuals:
         return np.asarray(size * np.linalg.solve(A, b).reshape(n, 3).T)
 
 
-def _turning_torque(v: Array, r: Array, enough: float) -> float:
-    """RMS of the part of a residual r that brakes and turns round with the speed v; 0 where there is none."""
-    forwards = v > _MOVING
-    backwards = v < -_MOVING
+def _friction_like_rms(v: Array, r: Array, enough: float) -> float:
+    """RMS of the part of a residual r that opposes the speed v; 0 if it explains too little."""
+    forwards = v > _MIN_SPEED
+    backwards = v < -_MIN_SPEED
     moving = forwards | backwards
-    if min(forwards.sum(), backwards.sum()) < enough or moving.mean() < _FEWEST_MOVING:
+    if min(forwards.sum(), backwards.sum()) < enough or moving.mean() < _MIN_MOVING_SHARE:
         return 0.0
     v = v[moving]
     r = r[moving]
@@ -220,7 +233,7 @@ def _turning_torque(v: Array, r: Array, enough: float) -> float:
     found = np.linalg.lstsq(columns, r, rcond=None)[0]
     size = float(np.sqrt(np.mean((columns[:, :2] @ found[:2]) ** 2)))
     left = float(np.std(r - columns @ found))
-    explains = size**2 > _DIRECTION_EXPLAINS * (size**2 + left**2)
+    explains = size**2 > _MIN_EXPLAINED_SHARE * (size**2 + left**2)
     if explains and found[0] < 0:
         return size
     return 0.0
@@ -234,6 +247,5 @@ def _require_same_joints(recording: Recording, robot: RobotModel) -> None:
     if named != given and sorted(named) == sorted(given):
         raise InvalidRecording(
             f"the joints of {robot.name} are in the order {', '.join(named)}, those of the"
-            " recording"
-            f" {', '.join(given)}: bring the columns into the order of the arm"
+            f" recording {', '.join(given)}: bring the columns into the order of the arm"
         )

@@ -1,28 +1,27 @@
-"""When a residual is a contact: fixed limits, or levels learned from a free motion.
+"""Thresholds of residuals for contacts: fixed, or learned from a motion without contact.
 
 A learned threshold is a level times the standard deviation of the torque that the model predicts at
 that state (`TorqueUncertainty`), without and with the change of friction that the learning motion
-showed. Each deviation has its level, both keep the false-alarm rate on the learning motion, and the
-larger product counts, so that the threshold is cautious where that motion shows nothing. Friction
-that nobody can know, at rest and where a joint turns round, is taken off the residual before
-(`slack`).
+showed. Each of the two standard deviations has its level, both give the requested rate of false
+alarms on the learning motion, and the larger product is used, so that the threshold is conservative
+in states that the motion did not extrapolation. The unknown part of friction, at rest and at
+reversals, is subtracted from the residual before (`slack`).
 
-A level must be so high that noise crosses it only once in a long time. Peaks are the maxima of
-clusters: stretches above a high quantile u, closer to each other than `gap_s` being one. Above u
-the peaks z of filtered noise follow a Weibull tail (extreme-value theory; de Haan and Ferreira
+Noise must cross a level only rarely. Peaks are the maxima of clusters: stretches above a high
+quantile u, of which those closer than `gap_s` count as one. Above u the peaks z of filtered noise
+follow a Weibull tail (extreme-value theory; de Haan and Ferreira
 2006, Girard 2004)
 
     P(peak > z) = exp(-(z^k - u^k) / b),      1 <= k <= 2
 
-k = 2 for Gaussian noise, k = 1 for an exponential tail; k is the more likely one on a grid, b the
+k = 2 for Gaussian noise, k = 1 for an exponential tail; k is the most exponent one on a grid, b the
 mean of z^k - u^k, widened to its upper 95 % limit for few peaks. With c clusters per hour the level
 that is crossed `rate` times per hour is
 
     z = (u^k + b log(c / rate))^(1/k)
 
-A contact in a motion that is said to be free shows as a peak that this tail cannot have. The tail
-is then judged without trusting the peaks themselves: exponential (the heavy end), with b from their
-median.
+A contact in the learning motion appears as a peak that is improbable with this tail. For this test
+the tail is exponential (the heavy end), with b from the median of the peaks, which is robust.
 """
 
 from __future__ import annotations
@@ -39,16 +38,16 @@ from steelyard.control.collision._observer import Observer
 from steelyard.control.collision._residuals import Residuals
 from steelyard.errors import InvalidRecording, InvalidSamples
 
-_FASTER = 1.2
-_STILL = (0.02, 0.2)  # [rad/s], [rad/s^2]: a joint below rests
-_QUANTILE = 0.9
+_MAX_SPEED_RATIO = 1.2  # to the speeds and accelerations of the learning motion
+_REST_LIMITS = (0.02, 0.2)  # [rad/s], [rad/s^2], of a joint at rest
+_PEAK_QUANTILE = 0.9
 _EXPONENTS = (1.0, 1.25, 1.5, 1.75, 2.0)
-_FEWEST_PEAKS = 8
-_UPPER_95 = 1.645
-_ABOVE_LARGEST = 1.1
+_MIN_PEAKS = 8  # to fit a tail
+_ONE_SIDED_95 = 1.645  # standard deviations
+_MIN_LEVEL_RATIO = 1.1  # to the largest peak
 _HOUR_S = 3600.0
-_IMPOSSIBLE = 1e-4  # probability of the largest peak of a free motion below which it is none
-_CAREFUL = 2.0  # deviations that count as one where there are no other peaks to compare with
+_MIN_PEAK_PROBABILITY = 1e-4  # of the largest peak of a motion without contact
+_MODEL_STD_MARGIN = 2.0  # factor of the standard deviation without other peaks to compare
 
 
 @dataclass(frozen=True)
@@ -58,32 +57,33 @@ class _Tail:
     start: float  # u, above which it holds
     exponent: float  # k
     scale: float  # b, with its uncertainty in it
-    clusters_per_hour: float  # how often the signal goes above u, [1/h]
-    # how many it was fitted to; 0 when it is that of Gaussian noise of standard deviation 1
-    peaks: int
+    clusters_per_hour: float  # [1/h]
+    peaks: int  # number of fitted peaks; 0 for the tail of Gaussian noise with standard deviation 1
     largest: float  # of the peaks
-    gap_s: float  # stretches closer than this are one, [s]
+    gap_s: float  # stretches that are closer count as one, [s]
 
     @classmethod
     def of(cls, z: Array, t: Array, gap_s: float) -> _Tail:
-        """The tail of a signal z; that of Gaussian noise of deviation 1 where it has too few peaks."""
-        u = float(np.quantile(z, _QUANTILE))
+        """The tail of a signal z; that of unit Gaussian noise if there are too few peaks."""
+        u = float(np.quantile(z, _PEAK_QUANTILE))
         peaks, _ = _cluster_peaks(z, t, u, gap_s)
         hours = max(t[-1] - t[0], gap_s) / _HOUR_S
-        if len(peaks) < _FEWEST_PEAKS:
+        if len(peaks) < _MIN_PEAKS:
             return cls(0.0, 2.0, 2.0, _HOUR_S / gap_s, 0, float(peaks.max(initial=0.0)), gap_s)
-        likely = max(_EXPONENTS, key=lambda k: _log_likelihood(peaks, u, k))
-        scale = float(np.mean(peaks**likely - u**likely)) * (1 + _UPPER_95 / np.sqrt(len(peaks)))
-        return cls(u, likely, scale, len(peaks) / hours, len(peaks), float(peaks.max()), gap_s)
+        exponent = max(_EXPONENTS, key=lambda k: _log_likelihood(peaks, u, k))
+        scale = float(np.mean(peaks**exponent - u**exponent)) * (
+            1 + _ONE_SIDED_95 / np.sqrt(len(peaks))
+        )
+        return cls(u, exponent, scale, len(peaks) / hours, len(peaks), float(peaks.max()), gap_s)
 
     def level(self, crossings_per_hour: float) -> float:
-        """The level that is crossed at that rate, [1/h]; at least a little above the largest peak."""
+        """The level that is crossed at a rate [1/h], above the largest peak."""
         ratio = max(self.clusters_per_hour / crossings_per_hour, 1.0)
         power = self.start**self.exponent + self.scale * np.log(ratio)
-        return float(max(power ** (1 / self.exponent), _ABOVE_LARGEST * self.largest))
+        return float(max(power ** (1 / self.exponent), _MIN_LEVEL_RATIO * self.largest))
 
-    def foreign_peak(self, z: Array, t: Array) -> tuple[float, float] | None:
-        """Time [s] and size of a largest peak that belongs neither to the others nor to noise; else None."""
+    def improbable_peak(self, z: Array, t: Array) -> tuple[float, float] | None:
+        """Time [s] and size of the largest peak if it is improbable, else None."""
         peaks, times = _cluster_peaks(z, t, self.start, self.gap_s)
         if not peaks.size:
             return None
@@ -91,18 +91,18 @@ class _Tail:
         draws = (t[-1] - t[0]) / self.gap_s
         if self.peaks:
             scale = max(float(np.median(peaks - self.start)) / np.log(2), 1e-12)
-            chance = len(peaks) * np.exp(-(largest - self.start) / scale)
-            chance = max(chance, draws * np.exp(-0.5 * largest**2))
+            probability = len(peaks) * np.exp(-(largest - self.start) / scale)
+            probability = max(probability, draws * np.exp(-0.5 * largest**2))
         else:
-            chance = draws * np.exp(-0.5 * (largest / _CAREFUL) ** 2)
-        if chance < _IMPOSSIBLE:
+            probability = draws * np.exp(-0.5 * (largest / _MODEL_STD_MARGIN) ** 2)
+        if probability < _MIN_PEAK_PROBABILITY:
             return (float(times[peaks.argmax()]), largest)
         return None
 
 
 @dataclass(frozen=True, eq=False)
 class _FreeMotion:
-    """The free motion that thresholds were learned from."""
+    """The motion without contact from which thresholds were learned."""
 
     duration_s: float  # [s]
     false_alarms_per_hour: float  # that were requested, all residuals together, [1/h]
@@ -115,13 +115,13 @@ class _FreeMotion:
 
 @dataclass(frozen=True, eq=False)
 class Thresholds:
-    """What a residual must exceed to be a contact.
+    """Thresholds that residuals exceed in a contact.
 
     Attributes:
-        level: (2, m), in the unit of the residual when fixed; when learned, in standard deviations
-            of either kind, of which the larger product counts
-        status: what they are, a sentence
-        learned: from what; None for fixed ones
+        level: (2, m); fixed ones in the unit of the residual; learned ones in the two kinds of
+            standard deviations, of which the larger product is used
+        status: description, a sentence
+        learned: motion from which they were learned; None for fixed ones
     """
 
     level: Array
@@ -133,7 +133,12 @@ class Thresholds:
 
     @classmethod
     def fixed(cls, observer: Observer, limit: ArrayLike) -> Thresholds:
-        """The same limit at every state, say 6 Nm (gaz2017): one, or (m,) for the residuals [Nm, N, W]."""
+        """The same threshold at every state, such as 6 Nm (gaz2017).
+
+        Args:
+            observer: of the residuals
+            limit: () or (m,) [Nm, N or W]
+        """
         level = np.broadcast_to(np.asarray(limit, dtype=float), (2, len(observer.names)))
         if not (level > 0).all() or not np.isfinite(level).all():
             raise InvalidSamples(f"a threshold must be positive and finite, got {level[0]}")
@@ -152,13 +157,12 @@ class Thresholds:
         friction_change: Array,
         false_alarms_per_hour: float,
     ) -> Thresholds:
-        """The thresholds that a motion without contact crosses as rarely as requested.
+        """The thresholds that a motion without contact crosses at the requested rate.
 
         Args:
-            observer: whose residuals are judged, its friction adapted
-            free: the motion, as the observer saw it before
-            parts: the same with the friction that the other half shows, for each half; or once for
-                both
+            observer: of the residuals, with adapted friction
+            free: residuals of the motion before adaptation
+            parts: residuals with the friction of the other half, for each half; or one for both
             friction_change: of Fc, Fv and B that the motion showed, (3, n)
             false_alarms_per_hour: of all residuals together, [1/h]
         """
@@ -185,8 +189,9 @@ class Thresholds:
         """The thresholds along a motion, (k, m).
 
         Args:
+            observer: of the residuals
             motion: q, v and a of each sample in the order of time, (k, 3, n)
-            memory: what friction remembered before, (2, n)
+            memory: state of friction before the motion, (2, n)
         """
         if self.learned is None:
             return np.tile(self.level[0], (len(motion), 1))
@@ -196,10 +201,12 @@ class Thresholds:
     def beyond_learned(
         self, residuals: Residuals, free: Mask, joint_names: Sequence[str]
     ) -> tuple[str, ...]:
-        """Where a motion goes beyond what was learned, in speed or acceleration, in sentences.
+        """Sentences on speeds and accelerations beyond those of the learning motion.
 
         Args:
+            residuals: of the motion
             free: which rows are away from contacts, (N,)
+            joint_names: of the arm
         """
         if self.learned is None or not free.any():
             return ()
@@ -209,14 +216,13 @@ class Thresholds:
             ("acceleration", np.abs(residuals.a[free]).max(axis=0), known.largest_a),
         )
         words = []
-        for (what, now, then), still in zip(pairs, _STILL, strict=True):
-            ratio = now / np.maximum(then, still)
+        for (what, now, then), at_rest in zip(pairs, _REST_LIMITS, strict=True):
+            ratio = now / np.maximum(then, at_rest)
             joint = int(ratio.argmax())
-            if ratio[joint] > _FASTER:
+            if ratio[joint] > _MAX_SPEED_RATIO:
                 words.append(
                     f"the {what} of {joint_names[joint]} reaches {now[joint]:.3g}, in the learning"
-                    " motion"
-                    f" {then[joint]:.3g}: thresholds reach beyond what was learned"
+                    f" motion {then[joint]:.3g}: thresholds are extrapolated"
                 )
         return tuple(words)
 
@@ -239,7 +245,7 @@ def _log_likelihood(peaks: Array, u: float, k: float) -> float:
 def _tails(
     observer: Observer, uncertainty: TorqueUncertainty, free: Residuals, beyond: Array
 ) -> tuple[_Tail, ...]:
-    """The tails of residuals beyond friction over their deviations; refuses a motion that is not free."""
+    """The tails of normalised residuals; an error if the motion has a contact."""
     motion = np.stack([free.q, free.v, free.a], axis=1)
     memory = observer.arm.friction.init(free.q[0], free.v[0])
     std = uncertainty.std(motion, memory, observer.torque_weights(free.v))
@@ -248,29 +254,26 @@ def _tails(
     t = free.t[settled]
     tails = tuple(_Tail.of(z[:, j], t, observer.settling_s / 2) for j in range(z.shape[1]))
     for j, tail in enumerate(tails):
-        if foreign := tail.foreign_peak(z[:, j], t):
+        if improbable := tail.improbable_peak(z[:, j], t):
             raise InvalidRecording(
-                f"the learning motion is not free: near t = {foreign[0]:.2f} s the residual of"
-                f" {observer.names[j % len(observer.names)]} is {foreign[1]:.1f} standard"
-                " deviations large,"
-                " which does not belong to the others (a contact, a jolt, a hard stop); cut that"
-                " part off or"
-                " record a free motion"
+                f"the learning motion is not free of contact: near t = {improbable[0]:.2f} s the"
+                f" residual of {observer.names[j % len(observer.names)]} is {improbable[1]:.1f}"
+                " standard deviations, far above the others (a contact, a jolt, a hard stop); cut"
+                " that part off or record a motion without contact"
             )
     return tails
 
 
 def _status(observer: Observer, learned: _FreeMotion) -> str:
-    reach = 3600.0 / learned.false_alarms_per_hour / max(learned.duration_s, 1e-9)
+    extrapolation = 3600.0 / learned.false_alarms_per_hour / max(learned.duration_s, 1e-9)
     words = (
-        f"learned from {learned.duration_s:.0f} s of free motion for a rate of"
-        f" {learned.false_alarms_per_hour:g} false alarms an hour (a tail continued {reach:.0f}"
-        " times beyond"
-        " what was seen)"
+        f"learned from {learned.duration_s:.0f} s of motion without contact for a rate of"
+        f" {learned.false_alarms_per_hour:g} false alarms per hour (a tail extrapolated"
+        f" {extrapolation:.0f}-fold)"
     )
-    still = [
+    at_rest = [
         name for name, tail in zip(observer.names, learned.tails, strict=False) if tail.peaks == 0
     ]
-    if still:
-        words += f"; {', '.join(still)} hardly showed a residual: threshold from the model alone"
+    if at_rest:
+        words += f"; {', '.join(at_rest)} had hardly any residual: threshold from the model only"
     return words
