@@ -137,8 +137,8 @@ CENTRE = np.array([0.0, 0.0, 0.0, 0.0, 0.8, 0.0])
 def run(path: object) -> Truth:
     options = SimulationOptions(gravity_base=GRAVITY, step_s=0.002)
     ideal = SensorModel.ideal()
-    run = simulate(arm(), path, payload=LOAD, sensors=ideal, rate_hz=250, options=options)  # type: ignore[arg-type]
-    return run.truth
+    load = {"payload": LOAD, "sensors": ideal}
+    return simulate(arm(), path, rate_hz=250, options=options, **load).truth
 
 
 def wrist(seed: int, speed: float) -> FromRest:

@@ -1,6 +1,7 @@
 """Runs every benchmark: one table on the screen, the same figures in benchmarks/results.json.
 
-Each file `bench_<subject>.py` has a function `figures()` that yields `Figure`s. Times are medians of
+Each file `bench_<subject>.py` has a function `figures()` that yields `Figure`s. Times are medians
+of
 several runs, taken beside a reference in the same run, because machines are noisy; judge the
 ratios.
 Usage: python benchmarks/run.py [SUBJECT ...]

@@ -7,7 +7,6 @@ pytestmark = pytest.mark.style
 
 NOT_YET = {
     style.long_lines,
-    style.parsed_parameter_names,
     style.flags_below_command_line,
     style.switches_between_siblings,
     style.undocumented_names,

@@ -254,7 +254,7 @@ def test_stop_says_what_it_saw(moving):
     assert report.state is RestState.STILL_MOVING
     assert "press the emergency stop" in report.sentence
     found.controller.fault("mute")
-    report = stop(source, timeout_s=0.5)  # the controller stops the arm, but nobody can see it
+    report = stop(source, timeout_s=0.5)  # the controller stops the arm, but sends no rows
     assert report.state is RestState.NOT_KNOWN
     assert "it is not known whether the arm moves" in report.sentence
     found.controller.fault("normal")

@@ -1,4 +1,4 @@
-"""Streams and recorders under bad conditions: dripping handshakes, broken rows, slow disks, typos."""
+"""Streams and recorders under bad conditions: slow handshakes and disks, broken rows, typos."""
 
 import math
 import socket

@@ -490,7 +490,8 @@ def test_a_few_values_that_no_arm_has_are_left_out_and_counted(rng, channel, val
     assert np.abs(samples.a).max() < 10
     if np.isfinite(value):
         words = (
-            f"{channel} reaches {abs(value):.3g}: impossible for an arm; 2 rows left out, first at 0.5 s"
+            f"{channel} reaches {abs(value):.3g}: impossible for an arm; 2 rows left out, first at"
+            " 0.5 s"
             " in row"
         )
         assert any(warning.startswith(words) for warning in found.warnings)

@@ -239,7 +239,8 @@ def test_what_no_motion_reaches_is_refused_with_the_reason(arm, model):
     body, limits = typical_payload(arm, 2.0, (0.05, 0.0, 0.0)), DesignLimits(LIMITS)
     gains = DriveModel(np.full(2, 0.1), gain=[10.0, 8.0], gain_std=[0.0, 0.0], gain_common=0.02)
     words = (
-        r"gains known to 2 % limit the accuracy of the mass to 3.9 % \(95 %\), .* calibrate them with"
+        r"gains known to 2 % limit the accuracy of the mass to 3.9 % \(95 %\), .* calibrate them"
+        r" with"
         r" a known mass"
     )
     with pytest.raises(InfeasibleDesign, match=words):

@@ -44,7 +44,7 @@ def arm_controller():
 
 
 def motion(controller, steps, before_step=None):
-    """Targets and measured signals of so many steps, (N, 6) each, and the runtime states."""
+    """Targets and measured signals of `steps` steps, (N, 6) each, and the runtime states."""
     names = ("target_q", "target_qd", "target_qdd", "actual_q", "actual_qd", "runtime_state")
     rows = {name: [] for name in names}
     for k in range(steps):

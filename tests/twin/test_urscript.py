@@ -17,7 +17,7 @@ WEIGHED = ControllerPayload(2.498, (0.001, -0.002, 0.05), (0.01, 0.011, 0.005, 0
 
 
 def executed(body, *, steps=5, controller=None):
-    """A controller after so many steps of `def f(): ... end`."""
+    """A controller after a number of steps of `def f(): ... end`."""
     controller = controller or SimulatedController(Rows())
     controller.run(f"def f():\n{body}\nend\n")
     for _ in range(steps):

@@ -351,7 +351,7 @@ def _gains_by_targets(recordings: Sequence[Recording]) -> DriveGains:
     if any(r.current_target is None or r.tau_target is None for r in recordings):
         raise InvalidSamples(
             "the recordings hold motor currents without the controller's targets: give the drive"
-            " gains as numbers [Nm/A], or recordings with a known mass"
+            " gains as `gains` [Nm/A], numbers or a run with a known mass"
         )
     gains = gains_from_targets(recordings)
     if not gains.known.all():

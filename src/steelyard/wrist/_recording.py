@@ -263,7 +263,7 @@ class WristRecording:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Problems of clock and rows, a sentence each; none for a table of postures."""
+        """Problems of clock and rows, one sentence for each; none for a table of postures."""
         return self.quality.warnings
 
     def require_timed(self) -> None:

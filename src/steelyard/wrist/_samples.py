@@ -57,7 +57,7 @@ class WrenchSamples:
         covariance: noise of (acceleration, angular velocity, angular acceleration), (N, 9, 9)
         sensor: description of the sensor
         made_by: preparation, a sentence for each step
-        warnings: problems of the recording, a sentence each
+        warnings: problems of the recording, one sentence for each
     """
 
     t: Array
