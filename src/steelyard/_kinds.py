@@ -219,8 +219,12 @@ class Choice(Kind):
         for allowed in self.values:
             if type(value) is type(allowed) and value == allowed:
                 return value
-        words = " or ".join(map(repr, self.values))
-        raise expected(f"one of {words}" if len(self.values) > 2 else words, place, value)
+        known = [repr(allowed) for allowed in self.values]
+        if len(known) > 2:
+            words = f"one of {', '.join(known)}"
+        else:
+            words = " or ".join(known)
+        raise expected(words, place, value)
 
 
 @dataclass(frozen=True)
@@ -356,8 +360,9 @@ class Either(Kind):
                 return kind.check(value, place, sizes)
             except Refused as refused:
                 problems.append(refused.problem)
-        wanted = [problem.partition(", got ")[0].removeprefix("must be ") for problem in problems]
-        raise expected(" or ".join(wanted), place, value)
+        wanted = [problem.partition(", got ")[0] for problem in problems]
+        words = " or ".join(wanted).replace("must be ", "").replace("must have ", "an array with ")
+        raise expected(words, place, value)
 
 
 @dataclass(frozen=True)

@@ -85,17 +85,20 @@ def test_a_file_sets_every_limit(arm, written):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("speed = 1", "unknown key 'speed'; known are a_max"),
-        ("[scene]\nroof = 1", r"\[scene\] has an unknown key 'roof'"),
+        ("speed = 1", "'speed' is not a field; the fields are q_min"),
+        ("[scene]\nroof = 1", r"'scene.roof' is not a field"),
         ("v_max = [1, 2]", "v_max must be one number or 6"),
         (
             "q_min = 7",
             "shoulder_pan_joint must be above 7 and below 6.28319; they miss .* by 0.7168",
         ),
         ("height = [2, 1]", r"height: the lowest \(2 m\) lies 1 m above the highest \(1 m\)"),
-        ("linear_speed = -1", "linear_speed must be three positive numbers"),
-        ("form = 'loose'", "form must be 'exact' or 'amplitude', got 'loose'"),
-        ("[[sector]]\naxis = 'w'", "a sensor has the axes x, y, z, not 'w'"),
+        (
+            "linear_speed = -1",
+            "'linear_speed' must be a number above 0 or an array with shape .*, got -1",
+        ),
+        ("form = 'loose'", "'form' must be 'exact' or 'amplitude', got 'loose'"),
+        ("[[sector]]\naxis = 'w'", r"'sector\[0\].axis' must be one of 'x', 'y', 'z', got 'w'"),
         ("[[sector]]\naxis = 'x'\ntheta_deg = [90, 30]", "axis x: theta must rise within 0 and pi"),
         ("[[sector]]\naxis = 'x'\nphi_deg = [90, 30]", "axis x: phi must rise"),
         (
@@ -106,8 +109,11 @@ def test_a_file_sets_every_limit(arm, written):
             "[[cone]]\naxis = 'x'\ndirection = [0, 0, 1]\nhalf_angle_deg = 0",
             "half_angle must lie in 0 to pi",
         ),
-        ("[[cone]]\naxis = 'x'", "limits .*: 'direction'"),
-        ("[scene]\nclearance = -1", "clearance must not be negative, got -1"),
+        ("[[cone]]\naxis = 'x'", r"limits .*: 'cone\[0\].direction' is missing"),
+        (
+            "[scene]\nclearance = -1",
+            "'scene.clearance' must be a finite number of at least 0, got -1",
+        ),
     ],
 )
 def test_a_file_with_nonsense_is_refused(arm, written, text, words):

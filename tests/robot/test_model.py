@@ -38,7 +38,7 @@ def table(**changes):
         ),
         (
             lambda: table(joint_types=("revolute", "ball", "revolute")),
-            r"'joint_types\[1\]' must be one of 'revolute' or .*, got 'ball'",
+            r"'joint_types\[1\]' must be one of 'revolute', .*, got 'ball'",
         ),
         (lambda: DHTable.from_rows(np.ones((3, 5))), r"DH rows are \(n, 4\).*got shape \(3, 5\)"),
         (

@@ -191,21 +191,21 @@ def test_a_saturated_sensor_is_refused(rng):
 
 def test_what_a_sensor_refuses():
     with pytest.raises(
-        InvalidRecording, match="convention must be 'load_on_sensor' or 'sensor_on_load'"
+        InvalidRecording, match="'convention' must be 'load_on_sensor' or 'sensor_on_load'"
     ):
         WristSensor(convention="other")
-    with pytest.raises(InvalidRecording, match="frame must be 'sensor' or 'base', got 'tool'"):
+    with pytest.raises(InvalidRecording, match="'frame' must be 'sensor' or 'base', got 'tool'"):
         WristSensor(frame="tool")
     with pytest.raises(InvalidRecording, match="whose wrench is in the base frame must be known"):
         WristSensor(frame="base", yaw_known=False)
-    with pytest.raises(
-        InvalidRecording, match="reach of a wrist sensor must be six positive numbers"
-    ):
+    with pytest.raises(InvalidRecording, match="'reach' must be numbers above 0"):
         WristSensor(reach=np.zeros(6))
-    with pytest.raises(
-        InvalidRecording, match="noise of a wrist sensor must be six positive numbers"
-    ):
+    with pytest.raises(InvalidRecording, match=r"'noise' must have shape \(6,\), got \(5,\)"):
         WristSensor(noise=np.ones(5))
+    with pytest.raises(InvalidRecording, match=r"'motion_noise.force' is no signal; there"):
+        WristSensor(motion_noise={"force": 1.0})
+    with pytest.raises(InvalidRecording, match=r"'motion_noise.joints' must be a finite"):
+        WristSensor(motion_noise={"joints": 0.0})
 
 
 def test_joints_need_a_wrench_and_the_right_robot(rng):

@@ -20,12 +20,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
+from operator import attrgetter
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from steelyard._arrays import Array
+from steelyard._codec import Value
+from steelyard._kinds import Shape, Size
 from steelyard.errors import InvalidRecording, SteelyardError
 from steelyard.fleet._catalogue import Entry, filesystem
 from steelyard.fleet._rows import LogRow
@@ -51,7 +54,7 @@ _MIN_ROWS_CORRELATION = 50  # of a joint, to estimate the correlation of its res
 
 
 @dataclass(frozen=True, eq=False)
-class Reduction:
+class Reduction(Value, error=InvalidRecording):
     """How logs of an arm become factors; factors of the same reduction can be merged.
 
     Attributes:
@@ -62,10 +65,10 @@ class Reduction:
             where friction does not depend on it
     """
 
-    robot: RobotModel
+    robot: Annotated[RobotModel, Size("n", attrgetter("n"))]
     law: FrictionLaw
     preparation: Preparation
-    carried: Array | None = None
+    carried: Annotated[Array | None, Shape("p")] = None
 
     @classmethod
     def of(
@@ -118,30 +121,6 @@ class Reduction:
     def parameters(self) -> ParameterTable:
         """The p unknowns."""
         return RowMaker(self.robot, self.basis).parameters(self.law)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Everything, as texts, numbers and arrays."""
-        return {
-            "robot": self.robot.to_dict(),
-            "law": self.law.to_dict(),
-            "preparation": self.preparation.to_dict(),
-            "carried": self.carried,
-        }
-
-    @classmethod
-    def from_dict(cls, content: Mapping[str, Any]) -> Reduction:
-        """The reduction that `to_dict` has written.
-
-        Args:
-            content: what it wrote
-        """
-        carried = content["carried"]
-        return cls(
-            RobotModel.from_dict(content["robot"]),
-            FrictionLaw.from_dict(content["law"]),
-            Preparation.from_dict(content["preparation"]),
-            None if carried is None else np.array(carried, dtype=float),
-        )
 
     def rows(self, samples: Samples) -> Rows:
         """The rows of samples in its unknowns.

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote
 
 from steelyard import saved
+from steelyard._codec import require_same
 from steelyard.errors import MissingExtra, UnreadableFile
 from steelyard.fleet._reduce import Reduction
 from steelyard.fleet._rows import LogRow, Row, arrow_schema, column_names, read_rows, to_table
@@ -167,7 +168,10 @@ class Store:
             path = self.folder / "reductions" / f"{key}.json"
             content = saved.load(path, "reduction", version=VERSION)
             with saved.reading(path, "reduction"):
-                self._reductions[key] = Reduction.from_dict(content)
+                names = content.pop("names")
+                found = Reduction.from_dict(content)
+                require_same(list(found.parameters.names), names, "names")
+            self._reductions[key] = found
         return self._reductions[key]
 
     def keep(self, reduction: Reduction) -> None:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from steelyard import fields, saved
+from steelyard import saved
 from steelyard._arrays import Array
-from steelyard.errors import InvalidTrajectory, SteelyardError
+from steelyard._codec import Value
+from steelyard._kinds import INFINITE, NOT_NEGATIVE, POSITIVE, Range, Shape
+from steelyard.errors import InvalidTrajectory
 from steelyard.excitation._limits import DesignLimits
 from steelyard.excitation._workspace import Cone, OrientationWorkspace, Scene, Sector
 from steelyard.robot import JointLimits, RobotModel
@@ -19,45 +21,102 @@ from steelyard.robot._urdf import read_urdf
 
 _JOINT_KEYS = ("q_min", "q_max", "v_max", "a_max", "tau_max")
 
-_AXIS = fields.one_of("x", "y", "z")
-_SCENE = {
-    "floor": fields.number(),
-    "clearance": fields.number(0.0),
-    "radius": fields.each_or_all("n", 0.0),
-    "urdf": fields.TEXT,
-    "package_folders": fields.each(fields.TEXT),
-    "self_collision": fields.FLAG,
-    "wall": fields.each(fields.table({"point": fields.numbers(3), "normal": fields.numbers(3)})),
-    "box": fields.each(
-        fields.table({"centre": fields.numbers(3), "size": fields.numbers(3, low=0.0)})
-    ),
-}
-_FORMAT = {
-    **{name: fields.each_or_all("n", finite=False) for name in _JOINT_KEYS},
-    "form": fields.one_of("exact", "amplitude"),
-    "height": fields.numbers(2, finite=False),
-    "linear_speed": fields.each_or_all(3, 0.0, finite=False),
-    "angular_speed": fields.each_or_all(3, 0.0, finite=False),
-    "sector": fields.each(
-        fields.table(
-            {
-                "axis": _AXIS,
-                "theta_deg": fields.optional(fields.numbers(2)),
-                "phi_deg": fields.optional(fields.numbers(2)),
-            }
+_Axis = Literal["x", "y", "z"]
+_Limit = Annotated[float, INFINITE] | Annotated[Array, Shape("n"), INFINITE]
+_Speed = Annotated[float, INFINITE, POSITIVE] | Annotated[Array, Shape(3), INFINITE, POSITIVE]
+
+
+@dataclass(frozen=True, eq=False)
+class _Wall(Value, error=InvalidTrajectory):
+    point: Annotated[Array, Shape(3)]
+    normal: Annotated[Array, Shape(3)]
+
+
+@dataclass(frozen=True, eq=False)
+class _Box(Value, error=InvalidTrajectory):
+    centre: Annotated[Array, Shape(3)]
+    size: Annotated[Array, Shape(3), NOT_NEGATIVE]
+
+
+@dataclass(frozen=True, eq=False)
+class _SectorEntry(Value, error=InvalidTrajectory, partial=True):
+    axis: _Axis
+    theta_deg: tuple[float, float] = (0.0, 180.0)
+    phi_deg: tuple[float, float] = (-180.0, 180.0)
+
+
+@dataclass(frozen=True, eq=False)
+class _ConeEntry(Value, error=InvalidTrajectory):
+    axis: _Axis
+    direction: Annotated[Array, Shape(3)]
+    half_angle_deg: Annotated[float, Range(0.0, 180.0)]
+
+
+@dataclass(frozen=True, eq=False)
+class _SceneFile(Value, error=InvalidTrajectory, partial=True):
+    """The table [scene]: obstacles, and shapes of the arm."""
+
+    floor: float | None = None
+    clearance: Annotated[float, NOT_NEGATIVE] = 0.02
+    radius: Annotated[float, NOT_NEGATIVE] | tuple[Annotated[float, NOT_NEGATIVE], ...] | None = (
+        None
+    )
+    urdf: str | None = None
+    package_folders: tuple[str, ...] = ()
+    self_collision: bool = True
+    wall: tuple[_Wall, ...] = ()
+    box: tuple[_Box, ...] = ()
+
+    def scene(self, bodies: tuple[Body, ...]) -> Scene:
+        """The scene with these shapes of the arm."""
+        obstacles: list[Body] = []
+        if self.floor is not None:
+            obstacles.append(Body.half_space("floor", (0, 0, self.floor), (0, 0, 1)))
+        for k, wall in enumerate(self.wall, start=1):
+            obstacles.append(Body.half_space(f"wall {k}", wall.point, wall.normal))
+        for k, box in enumerate(self.box, start=1):
+            obstacles.append(Body.box(f"box {k}", box.centre, box.size))
+        return Scene(
+            tuple(obstacles),
+            bodies=bodies,
+            radius=self.radius,
+            clearance=self.clearance,
+            self_collision=self.self_collision,
         )
-    ),
-    "cone": fields.each(
-        fields.table(
-            {
-                "axis": _AXIS,
-                "direction": fields.numbers(3),
-                "half_angle_deg": fields.number(0.0, 180.0),
-            }
-        )
-    ),
-    "scene": fields.table(_SCENE, partial=True),
-}
+
+
+@dataclass(frozen=True, eq=False)
+class _LimitsFile(Value, error=InvalidTrajectory, partial=True):
+    """The content of a TOML file with limits of a design."""
+
+    q_min: _Limit = -np.inf
+    q_max: _Limit = np.inf
+    v_max: _Limit = np.inf
+    a_max: _Limit = np.inf
+    tau_max: _Limit = np.inf
+    form: Literal["exact", "amplitude"] = "exact"
+    height: tuple[Annotated[float, INFINITE], Annotated[float, INFINITE]] = (-np.inf, np.inf)
+    linear_speed: _Speed = np.inf
+    angular_speed: _Speed = np.inf
+    sector: tuple[_SectorEntry, ...] = ()
+    cone: tuple[_ConeEntry, ...] = ()
+    scene: _SceneFile | None = None
+
+    @property
+    def workspace(self) -> OrientationWorkspace | None:
+        """The allowed orientations; None where none are given."""
+        sectors: list[Sector | Cone] = [
+            Sector(entry.axis, _radians(entry.theta_deg), _radians(entry.phi_deg))
+            for entry in self.sector
+        ]
+        cones = [
+            Cone(entry.axis, entry.direction, float(np.radians(entry.half_angle_deg)))
+            for entry in self.cone
+        ]
+        regions = (*sectors, *cones)
+        if regions:
+            return OrientationWorkspace(regions)
+        return None
 
 
 def load_limits(
@@ -74,92 +133,47 @@ def load_limits(
     """
     content = saved.read_toml(path)
     try:
-        scene = content.get("scene")
-        bodies: tuple[Body, ...] = ()
-        if isinstance(scene, dict):
-            bodies = _bodies(robot, scene, urdf, Path(path).parent)
-        limits = _limits(robot, content, bodies)
-        fields.table(_FORMAT, partial=True)(content, "", {"n": robot.n})
-        return limits
-    except SteelyardError:
-        raise
-    except (TypeError, ValueError, LookupError, ArithmeticError, AttributeError) as error:
+        found = _LimitsFile.from_dict(content)
+    except InvalidTrajectory as error:
         raise InvalidTrajectory(f"limits {path}: {error}") from error
+    return _limits(robot, found, _bodies(robot, found.scene, urdf, Path(path).parent))
 
 
 def _bodies(
-    robot: RobotModel, scene: dict[str, Any], urdf: str | Path | None, folder: Path
+    robot: RobotModel, scene: _SceneFile | None, urdf: str | Path | None, folder: Path
 ) -> tuple[Body, ...]:
     """The shapes of the arm in a scene; none where it has capsules."""
+    if scene is None:
+        return ()
     shapes = _shapes(urdf, scene, folder)
     if shapes is None:
         return ()
-    packages = [str(folder / name) for name in scene.get("package_folders", [])]
-    return Body.from_urdf(robot, shapes, packages)
+    return Body.from_urdf(robot, shapes, [str(folder / name) for name in scene.package_folders])
 
 
-def _shapes(urdf: str | Path | None, scene: dict[str, Any], folder: Path) -> Path | None:
+def _shapes(urdf: str | Path | None, scene: _SceneFile, folder: Path) -> Path | None:
     """The URDF whose shapes the arm has in a scene; None where it has capsules."""
-    if "urdf" in scene:
-        return folder / str(scene["urdf"])
-    own = urdf is not None and "radius" not in scene and "<collision" in read_urdf(urdf)
-    if own:
-        return Path(str(urdf))
+    if scene.urdf is not None:
+        return folder / scene.urdf
+    if urdf is not None and scene.radius is None and "<collision" in read_urdf(urdf):
+        return Path(urdf)
     return None
 
 
-def _limits(robot: RobotModel, content: dict[str, Any], bodies: tuple[Body, ...]) -> DesignLimits:
-    _require_known(content, set(_FORMAT), "the file")
-    defaults = {"q_min": -np.inf}
-    columns = {
-        key: _per_joint(content.get(key, defaults.get(key, np.inf)), robot.n, key)
-        for key in _JOINT_KEYS
-    }
-    sectors: list[Sector | Cone] = [
-        Sector(
-            item["axis"],
-            _radians(item, "theta_deg", (0, 180)),
-            _radians(item, "phi_deg", (-180, 180)),
-        )
-        for item in content.get("sector", [])
-    ]
-    cones = [
-        Cone(item["axis"], item["direction"], float(np.radians(item["half_angle_deg"])))
-        for item in content.get("cone", [])
-    ]
-    low, high = content.get("height", (-np.inf, np.inf))
-    regions = (*sectors, *cones)
+def _limits(robot: RobotModel, found: _LimitsFile, bodies: tuple[Body, ...]) -> DesignLimits:
+    columns = {key: _per_joint(getattr(found, key), robot.n, key) for key in _JOINT_KEYS}
+    if found.scene is None:
+        scene = None
+    else:
+        scene = found.scene.scene(bodies)
     return replace(
         DesignLimits.of(robot).narrowed(JointLimits(**columns), joint_names=robot.joint_names),
-        form=content.get("form", "exact"),
-        height=(float(low), float(high)),
-        linear_speed=content.get("linear_speed", np.inf),
-        angular_speed=content.get("angular_speed", np.inf),
-        workspace=OrientationWorkspace(regions) if regions else None,
-        scene=_scene(content["scene"], bodies) if "scene" in content else None,
-    )
-
-
-def _scene(content: dict[str, Any], bodies: tuple[Body, ...]) -> Scene:
-    _require_known(content, set(_SCENE), "[scene]")
-    obstacles: list[Body] = []
-    if "floor" in content:
-        obstacles.append(Body.half_space("floor", (0, 0, content["floor"]), (0, 0, 1)))
-    for k, item in enumerate(content.get("wall", []), start=1):
-        obstacles.append(Body.half_space(f"wall {k}", item["point"], item["normal"]))
-    for k, item in enumerate(content.get("box", []), start=1):
-        obstacles.append(Body.box(f"box {k}", item["centre"], item["size"]))
-    radius = content.get("radius")
-    if isinstance(radius, list):
-        radius = tuple(radius)
-    elif radius is not None:
-        radius = float(radius)
-    return Scene(
-        tuple(obstacles),
-        bodies=bodies,
-        radius=radius,
-        clearance=float(content.get("clearance", 0.02)),
-        self_collision=bool(content.get("self_collision", True)),
+        form=found.form,
+        height=found.height,
+        linear_speed=np.broadcast_to(found.linear_speed, 3),
+        angular_speed=np.broadcast_to(found.angular_speed, 3),
+        workspace=found.workspace,
+        scene=scene,
     )
 
 
@@ -172,14 +186,6 @@ def _per_joint(values: Any, n: int, name: str) -> Array:
     return array
 
 
-def _radians(item: dict[str, Any], key: str, default: tuple[float, float]) -> tuple[float, float]:
-    low, high = item.get(key, default)
+def _radians(degrees: tuple[float, float]) -> tuple[float, float]:
+    low, high = degrees
     return float(np.radians(low)), float(np.radians(high))
-
-
-def _require_known(table: dict[str, Any], known: set[str], place: str) -> None:
-    unknown = sorted(set(table) - known)
-    if unknown:
-        raise InvalidTrajectory(
-            f"{place} has an unknown key '{unknown[0]}'; known are {', '.join(sorted(known))}"
-        )

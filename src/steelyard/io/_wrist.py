@@ -12,41 +12,23 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, get_args
+from typing import Annotated, Any, Literal, get_args
 
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from steelyard import fields
 from steelyard._arrays import Array
+from steelyard._codec import Value
+from steelyard._kinds import INFINITE, POSITIVE, Shape
 from steelyard.control._contact_force import ContactForce
 from steelyard.errors import InvalidRecording, NoTime, SteelyardError, UnreadableFile
 from steelyard.io._recordings import file_kind, read_as, read_columns
-from steelyard.recording import AXES, Recording, imported
+from steelyard.recording import AXES, Recording, WrenchConvention, imported
 from steelyard.recording._columns import SLICE, Requested
 from steelyard.robot import RobotModel
 from steelyard.saved import read_toml, replacing
 from steelyard.wrist._recording import WrenchFrame, WristRecording, WristSensor
 
-
-def _names(value: Any, place: str, sizes: dict[str, int]) -> None:
-    (fields.TEXT if isinstance(value, str) else fields.each(fields.TEXT))(value, place, sizes)
-
-
-_FORMAT = {
-    **dict.fromkeys(
-        ("name", "convention", "frame", "quaternion_order", "quaternion_of"), fields.TEXT
-    ),
-    **{name: fields.numbers(3) for name in ("translation", "rotation_rpy_degrees", "gravity_base")},
-    "yaw": fields.one_of("known", "unknown"),
-    "range": fields.numbers(6, finite=False, low=0.0),
-    "noise": fields.numbers(6, low=0.0),
-    "motion_noise": fields.named(fields.number(0.0)),
-    "rate_hz": fields.number(1e-9),
-    "postures": fields.FLAG,
-    "columns": fields.named(_names),
-    "scale": fields.named(fields.number()),
-}
 _COLUMN_COUNTS = {
     "t": 1,
     "wrench": 6,
@@ -57,6 +39,50 @@ _COLUMN_COUNTS = {
     "angular_velocity": 3,
     "temperature": 1,
 }
+
+_QuaternionOrder = Literal["xyzw", "wxyz"]
+_QuaternionOf = Literal["base_from_sensor", "sensor_from_base"]
+
+
+@dataclass(frozen=True, eq=False)
+class _SensorFile(Value, error=UnreadableFile, partial=True):
+    """The content of a TOML file about a wrist sensor; docs/explanation/wrist.md describes it."""
+
+    name: str | None = None
+    convention: WrenchConvention = "load_on_sensor"
+    frame: WrenchFrame = "sensor"
+    translation: Annotated[Array, Shape(3)] = field(default_factory=lambda: np.zeros(3))
+    rotation_rpy_degrees: Annotated[Array, Shape(3)] = field(default_factory=lambda: np.zeros(3))
+    yaw: Literal["known", "unknown"] = "known"
+    range: Annotated[Array, Shape(6), INFINITE, POSITIVE] = field(
+        default_factory=lambda: np.full(6, np.inf)
+    )
+    noise: Annotated[Array | None, Shape(6), POSITIVE] = None
+    motion_noise: Mapping[str, float] = field(default_factory=dict)
+    gravity_base: Annotated[Array | None, Shape(3)] = None
+    rate_hz: Annotated[float | None, POSITIVE] = None
+    postures: bool = False
+    columns: Mapping[str, str | tuple[str, ...]] = field(default_factory=dict)
+    scale: Mapping[str, float] = field(default_factory=dict)
+    quaternion_order: _QuaternionOrder = "xyzw"
+    quaternion_of: _QuaternionOf = "base_from_sensor"
+
+    def sensor(self, default_name: str) -> WristSensor:
+        """The sensor itself."""
+        T_flange_sensor = np.eye(4)
+        T_flange_sensor[:3, 3] = self.translation
+        turn = Rotation.from_euler("xyz", self.rotation_rpy_degrees, degrees=True)
+        T_flange_sensor[:3, :3] = turn.as_matrix()
+        return WristSensor(
+            self.name or default_name,
+            self.convention,
+            self.frame,
+            T_flange_sensor,
+            self.yaw == "known",
+            self.range,
+            self.noise,
+            self.motion_noise,
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,8 +108,8 @@ class SensorDescription:
     scale: Mapping[str, float] = field(default_factory=dict)
     rate_hz: float | None = None
     postures: bool = False
-    quaternion_order: str = "xyzw"
-    quaternion_of: str = "base_from_sensor"
+    quaternion_order: _QuaternionOrder = "xyzw"
+    quaternion_of: _QuaternionOf = "base_from_sensor"
     stated: Collection[str] = ()
     tables: Requested = field(default_factory=Requested)
 
@@ -92,42 +118,21 @@ class SensorDescription:
         """The description of a wrist sensor in a TOML file."""
         path = Path(path)
         content = _toml(path)
-        unknown = sorted(set(content) - set(_FORMAT))
-        if unknown:
-            raise UnreadableFile(
-                f"{path}: unknown keys {', '.join(unknown)}; known are {', '.join(sorted(_FORMAT))}"
-            )
-        T = np.eye(4)
         try:
-            T[:3, 3] = content.get("translation", [0.0, 0.0, 0.0])
-            angles = content.get("rotation_rpy_degrees", [0.0, 0.0, 0.0])
-            T[:3, :3] = Rotation.from_euler("xyz", angles, degrees=True).as_matrix()
-            sensor = WristSensor(
-                content.get("name", path.stem),
-                content.get("convention", "load_on_sensor"),
-                content.get("frame", "sensor"),
-                T,
-                content.get("yaw", "known") != "unknown",
-                np.array(content.get("range", [np.inf] * 6)),
-                np.array(content["noise"]) if "noise" in content else None,
-                {str(name): float(std) for name, std in content.get("motion_noise", {}).items()},
-            )
-            if "gravity_base" in content:
-                gravity = np.array(content["gravity_base"], dtype=float)
-            else:
-                gravity = None
-            fields.table(_FORMAT, partial=True)(content, "", {})
-        except (SteelyardError, ValueError, TypeError, ArithmeticError, LookupError) as error:
+            found = _SensorFile.from_dict(content)
+            sensor = found.sensor(path.stem)
+            columns = _checked_columns(found.columns)
+        except SteelyardError as error:
             raise UnreadableFile(f"{path}: {error}") from error
         return cls(
             sensor,
-            gravity,
-            _checked_columns(content.get("columns", {}), path),
-            dict(content.get("scale", {})),
-            content.get("rate_hz"),
-            bool(content.get("postures", False)),
-            _one_of(content, "quaternion_order", ("xyzw", "wxyz"), path),
-            _one_of(content, "quaternion_of", ("base_from_sensor", "sensor_from_base"), path),
+            found.gravity_base,
+            columns,
+            found.scale,
+            found.rate_hz,
+            found.postures,
+            found.quaternion_order,
+            found.quaternion_of,
             tuple(content),
         )
 
@@ -280,29 +285,18 @@ def _toml(path: Path) -> dict[str, Any]:
     return read_toml(path)
 
 
-def _one_of(content: Mapping[str, Any], key: str, known: tuple[str, str], path: Path) -> str:
-    value = str(content.get(key, known[0]))
-    if value not in known:
-        raise UnreadableFile(
-            f"{path}: {key} must be {' or '.join(map(repr, known))}, got '{value}'"
-        )
-    return value
-
-
-def _checked_columns(columns: Mapping[str, Any], path: Path) -> dict[str, list[str]]:
+def _checked_columns(columns: Mapping[str, str | Sequence[str]]) -> dict[str, list[str]]:
     checked = {}
     for name, names in columns.items():
         if name not in _COLUMN_COUNTS:
-            raise UnreadableFile(
-                f"{path}: no signal '{name}'; known are {', '.join(_COLUMN_COUNTS)}"
-            )
+            raise UnreadableFile(f"no signal '{name}'; known are {', '.join(_COLUMN_COUNTS)}")
         if isinstance(names, str):
             listed = [names]
         else:
-            listed = [str(x) for x in names]
+            listed = list(names)
         if len(listed) not in (1, _COLUMN_COUNTS[name]):
             raise UnreadableFile(
-                f"{path}: {name} has {_COLUMN_COUNTS[name]} columns (or one array with them), got"
+                f"{name} has {_COLUMN_COUNTS[name]} columns (or one array with them), got"
                 f" {len(listed)}"
             )
         checked[name] = listed

@@ -16,12 +16,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from steelyard import fields
 from steelyard._arrays import Array
+from steelyard._codec import Value
+from steelyard._kinds import Shape
 from steelyard.errors import UnreadableFile
 
 WrenchConvention = Literal["load_on_sensor", "sensor_on_load"]
@@ -37,30 +38,49 @@ Piece = dict[str, Array]
 """Some rows: 't' (N,), and each channel (N, k)."""
 
 _FORMAT = 1  # version of the layout that steelyard writes into files
-_ARRAYS = ("t", *CHANNELS, "wrench")
-_SIZES = {"t": 1, "wrench": 6}
-_COLUMNS = {
-    name: fields.optional(fields.each(fields.TEXT, _SIZES.get(name, "n"))) for name in _ARRAYS
-}
-_COLUMNS |= {"t": fields.each(fields.TEXT, 1), "q": fields.each(fields.TEXT, "n")}
-_LAYOUT_FIELDS = {
-    "format": fields.count(1),
-    "columns": fields.table(_COLUMNS),
-    "facts": fields.table(
-        {
-            "joint_names": fields.each(fields.TEXT, "n"),
-            "notes": fields.each(fields.TEXT),
-            **{
-                name: fields.optional(fields.TEXT) for name in ("wrench_frame", "wrench_convention")
-            },
-            "source": fields.TEXT,
-            "epoch_s": fields.number(),
-        }
-    ),
-}
+_JointColumns = Annotated[tuple[str, ...], Shape("n")]
 _ANGLES = ("q", "v", "q_commanded", "v_commanded", "a_commanded")
 _UNIT_IN_NAME = ("_s", "_ms")
 _MAX_FRANKA_SPEED = 20.0  # [rad/s]; the fastest joint of a Franka arm reaches 5.3
+
+
+@dataclass(frozen=True)
+class _Facts(Value, error=UnreadableFile, partial=True):
+    """The fields of a Recording that are not signals, in a file that steelyard wrote."""
+
+    joint_names: Annotated[tuple[str, ...], Shape("n")]
+    notes: tuple[str, ...]
+    source: str
+    epoch_s: float
+    wrench_frame: str | None = None
+    wrench_convention: str | None = None
+
+
+@dataclass(frozen=True)
+class _Columns(Value, error=UnreadableFile, partial=True):
+    """The names of the columns of each channel, in a file that steelyard wrote."""
+
+    t: Annotated[tuple[str, ...], Shape(1)]
+    q: _JointColumns
+    v: _JointColumns | None = None
+    tau: _JointColumns | None = None
+    current: _JointColumns | None = None
+    q_commanded: _JointColumns | None = None
+    v_commanded: _JointColumns | None = None
+    a_commanded: _JointColumns | None = None
+    current_target: _JointColumns | None = None
+    tau_target: _JointColumns | None = None
+    temperature: _JointColumns | None = None
+    wrench: Annotated[tuple[str, ...] | None, Shape(6)] = None
+
+
+@dataclass(frozen=True)
+class _SavedLayout(Value, error=UnreadableFile):
+    """What steelyard writes beside the numbers of a recording."""
+
+    format: int
+    columns: _Columns
+    facts: _Facts
 
 
 @dataclass(frozen=True)
@@ -98,7 +118,7 @@ class Layout:
                 f" format {_FORMAT}; use the version that wrote it"
             )
         try:
-            fields.check(content, _LAYOUT_FIELDS)
+            _SavedLayout.from_dict(content)
         except ValueError as error:
             raise UnreadableFile(
                 f"{place}: the description that steelyard wrote into the file is damaged: {error};"

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, get_args
+from typing import Annotated, Literal
 
 import numpy as np
 from scipy.spatial.transform import Rotation
 
 from steelyard._arrays import Array, Mask, freeze
+from steelyard._codec import Value
+from steelyard._kinds import INFINITE, POSITIVE, RIGID, Shape
 from steelyard.errors import InvalidRecording, InvalidSamples
-from steelyard.inertia import checked_transform
 from steelyard.quality import QualityReport, check_signals
 from steelyard.quality._check import without_impossible
 from steelyard.recording import AXES, Recording, WrenchConvention, checked_clock, median_rate_hz
@@ -34,7 +35,7 @@ _SIGNALS = ("t", "wrench", "R_base_sensor", *_MOTION, "temperature")
 
 
 @dataclass(frozen=True, eq=False)
-class WristSensor:
+class WristSensor(Value, error=InvalidRecording):
     """A force/torque sensor at the wrist.
 
     Attributes:
@@ -53,36 +54,26 @@ class WristSensor:
     name: str = "sensor"
     convention: WrenchConvention = "load_on_sensor"
     frame: WrenchFrame = "sensor"
-    T_flange_sensor: Array = field(default_factory=lambda: np.eye(4))
+    T_flange_sensor: Annotated[Array, Shape(4, 4), RIGID] = field(default_factory=lambda: np.eye(4))
     yaw_known: bool = True
-    reach: Array = field(default_factory=lambda: np.full(6, np.inf))
-    noise: Array | None = None
-    motion_noise: Mapping[str, float] = field(default_factory=dict)
+    reach: Annotated[Array, Shape(6), INFINITE, POSITIVE] = field(
+        default_factory=lambda: np.full(6, np.inf)
+    )
+    noise: Annotated[Array | None, Shape(6), POSITIVE] = None
+    motion_noise: Mapping[str, Annotated[float, POSITIVE]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if self.convention not in get_args(WrenchConvention):
-            raise InvalidRecording(
-                f"convention must be {' or '.join(map(repr, get_args(WrenchConvention)))},"
-                f" got '{self.convention}'"
-            )
-        if self.frame not in get_args(WrenchFrame):
-            raise InvalidRecording(f"frame must be 'sensor' or 'base', got '{self.frame}'")
+        super().__post_init__()
         if self.frame == "base" and not self.yaw_known:
             raise InvalidRecording(
                 "the rotation of a sensor whose wrench is in the base frame must be known:"
                 " yaw_known must be true"
             )
-        checked_transform(self.T_flange_sensor)
-        _require_six(self.reach, "reach")
-        if self.noise is not None:
-            _require_six(self.noise, "noise")
-        for name, std in self.motion_noise.items():
-            if name not in _MOTION_NOISE or not 0 < std < np.inf:
+        for name in self.motion_noise:
+            if name not in _MOTION_NOISE:
                 raise InvalidRecording(
-                    f"motion_noise is a positive number for {', '.join(_MOTION_NOISE)}, got {name}"
-                    f" = {std}"
+                    f"'motion_noise.{name}' is no signal; there are {', '.join(_MOTION_NOISE)}"
                 )
-        freeze(self, "T_flange_sensor", "reach", "noise")
 
     def turned(self, yaw: float) -> WristSensor:
         """The sensor turned about the flange's z axis, with a known yaw.
@@ -379,11 +370,3 @@ def _longest_flat_run(wrench: Array) -> tuple[int, int]:
         if longest > best[1]:
             best = (axis, longest)
     return best
-
-
-def _require_six(values: object, name: str) -> None:
-    array = np.array(values, dtype=float)
-    if array.shape != (6,) or np.isnan(array).any() or (array <= 0).any():
-        raise InvalidRecording(
-            f"{name} of a wrist sensor must be six positive numbers [N, Nm], got {array}"
-        )
