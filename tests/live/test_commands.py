@@ -199,6 +199,8 @@ def test_a_payload_of_another_arm_is_refused(fault, tmp_path):
             Proposal.to(source, ControllerPayload(1.0), arm=arm)
         with pytest.raises(InvalidRobot, match="belongs to another arm"):
             Proposal.undo(source, tmp_path / "u.json")
+        with pytest.raises(InvalidRobot, match="the payload belongs to another arm"):
+            Proposal.of(source, replace(weighed(), arm=arm))
         assert found.controller.payload.mass == 2.5
 
 
@@ -416,6 +418,10 @@ def test_motions_that_must_not_start_are_refused(arm, carrying):
             MotionPlan.of(stream, arm, fast)
         with pytest.raises(InvalidRobot, match="is another arm than the model's"):
             MotionPlan.of(stream, load_robot("ur10"), swing())
+        found.controller.fault("model:UR5")
+        with pytest.raises(InvalidRobot, match="the motion belongs to another arm: it is of ur10e"):
+            MotionPlan.of(stream, arm, swing())
+        found.controller.fault("model:UR10")
         with pytest.raises(InvalidTrajectory, match=r"for planar2r with 2 joints, ur://\S+ has 6"):
             MotionPlan.of(stream, load_robot("planar2r"), swing())
         for fault, words in (
@@ -616,6 +622,7 @@ def test_the_whole_cycle_moves_weighs_and_sets(arm, carrying, tmp_path):
     done = undisturbed(found, *words, cwd=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     payload = sy.Payload.load(tmp_path / "p.json")
+    assert payload.arm == ArmIdentity("ur10e", found.controller.serial_number)
     assert abs(payload.mass - 2.5) < 3 * 1.96 * payload.std[0]
     assert found.controller.payload.mass == pytest.approx(payload.mass, abs=1e-5)
     again = sy.weigh_online(sy.DynamicModel.load(tmp_path / "model.json"), tmp_path / "log.parquet")

@@ -158,6 +158,7 @@ def command(
             else:
                 why = f" ({update.waiting})"
             raise InvalidSamples(f"{source}: nothing could be weighed{why}")
+        payload = changed(payload, arm=plan.arm)
         if output is not None:
             payload.save(output)
         if not as_json:

@@ -22,7 +22,7 @@ from steelyard.identification._factor import RegressionFactor
 from steelyard.identification._least_squares import solve_weighted
 from steelyard.identification._problem import RowMaker, Rows, require_same_joints
 from steelyard.identification._validation import FrictionChoice, Validation, validation_of
-from steelyard.recording import Preparation, Samples
+from steelyard.recording import ArmIdentity, Preparation, Samples
 from steelyard.robot import ParameterBasis, RobotModel
 from steelyard.robot._friction import FrictionLaw
 from steelyard.robot._transmission import JointFriction
@@ -89,6 +89,11 @@ class DynamicModel(FileValue, error=InvalidSamples, kind="model", version=3):
         basis = ParameterBasis.of(self.robot)
         object.__setattr__(self, "basis", basis)
         object.__setattr__(self, "_maker", RowMaker(self.robot, basis, max_cached_samples=0))
+
+    @property
+    def arm(self) -> ArmIdentity:
+        """The kind of arm that was identified, where its name tells it."""
+        return ArmIdentity.named(self.robot.name)
 
     @property
     def verdict(self) -> Verdict:

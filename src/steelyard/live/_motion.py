@@ -26,8 +26,10 @@ from steelyard.errors import InvalidTrajectory, SourceFailed
 from steelyard.excitation import Design, DesignLimits, DesignSettings, PayloadOptimal, Scene, design
 from steelyard.identification import DynamicModel
 from steelyard.live._controller import MovableController, PathCommand, movable_of
+from steelyard.live._setting import require_same_identity
 from steelyard.live._source import Stream
 from steelyard.live._weigher import require_same_arm
+from steelyard.recording import ArmIdentity
 from steelyard.robot import JointLimits, RobotModel
 from steelyard.trajectory import ApproachedTrajectory, FourierTrajectory
 
@@ -118,6 +120,7 @@ class MotionPlan:
         braking_s: time in which the arm brakes to rest along the path, [s]
         extent: how far and how fast it goes
         replaces: the program that runs and would be replaced; empty where none runs
+        arm: the arm behind the controller, as far as it reports it
         request: what the user has chosen
     """
 
@@ -129,6 +132,7 @@ class MotionPlan:
     braking_s: float
     extent: MotionExtent
     replaces: str
+    arm: ArmIdentity
     request: MotionRequest
 
     @classmethod
@@ -159,6 +163,8 @@ class MotionPlan:
             raise SourceFailed(
                 f"{controller} runs {replaces}: stop it first, or allow the motion to replace it"
             )
+        present = controller.identity(stream.version)
+        require_same_identity(controller, present, ArmIdentity.named(robot.name), "the motion")
         q = controller.posture(row)
         _require_near(robot, core, q)
         rate_hz = controller.command_rate_hz(stream.version)
@@ -170,7 +176,18 @@ class MotionPlan:
             extent = replace(extent, tool_speed=request.tool_speed)
         _require_within_limits(robot, whole, request)
         braking_s = braking_time_s(robot, whole, rate_hz=rate_hz)
-        return cls(controller, robot, core, whole, rate_hz, braking_s, extent, replaces, request)
+        return cls(
+            controller,
+            robot,
+            core,
+            whole,
+            rate_hz=rate_hz,
+            braking_s=braking_s,
+            extent=extent,
+            replaces=replaces,
+            arm=present,
+            request=request,
+        )
 
     @property
     def path(self) -> PathCommand:

@@ -94,7 +94,7 @@ class Proposal:
         products = export.load.inertia_com[3:]
         inertia = tuple(float(x) for x in (*moments, *products))
         new = ControllerPayload(body.mass, tuple(body.com.tolist()), inertia)
-        return cls.to(controller, new, rating_kg=rating_kg)
+        return cls.to(controller, new, rating_kg=rating_kg, arm=payload.arm)
 
     @classmethod
     def to(

@@ -17,7 +17,7 @@ from steelyard._kinds import COVARIANCE, INFINITE, NOT_NEGATIVE, Range, Shape, S
 from steelyard._units import NORMAL_95
 from steelyard.errors import InvalidSamples
 from steelyard.inertia import PARAMETER_NAMES, InertialParameters
-from steelyard.recording import Library, data_frame
+from steelyard.recording import UNKNOWN_ARM, ArmIdentity, Library, data_frame
 from steelyard.verdict import Doubt, DoubtKind, Verdict, together
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ DERIVED: dict[str, Callable[[Payload], Any]] = {
 
 
 @dataclass(frozen=True, eq=False)
-class Payload(FileValue, error=InvalidSamples, kind="payload", version=4, derived=DERIVED):
+class Payload(FileValue, error=InvalidSamples, kind="payload", version=5, derived=DERIVED):
     """A weighed payload.
 
     Attributes:
@@ -135,6 +135,7 @@ class Payload(FileValue, error=InvalidSamples, kind="payload", version=4, derive
         shares: of the mass's variance, by cause: 'noise', 'friction' (of the day, and by
             contradiction of the empty arm), 'gains', their 'drift' since the empty runs, noise of
             the 'motion', and 'gravity' if only its nominal size is known
+        arm: the arm that carried it, as far as it is known
     """
 
     body: Annotated[
@@ -151,6 +152,7 @@ class Payload(FileValue, error=InvalidSamples, kind="payload", version=4, derive
     method: str = "direct"
     gain_error: Annotated[Array | None, Shape(10, "causes")] = None
     shares: Mapping[str, Annotated[float, Range(0.0, 1.0)]] = field(default_factory=dict)
+    arm: ArmIdentity = UNKNOWN_ARM
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -51,7 +51,8 @@ class Weighing:
         if self.tool is not None:
             found = found.together_with(self.tool)
         doubts = [*(doubt for run in self.runs for doubt in run.doubts), *self._arm[1]]
-        return replace(found, verdict=found.verdict.doubted(*doubts))
+        verdict = found.verdict.doubted(*doubts)
+        return replace(found, verdict=verdict, arm=self.model.arm)
 
     @cached_property
     @one_blas_thread()
