@@ -67,7 +67,7 @@ def test_comments_say_frame_units_uncertainty_and_status(to):
     ):
         assert words in text, words
     assert ("FORCED" in text) == (to == "ft-yaml")
-    assert ("could not be checked against a manual" in text) == (to in ("kuka", "fanuc"))
+    assert ("could not be verified with a manual" in text) == (to in ("kuka", "fanuc"))
     assert text.isascii()
     assert text.endswith("\n")
 
@@ -94,7 +94,7 @@ def test_names_and_numbers_stand_in_the_file():
         UnknownName, match="begins with a letter and has at most 32 characters, got '_x'"
     ):
         payload().export("abb", name="_x")
-    with pytest.raises(UnknownName, match="payloads are counted from 1, got 0"):
+    with pytest.raises(UnknownName, match="numbers of payloads start at 1, got 0"):
         payload().export("kuka", number=0)
 
 
@@ -186,7 +186,7 @@ def test_nothing_negative_ever_leaves(to):
     if TARGETS[to].inertia:
         hollow = InertialParameters.from_com(2.0, [0.01, 0.0, 0.05], np.diag([-0.002, 0.01, 0.011]))
         with pytest.raises(
-            InvalidInertia, match=r"negative moment of inertia, -0.002 kg m\^2 .* force or not"
+            InvalidInertia, match=r"negative moment of inertia, -0.002 kg m\^2 .* even by force"
         ):
             payload(hollow).export(to, force=True)
 

@@ -400,9 +400,9 @@ def test_the_command_asks_as_python_does_and_prints_writes_and_draws(folder, fou
     assert ShortestMotion.load(folder / "m.json").requested == found.requested
     page = (folder / "m.html").read_text()
     for words in (
-        "What will be known",
-        "How long is enough",
-        "What becomes known when",
+        "Expected accuracy",
+        "Accuracy over duration",
+        "Accuracy over time",
         "on the flange",
     ):
         assert words in page

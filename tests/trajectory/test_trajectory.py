@@ -151,7 +151,7 @@ def test_files_that_hold_no_trajectory_are_refused(tmp_path):
     ):
         FourierTrajectory.load(path)
     path.write_text("[1]")
-    with pytest.raises(InvalidTrajectory, match="holds no trajectory"):
+    with pytest.raises(InvalidTrajectory, match="does not hold a trajectory"):
         FourierTrajectory.load(path)
 
 

@@ -32,6 +32,7 @@ from steelyard.twin._syntax import (
     Jump,
     ListOf,
     Name,
+    NumberList,
     Program,
     Return,
     Statement,
@@ -292,6 +293,8 @@ class Interpreter:
             return (yield from self._binary(expression, scope))
         if isinstance(expression, Call):
             return (yield from self._call(expression, scope))
+        if isinstance(expression, NumberList):
+            return Pose(expression.values) if expression.is_pose else list(expression.values)
         if isinstance(expression, ListOf):
             return (yield from self._list(expression, scope))
         if isinstance(expression, Index):

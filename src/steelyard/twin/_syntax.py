@@ -98,6 +98,14 @@ class ListOf:
 
 
 @dataclass(frozen=True, slots=True)
+class NumberList:
+    """A list or a pose of constants, without a node for each of them."""
+
+    values: tuple[float | int, ...]
+    is_pose: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Index:
     """An element of a list, or of a matrix with two indices."""
 
@@ -136,7 +144,7 @@ class Call:
     starts_thread: bool = False
 
 
-Expression = Constant | Name | ListOf | Index | Unary | Binary | Call
+Expression = Constant | Name | ListOf | NumberList | Index | Unary | Binary | Call
 
 
 # --- statements
@@ -234,7 +242,7 @@ class Program(NamedTuple):
             text: `def NAME(): ... end` or `sec NAME(): ... end`, optionally followed by a call of
                 the program; or statements without a frame, as a program without a name
         """
-        parser = _Parser(tuple(_tokens(text)))
+        parser = _Parser(_tokens(text))
         block = parser.program()
         first = block[0]
         if not isinstance(first, Define) or first.kind == "thread":
@@ -286,9 +294,10 @@ def _tokens(text: str) -> Iterator[Token]:
 class _Parser:
     """A recursive-descent parser; one method for each rule of the grammar."""
 
-    def __init__(self, tokens: Sequence[Token]) -> None:
-        self._tokens = tokens
-        self._at = 0
+    def __init__(self, tokens: Iterator[Token]) -> None:
+        self._tokens = tokens  # not kept: a long program has hundreds of thousands
+        self._last = Token("", "", 0)
+        self._next = next(tokens)
         self.calls: list[Call] = []
 
     def program(self) -> Block:
@@ -300,20 +309,16 @@ class _Parser:
 
     # --- tokens
 
-    @property
-    def _next(self) -> Token:
-        return self._tokens[self._at]
-
     def _take(self) -> Token:
-        token = self._next
-        self._at += 1
-        return token
+        self._last = self._next
+        self._next = next(self._tokens, self._last)
+        return self._last
 
     def _accept(self, *words: str) -> str:
         """The next word if it is one of these, which is taken; otherwise ''."""
         token = self._next
         if token.text in words and token.kind != "text":
-            self._at += 1
+            self._take()
             return token.text
         return ""
 
@@ -322,19 +327,16 @@ class _Parser:
             self._refuse(f"'{word}' is expected before '{self._next.text}'")
 
     def _name(self) -> str:
-        token = self._take()
-        if token.kind != "name":
-            self._at -= 1
-            self._refuse(f"a name is expected before '{token.text}'")
-        return token.text
+        if self._next.kind != "name":
+            self._refuse(f"a name is expected before '{self._next.text}'")
+        return self._take().text
 
     def _refuse(self, words: str) -> NoReturn:
         raise SourceFailed(f"line {self._next.line}: {words}")
 
     def _opens(self, bracket: str) -> bool:
         """Whether this bracket follows on the line of the last token."""
-        last = self._tokens[self._at - 1]
-        return self._next.text == bracket and self._next.line == last.line
+        return self._next.text == bracket and self._next.line == self._last.line
 
     # --- statements
 
@@ -432,7 +434,7 @@ class _Parser:
 
     def _binary(self, sign: str, left: Expression, right: Callable[[], Expression]) -> Binary:
         """The operation whose operator was just taken."""
-        line = self._tokens[self._at - 1].line
+        line = self._last.line
         return Binary(sign, left, right(), line)
 
     def _conjunction(self) -> Expression:
@@ -493,13 +495,12 @@ class _Parser:
             self._expect(")")
             return inner
         if token.text == "[":
-            return ListOf(self._items("]"))
+            return _list_of(self._items("]"))
         if token.text == "run":
             return self._call(self._name(), token.line, starts_thread=True)
         if token.kind == "name":
             return self._named(token)
-        self._at -= 1
-        self._refuse(f"'{token.text}' is not understood")
+        raise SourceFailed(f"line {token.line}: '{token.text}' is not understood")
 
     def _named(self, token: Token) -> Expression:
         if self._opens("("):
@@ -508,7 +509,7 @@ class _Parser:
             self._take()
             items = self._items("]")
             if len(items) == _POSE_SIZE:
-                return ListOf(items, is_pose=True)
+                return _list_of(items, is_pose=True)
             return Index(Name("p", token.line), items, token.line)
         return Name(token.text, token.line)
 
@@ -536,6 +537,17 @@ class _Parser:
             if not self._accept(",") and self._next.text != end:
                 self._refuse(f"'{end}' is expected before '{self._next.text}'")
         return tuple(found)
+
+
+def _list_of(items: tuple[Expression, ...], *, is_pose: bool = False) -> ListOf | NumberList:
+    numbers = [
+        item.value
+        for item in items
+        if isinstance(item, Constant) and not isinstance(item.value, bool | str)
+    ]
+    if len(numbers) == len(items):
+        return NumberList(tuple(numbers), is_pose)
+    return ListOf(items, is_pose)
 
 
 def _number(text: str) -> float | int:
