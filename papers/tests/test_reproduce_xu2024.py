@@ -304,7 +304,7 @@ def test_claims_are_told_by_their_numbers():
 
 def test_drives_warm_up_from_the_room_to_the_warmest():
     warm = warmth.warming()
-    assert warm.temperature[0] == pytest.approx(warmth.ROOM)
+    assert warm.temperature[0] == pytest.approx(warmth.AMBIENT)
     assert warm.temperature.max() == pytest.approx(warmth.WARMEST, abs=0.01)
     assert np.argsort(warm.temperature[-1])[-1] == np.argmax(warm.power)
     answers = {name: [dict.fromkeys(published.METHODS, TRUTH.vector)] for name in "ab"}

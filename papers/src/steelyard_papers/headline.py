@@ -14,7 +14,7 @@ import numpy as np
 
 from steelyard.report import Section, Table
 
-_SPREAD = 2.0  # standard deviations
+_SPREAD_SIGMA = 2.0  # printed spread, in standard deviations
 HEAD = ("what", "unit", "paper", "paper's method here", "± 2 std", "ours", "± 2 std", "met")
 _RULE = (
     "Met (green): the printed number lies within two standard deviations, over seeds, of what the"
@@ -71,7 +71,7 @@ def _summary(values: Sequence[float]) -> tuple[float | None, float | None]:
         return None, None
     if len(values) == 1:
         return values[0], None  # a count stays a whole number
-    return float(np.mean(values)), float(_SPREAD * np.std(values, ddof=1))
+    return float(np.mean(values)), float(_SPREAD_SIGMA * np.std(values, ddof=1))
 
 
 def opening(

@@ -15,7 +15,7 @@ def part_of(progress: Progress | None, low: float, high: float) -> Progress:
     """A progress that fills the part of another one from `low` to `high`.
 
     Args:
-        progress: called with the share of the whole; None for nobody
+        progress: called with the share of the whole; None for no report
         low: share at which the part begins
         high: share at which it ends
     """

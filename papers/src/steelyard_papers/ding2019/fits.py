@@ -6,7 +6,7 @@ ordinary least squares for links, rotors, Coulomb and viscous friction; no offse
 threshold are not printed: 10 Hz and 0.05 rad/s here. (A bandwidth of 0.25 Hz, which is printed,
 would remove the harmonics at 0.3 to 0.5 Hz.)
 
-Ours, with the defaults of the house: torques as measured, positions filtered at 20 Hz and
+Ours, with the defaults of steelyard: torques as measured, positions filtered at 20 Hz and
 differentiated as they are (tracking errors move the arm, too), a threshold of 0.01 rad/s, joints
 weighted by their noise, offsets, the friction law that predicts unseen stretches best, and a
 covariance that knows of correlation in time.

@@ -1,6 +1,8 @@
-"""What ding2019 prints: Table III in the names of the house, and Table IV."""
+"""Printed values of ding2019: Table III with the names of steelyard, and Table IV."""
 
 from __future__ import annotations
+
+from steelyard.robot import Parameter, ParameterKind
 
 TABLE_3: dict[str, float] = {
     "Izz1": 0.04321749,
@@ -64,7 +66,11 @@ RMS = (3.4320, 22.3964, 5.3226, 0.8863, 1.7324, 1.5140)
 CORRELATION = (0.9916, 0.8252, 0.9460, 0.9815, 0.9668, 0.7536)
 """Table IV: correlation of measured and estimated torque of each joint."""
 
-_UNITS = {"m": "kg m", "I": "kg m²", "Fc": "Nm", "Fv": "Nm s/rad", "B": "Nm"}
+_DRIVE_UNITS = {
+    ParameterKind.COULOMB: "Nm",
+    ParameterKind.VISCOUS: "Nm s/rad",
+    ParameterKind.OFFSET: "Nm",
+}
 
 
 def unit_of(name: str) -> str:
@@ -73,4 +79,9 @@ def unit_of(name: str) -> str:
     Args:
         name: as in `TABLE_3`
     """
-    return next(unit for start, unit in reversed(_UNITS.items()) if name.startswith(start))
+    kind = Parameter.parse(name).kind
+    if kind in _DRIVE_UNITS:
+        return _DRIVE_UNITS[kind]
+    if kind in (ParameterKind.MOMENT_X, ParameterKind.MOMENT_Y, ParameterKind.MOMENT_Z):
+        return "kg m"
+    return "kg m²"

@@ -36,8 +36,8 @@ SHOULDER = 0.375  # height of frame 0 above the ground, [m]
 WARMER = 5.0
 THINNING = 0.02  # over all runs [K], of viscous friction [1/K], assumed
 _VERIFICATION_SEED = 100
-_MOST_TRIES = 400
-_PARALLEL = 1e-9
+_MAX_TRIES = 400  # random motions
+_PARALLEL_TOLERANCE = 1e-9  # norm of the cross product of unit vectors
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,12 +103,12 @@ def formula_7(axes: Array, points: Array) -> tuple[int, int, int]:
     """
     kinds = [0, 0, 0]
     for i in range(1, len(axes)):
-        parallel = np.linalg.norm(np.cross(axes[:i], axes[i]), axis=1) < _PARALLEL
+        parallel = np.linalg.norm(np.cross(axes[:i], axes[i]), axis=1) < _PARALLEL_TOLERANCE
         if not parallel.all():
             kinds[0] += 1
             continue
         away = np.cross(points[: i - 1] - points[i - 1], axes[i])
-        kinds[1 if i > 1 and np.linalg.norm(away, axis=1).max() > _PARALLEL else 2] += 1
+        kinds[1 if i > 1 and np.linalg.norm(away, axis=1).max() > _PARALLEL_TOLERANCE else 2] += 1
     return kinds[0], kinds[1], kinds[2]
 
 
@@ -171,7 +171,7 @@ def _random_motions(
     joints = limits.joints
     kept = []
     reach = 0.9 * np.minimum(joints.q_max - centre, centre - joints.q_min)
-    for seed in range(_VERIFICATION_SEED, _VERIFICATION_SEED + _MOST_TRIES):
+    for seed in range(_VERIFICATION_SEED, _VERIFICATION_SEED + _MAX_TRIES):
         for size in (1.0, 0.8, 0.64, 0.51, 0.41, 0.33):
             motion = FourierTrajectory.random(
                 centre,
@@ -186,7 +186,7 @@ def _random_motions(
                 break
         if len(kept) == count:
             return kept
-    raise InfeasibleDesign(f"only {len(kept)} of {_MOST_TRIES} random motions keep Table II")
+    raise InfeasibleDesign(f"only {len(kept)} of {_MAX_TRIES} random motions keep Table II")
 
 
 def gear_friction(robot: RobotModel) -> RobotModel:

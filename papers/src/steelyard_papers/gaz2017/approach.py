@@ -25,14 +25,14 @@ from steelyard.robot import DriveModel, RobotModel
 from steelyard.simulation._arm import Arm
 from steelyard_papers.visit import Visit
 
-_BESIDE = 0.05  # [rad]
+_APPROACH_DISTANCE = 0.05  # [rad], between start and posture
 _STEP_S = 0.0025
 _MOVE_S = _REST_S = 0.3
-_LAST_S = 0.1
-_INERTIA_EVERY = 4
+_AVERAGED_S = 0.1  # at the end of each rest
+_STEPS_PER_INERTIA_UPDATE = 4
 _BANDWIDTH = 2 * np.pi * 10.0  # as `SimulationOptions`, [rad/s]
-_SWEEPS = 50
-_SETTLED = 1e-10
+_MAX_SWEEPS = 50
+_TOLERANCE = 1e-10  # smaller changes end the iteration
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +82,7 @@ def come_to_rest(robot: RobotModel, payload: InertialParameters | None, postures
     """
     way = np.sign(np.diff(postures, axis=0, prepend=0 * postures[:1]))
     ends = np.concatenate([postures, postures])
-    starts = ends - _BESIDE * np.concatenate([way, -way])
+    starts = ends - _APPROACH_DISTANCE * np.concatenate([way, -way])
     arms = _Arms(robot, payload, starts)
     path = Visit(np.array([[0.0], [1.0]]), rest_s=_REST_S, move_s=_MOVE_S)
     t = _REST_S + np.arange(0.0, _MOVE_S + _REST_S + _STEP_S / 2, _STEP_S)
@@ -90,7 +90,7 @@ def come_to_rest(robot: RobotModel, payload: InertialParameters | None, postures
         arms.step(starts + s * (ends - starts), rate * (ends - starts), slope * (ends - starts))
         for s, rate, slope in zip(*path.at(t), strict=True)
     ]
-    last = rows[-round(_LAST_S / _STEP_S) :]
+    last = rows[-round(_AVERAGED_S / _STEP_S) :]
     q, v, link, motor = (np.array([row[i] for row in last]) for i in range(4))
     sides = (2, *postures.shape)
     q_mean, link_mean, motor_mean = (x.mean(axis=0).reshape(sides) for x in (q, link, motor))
@@ -131,7 +131,7 @@ class _Arms:
         h = _STEP_S
         q = self._q
         v = self._w + _STEP_S / 2 * self._a
-        bias = self._bias(q, v, refresh=self._count % _INERTIA_EVERY == 0)
+        bias = self._bias(q, v, refresh=self._count % _STEPS_PER_INERTIA_UPDATE == 0)
         self._count += 1
         w0 = _BANDWIDTH
         error = q_c - q
@@ -148,7 +148,7 @@ class _Arms:
         """Friction for the speed after a step, (K, n) [Nm]; `free`: the speed without it."""
         F = self._friction.copy()
         A = _STEP_S * self._mobility
-        for _ in range(_SWEEPS):
+        for _ in range(_MAX_SWEEPS):
             change = 0.0
             for j, (dry, wet) in enumerate(
                 zip(self._drive.coulomb, self._drive.viscous, strict=True)
@@ -159,7 +159,7 @@ class _Arms:
                 value = (alone - speed) / c
                 change = max(change, float(np.abs(c * (value - F[:, j])).max()))
                 F[:, j] = value
-            if change < _SETTLED:
+            if change < _TOLERANCE:
                 break
         return F
 

@@ -27,7 +27,7 @@ from steelyard_papers.gaz2017.gravity import (
     placed,
 )
 
-_WRONG = 0.02  # of a link's mass
+_MASS_ERROR_STD = 0.02  # of a link's mass
 
 
 def reached_masses(
@@ -81,7 +81,7 @@ def stated_masses(sensors: Sensors, seeds: range) -> dict[str, Array]:
     answers: dict[str, list[Array]] = {"its model is right": [], "its links are 2 % off": []}
     for seed in seeds:
         measured = sensors.measured(loaded.tau, seed, 1)
-        off = 1 + _WRONG * np.random.default_rng([seed, 26]).normal(size=7)
+        off = 1 + _MASS_ERROR_STD * np.random.default_rng([seed, 26]).normal(size=7)
         links = [
             InertialParameters.from_vector(x * link.vector, link.frame)
             for link, x in zip(arm().links, off, strict=True)

@@ -1,7 +1,7 @@
 """gaz2017 Fig. 6: three contacts of an LWR 4+ with 3 kg, with and without the payload known.
 
 The empty arm is identified from the joint torque sensors along one motion, the load is weighed
-along another, and along a third, slower one somebody pushes at 1, 8 and 17 s. The residual of eq.
+along another, and along a third, slower one a person pushes at 1, 8 and 17 s. The residual of eq.
 (48) is computed with the arm alone and with the arm and its estimated load; a contact is a residual
 beyond 6 Nm.
 """
@@ -29,7 +29,7 @@ CONTACTS_S = (1.0, 8.0, 17.0)
 """When the contacts of Fig. 6 begin, [s]."""
 LIMIT_NM = 6.0
 """The threshold of the paper, [Nm]."""
-_LASTS_S = 0.4
+_PUSH_DURATION_S = 0.4
 _RATE_HZ = 200.0
 _OPTIONS = SimulationOptions(step_s=0.0025)
 _SENSORS = SensorModel(torque_std=0.1, torque_side="link", wrist_sensor=False)
@@ -75,7 +75,7 @@ class FigureSix:
             detections: one of the two
         """
         found = np.array([contact.detected_s for contact in detections.contacts])
-        delays = [found[(found >= t) & (found <= t + _LASTS_S)] - t for t in CONTACTS_S]
+        delays = [found[(found >= t) & (found <= t + _PUSH_DURATION_S)] - t for t in CONTACTS_S]
         return np.array([delay.min(initial=np.inf) for delay in delays])
 
 
@@ -100,7 +100,7 @@ def figure_six(seed: int = 0) -> FigureSix:
     t = watched.truth.t
     touched = np.zeros(len(t), dtype=bool)
     for start in CONTACTS_S:
-        touched |= (t >= start) & (t <= start + _LASTS_S + 0.3)
+        touched |= (t >= start) & (t <= start + _PUSH_DURATION_S + 0.3)
     return FigureSix(watched.recording, model, payload, _LOAD, touched, *answers)
 
 
@@ -126,7 +126,7 @@ def watched_run(robot: RobotModel, seed: int = 0, guard: Guard | None = None) ->
     )
     links = ("link4", robot.flange, "link4")
     pushes = [
-        Push(start, _LASTS_S, link, np.array(force))
+        Push(start, _PUSH_DURATION_S, link, np.array(force))
         for start, link, force in zip(CONTACTS_S, links, _FORCES, strict=True)
     ]
     return simulate(

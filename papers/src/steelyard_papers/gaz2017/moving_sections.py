@@ -251,12 +251,10 @@ def contact_section(found: Contacts) -> Section:
     return Section(
         "Contacts (eq. (48), Fig. 6)",
         [
-            "Somebody pushes an LWR that carries 3 kg at 1, 8 and 17 s, for 0.4 s with about 50 N;"
+            "A person pushes an LWR that carries 3 kg at 1, 8 and 17 s, for 0.4 s with about 50 N;"
             f" motion, load and pushes are assumed. The paper's observer knows {mass:.3g} kg and"
-            " the"
-            " centre of mass from ten samples, in the gravity torque only. KUKA's own detector is"
-            " not"
-            " published; an observer that knows no payload stands in its place.",
+            " the centre of mass from ten samples, in the gravity torque only. KUKA's own detector"
+            " is not published; an observer without a payload is used instead.",
         ],
         [
             Table(
@@ -268,11 +266,9 @@ def contact_section(found: Contacts) -> Section:
                     *(f"contact at {start:g} s, delay [ms]" for start in CONTACTS_S),
                 ),
                 rows,
-                "As in the paper: all three contacts are found with the payload known, and the"
-                " residual"
-                " of one that does not know it goes beyond the threshold in free motion. A"
-                " detection"
-                " counts when it begins within the contact.",
+                "As in the paper, all three contacts are found with the payload known, and the"
+                " residual of an observer without it exceeds the threshold in free motion. A"
+                " detection counts if it begins within the contact.",
             ),
             Plot("Fig. 6: the largest residual of all joints.", panels, columns=3),
             *_reaction(found),
@@ -283,7 +279,8 @@ def contact_section(found: Contacts) -> Section:
 def _reaction(found: Contacts) -> list[Table | Plot]:
     """The closed loop: the arm stops for 2 s at each contact and resumes."""
     recording = found.reacted
-    assert recording.v_commanded is not None and recording.a_commanded is not None  # noqa: S101, PT018 - simulated
+    assert recording.v_commanded is not None  # noqa: S101 - simulated
+    assert recording.a_commanded is not None  # noqa: S101 - simulated
     t = recording.t
     speed = np.abs(recording.v_commanded).max(axis=1)
     jumps = np.abs(np.diff(recording.a_commanded, axis=0)).max(axis=1)

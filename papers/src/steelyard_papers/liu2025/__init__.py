@@ -56,7 +56,7 @@ _NOTE = (
     " and base,"
     " of assumed sizes."
 )
-_ALONE = (SENSOR_ONLY, JOINTS_ONLY, BASE_ONLY)
+_SINGLE_FAULTS = (SENSOR_ONLY, JOINTS_ONLY, BASE_ONLY)
 
 
 def page(
@@ -103,7 +103,7 @@ def page(
 
 def _cells(world: World, seeds: int, few: int, progress: Progress) -> Cells:
     """By fault: answers and contacts at low speed of each seed; no fault first, all last."""
-    plan = [(PERFECT, seeds), *((faults, few) for faults in _ALONE), (REAL, seeds)]
+    plan = [(PERFECT, seeds), *((faults, few) for faults in _SINGLE_FAULTS), (REAL, seeds)]
     found: dict[str, list[tuple[Answers, Contacts]]] = {faults.name: [] for faults, _ in plan}
     todo = [(faults, seed) for faults, count in plan for seed in range(count)]
     for k, (faults, seed) in enumerate(todo):

@@ -47,7 +47,7 @@ STRONG = {
 }
 """Estimators of the comparison with strong noise, by the key of `ESTIMATORS`."""
 
-_COARSE = 2 * np.pi / 2**18  # [rad]
+_ENCODER_STEP = 2 * np.pi / 2**18  # [rad]
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,7 +161,7 @@ def strong_noise(
     errors: dict[str, list[tuple[float, float]]] = {name: [] for name in STRONG}
     for seed, answer in enumerate(answers):
         rng = np.random.default_rng(5000 + seed)
-        recording = measured(world.robot, world.excitation, answer.drift, rng, step=_COARSE)
+        recording = measured(world.robot, world.excitation, answer.drift, rng, step=_ENCODER_STEP)
         samples = WrenchSamples.from_joints(world.robot, recording, SENSOR, cutoff_hz=None)
         regression = regression_of_ten(samples, answer.static)
         for name in STRONG:

@@ -27,7 +27,7 @@ from steelyard.wrist import StaticWeight, WrenchSamples, WristPayload
 from steelyard.wrist._regressor import wrench_regressor, wrench_tensor
 from steelyard.wrist.estimators._recursive import RecursiveTotalLeastSquares
 
-_FIRST_INFORMATION = 1e-9
+_INITIAL_INFORMATION = 1e-9
 
 
 def constant_noise(samples: WrenchSamples) -> Array:
@@ -68,7 +68,7 @@ def proposed(samples: WrenchSamples, static: StaticWeight) -> WristPayload:
     Z = _rows(samples, static)
     P = constant_noise(samples)
     v = np.concatenate([static.value[:4], np.zeros(6), [-1.0]])
-    M = _FIRST_INFORMATION * np.eye(11)
+    M = _INITIAL_INFORMATION * np.eye(11)
     for rows in Z:
         M, v = step(M, v, rows, P)
     body = InertialParameters.from_vector(v[:10], "sensor")
@@ -108,7 +108,7 @@ def step_costs(samples: WrenchSamples, static: StaticWeight, count: int = 300) -
     P = constant_noise(samples)
     recursive = RecursiveTotalLeastSquares()
     R = recursive.init(10)
-    M = _FIRST_INFORMATION * np.eye(11)
+    M = _INITIAL_INFORMATION * np.eye(11)
     v = np.append(static.value[:4], np.zeros(7))
     v[-1] = -1.0
     spent: dict[str, list[float]] = {"TLS": [], "RTLS": [], "RRTLS": []}

@@ -26,9 +26,11 @@ from steelyard_papers.liu2025.cell import Cell
 from steelyard_papers.liu2025.motions import FromRest, Motions, Visits
 from steelyard_papers.sharing import Progress
 
-_PLATE = 40.173 * 0.01**2 / 12
+_PLATE_INERTIA = 40.173 * 0.01**2 / 12
 LOAD = InertialParameters.from_com(
-    40.173, [0.0, 0.0, 0.905 / 40.173], np.diag([3.24 + _PLATE, 0.809 + _PLATE, 4.049])
+    40.173,
+    [0.0, 0.0, 0.905 / 40.173],
+    np.diag([3.24 + _PLATE_INERTIA, 0.809 + _PLATE_INERTIA, 4.049]),
 )
 TILT = np.radians([1.824, 2.326])
 UPRIGHT = np.array(GRAVITY_DOWN)

@@ -15,7 +15,7 @@ from steelyard_papers.xu2024.motion_sections import Row
 from steelyard_papers.xu2024.payload_sections import Answers, mass_rms
 from steelyard_papers.xu2024.printed import TABLE_7, TRUTH
 from steelyard_papers.xu2024.published import METHODS
-from steelyard_papers.xu2024.warmth import ROOM, THINNING, WARMEST, Warming
+from steelyard_papers.xu2024.warmth import AMBIENT, THINNING, WARMEST, Warming
 
 Cells = Mapping[tuple[float, str, str], Cell]
 
@@ -173,9 +173,9 @@ def harsh_section(answers: Mapping[str, Answers], warm: Warming) -> Section:
         "Friction that changes between the runs (Table VII in harsher worlds, Fig. 8)",
         [
             _order_words(answers),
-            f"Fig. 8 with a thermal model of friction: ten runs warm the drives from {ROOM} to"
+            f"Fig. 8 with a thermal model of friction: ten runs warm the drives from {AMBIENT} to"
             f" {WARMEST} °C;"
-            f" viscous friction falls by {100 * (1 - np.exp(-THINNING * (WARMEST - ROOM))):.0f} %"
+            f" viscous friction falls by {100 * (1 - np.exp(-THINNING * (WARMEST - AMBIENT))):.0f} %"
             " in the"
             " warmest one. The heat that a drive keeps is chosen so that the warmest one ends"
             " where the"

@@ -39,7 +39,7 @@ KINEMATICS = {
 }
 """How the empty runs, and the loaded run, are prepared."""
 _FIRST_SEED = 500  # settings were chosen with seeds below
-_REST = 0.01  # [rad/s]: the threshold of `Preparation`
+_REST_SPEED = 0.01  # [rad/s]: the threshold of `Preparation`
 
 
 @dataclass(frozen=True, eq=False)
@@ -205,14 +205,14 @@ def convergence_variants(world: World, seeds: int, *, progress: Progress) -> lis
         ("P = I, as the text has it", runs, 1.0, 0.0),
         ("P = 100 I", runs, 100.0, 0.0),
         ("no noise of the torques", quiet, 10.0, 0.0),
-        ("torques of joints below 0.01 rad/s do not count", runs, 10.0, _REST),
+        ("torques of joints below 0.01 rad/s do not count", runs, 10.0, _REST_SPEED),
     )
     found = []
     for k, (name, parts, P0, lowest) in enumerate(cases):
         answer = recursion_of(models, parts, P0=P0, lowest_speed=lowest)
         speed = np.abs(np.stack([part.v for part in parts])).min(axis=2)
         broke = [int(np.flatnonzero(x >= SMALL_CHANGE)[-1]) for x in answer.largest]
-        at_rest = int(sum(speed[i, j] < _REST for i, j in enumerate(broke)))
+        at_rest = int(sum(speed[i, j] < _REST_SPEED for i, j in enumerate(broke)))
         found.append(Variant(name, answer, at_rest))
         progress((k + 1) / len(cases))
     return found

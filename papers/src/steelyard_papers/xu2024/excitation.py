@@ -35,8 +35,8 @@ from steelyard_papers.xu2024.printed import CONDITION_NUMBER, TABLE_2, TABLE_8
 from steelyard_papers.xu2024.published import Case
 
 _UNITS = ("kg", "kg m", "kg m", "kg m", *("kg m²",) * 6)
-_SETTLED = 0.15  # of a weight
-_MOST_ROUNDS = 2
+_WEIGHT_TOLERANCE = 0.15  # smaller relative changes of all weights end the iteration
+_MAX_ITERATIONS = 2
 _NOISE_SEED = 18
 
 
@@ -120,7 +120,7 @@ def _rounds(
     robot: RobotModel, published: FourierTrajectory, limits: DesignLimits, settings: DesignSettings
 ) -> list[Round]:
     rounds = [judged("Table IV", robot, published, limits)]
-    for k in range(_MOST_ROUNDS):
+    for k in range(_MAX_ITERATIONS):
         weights = 1 / np.sqrt(np.diag(rounds[-1].covariance))
         objective = Xu2024(weights.tolist())
         made = design(
@@ -128,7 +128,7 @@ def _rounds(
         )
         rounds.append(judged(f"(18), round {k + 1}", robot, made.trajectory, limits))
         after = 1 / np.sqrt(np.diag(rounds[-1].covariance))
-        if np.abs(after / weights - 1).max() < _SETTLED:
+        if np.abs(after / weights - 1).max() < _WEIGHT_TOLERANCE:
             break
     return rounds
 

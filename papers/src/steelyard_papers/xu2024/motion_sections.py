@@ -28,7 +28,7 @@ from steelyard_papers.xu2024.simulated import FrictionFit, World, noisy
 Row = tuple[str | float | None, ...]
 
 HEAD = ("what", "unit", "paper", "paper's method here", "ours", "truth")
-_COARSE = 1e-4  # steps of encoders, [rad]
+_ENCODER_STEP = 1e-4  # [rad]
 _TRUE = {"linear": "linear fit", "power": "power law"}
 
 
@@ -107,7 +107,7 @@ def signal_section(world: World, model: DynamicModel) -> Section:
     actual = np.diff(recording.q, 2, axis=0) / step**2
     assert recording.a_commanded is not None  # noqa: S101 - simulated
     off = actual - recording.a_commanded[1:-1]
-    rough = np.diff(np.round(truth.q / _COARSE) * _COARSE, 2, axis=0) / step**2
+    rough = np.diff(np.round(truth.q / _ENCODER_STEP) * _ENCODER_STEP, 2, axis=0) / step**2
     rough_off = rough - recording.a_commanded[1:-1]
     floor = truth.a[1:-1] - recording.a_commanded[1:-1]
     noise = TABLE_8["without", "power"]

@@ -19,7 +19,7 @@ from steelyard_papers.xu2024.recursion import Recursion
 
 Answers = Sequence[Mapping[str, Array]]
 
-_WATCHED = ("Ixy6", "Ixz6", "Iyz6", "Izz6", "mx6", "my6")
+_PLOTTED = ("Ixy6", "Ixz6", "Iyz6", "Izz6", "mx6", "my6")
 _PAPER_ERROR = 0.04  # [%]
 
 
@@ -102,7 +102,7 @@ def online_section(online: Online, case: Case, rule: Table) -> Section:
             ],
             marks=[(curves.converged_s, "converged")] if np.isfinite(curves.converged_s) else (),
         )
-        for i, name in enumerate(_WATCHED)
+        for i, name in enumerate(_PLOTTED)
     ]
     return Section(
         "Convergence while the arm moves (eq. (7)-(16), Fig. 6)",

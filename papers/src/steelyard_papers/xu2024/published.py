@@ -33,7 +33,7 @@ RATE_HZ = 125.0
 TIMES_S = (2.0, 4.0, 6.6, 10.0)
 METHODS = ("Algorithm 1", "Algorithm 2", "proposed", "ours")
 _POSTURES = 20
-_SLOW = 0.05  # [rad/s]
+_BREAKAWAY_SPEED = 0.05  # [rad/s], at which static friction is computed
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,7 +167,7 @@ def algorithm_2(case: Case, seed: int) -> Array:
     basis = case.model.basis
     q = np.random.default_rng(1).uniform(-1.5, 1.5, (_POSTURES, 6)) + robot.home
     Y = basis.reduce(robot.regressor(q, 0 * q, 0 * q))
-    friction = robot.drive.coulomb + robot.drive.viscous * _SLOW**robot.drive.exponent
+    friction = robot.drive.coulomb + robot.drive.viscous * _BREAKAWAY_SPEED**robot.drive.exponent
     shares = rng.uniform(-1, 1, (2, _POSTURES, 6))
     noise = case.noise / np.sqrt(RATE_HZ) * rng.normal(size=shares.shape)
     torque = np.array([Y @ TABLE_6, Y @ (TABLE_6 + case.J @ TRUTH.vector)])

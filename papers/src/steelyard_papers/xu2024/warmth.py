@@ -1,6 +1,6 @@
 """Friction that changes between runs, as on the paper's arm: temperature and gear load.
 
-A drive warms up by the power that its friction turns into heat, and cools towards the room,
+A drive warms up by the power that its friction turns into heat, and cools towards the ambient,
 
     C T' = friction power - (T - T_0) / R,       Fv(T) = Fv exp(-k (T - T_0))
 
@@ -31,7 +31,7 @@ from steelyard_papers.xu2024.printed import TRUTH
 from steelyard_papers.xu2024.published import RATE_HZ
 from steelyard_papers.xu2024.simulated import World, loaded_arm, simulated_answers
 
-ROOM = 25.5
+AMBIENT = 25.5
 WARMEST = 30.0
 """Of Fig. 8, [degrees C]."""
 THINNING = 0.02  # k, [1/K], assumed
@@ -51,7 +51,7 @@ class Warming:
     Attributes:
         t: (N,) [s]
         temperature: of each drive, (N, 6) [degrees C]
-        power: of each drive's friction along the motion, at room temperature, (6,) [W]
+        power: of each drive's friction along the motion, at ambient temperature, (6,) [W]
     """
 
     t: Array
@@ -70,7 +70,7 @@ def warming() -> Warming:
     t = np.arange(0.0, _RUNS * _PERIOD_S, 0.5)
 
     def rise(heat: float) -> Array:
-        """Degrees above the room where one watt warms by `heat` degrees in the end."""
+        """Temperature rise [K] of each drive if one watt warms it by `heat` kelvins in the end."""
         now = np.zeros(6)
         found = []
         for at in t:
@@ -87,11 +87,11 @@ def warming() -> Warming:
     high = 100.0
     for _ in range(40):
         heat = (low + high) / 2
-        if rise(heat).max() < WARMEST - ROOM:
+        if rise(heat).max() < WARMEST - AMBIENT:
             low, high = (heat, high)
         else:
             low, high = (low, heat)
-    return Warming(t, ROOM + rise(heat), share)
+    return Warming(t, AMBIENT + rise(heat), share)
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ class Change:
 
 CHANGES = (
     Change("friction as printed without and with the payload"),
-    Change(f"and {WARMEST - ROOM:g} K warmer (Fig. 8)", WARMEST - ROOM),
+    Change(f"and {WARMEST - AMBIENT:g} K warmer (Fig. 8)", WARMEST - AMBIENT),
     Change(
         "and 20 K warmer, 5 % friction of the carried torque, offsets moved",
         20.0,
