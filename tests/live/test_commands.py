@@ -98,7 +98,7 @@ def test_a_payload_is_set_echoed_and_put_back(tmp_path):
         with pytest.raises(
             SourceFailed, match=r"nothing was sent: \S+ reports 3 kg now and reported"
         ):
-            back.carry_out(history)  # somebody has set another payload since the question
+            back.carry_out(history)  # a person has set another payload since the question
         assert found.controller.payload == ControllerPayload(3.0)
         with pytest.raises(
             SourceFailed, match=r"undo\.json is of ur://127\.0\.0\.1:\d+, not of ur://elsewhere"
