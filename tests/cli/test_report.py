@@ -95,7 +95,7 @@ def test_identify_draws_what_it_did_not_fit_and_tells_every_setting(folder):
     assert stated["--cutoff"] == "auto"
     assert {"steelyard", "numpy", "pin", "python", "command", "written"} <= set(stated)
     text = page.read_text(encoding="utf-8")
-    assert "the torques of two.parquet, which it has not seen" in text
+    assert "the torques of two.parquet, which was held back" in text
     assert "No recording was held back" not in text
     assert "Quality of the recordings" in text
     alone = run(*words[:3], *words[5:], "--report", page, "--json")

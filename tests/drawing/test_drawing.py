@@ -125,7 +125,9 @@ def test_ranges_may_be_reversed_and_logarithmic():
 
 
 def test_curves_of_unequal_length_are_refused():
-    with pytest.raises(InvalidSamples, match=r"curve 'a': x and y need one length, got \[3, 2\]"):
+    with pytest.raises(
+        InvalidSamples, match=r"curve 'a': x and y must have the same length, got \[3, 2\]"
+    ):
         Curve("a", np.zeros(3), np.zeros(2))
     with pytest.raises(InvalidSamples, match="curve 'b'"):
         Band("b", np.zeros(3), np.zeros(3), np.zeros(2))
@@ -143,7 +145,7 @@ def test_every_style_is_drawn_into_a_file_of_the_kind_that_its_name_says(tmp_pat
 
 def test_a_picture_that_cannot_be_written_leaves_nothing(tmp_path):
     plot = Plot("nothing", [])
-    with pytest.raises(UnreadableFile, match=r"a\.xyz: the name of a picture ends in \.png, \.svg"):
+    with pytest.raises(UnreadableFile, match=r"a\.xyz: pictures are written as \.png, \.svg"):
         save_picture([plot], tmp_path / "a.xyz")
     with pytest.raises(UnreadableFile, match=r"cannot write .*a\.png: there is no folder .*none"):
         save_picture([plot], tmp_path / "none" / "a.png")

@@ -223,12 +223,13 @@ def test_refusals_at_the_door(tmp_path):
         read(tmp_path / "folder.csv")
     with pytest.raises(
         UnreadableFile,
-        match=r"not read from '\.xlsx' files; known are \.parquet, \.arrows, \.npz, \.csv",
+        match=r"cannot be read from '\.xlsx' files; known are \.parquet, \.arrows, \.npz, \.csv",
     ):
         read(tmp_path / "log.xlsx")
     one = Recording(t=[0.0], q=[[0.0]])
     with pytest.raises(
-        UnreadableFile, match=r"not written to '\.csv' files, which would lose .* \.parquet, \.npz"
+        UnreadableFile,
+        match=r"cannot be written as '\.csv', which would lose .* \.parquet or \.npz",
     ):
         write(one, tmp_path / "a.csv")
     with pytest.raises(UnreadableFile, match=r"there is no folder .*nowhere; make it first"):

@@ -510,10 +510,10 @@ def test_folders_and_names(tmp_path, motion):
     with pytest.raises(UnreadableFile, match=r"elsewhere: no such file \(in the folder"):
         read(tmp_path / "elsewhere")
     (path / "bag.db3").rename(tmp_path / "bag.csv")
-    with pytest.raises(UnreadableFile, match="begins like an SQLite database, as bags"):
+    with pytest.raises(UnreadableFile, match="looks like an SQLite database, as bags"):
         read(tmp_path / "bag.csv")
     (tmp_path / "bag.mcap").write_text("t,q_0\n0,1\n")
-    with pytest.raises(UnreadableFile, match="begins like neither Parquet nor NPZ nor a bag"):
+    with pytest.raises(UnreadableFile, match="looks like neither Parquet nor NPZ nor a bag"):
         read(tmp_path / "bag.mcap")
 
 

@@ -183,7 +183,7 @@ def require_same(to, text, mass, com, inertia):
     assert read_mass == pytest.approx(mass, abs=1e-6)
     np.testing.assert_allclose(read_com, com, rtol=0, atol=1e-7)
     if read_inertia is None:
-        assert "Left out, for this format has no place for it: the inertia." in text
+        assert "Left out, because this format cannot hold it: the inertia." in text
     elif to == "fanuc":
         np.testing.assert_allclose(np.diag(read_inertia), np.diag(inertia), rtol=0, atol=1e-9)
         assert f"products of inertia (Ixy {inertia[0, 1]:.3g}" in text

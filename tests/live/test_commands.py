@@ -219,7 +219,7 @@ def test_payloads_that_no_export_writes_are_refused():
     doubted = Verdict("", (Doubt(DoubtKind.NOT_PHYSICAL, "no real body fits"),))
     with controller() as (_, source):
         with pytest.raises(
-            InvalidInertia, match="not exported: the estimate itself says: no real body"
+            InvalidInertia, match="not exported: the estimate has a doubt: no real body"
         ):
             Proposal.of(source, weighed(verdict=doubted))
         with pytest.raises(InvalidInertia, match="the mass is known to"):

@@ -279,7 +279,7 @@ def test_what_is_not_known_is_said_not_drawn():
     assert not any("inertia ellipsoid" in names for names in drawn)
     assert "unknown" in plot.caption
     bars = relative_std_plot("Bars.", PARAMETER_NAMES, np.sqrt(np.diag(spread)))
-    assert "say nothing about mz, Ixx" in bars.caption
+    assert "do not determine mz, Ixx" in bars.caption
     assert sum(len(curve.x) for curve in bars.panels[0].curves) == 3
 
 
@@ -316,7 +316,7 @@ def test_nothing_is_predicted_where_a_joint_stands_still_and_its_sign_is_noise()
         q, v, a, model.torque(q, v, a), 100.0, loaded.joint_names, "measured", np.abs(v) > 0.01
     )
     torque = payload_page(model, found, at_rest).picture[-1]
-    assert "at rest its friction is not determined" in torque.caption
+    assert "no prediction for joints at rest" in torque.caption
     for panel in torque.panels:
         drawn = {curve.name: np.asarray(curve.y) for curve in panel.curves}
         assert np.isfinite(drawn["measured"]).all()

@@ -156,7 +156,7 @@ def test_link_without_inertia_is_refused():
     robot = RobotModel.from_dh(DHTable.from_rows([[0, 0, 0, 0], [0, 1, 0, 0]]))
     with pytest.raises(
         InvalidRobot,
-        match=r"link1' of arm is no real body, .*the mass is 0 kg.*give others by with_links",
+        match=r"link1' of arm is not physical, .*the mass is 0 kg.*replace them with with_links",
     ):
         simulate(robot, Swing(robot))
 

@@ -143,7 +143,7 @@ def test_files_that_hold_no_trajectory_are_refused(tmp_path):
     with pytest.raises(UnreadableFile, match="is not JSON"):
         FourierTrajectory.load(path)
     path.write_text('{"sine": [[1.0]]}')
-    with pytest.raises(InvalidTrajectory, match="holds no trajectory: 'cosine' is missing"):
+    with pytest.raises(InvalidTrajectory, match="does not hold a trajectory: 'cosine' is missing"):
         FourierTrajectory.load(path)
     saved.save({"sine": 1}, "payload", path)
     with pytest.raises(

@@ -1,4 +1,4 @@
-"""Plots as data, drawn for a page, live or not, into a picture file, or inline in a notebook."""
+"""Plots and scenes as data, drawn for pages, live pages, picture files and notebooks."""
 
 from steelyard.drawing._interactive import panel_figure
 from steelyard.drawing._picture import Picture, notebook_html, save_picture

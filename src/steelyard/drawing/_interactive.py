@@ -1,9 +1,9 @@
-"""A panel as Plotly draws it: few points that keep the extremes, short numbers, one colour for each name.
+"""A panel for Plotly, with a reduced number of points and short numbers.
 
-A line of N points is cut into buckets of equal length; of each the lowest and the highest point
-stay (and the leftmost and rightmost where x goes back), so that no peak is lost however few points
-are drawn. A cloud of dots is thinned evenly instead, its outermost points kept: the extremes of
-buckets would paint two edges.
+A line of N points is divided into buckets of equal length; each keeps its lowest and its highest
+point (and the leftmost and rightmost where x is not monotone), so that no peak is lost. A cloud of
+dots is thinned evenly instead and keeps its outermost points: extremes of buckets would draw two
+edges.
 """
 
 from __future__ import annotations
@@ -19,12 +19,18 @@ from steelyard._arrays import Array, Indices
 from steelyard._units import NORMAL_95
 from steelyard.drawing._plot import INK, MUTED, SOFT, Band, Curve, Panel
 
-_DIGITS = 5
-_MOST_DOTS = 250  # each is an element of its own in the page: slow to draw
+_DIGITS = 5  # of numbers, relative to their span
+_MAX_DOTS = 250  # of a cloud; each is a separate element of the page and slow to draw
 
 
 def panel_figure(panel: Panel, colours: dict[str, str], most: int) -> dict[str, Any]:
-    """Traces and layout of a panel, for Plotly, at most `most` points per curve; all words are escaped."""
+    """Traces and layout of a panel for Plotly, with all texts escaped.
+
+    Args:
+        panel: to draw
+        colours: by the names of curves and bands
+        most: largest number of points of a curve
+    """
     traces = []
     for part in panel.curves:
         colour = colours[part.name]
@@ -50,7 +56,7 @@ def panel_figure(panel: Panel, colours: dict[str, str], most: int) -> dict[str, 
         else:
             layout["barmode"] = "group"
     if any(isinstance(part, Curve) and part.has_words for part in panel.curves):
-        layout["xaxis"]["type"] = "category"  # words that look like numbers stay words
+        layout["xaxis"]["type"] = "category"  # words that look like numbers remain words
     if panel.categories:
         words = [_words(name) for name in panel.categories]
         layout["xaxis"] |= {"categoryorder": "array", "categoryarray": words}
@@ -60,7 +66,7 @@ def panel_figure(panel: Panel, colours: dict[str, str], most: int) -> dict[str, 
 
 
 def _decimated(x: Array, y: Array, most: int) -> Indices:
-    """Which points of a line to draw, or of several lines on one x, y (N, k); a gap stays a gap."""
+    """Indices of the points to draw, of a line or of several on one x, y (N, k), with gaps."""
     N = len(x)
     if most >= N:
         return np.arange(N)
@@ -82,7 +88,7 @@ def _decimated(x: Array, y: Array, most: int) -> Indices:
 
 
 def _thinned(x: Array, y: Array, most: int) -> Indices:
-    """Which dots of a cloud to draw: some at equal steps, and the outermost ones."""
+    """Indices of the dots to draw: some at equal steps, and the outermost ones."""
     N = len(x)
     if most >= N:
         return np.arange(N)
@@ -94,7 +100,7 @@ def _thinned(x: Array, y: Array, most: int) -> Indices:
 
 
 def _rounded(values: ArrayLike, *, relative: bool = False) -> list[float | None]:
-    """Numbers to about five digits of their span (or of each, if relative); None where not finite."""
+    """Numbers rounded to five digits of their span, or of each if relative; None for NaN, inf."""
     x = np.asarray(values, dtype=float)
     finite = x[np.isfinite(x)]
     if finite.size:
@@ -108,7 +114,7 @@ def _rounded(values: ArrayLike, *, relative: bool = False) -> list[float | None]
 
 
 def _words(text: str) -> str:
-    """Plotly reads some HTML in its labels: ours is plain text."""
+    """A text without the HTML that Plotly would interpret in labels."""
     return html.escape(text, quote=False)
 
 
@@ -121,7 +127,7 @@ def _curve(curve: Curve, panel: Panel, colour: str, most: int) -> dict[str, Any]
     else:
         x = np.asarray(curve.x, dtype=float)
         if curve.style == "dots":
-            which = _thinned(x, y, min(most, _MOST_DOTS))
+            which = _thinned(x, y, min(most, _MAX_DOTS))
         elif curve.style != "bars":
             which = _decimated(x, y, most)
         trace["x"] = _rounded(x[which])

@@ -1,7 +1,7 @@
 """Plots as one picture, drawn by Matplotlib: a file, or inline in a notebook.
 
-Plots stand below each other, each under its caption and one legend, its panels in rows. Matplotlib
-is loaded when something is drawn, and its own windows and settings are left alone.
+Plots are arranged below each other, each with its caption, one legend, and its panels in rows.
+Matplotlib is imported on demand; its windows and settings are not changed.
 """
 
 from __future__ import annotations
@@ -23,28 +23,29 @@ from steelyard.drawing._plot import INK, MUTED, SOFT, Band, Curve, Panel, Plot
 from steelyard.errors import MissingExtra, UnreadableFile
 from steelyard.saved import replacing
 
+# Lengths are in inches.
 _WIDTH = 12.0
-_WIDTH_INLINE = 8.0  # [inch]
+_WIDTH_INLINE = 8.0
 _DPI = 120
 _DPI_INLINE = 90
-_HEIGHT = 1.9
-_HEIGHT_SQUARE = 3.2  # of a panel, [inch]
-_TITLE = 0.3
-_LINE = 0.175
-_LEGEND = 0.22  # heights of words, [inch]
-_GAP = 0.12
-_EDGE = 0.12  # above words, and left of them, [inch]
-_ABOVE = 0.22
-_BELOW = 0.4
-_LEFT = 0.6
-_RIGHT = 0.1  # of a panel: for its title, ticks and labels, [inch]
-_LETTERS = 13.5  # in an inch of a caption
-_LONG_WORDS = 90  # letters on an axis of words, beyond which they stand upright
+_PANEL_HEIGHT = 1.9
+_SQUARE_PANEL_HEIGHT = 3.2
+_TITLE_HEIGHT = 0.3
+_LINE_HEIGHT = 0.175
+_LEGEND_HEIGHT = 0.22
+_GAP = 0.12  # above texts
+_EDGE = 0.12  # left of texts
+_PANEL_TOP = 0.22  # margins of a panel for title, ticks and labels
+_PANEL_BOTTOM = 0.4
+_PANEL_LEFT = 0.6
+_PANEL_RIGHT = 0.1
+_LETTERS_PER_INCH = 13.5  # of a caption
+_MAX_AXIS_LETTERS = 90  # of words on an axis that are written horizontally
 
 
 @dataclass(frozen=True, eq=False)
 class Picture:
-    """Plots below each other, which a notebook shows."""
+    """Plots below each other, shown in a notebook."""
 
     plots: Sequence[Plot]
 
@@ -59,13 +60,20 @@ class Picture:
 def save_picture(
     plots: Sequence[Plot], path: Path, *, title: str = "", words: Sequence[str] = ()
 ) -> None:
-    """Writes plots below each other, title and words above; the ending of the file says which kind it is."""
+    """Writes plots below each other as a picture.
+
+    Args:
+        plots: to draw
+        path: of the file, whose extension determines its format
+        title: above the plots
+        words: sentences above the plots
+    """
     path = Path(path)
     kind = path.suffix.lower().removeprefix(".")
     with _matplotlib():
         figure = _figure(plots, _WIDTH, title, words)
         if kind not in figure.canvas.get_supported_filetypes():
-            raise UnreadableFile(f"{path}: the name of a picture ends in .png, .svg, .pdf or .jpg")
+            raise UnreadableFile(f"{path}: pictures are written as .png, .svg, .pdf or .jpg")
         with replacing(path) as part:
             figure.savefig(part, format=kind, dpi=_DPI)
 
@@ -77,7 +85,7 @@ def notebook_html(
     words: str = "",
     plot: Plot | None = None,
 ) -> str:
-    """A result in a notebook: a table, words, and a small image where Matplotlib is installed."""
+    """HTML for a notebook: a table, words, and an image if Matplotlib is installed."""
     if any(headers):
         head = _row(headers, "th")
     else:
@@ -86,7 +94,12 @@ def notebook_html(
         table = f"<table>{head}{''.join(_row(row, 'td') for row in rows)}</table>"
     else:
         table = ""
-    return f"{table}{f'<p>{html.escape(words)}</p>' if words else ''}{'' if plot is None else _image(plot)}"
+    parts = [table]
+    if words:
+        parts.append(f"<p>{html.escape(words)}</p>")
+    if plot is not None:
+        parts.append(_image(plot))
+    return "".join(parts)
 
 
 def _row(cells: Sequence[str], kind: str) -> str:
@@ -106,7 +119,7 @@ def _image(plot: Plot) -> str:
 
 
 def _matplotlib() -> AbstractContextManager[None]:
-    """Matplotlib with words as plain text: a name of a joint is no formula."""
+    """Settings of Matplotlib in which texts are not formulas."""
     try:
         import matplotlib
     except ModuleNotFoundError as error:
@@ -118,47 +131,49 @@ def _figure(plots: Sequence[Plot], width: float, title: str, words: Sequence[str
     from matplotlib.figure import Figure
 
     heading = _wrapped(" ".join(words), width)
-    top = (_TITLE if title else 0.0) + _LINE * len(heading)
+    top = (_TITLE_HEIGHT if title else 0.0) + _LINE_HEIGHT * len(heading)
     heights = [_head_height(x, width) + _shape(x)[0] * _panel_height(x) + _GAP for x in plots]
     tops = np.cumsum([_GAP + top, *heights])
     figure = Figure(figsize=(width, tops[-1]))
     _write(figure, title, _GAP, size=14, colour=INK)
-    _write(figure, "\n".join(heading), _GAP + (_TITLE if title else 0.0), size=9.5, colour=INK)
+    _write(
+        figure, "\n".join(heading), _GAP + (_TITLE_HEIGHT if title else 0.0), size=9.5, colour=INK
+    )
     for plot, start in zip(plots, tops[:-1], strict=True):
         _draw_plot(figure, plot, float(start))
     return figure
 
 
 def _write(figure: Any, words: str, top: float, *, size: float, colour: str) -> None:
-    """Words from the left edge, so far below the top [inch]."""
+    """Writes words at the left edge, at a distance below the top [inch]."""
     width, height = figure.get_size_inches()
     figure.text(_EDGE / width, 1 - top / height, words, va="top", fontsize=size, color=colour)
 
 
 def _wrapped(words: str, width: float) -> list[str]:
-    return textwrap.wrap(words, int(_LETTERS * width))
+    return textwrap.wrap(words, int(_LETTERS_PER_INCH * width))
 
 
 def _head_height(plot: Plot, width: float) -> float:
-    """Of the caption and the legend, [inch]."""
+    """Height of caption and legend, [inch]."""
     if len(plot.shared_legend) > 1:
-        legend = _LEGEND
+        legend = _LEGEND_HEIGHT
     else:
         legend = 0.0
-    return _GAP + _LINE * len(_wrapped(plot.caption, width)) + legend
+    return _GAP + _LINE_HEIGHT * len(_wrapped(plot.caption, width)) + legend
 
 
 def _panel_height(plot: Plot) -> float:
-    """Of a row of panels with their titles, ticks and labels, [inch]."""
+    """Height of a row of panels with titles, ticks and labels, [inch]."""
     square = any(panel.equal for panel in plot.panels)
     words = max((_words_height(panel) for panel in plot.panels), default=0.0)
-    return (_HEIGHT_SQUARE if square else _HEIGHT) + words
+    return (_SQUARE_PANEL_HEIGHT if square else _PANEL_HEIGHT) + words
 
 
 def _words_height(panel: Panel) -> float:
-    """Of upright words on the axis of x, beyond that of numbers, [inch]."""
+    """Additional height of upright words on the x axis, [inch]."""
     if _upright(panel):
-        return max(map(len, _bar_words(panel))) / _LETTERS
+        return max(map(len, _bar_words(panel))) / _LETTERS_PER_INCH
     return 0.0
 
 
@@ -170,10 +185,12 @@ def _shape(plot: Plot) -> tuple[int, int]:
 
 def _draw_plot(figure: Any, plot: Plot, top: float) -> None:
     width, height = figure.get_size_inches()
-    (_, columns), colours, tall = _shape(plot), plot.colours, _panel_height(plot)
+    _, columns = _shape(plot)
+    colours = plot.colours
+    tall = _panel_height(plot)
     lines = _wrapped(plot.caption, width)
     _write(figure, "\n".join(lines), top + _GAP, size=9.5, colour=SOFT)
-    below = 1 - (top + _GAP + _LINE * len(lines)) / height
+    below = 1 - (top + _GAP + _LINE_HEIGHT * len(lines)) / height
     place = {"loc": "upper left", "bbox_to_anchor": (_EDGE / width, below)}
     _draw_legend(figure, plot.shared_legend, colours, place)
     top += _head_height(plot, width)
@@ -183,9 +200,9 @@ def _draw_plot(figure: Any, plot: Plot, top: float) -> None:
     )
     for k, panel in enumerate(plot.panels):
         upper = top + (k // columns) * tall
-        lower = upper + tall - _BELOW - _words_height(panel)
-        left = _EDGE + (k % columns) * wide + _LEFT
-        size = (wide - _LEFT - _RIGHT) / width, (lower - upper - _ABOVE) / height
+        lower = upper + tall - _PANEL_BOTTOM - _words_height(panel)
+        left = _EDGE + (k % columns) * wide + _PANEL_LEFT
+        size = (wide - _PANEL_LEFT - _PANEL_RIGHT) / width, (lower - upper - _PANEL_TOP) / height
         ax = figure.add_axes((left / width, 1 - lower / height, *size))
         _draw_panel(ax, panel, colours)
         if not plot.shared_legend:
@@ -273,7 +290,7 @@ def _draw_curve(ax: Any, curve: Curve, colour: str) -> None:
 
 
 def _draw_bars(ax: Any, panel: Panel, bars: Sequence[Curve], colours: dict[str, str]) -> None:
-    """Bars on words; those of one word side by side, unless the panel says which words there are."""
+    """Draws bars on words; side by side, unless the panel lists its words."""
     order = _bar_words(panel)
     if panel.categories:
         width = 0.8
@@ -293,7 +310,7 @@ def _draw_bars(ax: Any, panel: Panel, bars: Sequence[Curve], colours: dict[str, 
 
 
 def _bar_words(panel: Panel) -> list[str]:
-    """The words on the axis of x, in their order."""
+    """The words on the x axis, in their order."""
     curves = [part for part in panel.curves if isinstance(part, Curve) and part.style == "bars"]
     return list(
         panel.categories or dict.fromkeys(str(word) for curve in curves for word in curve.x)
@@ -301,8 +318,8 @@ def _bar_words(panel: Panel) -> list[str]:
 
 
 def _upright(panel: Panel) -> bool:
-    """Whether there are too many words to write them side by side."""
-    return sum(len(word) + 2 for word in _bar_words(panel)) > _LONG_WORDS
+    """Whether there are too many words to write them horizontally."""
+    return sum(len(word) + 2 for word in _bar_words(panel)) > _MAX_AXIS_LETTERS
 
 
 def _draw_marks(ax: Any, panel: Panel) -> None:

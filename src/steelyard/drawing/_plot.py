@@ -1,4 +1,4 @@
-"""A plot as data: curves and bands in panels, and the colours and legend that every drawing of it shares."""
+"""Plots as data: curves and bands in panels, with the colours and legend of all renderers."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class Curve:
         y: (N,); NaN is a gap
         style: 'line', 'dashed', 'dots' or 'bars'
         y_std: standard deviation, drawn as 95 % error bars, (N,); none by default
-        colour: as '#2266aa'; by the name when empty: 'measured' grey, 'truth' red, the others in
-            turn
+        colour: as '#2266aa'; if empty, by the name: 'measured' grey, 'truth' red, others from the
+            palette
     """
 
     name: str
@@ -60,7 +60,7 @@ class Band:
         x: (N,)
         low: (N,); NaN is a gap
         high: (N,)
-        colour: as '#2266aa'; that of the next curve of the panel when empty
+        colour: as '#2266aa'; if empty, that of the next curve of the panel
     """
 
     name: str
@@ -75,15 +75,19 @@ class Band:
 
 @dataclass(frozen=True, eq=False)
 class Panel:
-    """One pair of axes, whose labels x and y hold the unit.
+    """One pair of axes.
 
     Attributes:
+        title: above the axes
+        x: label of the x axis, with its unit
+        y: label of the y axis, with its unit
+        curves: curves and bands to draw
         marks: x of vertical lines, each with a word
         log_y: whether y is logarithmic
-        equal: whether both axes have one scale
+        equal: whether both axes have the same scale
         categories: order of the words on x, for bars
-        x_range: of the axis, may be reversed; all that is drawn when None
-        y_range: of the axis, may be reversed; all that is drawn when None
+        x_range: of the axis, may be reversed; None to show all data
+        y_range: of the axis, may be reversed; None to show all data
     """
 
     title: str
@@ -99,7 +103,7 @@ class Panel:
 
     @property
     def legend(self) -> tuple[tuple[str, str], ...]:
-        """Name and style of each part, each name once; the style of an area is 'band'."""
+        """Each name once, with its style; the style of an area is 'band'."""
         styles = {
             part.name: "band" if isinstance(part, Band) else part.style for part in self.curves
         }
@@ -107,7 +111,7 @@ class Panel:
 
     @property
     def log_ticks(self) -> tuple[int, ...]:
-        """Which ticks of every decade to draw: 1, 2 and 5, or 1 alone where there are many decades."""
+        """Ticks of each decade: 1, 2 and 5, or only 1 if there are many decades."""
         drawn = np.concatenate(
             [np.zeros(0), *(part.y for part in self.curves if isinstance(part, Curve))]
         )
@@ -119,9 +123,10 @@ class Panel:
 
 @dataclass(frozen=True, eq=False)
 class Plot:
-    """Panels under one caption, which says what to see in them.
+    """Panels under one caption.
 
     Attributes:
+        caption: description of the panels
         panels: side by side, one in a row on a phone
         columns: panels in a row on a wide screen, 1 to 3
     """
@@ -170,7 +175,7 @@ class Plot:
 
     @property
     def shared_legend(self) -> tuple[tuple[str, str], ...]:
-        """The legend of the panel that shows most, if it serves all; empty where panels need their own."""
+        """The longest legend of a panel, if it contains all others; otherwise empty."""
         legends = [panel.legend for panel in self.panels]
         longest = max(legends, key=len, default=())
         if all(set(legend) <= set(longest) for legend in legends):
@@ -179,7 +184,7 @@ class Plot:
 
     @property
     def colours(self) -> dict[str, str]:
-        """The colour of every name; panels share them."""
+        """The colour of each name, in all panels."""
         found: dict[str, str] = {}
         for panel in self.panels:
             for curve in panel.curves:
@@ -211,4 +216,4 @@ def _colour_by_name(name: str) -> str:
 def _require_one_length(name: str, *columns: Array | Sequence[str]) -> None:
     lengths = [len(column) for column in columns]
     if len(set(lengths)) > 1:
-        raise InvalidSamples(f"curve '{name}': x and y need one length, got {lengths}")
+        raise InvalidSamples(f"curve '{name}': x and y must have the same length, got {lengths}")

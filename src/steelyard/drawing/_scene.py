@@ -1,4 +1,4 @@
-"""A scene in 3D as data: solids that move with frames, for a page that draws them itself."""
+"""A scene in 3D as data: solids that move with frames; a page draws it with a script."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import numpy as np
 from steelyard._arrays import Array
 
 _ARC = np.deg2rad(np.arange(-90, 91, 10))
-_BALL = np.column_stack([np.cos(_ARC), np.sin(_ARC)])
-_SIDES = 24
+_SPHERE_PROFILE = np.column_stack([np.cos(_ARC), np.sin(_ARC)])
+_SIDES = 24  # of a body of revolution
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,13 +20,13 @@ class Solid:
     """A body of revolution on a frame.
 
     Attributes:
-        name: in the legend; empty where it needs none
-        frame: number of the frame that it moves with
-        placement: of the profile's axis z in the frame, (4, 4) [m]; it may stretch
-        profile: radius and height along z, (P, 2); a point that comes twice is an edge
+        name: in the legend; empty for no entry
+        frame: index of the frame that it moves with
+        placement: of the profile in the frame, (4, 4) [m]; it may include a scale
+        profile: radius and height along z, (P, 2); a repeated point is an edge
         colour: as '#2266aa'
-        opacity: 1 for a solid that hides what is behind it
-        sides: of the polygon that is turned about z; 4 for a box
+        opacity: 1 for an opaque solid
+        sides: of the polygon about z; 4 for a box
     """
 
     name: str
@@ -52,18 +52,18 @@ class Solid:
 
         Args:
             name: in the legend
-            frame: number of the frame that it moves with
+            frame: index of the frame that it moves with
             centre: (3,) [m], in the frame
             matrix: (3, 3) [m^2]
             colour: as '#2266aa'
-            opacity: 1 for a solid that hides what is behind it
+            opacity: 1 for an opaque solid
         """
         values, axes = np.linalg.eigh(matrix)
         axes[:, 2] *= np.sign(np.linalg.det(axes))
         T = np.eye(4)
         T[:3, :3] = axes * np.sqrt(np.maximum(values, 0.0))
         T[:3, 3] = centre
-        return cls(name, frame, T, _BALL, colour, opacity)
+        return cls(name, frame, T, _SPHERE_PROFILE, colour, opacity)
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,13 +71,13 @@ class Scene:
     """Solids on frames that move.
 
     Attributes:
-        caption: what to see in it
+        caption: description
         solids: in the order of their legend
         frames: at each time, (K, F, 4, 4) [m], in the frame of the floor
-        t: (K,) [s]
-        load: number of the frame with what is carried, which a second view follows
-        close: half of what the second view shows, [m]
-        axes: length of the axes of that frame that are drawn, [m]
+        t: times, (K,) [s]
+        load: index of the frame of the payload, which a second view follows
+        close: half of the width of the second view, [m]
+        axes: length of the drawn axes of that frame, [m]
     """
 
     caption: str
@@ -90,11 +90,11 @@ class Scene:
 
     @property
     def legend(self) -> tuple[tuple[str, str], ...]:
-        """Name and colour of each solid that has a name, each once."""
+        """Name and colour of each named solid, each once."""
         return tuple({solid.name: solid.colour for solid in self.solids if solid.name}.items())
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values for a page, lengths rounded to a tenth of a millimetre."""
+        """Plain values for a page, with lengths rounded to 0.1 mm."""
         corners = self.frames[..., :3, 3].reshape(-1, 3)
         centre = (corners.min(axis=0) + corners.max(axis=0)) / 2
         reach = float(np.linalg.norm(corners - centre, axis=1).max())

@@ -1,4 +1,4 @@
-"""A plot as SVG inside HTML: small, without scripts, in the colour of the text around it; for live pages."""
+"""A plot as SVG in HTML for live pages: small, without scripts, in the colour of the text."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ import numpy as np
 from steelyard._arrays import Array
 from steelyard.drawing._plot import MUTED, Band, Curve, Panel, Plot
 
-_LEFT = 44
+_LEFT = 44  # margins for labels, [px]
 _RIGHT = 6
 _TOP = 6
-_BOTTOM = 20  # room for labels, [px]
-_FEWEST = 3  # ticks
+_BOTTOM = 20
+_MIN_TICKS = 3
 _TEXT = 'fill="currentColor" fill-opacity=".6" font-size="11"'
 _GRID = 'fill="none" stroke="currentColor" stroke-opacity=".13"'
 _MARK = 'fill="none" stroke="currentColor" stroke-opacity=".5" stroke-dasharray="2 3"'
 
 
 def vector_html(plot: Plot, *, width: int = 360, height: int = 170) -> str:
-    """The panels of a plot below each other, with title, legend and axes. Lines and areas only.
+    """The panels of a plot below each other, with title, legend and axes; lines and areas only.
 
     Args:
         plot: with numbers on x
-        width: of a panel, [px]; it grows with the page
+        width: of a panel, [px]; scaled with the page
         height: of a panel, [px]
     """
     return "".join(
@@ -34,7 +34,7 @@ def vector_html(plot: Plot, *, width: int = 360, height: int = 170) -> str:
 
 
 class _Axes:
-    """From numbers to pixels."""
+    """Conversion of numbers to pixels."""
 
     def __init__(self, panel: Panel, width: int, height: int) -> None:
         self.log_y = panel.log_y
@@ -74,7 +74,7 @@ class _Axes:
         decades = np.arange(np.floor(self._y[0]), np.ceil(self._y[1]) + 1)
         every = (10.0 ** decades[:, None] * [1, 2, 5]).ravel()
         inside = every[(np.log10(every) >= self._y[0]) & (np.log10(every) <= self._y[1])]
-        if len(inside) > 2 * _FEWEST + 2:
+        if len(inside) > 2 * _MIN_TICKS + 2:
             inside = inside[np.isin(inside, 10.0**decades)]
         return np.asarray(inside)
 
@@ -172,7 +172,10 @@ def _key(name: str, colour: str, *, wide: bool) -> str:
         look = f"height:9px;background:{colour};opacity:.35"
     else:
         look = f"height:3px;background:{colour}"
-    box = f"display:inline-block;width:14px;border-radius:2px;margin-right:5px;vertical-align:middle;{look}"
+    box = (
+        "display:inline-block;width:14px;border-radius:2px;margin-right:5px;"
+        f"vertical-align:middle;{look}"
+    )
     return (
         '<span style="margin-right:1em;white-space:nowrap"><i'
         f' style="{box}"></i>{escape(name)}</span>'
@@ -180,20 +183,20 @@ def _key(name: str, colour: str, *, wide: bool) -> str:
 
 
 def _span(values: Sequence[Array]) -> tuple[float, float]:
-    """Limits that show all finite values, with some air."""
+    """Limits that show all finite values, with a margin."""
     every = np.concatenate([np.zeros(0), *(np.ravel(x) for x in values)])
     every = every[np.isfinite(every)]
     if not every.size:
         return 0.0, 1.0
-    air = 0.06 * float(np.ptp(every)) or 0.5
-    return float(every.min()) - air, float(every.max()) + air
+    margin = 0.06 * float(np.ptp(every)) or 0.5
+    return float(every.min()) - margin, float(every.max()) + margin
 
 
 def _ticks(low: float, high: float) -> Array:
-    """Round numbers between two: three at least, a few more at most."""
+    """Round numbers between two limits: at least three, at most a few more."""
     decade = 10.0 ** np.floor(np.log10(high - low))
     for step in decade * np.array([5.0, 2.0, 1.0, 0.5, 0.2]):
         found = np.arange(np.ceil(low / step), np.floor(high / step) + 1) * step
-        if len(found) >= _FEWEST:
+        if len(found) >= _MIN_TICKS:
             break
     return np.asarray(found + 0.0)

@@ -1,4 +1,4 @@
-"""What was weighed, in the forms of controllers and simulators."""
+"""Payloads in the formats of controllers and simulators."""
 
 from steelyard.export._load import ErrorLimits, Load
 from steelyard.export._targets import TARGETS, Export

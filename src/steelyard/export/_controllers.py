@@ -1,22 +1,21 @@
-"""A payload for the controllers of arms, and for the driver of a wrist sensor; one function per format.
+"""A payload in the formats of controllers and of a wrist sensor's driver, one function each.
 
 - Universal Robots: inertia about the centre of gravity along the axes of the tool flange, in the
   order xx, yy, zz, xy, xz, yz. The controller refuses components above 133 kg m^2 and negative
   moments.
-- Franka: matrices are written column by column. JSON has no comments, so Desk's file has a key for
+- Franka: matrices are written column by column. JSON has no comments, so a key of Desk's file holds
   them.
 - ABB RAPID: principal moments about the centre of gravity, and a quaternion of their axes.
 - KUKA KRL: principal moments, and the angles A, B, C of their axes, R = Rz(A) Ry(B) Rx(C).
-- FANUC: the numbers of a payload schedule, to be typed in; moments about its own axes, products are
-  lost.
-- Mecademic: mass and centre of mass; it has no inertia.
-- force_torque_tools (ROS) takes a reading for bias + m g, the weight that pulls at the sensor, g
-  where things
-  fall: what the load does to the sensor. The zero drift of a weighed payload has the same sign.
+- FANUC: the numbers of a payload schedule, to be typed in; moments about its own axes, without
+  products of inertia.
+- Mecademic: mass and centre of mass, without inertia.
+- force_torque_tools (ROS) models a reading as bias + m g, with g pointing down: the wrench of the
+  load on the sensor. The zero drift of a weighed payload has the same sign.
 
-The principal axes of I_c = R diag(moments) R' can be named and pointed in 24 right-handed ways; the
-one with the largest trace of R turns least. A body that is symmetric about an axis, or alike in all
-directions, has more ways; any of them has the same inertia.
+The principal axes of I_c = R diag(moments) R' can be ordered and oriented in 24 right-handed ways;
+the one with the largest trace of R is the smallest rotation. A body with a symmetry has more ways,
+all with the same inertia.
 """
 
 from __future__ import annotations
@@ -32,14 +31,12 @@ from steelyard.errors import InvalidInertia, UnknownName
 from steelyard.export._load import Load, Target
 from steelyard.export._simulators import roll_pitch_yaw
 
-_UNCHECKED = (
-    "The form of this file could not be checked against a manual; compare it with yours before use."
-)
+_UNCHECKED = "This format could not be verified with a manual; compare it with yours before use."
 _ABOUT_COM = "Inertia is about the centre of mass"
 
 
 def _decimal(value: float, digits: int) -> str:
-    """A number without an exponent, with at most so many digits behind the point."""
+    """A number without an exponent, with at most a given number of decimals."""
     text = f"{value:.{digits}f}".rstrip("0")
     if text.endswith("."):
         text = text + "0"
@@ -59,11 +56,10 @@ def _commented(mark: str, comments: list[str], *lines: str) -> str:
 
 # --- Universal Robots
 
-_UR_LARGEST = 133.0  # [kg m^2]
+_UR_MAX_INERTIA = 133.0  # [kg m^2] of a component
 _UR_UNITS = f"kg; m from the tool flange; kg m^2. {_ABOUT_COM}, along the axes of the tool flange"
 _UR_SWITCH = (
-    "The payload changes at once (transition time 0 s); give a time where the arm shall"
-    " change softly."
+    "The payload changes at once (transition time 0 s); give a longer time for a soft change."
 )
 
 
@@ -85,10 +81,8 @@ def _ur_ros2(load: Load) -> str:
     inertia = _decimals(_accepted_by_ur(load), 9)
     notes = [
         "A request of the type ur_msgs/srv/SetPayload: ros2 service call SERVICE"
-        " ur_msgs/srv/SetPayload"
-        ' "$(cat FILE)".',
-        "Older drivers know mass and center_of_gravity only: leave out the rest, and with it the"
-        " inertia.",
+        ' ur_msgs/srv/SetPayload "$(cat FILE)".',
+        "Older drivers accept only mass and center_of_gravity: remove the other lines for them.",
         _UR_SWITCH,
     ]
     x, y, z = _decimals(load.body.com, 7)
@@ -105,11 +99,10 @@ def _ur_ros2(load: Load) -> str:
 
 def _accepted_by_ur(load: Load) -> Array:
     inertia = load.inertia_com
-    if np.abs(inertia).max() > _UR_LARGEST:
+    if np.abs(inertia).max() > _UR_MAX_INERTIA:
         raise InvalidInertia(
             f"the inertia has a component of {np.abs(inertia).max():.4g} kg m^2; the controller"
-            " takes at most"
-            f" {_UR_LARGEST:g}"
+            f" accepts at most {_UR_MAX_INERTIA:g}"
         )
     inertia[:3] = inertia[:3].clip(min=0.0)
     return inertia
@@ -126,11 +119,10 @@ _FRANKA_UNITS = (
 def _desk(load: Load) -> str:
     """The file endeffector-config.json."""
     notes = [
-        "The transformation from the flange to the tool centre point is not part of a payload: the"
-        " identity"
-        " stands for it; put yours in.",
-        "It replaces the end effector: the mass must be all that hangs on the flange.",
-        "The key 'comment' is not part of Franka's form; take it out where Desk refuses it.",
+        "The transformation from the flange to the tool centre point is not part of a payload: this"
+        " file has the identity; replace it with yours.",
+        "This replaces the end effector: the mass must include everything on the flange.",
+        "The key 'comment' is not part of Franka's format; remove it if Desk refuses it.",
     ]
     content = {
         "comment": load.head("Franka Desk (endeffector-config.json)", _FRANKA_UNITS, notes=notes),
@@ -152,10 +144,8 @@ def _franka_ros2(load: Load) -> str:
     inertia = ", ".join(_columns(load))
     notes = [
         "A request of the type franka_msgs/srv/SetLoad: ros2 service call SERVICE"
-        " franka_msgs/srv/SetLoad"
-        ' "$(cat FILE)".',
-        "The load comes on top of the end effector that Desk knows: it must not hold its mass"
-        " again.",
+        ' franka_msgs/srv/SetLoad "$(cat FILE)".',
+        "The load is added to the end effector of Desk: it must not include its mass again.",
         f"libfranka: robot.setLoad({mass}, {{{{{com}}}}}, {{{{{inertia}}}}});",
     ]
     return _commented(
@@ -173,16 +163,14 @@ def _columns(load: Load) -> list[str]:
 
 # --- ABB and KUKA: principal moments
 
-_RAPID_LONGEST_NAME = 32
+_RAPID_MAX_NAME_LENGTH = 32  # characters
 _RAPID_UNITS = (
     "kg; mm; quaternion (scalar first) of the principal axes in this frame; principal moments in"
-    " kg m^2"
-    " about the centre of gravity, which is the centre of mass"
+    " kg m^2 about the centre of mass"
 )
 _KRL_UNITS = (
     "kg; X Y Z in mm from the flange; A B C in degrees (Z, Y', X''), the principal axes in this"
-    " frame;"
-    " J: principal moments in kg m^2 about the centre of mass"
+    " frame; J: principal moments in kg m^2 about the centre of mass"
 )
 
 
@@ -190,18 +178,17 @@ def _rapid(load: Load) -> str:
     """The declaration of a loaddata."""
     from scipy.spatial.transform import Rotation  # slow to import, and only this format needs it
 
-    if len(load.name) > _RAPID_LONGEST_NAME or not load.name[0].isalpha():
+    if len(load.name) > _RAPID_MAX_NAME_LENGTH or not load.name[0].isalpha():
         raise UnknownName(
-            f"a name in RAPID begins with a letter and has at most {_RAPID_LONGEST_NAME}"
-            " characters,"
-            f" got '{load.name}'"
+            f"a name in RAPID begins with a letter and has at most {_RAPID_MAX_NAME_LENGTH}"
+            f" characters, got '{load.name}'"
         )
     moments, axes = _principal_inertia(load)
     notes = [
         "loaddata: mass, centre of gravity, axes of moment, ix, iy, iz.",
         "RAPID reads the load of a tool (tload of tooldata) in the wrist frame tool0, but a payload"
-        " (GripLoad) in the frame of the active tool: for that give the flange's pose in the tool"
-        " frame.",
+        " (GripLoad) in the frame of the active tool: for GripLoad, export with the pose of the"
+        " flange in the tool frame.",
     ]
     quaternion = Rotation.from_matrix(axes).as_quat()[[3, 0, 1, 2]]
     if quaternion[0] < 0:
@@ -228,7 +215,7 @@ def _krl(load: Load) -> str:
 
 
 def _principal_inertia(load: Load) -> tuple[Array, Array]:
-    """Principal moments about the centre of mass, (3,) [kg m^2], and their axes as columns, (3, 3)."""
+    """Principal moments about the centre of mass, (3,) [kg m^2], and axes as columns, (3, 3)."""
     if load.is_point:
         return np.zeros(3), np.eye(3)
     values, vectors = np.linalg.eigh(load.body.inertia_com)
@@ -246,9 +233,8 @@ def _principal_inertia(load: Load) -> tuple[Array, Array]:
 
 _KGF_CM_S2 = 0.0980665  # one kgf cm s^2 in kg m^2: 9.80665 N times 0.01 m times 1 s^2
 _FANUC_UNITS = (
-    "kg; cm; kgf cm s^2 (1 of them is 0.0980665 kg m^2). Moments about axes through the centre of"
-    " mass,"
-    " along X, Y and Z of this frame"
+    "kg; cm; kgf cm s^2 (1 kgf cm s^2 is 0.0980665 kg m^2). Moments about axes through the centre"
+    " of mass, along X, Y and Z of this frame"
 )
 
 
@@ -264,7 +250,7 @@ def _payload_schedule(load: Load) -> str:
         " moment)"
     )
     notes = [
-        "Of the schedule's frame only this was known: X up, Y right, Z out of the flange.",
+        "Assumed frame of the schedule: X up, Y right, Z out of the flange.",
         _UNCHECKED,
     ]
     com = zip("XYZ", _decimals(1e2 * load.body.com, 5), strict=True)
@@ -281,7 +267,7 @@ def _payload_schedule(load: Load) -> str:
 
 def _set_payload(load: Load) -> str:
     """Mecademic's command SetPayload."""
-    notes = ["Leave these lines out where only commands are understood."]
+    notes = ["Remove these lines if the reader accepts commands only."]
     comments = load.head("Mecademic", "kg; mm from the flange", notes=notes, left_out="the inertia")
     numbers = ",".join([_decimal(load.body.mass, 6), *_decimals(1e3 * load.body.com, 4)])
     return _commented("//", comments, f"SetPayload({numbers})")
@@ -293,14 +279,12 @@ def _set_payload(load: Load) -> str:
 def _sensor_calibration(load: Load) -> str:
     """The YAML file with bias, frame, centre of mass and mass."""
     notes = [
-        "bias: what the sensor shows without a load, where it shows what the load does to it;"
-        " negate all six"
-        " where the driver shows the reverse.",
+        "bias: reading without a load, as the wrench of the load on the sensor; negate all six"
+        " numbers if the driver reports the opposite sign.",
         "gripper_com_pose: x y z of the centre of mass; its three angles have no meaning and are"
         " 0.",
-        f"gripper_com_frame_id: '{load.body.frame}' stands for the frame_id of the sensor's"
-        " messages; put"
-        " yours in.",
+        f"gripper_com_frame_id: replace '{load.body.frame}' with the frame_id of the sensor's"
+        " messages.",
     ]
     units = "kg; m, N and Nm in the frame of the sensor"
     if load.bias is None:
@@ -330,4 +314,4 @@ CONTROLLERS = {
         "force_torque_tools (ROS), YAML", _sensor_calibration, inertia=False, in_sensor_frame=True
     ),
 }
-"""What controllers and drivers read, by name."""
+"""Formats of controllers and drivers, by name."""

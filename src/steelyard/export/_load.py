@@ -1,12 +1,13 @@
-"""A weighed body on its way into a file: in the frame of the target, with what is known about it.
+"""A weighed body to export: in the frame of the target, with its uncertainty.
 
 The covariance of the ten numbers follows the body into the frame, Sigma_new = A Sigma A'. The
 inertia about the centre of mass is not linear in them,
 
     I_c = I - (h'h 1 - h h') / m,
 
-so its uncertainty is that of its slope, dI_c = dI + dm (h'h 1 - h h') / m^2 - (2 h'dh 1 - dh h' - h
-dh') / m.
+so its uncertainty follows from its derivative,
+
+    dI_c = dI + dm (h'h 1 - h h') / m^2 - (2 h'dh 1 - dh h' - h dh') / m.
 """
 
 from __future__ import annotations
@@ -23,16 +24,16 @@ from steelyard.inertia import InertialParameters
 from steelyard.verdict import Doubt, Verdict
 
 _ENTRIES = ("Ixx", "Iyy", "Izz", "Ixy", "Ixz", "Iyz")
-_UPPER = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
+_ENTRY_INDICES = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
 _ROUNDING = 1e-9  # of the largest entry of the inertia about the origin
-_DENSITY = 2700.0  # [kg/m^3] of aluminium, midway between plastics and steel
+_SPHERE_DENSITY = 2700.0  # [kg/m^3] of aluminium, between plastics and steel
 INERTIAS = ("estimated", "sphere", "none")
-"""What can be written for the inertia: what was weighed, that of a ball, or that of a point."""
+"""Choices for the written inertia: the estimate, that of a sphere, or that of a point."""
 
 
 @dataclass(frozen=True)
 class ErrorLimits:
-    """How uncertain a payload may be and still go to a controller without force.
+    """Largest errors of a payload that is exported without force.
 
     Attributes:
         mass: largest 95 % half-width of the mass, as a share of the mass
@@ -45,29 +46,26 @@ class ErrorLimits:
     def __post_init__(self) -> None:
         if not self.mass > 0 or not self.com > 0:
             raise InvalidInertia(
-                f"the largest errors must be positive, got {self.mass:g} of the mass and"
-                f" {self.com:g} m"
+                f"error limits must be positive, got {self.mass:g} of the mass and {self.com:g} m"
             )
 
 
 @dataclass(frozen=True, eq=False)
 class Load:
-    """What an export writes.
+    """A payload for an export.
 
     Attributes:
-        body: what was weighed; its mass is positive
+        body: the weighed body, with a positive mass
         covariance: of its ten numbers, (10, 10); infinite where unknown
-        verdict: how good the estimate is
-        holds: what was weighed, in words
-        bias: what the wrist sensor that weighed it shows without a load, (6,) [N, Nm], in the frame
-            of the body, which is the sensor's; None when unknown, and for what no sensor weighed
-        name: what the payload is called where a format names it: letters, digits and underscores
-        number: of the payload where a format counts them, from 1
-        frame: the target's frame in words, and how the body came there; empty before
-            `in_target_frame`
+        verdict: on the estimate
+        holds: description of what the mass includes
+        bias: reading of the wrist sensor without a load, (6,) [N, Nm], in the frame of the body,
+            which is the sensor's; None if unknown or weighed without a sensor
+        name: of the payload in formats with names: letters, digits and underscores
+        number: of the payload in formats with numbers, from 1
+        frame: description of the target's frame; empty before `in_target_frame`
         forced: doubts that were overruled
-        stand_in: what the inertia is instead of the estimate, in words; empty where it is the
-            estimate
+        stand_in: description of the inertia that replaces the estimate; empty for the estimate
     """
 
     body: InertialParameters
@@ -84,31 +82,31 @@ class Load:
     def __post_init__(self) -> None:
         if not self.name.isidentifier() or not self.name.isascii():
             raise UnknownName(
-                f"a payload's name is letters, digits and underscores, got '{self.name}'"
+                f"the name of a payload has letters, digits and underscores only, got '{self.name}'"
             )
         if self.number < 1:
-            raise UnknownName(f"payloads are counted from 1, got {self.number}")
+            raise UnknownName(f"numbers of payloads start at 1, got {self.number}")
         if not self.body.mass > 0:
-            raise InvalidInertia(f"no controller takes this payload: {self.body.why_not_physical}")
+            raise InvalidInertia(f"this payload cannot be exported: {self.body.why_not_physical}")
         freeze(self, "covariance", "bias")
 
     def in_target_frame(self, wanted: str, T_target_load: Array | None) -> Load:
-        """The load in the frame that a target wants, 'flange' or 'sensor'.
+        """The load in the frame of a target.
 
         Args:
-            T_target_load: the frame that the load is in, in that frame, (4, 4); None where they are
-                the same
+            wanted: 'flange' or 'sensor'
+            T_target_load: the present frame in that of the target, (4, 4); None if they are the
+                same
         """
         T = T_target_load
         source = self.body.frame
         if T is None:
             words = (
-                f"the {wanted} frame of the target, taken to be the frame '{source}' that the"
-                " payload was"
-                " weighed in (make sure that it is)"
+                f"the {wanted} frame of the target, assumed to be the frame '{source}' in which the"
+                " payload was weighed (verify this)"
             )
             return replace(self, frame=words)
-        exact = np.round(T, 9) + 0.0  # what trigonometry left of zeros is no length and no angle
+        exact = np.round(T, 9) + 0.0  # without rounding errors of trigonometry
         place = " ".join(f"{x:.6g}" for x in exact[:3, 3])
         rows = "; ".join(" ".join(f"{x:.6g}" for x in row) for row in exact[:3, :3])
         return replace(
@@ -116,20 +114,18 @@ class Load:
             body=self.body.in_frame(wanted, T),
             covariance=InertialParameters.moved_covariance(self.covariance, T),
             bias=None,
-            frame=f"the {wanted} frame of the target; the frame '{source}' that the payload was"
-            " weighed in"
-            f" sits there at ({place}) m with the axes (rows) [{rows}]",
+            frame=f"the {wanted} frame of the target; in it the frame '{source}' of the payload"
+            f" is at ({place}) m with the axes (rows) [{rows}]",
         )
 
     def with_inertia(self, choice: str | None) -> Load:
-        """The load with the inertia that shall be written.
+        """The load with the inertia to be written.
 
         Args:
-            choice: one of `INERTIAS`; by default the estimate where it is known, and a ball where
-                it is not
+            choice: one of `INERTIAS`; by default the estimate if it is known, otherwise a sphere
         """
         if choice is not None and choice not in INERTIAS:
-            raise UnknownName(f"the inertia is one of {', '.join(INERTIAS)}, not '{choice}'")
+            raise UnknownName(f"`inertia` must be one of {', '.join(INERTIAS)}, got '{choice}'")
         if choice is None:
             if self._inertia_is_useful or self.is_point:
                 choice = "estimated"
@@ -138,17 +134,16 @@ class Load:
         if choice == "estimated":
             return self
         if choice == "sphere":
-            radius = (3 * self.body.mass / (4 * np.pi * _DENSITY)) ** (1 / 3)
+            radius = (3 * self.body.mass / (4 * np.pi * _SPHERE_DENSITY)) ** (1 / 3)
         else:
             radius = 0.0
-        instead = "a point: all of the mass in its centre"
+        instead = "a point mass"
         if radius:
             instead = (
-                f"a homogeneous ball of {_DENSITY:g} kg/m^3, {2e3 * radius:.3g} mm in diameter"
+                f"a homogeneous sphere of {_SPHERE_DENSITY:g} kg/m^3 with a diameter of"
+                f" {2e3 * radius:.3g} mm"
             )
-        words = (
-            f"{self._inertia_words()} Not written; in its place stands the inertia of {instead}."
-        )
+        words = f"{self._inertia_words()} It is not written; the inertia here is that of {instead}."
         moment = 0.4 * self.body.mass * radius**2
         body = self.body.from_com(
             self.body.mass, self.body.com, moment * np.eye(3), self.body.frame
@@ -162,7 +157,7 @@ class Load:
 
     @property
     def com_error(self) -> float:
-        """95 % half-width of the centre of mass in its worst direction, [m]; the same in every frame."""
+        """95 % half-width of the centre of mass in its worst direction, [m], in any frame."""
         covariance = self.covariance[:4, :4]
         if not np.isfinite(covariance).all():
             return float("inf")
@@ -180,7 +175,7 @@ class Load:
     def inertia_com(self) -> Array:
         """Inertia about the centre of mass, entries xx, yy, zz, xy, xz, yz, (6,) [kg m^2]."""
         inertia = self.body.inertia_com
-        return np.array([inertia[entry] for entry in _UPPER])
+        return np.array([inertia[entry] for entry in _ENTRY_INDICES])
 
     @property
     def inertia_com_error(self) -> Array:
@@ -194,7 +189,7 @@ class Load:
 
     @property
     def is_point(self) -> bool:
-        """Whether all mass sits in one point, as where only mass and centre of mass are known."""
+        """Whether all mass is in one point, as where only mass and centre of mass are known."""
         return bool(
             np.abs(self.body.inertia_com).max() <= _ROUNDING * np.abs(self.body.inertia).max()
         )
@@ -202,13 +197,13 @@ class Load:
     def head(
         self, target: str, units: str, *, notes: Sequence[str] = (), left_out: str = ""
     ) -> list[str]:
-        """The sentences above a payload: frame, units, uncertainty, doubts, and what the format cannot hold.
+        """Sentences for comments: frame, units, uncertainty, doubts, and what is left out.
 
         Args:
-            target: what reads the file
-            units: of the numbers, in words
-            notes: what else a user of this target must know
-            left_out: what the format has no place for
+            target: program that reads the file
+            units: description of the units
+            notes: further sentences for users of this target
+            left_out: quantities that the format cannot hold
         """
         sentences = [
             f"Payload for {target}, written by steelyard.",
@@ -222,7 +217,7 @@ class Load:
             f"Status: {self.verdict.sentence}.",
         ]
         if left_out:
-            sentences.append(f"Left out, for this format has no place for it: {left_out}.")
+            sentences.append(f"Left out, because this format cannot hold it: {left_out}.")
         ascii_words = (
             words.encode("ascii", "replace").decode("ascii") for words in (*sentences, *notes)
         )
@@ -242,31 +237,29 @@ class Load:
         entries = ", ".join(f"{name} {value:.3g} +- {error:.1g}" for name, value, error in pairs)
         words = f"Inertia about the centre of mass, axes of this frame (95 %): {entries} kg m^2."
         if not self._inertia_is_useful:
-            words += (
-                " It is hardly known: the largest half-width is larger than the largest moment."
-            )
+            words += " It is very uncertain: the largest half-width exceeds the largest moment."
         return words
 
     def require_moments(self) -> None:
-        """Refuses a negative principal moment; a controller may read one as a request for its default."""
+        """Raises an error for a negative principal moment, which controllers misinterpret."""
         smallest = self.body.principal_moments[0]
         if smallest < -_ROUNDING * np.abs(self.body.inertia).max():
             raise InvalidInertia(
                 f"the payload has a negative moment of inertia, {smallest:.3g} kg m^2 about its"
-                " centre of"
-                " mass: no controller takes it, force or not; weigh again with more motion"
+                " centre of mass, which cannot be exported even by force; weigh again with more"
+                " motion"
             )
 
 
 @dataclass(frozen=True)
 class Target:
-    """A form that a load can be written in.
+    """A format of loads.
 
     Attributes:
-        words: what reads it
-        write: the text of a load
-        inertia: whether it holds the inertia
-        in_sensor_frame: whether it holds the body and the zero drift in the frame of a wrist sensor
+        words: program that reads it
+        write: function that returns the text of a load
+        inertia: whether the format holds the inertia
+        in_sensor_frame: whether it holds body and zero drift in the frame of a wrist sensor
     """
 
     words: str
@@ -286,5 +279,5 @@ def _inertia_com_slope(body: InertialParameters) -> Array:
         dh = d.first_moment
         change = d.inertia + d.mass * (h @ h * one - np.outer(h, h)) / m**2
         change = change - (2 * (h @ dh) * one - np.outer(dh, h) - np.outer(h, dh)) / m
-        rows[:, i] = [change[entry] for entry in _UPPER]
+        rows[:, i] = [change[entry] for entry in _ENTRY_INDICES]
     return rows

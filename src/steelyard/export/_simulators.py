@@ -1,4 +1,4 @@
-"""A payload as a URDF link that is fixed to the flange, and as a MuJoCo body; every digit is kept.
+"""A payload as a URDF link that is fixed to the flange, or as a MuJoCo body, in full precision.
 
 Whole arms (`steelyard.io`) are written with the same pieces of XML.
 """
@@ -18,7 +18,7 @@ _UNITS = "kg; m; kg m^2. Inertia is about the centre of mass, along the axes of 
 
 
 def digits(values: ArrayLike) -> str:
-    """The shortest digits that are read back as the same numbers, one or many."""
+    """One or more numbers as the shortest texts that are read back exactly."""
     return " ".join(repr(float(value) + 0.0) for value in np.atleast_1d(values))
 
 
@@ -49,8 +49,8 @@ def append_inertial(link: ET.Element, mass: float, com: Array, inertia: Array) -
 def roll_pitch_yaw(R: Array) -> Array:
     """Roll, pitch and yaw of R (3, 3) = RotZ(yaw) RotY(pitch) RotX(roll), (3,) [rad].
 
-    The yaw is taken first, and roll and pitch from what RotZ(-yaw) leaves of R: that keeps all
-    digits where the pitch is a right angle and the yaw is arbitrary.
+    The yaw is computed first, then roll and pitch from RotZ(-yaw) R, which stays accurate where the
+    pitch is a right angle and the yaw is arbitrary.
     """
     yaw = math.atan2(R[1, 0], R[0, 0])
     c = math.cos(yaw)
@@ -63,8 +63,7 @@ def _urdf_link(load: Load) -> str:
     """A URDF of the payload alone: a flange, and a link fixed to it."""
     flange = load.body.frame
     notes = [
-        f"Copy the link '{load.name}' and its joint into the arm's URDF; '{flange}' stands for the"
-        " flange."
+        f"Copy the link '{load.name}' and its joint into the arm's URDF; '{flange}' is the flange."
     ]
     root = ET.Element("robot", name=load.name)
     for words in load.head("URDF", _UNITS, notes=notes):
@@ -102,4 +101,4 @@ SIMULATORS = {
     "urdf": Target("URDF, a link fixed to the flange", _urdf_link),
     "mjcf": Target("MuJoCo, a body", _mjcf_body),
 }
-"""What simulators read, by name."""
+"""Formats of simulators, by name."""

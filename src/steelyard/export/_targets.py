@@ -1,7 +1,7 @@
-"""The one door to all formats: a load is brought into the target's frame, judged, and written.
+"""Exports a load to any format: it is transformed to the target's frame, judged, and written.
 
 export = Export.of(load, "ur", T_target_load=T)
-text = export.text()            # refuses where there are doubts
+text = export.text()            # raises an error if a doubt forbids the export
 export.write("payload.script", force=True)
 """
 
@@ -21,7 +21,7 @@ from steelyard.saved import write_text
 from steelyard.verdict import Doubt, DoubtKind, Verdict
 
 TARGETS: dict[str, Target] = CONTROLLERS | SIMULATORS
-"""Where a load can go, by name."""
+"""Formats of loads, by name."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,8 +30,8 @@ class Export:
 
     Attributes:
         load: in the frame of the target
-        target: what it is written for
-        verdict: whether it may be written, and what counts against it
+        target: the format
+        verdict: whether it may be written, and doubts about it
     """
 
     load: Load
@@ -51,12 +51,13 @@ class Export:
         """A load for a controller or a simulator, one of `TARGETS`.
 
         Args:
-            T_target_load: the frame that the load was weighed in (flange or sensor), in the frame
-                that the target wants, (4, 4); by default they are the same, which for a wrist
-                sensor must be said
-            limits: how uncertain it may be; 10 % of the mass and 20 mm by default
-            inertia: 'estimated', 'sphere' (that of a homogeneous ball) or 'none' (that of a point);
-                by default the estimate where it is known, else that of a ball
+            load: in the frame in which it was weighed
+            target: name of the format
+            T_target_load: the frame of the load (flange or sensor) in the frame of the target,
+                (4, 4); the identity by default, but required for loads of a wrist sensor
+            limits: largest accepted errors; 10 % of the mass and 20 mm by default
+            inertia: 'estimated', 'sphere' (of a homogeneous sphere) or 'none' (of a point); by
+                default the estimate if it is known, otherwise that of a sphere
         """
         if target not in TARGETS:
             raise UnknownName(
@@ -65,9 +66,8 @@ class Export:
         form = TARGETS[target]
         if load.bias is not None and T_target_load is None and not form.in_sensor_frame:
             raise InvalidInertia(
-                "this payload was weighed in the frame of a wrist sensor: say where the sensor"
-                " sits in the"
-                " flange frame of the target"
+                "this payload was weighed in the frame of a wrist sensor: give the pose of the"
+                " sensor in the flange frame of the target"
             )
         if T_target_load is None:
             T = None
@@ -81,17 +81,21 @@ class Export:
         return cls(there, form, Verdict(load.verdict.summary, doubts))
 
     def text(self, *, force: bool = False) -> str:
-        """The text, with frame, units and doubts as comments; doubts refuse it, or are repeated by force."""
+        """The text, with frame, units and doubts as comments.
+
+        Args:
+            force: write it in spite of blocking doubts, which the text then repeats
+        """
         against = self.verdict.blocking
         if against and not force:
             reasons = "; ".join(doubt.words for doubt in against)
-            raise InvalidInertia(f"not exported: {reasons}; weigh again, or use force")
+            raise InvalidInertia(f"not exported: {reasons}; weigh again, or give `force=True`")
         if self.target.inertia:
             self.load.require_moments()
         return self.target.write(replace(self.load, forced=against))
 
     def write(self, path: str | Path, *, force: bool = False) -> str:
-        """The text, which also goes into a file."""
+        """Writes the text to a file and returns it."""
         text = self.text(force=force)
         write_text(path, text)
         return text
@@ -100,13 +104,13 @@ class Export:
 def _doubts(
     load: Load, limits: ErrorLimits, target: Target, *, needs_inertia: bool
 ) -> tuple[Doubt, ...]:
-    """What counts against a load that is in the target's frame."""
+    """Doubts about the export of a load in the target's frame."""
     doubts = []
     if target.inertia and not load.stand_in and not load.body.is_physical:
         words = f"no real body has these numbers: {load.body.why_not_physical}"
         doubts.append(Doubt(DoubtKind.NOT_PHYSICAL, words))
     doubts += [
-        replace(doubt, words=f"the estimate itself says: {doubt.words}")
+        replace(doubt, words=f"the estimate has a doubt: {doubt.words}")
         for doubt in load.verdict.doubts
         if needs_inertia or not target.inertia or doubt.kind is not DoubtKind.NOT_EXCITED
     ]
@@ -130,6 +134,6 @@ def _doubts(
         )
         doubts.append(Doubt(DoubtKind.TOO_UNCERTAIN, words))
     if target.in_sensor_frame and load.bias is None:
-        words = "the zero drift of the sensor was not measured in this frame; zeros stand for it"
+        words = "the zero drift of the sensor was not measured in this frame; zeros are written"
         doubts.append(Doubt(DoubtKind.NOT_EXCITED, words))
     return tuple(doubts)

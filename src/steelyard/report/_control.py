@@ -1,4 +1,4 @@
-"""Pages of what touches the arm: external forces at a wrist sensor, contacts anywhere, a guiding hand."""
+"""Pages of contacts: external forces at a wrist sensor, collisions, hand guiding."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from steelyard.drawing import Band, Curve, Panel, Plot
 from steelyard.report._page import Page, Section, Table
 from steelyard.report._pieces import WRENCH_AXES, WRENCH_UNITS
 
-_HERE = "contact seen by this joint"
-_ELSEWHERE = "contact seen by others"
+_SEEN_HERE = "contact seen by this joint"
+_SEEN_ELSEWHERE = "contact seen by others"
 _WITHOUT = "payload not compensated"
 _WITH = "payload compensated"
-_PATH = "where the hand wants to go"
+_PATH = "intended path of the hand"
 _COLOURS = {_WITHOUT: "#d9822b", _WITH: "#2266aa", _PATH: "#b8c1cc"}
-_AIR = 1.25  # room above the largest residual
+_AXIS_RATIO = 1.25  # height of an axis over the largest residual
 
 
 def contact_page(contact: ContactForce, *, title: str = "External force and torque") -> Page:
-    """The page of an external force: what is left of a wrist sensor's signals, with 95 % bands."""
+    """The page of an external force at a wrist sensor, with 95 % bands."""
     force = contact.force
     torque = contact.torque
     std = np.median(contact.std, axis=0)
@@ -37,9 +37,8 @@ def contact_page(contact: ContactForce, *, title: str = "External force and torq
         str(contact.verdict),
     ]
     left = Plot.over_time(
-        f"What is left when load and zero drift are taken off, in the {contact.frame} frame. Where"
-        " the"
-        " band holds zero, contact is not proven.",
+        f"Measured wrench less load and zero drift, in the {contact.frame} frame. Where the band"
+        " includes zero, there is no proof of contact.",
         contact.t,
         {"external": contact.external},
         WRENCH_AXES,
@@ -48,7 +47,7 @@ def contact_page(contact: ContactForce, *, title: str = "External force and torq
         marks=[(float(t), "zero" if k == 0 else "") for k, t in enumerate(contact.zeroed_at)],
     )
     made_of = Plot.over_time(
-        "What it is made of, in the sensor frame.",
+        "The parts of the measured wrench, in the sensor frame.",
         contact.t,
         {"measured": contact.raw, "load": contact.load, "zero drift": contact.drift},
         WRENCH_AXES,
@@ -68,13 +67,12 @@ def collisions_page(detections: Detections, *, title: str) -> Page:
         (f"{k}", *row) for k, row in enumerate(cells, start=1)
     ]
     contacts = Section(
-        "Contacts", (), [Table("Each contact, where it shows most.", ("", *head), rows)]
+        "Contacts", (), [Table("Each contact, at its largest residual.", ("", *head), rows)]
     )
     words = (
-        "The residual is the external torque that the observer sees. Friction at rest or at a"
-        " reversal may be"
-        " anything up to its limit: the shaded band. Only what lies beyond band and threshold"
-        " counts."
+        "The residual is the external torque that the observer estimates. Friction at rest or at a"
+        " reversal is unknown within its limits: the shaded band. Only residuals beyond band and"
+        " threshold are contacts."
     )
     plot = _residual_plot(detections)
     shown = Section("Residuals and thresholds", [words], [plot])
@@ -85,7 +83,13 @@ def collisions_page(detections: Detections, *, title: str) -> Page:
 
 
 def guiding_page(comparison: GuidingComparison, *, title: str, words: str) -> Page:
-    """The page of a comparison; words say what the arm carries and what the controller knows."""
+    """The page of a comparison of hand guiding with and without compensation.
+
+    Args:
+        comparison: of both runs
+        title: of the page
+        words: description of the payload and of the controller
+    """
     head = ("axis", "mean without [N]", "with", "less", "variance without [N²]", "with", "less")
     rows: list[tuple[str | float | None, ...]] = [
         (axis, m0, m1, f"{100 * dm:.0f} %", v0, v1, f"{100 * dv:.0f} %")
@@ -99,7 +103,7 @@ def guiding_page(comparison: GuidingComparison, *, title: str, words: str) -> Pa
     force = _force_plot(comparison)
     path = _path_plot(comparison)
     sizes = _size_bars(comparison)
-    note = "A simulated hand: its spring, its damper and its unsteadiness are assumptions."
+    note = "The hand is simulated: its stiffness, damping and noise are assumptions."
     sections = [
         Section("The hand's force", [note], [table, sizes, force]),
         Section("The path", (), [path]),
@@ -123,7 +127,9 @@ def _drift_table(contact: ContactForce) -> Table:
         warm = contact.temperature_trend[i], NORMAL_95 * contact.temperature_trend_std[i]
         rows.append([name, *hourly, *warm])
     head = ("", "per hour", "± (95 %)", "per kelvin", "± (95 %)")
-    return Table("How the zero moves [N, Nm]; – where the recording does not show it.", head, rows)
+    return Table(
+        "Drift of the zero [N, Nm]; – where the recording does not determine it.", head, rows
+    )
 
 
 def _residual_plot(detections: Detections) -> Plot:
@@ -135,7 +141,7 @@ def _residual_plot(detections: Detections) -> Plot:
         upper = high + detections.threshold[:, j]
         lower = low - detections.threshold[:, j]
         usual = float(np.quantile(np.maximum(upper, -lower), 0.9))
-        reach = _AIR * max(float(np.abs(seen.residual[:, j]).max()), usual)
+        reach = _AXIS_RATIO * max(float(np.abs(seen.residual[:, j]).max()), usual)
         parts: list[Curve | Band] = [
             *_contact_bands(detections, name, reach),
             Band("unknown friction", seen.t, low, high, "#d9822b"),
@@ -147,13 +153,13 @@ def _residual_plot(detections: Detections) -> Plot:
         marks = [(c.start_s, f"{k}") for k, c in numbered if name in c.joints]
         label = f"residual [{seen.observer.unit}]"
         panels.append(Panel(name, "time [s]", label, parts, marks, y_range=(-reach, reach)))
-    return Plot("What each joint feels, and from where on it is a contact.", panels)
+    return Plot("The residual of each joint, and the threshold of a contact.", panels)
 
 
 def _contact_bands(detections: Detections, joint: str, reach: float) -> list[Band]:
-    """The contacts over the whole height: those that a joint has seen, and the others."""
+    """Contacts as bands of full height: those that a joint has seen, and the others."""
     bands = []
-    for name, colour, here in ((_HERE, "#c23030", True), (_ELSEWHERE, "#7b8794", False)):
+    for name, colour, here in ((_SEEN_HERE, "#c23030", True), (_SEEN_ELSEWHERE, "#7b8794", False)):
         spans = [
             (c.start_s, max(c.end_s, c.detected_s))
             for c in detections.contacts
@@ -187,7 +193,7 @@ def _size_bars(comparison: GuidingComparison) -> Plot:
         named = zip((_WITHOUT, _WITH), pair, strict=True)
         bars = [Curve(name, axes, size, "bars", colour=_COLOURS[name]) for name, size in named]
         panels.append(Panel(label, f"axis of the {comparison.frame}", label, bars))
-    return Plot("How large the hand's force is, and how compensation changes it.", panels)
+    return Plot("Size of the hand's force, with and without compensation.", panels)
 
 
 def _path_plot(comparison: GuidingComparison) -> Plot:
@@ -204,7 +210,7 @@ def _path_plot(comparison: GuidingComparison) -> Plot:
         for name, run in runs.items()
     ]
     return Plot(
-        "Where the grip went, from above, and how far the tool tilted.",
+        "Path of the grip, from above, and tilt of the tool.",
         [
             Panel("path in the base frame", "x [m]", "y [m]", above, equal=True),
             Panel("tilt", "time [s]", "angle [degree]", tilt),

@@ -1,4 +1,4 @@
-"""The page of an identified arm: how well it predicts, what is left over, what the motion determined."""
+"""The page of an identified arm: predictions, residuals, and determined parameters."""
 
 from __future__ import annotations
 
@@ -30,17 +30,18 @@ def identification_page(
     *,
     notes: Sequence[str] = (),
 ) -> Page:
-    """The page of an identified arm; it draws the first recording that the model was not fitted to.
+    """The page of an identified arm, with plots of a recording that was held back if possible.
 
     Args:
+        model: the identified arm
         fitted: samples of the recordings that it was fitted to, by name
-        predicted: samples of other recordings, by name
-        notes: more that the answer should say, as where the drive gains come from
+        predicted: samples of other recordings, by name; the first one is drawn
+        notes: further sentences for the answer, for example the source of the drive gains
     """
     unseen = predicted or {}
     name, samples = next(iter((unseen or fitted).items()))
     if unseen:
-        role = "which it has not seen"
+        role = "which was held back"
     else:
         role = "which it was fitted to"
     torque, residual, correlation = _torque_plots(model, name, samples)
@@ -54,8 +55,8 @@ def identification_page(
     good, warnings = judged(model.verdict)
     if not unseen:
         warnings.append(
-            "No recording was held back: the residuals below are those of the fit, and flatter the"
-            " model."
+            "No recording was held back: the residuals below are those of the fit and are too"
+            " optimistic."
         )
     answer = [*_answer(model, f"{name}, {role},", samples), *good, *notes]
     title = f"{model.robot.name}: the identified arm"
@@ -84,9 +85,8 @@ def _torque_plots(model: DynamicModel, name: str, samples: Samples) -> list[Plot
         {"predicted": np.asarray(model.rows(samples).Y @ model.estimate.value)},
         titles=[f"{joint}: {100 * share:.1f} % residual" for joint, share in pairs],
         caption=f"Torque of each joint in {name}, measured and predicted.",
-        residual_caption="Measured less predicted torque. A good model leaves noise; bursts at"
-        " reversals are"
-        " friction.",
+        residual_caption="Measured less predicted torque. The residual of a good model is noise;"
+        " bursts at reversals are friction.",
     )
 
 
@@ -110,7 +110,7 @@ def _inflation(model: DynamicModel, samples: Samples) -> str:
     pairs = zip(samples.joint_names, model.estimate.inflation, strict=True)
     wider = ", ".join(f"{name} {x:.2g}" for name, x in pairs)
     return (
-        f"Factor by which the correlation in time changes the variance of slow parameters: {wider}."
+        f"Factor by which correlation in time increases the variance of slow parameters: {wider}."
     )
 
 
@@ -124,8 +124,8 @@ def _friction_plot(model: DynamicModel, samples: Samples) -> Plot:
             Curve("modelled", v, modelled[:, j], "dots", colour="#2266aa"),
         ]
         low, high = np.percentile(measured[:, j], [0.5, 99.5])
-        air = 0.25 * (high - low) + 1e-9
-        inside = (float(low - air), float(high + air))
+        margin = 0.25 * (high - low) + 1e-9
+        inside = (float(low - margin), float(high + margin))
         panels.append(Panel(name, "speed [rad/s]", "friction [Nm]", parts, y_range=inside))
     return Plot(f"Friction and offset against speed; law '{model.law.name}'.", panels)
 
@@ -153,24 +153,26 @@ def _friction_table(model: DynamicModel) -> Table:
 
 
 def _choice_plot(model: DynamicModel) -> list[Plot]:
-    """How the friction law was chosen; nothing where it was given."""
+    """The choice of the friction law; empty if the law was given."""
     if model.choice is None:
         return []
     names = list(model.choice.scores)
     scores = Curve(
         "score", names, 100 * np.array([model.choice.scores[name] for name in names]), "bars"
     )
-    panel = Panel("", "friction law", "residual of what was left out [%]", [scores])
+    panel = Panel("", "friction law", "residual of the part left out [%]", [scores])
     folds = model.choice.folds
-    caption = f"How the law was chosen: each was fitted without a part and predicted it ({folds})."
+    caption = (
+        f"Choice of the law: each was fitted without a part and predicted that part ({folds})."
+    )
     return [Plot(caption, [panel], 1)]
 
 
 def _excited_section(model: DynamicModel) -> Section:
     estimate = model.estimate
     caption = (
-        "Standard deviation of each parameter over its size. What is above 30 % the motion hardly"
-        " determined; it matters little for torque, and should not be read as a number."
+        "Standard deviation of each parameter over its size. The motion hardly determined those"
+        " above 30 %; they affect torques little, and their values should not be used."
     )
     plot = relative_std_plot(caption, estimate.names, estimate.relative_std)
     order = zip(estimate.names, estimate.value, estimate.std, strict=True)

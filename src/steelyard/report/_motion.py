@@ -1,4 +1,4 @@
-"""Pages of designed motions and postures: how much they determine, and every limit that they keep."""
+"""Pages of designed motions and postures: what they determine, and the limits they keep."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from steelyard.torque._shortest import ShortestMotion
 
 _RATE_HZ = 100.0
 _SIGNALS = (("position", "q [rad]"), ("velocity", "v [rad/s]"), ("acceleration", "a [rad/s²]"))
-_NEAR = 1.2  # of the span of a signal: limits farther away are not drawn
-_FLATTEST = 0.02  # the least height of an axis, of a joint that does not move [rad, rad/s, rad/s^2]
-_AXES_SHOWN = 500  # orientations along a motion
+_MAX_LIMIT_DISTANCE = 1.2  # of a drawn limit from the signal, over the span of the signal
+_MIN_AXIS_SPAN = 0.02  # for joints that do not move [rad, rad/s, rad/s^2]
+_MAX_ORIENTATIONS = 500  # drawn along a motion
 _LIMIT = "#c23030"
 _FEASIBLE = "#2a9d5c"
 _TORQUE_HZ = 200.0
@@ -32,14 +32,14 @@ _KINDS = (
     ("moments of inertia about the flange", _INERTIA, {"Ixx": 4, "Iyy": 6, "Izz": 9}, 1.0),
     ("products of inertia about the flange", _INERTIA, {"Ixy": 5, "Ixz": 7, "Iyz": 8}, 1.0),
 )
-_TOO_WIDE = 1e3  # times the last half-width: nothing is known yet
+_MAX_WIDTH_RATIO = 1e3  # of a drawn half-width, over the final one
 _CAUSES = {
     "noise": "noise of the torques",
-    "friction": "friction, which is estimated anew",
+    "friction": "friction, which is estimated again",
     "gains": "drive gains",
     "drift": "drive gains that change from run to run",
     "motion": "noise of the measured motion",
-    "gravity": "local gravity, of which the nominal size is given",
+    "gravity": "local gravity, given as a nominal value",
 }
 
 
@@ -51,7 +51,7 @@ def excitation_page(robot: RobotModel, limits: DesignLimits, design: Design) -> 
     else:
         value = f"{design.objective} {design.value:.4g}, "
     if design.certificate.unchecked:
-        which = "every limit that was given"
+        which = "every given limit"
     else:
         which = "every limit"
     answer = [
@@ -63,7 +63,7 @@ def excitation_page(robot: RobotModel, limits: DesignLimits, design: Design) -> 
     if design.certificate.holds:
         doubts = []
     else:
-        doubts = [f"A limit is broken: {worst.sentence}."]
+        doubts = [f"A limit is violated: {worst.sentence}."]
     if design.certificate.unchecked:
         doubts.append(f"{design.certificate.not_checked}.")
     motion = _motion_plot(robot, limits, design)
@@ -73,7 +73,7 @@ def excitation_page(robot: RobotModel, limits: DesignLimits, design: Design) -> 
         _value_section(robot, design),
     ]
     if limits.workspace is not None:
-        t = np.linspace(0, design.trajectory.duration_s, _AXES_SHOWN)
+        t = np.linspace(0, design.trajectory.duration_s, _MAX_ORIENTATIONS)
         R = robot.forward_kinematics(design.trajectory.at(t)[0])[:, :3, :3]
         sections.insert(
             1, Section("Where the sensor points", (), [orientation_plot(R, limits.workspace)])
@@ -82,11 +82,11 @@ def excitation_page(robot: RobotModel, limits: DesignLimits, design: Design) -> 
 
 
 def shortest_page(loaded: RobotModel, limits: DesignLimits, found: ShortestMotion) -> Page:
-    """The page of the shortest motion that is enough.
+    """The page of the shortest motion with a requested accuracy.
 
     Args:
         loaded: the arm with the payload on its flange
-        limits: that the motion keeps
+        limits: of the motion
         found: the motion
     """
     mass = found.prediction.quantities[0]
@@ -101,9 +101,9 @@ def shortest_page(loaded: RobotModel, limits: DesignLimits, found: ShortestMotio
     known = _over_time(found)
     motion = _motion_plot(loaded, limits, design)
     sections = [
-        Section("What will be known", _causes(found), [_table(found)]),
-        Section("How long is enough", (), [curve]),
-        Section("What becomes known when", (), [known]),
+        Section("Expected accuracy", _causes(found), [_table(found)]),
+        Section("Accuracy over duration", (), [curve]),
+        Section("Accuracy over time", (), [known]),
         Section("The motion", (), [motion, _torques(loaded, limits, found)]),
         _limits_section(design),
     ]
@@ -120,7 +120,12 @@ def shortest_page(loaded: RobotModel, limits: DesignLimits, found: ShortestMotio
 def orientation_plot(
     R_base_sensor: ArrayLike, workspace: OrientationWorkspace | None = None
 ) -> Plot:
-    """The axes of R_base_sensor, (N, 3, 3), in spherical coordinates, on a workspace (liu2025 Fig. 4, 6)."""
+    """Axes of orientations in spherical coordinates, on a workspace (liu2025 Fig. 4, 6).
+
+    Args:
+        R_base_sensor: orientations of the sensor in the base frame, (N, 3, 3)
+        workspace: feasible orientations; None to draw none
+    """
     R = np.asarray(R_base_sensor, dtype=float)
     panels = []
     for i, axis in enumerate("xyz"):
@@ -156,24 +161,24 @@ def _motion_plot(robot: RobotModel, limits: DesignLimits, design: Design) -> Plo
             y = signal[:, j]
             ends = (float(low[j]), float(high[j]))
             parts = [Curve("motion", t, y), _near_limits(t, y, ends)]
-            still = np.ptp(y) < _FLATTEST
+            still = np.ptp(y) < _MIN_AXIS_SPAN
             if still:
-                window = (y.mean() - _FLATTEST, y.mean() + _FLATTEST)
+                window = (y.mean() - _MIN_AXIS_SPAN, y.mean() + _MIN_AXIS_SPAN)
             else:
                 window = None
             panels.append(Panel(f"{name}: {word}", "time [s]", label, parts, y_range=window))
     return Plot(
-        "Position, velocity and acceleration of each joint; limits that are near, dashed.",
+        "Position, velocity and acceleration of each joint; dashed: limits nearby.",
         panels,
         3,
     )
 
 
 def _near_limits(t: Array, signal: Array, bounds: tuple[float, float]) -> Curve:
-    """The bounds that are not far from a signal, as one dashed curve."""
+    """The bounds near a signal, as one dashed curve."""
     low = float(signal.min())
     high = float(signal.max())
-    reach = _NEAR * max(high - low, 1e-6)
+    reach = _MAX_LIMIT_DISTANCE * max(high - low, 1e-6)
     near = [bound for bound in bounds if np.isfinite(bound) and low - reach < bound < high + reach]
     x = np.tile([t[0], t[-1], np.nan], len(near))
     y = np.array([(bound, bound, np.nan) for bound in near]).ravel()
@@ -181,7 +186,7 @@ def _near_limits(t: Array, signal: Array, bounds: tuple[float, float]) -> Curve:
 
 
 def _limits_section(design: Design) -> Section:
-    """Every limit of a design where it is closest."""
+    """All limits of a design, each where its margin is smallest."""
     head = ("limit", "closest at", "at [s]", "value", "bound", "margin", "unit")
     rows = [
         [c.limit, c.where, c.at_s, c.value, c.bound, c.margin, c.unit]
@@ -189,14 +194,14 @@ def _limits_section(design: Design) -> Section:
     ]
     rate = design.certificate.rate_hz
     caption = (
-        f"Every limit where it is closest, checked at {rate:g} Hz by code that the design"
+        f"Every limit where its margin is smallest, checked at {rate:g} Hz by code that the design"
         " does not use."
     )
     bodies = [[words] for words in design.certificate.bodies]
     pairs = [[words] for words in design.certificate.left_out]
     listed = (
         ("Bodies of the arm whose clearance was checked.", "body", bodies),
-        ("Pairs of bodies left out, as no joint can separate them.", "pair", pairs),
+        ("Pairs of bodies left out, because no joint can separate them.", "pair", pairs),
     )
     more = [Table(words, (what,), found) for words, what, found in listed if found]
     return Section("Limits", (), [Table(caption, head, rows), *more])
@@ -205,8 +210,8 @@ def _limits_section(design: Design) -> Section:
 def _value_section(robot: RobotModel, design: Design) -> Section:
     rows = [[i + 1, value] for i, value in enumerate(design.start_values)]
     words = (
-        f"Value of the objective '{design.objective}' that each random start reached; ∞:"
-        " nothing feasible."
+        f"Value of the objective '{design.objective}' that each random start reached; ∞: no"
+        " feasible motion."
     )
     parts: list[Table | Plot] = [Table(words, ("start", "value"), rows)]
     if design.std:
@@ -218,22 +223,20 @@ def _value_section(robot: RobotModel, design: Design) -> Section:
         )
     line = (
         f"Found in {design.seconds:.1f} s. Condition number of the stacked base regressor in SI"
-        " units, as the"
-        f" papers print it: {design.condition_number:.4g}."
+        f" units, as in the papers: {design.condition_number:.4g}."
     )
     unit = regression_condition(robot, design.trajectory)
     other = (
-        f"With columns of unit length it is {unit:.3g}: about what `identify` prints of this"
-        " motion, which"
-        " weighs each joint by its noise, too. The first counts units (a kg m² beside a Nm), the"
-        " second how"
-        " near to dependent the columns are, and only that limits what least squares can solve."
+        f"With columns of unit length it is {unit:.3g}: about the value that `identify` prints for"
+        " this motion, with joints weighted by their noise. The first number depends on units"
+        " (kg m² beside Nm); the second shows how close to dependent the columns are, which alone"
+        " limits least squares."
     )
     return Section("How much it determines", (line, other), parts)
 
 
 def _feasible_bands(workspace: OrientationWorkspace, axis: str) -> list[Band]:
-    """Where an axis may point: the feasible stretches of the polar angle, for each azimuth."""
+    """Feasible directions of an axis: ranges of the polar angle for each azimuth."""
     phi = np.arange(-180.0, 181.0)
     theta = np.arange(0.0, 181.0)
     p, q = np.radians(np.meshgrid(phi, theta, indexing="ij"))
@@ -286,9 +289,8 @@ def _table(found: ShortestMotion) -> Table:
             [quantity.name, quantity.value, quantity.half_width, requested, quantity.unit, when]
         )
     caption = (
-        "A payload as expected, half-widths of the 95 % intervals that `weigh` will report, and"
-        " when they are"
-        " down to twice that."
+        "The expected payload, half-widths of the 95 % intervals that `weigh` will report, and the"
+        " time at which they have fallen to twice that value."
     )
     return Table(
         caption, ("", "expected", "± (95 %)", "requested", "unit", "twice that after [s]"), rows
@@ -302,12 +304,12 @@ def _causes(found: ShortestMotion) -> list[str]:
         if share >= 0.005
     ]
     if parts:
-        return [f"The variance of the mass is made of: {', '.join(parts)}."]
+        return [f"Parts of the variance of the mass: {', '.join(parts)}."]
     return []
 
 
 def _over_duration(found: ShortestMotion) -> Plot:
-    """Half-widths of what is requested, of the designs over their durations."""
+    """Half-widths of the requested quantities over the durations of the designs."""
     wanted = found.requested.half_widths
     panels = []
     x = found.durations_s
@@ -327,7 +329,7 @@ def _over_duration(found: ShortestMotion) -> Plot:
         which = ""
     else:
         which = ", the worst of each kind"
-    words = f"What motions of other durations reach{which}; dashed: what is requested."
+    words = f"Accuracy of motions of other durations{which}; dashed: requested."
     return Plot(words, panels, min(len(panels), 2))
 
 
@@ -341,7 +343,7 @@ def _over_time(found: ShortestMotion) -> Plot:
         parts = []
         for name, k in names.items():
             y = found.known[:, k]
-            known = np.isfinite(y) & (y < _TOO_WIDE * last[k])
+            known = np.isfinite(y) & (y < _MAX_WIDTH_RATIO * last[k])
             if known.any():
                 parts.append(Curve(name, x, np.where(known, scale * y, np.nan)))
         k = next(iter(names.values()))
@@ -374,7 +376,7 @@ def _torques(loaded: RobotModel, limits: DesignLimits, found: ShortestMotion) ->
         for j, name in enumerate(loaded.joint_names)
     ]
     return Plot(
-        "Torques of the drives with the payload on the flange; limits that are near, dashed.",
+        "Torques of the drives with the payload on the flange; dashed: limits nearby.",
         panels,
         3,
     )

@@ -1,4 +1,4 @@
-"""Pages of a payload, weighed with joint torques or a wrist sensor: the answer, and why to believe it."""
+"""Pages of a payload, weighed with joint torques or a wrist sensor, with the evidence."""
 
 from __future__ import annotations
 
@@ -44,10 +44,11 @@ def payload_page(
 
     Args:
         model: of the empty arm
+        payload: the answer
         samples: of the loaded arm, to draw
-        truth: the payload where it is known, in the flange frame
+        truth: the true payload if known, in the flange frame
         others: the same payload by other methods, by name
-        extra: sections of the caller, as how an online estimate became known
+        extra: further sections, for example the history of an online estimate
     """
     views, com = (draw(payload.body, payload.covariance, truth) for draw in (body_plot, com_plot))
     scene = arm_scene(
@@ -69,10 +70,10 @@ def payload_page(
 def motions_section(
     found: Mapping[str, Payload], truth: InertialParameters, *, words: Sequence[str] = ()
 ) -> Section:
-    """One payload weighed on several motions, beside the truth.
+    """A section that compares a payload on several motions with the truth.
 
     Args:
-        found: the answers by the name of the motion; the last one is drawn
+        found: the answers by the names of the motions; the last one is drawn
         truth: the payload, in the flange frame
         words: about the motions
     """
@@ -102,8 +103,8 @@ def wrench_page(
     Args:
         payload: the answer
         samples: of the motion
-        static: what the postures say
-        scene: the arm with the payload; None where joints are not known
+        static: result of the postures at rest
+        scene: the arm with the payload; None if joints are unknown
     """
     sections = [
         _body_section(payload, scene),
@@ -141,7 +142,7 @@ def _quantity_rows(quantities: Sequence[Quantity]) -> list[list[str | float | No
 
 
 def _payload_table(payload: Payload, truth: InertialParameters | None = None) -> Table:
-    """Mass, centre of mass and inertia with 95 % intervals, beside the truth where it is known."""
+    """Mass, centre of mass and inertia with 95 % intervals, beside the truth if known."""
     head = ["", "weighed", "± (95 %)", "unit"]
     rows = _quantity_rows(payload.quantities[:10])
     if truth is not None:
@@ -154,19 +155,19 @@ def _payload_table(payload: Payload, truth: InertialParameters | None = None) ->
     if known:
         note = ""
     else:
-        note = "∞: the data say nothing about it, do not use the number."
+        note = "∞: the data do not determine this number; do not use it."
     return Table(f"The payload in the frame '{payload.body.frame}'.", head, rows, note)
 
 
 def _excited_section(body: InertialParameters, std: Array) -> Section:
-    """Which of the ten numbers the data determine, each deviation against a natural size."""
+    """Standard deviations of the ten numbers, each relative to a natural size."""
     mass = max(abs(body.mass), 1e-9)
     radius = np.sqrt(max(abs(float(np.trace(body.inertia))) / (2 * mass), 1e-6))
     size = np.array([mass, *[mass * radius] * 3, *[mass * radius**2] * 6])
     caption = (
         "Standard deviation of the ten numbers over a natural size: the mass, the mass times the"
-        " radius of"
-        f" gyration about the frame ({1e3 * radius:.0f} mm), and that times the radius again."
+        f" radius of gyration about the frame ({1e3 * radius:.0f} mm), and the mass times the"
+        " square of that radius."
     )
     plot = relative_std_plot(caption, PARAMETER_NAMES, np.asarray(std) / size)
     order = zip(PARAMETER_NAMES, body.vector, std, _PARAMETER_UNITS, strict=True)
@@ -176,13 +177,13 @@ def _excited_section(body: InertialParameters, std: Array) -> Section:
 
 
 def _moved(payload: Payload) -> list[str]:
-    """Words where the answer is not the plain estimate."""
+    """A sentence if the answer is not the unconstrained estimate."""
     if np.array_equal(payload.body.vector, payload.unconstrained.vector):
         return []
-    why = payload.unconstrained.why_not_physical or "it is not that of a real body"
+    why = payload.unconstrained.why_not_physical or "it is not physical"
     return [
-        "The plain estimate was moved to the nearest real body in the metric of its covariance:"
-        f" {why}."
+        "The unconstrained estimate was replaced by the nearest physical body, in the metric of its"
+        f" covariance: {why}."
     ]
 
 
@@ -226,7 +227,7 @@ def _others_section(
 def _torque_parts(
     model: DynamicModel, payload: Payload, samples: Samples
 ) -> tuple[Plot, Table, Plot, Plot]:
-    """Torques, what is left of them as a table and over time, and its correlation."""
+    """Torques, and their residuals as a table, over time, and as autocorrelation."""
     theta = model.estimate.value.copy()
     empty = np.asarray(model.rows(samples).Y @ theta)
     theta[: len(model.basis)] += model.basis.payload_jacobian @ payload.body.vector
@@ -237,18 +238,16 @@ def _torque_parts(
         {"with payload": loaded, "empty arm": empty},
         titles=samples.joint_names,
         caption="Torque of the loaded arm: measured, and predicted with and without the payload.",
-        residual_caption="Measured less predicted torque, friction as in the empty runs. Weighing"
-        " estimates"
-        " friction anew, so a step at every reversal says that friction has changed, not that the"
-        " payload is"
-        " wrong.",
+        residual_caption="Measured less predicted torque, with the friction of the empty runs."
+        " Weighing estimates friction again, so a step at every reversal means that friction has"
+        " changed, not that the payload is wrong.",
     )
     rms = [
         ["without the payload", *np.sqrt(np.mean((samples.tau - empty) ** 2, axis=0))],
         ["with the payload", *np.sqrt(np.mean((samples.tau - loaded) ** 2, axis=0))],
-        ["with friction estimated anew", *payload.noise],
+        ["with friction estimated again", *payload.noise],
     ]
-    caption = "Root mean square of what is left, each joint [Nm or N]."
+    caption = "Root mean square of the residual of each joint [Nm or N]."
     return torque, Table(caption, ("", *samples.joint_names), rms), left, correlation
 
 
@@ -267,11 +266,11 @@ def _body_section(payload: WristPayload, scene: Scene | None) -> Section:
 
 
 def _zero_section(payload: WristPayload) -> Section:
-    caption = "What the sensor shows without a load, and how the base stands."
+    caption = "Reading of the sensor without a load, and tilt of the base."
     table = Table(
         caption, ("", "value", "± (95 %)", "unit"), _quantity_rows(payload.quantities[10:])
     )
-    noise = Table("Root mean square of what is left [N, Nm].", WRENCH_AXES, [list(payload.noise)])
+    noise = Table("Root mean square of the residual [N, Nm].", WRENCH_AXES, [list(payload.noise)])
     return Section("Zero drift and tilt", (), [table, noise])
 
 
@@ -289,7 +288,7 @@ def _motion_section(payload: WristPayload, samples: WrenchSamples) -> Section:
     rate = 1.0 / float(np.median(np.diff(samples.t)))
     return Section(
         "Force and torque in motion",
-        [f"How the samples were made: {'; '.join(samples.made_by)}."],
+        [f"Preparation of the samples: {'; '.join(samples.made_by)}."],
         [
             both,
             Plot.over_time(
@@ -309,7 +308,9 @@ def _static_section(static: StaticWeight, payload: WristPayload) -> Section:
             Curve(WRENCH_AXES[i][1], number, static.residual[:, i], "dots", std[:, i]) for i in axes
         ]
         panels.append(Panel(name, "posture", f"residual [{unit}]", parts))
-    plot = Plot("What each posture at rest leaves over; bars from its own scatter (95 %).", panels)
+    plot = Plot(
+        "Residual of each posture at rest, with error bars from its scatter (95 %).", panels
+    )
     words = [f"{len(static.postures)} postures.", *static.postures.notes]
     words += [str(doubt) for doubt in static.verdict.doubts if not payload.verdict.has(doubt.kind)]
     return Section("Postures at rest", words, [plot])

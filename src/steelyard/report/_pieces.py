@@ -1,4 +1,4 @@
-"""Pieces that pages share: torques and what is left over, deviations as bars."""
+"""Parts that several pages share: torques, residuals, standard deviations."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from steelyard.verdict import Verdict
 
 WRENCH_AXES = ("fx", "fy", "fz", "τx", "τy", "τz")
 WRENCH_UNITS = ("force [N]",) * 3 + ("torque [Nm]",) * 3
-_LONGEST_LAG_S = 1.0
-_WEAK = 0.3
-_SMALLEST = 1e-12
+_MAX_LAG_S = 1.0  # of autocorrelations, [s]
+_WEAK = 0.3  # standard deviation of a weakly determined parameter, over its size
+_MIN_DRAWN = 1e-12  # relative standard deviation that is drawn
 
 
 def judged(verdict: Verdict) -> tuple[list[str], list[str]]:
-    """What an answer says of its verdict, and what counts against it, each doubt once."""
+    """Sentences of a verdict for the answer, and its doubts, each once."""
     words = str(replace(verdict, doubts=verdict.blocking))
     aside = [str(doubt) for doubt in verdict.doubts if not doubt.blocks]
     if verdict.ok:
@@ -39,14 +39,18 @@ def torque_plots(
     caption: str,
     residual_caption: str,
 ) -> list[Plot]:
-    """Torques measured and predicted, what the first prediction leaves over, and its correlation in time.
+    """Plots of torques, of the residual of the first prediction, and of its autocorrelation.
 
-    The sign of the speed of a joint at rest is that of noise. Where the friction law takes it as it
-    is, the prediction jumps between two values there, and is not drawn.
+    The sign of the speed of a joint at rest is random. Predictions of a friction law that uses this
+    sign jump between two values there and are not drawn.
 
     Args:
+        model: whose friction law made the predictions
+        samples: with measured torques
         predicted: torques by name, each (N, n) [Nm or N]
         titles: of the n panels of torque
+        caption: of the torques
+        residual_caption: of the residuals
     """
     if model.law.direction == "exact":
         shown = samples.mask
@@ -55,7 +59,7 @@ def torque_plots(
     if shown.all():
         note = ""
     else:
-        note = " Where a joint is at rest its friction is not determined: no prediction."
+        note = " There is no prediction for joints at rest, whose friction is not determined."
     drawn = {name: np.where(shown, torque, np.nan) for name, torque in predicted.items()}
     residual = samples.tau - next(iter(predicted.values()))
     left = {"residual": np.where(shown, residual, np.nan)}
@@ -75,8 +79,14 @@ def torque_plots(
 
 
 def autocorrelation_plot(residual: Array, rate_hz: float, names: Sequence[str]) -> Plot:
-    """How long a residual, (N, n) at rate_hz, remembers: its autocorrelation, and that of white noise."""
-    lags = max(1, min(len(residual) // 4, round(_LONGEST_LAG_S * rate_hz)))
+    """The autocorrelation of a residual, beside that of white noise.
+
+    Args:
+        residual: (N, n)
+        rate_hz: samples per second, [Hz]
+        names: of the n columns
+    """
+    lags = max(1, min(len(residual) // 4, round(_MAX_LAG_S * rate_hz)))
     values = _autocorrelation(residual, lags)
     lag = np.arange(lags + 1) / rate_hz
     edge = np.full(lags + 1, NORMAL_95 / np.sqrt(len(residual)))
@@ -84,18 +94,23 @@ def autocorrelation_plot(residual: Array, rate_hz: float, names: Sequence[str]) 
     parts += [Curve(name, lag, values[:, j]) for j, name in enumerate(names)]
     caption = (
         "Correlation of the residuals in time. Outside the grey band they are not white noise: the"
-        " model misses something, or a filter smears; the intervals of this page are widened for"
-        " it."
+        " model is incomplete, or a filter smooths them; the intervals of this page include this."
     )
     return Plot(caption, [Panel("", "lag [s]", "autocorrelation", parts)], 1)
 
 
 def relative_std_plot(caption: str, names: Sequence[str], relative: Array) -> Plot:
-    """Bars of standard deviations over sizes, relative, (p,), logarithmic; infinite ones are left out."""
-    known = [i for i in range(len(names)) if np.isfinite(relative[i]) and relative[i] > _SMALLEST]
+    """Bars of relative standard deviations on a logarithmic axis.
+
+    Args:
+        caption: of the plot
+        names: of the p parameters
+        relative: standard deviations over sizes, (p,); infinite ones are left out
+    """
+    known = [i for i in range(len(names)) if np.isfinite(relative[i]) and relative[i] > _MIN_DRAWN]
     lost = [names[i] for i in range(len(names)) if not np.isfinite(relative[i])]
     if lost:
-        words = f" The data say nothing about {', '.join(lost)}: no bar."
+        words = f" The data do not determine {', '.join(lost)}: no bar."
     else:
         words = ""
     kinds = (("determined by the data", "#2266aa", False), ("weak (above 30 %)", "#d9822b", True))
@@ -111,7 +126,7 @@ def relative_std_plot(caption: str, names: Sequence[str], relative: Array) -> Pl
 
 
 def _autocorrelation(signal: Array, most_lags: int) -> Array:
-    """Of a signal with itself, later by 0, 1, 2 ... samples, (most_lags + 1, n)."""
+    """The autocorrelation of a signal for lags of 0, 1, 2 ... samples, (most_lags + 1, n)."""
     x = signal - signal.mean(axis=0)
     length = 1 << int(np.ceil(np.log2(2 * len(x))))
     power = np.abs(np.fft.rfft(x, length, axis=0)) ** 2

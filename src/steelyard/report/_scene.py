@@ -1,4 +1,4 @@
-"""The arm with what it carries, in 3D, along a motion."""
+"""A 3D scene of the arm with its payload along a motion."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _LOAD = "#2266aa"
 _REGION = "#d9822b"
 _CENTRE = "#1f2933"
 _TRUTH = "#c23030"
-_POSTURES = 61
-_DOT = 0.05  # of what the second view shows
-_VISIBLE = 1.2  # times as large as the dot: a smaller region hides behind it
-_SMALLEST = 0.08
-_LARGEST = 0.5  # [m], half of what the second view shows
+_POSTURES = 61  # along the motion
+_DOT_RATIO = 0.05  # radius of the dot at the centre of mass, over half the second view
+_MIN_REGION_RATIO = 1.2  # of a drawn region, over the dot that would hide it
+_MIN_HALF_VIEW = 0.08  # [m], half of the width of the second view
+_MAX_HALF_VIEW = 0.5  # [m]
 
 
 def arm_scene(
@@ -41,10 +41,10 @@ def arm_scene(
     Args:
         q: joint positions, (N, n) [rad or m]
         t: times, (N,) [s]
-        body: what it carries
+        body: the payload
         covariance: of its ten numbers, (10, 10); infinite where unknown
         T_flange_load: the frame of the body in the flange frame, (4, 4); the flange by default
-        truth: the body where it is known, in the same frame
+        truth: the true payload if known, in the same frame
     """
     which = np.unique(np.linspace(0, len(q) - 1, _POSTURES).astype(int))
     at_load = robot.T_joint_flange @ (np.eye(4) if T_flange_load is None else T_flange_load)
@@ -55,39 +55,44 @@ def arm_scene(
     half = _half_width(body, shapes)
     solids = [
         *_arm_solids(robot),
-        *_load_solids(load, body, shapes, _DOT * half),
+        *_load_solids(load, body, shapes, _DOT_RATIO * half),
     ]
     if truth is not None and "inertia" in (true := ellipsoids(truth, np.zeros((10, 10)))):
         name = "truth"
         solids.append(
             Solid.ellipsoid(name, load, truth.com, true["inertia"], colour=_TRUTH, opacity=0.25)
         )
-    drawn = {solid.name for solid in solids}
-    words = "The arm as capsules along its links, and what it carries in true size"
-    words += ": the homogeneous ellipsoid with its mass and inertia" if "payload" in drawn else ""
-    words += ", the 95 % region of its centre of mass" if "95 % region" in drawn else ""
-    words += (
-        "."
-        if "95 % region" in drawn
-        else (
-            "; the 95 % region of the centre of mass is smaller than the dot."
-            if "region" in shapes
-            else "; the centre of mass has no region."
-        )
-    )
-    return Scene(
-        f"{words} Drag to turn.", solids, frames, np.asarray(t)[which], load, half, 0.6 * half
-    )
+    caption = _caption({solid.name for solid in solids}, region_known="region" in shapes)
+    return Scene(caption, solids, frames, np.asarray(t)[which], load, half, 0.6 * half)
+
+
+def _caption(drawn: set[str], *, region_known: bool) -> str:
+    """The caption of a scene.
+
+    Args:
+        drawn: names of the drawn solids
+        region_known: whether the 95 % region of the centre of mass is known
+    """
+    words = "The arm as capsules along its links, and its payload in true size"
+    if "payload" in drawn:
+        words += ": the homogeneous ellipsoid with its mass and inertia"
+    if "95 % region" in drawn:
+        words += ", the 95 % region of its centre of mass"
+    elif region_known:
+        words += "; the 95 % region of the centre of mass is smaller than the dot"
+    else:
+        words += "; the centre of mass has no region"
+    return f"{words}. Drag to turn."
 
 
 def _half_width(body: InertialParameters, shapes: Mapping[str, Array]) -> float:
-    """Half of what the second view shows, [m]."""
+    """Half of the width of the second view, [m]."""
     sizes = [float(np.sqrt(np.linalg.eigvalsh(matrix)[-1])) for matrix in shapes.values()]
     if body.mass > 0:
         reach = float(np.linalg.norm(body.com))
     else:
         reach = 0.0
-    return float(np.clip(1.25 * (reach + max(sizes, default=0.0)), _SMALLEST, _LARGEST))
+    return float(np.clip(1.25 * (reach + max(sizes, default=0.0)), _MIN_HALF_VIEW, _MAX_HALF_VIEW))
 
 
 def _arm_solids(robot: RobotModel) -> list[Solid]:
@@ -111,7 +116,7 @@ def _load_solids(
     place = np.eye(3) * dot**2
     solids = [Solid.ellipsoid("centre of mass", frame, body.com, place, colour=_CENTRE)]
     region = shapes.get("region")
-    if region is not None and np.linalg.eigvalsh(region)[-1] > (_VISIBLE * dot) ** 2:
+    if region is not None and np.linalg.eigvalsh(region)[-1] > (_MIN_REGION_RATIO * dot) ** 2:
         solids.append(
             Solid.ellipsoid("95 % region", frame, body.com, region, colour=_REGION, opacity=0.55)
         )

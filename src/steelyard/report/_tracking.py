@@ -1,4 +1,4 @@
-"""How an online estimate became known: mass and centre of mass over time, and when they were sure enough."""
+"""The history of an online estimate: mass and centre of mass over time, and convergence."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from steelyard._units import NORMAL_95
 from steelyard.drawing import Band, Curve, Panel, Plot
 from steelyard.payload._tracking import Progress, convergence_times
 
-_LEAST_MASS = 0.05
-_LEAST_COM = 5.0  # that an axis shows around a value, [kg, mm]
-_LARGEST_SHARE = 300.0  # [%]
+_MIN_MASS_SPAN = 0.05  # of an axis, [kg]
+_MIN_COM_SPAN = 5.0  # of an axis, [mm]
+_MAX_PERCENT = 300.0  # of an axis of relative uncertainty
 _Marks = Sequence[tuple[float, str]]
 _Span = Sequence[Progress]  # of one payload
 
@@ -23,7 +23,8 @@ def tracking_plot(points: Sequence[Progress], *, accuracy: float) -> Plot:
     """Mass, its relative uncertainty and the centre of mass over time, with 95 % bands.
 
     Args:
-        accuracy: half-width of the mass's 95 % interval over the mass that was requested
+        points: the estimate over time
+        accuracy: requested 95 % half-width of the mass, over the mass
     """
     last = points[-1]
     if np.isfinite(last.mass_std):
@@ -50,7 +51,7 @@ def _mass_panel(spans: Sequence[_Span], whole: tuple[float, float], marks: _Mark
     mass = _column(spans, lambda p: p.mass)
     half = _column(spans, lambda p: NORMAL_95 * p.mass_std)
     window = _window(
-        [(p.mass, NORMAL_95 * p.mass_std) for span in spans for p in _later(span)], _LEAST_MASS
+        [(p.mass, NORMAL_95 * p.mass_std) for span in spans for p in _later(span)], _MIN_MASS_SPAN
     )
     parts: list[Curve | Band] = [
         Band("95 % interval", t, mass - half, mass + half),
@@ -76,7 +77,7 @@ def _share_panel(spans: Sequence[_Span], whole: tuple[float, float], accuracy: f
             colour="#c23030",
         ),
     ]
-    window = (0.9 * float(low), min(float(high), _LARGEST_SHARE))
+    window = (0.9 * float(low), min(float(high), _MAX_PERCENT))
     title = "half-width of the 95 % interval of the mass"
     return Panel(title, "time [s]", "share [%]", parts, log_y=True, x_range=whole, y_range=window)
 
@@ -95,7 +96,7 @@ def _com_panel(spans: Sequence[_Span], whole: tuple[float, float]) -> Panel:
     late = [p for span in known for p in _later(span)]
     window = _window(
         [(1e3 * p.com[i], 1e3 * NORMAL_95 * p.com_std[i]) for p in late for i in range(3)],
-        _LEAST_COM,
+        _MIN_COM_SPAN,
     )
     title = "centre of mass in the flange frame"
     return Panel(title, "time [s]", "position [mm]", parts, x_range=whole, y_range=window)
@@ -107,24 +108,24 @@ def _column(spans: Sequence[_Span], value: Callable[[Progress], float]) -> Array
 
 
 def _later(span: _Span) -> _Span:
-    """The later part of a payload's points, which says what is worth looking at."""
+    """The later two thirds of a payload's points, which determine the range of an axis."""
     return span[len(span) // 3 :]
 
 
 def _window(shown: Sequence[tuple[float, float]], least: float) -> tuple[float, float]:
-    """Limits that show values with their half-widths, some air around."""
+    """Limits that show values with their half-widths, with a margin."""
     if not shown:
         return -1.0, 1.0
     value, half = np.array(shown).T
     half = np.minimum(half, 3 * np.median(half) + least)
     low = float((value - half).min())
     high = float((value + half).max())
-    air = 0.15 * (high - low) + least / 10
-    return low - air, high + air
+    margin = 0.15 * (high - low) + least / 10
+    return low - margin, high + margin
 
 
 def _marks(points: Sequence[Progress]) -> list[tuple[float, str]]:
-    """Changes of the payload, and since when each was known to the requested accuracy."""
+    """Changes of the payload, and the times at which each reached the requested accuracy."""
     changes = [(b.t, "another payload") for a, b in pairwise(points) if b.number > a.number]
     since = convergence_times(points).values()
     return sorted([*changes, *((t, f"converged at {t:.1f} s") for t in since)])

@@ -1,4 +1,4 @@
-"""Trajectories as mathematics: Fourier series that can be evaluated anywhere, and the bundled ones."""
+"""Trajectories: Fourier series that can be evaluated at any time, and bundled motions."""
 
 from steelyard.trajectory._fourier import (
     TRAJECTORIES,

@@ -11,11 +11,11 @@ the amplitude hypot(a_jl, b_jl) times 1 / (w l), 1 and w l; the sums over l boun
 whatever the phases (`amplitudes`). The same series, fitted to measured positions, gives velocities
 and accelerations of periodic motion without differentiating noise (ding2019 section III.C).
 
-An arm enters such a motion from rest in a posture, and leaves it, by polynomials of degree seven
-that meet position, velocity, acceleration and jerk at both ends (a motion from rest is met without
-jerk: a long way would swing far out for it). On s = t / T in [0, 1] their eight coefficients follow
-from eight linear conditions. The slowest joint rules the time T, which grows by tenths until the
-limits of velocity and acceleration hold.
+An arm enters such a motion from rest in a posture, and leaves it, along polynomials of degree seven
+with the given position, velocity, acceleration and jerk at both ends. (Where the motion starts at
+rest, its jerk is ignored: matching it would make a long way swing far out.) On s = t / T in [0, 1]
+their eight coefficients follow from eight linear conditions. The time T grows by tenths until all
+joints keep the limits of velocity and acceleration.
 """
 
 from __future__ import annotations
@@ -37,29 +37,33 @@ from steelyard._codec import FileValue
 from steelyard._kinds import POSITIVE, Shape
 from steelyard.errors import InvalidTrajectory, UnknownName
 
-_DEGREE = 7
-_LONGEST_S = 120.0
-_POINTS = 201
-_AT_REST = 1e-3  # [rad/s or m/s, rad/s^2 or m/s^2]
+_DEGREE = 7  # of the polynomials of entry and exit
+_MAX_ENTRY_S = 120.0  # [s]
+_ENTRY_POINTS = 201  # at which the limits of an entry are checked
+_MAX_REST_MOTION = 1e-3  # [rad/s or m/s, rad/s^2 or m/s^2]
 _BUNDLED = resources.files("steelyard.trajectory") / "bundled"
 
 TRAJECTORIES = tuple(sorted(p.name.removesuffix(".toml") for p in _BUNDLED.iterdir()))
-"""Names of the bundled trajectories: of papers, and of our own design."""
+"""Names of the bundled trajectories, from papers and from steelyard."""
 
 
 class Trajectory(Protocol):
-    """Anything that says where the joints are at any time, and how long it lasts."""
+    """A motion of joints that can be evaluated at any time."""
 
     @property
     def duration_s(self) -> float:
-        """Its length, [s]."""
+        """Its duration, [s]."""
 
     def at(self, t: Array) -> tuple[Array, Array, Array]:
-        """Position, velocity and acceleration at times t, (N,) [s]: each (N, n) [rad or m, /s, /s^2]."""
+        """Position, velocity and acceleration, each (N, n) [rad or m, /s, /s^2].
+
+        Args:
+            t: times, (N,) [s]
+        """
 
 
 DESIGN_VERSION = 2
-"""Of saved designs, which hold a trajectory."""
+"""Version of saved designs, which hold a trajectory."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,13 +130,15 @@ class FourierTrajectory(FileValue, error=InvalidTrajectory, kind="trajectory"):
         harmonics: int,
         seed: int,
     ) -> FourierTrajectory:
-        """A random motion that stays within a reach and a speed (a first motion to try, not a designed one).
+        """A random motion within a reach and a speed; it is not designed for identification.
 
         Args:
             centre: posture in the middle of the motion, (n,) [rad or m]
             reach: largest distance from it, (n,) [rad or m]
             speed: largest speed, (n,) [rad/s or m/s]
             period_s: of the base frequency, [s]
+            harmonics: L
+            seed: of the random coefficients
         """
         q0 = np.asarray(centre, dtype=float)
         a, b = np.random.default_rng(seed).normal(size=(2, len(q0), harmonics))
@@ -187,13 +193,17 @@ class FourierTrajectory(FileValue, error=InvalidTrajectory, kind="trajectory"):
 
     @property
     def amplitudes(self) -> tuple[Array, Array, Array]:
-        """Sums of amplitudes of position (about the offset), velocity and acceleration, each (n,)."""
+        """Bounds of position (about the offset), velocity and acceleration, each (n,)."""
         size = np.hypot(self.sine, self.cosine)
         w = self.frequencies
         return (size / w).sum(axis=1), size.sum(axis=1), (size * w).sum(axis=1)
 
     def at(self, t: ArrayLike) -> tuple[Array, Array, Array]:
-        """Position, velocity and acceleration at times t, (N,) [s]: each (N, n) [rad or m, /s, /s^2]."""
+        """Position, velocity and acceleration, each (N, n) [rad or m, /s, /s^2].
+
+        Args:
+            t: times, (N,) [s]
+        """
         w = self.frequencies
         phase = np.asarray(t, dtype=float)[:, None] * w
         s = np.sin(phase)
@@ -204,7 +214,7 @@ class FourierTrajectory(FileValue, error=InvalidTrajectory, kind="trajectory"):
         return q, v, a
 
     def jerk(self, t: ArrayLike) -> Array:
-        """Change of acceleration at times t, (N,) [s], (N, n) [rad/s^3 or m/s^3]."""
+        """The derivative of the acceleration at times t, (N,) [s]: (N, n) [rad/s^3 or m/s^3]."""
         w = self.frequencies
         phase = np.asarray(t, dtype=float)[:, None] * w
         return np.asarray(
@@ -218,10 +228,10 @@ class ApproachedTrajectory:
 
     Attributes:
         core: the periodic trajectory
-        posture: where the arm rests before and after, (n,) [rad or m]
-        entry_s: length of the entry, [s]
-        exit_s: length of the exit, [s]
-        periods: how often the core runs
+        posture: of the arm at rest before and after, (n,) [rad or m]
+        entry_s: duration of the entry, [s]
+        exit_s: duration of the exit, [s]
+        periods: number of repetitions of the core
     """
 
     core: FourierTrajectory
@@ -254,13 +264,14 @@ class ApproachedTrajectory:
         a_max: ArrayLike,
         periods: int = 1,
     ) -> ApproachedTrajectory:
-        """Entry and exit as quick as limits of velocity and acceleration allow, within a tenth.
+        """The motion with nearly the shortest entry and exit within the limits.
 
         Args:
-            posture: where the arm rests before and after, (n,) [rad or m]
+            core: the periodic trajectory
+            posture: of the arm at rest before and after, (n,) [rad or m]
             v_max: largest speed, (n,) [rad/s or m/s]
             a_max: largest acceleration, (n,) [rad/s^2 or m/s^2]
-            periods: how often the core runs
+            periods: number of repetitions of the core
         """
         v_limit = np.asarray(v_max, dtype=float)
         a_limit = np.asarray(a_max, dtype=float)
@@ -276,11 +287,15 @@ class ApproachedTrajectory:
 
     @property
     def duration_s(self) -> float:
-        """Entry, all periods and exit together, [s]."""
+        """Duration of entry, all periods and exit, [s]."""
         return self.entry_s + self.periods * self.core.period_s + self.exit_s
 
     def at(self, t: ArrayLike) -> tuple[Array, Array, Array]:
-        """Position, velocity and acceleration at times t, (N,) [s], each (N, n); at rest before and after."""
+        """Position, velocity and acceleration, each (N, n); at rest before and after the motion.
+
+        Args:
+            t: times, (N,) [s]
+        """
         time = np.clip(np.asarray(t, dtype=float), 0.0, self.duration_s)
         end = self.entry_s + self.periods * self.core.period_s
         moving = self.core.at(time - self.entry_s)
@@ -294,7 +309,7 @@ class ApproachedTrajectory:
 
 
 def _from_json(path: Path) -> FourierTrajectory:
-    """The trajectory in a saved trajectory or design; a file without a header may hold one, too."""
+    """The trajectory in a saved trajectory or design, or in a JSON file without a header."""
     content = saved.read(path)
     if isinstance(content, dict):
         header = content
@@ -308,7 +323,7 @@ def _from_json(path: Path) -> FourierTrajectory:
     try:
         return _from_content(content.get("trajectory", content))
     except (AttributeError, TypeError, ValueError) as error:
-        raise InvalidTrajectory(f"{path} holds no trajectory: {error}") from error
+        raise InvalidTrajectory(f"{path} does not hold a trajectory: {error}") from error
 
 
 def _from_content(content: Mapping[str, Any]) -> FourierTrajectory:
@@ -318,12 +333,12 @@ def _from_content(content: Mapping[str, Any]) -> FourierTrajectory:
 
 
 def _ends(core: FourierTrajectory, posture: ArrayLike) -> tuple[Array, Array]:
-    """Position, velocity, acceleration and jerk at rest in a posture and at the start of the core, (4, n)."""
+    """Position, velocity, acceleration and jerk, (4, n), at rest and at the start of the core."""
     rest = np.zeros((4, core.n))
     at = np.zeros(1)
     rest[0] = posture
     q, v, a = core.at(at)
-    still = np.abs(v).max() < _AT_REST and np.abs(a).max() < _AT_REST
+    still = np.abs(v).max() < _MAX_REST_MOTION and np.abs(a).max() < _MAX_REST_MOTION
     return rest, np.vstack([q, v, a, 0 * q if still else core.jerk(at)])
 
 
@@ -353,7 +368,7 @@ def _shortest(start: Array, end: Array, v_max: Array, a_max: Array) -> float:
     """The shortest time, within a tenth, in which a polynomial keeps the limits, [s]."""
 
     def keeps(duration_s: float) -> bool:
-        grid = np.linspace(0.0, duration_s, _POINTS)
+        grid = np.linspace(0.0, duration_s, _ENTRY_POINTS)
         _, v, a = _evaluated(_polynomial(start, end, duration_s), duration_s, grid)
         return bool(
             (np.abs(v).max(axis=0) <= v_max).all() and (np.abs(a).max(axis=0) <= a_max).all()
@@ -362,9 +377,9 @@ def _shortest(start: Array, end: Array, v_max: Array, a_max: Array) -> float:
     duration_s = 0.5
     while not keeps(duration_s):
         duration_s *= 1.1
-        if duration_s > _LONGEST_S:
+        if duration_s > _MAX_ENTRY_S:
             raise InvalidTrajectory(
-                f"no entry within {_LONGEST_S:g} s keeps the limits of velocity and acceleration:"
-                " the trajectory itself breaks them at its start"
+                f"no entry within {_MAX_ENTRY_S:g} s keeps the limits of velocity and acceleration:"
+                " the trajectory itself violates them at its start"
             )
     return duration_s
