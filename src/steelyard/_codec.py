@@ -36,6 +36,7 @@ import numpy as np
 from steelyard import saved
 from steelyard._kinds import (
     ANY_NUMBER,
+    AS_TABLE,
     FLAG,
     INFINITE,
     TEXT,
@@ -56,6 +57,7 @@ from steelyard._kinds import (
     Sizes,
     Spread,
     expected,
+    require_names,
 )
 from steelyard.errors import InvalidValue
 
@@ -252,16 +254,9 @@ def _collect_sizes(value: Value, place: str, sizes: Sizes) -> None:
 
 def _read(cls: Any, content: Any) -> Any:
     """The value of a content; raises `Refused` with the place inside the content."""
-    if not isinstance(content, Mapping):
-        raise expected("a table of fields", "", content)
     kinds = fields_of(cls)
     known, required = _names_in_file(cls)
-    for name in content:
-        if name not in known:
-            raise Refused(str(name), f"is not a field; the fields are {', '.join(known)}")
-    for name in required:
-        if name not in content:
-            raise Refused(name, "is missing")
+    require_names(content, known, required, "")
     given = {}
     for name, kind in kinds.items():
         if isinstance(kind, _SpreadKind):
@@ -403,18 +398,19 @@ def _kind(base: Any, markers: tuple[Any, ...]) -> Kind:
     if origin in (dict, Mapping):
         keys, values = get_args(base)
         return Named(kind_of(values), kind_of(keys))
-    return _class_kind(base, _marker(markers, Size))
+    return _class_kind(base, markers)
 
 
-def _class_kind(cls: Any, size: Size | None) -> Kind:
+def _class_kind(cls: Any, markers: tuple[Any, ...]) -> Kind:
     if isinstance(cls, type) and issubclass(cls, Enum):
         return EnumKind(cls)
     if isinstance(cls, type) and issubclass(cls, tuple) and hasattr(cls, "_fields"):
         hints = typing.get_type_hints(cls, include_extras=True)
         make = typing.cast(Any, cls)._make
-        return Row(tuple(kind_of(hints[name]) for name in cls._fields), make, cls._fields)
+        kinds = tuple(kind_of(hints[name]) for name in cls._fields)
+        return Row(kinds, make, cls._fields, AS_TABLE in markers)
     if isinstance(cls, type):
-        return _Nested(cls, size)
+        return _Nested(cls, _marker(markers, Size))
     raise TypeError(f"no kind of field is known for the annotation {cls}")
 
 

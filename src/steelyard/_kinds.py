@@ -161,6 +161,7 @@ POSITIVE = Range(0.0, above=True)
 INFINITE = _Marker("infinite numbers and NaN are allowed")
 SYMMETRIC = _Marker("a symmetric matrix")
 COVARIANCE = _Marker("symmetric, positive semidefinite; infinite variances are unknown numbers")
+AS_TABLE = _Marker("a NamedTuple that is written as a table of its fields, not as a list")
 RIGID = _Marker("rotations and translations in the last two axes")
 
 
@@ -396,24 +397,32 @@ class Row(Kind):
     Attributes:
         kinds: of the values
         make: makes the tuple of its values: a NamedTuple, or `tuple`
-        names: of the values of a NamedTuple, for messages
+        names: of the values of a NamedTuple
+        as_table: whether it is written as a table of its fields, not as a list
     """
 
     kinds: tuple[Kind, ...]
     make: Callable[[list[Any]], Any]
     names: tuple[str, ...] = ()
+    as_table: bool = False
 
     def check(self, value: Any, place: str, sizes: Sizes) -> Any:
         """The tuple."""
         rows = self._rows(value, place)
         return self.make([kind.check(item, at, sizes) for kind, item, at in rows])
 
-    def write(self, value: Any) -> list[Any]:
-        """A list."""
-        return [kind.write(item) for kind, item in zip(self.kinds, value, strict=True)]
+    def write(self, value: Any) -> Any:
+        """A list, or a table."""
+        items = [kind.write(item) for kind, item in zip(self.kinds, value, strict=True)]
+        if self.as_table:
+            return dict(zip(self.names, items, strict=True))
+        return items
 
     def read(self, content: Any, place: str) -> list[Any]:
         """The values inside."""
+        if self.as_table:
+            require_names(content, self.names, self.names, place)
+            content = [content[name] for name in self.names]
         return [kind.read(item, at) for kind, item, at in self._rows(content, place)]
 
     def _rows(self, value: Any, place: str) -> Iterator[tuple[Kind, Any, str]]:
@@ -421,7 +430,7 @@ class Row(Kind):
         if len(items) != len(self.kinds):
             raise Refused(place, f"must be a list of {len(self.kinds)}, got {len(items)}")
         for k, (kind, item) in enumerate(zip(self.kinds, items, strict=True)):
-            yield kind, item, f"{place}.{self.names[k]}" if self.names else f"{place}[{k}]"
+            yield kind, item, joined(place, self.names[k]) if self.names else f"{place}[{k}]"
 
 
 @dataclass(frozen=True)
@@ -495,6 +504,33 @@ def _size(size: int | str, length: int, sizes: Sizes) -> int:
         return size
     letter, _, more = size.partition("+")
     return sizes.setdefault(letter, length - int(more or 0)) + int(more or 0)
+
+
+def joined(place: str, name: str) -> str:
+    """The path of a field inside a place."""
+    return f"{place}.{name}" if place else name
+
+
+def require_names(
+    content: Any, known: tuple[str, ...], required: tuple[str, ...], place: str
+) -> None:
+    """Refuses what is not a table with these names.
+
+    Args:
+        content: of a file
+        known: the names that are allowed
+        required: the names that must not be missing
+        place: the path of the table
+    """
+    if not isinstance(content, Mapping):
+        raise expected("a table of fields", place, content)
+    for name in content:
+        if name not in known:
+            fields = ", ".join(known)
+            raise Refused(joined(place, str(name)), f"is not a field; the fields are {fields}")
+    for name in required:
+        if name not in content:
+            raise Refused(joined(place, name), "is missing")
 
 
 def _items(value: Any, place: str) -> Sequence[Any]:

@@ -1,13 +1,15 @@
-"""Files that steelyard writes: whole or not at all, and one JSON format for everything that it reads back.
+"""Files that steelyard writes: completely or not at all; one JSON format for saved values.
 
-A saved file is an object with 'steelyard' (what it holds), 'version' (of that kind's content) and
-the content. JSON has no infinity and no NaN, which covariances and clocks need: they are the texts
-"inf", "-inf" and "nan", so that every number comes back as it was.
+A saved file is an object with 'steelyard' (the kind of value), 'version' (of the content of that
+kind) and the content. JSON has neither infinity nor NaN, which covariances and clocks need. They
+are written as the texts "inf", "-inf" and "nan", so that every number is restored exactly.
+
+Platforms: Linux and macOS. Writers lock their files by `fcntl`, which Windows does not have; there,
+use the Windows Subsystem for Linux.
 """
 
 from __future__ import annotations
 
-import fcntl
 import glob
 import hashlib
 import json
@@ -15,39 +17,39 @@ import math
 import os
 import secrets
 import stat
+import sys
 import time
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol, TypeVar
+from typing import Any, BinaryIO
 
 import numpy as np
 
 from steelyard.errors import SteelyardError, UnreadableFile
 
+if sys.platform == "win32":
+    raise ImportError("steelyard runs on Linux and macOS; on Windows, use the subsystem for Linux")
 
-class _Kept(Protocol):
-    def to_dict(self) -> Mapping[str, Any]: ...
+import fcntl
 
-
-_Value = TypeVar("_Value", bound=_Kept)
 _PENDING: ContextVar[list[tuple[Path, Path]] | None] = ContextVar(
-    "files of one answer", default=None
+    "files that are written together", default=None
 )
 _UNFINISHED: set[Path] = set()
-_LARGEST = 2**28  # of texts, [bytes]
-_LONGEST_NAME = 200  # letters of a file's name in that of its part; names have 255
-_STALE_S = 2.0  # a part that nobody holds for so long has lost its writer
+_MAX_FILE_BYTES = 2**28
+_MAX_NAME_BYTES = 200  # of a target's name in the name of its temporary file; names have 255
+_ABANDONED_S = 2.0  # a temporary file that is unlocked for this long is abandoned, [s]
 _NOT_FINITE = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
 
 
 def require_target(path: str | Path) -> None:
-    """Refuses a path that cannot be written: asked before the work, so that nothing is lost after it.
+    """Raises an error if a file cannot be written; call it before a long computation.
 
     Args:
-        path: of a file to make or to replace, never of a folder, a device or a pipe
+        path: a file to make or to replace, not a folder, a device or a pipe
     """
     target = Path(os.path.realpath(path))
     parent = Path(path).parent
@@ -72,10 +74,10 @@ def require_target(path: str | Path) -> None:
 
 @contextmanager
 def replacing(path: str | Path) -> Iterator[Path]:
-    """A new file beside the path, which takes its place when all went well and vanishes when not.
+    """A temporary file beside the path, which replaces it on success and is removed on failure.
 
-    Links are followed and kept; the mode of a file that is replaced is kept, a new one gets the
-    user's. Inside of `together` it takes its place at the end of that.
+    Symbolic links are followed and kept. A replaced file keeps its mode. Inside `together`, the
+    replacement happens at the end of that block.
 
     Args:
         path: the file to write or to replace
@@ -88,14 +90,12 @@ def replacing(path: str | Path) -> Iterator[Path]:
     whole = False
     try:
         with _writing(path), part.open("xb") as file:
-            with suppress(OSError):  # a file system without locks
+            with suppress(OSError):  # some file systems have no locks
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             yield part
             if target.exists():
                 os.fchmod(file.fileno(), stat.S_IMODE(target.stat().st_mode))
-            os.fsync(
-                file.fileno()
-            )  # bytes on the disk before the name changes: a power cut leaves one
+            os.fsync(file.fileno())  # before the name changes: a power cut leaves one of both
         whole = True
         if pending is None:
             _take_place(part, target)
@@ -108,7 +108,7 @@ def replacing(path: str | Path) -> Iterator[Path]:
 
 @contextmanager
 def together() -> Iterator[None]:
-    """Files that are written inside take their places when all of them are whole, else none of them."""
+    """Files that are written inside replace their targets all at the end, or not at all."""
     pending: list[tuple[Path, Path]] = []
     before = _PENDING.set(pending)
     try:
@@ -122,7 +122,7 @@ def together() -> Iterator[None]:
 
 
 def abandon() -> None:
-    """Removes every file of this process that is not whole, before it ends without a way back."""
+    """Removes the temporary files of this process, before it is ended."""
     for part in list(_UNFINISHED):
         _discard(part)
 
@@ -138,27 +138,27 @@ def _take_place(part: Path, target: Path) -> None:
 
 
 def _part_name(target: Path) -> str:
-    """How the names of this file's parts begin."""
-    return f".{os.fsdecode(os.fsencode(target.name)[:_LONGEST_NAME])}."
+    """The prefix of the names of a file's temporary files."""
+    return f".{os.fsdecode(os.fsencode(target.name)[:_MAX_NAME_BYTES])}."
 
 
 def sweep(path: str | Path) -> None:
-    """Removes what writers of a file left that were killed: parts that nobody holds.
+    """Removes the abandoned temporary files of writers that were killed.
 
     Args:
-        path: of the file
+        path: the file that they were to replace
     """
     target = Path(os.path.realpath(path))
     for part in target.parent.glob(f"{glob.escape(_part_name(target))}*.part"):
         with suppress(OSError), part.open("rb") as file:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if time.time() - part.stat().st_mtime > _STALE_S:
+            if time.time() - part.stat().st_mtime > _ABANDONED_S:
                 part.unlink()
 
 
 @contextmanager
 def _writing(path: str | Path) -> Iterator[None]:
-    """Turns a failure of the disk into one clear refusal."""
+    """Turns errors of the operating system into `UnreadableFile`."""
     try:
         yield
     except SteelyardError:
@@ -168,7 +168,7 @@ def _writing(path: str | Path) -> Iterator[None]:
 
 
 def _exists(target: Path) -> bool:
-    """Whether it is there; a name that is too long or goes in a circle raises."""
+    """Whether a file exists; raises OSError for a name that is too long or a circle of links."""
     try:
         target.stat()
     except FileNotFoundError:
@@ -178,7 +178,7 @@ def _exists(target: Path) -> bool:
 
 @contextmanager
 def growing(path: str | Path) -> Iterator[BinaryIO]:
-    """A new file that is written for a long time, and stays as far as it came when something goes wrong.
+    """A file that grows while it is written; after a failure it keeps what was written.
 
     Args:
         path: the file to make or to replace
@@ -189,10 +189,10 @@ def growing(path: str | Path) -> Iterator[BinaryIO]:
 
 
 def write_text(path: str | Path, text: str) -> None:
-    """Writes a text file whole or not at all.
+    """Writes a text file completely or not at all.
 
     Args:
-        path: of the file
+        path: the file
         text: its content
     """
     with replacing(path) as part:
@@ -211,10 +211,10 @@ def save(
 
     Args:
         content: texts, numbers, arrays, lists and mappings
-        kind: what it is, in a word
-        path: of the file
-        version: of this kind's content
-        sealed: whether `load` shall refuse it when changed: for what only programs write
+        kind: the kind of value, such as 'model'
+        path: the file
+        version: of the content of this kind
+        sealed: whether `load` refuses the file if it was changed; for files that users do not edit
     """
     whole = {"steelyard": kind, "version": version, **plain(content)}
     if sealed:
@@ -226,7 +226,7 @@ def read(path: str | Path) -> Any:
     """The content of any JSON file, header included.
 
     Args:
-        path: of the file
+        path: the file
     """
     try:
         text = read_bytes(path).decode("utf-8-sig")
@@ -242,20 +242,21 @@ def read(path: str | Path) -> Any:
 
 
 def read_bytes(path: str | Path) -> bytes:
-    """What is in a file that people or we have written, which is not large.
+    """The content of a file that is not large.
 
     Args:
-        path: of the file
+        path: the file
     """
     try:
         if Path(path).is_fifo():
             raise UnreadableFile(f"cannot read {path}: it is a pipe; write it to a file")
         with Path(path).open("rb") as file:
-            content = file.read(_LARGEST + 1)
+            content = file.read(_MAX_FILE_BYTES + 1)
     except OSError as error:
         raise UnreadableFile(f"cannot read {path}: {error.strerror}") from error
-    if len(content) > _LARGEST:
-        raise UnreadableFile(f"{path} is larger than {_LARGEST >> 20} MB, which no such file is")
+    if len(content) > _MAX_FILE_BYTES:
+        limit = _MAX_FILE_BYTES >> 20
+        raise UnreadableFile(f"{path} is larger than {limit} MB, which no such file is")
     return content
 
 
@@ -263,7 +264,7 @@ def read_toml(path: str | Path) -> dict[str, Any]:
     """The content of a TOML file.
 
     Args:
-        path: of the file
+        path: the file
     """
     try:
         return tomllib.loads(read_bytes(path).decode("utf-8"))
@@ -278,13 +279,13 @@ def read_toml(path: str | Path) -> dict[str, Any]:
 
 
 def load(path: str | Path, kind: str, *, version: int = 1, sealed: bool = False) -> dict[str, Any]:
-    """The content of a JSON file that `save` wrote: its lists are plain lists, arrays too.
+    """The content of a JSON file that `save` wrote, with arrays as lists.
 
     Args:
-        path: of the file
-        kind: what it must hold
-        version: that it must have
-        sealed: whether it must be as it was saved
+        path: the file
+        kind: the expected kind of value
+        version: the expected version
+        sealed: whether the file must not have been changed
     """
     content = read(path)
     if isinstance(content, dict):
@@ -312,40 +313,13 @@ def load(path: str | Path, kind: str, *, version: int = 1, sealed: bool = False)
     return content
 
 
-def loaded(
-    path: str | Path,
-    kind: str,
-    make: Callable[[Any], _Value],
-    *,
-    version: int = 1,
-    sealed: bool = False,
-) -> _Value:
-    """The value in a JSON file that `save` wrote: checked, and one that would be written as it was read.
-
-    So a field that is said twice cannot say two things, and none can be misspelt, or of another
-    kind.
-
-    Args:
-        path: of the file
-        kind: what it must hold
-        make: makes the value of the content; the value has a `to_dict`
-        version: that it must have
-        sealed: whether it must be as it was saved
-    """
-    content = load(path, kind, version=version, sealed=sealed)
-    with reading(path, kind):
-        value = make(content)
-        _require_same(plain(value.to_dict()), plain(content), "")
-    return value
-
-
 @contextmanager
 def reading(path: str | Path, kind: str) -> Iterator[None]:
-    """Turns what goes wrong while a loaded object is made of its content into one clear refusal.
+    """Turns errors while a value is made of a file's content into `UnreadableFile`.
 
     Args:
-        path: of the file
-        kind: what it holds
+        path: the file
+        kind: the kind of value in it
     """
     try:
         yield
@@ -364,39 +338,23 @@ def reading(path: str | Path, kind: str) -> Iterator[None]:
         raise UnreadableFile(f"{path} is not a whole {kind} file: {words}") from error
 
 
-def _require_same(value: Any, content: Any, place: str) -> None:
-    """Refuses content that differs from what its value would be written as; null and nothing are one."""
-    if isinstance(value, dict) and isinstance(content, dict):
-        for name in {**value, **content}:
-            _require_same(value.get(name), content.get(name), f"{place}.{name}" if place else name)
-    elif isinstance(value, list) and isinstance(content, list) and len(value) == len(content):
-        for k, (one, other) in enumerate(zip(value, content, strict=True)):
-            if one != other:
-                _require_same(one, other, f"{place}[{k}]")
-    elif isinstance(value, float | int) and isinstance(content, float | int):
-        if not math.isclose(value, content, rel_tol=1e-9, abs_tol=1e-12):
-            raise ValueError(f"'{place}' says {content}, the rest of the file gives {value}")
-    elif value != content and (value or content):
-        raise ValueError(
-            f"'{place}' says {str(content)[:60]}, the rest of the file gives {str(value)[:60]}"
-        )
-
-
 def _seal(content: Mapping[str, Any]) -> str:
     text = json.dumps(plain(content), sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def plain(value: Any, *, null: bool = False) -> Any:
-    """Lists, mappings, texts and finite numbers, for JSON.
+    """The value as lists, mappings, texts and finite numbers, for JSON.
 
     Args:
         value: texts, numbers, paths, arrays, and lists and mappings of them
-        null: what is not finite becomes None; else a text that comes back as it was
+        null: numbers that are not finite become None; otherwise texts that `load` restores
     """
     if isinstance(value, Mapping):
         return {str(name): plain(item, null=null) for name, item in value.items()}
     if isinstance(value, np.ndarray | np.generic):
+        if value.dtype.kind in "biu" or (value.dtype.kind == "f" and np.isfinite(value).all()):
+            return value.tolist()
         return plain(value.tolist(), null=null)
     if isinstance(value, list | tuple):
         return [plain(item, null=null) for item in value]

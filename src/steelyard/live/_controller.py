@@ -13,11 +13,12 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
-from typing import ClassVar, NamedTuple, Self
+from typing import Annotated, ClassVar, NamedTuple, Self
 
 import numpy as np
 
 from steelyard._arrays import Array
+from steelyard._kinds import NOT_NEGATIVE, Shape
 from steelyard.errors import SourceFailed
 from steelyard.live._source import Source, Stream, Values
 from steelyard.recording import UNKNOWN_ARM, ArmIdentity
@@ -39,9 +40,9 @@ class ControllerPayload(NamedTuple):
             flange
     """
 
-    mass: float = 0.0
-    cog: tuple[float, ...] = (0.0, 0.0, 0.0)
-    inertia: tuple[float, ...] = (0.0,) * 6
+    mass: Annotated[float, NOT_NEGATIVE] = 0.0
+    cog: Annotated[tuple[float, ...], Shape(3)] = (0.0, 0.0, 0.0)
+    inertia: Annotated[tuple[float, ...], Shape(6)] = (0.0,) * 6
 
     @property
     def inertia_matrix(self) -> Array:

@@ -7,38 +7,23 @@ not restored yet, so that undoing twice goes back by two.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Self
 
-from steelyard import fields, saved
-from steelyard.errors import SourceFailed
+from steelyard._codec import FileValue, Value
+from steelyard._kinds import AS_TABLE
+from steelyard.errors import InvalidInertia, SourceFailed
 from steelyard.live._controller import ControllerPayload, SettingState
 from steelyard.recording import ArmIdentity
 
-_KIND = "payload history"
 _SENT = "sent"
-_PAYLOAD_FIELDS = fields.table(
-    {"mass": fields.number(0.0), "cog": fields.numbers(3), "inertia": fields.numbers(6)}
-)
-_ENTRY_FIELDS = fields.table(
-    {
-        "time": fields.TEXT,
-        "source": fields.TEXT,
-        "arm": fields.table({"kind": fields.TEXT, "serial": fields.TEXT}),
-        "old": _PAYLOAD_FIELDS,
-        "new": _PAYLOAD_FIELDS,
-        "restores": fields.FLAG,
-        "state": fields.TEXT,
-        "reported": fields.or_null(_PAYLOAD_FIELDS),
-    }
-)
+_Payload = Annotated[ControllerPayload, AS_TABLE]
 
 
 @dataclass(frozen=True)
-class PayloadChange:
+class PayloadChange(Value, error=InvalidInertia):
     """An entry of the history.
 
     Attributes:
@@ -55,11 +40,11 @@ class PayloadChange:
     time: str
     source: str
     arm: ArmIdentity
-    old: ControllerPayload
-    new: ControllerPayload
+    old: _Payload
+    new: _Payload
     restores: bool = False
     state: str = _SENT
-    reported: ControllerPayload | None = None
+    reported: _Payload | None = None
 
     @classmethod
     def sent_to(
@@ -93,42 +78,9 @@ class PayloadChange:
         """
         return replace(self, time=_now(), state=state.value, reported=reported)
 
-    def to_dict(self) -> dict[str, Any]:
-        """All fields as texts and numbers."""
-        reported = None
-        if self.reported is not None:
-            reported = self.reported._asdict()
-        return {
-            "time": self.time,
-            "source": self.source,
-            "arm": self.arm.to_dict(),
-            "old": self.old._asdict(),
-            "new": self.new._asdict(),
-            "restores": self.restores,
-            "state": self.state,
-            "reported": reported,
-        }
-
-    @classmethod
-    def from_dict(cls, content: Mapping[str, Any]) -> PayloadChange:
-        """The entry that `to_dict` has written."""
-        reported = content["reported"]
-        if reported is not None:
-            reported = _payload_of(reported)
-        return cls(
-            content["time"],
-            content["source"],
-            ArmIdentity.from_dict(content["arm"]),
-            _payload_of(content["old"]),
-            _payload_of(content["new"]),
-            content["restores"],
-            content["state"],
-            reported,
-        )
-
 
 @dataclass(frozen=True)
-class PayloadHistory:
+class PayloadHistory(FileValue, error=InvalidInertia, kind="payload history"):
     """All payloads that were sent, oldest first.
 
     Attributes:
@@ -138,7 +90,7 @@ class PayloadHistory:
     entries: tuple[PayloadChange, ...] = ()
 
     @classmethod
-    def load(cls, path: str | Path) -> PayloadHistory:
+    def load(cls, path: str | Path) -> Self:
         """The history in a file; an empty one where there is no file.
 
         Args:
@@ -146,10 +98,7 @@ class PayloadHistory:
         """
         if not Path(path).exists():
             return cls()
-        content = saved.load(path, _KIND)
-        with saved.reading(path, _KIND):
-            fields.check(content, {"entries": fields.each(_ENTRY_FIELDS)})
-            return cls(tuple(PayloadChange.from_dict(entry) for entry in content["entries"]))
+        return super().load(path)
 
     @classmethod
     def append(cls, path: str | Path, entry: PayloadChange) -> None:
@@ -159,8 +108,7 @@ class PayloadHistory:
             path: the file; made where it does not exist
             entry: the entry to add
         """
-        entries = (*cls.load(path).entries, entry)
-        saved.save({"entries": [one.to_dict() for one in entries]}, _KIND, path)
+        cls((*cls.load(path).entries, entry)).save(path)
 
     @property
     def last_change(self) -> PayloadChange | None:
@@ -195,11 +143,6 @@ def required_change(path: str | Path) -> PayloadChange:
     if change is None:
         raise SourceFailed(f"{path}: every change was restored already")
     return change
-
-
-def _payload_of(content: Mapping[str, Any]) -> ControllerPayload:
-    mass = float(content["mass"])
-    return ControllerPayload(mass, tuple(content["cog"]), tuple(content["inertia"]))
 
 
 def _now() -> str:

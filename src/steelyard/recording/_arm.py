@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
-from steelyard import fields
+from steelyard._codec import Value
+from steelyard.errors import InvalidRecording
 
 _KINDS = re.compile(r"ur\d+e?|panda|fr3")
-_FIELDS = {"kind": fields.TEXT, "serial": fields.TEXT}
 
 
 @dataclass(frozen=True)
-class ArmIdentity:
+class ArmIdentity(Value, error=InvalidRecording):
     """The kind of an arm and its serial number, where they are known.
 
     Attributes:
@@ -37,16 +35,6 @@ class ArmIdentity:
         if _KINDS.fullmatch(kind) is None:
             kind = ""
         return cls(kind, serial)
-
-    @classmethod
-    def from_dict(cls, content: Mapping[str, Any]) -> ArmIdentity:
-        """The identity that `to_dict` has written."""
-        fields.check(content, _FIELDS)
-        return cls(content["kind"], content["serial"])
-
-    def to_dict(self) -> dict[str, str]:
-        """All fields as texts."""
-        return {"kind": self.kind, "serial": self.serial}
 
     def __bool__(self) -> bool:
         return bool(self.kind or self.serial)
