@@ -50,6 +50,8 @@ _OVERLAP_S = 1.0
 _TRIMMED_PERIODS = 3.0  # of the cut-off, at both ends: logs begin and end in motion
 _MIN_EPOCH_S = 1e8  # a clock that shows more counts from 1970
 _MAX_CACHED_REDUCTIONS = 64
+_KEY_DECIMALS = 12
+_KEY_DIGITS = 8  # of numbers in a key: a robot that was written and read differs by rounding
 _MIN_ROWS_CORRELATION = 50  # of a joint, to estimate the correlation of its residuals
 
 
@@ -427,5 +429,9 @@ def _listed(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {name: _listed(item) for name, item in sorted(value.items())}
     if isinstance(value, np.ndarray):
-        return value.tolist()
+        return _listed(value.tolist())
+    if isinstance(value, list | tuple):
+        return [_listed(item) for item in value]
+    if isinstance(value, float):
+        return f"{round(value, _KEY_DECIMALS) + 0.0:.{_KEY_DIGITS}g}"
     return value

@@ -485,12 +485,19 @@ class RobotDescription(Value, error=InvalidRobot):
         for name in (*_JOINT_ROWS, "T_joint_flange", "links"):
             mine = getattr(self, name)
             others = getattr(other, name)
-            if isinstance(mine, tuple):
+            if name == "joint_types":
+                same = all(map(_same_type, mine, others))
+            elif isinstance(mine, tuple):
                 same = mine == others
             else:
                 same = np.allclose(mine, others, rtol=_SAME_NUMBERS, atol=_SAME_NUMBERS)
             if not same:
                 raise InvalidRobot(f"'{name}' says {mine}, the rest of the file gives {others}")
+
+
+def _same_type(stated: JointType, found: JointType) -> bool:
+    """Whether joint types agree; a revolute joint without limits is a continuous one."""
+    return stated == found or (stated, found) == ("revolute", "continuous")
 
 
 _JOINT_ROWS = (
