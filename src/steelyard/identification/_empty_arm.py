@@ -13,9 +13,14 @@ from steelyard.errors import InvalidSamples
 from steelyard.identification._estimate import Estimate
 from steelyard.identification._fit import Fit, FitMethod, fit
 from steelyard.identification._least_squares import solve_weighted
+from steelyard.identification._left_out import (
+    alternating_stretches,
+    left_out_squares,
+    prediction_error,
+)
 from steelyard.identification._model import DynamicModel
 from steelyard.identification._other_causes import empty_arm_doubts
-from steelyard.identification._problem import RowMaker, require_same_joints, samples_of
+from steelyard.identification._problem import RowMaker, Rows, require_same_joints, samples_of
 from steelyard.identification._validation import FrictionChoice, choose_friction
 from steelyard.recording import Samples
 from steelyard.robot import ParameterBasis, RobotModel
@@ -31,6 +36,9 @@ _MIN_TRAVEL = 0.01  # [rad]; smaller steps come from the encoder
 _MAX_UNEXPLAINED = 1 / 3  # of a joint's RMS torque; good fits of large joints leave a tenth
 _MAX_UNEXPLAINED_SMALL_JOINT = 0.5  # the same for joints with small torques
 _MIN_STRUCTURED_INFLATION = 4.0  # widening by correlation; about 1 for sensor noise alone
+_MAX_PREDICTION_ERROR = (
+    0.2  # of a joint's torque, in left-out stretches, beyond what the fit leaves
+)
 _NEGLIGIBLE_FRICTION = 0.02  # of the viscous friction at 1 rad/s
 _MIN_RELEVANT_RESIDUAL = 0.05  # of the largest torque; gravity tilted by three degrees gives it
 
@@ -162,9 +170,11 @@ def _model(
     parameters = maker.parameters(found.law)
     noise_grams = np.concatenate([maker.noise_grams(part, p) for part in parts])
     shift = solve_weighted(found.factor).motion_shift(noise_grams)
+    rows = [maker.rows(part, found.law, found.theta) for part in parts]
     verdict = _verdict(found, parameters, parts).doubted(*_stopped(choice))
+    verdict = verdict.doubted(*_prediction_doubts(found, rows))
     if not verdict.has(DoubtKind.UNEXPLAINED_TORQUE):
-        verdict = verdict.doubted(*_cause_doubts(maker, parts, found))
+        verdict = verdict.doubted(*_cause_doubts(maker, parts, found, rows))
     estimate = Estimate(
         found.theta,
         found.covariance[:p, :p] + np.outer(shift, shift),
@@ -310,9 +320,33 @@ def _doubtful_shapes(found: Fit, joint_names: Sequence[str]) -> list[Doubt]:
     return doubts
 
 
-def _cause_doubts(maker: RowMaker, parts: Sequence[Samples], found: Fit) -> list[Doubt]:
-    """Doubts about the direction and size of gravity, and about runs that disagree."""
-    rows = [maker.rows(part, found.law, found.theta) for part in parts]
+def _prediction_doubts(found: Fit, rows: Sequence[Rows]) -> list[Doubt]:
+    """A doubt where the fit does not predict stretches of its own recordings that are left out.
+
+    The shapes of the friction law are those of the whole fit; the other unknowns are fitted again.
+    """
+    stretches = alternating_stretches([len(part.tau) for part in rows])
+    squares, _ = left_out_squares(rows, stretches)
+    n = squares.shape[1]
+    torque = sum((np.where(part.usable, part.tau, 0.0) ** 2).sum(axis=0) for part in rows)
+    size = np.sqrt(np.maximum(torque, 1e-300))
+    fitted = found.factor.squared_residuals(found.theta).reshape(-1, n).sum(axis=0)
+    unseen = np.sqrt(squares.sum(axis=0)) / size
+    error = prediction_error(unseen, np.sqrt(fitted) / size)
+    if error <= _MAX_PREDICTION_ERROR:
+        return []
+    words = (
+        "the fit does not predict stretches of its own recordings that are left out: torques are"
+        f" off by {100 * unseen.mean():.0f} % (mean over the joints), where the fit leaves"
+        f" {100 * float((np.sqrt(fitted) / size).mean()):.0f} %; record more or livelier motion"
+    )
+    return [Doubt(DoubtKind.DOES_NOT_PREDICT, words)]
+
+
+def _cause_doubts(
+    maker: RowMaker, parts: Sequence[Samples], found: Fit, rows: Sequence[Rows]
+) -> list[Doubt]:
+    """Doubts about gravity, and about runs that disagree."""
     return empty_arm_doubts(maker.robot, parts, rows, maker.parameters(found.law), found.theta)
 
 

@@ -41,7 +41,12 @@ from steelyard.identification._covariance import correlated_covariance
 from steelyard.identification._factor import RegressionFactor
 from steelyard.identification._fit import fit_shapes
 from steelyard.identification._least_squares import solve_grams, solve_weighted
-from steelyard.identification._left_out import Stretch, p_value_of_gain, stretches_of
+from steelyard.identification._left_out import (
+    Stretch,
+    left_out_squares,
+    p_value_of_gain,
+    stretches_of,
+)
 from steelyard.identification._problem import RowMaker, Rows
 from steelyard.recording import Samples
 from steelyard.robot import ParameterBasis, RobotModel
@@ -281,22 +286,8 @@ class _Search:
 
     def left_out_squares(self, fit: _LagFit) -> Array:
         """Mean squared residuals of stretches predicted from other folds, (stretches, n)."""
-        pieces = [_piece(fit.rows[each.part], each.rows) for each in self.stretches]
-        grams = [piece.grams for piece in pieces]
-        counts = [piece.usable.sum(axis=0) for piece in pieces]
-        folds = np.array([each.fold for each in self.stretches])
-        squares = np.zeros((len(pieces), self.maker.robot.n))
-        for fold in range(folds.max() + 1):
-            others = np.flatnonzero(folds != fold)
-            solution = solve_grams(
-                np.sum([grams[i] for i in others], axis=0),
-                np.sum([counts[i] for i in others], axis=0),
-                fit.prior,
-            )
-            minus = np.append(solution.value, -1.0)
-            for i in np.flatnonzero(folds == fold):
-                squares[i] = np.maximum((grams[i] @ minus) @ minus, 0.0) / np.maximum(counts[i], 1)
-        return squares
+        squares, counts = left_out_squares(fit.rows, self.stretches, fit.prior)
+        return squares / np.maximum(counts, 1)
 
     def predicted(self, squares: Array) -> Mask:
         """Which joints have torques that a fit predicts, (n,).
@@ -393,11 +384,6 @@ def _with_lag_columns(rows: Rows, columns: Indices) -> Rows:
     merging[asked, columns[asked]] = 1.0
     lags = rows.Y[:, :, -n:] @ merging
     return Rows(np.concatenate([rows.Y[:, :, :-n], lags], axis=2), rows.tau, rows.usable)
-
-
-def _piece(rows: Rows, which: slice) -> Rows:
-    """Some instants of rows."""
-    return Rows(rows.Y[which], rows.tau[which], rows.usable[which])
 
 
 def _moved(law: FrictionLaw, step: Array) -> FrictionLaw:

@@ -20,6 +20,7 @@ from steelyard.errors import InvalidSamples, UnreadableFile
 from steelyard.identification._estimate import Estimate
 from steelyard.identification._factor import RegressionFactor
 from steelyard.identification._least_squares import solve_weighted
+from steelyard.identification._left_out import prediction_error
 from steelyard.identification._problem import RowMaker, Rows, require_same_joints
 from steelyard.identification._validation import FrictionChoice, Validation, validation_of
 from steelyard.recording import ArmIdentity, Preparation, Samples
@@ -37,6 +38,7 @@ _PLOTTED_SPEEDS = 201  # points of a plotted friction curve
 _PLOTTED_RATE_HZ = 10.0  # of the motion behind the plotted friction
 _MAX_RESIDUAL_RATIO = 3.0  # of saved to recomputed residuals, or the inverse
 _TORQUE_SOURCE = {False: "measured torques", True: "torques from motor currents"}
+_MAX_VALIDATION_ERROR = 0.5  # of a joint's torque, beyond what the fit leaves, in other runs
 _FILTER_SETTINGS = ("cutoff_hz", "torque_cutoff_hz", "order", "mean_length")
 _RELEVANT_SETTINGS = (*_FILTER_SETTINGS, "fourier_period_s", "fourier_harmonics", "lag_s")
 """Settings of a preparation that change an estimate."""
@@ -308,6 +310,27 @@ class DynamicModel(FileValue, error=InvalidSamples, kind="model", version=3):
         """
         require_same_joints(self.robot, samples)
         return validation_of(samples.tau, self.rows(samples).Y @ self.estimate.value)
+
+    def prediction_doubt(self, samples: Samples, name: str) -> Doubt | None:
+        """A doubt if the model does not predict a run that it was not fitted to.
+
+        Args:
+            samples: of the run
+            name: of the run, for the message
+        """
+        unseen = self.validate(samples).relative
+        n = self.robot.n
+        residuals = self.factor.squared_residuals(self.estimate.value).reshape(-1, n).sum(axis=0)
+        torques = (self.factor.R[:, :, -1] ** 2).sum(axis=1).reshape(-1, n).sum(axis=0)
+        fitted = np.sqrt(residuals / np.maximum(torques, 1e-300))
+        if prediction_error(unseen, fitted) <= _MAX_VALIDATION_ERROR:
+            return None
+        words = (
+            f"the model does not predict {name}: torques are off by {100 * unseen.mean():.0f} %"
+            f" (mean over the joints), where the fit leaves {100 * fitted.mean():.0f} %; record more"
+            " or livelier motion, or check that both recordings are of the same arm"
+        )
+        return Doubt(DoubtKind.DOES_NOT_PREDICT, words)
 
     def feasible_arm(self, bounds: ParameterBounds | None = None) -> FeasibleArm:
         """The arm of real bodies within bounds that explains the data of the model best."""

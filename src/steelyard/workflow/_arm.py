@@ -144,6 +144,7 @@ class Identification:
         doubts = [
             *(doubt for run in (*fitted, *predicted) for doubt in run.doubts),
             *_training_run_doubts(fitted, predicted),
+            *_prediction_doubts(model, fitted, predicted),
             *_other_robot_doubts(arm, fitted, runs.targets),
             *_small_torque_doubts(arm, fitted),
         ]
@@ -414,6 +415,17 @@ def _training_run_doubts(fitted: Sequence[Run], predicted: Sequence[Run]) -> lis
             words = f"{run.name} was also fitted: it cannot validate the model"
             doubts.append(Doubt(DoubtKind.RECORDING, words, blocks=False))
     return doubts
+
+
+def _prediction_doubts(
+    model: DynamicModel, fitted: Sequence[Run], predicted: Sequence[Run]
+) -> list[Doubt]:
+    """Doubts about runs that the model does not predict."""
+    names = {run.name for run in fitted}
+    found = [
+        model.prediction_doubt(run.ready, run.name) for run in predicted if run.name not in names
+    ]
+    return [doubt for doubt in found if doubt is not None]
 
 
 def _other_robot_doubts(
