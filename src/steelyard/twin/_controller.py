@@ -169,6 +169,7 @@ class SimulatedController:
 
     @model.setter
     def model(self, name: str) -> None:
+        """Replaces the model that the controller reports."""
         self._model = name
 
     @property

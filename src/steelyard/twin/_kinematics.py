@@ -80,7 +80,7 @@ class ToolKinematics:
         return np.concatenate([goal[:3, 3] - T[:3, 3], turn])
 
     def distance(self, start: Array, goal: Array) -> float:
-        """Length of the way between two poses, (6,) each, [m]."""
+        """Length of the way from the pose `start` to the pose `goal`, (6,) each, [m]."""
         turn = Rotation.from_rotvec(goal[3:]) * Rotation.from_rotvec(start[3:]).inv()
         straight = float(np.linalg.norm(goal[:3] - start[:3]))
         return max(straight, _RADIUS * float(turn.magnitude()))

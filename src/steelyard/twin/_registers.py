@@ -80,7 +80,7 @@ class Registers:
     # --- clients
 
     def receive(self, values: Mapping[str, float]) -> None:
-        """Takes the inputs that a client has written, by RTDE's names."""
+        """Takes the inputs that a client has written, `values` by RTDE's names."""
         self.written.update(values)
         others = {}
         for name, value in values.items():
