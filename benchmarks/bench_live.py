@@ -37,11 +37,12 @@ from steelyard.live import (
     Row,
     Source,
     Stream,
+    TorqueSetup,
     UrController,
-    watch,
+    updates_of,
 )
-from steelyard.live._apart import PageApart, PageOptions
 from steelyard.live._motion import payload_motion
+from steelyard.live._page_process import PageOptions, PageProcess
 from steelyard.robot import RobotModel, load_robot
 from steelyard.signals import prepare
 from steelyard.simulation import simulate
@@ -132,9 +133,9 @@ with connect(sys.argv[1], origin=origin, subprotocols=[version], max_size=None) 
 
 
 @contextmanager
-def opened_page(weigher: LiveWeigher, source: Source) -> Iterator[PageApart]:
+def opened_page(weigher: LiveWeigher, source: Source) -> Iterator[PageProcess]:
     """A page with a viewer in a process of its own, which draws nothing."""
-    with PageApart(weigher, source, PageOptions(port=0)) as page:
+    with PageProcess(weigher, source, PageOptions(port=0)) as page:
         place = page.url.replace("http", "ws")
         words = [sys.executable, "-c", VIEWER, place]
         with subprocess.Popen(words, stdout=subprocess.PIPE) as viewer:
@@ -153,7 +154,7 @@ def loopback(model: DynamicModel, *, page: bool) -> Iterator[Figure]:
         stream = open_now.enter_context(Stream(source))
         folder = open_now.enter_context(tempfile.TemporaryDirectory())
         recorder = open_now.enter_context(Recorder(Path(folder) / "log.parquet", stream.columns))
-        weigher = LiveWeigher(model, stream.columns)
+        weigher = LiveWeigher(TorqueSetup(model, stream.columns))
         sent = stream.columns.index(CLOCK_OUTPUT)
         if page:
             shown = open_now.enter_context(opened_page(weigher, source))
@@ -163,7 +164,7 @@ def loopback(model: DynamicModel, *, page: bool) -> Iterator[Figure]:
             look = None
         else:
             look = shown.look
-        for _ in watch(stream.items(WARM_S), weigher, recorder=recorder, look=look):
+        for _ in updates_of(stream.items(WARM_S), weigher, recorder=recorder, look=look):
             pass
         memory = _memory_mb(shown)
         worked = _busy_s(shown)
@@ -182,7 +183,9 @@ def loopback(model: DynamicModel, *, page: bool) -> Iterator[Figure]:
                 else:
                     missing += item.rows
 
-        for _ in watch(measured(), weigher, every_s=1 / UPDATES_HZ, recorder=recorder, look=look):
+        for _ in updates_of(
+            measured(), weigher, every_s=1 / UPDATES_HZ, recorder=recorder, look=look
+        ):
             pass
         elapsed = time.monotonic() - began
         share = 100 * (_busy_s(shown) - worked) / elapsed
@@ -223,7 +226,7 @@ def loopback(model: DynamicModel, *, page: bool) -> Iterator[Figure]:
     yield Figure(f"{name}memory", "growth of memory meanwhile, the page's too", grown, "MB", 30.0)
 
 
-def _busy_s(page: PageApart | None) -> float:
+def _busy_s(page: PageProcess | None) -> float:
     """Processor time of this process and of a page's, [s]."""
     if page is None:
         return time.process_time()
@@ -236,7 +239,7 @@ def _taken_away_s() -> float:
     return int(Path("/proc/stat").read_text().split(maxsplit=9)[8]) / os.sysconf("SC_CLK_TCK")
 
 
-def _memory_mb(page: PageApart | None) -> float:
+def _memory_mb(page: PageProcess | None) -> float:
     """Memory of this process and of a page's, [MB]."""
     if page is None:
         both = ["self"]
@@ -306,7 +309,7 @@ def picks(robot: RobotModel, *, at_rest: bool) -> Iterator[Figure]:
         )
         world._plants = SimulatedArm(true.with_drive(loaded), {at_s: body}, start=posture)._plants
         control = SimulatedController(world)
-        weigher = LiveWeigher(model, COLUMNS)
+        weigher = LiveWeigher(TorqueSetup(model, COLUMNS))
         control.repeat(WithRests(core) if at_rest else core)
         for row in rows_of(world, control, at_s + 3.1 + 0.5 * at_rest):
             weigher.take(row)
@@ -394,10 +397,10 @@ def _pushed(row: Row, times: np.ndarray, drives: np.ndarray, amperes: np.ndarray
 
 def contacts(model: DynamicModel, rows: list[Row]) -> list[float]:
     """When contacts are seen, [s] of the sender's clock."""
-    weigher = LiveWeigher(model, COLUMNS)
+    weigher = LiveWeigher(TorqueSetup(model, COLUMNS))
     for row in rows:
         weigher.take(row)
-    return [event.t for event in weigher.seen().events if event.kind is EventKind.CONTACT]
+    return [event.t for event in weigher.snapshot().events if event.kind is EventKind.CONTACT]
 
 
 def real() -> Iterator[Figure]:
@@ -409,10 +412,10 @@ def real() -> Iterator[Figure]:
     model = sy.identify(robot, empty, friction="power")
     for path in sorted((REAL / "loaded").glob("*.npz")):
         recording = sy.read(path)
-        offline = sy.weigh_online(model, recording).payload
+        offline = sy.track(recording, model=model).payload
         world = RecordedArm(recording)
         control = SimulatedController(world)
-        weigher = LiveWeigher(model, COLUMNS)
+        weigher = LiveWeigher(TorqueSetup(model, COLUMNS))
         for row in rows_of(world, control, len(recording) / world.rate_hz - 2 / world.rate_hz):
             weigher.take(row)
         live = weigher.payload()

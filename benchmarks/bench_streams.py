@@ -92,7 +92,7 @@ def figures() -> Iterator[Figure]:
             for before, after in CHANGES:
                 for pause in (False, True):
                     run = sent(which, before, after, pause=pause)
-                    history = sy.weigh_online(model, run, accuracy=0.05).state.history
+                    history = sy.track(run, model=model, accuracy=0.05).state.history
                     cells += 1
                     if len(history) == 1:
                         late_s = history[0].end_s - MOVING_S - REST_S
@@ -107,7 +107,7 @@ def figures() -> Iterator[Figure]:
         for law in LAWS:
             run = sent(int(minutes) % 2, 2.5, 2.5, pause=False, seed=1 + round(minutes * 60))
             model = identified("ur10e", 0, "torques", law)
-            false += len(sy.weigh_online(model, run, accuracy=0.05).state.history)
+            false += len(sy.track(run, model=model, accuracy=0.05).state.history)
             minutes += run.duration_s / 60
     yield Figure(
         "false_changes", f"changes that were none, in {minutes:.0f} min", false, "", goal=0

@@ -340,7 +340,7 @@ def cell(name: str, seed: int, source: str, law: str, kind: str) -> Cell:
             model = identify(runs.robot, runs.empty, source, law)
         loaded = measured(runs.robot, runs.loaded, source)
         if ONLINE:
-            found = sy.weigh_online(model, loaded).payload
+            found = sy.track(loaded, model=model).payload
         else:
             found = sy.weigh(model, loaded)
     except SteelyardError as error:

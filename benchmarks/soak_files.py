@@ -39,8 +39,8 @@ def writers() -> dict[str, tuple[Writer, Writer]]:
     """What writes an old and a new file of each kind; made in the working directory."""
     from steelyard.excitation import Design
     from steelyard.identification import DynamicModel
+    from steelyard.live import track
     from steelyard.workflow._payload import Weighing
-    from steelyard.workflow._stream import weigh_online
 
     Path("limits.toml").write_text("v_max = 2.0\na_max = 5.0\n")
     steelyard("simulate planar2r -o empty.npz")
@@ -49,7 +49,7 @@ def writers() -> dict[str, tuple[Writer, Writer]]:
     steelyard("design planar2r --limits limits.toml --starts 1 --harmonics 2 -o design.json")
     model = DynamicModel.load("model.json")
     design = Design.load("design.json")
-    state = weigh_online(model, "loaded.npz")
+    state = track("loaded.npz", model=model)
     later = replace(state, state=state.state._replace(windows=state.state.windows + 1))
     page = Weighing(model, "loaded.npz").page()
     return {

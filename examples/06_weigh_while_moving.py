@@ -66,8 +66,8 @@ resumed = estimator.estimate(TorqueTrackerState.from_dict(json.loads(text)), phy
 same = "the same" if resumed.mass == payload.mass else "another"
 print(f"The state is {len(text) / 1e3:.0f} kB of JSON; resumed, it gives {same} mass.")
 
-# A whole recording, as `steelyard weigh --online` replays it: the answer with the curve that led to
+# A whole recording, as `steelyard track` replays it: the answer with the curve that led to
 # it.
-found = sy.weigh_online(model, loaded)
+found = sy.track(loaded, model=model)
 since_s = found.converged_s[1]
 print(f"Replayed: {found.payload.mass:.3f} kg, known to 1 % since {since_s:.1f} s.")

@@ -140,7 +140,7 @@ def watched_panda(folder, address, send):
     player = threading.Timer(1.0, play)  # after the listener has started
     player.start()
     done = steelyard(
-        "watch", address, "--model", "model.json", "--seconds", "5", "--json", cwd=folder
+        "track", address, "--model", "model.json", "--seconds", "5", "--json", cwd=folder
     )
     player.join()
     return json.loads(done.stdout) if done.stdout else {}, done

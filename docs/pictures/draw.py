@@ -86,7 +86,7 @@ def answers(folder: Path) -> None:
     sy.weigh(model, folder / "loaded.npz").plot().save(HERE / "payload.png")
     design = ["design", "ur10", "--envelope", "xu2024", "--start", "home"]
     subprocess.run([*run, *design, "--picture", HERE / "motion.png"], cwd=folder, check=True)
-    track = ["weigh", "model.json", "loaded.npz", "--online"]
+    track = ["track", "loaded.npz", "--model", "model.json"]
     subprocess.run([*run, *track, "--picture", HERE / "tracking.png"], cwd=folder, check=True)
 
 

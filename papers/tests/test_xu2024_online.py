@@ -171,7 +171,8 @@ def test_the_command_line_weighs_by_the_papers_recursion(model, tmp_path, monkey
     """`--estimator xu2024`: the plug-in is found and gives the answer of the estimator."""
     from importlib.metadata import EntryPoint
 
-    from steelyard.workflow._stream import weigh_online
+    from steelyard.live import track
+    from steelyard.workflow import TrackingOptions
     from steelyard_papers.xu2024.online import estimator_for
 
     plug = EntryPoint(
@@ -184,7 +185,7 @@ def test_the_command_line_weighs_by_the_papers_recursion(model, tmp_path, monkey
     Y = model.basis.reduce(model.robot.regressor(q, v, a))
     tau = Y @ (TABLE_VI + model.basis.payload_jacobian @ TABLE_VII.vector)
     data = Samples(q, v, a, tau, 125.0, model.robot.joint_names, "commanded")
-    found = weigh_online(model, data, estimator="xu2024")
+    found = track(data, model=model, options=TrackingOptions(tracker="xu2024"))
     direct = Xu2024Tracker(model, rows=UR10_ROWS)
     state = direct.init()
     for row in zip(data.t, q, v, a, tau, strict=True):

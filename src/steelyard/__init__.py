@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from steelyard.io import load as load
     from steelyard.io import read as read
     from steelyard.io import write as write
+    from steelyard.live import track as track
     from steelyard.payload import Payload as Payload
     from steelyard.quality import check as check
     from steelyard.recording import Preparation as Preparation
@@ -39,9 +40,7 @@ if TYPE_CHECKING:
     from steelyard.workflow import contact as contact
     from steelyard.workflow import identify as identify
     from steelyard.workflow import weigh as weigh
-    from steelyard.workflow import weigh_online as weigh_online
     from steelyard.workflow import weigh_wrist as weigh_wrist
-    from steelyard.workflow import weigh_wrist_online as weigh_wrist_online
     from steelyard.wrist import WristRecording as WristRecording
     from steelyard.wrist import WristSensor as WristSensor
 
@@ -69,10 +68,9 @@ _MODULES = {
     "prepare": "signals",
     "read": "io",
     "simulate": "simulation",
+    "track": "live._track",
     "weigh": "workflow._payload",
-    "weigh_online": "workflow._stream",
     "weigh_wrist": "workflow._wrist",
-    "weigh_wrist_online": "workflow._wrist_online",
     "write": "io",
 }
 

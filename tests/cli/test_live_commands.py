@@ -25,8 +25,9 @@ from steelyard.live import (
     ReplaySource,
     Row,
     Stream,
+    TorqueSetup,
     source_of,
-    watch,
+    updates_of,
 )
 from steelyard.robot import load_robot
 from steelyard.signals import prepare
@@ -84,8 +85,8 @@ def folder(tmp_path_factory, model, loaded):
 
 
 def weighed(model, stream, **options):
-    weigher = LiveWeigher(model, stream.columns, **options)
-    updates = list(watch(stream, weigher, every_s=0.02))
+    weigher = LiveWeigher(TorqueSetup(model, stream.columns, **options))
+    updates = list(updates_of(stream, weigher, every_s=0.02))
     return weigher, updates
 
 
@@ -208,7 +209,7 @@ def _last_s(path):
 
 
 def test_live_numbers_are_those_of_the_recording_weighed_online(model, loaded, folder):
-    offline = sy.weigh_online(model, loaded)
+    offline = sy.track(loaded, model=model)
     with Stream(ReplaySource(str(folder / "loaded.npz"), speed=None)) as stream:
         weigher, updates = weighed(model, stream)
     live = weigher.payload()
@@ -221,14 +222,14 @@ def test_live_numbers_are_those_of_the_recording_weighed_online(model, loaded, f
 
 def test_a_recording_behind_a_controller_is_weighed_as_offline(model, loaded, folder, tmp_path):
     """Through RTDE and back: a controller's clock and recorded rows, at eight times their speed."""
-    offline = sy.weigh_online(model, loaded).payload
+    offline = sy.track(loaded, model=model).payload
     with (
         ControllerServer(SimulatedController(RecordedArm(loaded, model.robot)), speed=8.0) as found,
         opened(found) as stream,
     ):
-        weigher = LiveWeigher(model, stream.columns, name="ur", accuracy=0.02)
+        weigher = LiveWeigher(TorqueSetup(model, stream.columns, "ur", 0.02))
         with Recorder(tmp_path / "log.parquet", stream.columns) as recorder:
-            for update in watch(stream.items(20), weigher, every_s=0.05, recorder=recorder):
+            for update in updates_of(stream.items(20), weigher, every_s=0.05, recorder=recorder):
                 if update.waiting.startswith("the arm is not powered"):
                     break
     live = weigher.payload()
@@ -237,7 +238,7 @@ def test_a_recording_behind_a_controller_is_weighed_as_offline(model, loaded, fo
     assert "the arm is not powered or not released (power off)" in [e.words for e in update.events]
     back = read(tmp_path / "log.parquet")
     on = back.t + back.epoch_s <= 100 + loaded.duration_s + 1e-6
-    again = sy.weigh_online(model, back.rows(on)).payload
+    again = sy.track(back.rows(on), model=model).payload
     np.testing.assert_allclose(again.body.vector, live.body.vector, rtol=1e-5, atol=1e-7)
 
 
@@ -245,13 +246,13 @@ def test_an_arm_under_ros_2_is_weighed_as_offline(model, loaded):
     """Joints by name, sorted as a broadcaster sends them, and currents as efforts."""
     import ros2_bridge  # which skips where foxglove-sdk is not there
 
-    offline = sy.weigh_online(model, loaded).payload
+    offline = sy.track(loaded, model=model).payload
     names = model.robot.joint_names
     order = np.argsort(names)
     with ros2_bridge.bridge(names=names) as arm:
         address = f"ros2://127.0.0.1:{arm.port}?current=effort"
         with Stream(source_of(address, joint_names=names)) as stream:
-            weigher = LiveWeigher(model, stream.columns, name=address)
+            weigher = LiveWeigher(TorqueSetup(model, stream.columns, address))
             for t, q, current in zip(loaded.t, loaded.q, loaded.current, strict=True):
                 values = [names[k] for k in order], q[order], q[order], current[order]
                 arm.publish("/joint_states", ros2_bridge.joint_state(t + 200, *values))
@@ -263,7 +264,7 @@ def test_an_arm_under_ros_2_is_weighed_as_offline(model, loaded):
 
 def test_updates_say_how_long_it_will_take(model, folder):
     with Stream(ReplaySource(str(folder / "loaded.npz"), speed=None)) as stream:
-        weigher = LiveWeigher(model, stream.columns, accuracy=0.009)
+        weigher = LiveWeigher(TorqueSetup(model, stream.columns, accuracy=0.009))
         known = []
         for item in stream:
             weigher.take(item)
@@ -281,7 +282,7 @@ def test_updates_say_how_long_it_will_take(model, folder):
 def test_unfit_rows_do_not_touch_the_estimate_and_another_clock_goes_on(model, folder):
     with Stream(ReplaySource(str(folder / "loaded.npz"), speed=None)) as stream:
         rows = rows_of(stream)
-        good, other = (LiveWeigher(model, stream.columns) for _ in range(2))
+        good, other = (LiveWeigher(TorqueSetup(model, stream.columns)) for _ in range(2))
     for row in rows[:300]:
         good.take(row)
         other.take(row)
@@ -302,7 +303,7 @@ def test_a_robot_of_another_kind_is_refused(model, loaded, folder):
         rows = rows_of(stream)
         columns = stream.columns
     five = [k for k, name in enumerate(columns) if not name.endswith("_5")]
-    weigher = LiveWeigher(model, tuple(columns[k] for k in five), name="ur://arm")
+    weigher = LiveWeigher(TorqueSetup(model, tuple(columns[k] for k in five), "ur://arm"))
     fewer = [row._replace(values=tuple(row.values[k] for k in five)) for row in rows[:50]]
     for row in fewer[:-1]:
         weigher.take(row)
@@ -317,22 +318,22 @@ def test_a_robot_of_another_kind_is_refused(model, loaded, folder):
             InvalidRobot, match=r"is another arm than the model's: its flange is \d+ mm from"
         ),
     ):
-        list(watch(stream.items(5), LiveWeigher(model, stream.columns)))
+        list(updates_of(stream.items(5), LiveWeigher(TorqueSetup(model, stream.columns))))
 
 
 # --- verbs
 
 
-def test_watch_weighs_and_record_records(folder, loaded):
+def test_track_weighs_and_record_records(folder, loaded):
     write(loaded.between(1.0, 2.0), folder / "short.npz")
     done = steelyard(
-        "watch", "replay:short.npz", "--model", "model.json", "-o", "payload.json", cwd=folder
+        "track", "replay:short.npz", "--model", "model.json", "-o", "payload.json", cwd=folder
     )
     assert done.returncode == 0, done.stderr
     assert "short.npz is over" in done.stdout
     assert sy.Payload.load(folder / "payload.json").mass == pytest.approx(LOAD_KG, rel=0.2)
     words = (
-        "watch",
+        "track",
         "replay:short.npz",
         "--model",
         "model.json",
@@ -354,7 +355,7 @@ def test_an_arm_that_is_not_powered_is_one_clear_line(folder):
     with served(speed=1.0) as found:
         found.controller.fault("power-off")
         address = f"ur://127.0.0.1:{found.port}"
-        done = steelyard("watch", address, "--model", "model.json", "--seconds", "0.5", cwd=folder)
+        done = steelyard("track", address, "--model", "model.json", "--seconds", "0.5", cwd=folder)
     assert done.returncode == 2
     said = (
         f"error: {address}: nothing could be weighed (the arm is not powered or not released"
@@ -366,10 +367,10 @@ def test_an_arm_that_is_not_powered_is_one_clear_line(folder):
 def test_verbs_say_in_one_line_what_is_wrong(folder):
     for words, said in (
         (("record", "ur://127.0.0.1:9", "-o", "x.parquet"), "the connection was refused"),
-        (("watch", "ftp://x", "--model", "model.json"), "a source is ur://HOST"),
+        (("track", "ftp://x", "--model", "model.json"), "a source is ur://HOST"),
         (
-            ("watch", "replay:x", "--model", "model.json", "--gravity=0,0,-9.8"),
-            "--gravity has no effect without --sensor, the model knows its arm: leave it out",
+            ("track", "replay:x", "--model", "model.json", "--gravity=0,0,-9.8"),
+            "--gravity has no effect without --sensor: leave it out",
         ),
         (("simulate", "ur10e"), "Missing option '--output'"),
         (("serve", "ur10e", "--rtde", "here"), "--rtde is HOST:PORT"),

@@ -85,13 +85,13 @@ def test_bounds_imply_real_bodies(files):
         identified(files, "--feasible", "--bounds", bounds)
 
 
-def test_an_estimator_that_nobody_plugs_in_is_refused(files, monkeypatch):
+def test_a_tracker_of_a_package_that_is_not_installed_is_refused(files, monkeypatch):
     identified(files)
-    monkeypatch.setattr("steelyard.workflow._stream.entry_points", lambda group: ())
+    monkeypatch.setattr("steelyard.workflow._torque_tracking.entry_points", lambda group: ())
     with pytest.raises(
-        UnknownName, match=r"no online estimator 'xu2024'; there are direct; those of papers"
+        UnknownName, match=r"no tracker 'xu2024'; there are direct; those of papers"
     ):
-        run("weigh", files / "model.json", files / "empty.npz", "--online", "--estimator", "xu2024")
+        run("track", files / "empty.npz", "--model", files / "model.json", "--tracker", "xu2024")
 
 
 def test_algorithm_1_as_printed_gives_more_than_asked_in_its_own_order():

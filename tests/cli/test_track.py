@@ -17,9 +17,10 @@ from steelyard.recording import Recording
 from steelyard.report._tracking import tracking_plot
 from steelyard.robot import load_robot
 from steelyard.signals import Preparation, prepare
+from steelyard.torque.tracking import TorqueTracker
 from steelyard.trajectory import FourierTrajectory
 from steelyard.verdict import Verdict
-from steelyard.workflow._stream import _load_state
+from steelyard.workflow._tracking import load_state
 
 LOAD = InertialParameters.from_com(3.5, [0.02, -0.03, 0.06], np.diag([0.02, 0.03, 0.025]))
 
@@ -68,7 +69,7 @@ def folder(tmp_path_factory):
 
 
 def weighed(folder, recording, *words, model="model.json"):
-    return steelyard("weigh", model, recording, "--online", *words, cwd=folder)
+    return steelyard("track", recording, "--model", model, *words, cwd=folder)
 
 
 @pytest.fixture(scope="module")
@@ -111,7 +112,8 @@ def test_json_has_the_curve_and_when_it_converged(facts):
 def test_a_dropped_part_is_history(folder):
     files = ("--picture", "dropped.png", "--save-state", "dropped.json")
     words = weighed(folder, "dropped.parquet", *files).stdout
-    state = _load_state(folder / "dropped.json", DynamicModel.load(folder / "model.json"))
+    model = DynamicModel.load(folder / "model.json")
+    state = load_state(folder / "dropped.json", TorqueTracker(model, "measured"))
     (episode,) = state.history
     assert episode.end_s == pytest.approx(6.0, abs=0.5)
     assert episode.vector[0] == pytest.approx(3.5, abs=4 * np.sqrt(episode.covariance[0, 0]))
@@ -142,7 +144,7 @@ def test_a_saved_state_is_resumed_and_knows_more(folder, facts):
     assert more["samples"]["late"] == 0
     other = weighed(folder, "loaded.parquet", "--resume", "state.json", model="other.json")
     assert other.returncode == 2
-    assert "was saved with another model" in other.stderr
+    assert "was saved with another model or sensor; start without --resume" in other.stderr
     content = json.loads((folder / "state.json").read_text())
     content["state"]["pending"].pop(0)  # a plausible state, but not this one
     (folder / "changed.json").write_text(json.dumps(content))
@@ -167,7 +169,7 @@ def test_a_saved_state_is_resumed_and_knows_more(folder, facts):
 )
 def test_refusals(folder, words, message):
     (folder / "bad.json").write_text("{")
-    (folder / "half.json").write_text('{"steelyard": "online state", "version": 9}')
+    (folder / "half.json").write_text('{"steelyard": "tracker state", "version": 1}')
     refused = weighed(folder, *words)
     assert refused.returncode == 2
     assert message in refused.stderr

@@ -135,8 +135,6 @@ def test_report_says_the_mass(folder):
     ("arguments", "words"),
     [
         (("--method", "scale"), "there is no method 'scale'"),
-        (("--online", "--fix", "mass=2"), "--online is direct"),
-        (("loaded.parquet", "--online"), "--online replays one recording, got 2"),
         (("--method", "pooled"), "the pooled method needs the empty runs too"),
         (("--method", "manufacturer"), "no target torque of the controller"),
     ],

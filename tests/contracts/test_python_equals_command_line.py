@@ -109,13 +109,13 @@ def test_identify_and_weigh(case):
     np.testing.assert_allclose(unsaved.covariance, payload.covariance, rtol=1e-6, atol=1e-15)
 
 
-def test_online(case):
-    found = sy.weigh_online(case / "model.json", case / "loaded.parquet", accuracy=0.02)
+def test_track(case):
+    found = sy.track(case / "loaded.parquet", model=case / "model.json", accuracy=0.02)
     words = (
-        "weigh",
-        "model.json",
+        "track",
         "loaded.parquet",
-        "--online",
+        "--model",
+        "model.json",
         "--accuracy",
         "2",
         "-o",

@@ -126,7 +126,7 @@ def make_sound_files() -> None:
         "check loaded.npz -o loaded.parquet",
         "identify planar2r empty.npz -o model.json --friction linear",
         "weigh model.json loaded.npz -o payload.json",
-        "weigh model.json loaded.npz --online --save-state state.json",
+        "track loaded.npz --model model.json --save-state state.json",
         "export-arm model.json --to urdf -o arm.urdf --force",
     ):
         code, _, complaint = run(words.split())
@@ -167,7 +167,7 @@ READERS: dict[str, list[str]] = {
     "payload.json": ["export {} --to ur --force", "export {} --to urdf --json --force"],
     "wrist.json": ["export {} --to urdf --json --force"],
     "model.json": ["weigh {} loaded.npz --json", "weigh {} loaded.npz -o out.json"],
-    "state.json": ["weigh model.json loaded.npz --online --resume {} --json"],
+    "state.json": ["track loaded.npz --model model.json --resume {} --json"],
     "design.json": [
         "simulate planar2r --trajectory {} -o out.npz --rate 50",
         "export-motion {} --to csv -o out.csv",
@@ -185,7 +185,7 @@ READERS: dict[str, list[str]] = {
 ARGUMENTS = (
     "weigh model.json loaded.npz --cutoff {}",
     "weigh model.json loaded.npz --fix mass={}",
-    "weigh model.json loaded.npz --online --accuracy {}",
+    "track loaded.npz --model model.json --accuracy {}",
     "check loaded.npz --between 0,{}",
     "check loaded.csv --column tau={}",
     "robot planar2r --gravity 0,0,{}",

@@ -574,7 +574,7 @@ def test_temperatures_say_how_far_gains_may_have_drifted(robot, tmp_path):
     model = sy.DynamicModel.load(tmp_path / "model.json")
     np.testing.assert_allclose(model.temperature, 30.0)
     drift = model.robot.drive.gain_drift
-    for weigh_one in (sy.weigh, lambda arm, data: sy.weigh_online(arm, data).payload):
+    for weigh_one in (sy.weigh, lambda arm, data: sy.track(data, model=arm).payload):
         same, other, unknown = (
             weigh_one(model, replace(loaded, temperature=values)) for values in (cold, warm, None)
         )

@@ -625,7 +625,7 @@ def test_the_whole_cycle_moves_weighs_and_sets(arm, carrying, tmp_path):
     assert payload.arm == ArmIdentity("ur10e", found.controller.serial_number)
     assert abs(payload.mass - 2.5) < 3 * 1.96 * payload.std[0]
     assert found.controller.payload.mass == pytest.approx(payload.mass, abs=1e-5)
-    again = sy.weigh_online(sy.DynamicModel.load(tmp_path / "model.json"), tmp_path / "log.parquet")
+    again = sy.track(tmp_path / "log.parquet", model=tmp_path / "model.json")
     assert again.payload.mass == pytest.approx(payload.mass, rel=1e-6)
     assert (tmp_path / "p.undo.json").exists()
 

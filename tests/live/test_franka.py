@@ -16,12 +16,15 @@ from steelyard.live import (
     Recorder,
     Row,
     Stream,
+    TorqueSetup,
     source_of,
 )
 from steelyard.live._controller import movable_of
 from steelyard.live._franka_reader import COLUMNS
-from steelyard.live._weigher import require_same_arm
+from steelyard.live._same_arm import require_same_arm
+from steelyard.live._touch import TouchWatch
 from steelyard.robot import load_robot
+from steelyard.torque.tracking import TorqueTrackerState
 
 pytest.importorskip("pylibfranka")
 
@@ -160,19 +163,20 @@ def test_the_verb_records_and_no_motion_is_sent(fake, tmp_path):
 
 def test_rows_under_libfrankas_names_are_weighed():
     model, loaded = loaded_panda()
-    weigher = LiveWeigher(model, COLUMNS, name="franka://arm")
+    weigher = LiveWeigher(TorqueSetup(model, COLUMNS, "franka://arm"))
     for t, q, v, tau in zip(loaded.t, loaded.q, loaded.v, loaded.tau, strict=True):
         rest = np.zeros(len(COLUMNS) - 22)
         weigher.take(Row(t, tuple(np.r_[t, q, v, tau, rest])))
-    offline = sy.weigh_online(model, loaded).payload
+    offline = sy.track(loaded, model=model).payload
     np.testing.assert_allclose(weigher.payload().body.vector, offline.body.vector, rtol=1e-6)
     assert weigher.payload().mass == pytest.approx(1.5, rel=0.1)
 
 
 def test_a_row_without_numbers_is_no_push(monkeypatch):
     model, loaded = loaded_panda()
-    weigher, pushes = LiveWeigher(model, COLUMNS), []
-    monkeypatch.setattr(weigher, "_note_touch", lambda sample, t: pushes.append(sample))
+    weigher, pushes = LiveWeigher(TorqueSetup(model, COLUMNS)), []
+    monkeypatch.setattr(TorqueTrackerState, "settled", True)
+    monkeypatch.setattr(TouchWatch, "look", lambda self, t, e, std: pushes.append([t, *e]) or "")
     for k in range(120):
         values = np.r_[
             loaded.t[k], loaded.q[k], loaded.v[k], loaded.tau[k], np.zeros(len(COLUMNS) - 22)
@@ -181,10 +185,10 @@ def test_a_row_without_numbers_is_no_push(monkeypatch):
         weigher.take(Row(loaded.t[k], tuple(values)))
     assert weigher.state.counts.corrupt == 1
     assert len(pushes) > 10
-    assert all(np.isfinite(sample.t) for sample in pushes)
+    assert np.isfinite(pushes).all()
 
 
-def test_watch_weighs_what_the_arm_carries(fake, tmp_path):
+def test_track_weighs_what_the_arm_carries(fake, tmp_path):
     def send(t, q, v, tau):
         fake.say(" ".join(["state", *map(repr, map(float, [100 + t, *q, *v, *tau]))]))
 

@@ -21,10 +21,10 @@ from steelyard.errors import MissingExtra, SourceFailed
 from steelyard.identification import identify
 from steelyard.inertia import InertialParameters
 from steelyard.io import write
-from steelyard.live import EventKind, LiveWeigher, ReplaySource, Row, UrController
-from steelyard.live._apart import PageApart, PageOptions
+from steelyard.live import EventKind, LiveWeigher, ReplaySource, Row, TorqueSetup, UrController
 from steelyard.live._controller import ControllerPayload
 from steelyard.live._page import Page
+from steelyard.live._page_process import PageOptions, PageProcess
 from steelyard.robot import load_robot
 from steelyard.signals import prepare
 from steelyard.simulation import SimulationOptions, simulate
@@ -63,9 +63,8 @@ def run_of(robot, seed, load=None):
 def weigher(arm):
     """One that has weighed an arm which moved empty for a period, and then picked up a part."""
     part = InertialParameters.from_com(LOAD_KG, [0.01, 0.02, 0.05], 0.004 * np.eye(3), arm.flange)
-    found = LiveWeigher(
-        identify(arm, prepare(run_of(arm, 0), drive=arm.drive)), COLUMNS, accuracy=0.05
-    )
+    model = identify(arm, prepare(run_of(arm, 0), drive=arm.drive))
+    found = LiveWeigher(TorqueSetup(model, COLUMNS, accuracy=0.05))
     found.updates = []
     for period, load in enumerate((None, part)):
         recording = run_of(arm, 1, load)
@@ -118,19 +117,20 @@ def test_a_part_that_is_picked_up_is_an_event(weigher):
 
 def test_predicted_torques_are_the_measured_ones_and_empty_ones_are_not(weigher):
     last = weigher.updates[-1]
-    rest = np.isnan(last.predicted[0])
-    loaded, empty = np.abs(last.predicted - last.sample.tau)[:, ~rest].max(axis=1)
+    measured, *predicted = last.trace
+    rest = np.isnan(predicted[0])
+    loaded, empty = np.abs(predicted - measured)[:, ~rest].max(axis=1)
     assert not rest.all()
     assert loaded < 3.0 < empty
 
 
 def test_the_answer_of_another_thread_is_the_weighers_own(weigher):
-    assert weigher.view.answer(weigher.updates[-1]).body == weigher.payload().body
+    assert weigher.view.answer(weigher.updates[-1].state).body == weigher.payload().body
 
 
 def test_an_update_says_what_to_do_next(weigher):
     steps = list(dict.fromkeys(update.next_step for update in weigher.updates))
-    assert steps[0] == "move the arm: nothing is known yet"
+    assert steps[0] == "wait: the filters fill"
     assert re.fullmatch(r"move shoulder_lift_joint: the mass is known to \d+ %, .*", steps[1])
     assert any(re.fullmatch(r"nothing: less than 0\.0\d+ kg is carried", step) for step in steps)
     assert steps[-1].startswith("nothing: the mass is known as requested")
@@ -176,9 +176,9 @@ def test_numbers_on_the_page_are_those_of_the_estimator_in_both_themes(weigher, 
         for number in last.payload.quantities:
             name = number.name.split(" about ")[0]
             assert browser.ask(text(name)) == number.rounded[0]
-        assert browser.ask(text("believed mass")) == "1.250"
-        assert browser.ask(text("believed centre of mass z")) == "20.0"
-        assert browser.ask(text("believed Izz")) == f"{0.01 + 1.25 * 0.01**2:.4f}"
+        assert browser.ask(text("configured mass")) == "1.250"
+        assert browser.ask(text("configured centre of mass z")) == "20.0"
+        assert browser.ask(text("configured Izz")) == f"{0.01 + 1.25 * 0.01**2:.4f}"
         assert browser.ask(text("state")) == "5 % reached"
         assert browser.ask(text("next")).lower() == f"{last.next_step}.".lower()
         [picked] = [event for update in weigher.updates for event in update.events]
@@ -273,8 +273,8 @@ def test_what_a_page_needs_is_named(weigher, monkeypatch):
         Page(weigher.view, ReplaySource("log.parquet"))
 
 
-def test_a_page_apart_says_what_the_weigher_would_and_ends_with_it(weigher):
-    with PageApart(weigher, ReplaySource("log.parquet"), PageOptions(port=0)) as page:
+def test_a_page_process_says_what_the_weigher_would_and_ends_with_it(weigher):
+    with PageProcess(weigher, ReplaySource("log.parquet"), PageOptions(port=0)) as page:
         updates = [*page.look(False), *page.look(True)]
         process = page._process
     ours = weigher.update()
@@ -284,20 +284,20 @@ def test_a_page_apart_says_what_the_weigher_would_and_ends_with_it(weigher):
     assert updates[-1].next_step == ours.next_step
 
 
-def test_a_page_that_cannot_be_served_apart_is_one_clear_line(weigher):
+def test_a_page_that_cannot_be_served_is_one_clear_line(weigher):
     with pytest.raises(SourceFailed, match=r"no page can be served at '192\.0\.2\.1': "):
-        PageApart(weigher, ReplaySource("log.parquet"), PageOptions(host="192.0.2.1"))
+        PageProcess(weigher, ReplaySource("log.parquet"), PageOptions(host="192.0.2.1"))
 
 
 def test_the_verb_opens_a_page_and_says_where(weigher, arm, tmp_path):
-    weigher.view.model.save(tmp_path / "model.json")
+    weigher.setup.model.save(tmp_path / "model.json")
     write(replace(run_of(arm, 1), tau=None).between(0.0, 1.5), tmp_path / "log.npz")
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
         words = (
-            "watch",
+            "track",
             "replay:log.npz",
             "--model",
             "model.json",

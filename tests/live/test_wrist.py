@@ -1,4 +1,4 @@
-"""A wrist sensor in the verbs: `weigh-wrist --online` replays, `watch --sensor` weighs a stream."""
+"""`track` with a wrist sensor: recordings and streams."""
 
 import json
 import re
@@ -9,13 +9,14 @@ import typer
 from typer.testing import CliRunner
 
 import steelyard as sy
-from steelyard.cli import watch as watch_verb
+from steelyard.cli import track as track_command
 from steelyard.cli import weigh_wrist
+from steelyard.cli.options import Verb
 from steelyard.errors import InvalidRobot, InvalidSamples, SourceFailed, SteelyardError
 from steelyard.io import write
 from steelyard.io._wrist import SensorDescription
-from steelyard.live import ReplaySource, Stream, UrController, WristUpdate, WristWeigher, watch
-from steelyard.live._apart import PageApart, PageOptions
+from steelyard.live import LiveWeigher, ReplaySource, Stream, UrController, WristSetup, updates_of
+from steelyard.live._page_process import PageOptions, PageProcess
 from steelyard.live._source import Connection, Row
 from steelyard.recording import Recording
 from steelyard.robot import load_robot
@@ -24,8 +25,8 @@ from steelyard.wrist.tracking import WristTrackerOptions
 from wrist_streams import LOADS, rows
 
 app = typer.Typer()
-app.command(name="weigh-wrist")(weigh_wrist.command)
-app.command(name="watch")(watch_verb.command)
+app.command(name="weigh-wrist", cls=Verb)(weigh_wrist.command)
+app.command(name="track", cls=Verb)(track_command.command)
 MASS = LOADS["LOAD"].mass
 COLUMNS = """
 noise = [0.3, 0.3, 0.3, 0.03, 0.03, 0.03]
@@ -66,7 +67,7 @@ def folder(tmp_path_factory):
 
 
 def test_a_recording_is_weighed_sample_by_sample(folder):
-    words = ("weigh-wrist", "--online", "--dynamic", folder / "move.parquet", "--robot", "ur10")
+    words = ("track", folder / "move.parquet", "--robot", "ur10")
     done = run(*words, "-o", folder / "p.json", "--report", folder / "p.html", "--json")
     assert done.exit_code == 0, done.output
     data = json.loads(done.output)
@@ -78,10 +79,10 @@ def test_a_recording_is_weighed_sample_by_sample(folder):
     assert np.linalg.norm(data["contact"][:3]) < 2.0
     assert WristPayload.load(folder / "p.json").mass == data["mass"]
     assert "How the answer became known" in (folder / "p.html").read_text()
-    found = sy.weigh_wrist_online(folder / "move.parquet", robot="ur10")
+    found = sy.track(folder / "move.parquet", robot="ur10")
     assert found.payload.mass == data["mass"]
-    assert str(found).endswith("for the filter.")
-    assert repr(found).startswith("<WristOnlineWeighing: 3.99")
+    assert str(found).endswith("s.")
+    assert repr(found).startswith("<Tracking: 3.99")
     said = run(*words).output
     assert "move.parquet, sample by sample:" in said
     assert "The mass is known to 1 % since" in said
@@ -89,11 +90,9 @@ def test_a_recording_is_weighed_sample_by_sample(folder):
 
 
 def test_a_saved_state_goes_on(folder):
-    state, words = folder / "state.json", ("weigh-wrist", "--online", "--robot", "ur10", "--json")
-    first = json.loads(
-        run(*words, "--dynamic", folder / "first.parquet", "--save-state", state).output
-    )
-    done = run(*words, "--dynamic", folder / "second.parquet", "--resume", state)
+    state, words = folder / "state.json", ("--robot", "ur10", "--json")
+    first = json.loads(run("track", folder / "first.parquet", *words, "--save-state", state).output)
+    done = run("track", folder / "second.parquet", *words, "--resume", state)
     second = json.loads(done.output)
     assert second["samples"]["used"] > first["samples"]["used"]
     assert second["samples"]["gaps"] == 1
@@ -101,37 +100,30 @@ def test_a_saved_state_goes_on(folder):
     assert second["mass"] == pytest.approx(MASS, abs=4 * second["std"][0])
     other = folder / "other.toml"
     other.write_text("translation = [0.0, 0.0, 0.1]\n")
-    done = run(*words, "--dynamic", folder / "second.parquet", "--resume", state, "--sensor", other)
-    assert "was saved with another sensor" in str(done.exception)
+    done = run("track", folder / "second.parquet", *words, "--resume", state, "--sensor", other)
+    assert "was saved with another model or sensor; start without --resume" in str(done.exception)
 
 
-def test_what_online_cannot_do_is_refused(folder):
-    dynamic = ("--dynamic", folder / "move.parquet")
+def test_what_track_cannot_do_is_refused(folder):
     (folder / "postures.toml").write_text("postures = true\n" + COLUMNS.replace('t = "t"\n', ""))
     postures, half = folder / "postures.toml", folder / "half.json"
     cases = {
-        "--online replays one recording: give it with --dynamic": (
-            "--static",
-            folder / "move.parquet",
+        "--tracker has no effect with a wrist sensor": (
+            *(folder / "move.parquet", "--robot", "ur10", "--tracker", "direct"),
         ),
-        "leave --static, --method": (*dynamic, "--method", "tls"),
+        "--record has no effect on a recording": (
+            *(folder / "move.parquet", "--robot", "ur10", "--record", folder / "r.parquet"),
+        ),
         "unit.csv has no time, so its rows are postures": (
-            "--dynamic",
-            folder / "unit.csv",
-            "--sensor",
-            postures,
+            *(folder / "unit.csv", "--sensor", postures),
         ),
         "half.json was changed after it was saved, or is not whole": (
-            *dynamic,
-            "--robot",
-            "ur10",
-            "--resume",
-            half,
+            *(folder / "move.parquet", "--robot", "ur10", "--resume", half),
         ),
     }
-    (folder / "half.json").write_text('{"steelyard": "online wrist state", "version": 2}')
+    (folder / "half.json").write_text('{"steelyard": "tracker state", "version": 1}')
     for message, words in cases.items():
-        done = run("weigh-wrist", "--online", *words)
+        done = run("track", *words)
         assert isinstance(done.exception, SteelyardError), message
         assert message in str(done.exception)
 
@@ -145,22 +137,22 @@ def test_a_stream_is_watched_with_a_sensor(folder, file, sensor, robot):
     source = ReplaySource(str(folder / file), None, None if robot else about)
     with Stream(source) as stream:
         arm = robot and load_robot(robot)
-        weigher = WristWeigher(stream, about, arm, options=WristTrackerOptions(accuracy=0.02))
+        options = WristTrackerOptions(accuracy=0.02)
+        weigher = LiveWeigher(WristSetup.of(stream, about, arm, options=options))
         assert weigher.update() is None
-        *_, last = watch(stream.items(), weigher, every_s=10.0)
-    assert isinstance(last, WristUpdate)
+        *_, last = updates_of(stream.items(), weigher, every_s=10.0)
     assert last.rows == 600
     assert last.payload.body.mass == pytest.approx(MASS, abs=4 * last.payload.std[0])
     assert last.converged
-    assert (np.abs(last.contact) < 6 * last.contact_std).all()
-    assert 0.05 < last.delay_s < 0.5
-    online = sy.weigh_wrist_online(folder / file, robot=robot, sensor=folder / sensor)
+    assert (np.abs(last.contact.wrench) < 6 * last.contact.std).all()
+    assert 0.05 < weigher.calibration.path.delay_s < 0.5
+    online = sy.track(folder / file, robot=robot, sensor=folder / sensor)
     np.testing.assert_allclose(weigher.payload().mass, online.payload.mass, rtol=1e-4)
 
 
 def test_the_verb_shows_mass_verdict_and_contact(folder, monkeypatch):
     monkeypatch.setattr(ReplaySource.__init__, "__defaults__", (None, None))  # as fast as it goes
-    words = ("watch", f"replay:{folder / 'move.parquet'}", "--sensor", folder / "joints.toml")
+    words = ("track", f"replay:{folder / 'move.parquet'}", "--sensor", folder / "joints.toml")
     words = (*words, "--robot", "ur10")
     data = json.loads(run(*words, "--json", "-o", folder / "watched.json").output)
     assert data["mass"] == pytest.approx(MASS, abs=4 * data["std"][0])
@@ -171,18 +163,18 @@ def test_the_verb_shows_mass_verdict_and_contact(folder, monkeypatch):
     assert lighter["mass"] / data["mass"] == pytest.approx(9.81 / 9.7, abs=2e-3)
     done = run(*words, "--gravity", "down")
     assert "--gravity is X,Y,Z [m/s^2], say 0,9.81,0; got 'down'" in str(done.exception)
-    said = run("watch", f"replay:{folder / 'unit.csv'}", "--sensor", folder / "unit.toml").output
+    said = run("track", f"replay:{folder / 'unit.csv'}", "--sensor", folder / "unit.toml").output
     assert re.search(r"\d \+- \d", said)
     assert "contact" in said
-    done = run("watch", f"replay:{folder / 'move.parquet'}")
-    assert "say how to weigh: --model for joint torques, --sensor" in str(done.exception)
+    done = run("track", f"replay:{folder / 'move.parquet'}")
+    assert "give --model to weigh with joint torques, or --sensor" in str(done.exception)
 
 
 def watched(folder):
     """A weigher that has seen all rows of a recording with joints, and its updates."""
     about = SensorDescription.load(folder / "joints.toml")
     with Stream(ReplaySource(str(folder / "move.parquet"), None)) as stream:
-        weigher = WristWeigher(stream, about, load_robot("ur10"))
+        weigher = LiveWeigher(WristSetup.of(stream, about, load_robot("ur10")))
         found = []
         for k, item in enumerate(stream.items()):
             weigher.take(item)
@@ -213,18 +205,18 @@ def test_a_page_shows_the_load_and_the_contact_and_sets_nothing(folder):
     assert updates[1].next_step.startswith(("wait: ", "rest for a second"))
 
 
-def test_a_page_apart_gets_what_the_weigher_says(folder):
+def test_a_page_process_gets_what_the_weigher_says(folder):
     pytest.importorskip("viser")
     weigher, _ = watched(folder)
-    with PageApart(weigher, UrController("127.0.0.1"), PageOptions(port=0)) as page:
+    with PageProcess(weigher, UrController("127.0.0.1"), PageOptions(port=0)) as page:
         found = [*page.look(False), *page.look(True)]
     assert found[-1].payload.mass == weigher.update().payload.mass
 
 
 def test_rows_without_joints_have_no_page(folder):
     place = f"replay:{folder / 'unit.csv'}"
-    done = run("watch", place, "--sensor", folder / "unit.toml", "--page")
-    assert "sends no joints: the page shows the arm, leave --page out" in str(done.exception)
+    done = run("track", place, "--sensor", folder / "unit.toml", "--page")
+    assert "sends no joints, and a page shows the arm: leave out --page" in str(done.exception)
 
 
 class Silent(Connection):
@@ -248,24 +240,24 @@ def test_streams_that_cannot_be_weighed_say_why():
     about = SensorDescription()
     with Stream(Source("x")) as stream:
         with pytest.raises(
-            InvalidSamples, match="sends joints: give the arm, with --robot or --model"
+            InvalidSamples, match="sends joints: give the arm with `robot` or `model`"
         ):
-            WristWeigher(stream, about, None)
+            WristSetup.of(stream, about, None)
         with pytest.raises(InvalidRobot, match="sends 6 joints, panda has 7"):
-            WristWeigher(stream, about, load_robot("panda"))
-        weigher = WristWeigher(stream, about, load_robot("ur10"))
+            WristSetup.of(stream, about, load_robot("panda"))
+        weigher = LiveWeigher(WristSetup.of(stream, about, load_robot("ur10")))
     assert weigher.update() is None
     weigher.take(Row(0.0, (0.0,) * 7))
     assert weigher.update().waiting == "no wrench comes: is the sensor connected?"
     weigher.take(Row(0.1, (0.1, *(0.0,) * 6), wrench=(1.0,) * 6))
-    assert weigher.update().waiting == "the first second is listened to"
+    assert weigher.update().waiting == "the first second shows rate and noise"
     assert weigher.payload() is None
 
 
 def test_another_clock_goes_on_where_the_first_one_ended():
     about = SensorDescription()
     with Stream(Source("x")) as stream:
-        weigher = WristWeigher(stream, about, load_robot("ur10"))
+        weigher = LiveWeigher(WristSetup.of(stream, about, load_robot("ur10")))
     for clock in (0, 1):
         for row in rows(seconds=4.0):
             weigher.take(Row(row.t, (row.t, *row.motion), clock, "", 0.0, tuple(row.effort)))

@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 
 from steelyard.errors import InvalidSamples
+from steelyard.live import track
 from steelyard.recording import Preparation, Recording
 from steelyard.robot import load_robot
 from steelyard.signals import JointPath, RawRow
 from steelyard.torque.tracking import TorqueTracker
-from steelyard.workflow._stream import weigh_online
+from steelyard.workflow import TrackingOptions
 from tracking_runs import BODIES, LOAD, RATE_HZ, model, motion, stream
 
 ROBOT = load_robot("ur10")
@@ -158,10 +159,11 @@ def test_a_state_that_ends_in_the_future_is_refused(tmp_path):
         np.arange(300) / RATE_HZ, q, ROBOT.joint_names, tau=ROBOT.torque(q, v, a) + NOISE[:300]
     )
     how = replace(HOW, lag_s=None)
-    done = weigh_online(model(), recording, preparation=how)
+    done = track(recording, model=model(), options=TrackingOptions(preparation=how))
     later = replace(done, state=done.state._replace(last_s=time.time() + 1e6))
     later.save_state(tmp_path / "later.json")
+    options = TrackingOptions(preparation=how)
     with pytest.raises(
-        InvalidSamples, match=r"later.json ends in the future \(.* s\); start without it"
+        InvalidSamples, match=r"later.json ends in the future \(.* s\); start without `resume`"
     ):
-        weigh_online(model(), recording, preparation=how, resume=tmp_path / "later.json")
+        track(recording, model=model(), options=options, resume=tmp_path / "later.json")

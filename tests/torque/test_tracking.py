@@ -671,7 +671,7 @@ def test_friction_that_no_row_had_shown_is_not_taken_for_noise():
     assets = resources.files("steelyard.cli") / "assets"
     empty, loaded = (sy.read(str(assets / f"ur10_{case}.npz")) for case in ("empty", "loaded"))
     arm = sy.identify(sy.load_robot("ur10"), empty, friction="smooth-power")
-    found = sy.weigh_online(arm, loaded).payload
+    found = sy.track(loaded, model=arm).payload
     assert found.verdict.ok
     assert found.mass == pytest.approx(2.5, abs=2 * found.std[0])
     assert found.com_std.max() < 1.5e-3

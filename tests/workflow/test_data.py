@@ -170,7 +170,7 @@ def test_effort_in_newton_metres_taken_for_a_current_is_refused(model, loaded):
         sy.identify(robot, efforts, friction="linear")
     currents = replace(recorded(robot, 1, 1), tau=None, current=recorded(robot, 1, 1).tau / gain)
     of_currents = sy.identify(robot, currents, friction="linear")
-    for weigh in (sy.weigh, sy.weigh_online):
+    for weigh in (sy.weigh, lambda model, data: sy.track(data, model=model)):
         with pytest.raises(InvalidRecording, match=r"current x gain reaches .* the limit is"):
             weigh(of_currents, efforts)
 

@@ -37,10 +37,10 @@ _GROUPS = {
         "identify": "identify.command",
         "weigh": "weigh.command",
         "weigh-wrist": "weigh_wrist.command",
+        "track": "track.command",
     },
     "Live": {
         "record": "record.command",
-        "watch": "watch.command",
         "weigh-live": "weigh_live.command",
         "move": "move.command",
         "stop": "stop.command",

@@ -93,18 +93,18 @@ class PayloadFrame:
             file: of the payload, for messages
             in_sensor_frame: whether the target wants the frame of the sensor itself
         """
-        from steelyard.wrist import WristPayload
-
-        if isinstance(payload, WristPayload):
-            return self._of_sensor(payload, file, in_sensor_frame=in_sensor_frame)
+        T_flange_sensor = payload.T_flange_frame
+        if T_flange_sensor is not None:
+            return self._of_sensor(T_flange_sensor, file, in_sensor_frame=in_sensor_frame)
         if self.as_mounted:
             raise UnknownName(
                 f"--as-mounted is for wrist sensors; {file} was weighed from joint torques"
             )
         return self.T
 
-    def _of_sensor(self, payload: Any, file: Path, *, in_sensor_frame: bool) -> Array | None:
-        T_flange_sensor: Array = payload.T_flange_sensor
+    def _of_sensor(
+        self, T_flange_sensor: Array, file: Path, *, in_sensor_frame: bool
+    ) -> Array | None:
         if in_sensor_frame:
             if self.as_mounted:
                 raise UnknownName(

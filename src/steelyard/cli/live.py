@@ -1,4 +1,4 @@
-"""What the verbs for live arms share: options, a line that updates, questions before something is sent."""
+"""Shared by the commands for live arms: options, a line that updates, questions before commands."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from steelyard._units import NORMAL_95
 from steelyard.cli.options import load_arm
 
 if TYPE_CHECKING:
-    from steelyard.live import Event, LiveWeigher, Source, Update, WristUpdate, WristWeigher
-    from steelyard.live._apart import PageApart
+    from steelyard.live import Event, LiveWeigher, Source, Update
+    from steelyard.live._page_process import PageProcess
     from steelyard.robot import RobotModel
     from steelyard.trajectory import FourierTrajectory
 
@@ -33,9 +33,7 @@ SecondsOption = Annotated[
 LiveModelOption = Annotated[
     Path, typer.Option("--model", help="The identified empty arm (.json, from steelyard identify).")
 ]
-AccuracyOption = Annotated[
-    float, typer.Option(help="95 % half-width of the mass that is asked for [%].")
-]
+AccuracyOption = Annotated[float, typer.Option(help="Requested 95 % half-width of the mass [%].")]
 PageFlag = Annotated[bool, typer.Option("--page", help="Show it on a page in the browser, too.")]
 HostOption = Annotated[
     str,
@@ -43,7 +41,12 @@ HostOption = Annotated[
         help="Where the page is served; on another address than this machine's own it only shows."
     ),
 ]
-PortOption = Annotated[int, typer.Option(help="Of the page; the next free one where it is taken.")]
+PortOption = Annotated[
+    int,
+    typer.Option(
+        min=0, max=65535, help="Of the page; the next free one where it is taken, 0 for any."
+    ),
+]
 UrdfOption = Annotated[
     Path | None,
     typer.Option(help="The arm's URDF, whose meshes the page shows; capsules by default."),
@@ -67,7 +70,7 @@ RatingOption = Annotated[
 def updating_line(
     *, quiet: bool
 ) -> Iterator[tuple[Callable[[str], None], Callable[[Event], None]]]:
-    """What shows a line, which updates in a terminal and comes once per second elsewhere; and an event."""
+    """Functions that show a line, once per second outside a terminal, and an event."""
     if quiet:
         yield lambda words: None, lambda event: None
         return
@@ -94,36 +97,36 @@ def updating_line(
 
 @contextmanager
 def opened_page(
-    weigher: LiveWeigher | WristWeigher,
+    weigher: LiveWeigher,
     source: Source,
     *,
-    asked: bool,
+    is_requested: bool,
     host: str,
     port: int,
     urdf: Path | None,
     dark: bool,
     kept: Path | None,
-) -> Iterator[PageApart | None]:
-    """A page that shows a weigher's updates, its address printed beside the output; None where not asked."""
-    if not asked:
+) -> Iterator[PageProcess | None]:
+    """A page that shows a weigher's updates; None where it is not requested. Prints its address."""
+    if not is_requested:
         yield None
         return
-    from steelyard.live._apart import PageApart, PageOptions
+    from steelyard.live._page_process import PageOptions, PageProcess
 
     options = PageOptions(urdf=urdf, host=host, port=port, dark=dark, kept=kept)
-    with PageApart(weigher, source, options) as page:
+    with PageProcess(weigher, source, options) as page:
         typer.echo(f"The page: {page.url}", err=True)
         yield page
 
 
-def stay(page: PageApart | None) -> None:
-    """Leaves a page open until somebody at the terminal has seen it."""
+def stay(page: PageProcess | None) -> None:
+    """Keeps a page open until Enter is pressed at the terminal."""
     if page is not None and sys.stdin.isatty():
         with suppress(KeyboardInterrupt, EOFError):
             input("The page stays open; Enter closes it. ")
 
 
-def show_updates(updates: Iterable[Update | WristUpdate], accuracy: float, *, quiet: bool) -> None:
+def show_updates(updates: Iterable[Update], accuracy: float, *, quiet: bool) -> None:
     """Shows updates in the terminal while they come."""
     with updating_line(quiet=quiet) as (show, tell):
         for update in updates:
@@ -132,8 +135,8 @@ def show_updates(updates: Iterable[Update | WristUpdate], accuracy: float, *, qu
             show(_line_of(update, accuracy))
 
 
-def _line_of(update: Update | WristUpdate, accuracy: float) -> str:
-    """What is known, in one line; with a wrist sensor, the force of a contact too."""
+def _line_of(update: Update, accuracy: float) -> str:
+    """An update in one line; with a wrist sensor, with the force of a contact."""
     from steelyard.live._words import progress_words
 
     rows = f"{update.rows} rows, {update.missing} missing, {update.dropped} dropped"

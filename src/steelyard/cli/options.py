@@ -28,8 +28,9 @@ from steelyard.errors import (
 
 if TYPE_CHECKING:
     from steelyard.excitation import DesignLimits
+    from steelyard.identification import DynamicModel
     from steelyard.io._wrist import SensorDescription
-    from steelyard.recording import Recording
+    from steelyard.recording import Preparation, Recording
     from steelyard.recording._columns import Requested
     from steelyard.robot import RobotModel
 
@@ -493,6 +494,25 @@ def numbers(text: str, rule: str, *, count: int | None = None) -> list[float]:
     if not found or (count is not None and len(found) != count):
         raise InvalidSamples(f"{rule}; got '{text}'")
     return found
+
+
+def preparation_as(
+    arm: DynamicModel, cutoff_hz: float | None, kinematics: str | None
+) -> Preparation | None:
+    """How recordings become samples where the user states it; None for as the model's were.
+
+    Args:
+        arm: the model
+        cutoff_hz: of the filter on the motion, [Hz]
+        kinematics: measured or commanded
+    """
+    from steelyard.workflow._data import preparation_for
+
+    changes: dict[str, Any] = {"cutoff_hz": cutoff_hz, "kinematics": kinematics}
+    changes = {name: value for name, value in changes.items() if value is not None}
+    if changes:
+        return replace(preparation_for(arm, None), **changes)
+    return None
 
 
 def named_numbers(requests: list[str] | None, rule: str) -> dict[str, float]:

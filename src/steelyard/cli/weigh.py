@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,26 +11,13 @@ import typer
 from steelyard import saved
 from steelyard._units import NORMAL_95
 from steelyard.cli import options
-from steelyard.cli.online import (
-    OnlineAccuracyOption,
-    OnlineFlag,
-    RealTimeFlag,
-    ResumeOption,
-    SaveStateOption,
-    screen,
-    show_online,
-)
 from steelyard.cli.output import Output
-from steelyard.errors import InvalidSamples
 
 if TYPE_CHECKING:
-    from steelyard.identification import DynamicModel
     from steelyard.payload import Payload
-    from steelyard.recording import Preparation
     from steelyard.workflow._payload import Weighing
 
 _TITLE = "What the arm carries"
-_ONLINE_ALONE = ("accuracy", "real_time", "save_state", "resume", "estimator")
 
 
 def command(
@@ -78,14 +64,6 @@ def command(
             help="measured or commanded motion; as the model's, by default, and it must be."
         ),
     ] = None,
-    online: OnlineFlag = False,
-    estimator: Annotated[
-        str, typer.Option(help="Online: direct, or xu2024 (with the package papers).")
-    ] = "direct",
-    accuracy: OnlineAccuracyOption = 1.0,
-    real_time: RealTimeFlag = False,
-    save_state: SaveStateOption = None,
-    resume: ResumeOption = None,
     picture: options.PictureOption = None,
     report: options.ReportOption = None,
     column: options.ColumnOption = None,
@@ -109,40 +87,8 @@ def command(
         degrees=degrees,
         names=names,
     )
-    how = _preparation(arm, cutoff, kinematics)
+    how = options.preparation_as(arm, cutoff, kinematics)
     files = {"Payload": output, "Picture": picture, "Report": report}
-    if online:
-        from steelyard.workflow._stream import weigh_online
-
-        _require_one(recordings, alone=method == "direct" and not (fix or empty or tool))
-        title = f"{recordings[0].name}, sample by sample"
-        intervals = estimator == "direct"
-        with screen(title, quiet=as_json, intervals=intervals) as show:
-            replayed = weigh_online(
-                arm,
-                {str(recordings[0]): read(recordings[0])},
-                accuracy=accuracy / 100,
-                resume=resume,
-                preparation=how,
-                estimator=estimator,
-                real_time=real_time,
-                on_point=show,
-            )
-        read_files = [model, recordings[0], resume]
-        with saved.together():
-            if save_state is not None:
-                replayed.save_state(save_state)
-            if output is not None:
-                replayed.payload.save(output)
-            out.report(ctx, replayed.page, read_files, report=report, picture=picture)
-        facts = replayed.to_dict() | {"file": output}
-        words = partial(show_online, out, replayed, _TITLE, intervals=intervals)
-        if intervals:
-            requested = _mass(replayed.payload)
-        else:
-            requested = {"the mass": replayed.payload.mass}
-        return out.emit(facts, words, verdict=replayed.payload.verdict, requested=requested)
-    options.refuse_without_effect(ctx, "without --online", *_ONLINE_ALONE)
     found = Weighing(
         arm,
         options.read_all(recordings, read),
@@ -168,27 +114,6 @@ def command(
             " NEW.urdf"
         )
     out.emit(facts, words, files=files, verdict=verdict, requested=requested, then=then)
-
-
-def _require_one(recordings: list[Path], *, alone: bool) -> None:
-    """Refuses what an online replay does not take."""
-    if len(recordings) != 1:
-        raise InvalidSamples(f"--online replays one recording, got {len(recordings)}")
-    if not alone:
-        raise InvalidSamples("--online is direct: leave --method, --fix, --empty and --tool out")
-
-
-def _preparation(
-    arm: DynamicModel, cutoff: float | None, kinematics: str | None
-) -> Preparation | None:
-    """How recordings become samples where the user says it; None for as the model's."""
-    from steelyard.workflow._data import preparation_for
-
-    changes: dict[str, Any] = {"cutoff_hz": cutoff, "kinematics": kinematics}
-    changes = {name: value for name, value in changes.items() if value is not None}
-    if changes:
-        return replace(preparation_for(arm, None), **changes)
-    return None
 
 
 def _mass(payload: Payload) -> dict[str, float]:

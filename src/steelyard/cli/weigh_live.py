@@ -44,7 +44,6 @@ from steelyard.errors import SourceFailed
 if TYPE_CHECKING:
     from steelyard.excitation import Design
     from steelyard.identification import DynamicModel
-    from steelyard.live import Update, WristUpdate
     from steelyard.trajectory import FourierTrajectory
 
 
@@ -92,9 +91,10 @@ def command(
         MotionRun,
         Recorder,
         Stream,
+        TorqueSetup,
         set_payload,
         source_of,
-        watch,
+        updates_of,
     )
     from steelyard.live._commands import confirmed_plan
     from steelyard.live._controller import movable_of
@@ -128,11 +128,11 @@ def command(
                 recorder = None
             else:
                 recorder = open_now.enter_context(Recorder(record, stream.columns))
-            weigher = LiveWeigher(known, stream.columns, name=source, accuracy=accuracy / 100)
+            weigher = LiveWeigher(TorqueSetup(known, stream.columns, source, accuracy / 100))
             place = opened_page(
                 weigher,
                 controller,
-                asked=page,
+                is_requested=page,
                 host=host,
                 port=port,
                 urdf=urdf,
@@ -146,9 +146,7 @@ def command(
                 look = served.look
             every_s = UPDATES_S[page]
             run = open_now.enter_context(MotionRun(plan, stream, on_stop=show_stop))
-            updates: Iterator[Update | WristUpdate] = watch(
-                run, weigher, every_s=every_s, recorder=recorder, look=look
-            )
+            updates = updates_of(run, weigher, every_s=every_s, recorder=recorder, look=look)
             show_updates(updates, accuracy / 100, quiet=as_json)
         payload = weigher.payload()
         update = weigher.update()

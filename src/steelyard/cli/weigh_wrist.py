@@ -13,21 +13,10 @@ import typer
 from steelyard import saved
 from steelyard._units import NORMAL_95
 from steelyard.cli import options
-from steelyard.cli.online import (
-    OnlineAccuracyOption,
-    OnlineFlag,
-    RealTimeFlag,
-    ResumeOption,
-    SaveStateOption,
-    screen,
-    show_online,
-)
 from steelyard.cli.output import Output
-from steelyard.errors import InvalidSamples
 from steelyard.recording import DEFAULT_CUTOFF_HZ
 
 if TYPE_CHECKING:
-    from steelyard.workflow._wrist_online import WristOnlineWeighing
     from steelyard.wrist import StaticWeight, WristPayload
 
 _TITLE = "What the sensor carries, in the sensor frame"
@@ -60,50 +49,15 @@ def command(
     names: options.NamesOption = None,
     degrees: options.DegreesFlag = False,
     wrench_convention: options.ConventionOption = None,
-    online: OnlineFlag = False,
-    accuracy: OnlineAccuracyOption = 1.0,
-    real_time: RealTimeFlag = False,
-    save_state: SaveStateOption = None,
-    resume: ResumeOption = None,
     as_json: options.JsonFlag = False,
 ) -> None:
-    """Weighs a payload with a wrist sensor: at rest, in motion, or both. Exit code 1 when it is doubtful.
-
-    Online, one recording is replayed (--dynamic), with rests and motion as they come.
-    """
+    """Weighs a payload with a wrist sensor: at rest, in motion, or both. Exit code 1 when it is doubtful."""
     from steelyard.workflow._wrist import WristWeighing
 
     arm = options.load_arm_if_named(robot, lock, flange)
     tables = options.requested(column, joints, wrench_convention, degrees=degrees, names=names)
     about = options.described(sensor, tables, gravity)
     out = Output(as_json)
-    if online:
-        from steelyard.workflow._wrist_online import weigh_wrist_online
-        from steelyard.wrist.tracking import WristTrackerOptions
-
-        if static is not None or dynamic is None or method != "ml" or drift_again:
-            raise InvalidSamples(
-                "--online replays one recording: give it with --dynamic, and leave --static,"
-                " --method and"
-                " --drift-again out"
-            )
-        with screen(f"{dynamic.name}, sample by sample", quiet=as_json) as show:
-            replayed = weigh_wrist_online(
-                dynamic,
-                robot=arm,
-                sensor=about,
-                cutoff_hz=cutoff,
-                options=WristTrackerOptions(accuracy=accuracy / 100, level=level),
-                resume=resume,
-                real_time=real_time,
-                on_point=show,
-            )
-        read_files = [robot, dynamic, sensor, resume]
-        written = (output, report, save_state)
-        return _emit_online(ctx, out, replayed, read_files, *written)
-    options.refuse_without_effect(
-        ctx, "without --online", "accuracy", "real_time", "save_state", "resume"
-    )
     kind: Any = {
         "method": method,
         "cutoff_hz": cutoff,
@@ -125,32 +79,6 @@ def command(
     show = partial(_show, out, payload, found.at_rest)
     requested = {"the mass": payload.mass + payload.std[0]}
     out.emit(facts, show, files=files, verdict=payload.verdict, requested=requested)
-
-
-def _emit_online(
-    ctx: typer.Context,
-    out: Output,
-    found: WristOnlineWeighing,
-    read_files: list[Path | str | None],
-    output: Path | None,
-    report: Path | None,
-    save_state: Path | None,
-) -> None:
-    with saved.together():
-        if save_state is not None:
-            found.save_state(save_state)
-        if output is not None:
-            found.payload.save(output)
-        out.report(ctx, found.page, read_files, report=report)
-    facts = found.to_dict() | {"output": output, "report": report}
-    files = {"Payload": output, "Report": report, "State": save_state}
-    out.emit(facts, lambda: _show_online(out, found), files=files, verdict=found.payload.verdict)
-
-
-def _show_online(output: Output, found: WristOnlineWeighing) -> None:
-    show_online(output, found, _TITLE)
-    force, torque = (np.linalg.norm(found.contact[axes]) for axes in (slice(0, 3), slice(3, 6)))
-    print(f"Contact at the end: {force:.3g} N, {torque:.3g} Nm.")
 
 
 def _show(output: Output, payload: WristPayload, static: StaticWeight | None) -> None:

@@ -29,10 +29,12 @@ from steelyard.live._ros2 import Ros2Controller
 from steelyard.live._setting import PayloadSetting, Proposal
 from steelyard.live._source import Event, EventKind, Row, Source, Stream
 from steelyard.live._stop import RestState, StopReport, stop
+from steelyard.live._torque import TorqueSetup
+from steelyard.live._track import track, track_stream
 from steelyard.live._ur import UrController
-from steelyard.live._view import Update
-from steelyard.live._weigher import LiveWeigher, watch
-from steelyard.live._wrist import WristUpdate, WristWeigher
+from steelyard.live._view import Snapshot, Update
+from steelyard.live._weigher import LiveWeigher, updates_of
+from steelyard.live._wrist import WristSetup
 
 __all__ = [
     "Capabilities",
@@ -65,18 +67,21 @@ __all__ = [
     "Row",
     "SettingOutcome",
     "SettingState",
+    "Snapshot",
     "Source",
     "StopReport",
     "Stream",
+    "TorqueSetup",
     "Update",
     "UrController",
-    "WristUpdate",
-    "WristWeigher",
+    "WristSetup",
     "move",
     "record",
     "restore_payload",
     "set_payload",
     "source_of",
     "stop",
-    "watch",
+    "track",
+    "track_stream",
+    "updates_of",
 ]

@@ -26,9 +26,9 @@ from steelyard.errors import InvalidTrajectory, SourceFailed
 from steelyard.excitation import Design, DesignLimits, DesignSettings, PayloadOptimal, Scene, design
 from steelyard.identification import DynamicModel
 from steelyard.live._controller import MovableController, PathCommand, movable_of
+from steelyard.live._same_arm import require_same_arm
 from steelyard.live._setting import require_same_identity
 from steelyard.live._source import Stream
-from steelyard.live._weigher import require_same_arm
 from steelyard.recording import ArmIdentity
 from steelyard.robot import JointLimits, RobotModel
 from steelyard.trajectory import ApproachedTrajectory, FourierTrajectory

@@ -1,12 +1,12 @@
-"""What `watch` knows on a page: the arm in 3D, the payload with its intervals, torques, events, a button.
+"""The live page: the arm in 3D, the payload with its intervals, curves over time, events, a button.
 
-viser serves the page, to this machine alone unless another host is given, and asks nothing of the
-network. The weighing thread only leaves its newest `Update`; another thread draws it, at most 30
-times per second in 3D, ten times as text, four times as plots, and not at all while nobody looks
-(`live.apart` has the page in a process of its own, so that rows do not wait for plots). Whoever has
-the page can set the payload: so the button is there on this machine's own address only, answers to
-the page itself only (other websites in the same browser can talk to the port, too), and asks before
-anything is sent.
+viser serves the page, to this machine only unless another host is given, and needs no network. The
+weighing thread hands over its newest `Update`; another thread draws it, at most 30 times per second
+in 3D, ten times as text, four times as plots, and not at all without a connected browser
+(`_page_process` runs the page in a process of its own, so that rows do not wait for plots). The
+page can set the payload. Therefore the button exists only on this machine's own address, answers
+only to the page itself (other websites in the same browser could reach the port, too), and asks
+before anything is sent.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Sequence
+from dataclasses import replace
 from html import escape
 from importlib import resources
 from pathlib import Path
@@ -35,8 +36,8 @@ from steelyard.live._setting import Proposal
 from steelyard.live._source import Row, Source
 from steelyard.live._view import Update, View
 from steelyard.live._words import answer_html, events_html, numbers_html, question_html
-from steelyard.live._wrist import WristUpdate, WristView
-from steelyard.payload._tracking import Counts, Progress
+from steelyard.payload import Payload
+from steelyard.payload._tracking import Progress
 from steelyard.report._tracking import tracking_plot
 from steelyard.robot._geometry import Body
 
@@ -47,13 +48,13 @@ _HERE = ("127.0.0.1", "localhost", "::1")
 _RATE_HZ = 30.0
 _TEXTS_HZ = 10.0
 _PLOTS_HZ = 4.0
-_TORQUE_S = 10.0  # that the plot of torques shows, [s]
-_POINTS = 200
-_STEP_S = 0.1  # of the curve of the mass, at most; and time between two of them at first, [s]
-_EVENTS = 60
-_WIDTH = 400  # of a column, [px]
-_CLOSING_S = 15.0  # for browsers that do not answer, at most
-_BRAND = (34, 102, 170)
+_TRACE_S = 10.0  # length of the plot of traces
+_MAX_POINTS = 400  # of the curve of the mass
+_MIN_POINT_STEP_S = 0.1  # of the curve of the mass
+_MAX_EVENTS = 60
+_PANEL_WIDTH = 400  # [px]
+_CLOSING_S = 15.0  # longest wait for browsers that do not answer
+_BRAND = (34, 102, 170)  # RGB
 
 
 class Page:
@@ -66,13 +67,12 @@ class Page:
         host: address to listen at; this machine alone by default
         port: to listen at, or the next one that is free; 0 for any
         dark: at first
-        kept: where a payload that was set is kept together with the one before, for `set-payload
-            --undo`
+        kept: file for a payload that was set and the one before, to restore it
     """
 
     def __init__(
         self,
-        view: View | WristView,
+        view: View,
         source: Source,
         *,
         bodies: Sequence[Body] = (),
@@ -81,22 +81,24 @@ class Page:
         dark: bool = False,
         kept: Path | None = None,
     ) -> None:
-        robot = view.robot
-        self.view: Any = view  # takes the updates of its own kind
+        robot = view.setup.arm
+        self.view = view
         self._kept = kept
         self._dark = dark
-        self._joints = view.joints
+        self._joints = view.setup.joint_columns
         self._controller = None
-        if view.settable and host in _HERE:
+        if view.setup.payload_is_complete and host in _HERE:
             self._controller = _controller_to_set(source)
-        self._newest: Update | WristUpdate | None = None
+        self._newest: Update | None = None
         self._row: tuple[float, ...] = ()  # values of the newest one
-        self._carried: Update | WristUpdate | None = None  # whose payload is in the scene
-        self._events: deque[tuple[float, str, str]] = deque(maxlen=_EVENTS)
+        self._carried: Update | None = None  # whose payload is in the scene
+        self._events: deque[tuple[float, str, str]] = deque(maxlen=_MAX_EVENTS)
         self._points: list[Progress] = []
-        self._step_s = _STEP_S
-        self._traced: deque[tuple[float, Array]] = deque(maxlen=int(_TORQUE_S * _TEXTS_HZ))
-        self._lock, self._fresh, self._closed = threading.Lock(), threading.Event(), False
+        self._step_s = _MIN_POINT_STEP_S
+        self._traced: deque[tuple[float, Array]] = deque(maxlen=int(_TRACE_S * _TEXTS_HZ))
+        self._lock = threading.Lock()
+        self._fresh = threading.Event()
+        self._closed = False
         self._server = _served(host, port)
         self.url = f"http://{host}:{self._server.get_port()}"
         self._scene = Scene(self._server.scene, robot, bodies or Body.to_draw(robot))
@@ -122,7 +124,7 @@ class Page:
             if (thread := self._server._websock_server._server_thread) is not None:
                 thread.join(_CLOSING_S)
 
-    def show(self, update: Update | WristUpdate) -> None:
+    def show(self, update: Update) -> None:
         """Takes an update to show; returns at once.
 
         Args:
@@ -147,27 +149,30 @@ class Page:
 
     def _build(self) -> None:
         gui = self._server.gui
-        traces = self.view.traces
-        gui.set_panel_label(f"steelyard · {self.view.robot.name}")
+        traces = self.view.setup.traces
+        gui.set_panel_label(f"steelyard · {self.view.setup.arm.name}")
         gui.main_panel.dock_right()
-        gui.main_panel.set_width(_WIDTH)
+        gui.main_panel.set_width(_PANEL_WIDTH)
         style = (resources.files("steelyard.live") / "assets" / "page.css").read_text(
             encoding="utf-8"
         )
         gui.add_html(f"<style>{style}</style>")
-        self._answer = gui.add_html(answer_html(None, self.view.accuracy))
+        self._answer = gui.add_html(answer_html(None, self.view.setup.accuracy))
         if self._controller is not None:
             gui.add_button("Set payload …").on_click(self._ask)
-        self._numbers, self._log = gui.add_html(""), gui.add_html("")
+        self._numbers = gui.add_html("")
+        self._log = gui.add_html("")
         gui.add_checkbox("Dark", self._dark).on_update(self._turn)
         panel = gui.add_panel()
         panel.dock_left()
-        panel.set_width(_WIDTH)
+        panel.set_width(_PANEL_WIDTH)
         with panel.add_tab("Over time"):
             self._masses = gui.add_html("")
-            first = traces.choices[1 if self.view.settable and len(traces.choices) > 1 else 0]
-            self._chosen = gui.add_dropdown(traces.title, traces.choices, initial_value=first)
-            self._trace, self._centre = gui.add_html(""), gui.add_html("")
+            self._chosen = gui.add_dropdown(
+                traces.label, traces.choices, initial_value=traces.first
+            )
+            self._trace = gui.add_html("")
+            self._centre = gui.add_html("")
 
     def _turn(self, event: viser.GuiEvent[Any]) -> None:
         self._dark = event.target.value
@@ -182,7 +187,7 @@ class Page:
     # --- on the page's own thread
 
     def _draw(self) -> None:
-        """Draws what is new, and what is due, until the page is closed."""
+        """Draws new updates, and parts that are due, until the page is closed."""
         before = None
         texts_s = 0.0
         plots_s = 0.0
@@ -209,66 +214,63 @@ class Page:
                     self._plot()
             time.sleep(max(now_s + 1 / _RATE_HZ - time.monotonic(), 0.0))
 
-    def _remember(self, update: Update | WristUpdate) -> None:
-        """Keeps what the plots show; the curve of the mass is thinned out where it becomes long."""
+    def _remember(self, update: Update) -> None:
+        """Keeps what the plots show; a long curve of the mass is thinned out."""
         if self._points:
             last_s = self._points[-1].t
         else:
             last_s = -np.inf
-        payload = self.view.to_draw(update)
-        if payload is not None and not 0 <= update.t - last_s < self._step_s:
-            counts = update.state.counts if update.state else Counts()
-            number = update.changes + 1
-            point = Progress(update.t, payload, number, update.converged, counts)
+        progress = update.progress
+        if progress is not None and not 0 <= update.t - last_s < self._step_s:
+            point = replace(progress, t=update.t, payload=self._in_flange(progress.payload))
             if update.t > last_s:
                 self._points = [*self._points, point]
             else:
                 self._points = [point]
-            if len(self._points) > 2 * _POINTS:
+            if len(self._points) > _MAX_POINTS:
                 self._points = self._points[::2]
                 self._step_s = 2 * self._step_s
-        if (instant := self.view.trace(update)) is not None:
-            self._traced.append((update.t, instant))
+        if update.trace is not None:
+            self._traced.append((update.t, update.trace))
 
-    def _move(self, row: Sequence[float], update: Update | WristUpdate) -> None:
+    def _in_flange(self, payload: Payload) -> Payload:
+        return payload.in_flange(self.view.setup.arm.flange)
+
+    def _move(self, row: Sequence[float], update: Update) -> None:
         with self._server.atomic():
             self._scene.pose(np.array([row[k] for k in self._joints]))
             if update is not self._carried:
                 self._carried = update
-                self._scene.carry(self.view.to_draw(update))
+                if update.payload is None:
+                    self._scene.carry(None)
+                else:
+                    self._scene.carry(self._in_flange(update.payload))
 
-    def _write(
-        self, update: Update | WristUpdate, events: Sequence[tuple[float, str, str]]
-    ) -> None:
-        _put(self._answer, answer_html(update, self.view.accuracy))
-        if self.view.settable:
-            believed = payload_in_row(self._said(update))
-        else:
-            believed = None
-        _put(self._numbers, numbers_html(update.payload, believed))
+    def _write(self, update: Update, events: Sequence[tuple[float, str, str]]) -> None:
+        _put(self._answer, answer_html(update, self.view.setup.accuracy))
+        configured = None
+        if self.view.setup.payload_is_complete:
+            configured = payload_in_row(self._named_values(update))
+        _put(self._numbers, numbers_html(update.payload, configured))
         _put(self._log, events_html(update, events))
 
     def _plot(self) -> None:
         if self._points:
-            *masses, centre = tracking_plot(self._points, accuracy=self.view.accuracy).panels
+            *masses, centre = tracking_plot(self._points, accuracy=self.view.setup.accuracy).panels
             _put(self._masses, _drawn(masses))
             _put(self._centre, _drawn([centre]))
         if self._traced:
-            traces = self.view.traces
-            chosen = self._chosen.value
-            j = traces.choices.index(chosen)
+            traces = self.view.setup.traces
+            j = traces.choices.index(self._chosen.value)
             t = np.array([t for t, _ in self._traced])
             rows = np.array([row[:, j] for _, row in self._traced]).T
             curves = [Curve(name, t, y) for name, y in zip(traces.curves, rows, strict=True)]
-            if chosen in self.view.robot.joint_names:
-                title = "torque"
-            else:
-                title = f"{chosen} of a contact"
+            title = traces.titles[j]
             panel = Panel(title, "time [s]", f"{title.split()[0]} [{traces.units[j]}]", curves)
             _put(self._trace, _drawn([panel]))
 
-    def _said(self, update: Update | WristUpdate) -> dict[str, float]:
-        return dict(zip(self.view.columns, update.values, strict=True))
+    def _named_values(self, update: Update) -> dict[str, float]:
+        return dict(zip(self.view.setup.columns, update.values, strict=True))
 
     # --- the button, on threads of viser
 
@@ -279,7 +281,7 @@ class Page:
         if client is None or update is None or self._controller is None or not self._ours(client):
             return
         try:
-            payload = self.view.answer(update)
+            payload = self.view.answer(update.state)
             if payload is None:
                 raise SourceFailed("nothing was weighed yet")
             proposal = Proposal.of(self._controller, payload)

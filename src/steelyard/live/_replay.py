@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -45,6 +45,14 @@ class ReplaySource(Source):
             return read(self.path)
         except SteelyardError as error:
             raise SourceFailed(str(error)) from error
+
+    def with_sensor(self, sensor: SensorDescription) -> ReplaySource:
+        """The same file, read as the table of a wrist sensor.
+
+        Args:
+            sensor: what it is
+        """
+        return replace(self, sensor=sensor)
 
     def connect(self) -> Connection:
         """The recording from its beginning."""

@@ -28,6 +28,7 @@ from steelyard.errors import SourceFailed
 from steelyard.recording import WrenchConvention
 
 if TYPE_CHECKING:
+    from steelyard.io._wrist import SensorDescription
     from steelyard.live._controller import Controller
 
 _QUEUE_ROWS = 5000  # 10 s at 500 Hz
@@ -36,7 +37,7 @@ _MAX_NOMINAL_STEPS = 1.5  # longer steps are gaps
 _WRENCH_PREFIXES = ("ft_raw_wrench_", "wrench_stamped.")  # of the columns of the six axes
 
 MOTION_COLUMN = "sensor_motion"
-"""Prefix of columns with the motion of a wrist sensor, see `steelyard.wrist.tracking.WristRow`."""
+"""Prefix of columns with the motion of a wrist sensor, see `steelyard.wrist.tracking.WristPath`."""
 
 SETTLING_S = 0.5
 """Rows are not fit for weighing for this time after a change of modes, [s]."""
@@ -190,6 +191,14 @@ class Source(ABC):
     def judge(self, columns: Sequence[str]) -> Judge:
         """A new judge of rows with these columns."""
         return Judge()
+
+    def with_sensor(self, sensor: SensorDescription) -> Source:
+        """The same source with a wrist sensor; recordings without joints need its description.
+
+        Args:
+            sensor: what it is
+        """
+        return self
 
     @property
     def controller(self) -> Controller | None:

@@ -1,76 +1,63 @@
-"""What can be said of a payload while it is weighed: the numbers, how long until they are sure, what to do.
+"""What is known about a payload at one moment: estimate, time until it is accurate, what to do next.
 
-It takes milliseconds, more than a row has, and needs nothing but what the weigher has `Seen`: so it
-may be done in another process (`live.apart`), and as often as somebody looks.
+It takes milliseconds, longer than the time between two rows, and needs only a `Snapshot` of the
+weigher, so another process can do it (`_page_process`).
 
-How long until the mass is as sure as asked for? Of the half-width w of its interval drive gains,
-their drift and local gravity are a part g that stays; the information 1 / (w^2 - g^2) of the rest
-is taken to grow on as in the last second.
+**Time until the mass is known as requested.** Drive gains, their drift and local gravity are a part
+g of the half-width w of its interval that stays; the information 1 / (w^2 - g^2) of the rest is
+taken to grow on as in the last second.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import copy
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from steelyard._arrays import Array
 from steelyard._units import NORMAL_95
-from steelyard.identification import DynamicModel
+from steelyard.live._setup import Calibration, TrackerSetup
 from steelyard.live._source import Event, EventKind, Row
 from steelyard.payload import Payload
-from steelyard.recording._columns import Requested, find_layout
-from steelyard.recording._layout import Layout
-from steelyard.robot import RobotModel
-from steelyard.signals import OnlineSample
-from steelyard.torque.tracking import TorqueTracker, TorqueTrackerOptions, TorqueTrackerState
-from steelyard.verdict import Doubt
+from steelyard.payload._tracking import ContactWrench, Progress, relative_half_width
 
-_LOOK_BACK_S = 1.0
-_ADVISED_S = 0.5  # between two pieces of advice, which cost as much as an estimate
-_NO_WRENCH = Requested({"wrench": []})  # joint torques are weighed here
-_CLEARLY = 20.0  # changed is a mass whose change is so many times its half-width
+_GROWTH_TIME_S = 1.0  # over which the growth of information is measured
+_ADVICE_STEP_S = 0.5  # between two searches for advice, which cost as much as an estimate
+_MIN_CHANGE_HALF_WIDTHS = 20.0  # smallest reported change of mass, in 95 % half-widths
+_SHARES_THAT_STAY = ("gains", "drift", "gravity")  # of the variance, whatever the motion
 
 
-class Traces(NamedTuple):
-    """Curves over time that somebody can choose from.
-
-    Attributes:
-        title: of the choice
-        choices: among which curves
-        curves: names of each choice's curves
-        units: of each choice
-    """
-
-    title: str
-    choices: tuple[str, ...]
-    curves: tuple[str, ...]
-    units: tuple[str, ...]
-
-
-class Seen(NamedTuple):
+class Snapshot(NamedTuple):
     """What a weigher has seen so far; a value.
 
     Attributes:
         row: the last one
-        state: of the estimator
+        waiting: why nothing is weighed now, in words; empty where it is
+        state: of the tracker; None before the calibration
         sample: the last one that was weighed, filtered; None before the first
-        events: since the last time
-        rows: that have come in all
-        missing: that the sender never sent
-        dropped: that came, but were not taken in time
+        events: since the last snapshot
+        rows: number of rows that have come
+        missing: number of rows that the sender skipped
+        dropped: number of rows that came, but were not taken in time
     """
 
     row: Row
-    state: TorqueTrackerState
-    sample: OnlineSample | None
+    waiting: str
+    state: Any
+    sample: Any
     events: tuple[Event, ...]
     rows: int
     missing: int
     dropped: int
+
+    @property
+    def reduced(self) -> Snapshot:
+        """The same with a smaller state, to send to another process."""
+        if self.state is None:
+            return self
+        return self._replace(state=self.state.reduced)
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,225 +65,176 @@ class Update:
     """What is known at one moment, for a line, a page or a program.
 
     Attributes:
-        t: the sender's time of the last row, [s]
-        values: of the last row, as the stream's columns name them
-        waiting: why nothing is weighed now, in words; empty where it is
-        payload: the plain estimate, with its verdict; None before the first sample
-        state: of the estimator
-        sample: the last one that was weighed, filtered; None before the first
-        converged: whether the mass is as sure as asked for
-        remaining_s: until it is, if the arm goes on as before, [s]; infinite where no motion can
-            show it
-        predicted: torque of that sample by the estimate, and by the empty arm, (2, n) [Nm or N];
-            NaN where friction at rest is not determined
-        next_step: what to do to know more, a sentence without a full stop
+        snapshot: of the weigher
+        progress: of the tracker; None before the first sample
+        remaining_s: time until the mass is known as requested if the motion goes on, [s]; infinite
+            where no motion can show it, NaN where that is not known yet
+        trace: one instant of the page's curves, (curves, choices); None where there is none
+        next_step: what to do to learn more, a sentence without a full stop
         events: since the update before
-        rows: that have come in all
-        missing: that the sender never sent
-        dropped: that came, but were not taken in time
     """
 
-    t: float
-    values: tuple[float, ...]
-    waiting: str
-    payload: Payload | None
-    state: TorqueTrackerState
-    sample: OnlineSample | None
-    converged: bool
+    snapshot: Snapshot
+    progress: Progress | None
     remaining_s: float
-    predicted: Array | None
+    trace: Array | None
     next_step: str
     events: tuple[Event, ...]
-    rows: int
-    missing: int
-    dropped: int
 
     @property
-    def changes(self) -> int:
-        """How many payloads there were before this one."""
-        return len(self.state.history)
+    def t(self) -> float:
+        """The sender's time of the last row, [s]."""
+        return self.snapshot.row.t
+
+    @property
+    def values(self) -> tuple[float, ...]:
+        """Values of the last row, as the stream's columns name them."""
+        return self.snapshot.row.values
+
+    @property
+    def waiting(self) -> str:
+        """Why nothing is weighed now, in words; empty where it is."""
+        return self.snapshot.waiting
+
+    @property
+    def state(self) -> Any:
+        """State of the tracker; None before the calibration."""
+        return self.snapshot.state
+
+    @property
+    def rows(self) -> int:
+        """Number of rows that have come."""
+        return self.snapshot.rows
+
+    @property
+    def missing(self) -> int:
+        """Number of rows that the sender skipped."""
+        return self.snapshot.missing
+
+    @property
+    def dropped(self) -> int:
+        """Number of rows that came, but were not taken in time."""
+        return self.snapshot.dropped
+
+    @property
+    def payload(self) -> Payload | None:
+        """The plain estimate, with its verdict; None before the first sample."""
+        if self.progress is None:
+            return None
+        return self.progress.payload
+
+    @property
+    def converged(self) -> bool:
+        """Whether the mass is known to the requested accuracy."""
+        return self.progress is not None and self.progress.converged
+
+    @property
+    def contact(self) -> ContactWrench | None:
+        """Force and torque of a contact; None where the tracker measures none."""
+        if self.progress is None:
+            return None
+        return self.progress.contact
 
 
 class View:
-    """Looks at what a weigher has seen.
+    """Makes updates of snapshots.
+
+    Attributes:
+        setup: what is known about the stream
 
     Args:
-        model: of the empty arm, as warm as it is now
-        columns: names of the rows' values
-        name: of the source, for messages
-        accuracy: half-width of the mass's 95 % interval over the mass at which it has converged
-        doubts: what counts against every answer
+        setup: what is known about the stream
+        calibration: tracker and path; None before the first rows have calibrated them
     """
 
-    def __init__(
-        self,
-        model: DynamicModel,
-        columns: tuple[str, ...],
-        *,
-        name: str = "the stream",
-        accuracy: float = 0.01,
-        doubts: tuple[Doubt, ...] = (),
-    ) -> None:
-        self.model = model
-        self.columns = columns
-        self.name = name
-        self.accuracy = accuracy
-        self.doubts = doubts
-        self.estimator = TorqueTracker(
-            model, model.kinematics, options=TorqueTrackerOptions(accuracy=accuracy)
-        )
+    def __init__(self, setup: TrackerSetup, calibration: Calibration | None = None) -> None:
+        self.setup = setup
+        self._calibration = calibration
         self._advice = ""
         self._advised_s = float("inf")
-        self._noted_s = -np.inf  # start of the payload that a pick or a drop was said of, [s]
-        self._grown: list[tuple[float, float]] = []  # time [s] and information of the last updates
+        self._announced_start_s = -np.inf  # of the payload whose change was announced last, [s]
+        self._growth: list[tuple[float, float]] = []  # time [s] and information of updates
 
-    @cached_property
-    def layout(self) -> Layout:
-        """What the columns mean."""
-        return find_layout(self.columns, _NO_WRENCH, self.name)
-
-    # --- for a page
-
-    settable = True
-    """Whether the payload is all that the arm carries, as a controller wants it."""
-
-    @property
-    def robot(self) -> RobotModel:
-        """The arm."""
-        return self.model.robot
-
-    @property
-    def joints(self) -> list[int]:
-        """Where the joint positions lie in a row, n."""
-        return [self.columns.index(name) for name in self.layout.columns["q"]]
-
-    @property
-    def traces(self) -> Traces:
-        """What a page can plot over time."""
-        names = self.robot.joint_names
-        return Traces(
-            "Torque of", names, ("measured", "with payload", "empty arm"), ("Nm",) * len(names)
-        )
-
-    def trace(self, update: Update) -> Array | None:
-        """One instant of all curves, (curves, choices); None where there is none."""
-        if update.sample is None or update.predicted is None:
-            return None
-        return np.vstack([np.asarray(update.sample.tau), update.predicted])
-
-    def to_draw(self, update: Update) -> Payload | None:
-        """The payload in the flange frame; None where nothing is known."""
-        return update.payload
-
-    @property
-    def content(self) -> dict[str, Any]:
-        """Everything that makes the view, for another process."""
-        names = ("columns", "name", "accuracy", "doubts")
-        return {"model": self.model.to_dict()} | {name: getattr(self, name) for name in names}
-
-    @classmethod
-    def of(cls, content: Mapping[str, Any]) -> View:
-        """The view of a content."""
-        return cls(**{**content, "model": DynamicModel.from_dict(content["model"])})
-
-    # --- what is known
-
-    def update(self, seen: Seen) -> Update:
+    def update(self, snapshot: Snapshot) -> Update:
         """What is known.
 
         Args:
-            seen: by the weigher so far
+            snapshot: of the weigher
         """
-        row = seen.row
-        sample = seen.sample
-        payload = None
-        noted: tuple[Event, ...] = ()
-        if sample is not None:
-            payload = self.estimator.estimate(seen.state, physical=False, advice=False)
-            noted = self._changes(seen, payload)
+        calibration = self._calibration
+        if snapshot.sample is None or calibration is None:
+            next_step = f"wait: {snapshot.waiting}"
+            return Update(snapshot, None, np.nan, None, next_step, snapshot.events)
+        row = snapshot.row
+        due = not 0 <= row.t - self._advised_s < _ADVICE_STEP_S
+        progress = calibration.tracker.progress(snapshot.state, advice=due)
+        if due:
+            self._advised_s = row.t
+            self._advice = progress.next_step
+        next_step = self._advice
+        if snapshot.waiting:
+            next_step = f"wait: {snapshot.waiting}"
         return Update(
-            t=row.t,
-            values=row.values,
-            waiting=row.waiting or ("the filters fill" if sample is None else ""),
-            payload=payload,
-            state=seen.state,
-            sample=sample,
-            converged=payload is not None and _half_width(payload) <= self.accuracy,
-            remaining_s=float("inf")
-            if payload is None
-            else self._remaining_s(seen.state.last_s, payload),
-            predicted=None if sample is None else self.estimator.torque(seen.state, sample),
-            next_step=f"wait: {row.waiting}" if row.waiting else self._next_step(seen),
-            events=(*seen.events, *noted),
-            rows=seen.rows,
-            missing=seen.missing,
-            dropped=seen.dropped,
+            snapshot,
+            progress,
+            self._remaining_s(progress),
+            calibration.trace(snapshot.state, snapshot.sample, progress),
+            next_step,
+            (*snapshot.events, *self._changes(snapshot, progress.payload)),
         )
 
-    def answer(self, seen: Seen | Update) -> Payload | None:
-        """The nearest real body, with all doubts; None where there was no sample.
+    def answer(self, state: Any) -> Payload | None:
+        """The nearest physical body, with all doubts; None before the calibration.
 
-        Another thread may ask while this one looks.
+        Another thread may call it while this one makes updates.
 
         Args:
-            seen: or an update of this view
+            state: of the tracker
         """
-        if seen.sample is None:
+        if self._calibration is None or state is None:
             return None
-        own = replace(
-            self.model, robot=replace(self.model.robot)
-        )  # Pinocchio's workspace is not shared
-        found = replace(self.estimator, model=own).estimate(seen.state)
-        return replace(found, verdict=found.verdict.doubted(*self.doubts))
+        tracker = copy.deepcopy(self._calibration.tracker)  # Pinocchio's workspace is not shared
+        found = tracker.estimate(state)
+        return replace(found, verdict=found.verdict.doubted(*self._calibration.doubts))
 
-    def _changes(self, seen: Seen, payload: Payload) -> tuple[Event, ...]:
-        """An event once another payload is known well enough to say whether it is heavier or lighter."""
-        history = seen.state.history
-        start_s = seen.state.start_s
-        if not history or start_s == self._noted_s:
+    def _changes(self, snapshot: Snapshot, payload: Payload) -> tuple[Event, ...]:
+        """An event once another payload is known well enough to be called heavier or lighter."""
+        state = snapshot.state
+        if not state.history or state.start_s == self._announced_start_s:
             return ()
-        more = payload.mass - float(history[-1].vector[0])
+        change = payload.mass - float(state.history[-1].vector[0])
         half_width = NORMAL_95 * payload.std[0]
-        if abs(more) < _CLEARLY * half_width:
+        if not abs(change) >= _MIN_CHANGE_HALF_WIDTHS * half_width:
             return ()
-        self._noted_s = start_s
-        ago_s = seen.state.last_s - start_s
-        if more > 0:
-            kind, words = (EventKind.PICK, "picked up")
+        self._announced_start_s = state.start_s
+        if change > 0:
+            kind = EventKind.PICK
+            verb = "picked up"
         else:
-            kind, words = (EventKind.DROP, "put down")
-        return (
-            Event(
-                kind,
-                f"{words} {abs(more):.3g} +- {half_width:.1g} kg {ago_s:.1f} s ago",
-                seen.row.t,
-            ),
-        )
+            kind = EventKind.DROP
+            verb = "put down"
+        ago_s = state.last_s - state.start_s
+        words = f"{verb} {abs(change):.3g} +- {half_width:.1g} kg {ago_s:.1f} s ago"
+        return (Event(kind, words, snapshot.row.t),)
 
-    def _next_step(self, seen: Seen) -> str:
-        if not 0 <= seen.row.t - self._advised_s < _ADVISED_S:
-            self._advised_s, self._advice = seen.row.t, self.estimator.next_step(seen.state)
-        return self._advice
-
-    def _remaining_s(self, t: float, payload: Payload) -> float:
-        width = _half_width(payload)
-        stays = (
-            sum(payload.shares.get(name, 0.0) for name in ("gains", "drift", "gravity")) * width**2
-        )
-        if width <= self.accuracy:
+    def _remaining_s(self, progress: Progress) -> float:
+        payload = progress.payload
+        accuracy = self.setup.accuracy
+        width = relative_half_width(payload)
+        share = sum(payload.shares.get(name, 0.0) for name in _SHARES_THAT_STAY)
+        if width <= accuracy:
             return 0.0
-        if not np.isfinite(width) or stays >= self.accuracy**2:
+        if not np.isfinite(width):
+            return float("nan")
+        stays = share * width**2
+        if stays >= accuracy**2:
             return float("inf")
         now = 1 / (width**2 - stays)
-        asked = 1 / (self.accuracy**2 - stays)
-        self._grown = [x for x in self._grown if t - _LOOK_BACK_S <= x[0] < t and x[1] < now]
-        self._grown.append((t, now))
-        start_s, before = self._grown[0]
+        requested = 1 / (accuracy**2 - stays)
+        t = progress.t
+        self._growth = [x for x in self._growth if t - _GROWTH_TIME_S <= x[0] < t and x[1] < now]
+        self._growth.append((t, now))
+        start_s, before = self._growth[0]
         if now > before:
-            return float((asked - now) * (t - start_s) / (now - before))
-        return float("inf")
-
-
-def _half_width(payload: Payload) -> float:
-    """Of the mass's 95 % interval over the mass."""
-    return float(NORMAL_95 * payload.std[0] / max(abs(payload.body.mass), 1e-12))
+            return float((requested - now) * (t - start_s) / (now - before))
+        return float("nan")

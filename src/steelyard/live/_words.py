@@ -1,4 +1,4 @@
-"""What an update says, in words and as HTML: for the line of `watch`, and for the page."""
+"""An update in words and as HTML: for the line of `track`, and for the page."""
 
 from __future__ import annotations
 
@@ -13,38 +13,42 @@ from steelyard.live._controller import ControllerPayload
 from steelyard.live._setting import Proposal
 from steelyard.live._source import EventKind
 from steelyard.live._view import Update
-from steelyard.live._wrist import WristUpdate
 from steelyard.payload import Payload
+from steelyard.payload._tracking import relative_half_width
 
-_LOOKS: dict[str, str] = {EventKind.PICK: "good", EventKind.DROP: "good"}
-_BAD = (EventKind.LOST, EventKind.ENDED, EventKind.MODE, EventKind.GAP, EventKind.CONTACT)
-_LOOKS |= dict.fromkeys(_BAD, "bad")
-_DIGITS = (3, 1, 1, 1, *[4] * 6)  # of the ten numbers that a controller believes in
+_GOOD_EVENTS = (EventKind.PICK, EventKind.DROP)
+_BAD_EVENTS = (EventKind.LOST, EventKind.ENDED, EventKind.MODE, EventKind.GAP, EventKind.CONTACT)
+_EVENT_STYLES: dict[str, str] = {
+    **dict.fromkeys(_GOOD_EVENTS, "good"),
+    **dict.fromkeys(_BAD_EVENTS, "bad"),
+}
+_DIGITS = (3, 1, 1, 1, *[4] * 6)  # of the ten numbers of a controller's payload
 
 
-def progress_words(update: Update | WristUpdate, accuracy: float) -> str:
-    """How far the mass is from the accuracy that is asked for; with a wrist sensor, what touches the load.
+def progress_words(update: Update, accuracy: float) -> str:
+    """How far the mass is from the requested accuracy, and the force of a contact where it is measured.
 
     Args:
         accuracy: half-width of its 95 % interval over the mass
     """
-    asked = f"{100 * accuracy:g} %"
-    if isinstance(update, WristUpdate):
-        force, std = (np.linalg.norm(x[:3]) for x in (update.contact, update.contact_std))
-        if update.converged:
-            known = "reached"
-        else:
-            known = "not yet reached"
-        return f"{asked} {known}; contact {force:.2f} +- {NORMAL_95 * std:.2f} N"
+    requested = f"{100 * accuracy:g} %"
     if update.converged:
-        return f"{asked} reached"
-    if np.isfinite(update.remaining_s):
-        return f"{asked} in about {update.remaining_s:.0f} s"
-    return f"{asked} cannot be reached by motion"
+        words = f"{requested} reached"
+    elif np.isfinite(update.remaining_s):
+        words = f"{requested} in about {update.remaining_s:.0f} s"
+    elif np.isinf(update.remaining_s):
+        words = f"{requested} cannot be reached by motion"
+    else:
+        words = f"{requested} not yet reached"
+    if update.contact is None:
+        return words
+    force = np.linalg.norm(update.contact.wrench[:3])
+    std = np.linalg.norm(update.contact.std[:3])
+    return f"{words}; contact {force:.2f} +- {NORMAL_95 * std:.2f} N"
 
 
-def answer_html(update: Update | WristUpdate | None, accuracy: float) -> str:
-    """The mass with its interval, how far it is from the accuracy that is asked for, and what to do next."""
+def answer_html(update: Update | None, accuracy: float) -> str:
+    """The mass with its interval, how far it is from the requested accuracy, and what to do next."""
     if update is None:
         return '<div class="sy"><h1>…</h1><p class="soft">waiting for rows</p></div>'
     payload = update.payload
@@ -65,12 +69,12 @@ def answer_html(update: Update | WristUpdate | None, accuracy: float) -> str:
     )
 
 
-def numbers_html(payload: Payload | None, believed: ControllerPayload | None) -> str:
-    """The ten numbers with their intervals, beside those that the controller believes in."""
+def numbers_html(payload: Payload | None, configured: ControllerPayload | None) -> str:
+    """The ten numbers with their intervals, beside those that are set on the controller."""
     if payload is None:
         return ""
     lines = []
-    theirs = _believed(believed)
+    theirs = _numbers_of(configured)
     for k, number in enumerate(payload.quantities):
         value, half = number.rounded
         name = number.name.split(" about ")[0]
@@ -79,7 +83,7 @@ def numbers_html(payload: Payload | None, believed: ControllerPayload | None) ->
             f'<tr><td>{name} <span class="soft">{unit}</span></td><td'
             f' data-name="{name}">{value}</td>'
             f'<td class="soft">{half}</td>'
-            + (f'<td data-name="believed {name}">{theirs[k]}</td>' if theirs else "")
+            + (f'<td data-name="configured {name}">{theirs[k]}</td>' if theirs else "")
             + "</tr>"
         )
     if theirs:
@@ -92,8 +96,8 @@ def numbers_html(payload: Payload | None, believed: ControllerPayload | None) ->
     return f'<div class="sy"><h2>Payload</h2>{table}<p class="soft">{note}</p></div>'
 
 
-def events_html(update: Update | WristUpdate, events: Iterable[tuple[float, str, str]]) -> str:
-    """What has happened, the newest first.
+def events_html(update: Update, events: Iterable[tuple[float, str, str]]) -> str:
+    """The events so far, the newest first.
 
     Args:
         update: the last one
@@ -101,7 +105,7 @@ def events_html(update: Update | WristUpdate, events: Iterable[tuple[float, str,
     """
     lines = [
         f'<li><time>{t:.1f} s</time><span><b class="tag'
-        f' {_LOOKS.get(kind, "plain")}">{escape(kind)}</b>'
+        f' {_EVENT_STYLES.get(kind, "plain")}">{escape(kind)}</b>'
         f" {escape(words)}</span></li>"
         for t, kind, words in events
     ]
@@ -113,7 +117,7 @@ def events_html(update: Update | WristUpdate, events: Iterable[tuple[float, str,
 
 
 def question_html(proposal: Proposal) -> str:
-    """What the controller believes in now, beside what it shall believe in."""
+    """The payload that is set on the controller now, beside the new one."""
     lines = "".join(
         f'<tr><td>{name} <span class="soft">{unit.replace("^2", "²")}</span></td><td>{old}</td>'
         f"<td><b>{new}</b></td></tr>"
@@ -126,14 +130,13 @@ def question_html(proposal: Proposal) -> str:
     return (
         f'<div class="sy"><table><tr><th></th><th>now</th><th>new</th></tr>{lines}</table><p'
         ' class="soft">'
-        "The real body nearest to what was weighed, inertia about its centre of gravity. A"
-        " controller may"
-        f" zero its force sensor: let nothing touch the tool.{note}</p></div>"
+        "The physical body nearest to the estimate, inertia about its centre of gravity. A"
+        f" controller may zero its force sensor: let nothing touch the tool.{note}</p></div>"
     )
 
 
-def _state(update: Update | WristUpdate, accuracy: float) -> tuple[str, str]:
-    """How an update looks, and its state in words."""
+def _state(update: Update, accuracy: float) -> tuple[str, str]:
+    """The style of an update, and its state in words."""
     if update.waiting:
         return "wait", f"waiting: {update.waiting}"
     if update.payload is not None and not update.payload.verdict.ok:
@@ -142,19 +145,18 @@ def _state(update: Update | WristUpdate, accuracy: float) -> tuple[str, str]:
 
 
 def _share(payload: Payload | None, accuracy: float) -> float:
-    """Of the accuracy that is asked for, what is reached, [%]."""
+    """The share of the requested accuracy that is reached, [%]."""
     if payload is None or not np.isfinite(payload.std[0]):
         return 0.0
-    half_width = NORMAL_95 * float(payload.std[0]) / max(abs(payload.mass), 1e-12)
-    return 100 * min(accuracy / max(half_width, 1e-12), 1.0)
+    return 100 * min(accuracy / max(relative_half_width(payload), 1e-12), 1.0)
 
 
-def _believed(believed: ControllerPayload | None) -> list[str]:
-    """The ten numbers of a controller as `Payload.quantities` has them, as words."""
-    if believed is None:
+def _numbers_of(configured: ControllerPayload | None) -> list[str]:
+    """The ten numbers of a controller's payload in the order of `Payload.quantities`, as text."""
+    if configured is None:
         return []
-    xx, yy, zz, xy, xz, yz = believed.inertia
+    xx, yy, zz, xy, xz, yz = configured.inertia
     inertia = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-    body = InertialParameters.from_com(believed.mass, believed.cog, inertia)
-    numbers = [body.mass, *(1e3 * x for x in believed.cog), *body.vector[4:]]
+    body = InertialParameters.from_com(configured.mass, configured.cog, inertia)
+    numbers = [body.mass, *(1e3 * x for x in configured.cog), *body.vector[4:]]
     return [f"{x:.{digits}f}" for x, digits in zip(numbers, _DIGITS, strict=True)]

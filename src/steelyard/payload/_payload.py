@@ -187,6 +187,19 @@ class Payload(FileValue, error=InvalidSamples, kind="payload", version=5, derive
         return np.asarray(np.sqrt(np.diag(self.covariance)))
 
     @property
+    def T_flange_frame(self) -> Array | None:
+        """The frame of the body in the flange frame, (4, 4); None where it is the flange itself."""
+        return None
+
+    def in_flange(self, flange: str = "flange") -> Payload:
+        """The payload in the flange frame: this one.
+
+        Args:
+            flange: name of the frame
+        """
+        return self
+
+    @property
     def com_std(self) -> Array:
         """Standard deviation of the centre of mass, (3,) [m]; infinite if the mass is zero."""
         if self.body.mass == 0:

@@ -9,20 +9,20 @@ if TYPE_CHECKING:
     from steelyard.workflow._arm import identify as identify
     from steelyard.workflow._contacts import collisions as collisions
     from steelyard.workflow._payload import weigh as weigh
-    from steelyard.workflow._stream import weigh_online as weigh_online
+    from steelyard.workflow._tracking import Tracking as Tracking
+    from steelyard.workflow._tracking import TrackingOptions as TrackingOptions
     from steelyard.workflow._wrist import contact as contact
     from steelyard.workflow._wrist import weigh_wrist as weigh_wrist
-    from steelyard.workflow._wrist_online import weigh_wrist_online as weigh_wrist_online
 
 _MODULES = {
     "KnownMass": "_arm",
+    "Tracking": "_tracking",
+    "TrackingOptions": "_tracking",
     "collisions": "_contacts",
     "contact": "_wrist",
     "identify": "_arm",
     "weigh": "_payload",
-    "weigh_online": "_stream",
     "weigh_wrist": "_wrist",
-    "weigh_wrist_online": "_wrist_online",
 }
 
 __all__ = sorted(_MODULES)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, cast
 
 import numpy as np
 
@@ -38,7 +38,20 @@ if TYPE_CHECKING:
     from steelyard.drawing import Scene
     from steelyard.report import Page
 
-WristSource: TypeAlias = str | Path | Recording | WristRecording
+
+class WrenchTable(Protocol):
+    """A recording with a wrench: a `Recording` with joints, or a `WristRecording` with poses."""
+
+    @property
+    def t(self) -> Array:
+        """Time, (N,) [s]."""
+
+    @property
+    def wrench(self) -> Array | None:
+        """(N, 6) [N, Nm]."""
+
+
+WristSource: TypeAlias = str | Path | WrenchTable
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,15 +84,19 @@ class WristRig:
             return np.array(GRAVITY_DOWN)
         return self.robot.gravity_base
 
+    def holds_joints(self, source: WristSource) -> bool:
+        """Whether a source holds joint positions: with an arm, files and recordings of joints do."""
+        return self.robot is not None and isinstance(source, str | Path | Recording)
+
     def table(self, source: WristSource) -> WristRecording:
         """Wrench and pose of a source."""
-        if isinstance(source, WristRecording):
-            return source
-        if self.robot is None:
-            if isinstance(source, Recording):
-                raise InvalidSamples("a recording of joints needs the arm: give robot")
+        if self.robot is not None and self.holds_joints(source):
+            return self.about.of_joints(cast("str | Path | Recording", source), self.robot)
+        if isinstance(source, str | Path):
             return self.about.recording(source)
-        return self.about.of_joints(source, self.robot)
+        if isinstance(source, Recording):
+            raise InvalidSamples("a recording of joints needs the arm: give `robot`")
+        return cast("WristRecording", source)
 
     def samples(
         self, source: WristSource, *, yaw: float, cutoff_hz: float, decimate: bool
@@ -91,7 +108,7 @@ class WristRig:
             cutoff_hz: of the filter on motion and wrench, [Hz]
             decimate: keep only as many rows as the filter leaves independent
         """
-        if self.robot is not None and not isinstance(source, WristRecording):
+        if self.robot is not None and self.holds_joints(source):
             recording = self.recording(source)
             sensor = self.about.agreeing(recording).turned(yaw)
             return WrenchSamples.from_joints(
@@ -106,18 +123,18 @@ class WristRig:
 
     def quality(self, source: WristSource) -> QualityReport:
         """The quality of a source that moves."""
-        if self.robot is None or isinstance(source, WristRecording):
-            return self.in_motion.table(source).quality
-        return check(self.recording(source), limits=self.robot.limits)
+        if self.robot is not None and self.holds_joints(source):
+            return check(self.recording(source), limits=self.robot.limits)
+        return self.in_motion.table(source).quality
 
-    def recording(self, source: str | Path | Recording) -> Recording:
-        """The joints and the wrench of a source."""
+    def recording(self, source: WristSource) -> Recording:
+        """The joints and the wrench of a source that holds joints."""
         if self.robot is None:
-            raise InvalidSamples("a recording of joints needs the arm: give robot")
-        if isinstance(source, Recording):
-            found = source
-        else:
+            raise InvalidSamples("a recording of joints needs the arm: give `robot`")
+        if isinstance(source, str | Path):
             found = self.about.joints(source, self.robot)
+        else:
+            found = cast("Recording", source)
         if found.wrench is None:
             name = found.source or "the recording"
             raise InvalidRecording(f"{name} has no wrench; is a wrist sensor connected and logged?")
@@ -219,7 +236,7 @@ class WristWeighing:
 
         source = self.dynamic or self.static
         robot = self._rig.robot
-        if robot is None or source is None or isinstance(source, WristRecording):
+        if robot is None or source is None or not self._rig.holds_joints(source):
             return None
         try:
             recording = self._rig.recording(source)
@@ -294,10 +311,9 @@ def contact(
             keeper
         cutoff_hz: of the filter on motion and wrench, [Hz]
     """
-    if isinstance(payload, WristPayload):
-        load = payload
-    else:
-        load = WristPayload.load(payload)
+    if isinstance(payload, str | Path):
+        payload = WristPayload.load(payload)
+    load = payload
     rig = WristRig.of(robot, sensor)
     turned = load.T_flange_sensor
     nominal = rig.about.sensor.T_flange_sensor

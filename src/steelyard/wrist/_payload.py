@@ -116,6 +116,11 @@ class WristPayload(
             [wrench_regressor(x), np.tile(np.eye(6), (len(x), 1, 1)), tilt], axis=2
         )
 
+    @property
+    def T_flange_frame(self) -> Array:
+        """The frame of the body, that of the sensor, in the flange frame, (4, 4)."""
+        return self.T_flange_sensor
+
     def in_flange(self, flange: str = "flange") -> Payload:
         """The payload in the flange frame, without the zero drift of the sensor.
 

@@ -110,6 +110,10 @@ class TorqueTracker:
             slow = (self.model.preparation or Preparation()).lowest_speed
         object.__setattr__(self, "_creep", Creep.of(self.model, rows, self._weights, slow))
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copies and pickles compute their derived arrays again, with the same digits."""
+        return type(self), (self.model, self.kinematics, self.noise, self.options)
+
     # --- the interface of a tracker
 
     def init(self) -> TorqueTrackerState:

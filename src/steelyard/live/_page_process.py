@@ -1,0 +1,200 @@
+"""The page in a process of its own, because estimates and drawings take longer than a row.
+
+The weighing process sends a `Snapshot` ten times per second, when the page's process is ready for
+it; the page's process answers with the `Update` that it draws. Between two snapshots it receives
+the newest row, so that the arm on the page moves smoothly. Neither process waits for the other:
+newer snapshots replace older ones, events are kept. The page's process has a lower priority, and
+ends with the weighing process, however that ends.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Self
+
+from steelyard._computing import one_blas_thread
+from steelyard.errors import SourceFailed, SteelyardError
+from steelyard.live._source import Row, Source
+from steelyard.live._view import Snapshot, Update, View
+from steelyard.live._weigher import LiveWeigher
+from steelyard.robot._geometry import Body
+
+_START_TIMEOUT_S = 60.0
+_END_TIMEOUT_S = 5.0
+_SNAPSHOT_STEP_S = 0.1  # between two snapshots
+_NICENESS = 5  # added to that of the weighing process, for a lower priority
+
+
+@dataclass(frozen=True)
+class PageOptions:
+    """Appearance and address of a page, see `Page`.
+
+    Attributes:
+        urdf: file whose meshes are shown; capsules by default
+        host: address to listen at
+        port: to listen at, or the next free one
+        dark: whether the page is dark at first
+        kept: file for a payload that was set and the one before, to restore it
+    """
+
+    urdf: Path | None = None
+    host: str = "127.0.0.1"
+    port: int = 8080
+    dark: bool = False
+    kept: Path | None = None
+
+
+class PageProcess:
+    """A page in a process of its own; close it, or use it in a `with`.
+
+    Attributes:
+        url: address of the page
+
+    Args:
+        weigher: whose updates are shown
+        source: of the weigher's rows
+        options: of the page
+    """
+
+    def __init__(
+        self, weigher: LiveWeigher, source: Source, options: PageOptions | None = None
+    ) -> None:
+        self._weigher = weigher
+        self._view = weigher.view
+        self._in_work: Snapshot | None = None  # by the page's process
+        context = multiprocessing.get_context("spawn")
+        self._pipe, page_end = context.Pipe()
+        self._process = context.Process(
+            target=_serve,
+            args=(page_end, self._view, source, options or PageOptions()),
+            name="steelyard page",
+            daemon=True,
+        )
+        self._process.start()
+        page_end.close()
+        self._due_s = 0.0
+        self.url = self._received_url()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def pid(self) -> int:
+        """Number of the page's process."""
+        return self._process.pid or 0
+
+    def close(self) -> None:
+        """Ends the page."""
+        self._pipe.close()
+        self._process.join(_END_TIMEOUT_S)
+        if self._process.is_alive():
+            self._process.terminate()
+            self._process.join(_END_TIMEOUT_S)
+
+    def look(self, last: bool) -> Iterator[Update]:
+        """Updates that have arrived; sends the next snapshot when the page's process is ready.
+
+        Args:
+            last: whether to wait for the update of the last snapshot
+        """
+        try:
+            if last:
+                yield from self._received(_END_TIMEOUT_S)
+            else:
+                yield from self._received(0.0)
+            if self._in_work is None:
+                self._send(last)
+            if last:
+                yield from self._received(_END_TIMEOUT_S)
+        except (OSError, EOFError) as error:
+            raise SourceFailed(
+                "the page's process has ended; track again, or without a page"
+            ) from error
+
+    def _received_url(self) -> str:
+        """The address that the page's process reports; its error is raised here."""
+        answer: object = None
+        try:
+            if self._pipe.poll(_START_TIMEOUT_S):
+                answer = self._pipe.recv()
+        except EOFError:
+            answer = None
+        if isinstance(answer, str):
+            return answer
+        self.close()
+        if isinstance(answer, SteelyardError):
+            raise answer
+        raise SourceFailed("the page's process did not start")
+
+    def _received(self, timeout_s: float) -> Iterator[Update]:
+        while (snapshot := self._in_work) is not None and self._pipe.poll(timeout_s):
+            update: Update = self._pipe.recv()
+            self._in_work = None
+            yield replace(update, snapshot=snapshot)
+
+    def _send(self, last: bool) -> None:
+        """Sends a snapshot where one is due, else the newest row."""
+        now_s = time.monotonic()
+        row = self._weigher.row
+        if not last and now_s < self._due_s:
+            if row is not None:
+                self._pipe.send(row)
+            return
+        snapshot = self._weigher.snapshot()
+        if snapshot is None:
+            return
+        if self._weigher.view is not self._view:
+            self._view = self._weigher.view
+            self._pipe.send(self._view)
+        self._pipe.send(snapshot.reduced)
+        self._in_work = snapshot
+        self._due_s = now_s + _SNAPSHOT_STEP_S
+
+
+def _serve(pipe: Connection, view: View, source: Source, options: PageOptions) -> None:
+    """Serves a page until the other end of the pipe is closed."""
+    from steelyard.live._page import Page
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is handled by the weighing process
+    if hasattr(os, "nice"):
+        os.nice(_NICENESS)
+    if hasattr(os, "SCHED_BATCH"):  # does not preempt other processes when it wakes up
+        os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
+    try:
+        page = Page(
+            view,
+            source,
+            bodies=Body.to_draw(view.setup.arm, options.urdf),
+            host=options.host,
+            port=options.port,
+            dark=options.dark,
+            kept=options.kept,
+        )
+    except SteelyardError as error:
+        pipe.send(error)
+        return
+    with page, one_blas_thread():
+        pipe.send(page.url)
+        try:
+            while True:
+                received = pipe.recv()
+                if isinstance(received, Row):
+                    page.follow(received)
+                elif isinstance(received, View):
+                    page.view = received
+                else:
+                    update = page.view.update(received)
+                    page.show(update)
+                    pipe.send(replace(update, snapshot=received._replace(state=None)))
+        except (EOFError, OSError):
+            return

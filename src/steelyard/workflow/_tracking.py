@@ -1,0 +1,288 @@
+"""A recording tracked sample by sample, as on the running arm, and how its payload became known."""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from steelyard import fields, saved
+from steelyard.drawing import notebook_html
+from steelyard.errors import InvalidRecording, InvalidSamples
+from steelyard.payload import Payload
+from steelyard.payload._tracking import (
+    ContactWrench,
+    Progress,
+    Tracker,
+    TrackerState,
+    convergence_times,
+)
+from steelyard.recording import DEFAULT_CUTOFF_HZ, Preparation
+from steelyard.verdict import Doubt
+
+if TYPE_CHECKING:
+    from steelyard.report import Page, Section
+
+OnProgress: TypeAlias = Callable[[Progress], None]
+"""Called with each point of the curve as it becomes known."""
+
+DIRECT = "direct"
+"""Name of our tracker of joint torques."""
+
+RESUME_S = 1.0
+"""Pause between the last sample of a saved state and the first one after it, [s]."""
+
+_MIN_POINT_STEP_S = 0.1  # between two points of the curve
+_MAX_POINTS = 600
+_DAY_S = 86_400.0
+_STATE_KIND = "tracker state"
+_STATE_VERSION = 1
+_CURVE = ("t", "mass", "mass_std", "com", "com_std", "number", "converged")
+
+
+@dataclass(frozen=True)
+class TrackingOptions:
+    """How samples are made and tracked.
+
+    Attributes:
+        tracker: of joint torques: 'direct', or the name of one from another package, say 'xu2024'
+        preparation: how rows of a recording become samples of joint torques; as those of the model
+            were, by default
+        cutoff_hz: of the smoother on motion and wrench of a wrist sensor, [Hz]
+        level: whether the base of an arm with a wrist sensor is known to be level
+        real_time: whether a recording is replayed no faster than its clock
+        seconds: how long a stream is tracked, [s]
+    """
+
+    tracker: str = DIRECT
+    preparation: Preparation | None = None
+    cutoff_hz: float = DEFAULT_CUTOFF_HZ
+    level: bool = False
+    real_time: bool = False
+    seconds: float = float("inf")
+
+
+class Replay(ABC):
+    """A recording that is ready to be tracked.
+
+    Attributes:
+        tracker: estimates the payload
+        doubts: about the recording
+        delay_s: time from the instant of a sample to its output, [s]
+        duration_s: of the recording, [s]
+    """
+
+    tracker: Tracker[Any, Any]
+    doubts: tuple[Doubt, ...]
+    delay_s: float
+    duration_s: float
+
+    @abstractmethod
+    def samples(self, *, real_time: bool) -> Iterator[Any]:
+        """The samples of the tracker, in the order of time.
+
+        Args:
+            real_time: no faster than the recording's clock
+        """
+
+    @abstractmethod
+    def page(self, payload: Payload, curve: Section) -> Page:
+        """The page that shows and explains a payload of this recording.
+
+        Args:
+            payload: at the end
+            curve: section with the curve of how it became known
+        """
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Tracking:
+    """A payload that was tracked sample by sample, and how it became known.
+
+    Attributes:
+        payload: at the end, the nearest physical body with its verdict
+        tracker: that estimated it
+        state: of the tracker at the end
+        points: progress along the way
+        delay_s: time from the instant of a sample to its output, [s]
+        replay: the recording; None for a stream
+    """
+
+    payload: Payload
+    tracker: Tracker[Any, Any]
+    state: TrackerState
+    points: tuple[Progress, ...]
+    delay_s: float
+    replay: Replay | None = None
+
+    @property
+    def accuracy(self) -> float:
+        """Half-width of the mass's 95 % interval over the mass at which it has converged."""
+        return self.tracker.accuracy
+
+    @property
+    def contact(self) -> ContactWrench | None:
+        """Force and torque of a contact in the last sample; None where the tracker measures none."""
+        return self.points[-1].contact
+
+    @property
+    def converged_s(self) -> dict[int, float]:
+        """Since when each payload was known to the requested accuracy, [s], payloads counted from 1."""
+        return convergence_times(self.points)
+
+    @property
+    def when(self) -> str:
+        """Since when the payload was known to the requested accuracy, and the delay of samples."""
+        requested = f"{100 * self.accuracy:g} %"
+        since_s = self.converged_s.get(len(self.state.history) + 1)
+        if since_s is None:
+            known = f"did not become known to {requested}"
+        else:
+            known = f"is known to {requested} since {since_s:.1f} s"
+        return f"The mass {known}; the filter delays samples by {self.delay_s:.2f} s."
+
+    def __str__(self) -> str:
+        return f"{self.payload} {self.when}"
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self}>"
+
+    def _repr_html_(self) -> str:
+        from steelyard.report._tracking import tracking_plot
+
+        headers = ("", "weighed", "\u00b1 (95 %)", "unit")
+        cells = [x.cells for x in self.payload.quantities]
+        words = f"{self.payload.verdict} {self.when}"
+        plot = tracking_plot(self.points, accuracy=self.accuracy)
+        return notebook_html(headers, cells, words=words, plot=plot)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The payload at the end, those before it, the curve and a contact, for JSON."""
+        since_s = self.converged_s
+        history = self.state.history
+        points = [point for point in self.points if np.isfinite(point.mass_std)]
+        content = {
+            **self.payload.to_dict(),
+            "converged_s": since_s.get(len(history) + 1),
+            "accuracy": self.accuracy,
+            "delay_s": self.delay_s,
+            "samples": self.state.counts._asdict(),
+            "history": [
+                {
+                    "start_s": episode.start_s,
+                    "end_s": episode.end_s,
+                    "mass": episode.vector[0],
+                    "mass_std": np.sqrt(episode.covariance[0, 0]),
+                    "vector": episode.vector,
+                    "converged_s": since_s.get(k),
+                }
+                for k, episode in enumerate(history, start=1)
+            ],
+            "curve": {name: [getattr(point, name) for point in points] for name in _CURVE},
+        }
+        if self.contact is not None:
+            content["contact"] = self.contact.wrench
+            content["contact_std"] = self.contact.std
+        return content
+
+    def save_state(self, path: str | Path) -> None:
+        """Writes the state of the tracker to a JSON file, to continue from later."""
+        save_state(path, self.tracker, self.state)
+
+    def page(self) -> Page:
+        """The page that shows and explains it, with the curve of how it became known."""
+        from steelyard.report import Section
+        from steelyard.report._tracking import tracking_plot
+
+        if self.replay is None:
+            raise InvalidSamples(
+                "a page needs a recording: record the stream, and track the recording"
+            )
+        plot = tracking_plot(self.points, accuracy=self.accuracy)
+        page = self.replay.page(self.payload, Section("How the answer became known", (), [plot]))
+        return replace(page, picture=[plot])
+
+
+def tracked(
+    replay: Replay,
+    *,
+    resume: str | Path | None = None,
+    real_time: bool = False,
+    on_progress: OnProgress | None = None,
+) -> Tracking:
+    """A recording tracked to its end.
+
+    Args:
+        replay: the recording
+        resume: file of a saved state to continue from
+        real_time: no faster than the recording's clock
+        on_progress: called with each point of the curve as it becomes known
+    """
+    tracker = replay.tracker
+    offset_s = 0.0
+    if resume is None:
+        state = tracker.init()
+    else:
+        state = load_state(resume, tracker)
+        offset_s = state.last_s + RESUME_S
+    step_s = max(_MIN_POINT_STEP_S, replay.duration_s / _MAX_POINTS)
+    points: list[Progress] = []
+
+    def add_point() -> None:
+        points.append(tracker.progress(state))
+        if on_progress is not None:
+            on_progress(points[-1])
+
+    due_s = -np.inf
+    for sample in replay.samples(real_time=real_time):
+        state = tracker.step(state, sample._replace(t=sample.t + offset_s))
+        if state.last_s >= due_s:
+            add_point()
+            due_s = max(due_s + step_s, state.last_s + step_s / 2)
+    if not points:
+        raise InvalidRecording(
+            "the recording is too short to replay: no sample came out of the filters"
+        )
+    if state.last_s > points[-1].t:
+        add_point()
+    payload = tracker.estimate(state)
+    payload = replace(payload, verdict=payload.verdict.doubted(*replay.doubts))
+    return Tracking(payload, tracker, state, tuple(points), replay.delay_s, replay)
+
+
+def save_state(path: str | Path, tracker: Tracker[Any, Any], state: TrackerState) -> None:
+    """Writes the state of a tracker to a JSON file.
+
+    Args:
+        tracker: that the state belongs to
+        state: to save
+    """
+    content = {"tracker": tracker.fingerprint, "state": state.to_dict()}
+    saved.save(content, _STATE_KIND, path, version=_STATE_VERSION, sealed=True)
+
+
+def load_state(path: str | Path, tracker: Tracker[Any, Any]) -> Any:
+    """The state that `save_state` wrote, with the same model or sensor.
+
+    Args:
+        tracker: that is to continue
+    """
+    content = saved.load(path, _STATE_KIND, version=_STATE_VERSION, sealed=True)
+    with saved.reading(path, _STATE_KIND):
+        fields.check(content, {"tracker": fields.TEXT, "state": fields.named(fields.anything)})
+    if content["tracker"] != tracker.fingerprint:
+        raise InvalidSamples(
+            f"{path} was saved with another model or sensor; start without `resume`"
+        )
+    with saved.reading(path, _STATE_KIND):
+        state = tracker.state_from_dict(content["state"])
+    if state.last_s > time.time() + _DAY_S:
+        raise InvalidSamples(
+            f"{path} ends in the future ({state.last_s:.4g} s); start without `resume`"
+        )
+    return state
