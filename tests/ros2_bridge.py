@@ -58,10 +58,14 @@ class Arm:
         services: of the bridge
     """
 
-    def __init__(self, topics, latched=None, services=(), names=ARM):
+    def __init__(self, topics, latched=None, services=(), names=ARM, accepts_messages=False):
         self.context, self.latched, self.names = foxglove.Context(), dict(latched or {}), names
         self.channels = {topic: self._channel(topic, kind) for topic, kind in topics.items()}
         self.services, self.port, self.server = list(services), 0, None
+        self.capabilities = [websocket.Capability.Services]
+        if accepts_messages:
+            self.capabilities.append(websocket.Capability.ClientPublish)
+        self.announced, self.received = {}, []
         self.start()
 
     def _channel(self, topic, kind, encoding="cdr"):
@@ -76,7 +80,7 @@ class Arm:
             port=self.port,
             context=self.context,
             server_listener=self,
-            capabilities=[websocket.Capability.Services],
+            capabilities=self.capabilities,
             supported_encodings=["cdr"],
             services=self.services,
         )
@@ -92,6 +96,12 @@ class Arm:
     def on_unsubscribe(self, client, channel):
         pass
 
+    def on_client_advertise(self, client, channel):
+        self.announced[channel.id] = (channel.topic, channel.schema_name)
+
+    def on_message_data(self, client, client_channel_id, data):
+        self.received.append((*self.announced[client_channel_id], data))
+
     def publish(self, topic, message):
         self.channels[topic].log(message)
 
@@ -104,9 +114,10 @@ class Arm:
 
 
 @contextmanager
-def bridge(topics=None, *, latched=None, services=(), names=ARM):
+def bridge(topics=None, *, latched=None, services=(), names=ARM, accepts_messages=False):
     """A bridge with an arm behind it that has sent its first row to the subscriber."""
-    arm = Arm(topics or {"/joint_states": JOINT_STATE}, latched, services, names)
+    topics = topics or {"/joint_states": JOINT_STATE}
+    arm = Arm(topics, latched, services, names, accepts_messages)
     arm.latched.setdefault("/joint_states", arm.row(0, 100.0))
     try:
         yield arm

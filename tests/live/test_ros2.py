@@ -266,7 +266,8 @@ def test_watch_weighs_what_the_arm_carries(tmp_path):
 def test_an_effort_is_never_guessed():
     with bridge() as arm:
         with pytest.raises(
-            SourceFailed, match=r"a torque or with a current; say so in the address"
+            SourceFailed,
+            match="a torque or a current depending on the driver; give it in the address",
         ):
             Stream(source(arm, effort=None))
         with Stream(source(arm, effort="")) as stream:

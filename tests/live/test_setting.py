@@ -1,7 +1,9 @@
 """Payloads for Franka and ROS 2 arms: set, echoed, restored, and refused as for a UR."""
 
 import json
+import struct
 import threading
+import time
 from contextlib import contextmanager
 
 import numpy as np
@@ -10,7 +12,7 @@ import pytest
 from conftest import steelyard
 from live_helpers import weighed
 from steelyard.errors import InvalidInertia, SourceFailed
-from steelyard.live import FrankaController, ReplaySource, SettingState
+from steelyard.live import FrankaController, ReplaySource, SettingState, publish_payload
 from steelyard.live._controller import ControllerPayload
 from steelyard.live._setting import Proposal
 
@@ -78,6 +80,7 @@ def test_a_franka_that_does_not_take_a_load_is_noticed(how, words):
 PLAIN = "float32 mass\ngeometry_msgs/Vector3 center_of_gravity"
 NEWER = "geometry_msgs/Inertia payload\nfloat64 transition_time # [s]"
 NEWEST = "geometry_msgs/msg/Inertia inertia"
+MIXED = "float64 transition_time\nfloat32 mass\ngeometry_msgs/Vector3 center_of_gravity"
 
 
 @contextmanager
@@ -242,3 +245,37 @@ def test_the_verb_sets_both_kinds(tmp_path):
         done = steelyard(*words, cwd=tmp_path)
         assert "/io/set_payload answers that 2.000 kg were set" in done.stdout, done.stderr
         assert len(asked) == 1
+
+
+def test_the_order_of_the_fields_of_a_driver_does_not_matter():
+    with ros2(MIXED) as (source, asked):
+        proposal = Proposal.of(source, weighed(2.5), rating_kg=10.0)
+        assert not proposal.with_inertia
+        proposal.send(transition_s=0.25)
+    (data,) = asked
+    assert struct.unpack("<df4x3d", data[4:]) == pytest.approx((0.25, 2.5, 0.001, -0.002, 0.05))
+
+
+def test_a_payload_is_published_as_a_stamped_inertia():
+    from ros2_bridge import STORE, bridge, source
+
+    payload = weighed(2.5)
+    with (
+        bridge() as arm,
+        pytest.raises(SourceFailed, match="accepts no messages: start the bridge"),
+    ):
+        publish_payload(source(arm), payload)
+    with bridge(accepts_messages=True) as arm:
+        publish_payload(source(arm), payload, topic="/arm/payload")
+        end = time.monotonic() + 5.0
+        while not arm.received and time.monotonic() < end:
+            time.sleep(0.01)
+    ((topic, kind, data),) = arm.received
+    assert (topic, kind) == ("/arm/payload", "geometry_msgs/msg/InertiaStamped")
+    back = STORE.deserialize_cdr(data, kind)
+    assert back.header.frame_id == "flange"
+    found = back.inertia
+    centre = (found.com.x, found.com.y, found.com.z)
+    assert (found.m, *centre) == pytest.approx((2.5, 0.001, -0.002, 0.05))
+    moments = (found.ixx, found.iyy, found.izz, found.ixy, found.ixz, found.iyz)
+    assert moments == pytest.approx(INERTIA, abs=1e-12)

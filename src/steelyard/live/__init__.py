@@ -25,7 +25,7 @@ from steelyard.live._motion import MotionExtent, MotionPlan, MotionRequest
 from steelyard.live._playing import MotionFailed, MotionProgress, MotionRun, MotionState, Moved
 from steelyard.live._recorder import Recorded, Recorder, record
 from steelyard.live._replay import ReplaySource
-from steelyard.live._ros2 import Ros2Controller
+from steelyard.live._ros2 import Ros2Controller, publish_payload
 from steelyard.live._setting import PayloadSetting, Proposal
 from steelyard.live._source import Event, EventKind, Row, Source, Stream
 from steelyard.live._stop import RestState, StopReport, stop
@@ -76,6 +76,7 @@ __all__ = [
     "UrController",
     "WristSetup",
     "move",
+    "publish_payload",
     "record",
     "restore_payload",
     "set_payload",

@@ -33,6 +33,9 @@ _ANSWER = 3
 _CALL = 2  # first byte; a call goes the other way
 _DATA_HEAD = struct.Struct("<BIQ")
 _CALL_HEAD = struct.Struct("<BIII")
+_PUBLISH_HEAD = struct.Struct("<BI")
+_PUBLISH = 1  # first byte of a message to the server
+_CLIENT_PUBLISH = "clientPublish"  # capability of a server
 _CDR = b"cdr"
 _SERIOUS = 2  # level of a status that is an error
 _LATE_NS = 500_000_000  # a stamp that goes back by less is of a message that was overtaken
@@ -91,6 +94,7 @@ class Bridge:
 
     Attributes:
         name: of the server; empty before it has said it
+        accepts_messages: whether clients may publish
         channels: by topic
         services: by name
         answers: of services, by the number of the call: bytes, or words where it failed
@@ -99,12 +103,14 @@ class Bridge:
 
     def __init__(self) -> None:
         self.name = ""
+        self.accepts_messages = False
         self.channels: dict[str, Channel] = {}
         self.services: dict[str, Service] = {}
         self.answers: dict[int, bytes | str] = {}
         self.texts: list[str] = []
         self._topics: dict[int, str] = {}  # by subscription
         self._calls = 0
+        self._published = 0
 
     def receive(self, received: str | bytes) -> Message | None:
         """Takes one message of the server; gives what was published, where it is that.
@@ -152,6 +158,24 @@ class Bridge:
         head = _CALL_HEAD.pack(_CALL, service.number, self._calls, len(_CDR))
         return self._calls, head + _CDR + request
 
+    def publication(self, topic: str, kind: str, message: bytes) -> tuple[str, bytes]:
+        """What to send to publish one message: the announcement of its topic, and the message.
+
+        Args:
+            topic: name of the topic
+            kind: kind of the message, as 'geometry_msgs/msg/InertiaStamped'
+            message: its bytes, in CDR
+        """
+        self._published += 1
+        channel = {
+            "id": self._published,
+            "topic": topic,
+            "encoding": "cdr",
+            "schemaName": kind,
+        }
+        announcement = json.dumps({"op": "advertise", "channels": [channel]})
+        return announcement, _PUBLISH_HEAD.pack(_PUBLISH, self._published) + message
+
     def _binary(self, data: bytes) -> Message | None:
         if data[0] == _ANSWER:
             _, _, call, length = _CALL_HEAD.unpack_from(data)
@@ -165,6 +189,7 @@ class Bridge:
         match content["op"]:
             case "serverInfo":
                 self.name = str(content.get("name") or "a bridge")
+                self.accepts_messages = _CLIENT_PUBLISH in content.get("capabilities", ())
             case "advertise":
                 for item in content["channels"]:
                     kind = str(item["schemaName"])

@@ -18,7 +18,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 from urllib.parse import parse_qsl
 
 from steelyard.errors import SourceFailed, UnknownName
@@ -41,19 +41,17 @@ from steelyard.live._ros2_connection import (
 )
 from steelyard.live._source import Judge, Stream
 from steelyard.live._ur_modes import safety_obstacle
+from steelyard.payload import Payload
 from steelyard.recording._columns import Requested
 
 PORT = 8765
 _PARAMETERS = ("joints", "wrench", "names", "tau", "current")  # of an address
 _PAYLOAD_SERVICE = "SetPayload"  # ending of the service's kind
 _CDR_HEADER = b"\0\1\0\0"  # of every message: little-endian
-_WITHOUT_INERTIA = ("float32 mass", "geometry_msgs/Vector3 center_of_gravity")
-_PAYLOAD_REQUESTS = (
-    _WITHOUT_INERTIA,
-    ("geometry_msgs/Inertia payload", "float64 transition_time"),
-    ("geometry_msgs/Inertia inertia",),
-)
-"""Fields of a request to the UR driver's service, in its versions."""
+_INERTIA_FIELDS = ("payload", "inertia")  # names of a field of type geometry_msgs/Inertia
+_NUMBERS = {"float32": "f", "float64": "d"}
+PAYLOAD_TOPIC = "/payload"
+"""Topic that a weighed payload is published on."""
 
 
 @dataclass(frozen=True)
@@ -160,7 +158,7 @@ class Ros2Controller(Controller):
             connection.close()
         return ControllerStatus(
             payload=None,
-            takes_inertia=_request_fields(service) != _WITHOUT_INERTIA,
+            takes_inertia=_takes_inertia(service),
             note=f"{self} does not report its payload, so the old one cannot be restored",
         )
 
@@ -186,21 +184,83 @@ class Ros2Controller(Controller):
         return SettingOutcome(SettingState.SET, words)
 
 
-def _request_fields(service: Service) -> tuple[str, ...]:
-    """The fields of a request in a known version of the driver, or a refusal."""
-    fields = tuple(line.replace("/msg/", "/") for line in service.fields)
-    if fields not in _PAYLOAD_REQUESTS:
-        raise SourceFailed(f"{service.name} takes {', '.join(fields)}: such a driver is not known")
-    return fields
+def publish_payload(
+    controller: Ros2Controller, payload: Payload, *, topic: str = PAYLOAD_TOPIC
+) -> None:
+    """Publishes a weighed payload as `geometry_msgs/InertiaStamped`, once.
+
+    The inertia is about the centre of mass, as ROS has it; the frame is the payload's.
+
+    Args:
+        controller: the arm behind a bridge that accepts messages
+        payload: the payload
+        topic: name of the topic
+    """
+    body = payload.body
+    xx, xy, xz, _, yy, yz, _, _, zz = body.inertia_com.ravel().tolist()
+    connection = controller.connect()
+    try:
+        numbers = (body.mass, *body.com, xx, xy, xz, yy, yz, zz)
+        connection.publish_inertia(topic, numbers, body.frame)
+    finally:
+        connection.close()
+
+
+class _RequestField(NamedTuple):
+    """A field of a request to set a payload.
+
+    Attributes:
+        kind: type of the field, without '/msg'
+        name: name of the field
+    """
+
+    kind: str
+    name: str
+
+    @property
+    def is_inertia(self) -> bool:
+        """Whether it takes mass, centre and inertia together."""
+        return self.kind == "geometry_msgs/Inertia" and self.name in _INERTIA_FIELDS
+
+    def values(self, payload: ControllerPayload, transition_s: float) -> Sequence[float] | None:
+        """Its values; None for a field that is not known."""
+        if self.is_inertia:
+            xx, yy, zz, xy, xz, yz = payload.inertia
+            return (payload.mass, *payload.cog, xx, xy, xz, yy, yz, zz)
+        if self.kind == "geometry_msgs/Vector3" and self.name == "center_of_gravity":
+            return payload.cog
+        if self.kind in _NUMBERS and self.name == "mass":
+            return (payload.mass,)
+        if self.kind in _NUMBERS and self.name == "transition_time":
+            return (transition_s,)
+        return None
+
+
+def _request_fields(service: Service) -> tuple[_RequestField, ...]:
+    """The fields of a request; a refusal where one of them is not known, or the mass is missing."""
+    fields = []
+    for line in service.fields:
+        kind, _, name = line.replace("/msg/", "/").partition(" ")
+        fields.append(_RequestField(kind, name))
+    known = all(field.values(ControllerPayload(), 0.0) is not None for field in fields)
+    takes_mass = any(field.is_inertia or field.name == "mass" for field in fields)
+    if not (known and takes_mass):
+        listed = ", ".join(f"{field.kind} {field.name}" for field in fields)
+        raise SourceFailed(f"{service.name} takes {listed}: such a driver is not known")
+    return tuple(fields)
+
+
+def _takes_inertia(service: Service) -> bool:
+    return any(field.is_inertia for field in _request_fields(service))
 
 
 def _payload_request(service: Service, payload: ControllerPayload, transition_s: float) -> bytes:
-    """The bytes of a request to set a payload."""
-    fields = _request_fields(service)
-    if fields == _WITHOUT_INERTIA:
-        return _CDR_HEADER + struct.pack("<f4x3d", payload.mass, *payload.cog)
-    xx, yy, zz, xy, xz, yz = payload.inertia
-    numbers = [payload.mass, *payload.cog, xx, xy, xz, yy, yz, zz]
-    if len(fields) > 1:
-        numbers.append(transition_s)
-    return _CDR_HEADER + struct.pack(f"<{len(numbers)}d", *numbers)
+    """The bytes of a request to set a payload: little-endian, each number at a multiple of its size."""
+    data = b""
+    for field in _request_fields(service):
+        code = _NUMBERS.get(field.kind, "d")
+        size = struct.calcsize(code)
+        data += bytes(-len(data) % size)
+        values = field.values(payload, transition_s) or ()
+        data += struct.pack(f"<{len(values)}{code}", *values)
+    return _CDR_HEADER + data

@@ -27,11 +27,12 @@ MODE_MESSAGES = {
 }
 """Modes that a UR driver publishes, and the kinds of their messages."""
 
+_INERTIA = "geometry_msgs/msg/InertiaStamped"
 _JOINTS_TOPIC = "/joint_states"
 _MAX_QUEUED_MESSAGES = 1024  # then the bridge drops some
 _LATCHED_TIMEOUT_S = 1.0  # for messages that were published once
 _EFFORT_HINT = (
-    "so in the address: ?tau=effort for a torque [Nm], ?current=effort for a motor current [A],"
+    "it in the address: ?tau=effort for a torque [Nm], ?current=effort for a motor current [A],"
     " ?tau= to leave it out"
 )
 
@@ -250,6 +251,33 @@ class Ros2Connection(Connection):
             return answer
         reason = answer or f"no answer within {within_s:g} s"
         raise ServiceFailed(f"{self._place}: {service.name} failed: {reason}")
+
+    def publish_inertia(self, topic: str, inertia: Sequence[float], frame: str) -> None:
+        """Publishes a body as `geometry_msgs/InertiaStamped`, stamped with this machine's time.
+
+        Args:
+            topic: name of the topic
+            inertia: mass [kg], centre of mass [m], and ixx, ixy, ixz, iyy, iyz, izz about it
+                [kg m^2], (10,)
+            frame: frame of these numbers
+        """
+        if not self.bridge.accepts_messages:
+            raise SourceFailed(
+                f"{self._place} accepts no messages: start the bridge with the capability"
+                " clientPublish"
+            )
+        types = self._store.types
+        seconds, nanoseconds = divmod(time.time_ns(), 10**9)
+        stamp = types["builtin_interfaces/msg/Time"](seconds, nanoseconds)
+        mass, x, y, z, *moments = (float(number) for number in inertia)
+        centre = types["geometry_msgs/msg/Vector3"](x, y, z)
+        message = types[_INERTIA](
+            types["std_msgs/msg/Header"](stamp, frame),
+            types["geometry_msgs/msg/Inertia"](mass, centre, *moments),
+        )
+        data = bytes(self._store.serialize_cdr(message, _INERTIA))
+        for part in self.bridge.publication(topic, _INERTIA, data):
+            self._send(part)
 
     def _take(self, timeout_s: float) -> bool:
         """Takes one message; False where none came in time."""
