@@ -203,10 +203,12 @@ def test_refusals():
         replay(recording(), Preparation(fourier_period_s=4.0))
     with pytest.raises(InvalidRecording, match="clock of the recording stands still"):
         replay(recording(np.zeros(500)))
-    with pytest.raises(InvalidSamples, match="a stream cannot choose its cut-off: give a number"):
+    with pytest.raises(InvalidSamples, match="a stream cannot derive its cut-off: give a number"):
         JointPath(2, RATE_HZ)
     path = JointPath(2, RATE_HZ, Preparation(cutoff_hz=10.0))
-    with pytest.raises(InvalidSamples, match="a row is 1 x 2 numbers of motion and 2 torques, got"):
+    with pytest.raises(
+        InvalidSamples, match="a row needs 1 x 2 numbers of motion and 2 torques, got"
+    ):
         path.step(path.init(), RawRow(0.0, np.zeros((1, 3)), np.zeros(2)))
     with pytest.raises(InvalidSamples, match="rate_hz must be positive"):
         FixedLag(None, 0.0)

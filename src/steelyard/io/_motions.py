@@ -191,7 +191,7 @@ def _as_franka(trajectory: Trajectory, joint_names: Sequence[str], rate_hz: floa
     return _FRANKA_PROGRAM.format(start=np.round(q[0], 4).tolist(), rows=rows)
 
 
-_FRANKA_PROGRAM = '''"""Plays a motion on a Franka arm: python THIS_FILE HOST (needs pylibfranka)."""
+_FRANKA_PROGRAM = '''"""Plays a motion on a Franka arm (pylibfranka): python FILE HOST."""
 # The arm must stand in the first posture, {start} rad. See the whole run slowly first.
 import sys
 

@@ -316,8 +316,8 @@ def _repeats(t: Array, repeated: Mask) -> Iterator[Finding]:
         share = float(same.mean())
         text = (
             f"{counted(int(same.sum()), 'row')} ({100 * share:.2g} %) repeat every signal of the"
-            f" row before at a later time, first {place}: the source measures more slowly than it was"
-            " read, or the arm rests without noise"
+            f" row before at a later time, first {place}: the source measures more slowly than it"
+            " was read, or the arm rests without noise"
         )
         yield Finding(
             "repeated_rows", "warning" if share > _MAX_REPEATED_SHARE else "info", text, place

@@ -1,26 +1,26 @@
-"""Rows as a robot sends them become samples for an online estimator: `prepare` without the future.
+"""Converts the rows of a stream to samples for an online estimator: a causal `prepare`.
 
-    rows (jitter, holes, NaN) -> a uniform grid -> filtered, differentiated -> OnlineSample,
-    `delay_s` late
+    rows (jitter, gaps, NaN) -> uniform grid -> filtered, differentiated -> OnlineSample, with a
+    delay of `delay_s`
 
-Positions between rows come from the cubic through the four rows around, torques from a straight
-line. After a hole in the stream everything starts anew. Rows that cannot be used are not swallowed:
-they go on as samples that the estimator counts and skips, and do not touch the filters: times that
-go back, steps that no drive makes, readings that stand still while the arm moved. Ten of them in a
-row that agree with each other are right, and what came before was wrong (a clock was set, an
-outlier was the last row): all starts anew.
+Positions between rows are interpolated by the cubic through the four nearest rows, torques by a
+straight line. After a gap in the stream the path restarts. Unusable rows (times that go back,
+impossible steps, readings that do not change while the arm moves) become samples that the estimator
+counts and skips; they do not enter the filters. If ten unusable rows in a row agree with each
+other, they are right and the rows before were wrong (a clock was set, or the last row was an
+outlier): the path restarts with them.
 
-The filters give what `prepare` gives, a fixed time late. A Butterworth filter run once forwards and
-once backwards is a symmetric sum over neighbours,
+The filters return the result of `prepare` with a fixed delay. A Butterworth filter that is run once
+forwards and once backwards is a symmetric sum over neighbours,
 
     y_k = sum_i g_i x_{k+i},   g_i = g_-i,   sum_i g_i = 1,   sum_i g_i i^2 = 0,
 
-whose weights g_i die away within about two periods of the cut-off. Cut off there (and corrected so
-that both sums hold again: cubics pass unchanged) and waited for, they need no future: the answer
-for sample k comes when sample k + lag has come. The lag is the same for every frequency (that of a
-filter run forwards alone is not), so torques that wait as long belong to the same instant as the
-motion, and a model that was fitted to samples of `prepare` fits these. Derivatives are central
-differences of the y_k: g is folded with (-1, 0, 1) / 2 and (1, -2, 1).
+whose weights g_i vanish after about two periods of the cut-off. They are truncated there and
+corrected, so that both sums hold again and cubics pass unchanged. The result for sample k is then
+available when sample k + lag has arrived. The lag is the same for all frequencies (unlike that of a
+filter that is run forwards only), so torques with the same delay belong to the same instant as the
+motion, and a model that was fitted to samples of `prepare` is valid for these. Derivatives are
+central differences of the y_k: g is convolved with (-1, 0, 1) / 2 and (1, -2, 1).
 """
 
 from __future__ import annotations
@@ -41,28 +41,28 @@ from steelyard.robot import DriveModel
 from steelyard.signals._filters import low_pass
 from steelyard.signals._prepare import joint_torque, with_chosen_cutoff
 
-_PERIODS = 2.0  # of the cut-off on either side: less than 1 % of the weights lies beyond
+_KERNEL_PERIODS = 2.0  # of the cut-off on either side; less than 1 % of the weights lies beyond
 _DIFFERENCES = {
     3: (np.array([-0.5, 0.0, 0.5]), np.array([1.0, -2.0, 1.0])),
     5: (np.array([1.0, -8.0, 0.0, 8.0, -1.0]) / 12, np.array([-1.0, 16.0, -30.0, 16.0, -1.0]) / 12),
 }
-_LARGEST = 1e6  # SI: beyond, a number is corrupt
-_ROUNDING = 1e-6  # of a step
-_FASTEST = 100.0  # [rad/s or m/s]: no joint is
-_FAST = 3.0  # times v_max: no drive does that
-_ANEW = 10  # rows
+_MAX_VALUE = 1e6  # of any signal in SI units; larger numbers are corrupt
+_ROUNDING = 1e-6  # of times, in steps of the grid
+_MAX_SPEED = 100.0  # [rad/s or m/s] of any joint
+_MAX_SPEED_RATIO = 3.0  # of speeds, over v_max
+_ROWS_TO_RESTART = 10  # unusable rows that agree with each other
 
 
 class OnlineSample(NamedTuple):
     """Motion and torque of one instant.
 
     Attributes:
-        t: time, [s], on any clock that goes forwards
+        t: time, [s], on any increasing clock
         q: joint position, (n,) [rad or m]
         v: joint velocity, (n,) [rad/s or m/s]
         a: joint acceleration, (n,) [rad/s^2 or m/s^2]
         tau: torque that the drive applies to the joint, (n,) [Nm or N]
-        fault: why it must not be used, a name of the estimator's counts; empty where it may
+        fault: reason not to use it, one of the estimator's counts; empty for a usable sample
     """
 
     t: float
@@ -78,8 +78,8 @@ class RawRow(NamedTuple):
 
     Attributes:
         t: time, [s], on any clock
-        motion: for joint torques the position, then velocity and acceleration where they were
-            commanded, (c, n), c = 1, 2 or 3; for a wrist sensor see `WristPath`
+        motion: for joint torques the position, then commanded velocity and acceleration if
+            recorded, (c, n), c = 1, 2 or 3; for a wrist sensor see `WristPath`
         effort: torque that the drive applies to each joint, (n,) [Nm or N], or the wrench of a
             wrist sensor, (6,) [N, Nm]
     """
@@ -91,16 +91,16 @@ class RawRow(NamedTuple):
 
 @dataclass(frozen=True)
 class FixedLag:
-    """The zero-phase low-pass filter of `prepare` with central differences, `delay_s` late.
+    """The zero-phase low-pass filter of `prepare` with central differences and a fixed delay.
 
-    For any signals, of joints or of a wrist sensor. States are values; `step` changes none.
+    It filters signals of joints or of a wrist sensor. States are values that `step` never changes.
 
     Attributes:
         cutoff_hz: as in `Preparation`, [Hz]; None for no filter
         rate_hz: samples per second, [Hz]
         order: of the filter
-        shortest_lag: wait for at least so many samples, to fall in step with another filter
-        points: of the differences, 3 as in `prepare`, or 5, which take less off quick motions
+        shortest_lag: smallest delay, to synchronise with another filter [samples]
+        points: of the differences, 3 as in `prepare`, or 5, which attenuate fast motions less
     """
 
     cutoff_hz: float | None
@@ -127,7 +127,7 @@ class FixedLag:
         object.__setattr__(self, "_kernels", np.pad(np.array(kernels), ((0, 0), (more, more))))
 
     def _weights(self, cutoff_hz: float) -> Array:
-        reach = int(np.ceil(_PERIODS * self.rate_hz / cutoff_hz))
+        reach = int(np.ceil(_KERNEL_PERIODS * self.rate_hz / cutoff_hz))
         pulse = np.zeros((8 * reach + 1, 1))
         pulse[4 * reach] = 1.0
         weights = low_pass(pulse, cutoff_hz, self.rate_hz, order=self.order)[
@@ -139,19 +139,20 @@ class FixedLag:
 
     @property
     def lag(self) -> int:
-        """How late the answer is [samples]."""
+        """The delay of the result, [samples]."""
         return int(self._kernels.shape[1]) // 2
 
     @property
     def delay_s(self) -> float:
-        """How late the answer is, [s]."""
+        """The delay of the result, [s]."""
         return self.lag / self.rate_hz
 
     def weights_of_later(self, later: Array) -> Array:
-        """Weights of a full state for the values of n signals that come later than `lag` ago, (n, length).
+        """Weights of a full state for values after the instant `lag` samples ago, (n, length).
 
         Args:
-            later: than that, (n,) [samples]; straight lines between samples
+            later: time of each of n signals after that instant, (n,) [samples]; values between
+                samples are interpolated linearly
         """
         at = np.arange(self._kernels.shape[1])
         weights = self._kernels[0]
@@ -162,9 +163,13 @@ class FixedLag:
         return np.zeros((0, n))
 
     def step(self, state: Array, x: ArrayLike) -> tuple[Array, Array | None]:
-        """The next state; value, first and second derivative `lag` samples ago, (3, n), None at first.
+        """The next state, and value and two derivatives `lag` samples ago, (3, n), or None.
 
-        The state is as `init` or `step` gave it, x the next value, (n,).
+        There is no value before the first `2 lag + 1` samples.
+
+        Args:
+            state: of `init` or `step`
+            x: the next value, (n,)
         """
         length = self._kernels.shape[1]
         new = np.concatenate([state[-length + 1 :], np.asarray(x, dtype=float)[None]])
@@ -172,16 +177,15 @@ class FixedLag:
 
 
 class _PathState(NamedTuple):
-    """What a causal path remembers.
+    """The state of a causal path.
 
     Attributes:
         rows: the last rows [t, motion, tau], at most four, (r, 1 + (c + 1) n)
         next_s: the next instant of the grid, [s]
         motion: state of the filter on the motion, (k, c n)
         tau: state of the filter on the torques, (k, n)
-        last_s: time of the last sample that was made, [s]
-        refused: rows that were late or impossible, one after the other, and agree, (r, 1 + (c + 1)
-            n)
+        last_s: time of the last sample, [s]
+        refused: the last consecutive unusable rows that agree with each other, (r, 1 + (c + 1) n)
     """
 
     rows: Array
@@ -194,15 +198,15 @@ class _PathState(NamedTuple):
 
 @dataclass(frozen=True)
 class JointPath:
-    """Makes samples of rows, one at a time. States are values; `step` changes none.
+    """Converts rows to samples, one at a time. States are values that `step` never changes.
 
     Attributes:
         n: number of joints
         rate_hz: of the samples, [Hz], at most that of the rows
-        preparation: how samples were made that the model was fitted to, its cut-off as a number
+        preparation: of the samples that the model was fitted to, with a numeric cut-off
         channels: 1 for positions, 2 with commanded velocities, 3 with accelerations too
-        v_max: largest speed of each joint (`robot.limits`), (n,) [rad/s or m/s]; steps far beyond
-            are dropped
+        v_max: largest speed of each joint (`robot.limits`), (n,) [rad/s or m/s]; much faster steps
+            are unusable
     """
 
     n: int
@@ -221,12 +225,11 @@ class JointPath:
         if how.fourier_period_s is not None or how.mean_length > 1 or how.decimate > 1:
             raise InvalidSamples(
                 "a stream can be filtered (cutoff_hz, torque_cutoff_hz), but not fitted with a"
-                " Fourier"
-                " series, averaged or decimated"
+                " Fourier series, averaged or decimated"
             )
         if isinstance(how.cutoff_hz, str):
             raise InvalidSamples(
-                "a stream cannot choose its cut-off: give a number, or the preparation of the model"
+                "a stream cannot derive its cut-off: give a number, or the preparation of the model"
             )
         cutoffs = (how.cutoff_hz, how.torque_cutoff_hz)
         late = np.resize(how.lag_s or (0.0,), self.n) * self.rate_hz
@@ -247,28 +250,30 @@ class JointPath:
             v_max = np.full(self.n, np.inf)
         else:
             v_max = np.asarray(self.v_max)
-        object.__setattr__(self, "_fastest", np.minimum(_FAST * v_max, _FASTEST))
+        object.__setattr__(self, "_fastest", np.minimum(_MAX_SPEED_RATIO * v_max, _MAX_SPEED))
 
     @classmethod
     def of(
         cls, recording: Recording, preparation: Preparation, v_max: Array | None = None
     ) -> JointPath:
-        """The path of a recording's rows, for a model that was fitted to samples of such a preparation.
+        """The path for the rows of a recording.
 
         Args:
+            recording: with the rate of the rows
+            preparation: of the samples that the model was fitted to
             v_max: largest speed of each joint (`robot.limits`), (n,) [rad/s or m/s]
         """
         rate_hz = preparation.rate_hz or recording.rate_hz
         if not rate_hz > 0:
             raise InvalidRecording(
-                "the clock of the recording stands still: there is nothing to replay"
+                "the time of the recording does not advance: there is nothing to replay"
             )
         preparation = with_chosen_cutoff(preparation, [recording])
         return cls(recording.n, rate_hz, preparation, len(preparation.motion_of(recording)), v_max)
 
     @property
     def delay_s(self) -> float:
-        """How long after its instant a sample comes, [s]: the filters, and two rows to interpolate."""
+        """The delay of samples, [s]: that of the filters, and two rows for the interpolation."""
         return self._motion.delay_s + 2 / self.rate_hz
 
     def init(self) -> _PathState:
@@ -276,14 +281,14 @@ class JointPath:
         return self._empty(-np.inf)
 
     def step(self, state: _PathState, row: RawRow) -> tuple[_PathState, tuple[OnlineSample, ...]]:
-        """The next state and the samples that are ready, in the order of time; mostly one."""
+        """The next state and the completed samples in the order of time, usually one."""
         new = np.concatenate([[row.t], np.ravel(row.motion), row.effort])
         if new.size != 1 + (self.channels + 1) * self.n:
             raise InvalidSamples(
-                f"a row is {self.channels} x {self.n} numbers of motion and {self.n} torques,"
+                f"a row needs {self.channels} x {self.n} numbers of motion and {self.n} torques,"
                 f" got {np.shape(row.motion)} and {np.shape(row.effort)}"
             )
-        if not np.isfinite(new[0]) or not np.abs(new[1:]).max() < _LARGEST:
+        if not np.isfinite(new[0]) or not np.abs(new[1:]).max() < _MAX_VALUE:
             return state, (self._bad(np.nan, "corrupt"),)
         if fault := self._fault(state.rows, new):
             return self._refused(state, new, fault)
@@ -296,7 +301,7 @@ class JointPath:
         return (state, ())
 
     def _fault(self, rows: Array, new: Array) -> str:
-        """Why a row cannot follow others; empty where it can."""
+        """The reason why a row cannot follow others; empty if it can."""
         if not len(rows):
             return ""
         since_s = new[0] - rows[-1, 0]
@@ -316,19 +321,19 @@ class JointPath:
     def _refused(
         self, state: _PathState, new: Array, fault: str
     ) -> tuple[_PathState, tuple[OnlineSample, ...]]:
-        """The state after a row that cannot be used; where many of them agree, all starts anew."""
+        """The state after an unusable row; it restarts where many of them agree."""
         times = {"repeated": state.last_s, "late": state.last_s - 1.0}
         bad = (self._bad(times.get(fault, np.nan), fault),)
         if fault in ("repeated", "frozen"):
             return state, bad
         agree = not self._fault(state.refused, new)
         refused = np.concatenate([state.refused if agree else state.refused[:0], new[None]])
-        if len(refused) < _ANEW:
+        if len(refused) < _ROWS_TO_RESTART:
             return state._replace(refused=refused), bad
         return self._empty(state.last_s)._replace(rows=new[None]), bad
 
     def _through_filters(self, state: _PathState) -> tuple[_PathState, tuple[OnlineSample, ...]]:
-        """The state and samples after the instants of the grid between the two middle rows."""
+        """The state and samples for the instants of the grid between the two middle rows."""
         start = state.rows[1, 0]
         end = state.rows[2, 0]
         if np.isinf(state.next_s):
@@ -356,9 +361,9 @@ class JointPath:
         weights = [math.prod((t - u) / (one - u) for u in times if u != one) for one in times]
         share = (t - times[1]) / (times[2] - times[1])
         cut = 1 + self.channels * self.n
-        return np.array(weights) @ rows[:, 1:cut], (1 - share) * rows[1, cut:] + share * rows[
-            2, cut:
-        ]
+        motion = np.array(weights) @ rows[:, 1:cut]
+        torque = (1 - share) * rows[1, cut:] + share * rows[2, cut:]
+        return motion, torque
 
     def _kinematics(self, moved: Array) -> tuple[Array, Array, Array]:
         """Position, velocity and acceleration from the filtered channels and their derivatives."""
@@ -371,7 +376,7 @@ class JointPath:
         return value[:n], value[n : 2 * n], value[2 * n :]
 
     def _bad(self, t: float, fault: str) -> OnlineSample:
-        """A sample that is counted and skipped."""
+        """A sample that the estimator counts and skips."""
         nothing = np.zeros(self.n)
         return OnlineSample(t, nothing, nothing, nothing, nothing, fault)
 
@@ -390,19 +395,21 @@ def replay(
     v_max: Array | None = None,
     sleep: Callable[[float], None] | None = None,
 ) -> Iterator[OnlineSample]:
-    """The samples of a recording one at a time, each made from what came before it and a short time after.
+    """The samples of a recording one at a time, as an online estimator receives them.
 
-    Samples, which are prepared already, come as they are. Rows of a recording go through a
-    `JointPath`; those that cannot be used go on as samples that an estimator counts and skips.
-    Time is the recording's.
+    Prepared samples are returned unchanged. Rows of a recording pass through a `JointPath`;
+    unusable rows become samples that an estimator counts and skips. Times are those of the
+    recording.
 
     Args:
-        preparation: how samples were made that the model was fitted to; the defaults otherwise
-        drive: that makes torques of motor currents; needed where only currents were recorded
-        v_max: largest speed of each joint (`robot.limits`), (n,) [rad/s or m/s]; steps far beyond
-            are dropped
-        sleep: waits for so many seconds (`time.sleep`), so that samples come no faster than their
-            own clock
+        source: a recording, or prepared samples
+        preparation: of the samples that the model was fitted to; the default settings if None
+        drive: drives whose gains convert motor currents to torques; needed if only currents were
+            recorded
+        v_max: largest speed of each joint (`robot.limits`), (n,) [rad/s or m/s]; much faster steps
+            are unusable
+        sleep: function that waits for a number of seconds (`time.sleep`), to return samples at the
+            pace of their own clock; None for no delay
     """
     if isinstance(source, Samples):
         rows = zip(source.t, source.q, source.v, source.a, source.tau, strict=True)
