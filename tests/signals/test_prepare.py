@@ -112,6 +112,25 @@ def test_slow_torques_do_not_count():
     assert 0 < samples.mask.mean() < 1
 
 
+def test_torques_near_a_reversal_do_not_count():
+    """The filter spreads a reversal over half the period of its cut-off, here 50 ms."""
+    recorded = recording(np.arange(2000) * 0.002)
+    samples = prepare(recorded, Preparation(lowest_speed=0.001, cutoff_hz=10.0))
+    clear = samples.away_from_reversals()
+    turns = np.flatnonzero(np.diff(np.sign(samples.v[:, 0])))
+    distance_s = np.abs(np.arange(len(samples)) - turns[:, None]).min(axis=0) * 0.002
+    assert len(turns) > 1
+    assert not clear.mask[distance_s < 0.04, 0].any()
+    assert clear.mask[distance_s > 0.08, 0].all()
+    assert samples.mask[distance_s > 0.01, 0].all()
+    for how in (
+        Preparation(lowest_speed=0.0),
+        Preparation(lowest_speed=0.001, cutoff_hz=10.0, torque_cutoff_hz=10.0),
+    ):
+        samples = prepare(recorded, how)
+        np.testing.assert_array_equal(samples.away_from_reversals().mask, samples.mask)
+
+
 def test_decimation_keeps_every_third_sample_and_trimming_moves_the_start():
     rec = recording(np.arange(600) * 0.01)
     whole = prepare(rec)

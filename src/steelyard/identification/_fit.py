@@ -12,6 +12,9 @@ the torque that a gear transmits, this torque is computed with the theta of the 
 load share Fl that is not positive beyond its 95 % interval is removed and the fit repeated: if the
 transmitted torques hardly vary, Fl would be noise that a payload multiplies.
 
+The shapes are found from all rows, because rows near reversals show the width of a law. The last
+step, which gives theta and the covariance, leaves these rows out (`Preparation.turning_s`).
+
 Huber's robust estimate iterates the fit with rows weighted by min(1, c sigma / |residual|)^(1/2), c
 = 1.345.
 """
@@ -137,15 +140,16 @@ class _Task:
         return min(ends, key=lambda end: float(self._counts @ np.log(end.solution.noise + 1e-12)))
 
     def finish(self, end: _End) -> Fit:
-        """The fit with its covariance, from triangular factors."""
+        """The fit with its covariance, from triangular factors without rows near reversals."""
         law = end.law
         p = len(self.maker.parameters(law))
-        parts = [self._rows(k, law, end.previous) for k in range(len(self.parts))]
+        away = replace(self, parts=[part.away_from_reversals() for part in self.parts])
+        parts = [away._rows(k, law, end.previous) for k in range(len(self.parts))]
         factor = RegressionFactor.of_rows(parts)
         prior = _prior(factor.p, p)
         solution = solve_weighted(factor, prior, equal_weights=self.method == "ordinary")
         theta = solution.value[:p]
-        rows = [self.maker.rows(part, law, theta, shapes=True) for part in self.parts]
+        rows = [self.maker.rows(part, law, theta, shapes=True) for part in away.parts]
         spread, inflation = correlated_covariance(rows, solution, prior=prior)
         unknown = solution.unknown[:p]
         if law.carrying is not None:

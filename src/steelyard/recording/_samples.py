@@ -60,6 +60,33 @@ class Preparation(Value, error=InvalidSamples, partial=True):
     longest_gap_s: Annotated[float | None, POSITIVE] = None
     lag_s: tuple[float, ...] | None = None
 
+    @property
+    def turning_s(self) -> float:
+        """Time on either side of a reversal in which torques do not count, [s].
+
+        The low-pass filter spreads a reversal of a joint, and with it the jump of friction in the
+        regressor, over half the period of its cut-off frequency. The torques are not filtered and
+        jump at once. The difference has the same sign at every start and stop of a motion, so it
+        does not average out, and makes a payload too heavy. Torques that are filtered too jump as
+        slowly as the motion turns, and all of them count.
+        """
+        if isinstance(self.cutoff_hz, str) or self.cutoff_hz is None:
+            return 0.0
+        if self.lowest_speed == 0 or self.torque_cutoff_hz is not None:
+            return 0.0
+        return 0.5 / self.cutoff_hz
+
+    def is_clear(self, v: Array, a: Array) -> Mask:
+        """Whether each joint moves and is not close to a reversal, same shape as v.
+
+        Near a reversal the acceleration is constant, so |v| < |a| t within the time t of it.
+
+        Args:
+            v: joint velocities, (..., n) [rad/s or m/s]
+            a: joint accelerations, (..., n) [rad/s^2 or m/s^2]
+        """
+        return np.asarray(np.abs(v) >= self.lowest_speed + self.turning_s * np.abs(a))
+
     def motion_of(self, recording: Recording) -> tuple[Array, ...]:
         """Position, with commanded velocity and acceleration where recorded, each (N, n)."""
         if self.kinematics == "measured":
@@ -162,6 +189,13 @@ class Samples:
         """Which torques count in a fit, (N, n)."""
         assert self.usable is not None  # noqa: S101 - set by __post_init__
         return self.usable
+
+    def away_from_reversals(self) -> Samples:
+        """The samples without torques near reversals, see `Preparation.turning_s`."""
+        if self.preparation is None:
+            return self
+        counting = self.preparation.is_clear(self.v, self.a)
+        return replace(self, usable=self.mask & counting)
 
     def rows(self, which: slice) -> Samples:
         """A contiguous part of the samples, selected by a slice without a step."""

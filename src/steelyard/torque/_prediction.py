@@ -213,5 +213,5 @@ def _samples(
         rate_hz=rate_hz,
         joint_names=model.robot.joint_names,
         kinematics=model.kinematics,
-        usable=np.abs(v) >= how.lowest_speed,
+        usable=how.is_clear(v, a),
     )

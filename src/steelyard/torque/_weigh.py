@@ -156,12 +156,13 @@ def _noisy_motion(answer: Answer) -> Doubt | None:
 def _checked(
     require: Callable[[Samples], None], samples: Samples | Iterable[Samples], purpose: str
 ) -> Sequence[Samples]:
+    """The samples without torques near reversals, after a check of each."""
     parts = samples_of(samples)
     if not parts:
         raise InvalidSamples(f"there are no samples to {purpose}")
     for part in parts:
         require(part)
-    return parts
+    return [part.away_from_reversals() for part in parts]
 
 
 def _contradicted_fixed(

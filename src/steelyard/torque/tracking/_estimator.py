@@ -79,6 +79,7 @@ class TorqueTracker:
     _prior: Knowledge = field(init=False, repr=False)
     _systematic: SystematicErrors = field(init=False, repr=False)
     _friction_change: Array = field(init=False, repr=False)
+    _preparation: Preparation = field(init=False, repr=False)
     _creep: Creep = field(init=False, repr=False)
     _empty: Array = field(init=False, repr=False)
     _unobservable: Mask = field(init=False, repr=False)
@@ -105,10 +106,12 @@ class TorqueTracker:
         )
         change = friction_change(self.model, rows, self.options.friction_change)
         object.__setattr__(self, "_friction_change", change)
-        slow = self.options.lowest_speed
-        if slow is None:
-            slow = (self.model.preparation or Preparation()).lowest_speed
-        object.__setattr__(self, "_creep", Creep.of(self.model, rows, self._weights, slow))
+        preparation = self.model.preparation or Preparation()
+        if self.options.lowest_speed is not None:
+            preparation = replace(preparation, lowest_speed=self.options.lowest_speed)
+        object.__setattr__(self, "_preparation", preparation)
+        creep = Creep.of(self.model, rows, self._weights, preparation.lowest_speed)
+        object.__setattr__(self, "_creep", creep)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copies and pickles compute their derived arrays again, with the same digits."""
@@ -227,7 +230,7 @@ class TorqueTracker:
     def residual(self, state: TorqueTrackerState, sample: OnlineSample) -> tuple[Array, Array]:
         """Torque of a sample less that of the estimate, and its standard deviation, each (n,) [Nm or N].
 
-        Zero where a joint rests: friction can be anything there.
+        Zero where a joint rests or turns: its friction is not known there.
         """
         row = self._rows.checked(sample)
         x = state.known.solution
@@ -237,7 +240,8 @@ class TorqueTracker:
         H = self._rows.rows(motion, tau, state.memory, self._empty)[0][0] * self._weights[:, None]
         e = (H[:, -1] - H[:, :-1] @ x) / self._weights
         std = np.sqrt(state.spread.inflation + state.known.variance(H[:, :-1])) / self._weights
-        return np.where(np.abs(motion[0, 1]) < self._creep.lowest_speed, 0.0, e), std
+        counting = self._preparation.is_clear(motion[0, 1], motion[0, 2])
+        return np.where(counting, e, 0.0), std
 
     def converged(self, state: TorqueTrackerState) -> bool:
         """Whether the mass is known to the requested accuracy."""
@@ -315,7 +319,7 @@ class TorqueTracker:
         tau = block[:, 1 + 3 * n :]
         rows, memory = self._rows.rows(motion, tau, state.memory, self._empty)
         rows *= self._weights[:, None]
-        counting = np.abs(motion[:, 1]) >= self._creep.lowest_speed
+        counting = self._preparation.is_clear(motion[:, 1], motion[:, 2])
         creep = self._creep.pull(rows[:, :, :4] * counting[:, :, None], motion[:, 1])
         return state._replace(prepared=(rows, block, next_tau, creep), memory=memory)
 
@@ -325,7 +329,7 @@ class TorqueTracker:
         n = len(self._weights)
         motion = block[:, 1 : 1 + 3 * n].reshape(-1, 3, n)
         tau = block[:, 1 + 3 * n :]
-        usable = np.abs(motion[:, 1]) >= self._creep.lowest_speed
+        usable = self._preparation.is_clear(motion[:, 1], motion[:, 2])
         e = -(rows.reshape(-1, rows.shape[2]) @ np.append(state.x, -1.0)).reshape(usable.shape)
         spikes = self._rows.spikes(e, np.vstack([state.last_tau, tau, next_tau]) * self._weights)
         usable[spikes] = False
