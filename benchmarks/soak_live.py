@@ -253,11 +253,15 @@ class Soak:
         begun_s = time.monotonic()
         self.client.pipe.send((trial.kind, trial.seed, trial.wait_s))
         time.sleep(trial.at_s)
+        at_fault = controller.payload
         fault_s = time.monotonic()
         self._cause(trial.fault)
         answer = self._answer(trial)
         if trial.kind == "set":
-            return self._false_setting(answer, before)
+            present = controller.payload
+            if answer is not None and answer.time_s < fault_s:
+                present = at_fault
+            return _false_setting(answer, before, present)
         end_s = time.monotonic()
         while time.monotonic() < end_s + MAX_REST_S + 0.2:
             time.sleep(0.05)
@@ -349,19 +353,21 @@ class Soak:
             found.append("says that it came back")
         return [f"{words}: {answer.words}" for words in found]
 
-    def _false_setting(self, answer: Answer | None, before: ControllerPayload) -> list[str]:
-        """A sentence about a payload that the simulated controller contradicts."""
-        if answer is None or answer.words.startswith(("refused", "interrupted")):
-            return []
-        present = self.server.controller.payload
-        reported = f"{present.mass:.3f} kg"
-        if answer.setting in ("set", "not set") and reported not in answer.words:
-            return [f"{answer.words}, but it has {reported}"]
-        if answer.setting == "not set" and present != before:
-            return [f"{answer.words}, but it was set to {reported}"]
-        if "now says" in answer.words and reported not in answer.words:
-            return [f"{answer.words}, but it has {reported}"]
+
+def _false_setting(
+    answer: Answer | None, before: ControllerPayload, present: ControllerPayload
+) -> list[str]:
+    """A sentence about a payload that the simulated controller contradicts."""
+    if answer is None or answer.words.startswith(("refused", "interrupted")):
         return []
+    reported = f"{present.mass:.3f} kg"
+    if answer.setting in ("set", "not set") and reported not in answer.words:
+        return [f"{answer.words}, but it has {reported}"]
+    if answer.setting == "not set" and present != before:
+        return [f"{answer.words}, but it was set to {reported}"]
+    if "now says" in answer.words and reported not in answer.words:
+        return [f"{answer.words}, but it has {reported}"]
+    return []
 
 
 def main() -> int:

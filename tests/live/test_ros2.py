@@ -277,7 +277,7 @@ def test_an_effort_is_never_guessed():
             Stream(source(arm))
     with (
         bridge(names=UR) as arm,
-        pytest.raises(SourceFailed, match="whose effort is never its torque"),
+        pytest.raises(SourceFailed, match="whose effort is never the joint torque"),
     ):
         Stream(source(arm))
     described = text('<param name="use_currents_as_efforts">false</param>')
