@@ -68,9 +68,8 @@ def table(**changes):
         (lambda: ARM.with_gravity([0, 0, np.nan]), r"gravity_base must be three finite numbers"),
         (
             lambda: ARM.with_payload(BODY.renamed("gripper")),
-            r"payload is in frame 'gripper', the flange of arm is 'flange'; express the payload in it"
-            r" with"
-            r" in_frame\(\)",
+            r"payload is in frame 'gripper', the flange of arm is 'flange'; express the payload"
+            r" in it with in_frame\(\)",
         ),
         (lambda: ARM.mass_matrix(np.ones((2, 3))), r"got 2 postures"),
         (

@@ -138,10 +138,10 @@ def _model(controller: SimulatedController, number: float, word: str) -> None:
 
 
 FAULTS: dict[str, Fault] = {
-    "skip": Fault("number", "so many rows are never sent; once", _skip),
-    "stall": Fault("number", "no rows for so many seconds; once", _stall),
+    "skip": Fault("number", "this number of rows is never sent; once", _skip),
+    "stall": Fault("number", "no rows for this time [s]; once", _stall),
     "mute": Fault("", "no rows any more, the connections stay open", _modes({"mute": True})),
-    "late": Fault("number", "rows and answers come so many seconds late", _late),
+    "late": Fault("number", "rows and answers come late by this time [s]", _late),
     "close": Fault("", "closes all RTDE connections; once", _close),
     "reset": Fault("", "resets all RTDE connections; once", _reset),
     "reboot": Fault(
@@ -149,7 +149,7 @@ FAULTS: dict[str, Fault] = {
         "closes all connections; clock, program, payload and registers start anew; once",
         _reboot,
     ),
-    "moved": Fault("number", "a hand moves every joint by so many radians; once", _moved),
+    "moved": Fault("number", "a hand moves every joint by this angle [rad]; once", _moved),
     "protective-stop": Fault("", "stops the arm and the program", _modes({"safety": 3})),
     "emergency-stop": Fault("", "stops the arm and switches it off", _emergency_stop),
     "power-off": Fault("", "switches the arm off", _modes({"robot": 3})),
@@ -160,7 +160,7 @@ FAULTS: dict[str, Fault] = {
     "slider": Fault("number", "the operator sets the speed, 0 to 1", _slider),
     "payload": Fault("number", "another client sets the payload, [kg]; once", _payload),
     "wrong-echo": Fault(
-        "number", "every payload that is set becomes so many kg heavier", _wrong_echo
+        "number", "every payload that is set becomes heavier by this mass [kg]", _wrong_echo
     ),
     "missing": Fault("word", "an output that new connections cannot get, by its name", _missing),
     "serial": Fault("word", "another serial number", _serial),

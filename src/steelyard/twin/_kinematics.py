@@ -19,7 +19,7 @@ _MAX_ITERATIONS = 50
 _TOLERANCE = 1e-9  # of a pose, [m] and [rad]
 _DAMPING = 1e-4
 _MAX_CHANGE = 0.3  # of a joint in one iteration, [rad]
-_RADIUS = 0.2  # a turn of 1 rad counts like so many metres
+_RADIUS = 0.2  # length that a turn of 1 rad counts as, [m]
 
 
 class ToolKinematics:

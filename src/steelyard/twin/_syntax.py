@@ -2,8 +2,8 @@
 
 Line ends do not separate statements, as on a real controller: `x =` on one line and `0` on the next
 is an assignment. Only an opening bracket must stand on the line of what it follows, so that a
-statement in brackets is not mistaken for the arguments of the line before. `p[...]` with six entries
-is a pose; `p[0]` is an element of a variable named p.
+statement in brackets is not mistaken for the arguments of the line before. `p[...]` with six
+entries is a pose; `p[0]` is an element of a variable named p.
 """
 
 from __future__ import annotations

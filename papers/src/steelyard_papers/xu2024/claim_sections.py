@@ -169,17 +169,14 @@ def harsh_section(answers: Mapping[str, Answers], warm: Warming) -> Section:
         "temperature [°C]",
         [Curve(f"joint {j + 1}", warm.t[few], warm.temperature[few, j]) for j in range(6)],
     )
+    thinner = 100 * (1 - np.exp(-THINNING * (WARMEST - AMBIENT)))
     return Section(
         "Friction that changes between the runs (Table VII in harsher worlds, Fig. 8)",
         [
             _order_words(answers),
             f"Fig. 8 with a thermal model of friction: ten runs warm the drives from {AMBIENT} to"
-            f" {WARMEST} °C;"
-            f" viscous friction falls by {100 * (1 - np.exp(-THINNING * (WARMEST - AMBIENT))):.0f} %"
-            " in the"
-            " warmest one. The heat that a drive keeps is chosen so that the warmest one ends"
-            " where the"
-            " paper's did, so the order of the joints is a prediction, the range is not.",
+            f" {WARMEST} °C; viscous friction falls by {thinner:.0f} % in the warmest one. The heat"
+            " that a drive keeps is chosen so that the warmest one ends where the paper's did, so the order of the joints is a prediction, the range is not.",
         ],
         [
             Table(
