@@ -206,7 +206,7 @@ def answers(seed: int) -> Seed:
     static = weigh_static(postures)
     moving = measured(excitation(seed), drift, rng)
     offline = WrenchSamples.from_joints(arm(), moving, SENSOR)
-    causal = WrenchSamples.from_pose(WristRecording.of_joints(moving, arm(), SENSOR))
+    causal = WrenchSamples.from_pose_causal(WristRecording.of_joints(moving, arm(), SENSOR))
     truth = np.concatenate([LOAD.vector[:4], drift, TILT])
     low, high = static.interval().T
     return Seed(
@@ -338,7 +338,7 @@ def contact() -> Iterator[Figure]:
     for seed in range(0, SEEDS, 5):
         s = answers(seed)
         for speed, recording in enumerate(s.recordings):
-            samples = WrenchSamples.from_pose(
+            samples = WrenchSamples.from_pose_causal(
                 WristRecording.of_joints(recording, arm(), SENSOR), settle_s=0.3
             )
             for kind in kinds:

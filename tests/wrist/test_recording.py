@@ -77,7 +77,7 @@ def test_what_is_unknown_stays_unknown_in_the_flange_frame_and_what_is_known_kno
 
 
 def test_a_pose_gives_all_ten_causally(rng):
-    payload = weigh_dynamic(WrenchSamples.from_pose(turning(rng)))
+    payload = weigh_dynamic(WrenchSamples.from_pose_causal(turning(rng)))
     assert payload.body.mass == pytest.approx(3.0, abs=0.02)
     np.testing.assert_allclose(payload.body.com, BODY.com, atol=0.002)
     np.testing.assert_allclose(payload.body.inertia, BODY.inertia, atol=0.01)
@@ -97,7 +97,7 @@ def test_a_base_that_came_out_far_from_level_is_a_doubt_in_motion_too(rng):
 def test_rows_that_a_mean_repeats_are_not_missed(rng):
     recording = turning(rng, noise=0.3)
     every, some = (
-        WrenchSamples.from_pose(recording, decimate=decimate) for decimate in (False, True)
+        WrenchSamples.from_pose_causal(recording, decimate=decimate) for decimate in (False, True)
     )
     assert (len(some), some.made_by[-1]) == (len(every) // 5, "every 5. row kept")
     one, other = weigh_dynamic(every), weigh_dynamic(some)
@@ -250,7 +250,7 @@ def test_what_samples_refuse(rng):
     with pytest.raises(
         InvalidSamples, match=r"200 rows are too few: the filter needs 0\.5 s to settle"
     ):
-        WrenchSamples.from_pose(recording, settle_s=0.5)
+        WrenchSamples.from_pose_causal(recording, settle_s=0.5)
     t = recording.t.copy()
     t[100:] += 1.0
     with pytest.raises(InvalidRecording, match=r"1.002 s are missing after t = 0.198 s"):

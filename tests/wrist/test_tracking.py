@@ -14,6 +14,7 @@ from steelyard.recording import Recording
 from steelyard.robot import load_robot
 from steelyard.signals import FixedLag, RawRow
 from steelyard.verdict import DoubtKind
+from steelyard.workflow import weigh_wrist
 from steelyard.wrist import (
     Postures,
     WrenchSamples,
@@ -426,3 +427,48 @@ def test_a_sensor_at_the_end_of_its_range_is_counted():
         of_path, ready = path.step(of_path, row)
         state = fed(estimator, ready, state)
     assert state.counts.saturated == over > 10
+
+
+# --- a recording of poses
+
+
+def pose_recording(stream):
+    motion = np.array([row.motion for row in stream])
+    return WristRecording(
+        np.array([row.t for row in stream]),
+        np.array([row.effort for row in stream]),
+        Rotation.from_quat(motion[:, 3:]).as_matrix(),
+        WristSensor(),
+        position=motion[:, :3],
+    )
+
+
+def test_a_recording_of_poses_becomes_the_samples_of_tracking():
+    stream = rows(kind="pose")
+    batch = WrenchSamples.from_pose(pose_recording(stream), cutoff_hz=10.0, decimate=False)
+    made, _ = samples(stream, "pose", cutoff_hz=10.0)
+    online = {round(100 * sample.t): sample for sample in made}
+    pairs = [(k, online[round(100 * t)]) for k, t in enumerate(batch.t) if round(100 * t) in online]
+    assert len(pairs) > 400
+    for k, sample in pairs[::50]:
+        np.testing.assert_allclose(batch.wrench[k], sample.wrench, atol=1e-9)
+        np.testing.assert_allclose(batch.R_base_sensor[k], sample.R_base_sensor, atol=1e-9)
+        np.testing.assert_allclose(batch.acceleration[k], sample.acceleration, atol=1e-6)
+        np.testing.assert_allclose(batch.angular_velocity[k], sample.angular_velocity, atol=1e-6)
+        np.testing.assert_allclose(
+            batch.angular_acceleration[k], sample.angular_acceleration, atol=1e-5
+        )
+
+
+def test_poses_weigh_as_joints_do_and_the_cutoff_counts():
+    stream = rows(kind="pose")
+    joints = weigh_dynamic(
+        WrenchSamples.from_joints(load_robot("ur10"), recording_of(rows()), cutoff_hz=10.0)
+    )
+    poses = weigh_wrist(dynamic=pose_recording(stream), cutoff_hz=10.0)
+    apart = (poses.unconstrained.vector - joints.unconstrained.vector) / joints.std
+    assert np.abs(apart).max() < 0.5
+    np.testing.assert_allclose(poses.std, joints.std, rtol=0.2)
+    smoother = weigh_wrist(dynamic=pose_recording(stream), cutoff_hz=3.0)
+    assert smoother.mass != poses.mass
+    assert (smoother.noise < 0.8 * poses.noise).all()

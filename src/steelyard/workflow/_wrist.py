@@ -119,7 +119,7 @@ class WristRig:
             table = table.turned(yaw)
         if table.acceleration is not None and table.angular_velocity is not None:
             return WrenchSamples.from_imu(table, cutoff_hz=cutoff_hz, decimate=decimate)
-        return WrenchSamples.from_pose(table, decimate=decimate)
+        return WrenchSamples.from_pose(table, cutoff_hz=cutoff_hz, decimate=decimate)
 
     def quality(self, source: WristSource) -> QualityReport:
         """The quality of a source that moves."""

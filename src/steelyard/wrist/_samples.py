@@ -1,9 +1,9 @@
 """Wrench and motion of a sensor, ready to fit: uniform, finite, differentiated, with their noise.
 
 The motion of the sensor comes from joints and the robot model, from an inertial unit beside the
-sensor, or from its pose, one sample at a time (`_kalman`). The first two use zero-phase low-pass
-filters and central differences, and apply the same filter to the wrench; the same linear filter on
-both sides of wrench = Y phi leaves phi unchanged. The noise follows: noise of variance s^2 of an
+sensor, or from its pose. All use zero-phase low-pass filters and central differences, and apply the
+same filter to the wrench; the same linear filter on both sides of wrench = Y phi leaves phi
+unchanged. `from_pose_causal` is the causal filter of liu2025 (`_kalman`), whose acceleration lags. The noise follows: noise of variance s^2 of an
 encoder (or of the inertial unit) becomes s^2 times the sum of the squared impulse response of
 filter and differences, and is propagated by the Jacobian to acceleration, angular velocity and
 angular acceleration of the sensor,
@@ -28,6 +28,7 @@ from steelyard.recording import Recording
 from steelyard.robot import RobotModel
 from steelyard.signals import (
     DEFAULT_CUTOFF_HZ,
+    FixedLag,
     central_differences,
     low_pass,
     moving_mean,
@@ -40,6 +41,7 @@ from steelyard.wrist._regressor import feature_covariance, features
 
 _EDGE_PERIODS = 3.0  # of the cut-off, left out at both ends, where the filter is inaccurate
 _ROWS_PER_CUTOFF = 4.0  # rows that are kept for each period of the cut-off
+_LEAST_NOISE = 1e-9  # [SI], keeps covariances definite
 
 
 @dataclass(frozen=True, eq=False)
@@ -215,13 +217,64 @@ class WrenchSamples:
         cls,
         recording: WristRecording,
         *,
+        cutoff_hz: float = DEFAULT_CUTOFF_HZ,
+        position_std: float | None = None,
+        rotation_std: float | None = None,
+        decimate: bool = True,
+    ) -> WrenchSamples:
+        """The motion of the sensor from its pose, and its wrench, both without lag.
+
+        The zero-phase filter is that of tracking (`steelyard.wrist.tracking.WristPath`).
+
+        Args:
+            recording: with the position of the sensor
+            cutoff_hz: of the zero-phase low-pass on pose and wrench, [Hz]
+            position_std: noise of the position, [m]; from its differences by default
+            rotation_std: noise of the orientation, [rad]; from its differences by default
+            decimate: keep only as many rows as the filter leaves independent
+        """
+        t, position, quaternion, wrench, words = _pose_on_uniform_clock(recording)
+        zero_phase = _ZeroPhase.on(t, cutoff_hz)
+        lag = FixedLag(cutoff_hz, zero_phase.rate_hz, points=5)
+        keep = zero_phase.kept(len(t), decimate=decimate)
+        reach = range(-lag.lag, lag.lag + 1)
+        windows = [slice(k + reach[0], k + reach[-1] + 1) for k in range(*keep.indices(len(t)))]
+        moved = [pose_motion(lag, position[at], quaternion[at]) for at in windows]
+        orientation, acceleration, velocity, turning, _ = zip(*moved, strict=True)
+        stated = recording.sensor.motion_noise
+        if position_std is None:
+            position_std = stated.get("position")
+        if rotation_std is None:
+            rotation_std = stated.get("rotation")
+        noise = pose_noise(position, quaternion, zero_phase.gains, position_std, rotation_std)
+        return cls(
+            t[keep],
+            np.array([smoothed(lag, wrench[at])[0] for at in windows]),
+            np.diag(recording.wrench_std(wrench) ** 2 * zero_phase.gains[0]),
+            np.array(orientation),
+            np.array(acceleration),
+            np.array(velocity),
+            np.array(turning),
+            np.tile(noise, (len(windows), 1, 1)),
+            recording.sensor,
+            (*recording.notes, words, "motion from the pose", *zero_phase.steps(t, keep)),
+            recording.warnings,
+        )
+
+    @classmethod
+    def from_pose_causal(
+        cls,
+        recording: WristRecording,
+        *,
         mean_length: int = 10,
         position_std: float | None = None,
         rotation_std: float | None = None,
         settle_s: float = 0.5,
         decimate: bool = False,
     ) -> WrenchSamples:
-        """The motion of the sensor from its pose by a causal Kalman filter, and its wrench.
+        """The motion of the sensor from its pose by a causal Kalman filter, and its wrench, as liu2025.
+
+        The acceleration lags behind the wrench; `from_pose` has no lag.
 
         Args:
             recording: with the position of the sensor
@@ -231,18 +284,8 @@ class WrenchSamples:
             settle_s: left out at the start, while the filter converges, [s]
             decimate: whether to keep only two rows for each length of the mean
         """
-        if recording.position is None:
-            raise InvalidRecording(
-                "the recording has no position of the sensor: its acceleration cannot be found from"
-                " orientation alone; name the columns, or take the motion from joints or an"
-                " inertial unit"
-            )
-        flat = recording.R_base_sensor.reshape(-1, 9)
-        t, (position, R, wrench), words = recording.on_uniform_clock(
-            [recording.position, flat, recording.wrench]
-        )
+        t, position, quaternion, wrench, words = _pose_on_uniform_clock(recording)
         step_s = float((t[-1] - t[0]) / (len(t) - 1))
-        quaternion = Rotation.from_matrix(R.reshape(-1, 3, 3)).as_quat()
         stated = recording.sensor.motion_noise
         kalman = PoseKalmanFilter.tuned(
             step_s,
@@ -252,7 +295,7 @@ class WrenchSamples:
             rotation_std=stated.get("rotation") if rotation_std is None else rotation_std,
         )
         turned, moved = kalman.along(position, quaternion)
-        smoothed, orientation = _causal_mean(np.hstack([moved, wrench]), turned, mean_length)
+        averaged, orientation = _causal_mean(np.hstack([moved, wrench]), turned, mean_length)
         start = max(int(settle_s / step_s), mean_length)
         if len(t) - start < 20:
             raise InvalidSamples(
@@ -268,12 +311,12 @@ class WrenchSamples:
             steps.append(f"every {keep.step}. row kept")
         return cls(
             t[keep],
-            smoothed[keep, 9:],
+            averaged[keep, 9:],
             np.diag(recording.wrench_std(wrench) ** 2 / mean_length),
             orientation[keep],
-            smoothed[keep, :3],
-            smoothed[keep, 3:6],
-            smoothed[keep, 6:9],
+            averaged[keep, :3],
+            averaged[keep, 3:6],
+            averaged[keep, 6:9],
             np.tile(kalman.noise(mean_length), (len(t[keep]), 1, 1)),
             recording.sensor,
             (*recording.notes, *steps),
@@ -345,6 +388,94 @@ class _ZeroPhase:
         if self.cutoff_hz is None:
             return [cut]
         return [f"zero-phase low-pass at {self.cutoff_hz:g} Hz on motion and wrench", cut]
+
+
+def smoothed(lag: FixedLag, window: Array) -> Array:
+    """Value, first and second derivative in the middle of a full window, (3, n).
+
+    Args:
+        lag: the filter
+        window: of n signals, (2 lag + 1, n)
+    """
+    return np.asarray(lag.step(window[:-1], window[-1])[1])
+
+
+def pose_motion(
+    lag: FixedLag, position: Array, quaternion: Array
+) -> tuple[Array, Array, Array, Array, float]:
+    """Orientation, acceleration, angular velocity and acceleration, and speed in the middle of a window.
+
+    All but the orientation, (3, 3), and the speed, [m/s], in the sensor frame, (3,).
+
+    Args:
+        lag: the filter
+        position: of the sensor, (2 lag + 1, 3) [m], in the base frame
+        quaternion: R_base_sensor as (x, y, z, w), (2 lag + 1, 4)
+    """
+    _, v, a = smoothed(lag, position)
+    middle = quaternion[lag.lag]
+    turn, w, alpha = smoothed(lag, rotation_vectors(middle, quaternion))
+    R = (Rotation.from_quat(middle) * Rotation.from_rotvec(turn)).as_matrix()
+    return R, R.T @ a, w, alpha, float(np.linalg.norm(v))
+
+
+def pose_noise(
+    position: Array,
+    quaternion: Array,
+    gains: tuple[float, float, float],
+    position_std: float | None = None,
+    rotation_std: float | None = None,
+) -> Array:
+    """The covariance of acceleration, angular velocity and angular acceleration from a pose, (9, 9).
+
+    Args:
+        position: of the sensor, (N, 3) [m]
+        quaternion: R_base_sensor as (x, y, z, w), (N, 4)
+        gains: what the filter makes of white noise, see `noise_gains`
+        position_std: noise of the position, [m]; from its differences by default
+        rotation_std: noise of the orientation, [rad]; from its differences by default
+    """
+    _, slope, curvature = gains
+    linear = _noise_or(position_std, position) ** 2
+    turn = _noise_or(rotation_std, rotation_vectors(quaternion[0], quaternion)) ** 2
+    acceleration = np.full(3, linear.mean() * curvature)
+    return np.diag(np.concatenate([acceleration, turn * slope, turn * curvature]))
+
+
+def rotation_vectors(middle: Array, quaternion: Array) -> Array:
+    """Rotation vectors from one orientation to others, (N, 3) [rad].
+
+    Args:
+        middle: the one orientation, a quaternion, (4,)
+        quaternion: the others, (N, 4)
+    """
+    turns = Rotation.from_quat(middle).inv() * Rotation.from_quat(quaternion)
+    return np.asarray(turns.as_rotvec())
+
+
+def _noise_or(std: float | None, x: Array) -> Array:
+    """A stated standard deviation for each signal, or that of its differences, above zero."""
+    if std is not None:
+        return np.full(x.shape[1], std)
+    return np.maximum(noise_of_differences(x), _LEAST_NOISE)
+
+
+def _pose_on_uniform_clock(
+    recording: WristRecording,
+) -> tuple[Array, Array, Array, Array, str]:
+    """Time, position, quaternion and wrench on a uniform clock, and what was done for it."""
+    if recording.position is None:
+        raise InvalidRecording(
+            "the recording has no position of the sensor: its acceleration cannot be found from"
+            " orientation alone; name the columns, or take the motion from joints or an inertial"
+            " unit"
+        )
+    flat = recording.R_base_sensor.reshape(-1, 9)
+    t, (position, R, wrench), words = recording.on_uniform_clock(
+        [recording.position, flat, recording.wrench]
+    )
+    quaternion = Rotation.from_matrix(R.reshape(-1, 3, 3)).as_quat()
+    return t, position, quaternion, wrench, words
 
 
 def sensor_motion(

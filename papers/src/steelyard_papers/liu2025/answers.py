@@ -91,7 +91,7 @@ def answers_of(world: World, seed: int, faults: Faults = PERFECT) -> Answers:
     static = weigh_static(postures)
     static_tls = weigh_linear(postures)
     moving = measured(robot, world.excitation, drift, rng, cell=cell)
-    causal = WrenchSamples.from_pose(WristRecording.of_joints(moving, robot, SENSOR))
+    causal = WrenchSamples.from_pose_causal(WristRecording.of_joints(moving, robot, SENSOR))
     payloads = {
         "method_1": method_1(postures, gravity_base=UPRIGHT),
         "method_1_moving": method_1(moving_postures(causal, every=10), gravity_base=UPRIGHT),
@@ -134,8 +134,12 @@ def contacts_of(world: World, answers: Answers, speed: str, seed: int) -> Contac
     moved = answers.drift + rng.normal(size=6) * [3, 3, 5, 0.2, 0.2, 0.2]
     same = measured(robot, truth, answers.drift, rng, cell=answers.cell)
     other = measured(robot, truth, moved, rng, cell=answers.cell)
-    samples = WrenchSamples.from_pose(WristRecording.of_joints(same, robot, SENSOR), settle_s=0.3)
-    later = WrenchSamples.from_pose(WristRecording.of_joints(other, robot, SENSOR), settle_s=0.3)
+    samples = WrenchSamples.from_pose_causal(
+        WristRecording.of_joints(same, robot, SENSOR), settle_s=0.3
+    )
+    later = WrenchSamples.from_pose_causal(
+        WristRecording.of_joints(other, robot, SENSOR), settle_s=0.3
+    )
     offline = WrenchSamples.from_joints(robot, other, SENSOR, decimate=False)
     payloads = answers.payloads
     return Contacts(

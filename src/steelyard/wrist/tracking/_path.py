@@ -41,7 +41,13 @@ from steelyard.recording import DEFAULT_CUTOFF_HZ, default_gap_s
 from steelyard.robot import RobotModel
 from steelyard.signals import FixedLag, RawRow, noise_gains, noise_of_differences
 from steelyard.wrist._recording import WristRecording, WristSensor
-from steelyard.wrist._samples import joint_noise, sensor_motion
+from steelyard.wrist._samples import (
+    joint_noise,
+    pose_motion,
+    pose_noise,
+    sensor_motion,
+    smoothed,
+)
 
 CALIBRATION_S = 1.0
 """Length of the first part of a stream that gives its rate and noise, [s]."""
@@ -135,7 +141,7 @@ class _Joints(_Kinematics):
     def moved(
         self, window: Array, lag: FixedLag
     ) -> tuple[Array, Array, Array, Array, Array, float]:
-        q, v, a = _smoothed(lag, window)[:, None]
+        q, v, a = smoothed(lag, window)[:, None]
         T = self.T_flange_sensor
         motion = (x[0] for x in sensor_motion(self.robot, q, v, a, T))
         flange = self.robot.frame_motion(q, v, np.zeros_like(v))
@@ -153,11 +159,9 @@ class _Pose(_Kinematics):
     def moved(
         self, window: Array, lag: FixedLag
     ) -> tuple[Array, Array, Array, Array, Array, float]:
-        _, v, a = _smoothed(lag, window[:, :3])
-        turns = _turns(window[lag.lag, 3:], window[:, 3:])
-        turn, w, alpha = _smoothed(lag, turns)
-        R = (Rotation.from_quat(window[lag.lag, 3:]) * Rotation.from_rotvec(turn)).as_matrix()
-        return R, R.T @ a, w, alpha, self.covariance, float(np.linalg.norm(v))
+        *motion, speed = pose_motion(lag, window[:, :3], window[:, 3:])
+        R, acceleration, w, alpha = motion
+        return R, acceleration, w, alpha, self.covariance, speed
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,7 +173,7 @@ class _InertialUnit(_Kinematics):
     def moved(
         self, window: Array, lag: FixedLag
     ) -> tuple[Array, Array, Array, Array, Array, float]:
-        value, slope, _ = _smoothed(lag, window)
+        value, slope, _ = smoothed(lag, window)
         R = Rotation.from_quat(value[6:]).as_matrix()
         return R, value[:3], value[3:6], slope[3:6], self.covariance, float("nan")
 
@@ -320,7 +324,7 @@ class WristPath:
         motion = window[:, : self.channels]
         wrench = window[:, self.channels :]
         return WristSample(
-            t, _smoothed(self._lag, wrench)[0], *self.kinematics.moved(motion, self._lag)
+            t, smoothed(self._lag, wrench)[0], *self.kinematics.moved(motion, self._lag)
         )
 
     def _between(self, rows: Array, t: float) -> Array:
@@ -379,18 +383,14 @@ def _kinematics(
             return np.full(x.shape[1], stated[name])
         return _noise(x)
 
-    value, slope, curvature = gains
+    value, slope, _ = gains
     if robot is not None:
         if motion.shape[1] != robot.n:
             raise InvalidSamples(f"{robot.name} has {robot.n} joints, a row {motion.shape[1]}")
         return _Joints(robot, sensor.T_flange_sensor, noise("joints", motion), gains)
     if motion.shape[1] == 7:
-        linear = noise("position", motion[:, :3]) ** 2
-        turn = noise("rotation", _turns(motion[0, 3:], motion[:, 3:])) ** 2
-        variance = np.concatenate(
-            [np.full(3, linear.mean() * curvature), turn * slope, turn * curvature]
-        )
-        return _Pose(np.diag(variance))
+        stds = (stated.get("position"), stated.get("rotation"))
+        return _Pose(pose_noise(motion[:, :3], motion[:, 3:], gains, *stds))
     if motion.shape[1] == 10:
         linear = noise("acceleration", motion[:, :3])
         turning = noise("angular_velocity", motion[:, 3:6])
@@ -403,18 +403,6 @@ def _kinematics(
 
 def _noise(x: Array) -> Array:
     return np.maximum(noise_of_differences(x), _LEAST_NOISE)
-
-
-def _smoothed(lag: FixedLag, window: Array) -> Array:
-    """Value, first and second derivative in the middle of a full window, (3, n)."""
-    return np.asarray(lag.step(window[:-1], window[-1])[1])
-
-
-def _turns(middle: Array, quaternion: Array) -> Array:
-    """Rotation vectors from one orientation, (4,), to others, (N, 4); (N, 3)."""
-    return np.asarray(
-        (Rotation.from_quat(middle).inv() * Rotation.from_quat(quaternion)).as_rotvec()
-    )
 
 
 def _bad(t: float) -> WristSample:
