@@ -23,8 +23,9 @@ fits give the differences
 
 and the second fit is used if their mean is above zero by a one-sided t test. One lag competes with
 none, and lags for each joint compete with the winner. Besides, one lag must lie beyond its 95 %
-interval, and lags for each joint must differ by more than their covariance allows (chi^2). A joint whose torque no fit predicts (it is at the
-noise level, or not excited) does not count, and has no lag of its own.
+interval, and lags for each joint must differ by more than their covariance allows (chi^2). A joint
+whose torque no fit predicts (it is at the noise level, or not excited) does not count, and has no
+lag of its own.
 """
 
 from __future__ import annotations
