@@ -128,7 +128,7 @@ def test_a_stated_noise_counts_and_else_the_first_rows_show_it():
     stated, heard = (np.sqrt(np.diag(p.kinematics.covariance)) for p in (path, found))
     np.testing.assert_allclose(heard, stated, rtol=0.35)
     with pytest.raises(
-        InvalidRecording, match="'motion_noise.speed' is no signal; there are joints, position"
+        InvalidRecording, match=r"'motion_noise\.speed' is no signal; there are joints, position"
     ):
         WristSensor(motion_noise={"speed": 1.0})
 
