@@ -10,6 +10,7 @@ import numpy as np
 from steelyard._computing import Progress
 from steelyard._units import NORMAL_95
 from steelyard.errors import InvalidSamples
+from steelyard.identification._between_runs import spread_between_runs
 from steelyard.identification._estimate import Estimate
 from steelyard.identification._fit import Fit, FitMethod, fit
 from steelyard.identification._least_squares import solve_weighted
@@ -203,6 +204,9 @@ def _model(
         preparation=preparations.pop() if len(preparations) == 1 else None,
         motion_shift=shift,
         rate_hz=rates.pop() if len(rates) == 1 else None,
+        run_spread=spread_between_runs(
+            parameters, found.theta, estimate.noise, found.inflation, found.factor
+        ),
     )
 
 

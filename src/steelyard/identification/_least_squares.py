@@ -154,7 +154,7 @@ def solve_grams(
         weights = np.ones(len(grams))
     for _ in range(_MAX_ITERATIONS):
         A = (weights**2 @ flat).reshape(m + 1, m + 1) + known
-        half = _half_inverse(A[:m, :m])
+        half = half_inverse(A[:m, :m])
         value = half @ (half.T @ A[:m, m])
         minus = np.append(value, -1.0)
         squares = np.maximum((grams @ minus) @ minus, least)
@@ -179,7 +179,7 @@ def _noise(
     return noise, 1.0 / np.maximum(np.broadcast_to(common, noise.shape), _MIN_NOISE)
 
 
-def _half_inverse(A: Array) -> Array:
+def half_inverse(A: Array) -> Array:
     """H with H H' = A^-1 over the directions that have data, (m, rank)."""
     length = np.sqrt(np.diag(A))
     scale = np.where(length > 0, length, 1.0)

@@ -45,7 +45,7 @@ _RELEVANT_SETTINGS = (*_FILTER_SETTINGS, "fourier_period_s", "fourier_harmonics"
 
 
 @dataclass(frozen=True, eq=False)
-class DynamicModel(FileValue, error=InvalidSamples, kind="model", version=3):
+class DynamicModel(FileValue, error=InvalidSamples, kind="model", version=4):
     """An arm whose base parameters and friction were identified from measurements.
 
     Attributes:
@@ -67,6 +67,8 @@ class DynamicModel(FileValue, error=InvalidSamples, kind="model", version=3):
         motion_shift: possible bias of the parameters by noise of the measured motion, (p,); None if
             unknown
         rate_hz: sampling rate of the fitted samples, [Hz]; None if they have several
+        run_spread: standard deviation of each parameter between runs, (p,) [SI]: of friction and
+            offsets; None if friction of other runs is taken as unknown
     """
 
     robot: Annotated[RobotModel, Size("n", attrgetter("n"))]
@@ -83,6 +85,7 @@ class DynamicModel(FileValue, error=InvalidSamples, kind="model", version=3):
     lag_std: Annotated[Array | None, Shape("n"), INFINITE, NOT_NEGATIVE] = None
     motion_shift: Annotated[Array | None, Shape("p")] = None
     rate_hz: Annotated[float | None, POSITIVE] = None
+    run_spread: Annotated[Array | None, Shape("p"), NOT_NEGATIVE] = None
     basis: ParameterBasis = field(init=False, repr=False)
     _maker: RowMaker = field(init=False, repr=False)
 
@@ -256,6 +259,22 @@ class DynamicModel(FileValue, error=InvalidSamples, kind="model", version=3):
                 f" {self.robot.joint_names[j]}, but the file states {saved_noise[j]:.3g}: it was"
                 " edited; identify the arm again"
             )
+
+    @property
+    def covariance_of_other_runs(self) -> Array:
+        """Covariance of the parameters of a run that was not fitted, (p, p).
+
+        Its friction is one more draw from the population of the fitted runs. Infinite on the
+        diagonal where nothing is known.
+        """
+        covariance = self.estimate.covariance.copy()
+        if self.run_spread is None:
+            daily = self.estimate.parameters.daily
+            covariance[daily, daily] = np.inf
+            return covariance
+        runs = max(len(self.factor.rows) // self.robot.n, 1)
+        covariance[np.diag_indices_from(covariance)] += self.run_spread**2 * (1 + 1 / runs)
+        return covariance
 
     @property
     def gain_response(self) -> Array:
