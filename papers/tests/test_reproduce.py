@@ -16,6 +16,7 @@ from steelyard.excitation import ConditionNumber, Design, DesignLimits, Liu2025,
 from steelyard.report import Page, Section, Table
 from steelyard.robot import ParameterBasis, load_robot
 from steelyard.trajectory import FourierTrajectory
+from steelyard.verdict import Verdict
 from steelyard_papers import PAPERS, ding2019, liu2025, reproduce
 from steelyard_papers import command as verb
 from steelyard_papers.ding2019 import fits, printed, sections, world
@@ -53,7 +54,7 @@ def design_of(robot, limits, trajectory) -> Design:
         {},
         (value,),
         0.0,
-        "random",
+        Verdict("random"),
     )
 
 

@@ -178,7 +178,7 @@ def test_the_command_line_weighs_by_the_papers_recursion(model, tmp_path, monkey
     plug = EntryPoint(
         "xu2024", "steelyard_papers.xu2024.online:estimator_for", "steelyard.estimators"
     )
-    monkeypatch.setattr("steelyard.workflow._stream.entry_points", lambda group: [plug])
+    monkeypatch.setattr("steelyard.workflow._torque_tracking.entry_points", lambda group: [plug])
     assert estimator_for(model, 0.01).rows == UR10_ROWS
     t = np.arange(400) / 125
     q, v, a = FourierTrajectory.load("xu2024").at(t)
@@ -194,5 +194,5 @@ def test_the_command_line_weighs_by_the_papers_recursion(model, tmp_path, monkey
     assert found.payload.verdict.has(DoubtKind.TOO_UNCERTAIN)
     assert found.page().title
     assert found.to_dict()["mass"] == pytest.approx(found.payload.mass)
-    with pytest.raises(InvalidSamples, match="only 'direct' saves"):
+    with pytest.raises(InvalidSamples, match="tracker xu2024 does not save its state"):
         found.save_state(tmp_path / "state.json")

@@ -56,7 +56,7 @@ def test_the_motion_that_was_commanded_is_fitted(files):
     assert model["kinematics"] == "commanded"
     with pytest.raises(InvalidSamples, match="fitted to commanded motion"):
         run("weigh", files / "model.json", files / "empty.npz", "--kinematics", "measured")
-    with pytest.raises(InvalidSamples, match="kinematics must be"):
+    with pytest.raises(InvalidSamples, match="'kinematics' must be 'measured' or 'commanded'"):
         identified(files, "--kinematics", "imagined")
 
 

@@ -187,7 +187,7 @@ def test_shares_of_the_variance_are_what_each_adds(tmp_path):
     )
     assert 0 < plain.shares["friction"] < 1
     assert "of the variance" not in plain.verdict.summary
-    words = "most of the interval of the mass: gains ("
+    words = "most of the interval of the mass comes from gains ("
     assert words in found.verdict.summary
     assert "a known mass could narrow it to " in found.verdict.summary
     found.save(tmp_path / "payload.json")
@@ -412,5 +412,5 @@ def test_a_model_of_another_arm_is_noticed():
     found = weigh(
         identify(other, moving(other, 0, 0.1)), moving(robot.with_payload(LOAD), 1, 0.1, 2)
     )
-    assert "is the model that of this arm" in found.status
+    assert "check that the model is of this arm" in found.status
     assert not found.verdict.ok

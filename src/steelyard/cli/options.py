@@ -76,7 +76,7 @@ class Verb(TyperCommand):
         given = [value for name, value in ctx.params.items() if name not in (*targets, _PATCHED)]
         require_targets(targets.values(), given)
         _require_sane(self, ctx)
-        _running_command.set(self)
+        running = _running_command.set(self)
         try:
             return super().invoke(ctx)
         except SteelyardError as error:
@@ -86,6 +86,8 @@ class Verb(TyperCommand):
             raise typer.Abort from None
         except BrokenPipeError:  # a source that breaks raises SourceFailed instead
             raise typer.Exit from None
+        finally:
+            _running_command.reset(running)
 
 
 def with_options(message: str) -> str:
