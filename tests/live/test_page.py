@@ -4,6 +4,7 @@ import json
 import re
 import socket
 import sys
+import time
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import accumulate
@@ -16,7 +17,7 @@ from scipy.stats import chi2
 
 from browser import Browser, chromium
 from conftest import steelyard
-from live_helpers import Rows, served
+from live_helpers import Rows, served, weighed
 from steelyard.errors import MissingExtra, SourceFailed
 from steelyard.identification import identify
 from steelyard.inertia import InertialParameters
@@ -25,6 +26,7 @@ from steelyard.live import EventKind, LiveWeigher, ReplaySource, Row, TorqueSetu
 from steelyard.live._controller import ControllerPayload
 from steelyard.live._page import Page
 from steelyard.live._page_process import PageOptions, PageProcess
+from steelyard.live._words import answer_html, mismatch_words
 from steelyard.robot import load_robot
 from steelyard.signals import prepare
 from steelyard.simulation import SimulationOptions, simulate
@@ -88,6 +90,7 @@ def shown(weigher, source=None, **options):
     with Page(weigher.view, source or ReplaySource("log.parquet"), port=0, **options) as page:
         for update in weigher.updates:
             page.show(update)
+        page._received_s = float("inf")  # as if rows went on
         yield page
 
 
@@ -96,7 +99,7 @@ def text(name):
 
 
 def click(browser, word):
-    buttons = "[...document.querySelectorAll('button')]"
+    buttons = "[...document.querySelectorAll('button:enabled')]"
     browser.wait(f"{buttons}.some(b => b.innerText.trim() == '{word}')")
     browser.ask(f"{buttons}.find(b => b.innerText.trim() == '{word}').click()")
 
@@ -239,22 +242,55 @@ def test_the_page_listens_on_this_machine_alone(weigher):
         assert set(places) == {f"0100007F:{port:04X}"}
 
 
-def test_other_websites_cannot_press_the_button(weigher):
+@pytest.mark.parametrize("host", ["127.0.0.1", "0.0.0.0"])
+def test_other_websites_get_no_connection(weigher, host):
+    from websockets.exceptions import InvalidStatus
     from websockets.sync.client import connect
 
+    with shown(weigher, host=host) as page:
+        port = page.url.rpartition(":")[2]
+        words = {"subprotocols": [f"viser-v{viser.__version__}"], "max_size": None}
+        here = f"http://127.0.0.1:{port}"
+        for origin in ("http://elsewhere.example", f"http://127.0.0.1:{int(port) + 1}", None):
+            with pytest.raises(InvalidStatus, match="403"):
+                connect(f"ws://127.0.0.1:{port}", origin=origin, **words)
+        with connect(f"ws://127.0.0.1:{port}", origin=here, **words) as client:
+            assert client.recv(timeout=30)
+
+
+def test_the_page_cannot_be_published_by_a_tunnel(weigher, monkeypatch):
+    opened = []
+    monkeypatch.setattr("viser._tunnel.ViserTunnel.__init__", lambda *_: opened.append(1))
     with shown(weigher) as page:
-        place, answers = page.url.removeprefix("http"), []
-        for origin in ("http://elsewhere.example", page.url):
-            words = {
-                "origin": origin,
-                "subprotocols": [f"viser-v{viser.__version__}"],
-                "max_size": None,
-            }
-            with connect(f"ws{place}", **words) as client:
-                client.recv(timeout=30)
-                number = max(page._server._websock_server._live_connections)
-                answers.append(page._ours(SimpleNamespace(client_id=number)))
-        assert answers == [False, True]
+        assert page._server.request_share_url() is None
+    assert not opened
+
+
+def test_old_rows_are_grey_and_nothing_can_be_set(weigher, monkeypatch):
+    update = weigher.update()
+    fresh = answer_html(update, 0.01)
+    old = answer_html(update, 0.01, age_s=12.0)
+    assert "no rows for 12 s" in old
+    assert 'class="sy old"' in old
+    assert "chip good" not in old
+    assert "no rows" not in fresh
+    said = []
+    monkeypatch.setattr("steelyard.live._page._say", lambda client, *words: said.append(words))
+    with shown(weigher, UrController("127.0.0.1")) as page:
+        page.show(update)
+        page._received_s = time.monotonic() - 12.0
+        page._ask(SimpleNamespace(client=SimpleNamespace()))
+        page._write(update, ())
+        assert page._button.disabled
+    assert said == [("The payload cannot be set now", "no rows came for 12 s: the payload is old")]
+
+
+def test_a_controller_with_another_payload_is_a_warning():
+    payload = weighed(2.5)
+    assert mismatch_words(payload, ControllerPayload(2.51)) == ""
+    assert mismatch_words(payload, None) == ""
+    words = mismatch_words(payload, ControllerPayload(1.0))
+    assert words == "The controller is set to 1.000 kg, outside 2.500 ± 0.049 kg."
 
 
 def test_beyond_this_machine_the_page_only_shows(weigher):

@@ -17,8 +17,9 @@ import socket
 import threading
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from html import escape
 from importlib import resources
 from pathlib import Path
@@ -34,8 +35,15 @@ from steelyard.live._controller import Controller
 from steelyard.live._scene import Scene
 from steelyard.live._setting import Proposal
 from steelyard.live._source import Row, Source
+from steelyard.live._stop import stop
 from steelyard.live._view import Update, View
-from steelyard.live._words import answer_html, events_html, numbers_html, question_html
+from steelyard.live._words import (
+    STALE_S,
+    answer_html,
+    events_html,
+    numbers_html,
+    question_html,
+)
 from steelyard.payload import Payload
 from steelyard.payload._tracking import Progress
 from steelyard.report._tracking import tracking_plot
@@ -53,7 +61,7 @@ _MAX_POINTS = 400  # of the curve of the mass
 _MIN_POINT_STEP_S = 0.1  # of the curve of the mass
 _MAX_EVENTS = 60
 _PANEL_WIDTH = 400  # [px]
-_CLOSING_S = 15.0  # longest wait for browsers that do not answer
+_PORT_ATTEMPTS = 1000
 _BRAND = (34, 102, 170)  # RGB
 
 
@@ -89,10 +97,15 @@ class Page:
         self._controller = None
         if view.setup.payload_is_complete and host in _HERE:
             self._controller = _controller_to_set(source)
+        self._movable = None
+        if host in _HERE and source.controller is not None:
+            self._movable = source.controller.movable
         self._newest: Update | None = None
         self._row: tuple[float, ...] = ()  # values of the newest one
         self._carried: Update | None = None  # whose payload is in the scene
-        self._events: deque[tuple[float, str, str]] = deque(maxlen=_MAX_EVENTS)
+        self._received_s = time.monotonic()  # of the newest row
+        self._button: viser.GuiButtonHandle | None = None
+        self._events: deque[tuple[str, str, str]] = deque(maxlen=_MAX_EVENTS)
         self._points: list[Progress] = []
         self._step_s = _MIN_POINT_STEP_S
         self._traced: deque[tuple[float, Array]] = deque(maxlen=int(_TRACE_S * _TEXTS_HZ))
@@ -121,8 +134,6 @@ class Page:
         self._thread.join(timeout=5.0)
         with contextlib.redirect_stdout(io.StringIO()):  # viser prints when it has stopped
             self._server.stop()
-            if (thread := self._server._websock_server._server_thread) is not None:
-                thread.join(_CLOSING_S)
 
     def show(self, update: Update) -> None:
         """Takes an update to show; returns at once.
@@ -130,10 +141,13 @@ class Page:
         Args:
             update: of the weigher
         """
+        clock = time.strftime("%H:%M:%S")
         with self._lock:
+            if self._newest is None or update.rows != self._newest.rows:
+                self._received_s = time.monotonic()
             self._newest = update
             self._row = update.values
-            self._events.extend((event.t, str(event.kind), event.words) for event in update.events)
+            self._events.extend((clock, str(event.kind), event.words) for event in update.events)
         self._fresh.set()
 
     def follow(self, row: Row) -> None:
@@ -143,6 +157,7 @@ class Page:
             row: newer than the last update
         """
         self._row = row.values
+        self._received_s = time.monotonic()
         self._fresh.set()
 
     # --- what is on the page
@@ -158,8 +173,11 @@ class Page:
         )
         gui.add_html(f"<style>{style}</style>")
         self._answer = gui.add_html(answer_html(None, self.view.setup.accuracy))
+        if self._movable is not None:
+            gui.add_button("Stop the arm", color="red").on_click(self._stop)
         if self._controller is not None:
-            gui.add_button("Set payload …").on_click(self._ask)
+            self._button = gui.add_button("Set payload …", disabled=True)
+            self._button.on_click(self._ask)
         self._numbers = gui.add_html("")
         self._log = gui.add_html("")
         gui.add_checkbox("Dark", self._dark).on_update(self._turn)
@@ -246,11 +264,20 @@ class Page:
                 else:
                     self._scene.carry(self._in_flange(update.payload))
 
-    def _write(self, update: Update, events: Sequence[tuple[float, str, str]]) -> None:
-        _put(self._answer, answer_html(update, self.view.setup.accuracy))
+    @property
+    def _age_s(self) -> float:
+        """Age of the newest row, [s]."""
+        return time.monotonic() - self._received_s
+
+    def _write(self, update: Update, events: Sequence[tuple[str, str, str]]) -> None:
         configured = None
         if self.view.setup.payload_is_complete:
             configured = payload_in_row(self._named_values(update))
+        age_s = self._age_s
+        accuracy = self.view.setup.accuracy
+        _put(self._answer, answer_html(update, accuracy, age_s=age_s, configured=configured))
+        if self._button is not None and self._button.disabled != (age_s >= STALE_S):
+            self._button.disabled = age_s >= STALE_S
         _put(self._numbers, numbers_html(update.payload, configured))
         _put(self._log, events_html(update, events))
 
@@ -278,9 +305,11 @@ class Page:
         """Shows old beside new, or why nothing can be set; sends only after another click."""
         client = event.client
         update = self._newest
-        if client is None or update is None or self._controller is None or not self._ours(client):
+        if client is None or update is None or self._controller is None:
             return
         try:
+            if self._age_s >= STALE_S:
+                raise SourceFailed(f"no rows came for {self._age_s:.0f} s: the payload is old")
             payload = self.view.answer(update.state)
             if payload is None:
                 raise SourceFailed("nothing was weighed yet")
@@ -309,25 +338,18 @@ class Page:
             title = f"Payload: {setting.outcome.state}"
             _say(client, title, f"{words[0].upper()}{words[1:]}.")
 
-    def _ours(self, client: viser.ClientHandle) -> bool:
-        """Whether a browser shows our page, and not a website that talks to our port."""
-        connection = self._server._websock_server._live_connections.get(client.client_id)
-        if connection is None:
-            request = None
-        else:
-            request = connection.request
-        if request is None:
-            origin = None
-        else:
-            origin = request.headers.get("Origin")
-        port = self._server.get_port()
-        return origin in {f"http://{name}:{port}" for name in (*_HERE[:2], "[::1]")}
+    def _stop(self, event: viser.GuiEvent[Any]) -> None:
+        """Stops the arm and shows what was seen afterwards."""
+        if self._movable is None or event.client is None:
+            return
+        report = stop(self._movable)
+        _say(event.client, str(report.state).capitalize(), f"{report.sentence.capitalize()}.")
 
 
 def _served(host: str, port: int) -> viser.ViserServer:
     """A server that listens, without words in the terminal."""
     try:
-        import viser
+        import viser  # noqa: F401
     except ImportError as error:
         raise MissingExtra("viser", "live") from error
     try:
@@ -337,8 +359,61 @@ def _served(host: str, port: int) -> viser.ViserServer:
         raise SourceFailed(
             f"no page can be served at '{host}': {error.strerror or error}"
         ) from error
-    with contextlib.redirect_stdout(io.StringIO()):
-        return viser.ViserServer(host=host, port=port, verbose=False)
+    port = _free_port(host, port)
+    with contextlib.redirect_stdout(io.StringIO()), _checked_origins(host, port):
+        return _unshared_server(host, port)
+
+
+def _unshared_server(host: str, port: int) -> viser.ViserServer:
+    """A server of viser that cannot be published by a tunnel."""
+    import viser
+
+    class UnsharedServer(viser.ViserServer):
+        def request_share_url(self, verbose: bool = True) -> str | None:
+            return None
+
+        def disconnect_share_url(self) -> None:
+            pass
+
+    return UnsharedServer(host=host, port=port, verbose=False)
+
+
+def _free_port(host: str, port: int) -> int:
+    """A port that is free now: the given one or the next; any for 0."""
+    for number in range(port, port + _PORT_ATTEMPTS):
+        try:
+            with socket.create_server((host, number)) as listener:
+                return int(listener.getsockname()[1])
+        except OSError:
+            continue
+    raise SourceFailed(f"no page can be served at '{host}': the ports from {port} on are taken")
+
+
+@contextlib.contextmanager
+def _checked_origins(host: str, port: int) -> Iterator[None]:
+    """Lets servers that are started inside accept browsers on their own page only."""
+    from websockets.asyncio import server
+    from websockets.typing import Origin
+
+    names = [*_HERE[:2], "[::1]"]
+    if host not in _HERE:
+        names += [host, socket.gethostname(), socket.getfqdn()]
+        names += [str(info[4][0]) for info in _addresses(socket.gethostname())]
+    plain = server.serve
+    origins = [Origin(f"http://{name}:{port}") for name in names]
+    setattr(server, "serve", partial(plain, origins=origins))  # noqa: B010
+    try:
+        yield
+    finally:
+        setattr(server, "serve", plain)  # noqa: B010
+
+
+def _addresses(name: str) -> Sequence[Any]:
+    """The addresses of a host name; none where it has none."""
+    try:
+        return socket.getaddrinfo(name, None)
+    except OSError:
+        return ()
 
 
 def _controller_to_set(source: Source) -> Controller | None:

@@ -22,6 +22,9 @@ _EVENT_STYLES: dict[str, str] = {
     **dict.fromkeys(_GOOD_EVENTS, "good"),
     **dict.fromkeys(_BAD_EVENTS, "bad"),
 }
+STALE_S = 1.0
+"""Age of the newest row from which its numbers are old, [s]."""
+
 _DIGITS = (3, 1, 1, 1, *[4] * 6)  # of the ten numbers of a controller's payload
 
 
@@ -47,8 +50,21 @@ def progress_words(update: Update, accuracy: float) -> str:
     return f"{words}; contact {force:.2f} +- {NORMAL_95 * std:.2f} N"
 
 
-def answer_html(update: Update | None, accuracy: float) -> str:
-    """The mass with its interval, how far it is from the requested accuracy, and what to do next."""
+def answer_html(
+    update: Update | None,
+    accuracy: float,
+    *,
+    age_s: float = 0.0,
+    configured: ControllerPayload | None = None,
+) -> str:
+    """The mass with its interval, how far it is from the requested accuracy, and what to do next.
+
+    Args:
+        update: the newest one; None before the first
+        accuracy: half-width of the 95 % interval over the mass
+        age_s: age of the newest row, [s]; from `STALE_S` on, everything is grey
+        configured: the payload that is set on the controller, where it is to be compared
+    """
     if update is None:
         return '<div class="sy"><h1>…</h1><p class="soft">waiting for rows</p></div>'
     payload = update.payload
@@ -57,15 +73,40 @@ def answer_html(update: Update | None, accuracy: float) -> str:
     else:
         mass, half = payload.quantities[0].rounded
     kind, words = _state(update, accuracy)
+    old = ""
+    if age_s >= STALE_S:
+        kind = "plain"
+        words = f"no rows for {age_s:.0f} s: these numbers are old"
+        old = " old"
+    warning = mismatch_words(payload, configured)
     step = f"{update.next_step[:1].upper()}{update.next_step[1:]}."
     doubts = () if payload is None else payload.verdict.blocking
     return (
-        f'<div class="sy"><h1><span data-name="mass">{mass}</span>'
+        f'<div class="sy{old}"><h1><span data-name="mass">{mass}</span>'
         f"<small>{f'± {half} kg' if half else 'mass'}</small></h1>"
         f'<span class="chip {kind}" data-name="state">{escape(words)}</span>'
         f'<div class="bar"><i style="width:{_share(payload, accuracy):.0f}%"></i></div>'
+        f'<p class="warning" data-name="mismatch">{escape(warning)}</p>'
         f'<h2>Next</h2><div class="next" data-name="next">{escape(step)}</div>'
         f'<div class="soft">{"".join(f"<p>{escape(str(doubt))}</p>" for doubt in doubts)}</div></div>'
+    )
+
+
+def mismatch_words(payload: Payload | None, configured: ControllerPayload | None) -> str:
+    """A warning where the controller's mass lies outside the weighed interval; empty otherwise.
+
+    Args:
+        payload: the weighed payload
+        configured: the payload that is set on the controller
+    """
+    if payload is None or configured is None or not payload.verdict.ok:
+        return ""
+    half = NORMAL_95 * float(payload.std[0])
+    if not abs(payload.mass - configured.mass) > half:
+        return ""
+    return (
+        f"The controller is set to {configured.mass:.3f} kg, outside {payload.mass:.3f} ±"
+        f" {half:.3f} kg."
     )
 
 
@@ -96,18 +137,18 @@ def numbers_html(payload: Payload | None, configured: ControllerPayload | None) 
     return f'<div class="sy"><h2>Payload</h2>{table}<p class="soft">{note}</p></div>'
 
 
-def events_html(update: Update, events: Iterable[tuple[float, str, str]]) -> str:
+def events_html(update: Update, events: Iterable[tuple[str, str, str]]) -> str:
     """The events so far, the newest first.
 
     Args:
         update: the last one
-        events: time [s], kind and words of each
+        events: time of day, kind and words of each
     """
     lines = [
-        f'<li><time>{t:.1f} s</time><span><b class="tag'
+        f'<li><time>{clock}</time><span><b class="tag'
         f' {_EVENT_STYLES.get(kind, "plain")}">{escape(kind)}</b>'
         f" {escape(words)}</span></li>"
-        for t, kind, words in events
+        for clock, kind, words in events
     ]
     counts = f"{update.rows} rows, {update.missing} missing, {update.dropped} dropped"
     log = f'<ol data-name="events">{"".join(lines[::-1])}</ol>'
