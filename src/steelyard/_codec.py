@@ -29,7 +29,7 @@ from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, Self, get_args, get_origin
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar, get_args, get_origin
 
 import numpy as np
 
@@ -37,9 +37,12 @@ from steelyard import saved
 from steelyard._kinds import (
     ANY_NUMBER,
     AS_TABLE,
+    BARE,
     FLAG,
     INFINITE,
     TEXT,
+    AsList,
+    Bare,
     Choice,
     Either,
     EnumKind,
@@ -61,6 +64,7 @@ from steelyard._kinds import (
 )
 from steelyard.errors import InvalidValue
 
+_Tuple = TypeVar("_Tuple", bound=tuple[Any, ...])
 Derived = Mapping[str, Callable[[Any], Any]]
 
 
@@ -182,6 +186,41 @@ def checked(value: Any, annotation: Any, name: str, error: type[ValueError]) -> 
         return _cached_kind(annotation).check(value, name, {})
     except Refused as refused:
         raise error(str(refused)) from refused
+
+
+def to_table(value: Any) -> dict[str, Any]:
+    """The fields of a NamedTuple by name, as texts, numbers and lists."""
+    table: dict[str, Any] = _listed(_cached_kind(Annotated[type(value), AS_TABLE]).write(value))
+    return table
+
+
+def _listed(content: Any) -> Any:
+    if isinstance(content, np.ndarray):
+        return content.tolist()
+    if isinstance(content, list):
+        return [_listed(item) for item in content]
+    if isinstance(content, dict):
+        return {name: _listed(item) for name, item in content.items()}
+    return content
+
+
+def from_table(
+    cls: type[_Tuple], content: Any, name: str, sizes: Mapping[str, int] | None = None
+) -> _Tuple:
+    """The NamedTuple that `to_table` has written.
+
+    Args:
+        cls: of the tuple
+        content: what was written
+        name: of the tuple, for messages
+        sizes: that letters must have
+    """
+    kind = _cached_kind(Annotated[cls, AS_TABLE])
+    try:
+        made: _Tuple = kind.check(kind.read(content, name), name, dict(sizes or {}))
+        return made
+    except Refused as refused:
+        raise InvalidValue(str(refused)) from refused
 
 
 # --- kinds of values inside others
@@ -391,7 +430,7 @@ def _kind(base: Any, markers: tuple[Any, ...]) -> Kind:
     if origin is np.ndarray:
         dtype = np.dtype(get_args(get_args(base)[1])[0])
         return Numbers(dtype, shape, INFINITE not in markers, allowed, markers)
-    if origin is tuple and get_args(base)[-1] is not Ellipsis:
+    if origin is tuple and Ellipsis not in get_args(base):
         return Row(tuple(map(kind_of, get_args(base))), tuple)
     if origin in (tuple, Sequence):
         return Many(kind_of(get_args(base)[0]), shape)
@@ -408,10 +447,27 @@ def _class_kind(cls: Any, markers: tuple[Any, ...]) -> Kind:
         hints = typing.get_type_hints(cls, include_extras=True)
         make = typing.cast(Any, cls)._make
         kinds = tuple(kind_of(hints[name]) for name in cls._fields)
+        if BARE in markers:
+            return Bare(kinds[0], cls)
         return Row(kinds, make, cls._fields, AS_TABLE in markers)
+    if dataclasses.is_dataclass(cls) and not hasattr(cls, "to_dict"):
+        return _dataclass_kind(cls, _marker(markers, AsList))
     if isinstance(cls, type):
         return _Nested(cls, _marker(markers, Size))
     raise TypeError(f"no kind of field is known for the annotation {cls}")
+
+
+def _dataclass_kind(cls: Any, listed: AsList | None) -> Kind:
+    """The kind of a dataclass that is not a `Value`, and is checked only when it is read."""
+    kinds = fields_of(cls)
+    names = tuple(kinds) if listed is None else listed.names
+    return Row(
+        tuple(kinds[name] for name in names),
+        lambda items: cls(**dict(zip(names, items, strict=True))),
+        names,
+        listed is None,
+        lambda value: tuple(getattr(value, name) for name in names),
+    )
 
 
 def _marker(markers: tuple[Any, ...], kind: type[Any]) -> Any:

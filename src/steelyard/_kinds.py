@@ -9,9 +9,11 @@ Sizes are letters: the first array with n rows says what 'n' is, and all others 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import cache
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -24,6 +26,7 @@ _LARGEST = 1e100  # larger numbers count as infinite: their squares would be
 _TOLERANCE = 1e-6  # of definiteness and rotations, relative
 _SYMMETRY_TOLERANCE = 1e-9  # relative
 _SMALLEST_VARIANCE = 1e-290  # smaller ones have lost digits
+_SIZE = re.compile(r"(?P<factor>\d*)(?P<letter>[A-Za-z_]+|\*)(\+(?P<more>\d+))?")
 _SHOWN_LETTERS = 60  # of a refused value in a message
 _SHOWN_NUMBERS = 20  # of a refused array in a message
 
@@ -65,7 +68,7 @@ class Shape:
     """The shape of an array, or the length of a sequence.
 
     Attributes:
-        sizes: numbers, or letters that stand for themselves; 'p+1' is one more than 'p'
+        sizes: numbers, or letters; '4n+1' is one more than four times 'n', '*' is any size
     """
 
     sizes: tuple[int | str, ...]
@@ -83,7 +86,7 @@ class Shape:
             raise Refused(place, f"must have shape {self._words(sizes)}, got {found}")
 
     def _words(self, sizes: Sizes) -> str:
-        letters = {str(size).partition("+")[0] for size in self.sizes} & set(sizes)
+        letters = {_parsed(size)[1] for size in self.sizes if isinstance(size, str)} & set(sizes)
         known = ", ".join(f"{letter} = {sizes[letter]}" for letter in sorted(letters))
         comma = "," if len(self.sizes) == 1 else ""
         shape = f"({', '.join(map(str, self.sizes))}{comma})"
@@ -151,6 +154,20 @@ class Spread:
 
 
 @dataclass(frozen=True)
+class AsList:
+    """A dataclass that is written as a list of some of its fields; others have their defaults.
+
+    Attributes:
+        names: of the fields, in the order of the list
+    """
+
+    names: tuple[str, ...]
+
+    def __init__(self, *names: str) -> None:
+        object.__setattr__(self, "names", names)
+
+
+@dataclass(frozen=True)
 class _Marker:
     name: str
 
@@ -162,6 +179,7 @@ INFINITE = _Marker("infinite numbers and NaN are allowed")
 SYMMETRIC = _Marker("a symmetric matrix")
 COVARIANCE = _Marker("symmetric, positive semidefinite; infinite variances are unknown numbers")
 AS_TABLE = _Marker("a NamedTuple that is written as a table of its fields, not as a list")
+BARE = _Marker("a NamedTuple of one field that is written as that field")
 RIGID = _Marker("rotations and translations in the last two axes")
 
 
@@ -319,7 +337,10 @@ class Numbers(Kind):
     def _array(self, value: Any, place: str, sizes: Sizes) -> Any:
         if isinstance(value, np.ndarray) and value.dtype == self.dtype and _is_constant(value):
             return value
-        found = _numeric(value, place)
+        if self.dtype.kind == "b" and np.asarray(value).dtype.kind == "b":
+            found = np.asarray(value)
+        else:
+            found = _numeric(value, place)
         if self.dtype.kind in "ib" and not np.array_equal(found, found.astype(self.dtype)):
             raise Refused(place, f"must be whole numbers, got {_shown(found)}")
         array = np.array(found, dtype=self.dtype)
@@ -399,20 +420,26 @@ class Row(Kind):
         make: makes the tuple of its values: a NamedTuple, or `tuple`
         names: of the values of a NamedTuple
         as_table: whether it is written as a table of its fields, not as a list
+        items: gives the values of a dataclass; None for tuples
     """
 
     kinds: tuple[Kind, ...]
     make: Callable[[list[Any]], Any]
     names: tuple[str, ...] = ()
     as_table: bool = False
+    items: Callable[[Any], tuple[Any, ...]] | None = None
 
     def check(self, value: Any, place: str, sizes: Sizes) -> Any:
         """The tuple."""
+        if self.items is not None and not isinstance(value, list):
+            value = self.items(value)
         rows = self._rows(value, place)
         return self.make([kind.check(item, at, sizes) for kind, item, at in rows])
 
     def write(self, value: Any) -> Any:
         """A list, or a table."""
+        if self.items is not None:
+            value = self.items(value)
         items = [kind.write(item) for kind, item in zip(self.kinds, value, strict=True)]
         if self.as_table:
             return dict(zip(self.names, items, strict=True))
@@ -431,6 +458,33 @@ class Row(Kind):
             raise Refused(place, f"must be a list of {len(self.kinds)}, got {len(items)}")
         for k, (kind, item) in enumerate(zip(self.kinds, items, strict=True)):
             yield kind, item, joined(place, self.names[k]) if self.names else f"{place}[{k}]"
+
+
+@dataclass(frozen=True)
+class Bare(Kind):
+    """A NamedTuple of one field, written as that field.
+
+    Attributes:
+        inner: the kind of the field
+        make: makes the tuple of the field
+    """
+
+    inner: Kind
+    make: Callable[[Any], Any]
+
+    def check(self, value: Any, place: str, sizes: Sizes) -> Any:
+        """The tuple."""
+        if isinstance(value, tuple):
+            (value,) = value
+        return self.make(self.inner.check(value, place, sizes))
+
+    def write(self, value: Any) -> Any:
+        """The field."""
+        return self.inner.write(value[0])
+
+    def read(self, content: Any, place: str) -> Any:
+        """The field."""
+        return self.inner.read(content, place)
 
 
 @dataclass(frozen=True)
@@ -502,8 +556,19 @@ def _size(size: int | str, length: int, sizes: Sizes) -> int:
     """What a size is; a letter that is not known yet is the length that was found."""
     if isinstance(size, int):
         return size
-    letter, _, more = size.partition("+")
-    return sizes.setdefault(letter, length - int(more or 0)) + int(more or 0)
+    factor, letter, more = _parsed(size)
+    if letter == "*":
+        return length
+    return factor * sizes.setdefault(letter, (length - more) // factor) + more
+
+
+@cache
+def _parsed(size: str) -> tuple[int, str, int]:
+    """The factor, the letter and the rest of a size such as '4n+1'."""
+    found = _SIZE.fullmatch(size)
+    if found is None:
+        raise ValueError(f"'{size}' is no size")
+    return int(found["factor"] or 1), found["letter"], int(found["more"] or 0)
 
 
 def joined(place: str, name: str) -> str:

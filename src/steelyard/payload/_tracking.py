@@ -15,12 +15,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Annotated, Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
-from steelyard import fields
 from steelyard._arrays import Array
+from steelyard._kinds import COVARIANCE, INFINITE, Shape
 from steelyard._units import NORMAL_95
 from steelyard.payload._payload import Payload
 
@@ -92,20 +92,10 @@ class Episode(NamedTuple):
         covariance: of them, (10, 10); infinite where unknown
     """
 
-    start_s: float
-    end_s: float
-    vector: Array
-    covariance: Array
-
-
-HISTORY = fields.each(
-    fields.row(
-        *[fields.number(finite=False)] * 2,
-        fields.numbers(10),
-        fields.numbers(10, 10, finite=False, covariance=True),
-    )
-)
-"""What a saved state may hold of the past: its episodes."""
+    start_s: Annotated[float, INFINITE]
+    end_s: Annotated[float, INFINITE]
+    vector: Annotated[Array, Shape(10)]
+    covariance: Annotated[Array, Shape(10, 10), INFINITE, COVARIANCE]
 
 
 class ContactWrench(NamedTuple):

@@ -23,12 +23,14 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
 from steelyard._arrays import Array, Mask
+from steelyard._kinds import NOT_NEGATIVE, Shape
 from steelyard.errors import InvalidRecording
 from steelyard.wrist._recording import WristRecording
 from steelyard.wrist._regression import long_run_sum
@@ -87,11 +89,11 @@ class Postures:
         notes: on rests that were left out, in sentences
     """
 
-    t: Array
-    wrench: Array
-    variance: Array
-    R_base_sensor: Array
-    rows: NDArray[np.int64]
+    t: Annotated[Array, Shape("N")]
+    wrench: Annotated[Array, Shape("N", 6)]
+    variance: Annotated[Array, Shape("N", 6)]
+    R_base_sensor: Annotated[Array, Shape("N", 3, 3)]
+    rows: Annotated[NDArray[np.int64], Shape("N"), NOT_NEGATIVE]
     timed: bool = True
     notes: Sequence[str] = ()
 

@@ -24,7 +24,6 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard import fields
 from steelyard._arrays import Array, Mask
 from steelyard.errors import InvalidSamples
 from steelyard.identification import DynamicModel
@@ -196,8 +195,7 @@ class TorqueTracker:
 
     def state_from_dict(self, content: Mapping[str, Any]) -> TorqueTrackerState:
         """The state that its `to_dict` wrote; refused where it is of another arm."""
-        fields.require_like(content, self.init().to_dict(), "state")
-        return TorqueTrackerState.from_dict(content)
+        return TorqueTrackerState.from_dict(content, self.init().sizes)
 
     @property
     def accuracy(self) -> float:
@@ -325,6 +323,8 @@ class TorqueTracker:
 
     def _processed(self, state: TorqueTrackerState) -> TorqueTrackerState:
         """The state with its prepared block in the factor."""
+        if not state.prepared:
+            return state
         rows, block, next_tau, creep = state.prepared
         n = len(self._weights)
         motion = block[:, 1 : 1 + 3 * n].reshape(-1, 3, n)

@@ -19,12 +19,13 @@ of 1e4 (SI), so that R can always be solved.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from scipy.linalg import lapack
 
 from steelyard._arrays import Array, Mask
+from steelyard._kinds import Shape
 from steelyard.identification import DynamicModel
 from steelyard.robot import DriveModel
 from steelyard.robot._basis import triangle_with
@@ -43,7 +44,7 @@ class Knowledge(NamedTuple):
         R: factor [R z], (m + 1, m + 1)
     """
 
-    R: Array
+    R: Annotated[Array, Shape("m+1", "m+1")]
 
     @classmethod
     def of_empty_arm(cls, model: DynamicModel, rows: TorqueRows) -> Knowledge:

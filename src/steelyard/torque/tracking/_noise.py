@@ -17,11 +17,12 @@ assumed, the answer is doubted: what is wrong then is no noise, and its widening
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
 from steelyard._arrays import Array
+from steelyard._kinds import NOT_NEGATIVE, Shape
 from steelyard.verdict import Doubt, DoubtKind
 
 _LEVELS = 3
@@ -44,12 +45,12 @@ class Spread(NamedTuple):
         windows: how many windows there were
     """
 
-    squares: Array
-    rows: Array
-    sums: Array
-    blocks: Array
-    held: Array
-    windows: int
+    squares: Annotated[Array, Shape("n")]
+    rows: Annotated[Array, Shape("n")]
+    sums: Annotated[Array, Shape(3, "n")]
+    blocks: Annotated[Array, Shape(3, "n")]
+    held: Annotated[Array, Shape(3, 2, "n")]
+    windows: Annotated[int, NOT_NEGATIVE]
 
     @classmethod
     def nothing(cls, n: int) -> Spread:

@@ -9,14 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from steelyard import fields
 from steelyard._arrays import Array
+from steelyard._codec import from_table, to_table
+from steelyard._kinds import BARE, INFINITE, NOT_NEGATIVE, Shape
 from steelyard.errors import InvalidSamples
-from steelyard.payload._tracking import HISTORY, Counts, Episode
+from steelyard.payload._tracking import Counts, Episode
 from steelyard.torque._other_causes import scale_doubt
 from steelyard.torque.tracking._factor import Knowledge
 from steelyard.torque.tracking._noise import Spread
@@ -24,6 +25,17 @@ from steelyard.verdict import Doubt
 
 _MIN_SETTLED_WINDOWS = 10  # after which residuals show the noise
 _MIN_MOVING_SHARE = 0.75  # of a window's samples, for a window in motion
+
+_Triangle = Annotated[Knowledge, BARE]
+_SampleRow = Annotated[Array, Shape("4n+1")]  # [t q v a tau]
+_NoBlock = tuple[()]
+_PreparedBlock = tuple[
+    Annotated[Array, Shape("k", "n", "m+1")],
+    Annotated[Array, Shape("k", "4n+1")],
+    Annotated[Array, Shape("n")],
+    Annotated[Array, Shape(4, "2n")],
+]
+"""Weighted rows, samples, the torque after them and creeping friction."""
 
 
 @dataclass(frozen=True)
@@ -73,14 +85,14 @@ class Window(NamedTuple):
         samples: number of samples, those at rest included
     """
 
-    start_s: float
-    end_s: float
-    payload: Array
-    joints: Array
-    friction: Array
-    squares: Array
-    rows: Array
-    samples: float
+    start_s: Annotated[float, INFINITE]
+    end_s: Annotated[float, INFINITE]
+    payload: Annotated[Array, Shape(4, "m+1")]
+    joints: Annotated[Array, Shape("n", "m+1")]
+    friction: Annotated[Array, Shape(4, "2n")]
+    squares: Annotated[Array, Shape("n"), NOT_NEGATIVE]
+    rows: Annotated[Array, Shape("n"), NOT_NEGATIVE]
+    samples: Annotated[float, NOT_NEGATIVE]
 
     @classmethod
     def nothing(cls, n: int, m: int, start_s: float = -np.inf) -> Window:
@@ -126,7 +138,7 @@ class BeforeRest(NamedTuple):
         since: the samples since then
     """
 
-    known: Knowledge
+    known: _Triangle
     noise_before: Spread
     since: Window
 
@@ -165,27 +177,27 @@ class TorqueTrackerState(NamedTuple):
         history: earlier payloads
     """
 
-    known: Knowledge
-    at_start: Knowledge
-    at_window: Knowledge
-    at_previous_window: Knowledge
-    x: Array
-    pending: tuple[Array, ...]
-    prepared: tuple[Array, ...]
-    memory: Array
-    last_s: float
-    behind: tuple[float, int]
-    last_tau: Array
-    torque_squares: Array
+    known: _Triangle
+    at_start: _Triangle
+    at_window: _Triangle
+    at_previous_window: _Triangle
+    x: Annotated[Array, Shape("m")]
+    pending: tuple[_SampleRow, ...]
+    prepared: _NoBlock | _PreparedBlock
+    memory: Annotated[Array, Shape(2, "n")]
+    last_s: Annotated[float, INFINITE]
+    behind: tuple[Annotated[float, INFINITE], int]
+    last_tau: Annotated[Array, Shape("n")]
+    torque_squares: Annotated[Array, Shape("n")]
     window: Window
     rest: BeforeRest | None
-    information: Array
-    pull: Array
+    information: Annotated[Array, Shape("n", "b", "b")]
+    pull: Annotated[Array, Shape("n", "m")]
     spread: Spread
     noise_before: Spread
-    reach: Array
-    start_s: float
-    windows: int
+    reach: Annotated[Array, Shape(3, "n"), INFINITE]
+    start_s: Annotated[float, INFINITE]
+    windows: Annotated[int, NOT_NEGATIVE]
     counts: Counts
     history: tuple[Episode, ...]
 
@@ -250,94 +262,22 @@ class TorqueTrackerState(NamedTuple):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """The state as lists, numbers and text, exact, for JSON."""
-        return {name: _plain(value) for name, value in zip(self._fields, self, strict=True)}
+        """All fields by name as numbers and lists, exact, for JSON."""
+        return to_table(self)
 
     @classmethod
-    def from_dict(cls, content: Mapping[str, Any]) -> TorqueTrackerState:
-        """The state that `to_dict` has written."""
-        fields.check(
-            {name: content[name] for name in _EMPTY_AT_FIRST}, _format_of(content), "state"
-        )
-        array: dict[str, Any] = {name: np.array(content[name], dtype=float) for name in _ARRAYS}
-        triangles = [np.array(content[name], dtype=float, order="F") for name in _TRIANGLES]
-        array |= {name: Knowledge(R) for name, R in zip(_TRIANGLES, triangles, strict=True)}
-        return cls(
-            **array,
-            pending=tuple(np.array(row, dtype=float) for row in content["pending"]),
-            prepared=tuple(np.array(item, dtype=float) for item in content["prepared"]),
-            last_s=float(content["last_s"]),
-            behind=(float(content["behind"][0]), int(content["behind"][1])),
-            window=Window(*_unplain(content["window"])),
-            rest=_rest(content["rest"]),
-            spread=_spread(content["spread"]),
-            noise_before=_spread(content["noise_before"]),
-            start_s=float(content["start_s"]),
-            windows=int(content["windows"]),
-            counts=Counts(*content["counts"]),
-            history=tuple(Episode(*_unplain(episode)) for episode in content["history"]),
-        )
+    def from_dict(
+        cls, content: Mapping[str, Any], sizes: Mapping[str, int] | None = None
+    ) -> TorqueTrackerState:
+        """The state that `to_dict` has written, of n joints, m unknowns and b nuisances."""
+        return from_table(cls, content, "state", sizes)
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """The number of joints n, of unknowns m, and of those that are payload or friction, b."""
+        return {"n": len(self.last_tau), "m": len(self.x), "b": len(self.information[0])}
 
 
 def no_reach(n: int) -> Array:
     """The reach of n joints before the first sample, (3, n)."""
     return np.array([np.full(n, np.inf), np.full(n, -np.inf), np.zeros(n)])
-
-
-_TRIANGLES = ("known", "at_start", "at_window", "at_previous_window")
-_EMPTY_AT_FIRST = ("pending", "prepared", "rest", "history")
-_ARRAYS = ("x", "memory", "last_tau", "torque_squares", "information", "pull", "reach")
-
-
-def _format_of(content: Mapping[str, Any]) -> dict[str, fields.Rule]:
-    """Rules for the fields that are empty at first, of n joints and m unknowns."""
-    n = len(content["last_tau"])
-    m = len(content["x"])
-    block = fields.row(
-        fields.numbers("k", n, m + 1),
-        fields.numbers("k", 1 + 4 * n),
-        fields.numbers(n),
-        fields.numbers(4, 2 * n),
-    )
-    sums = fields.numbers(4, m + 1), fields.numbers(n, m + 1), fields.numbers(4, 2 * n)
-    window = fields.row(
-        *[fields.number()] * 2, *sums, *[fields.numbers(n, low=0.0)] * 2, fields.number(0.0)
-    )
-    noise = (fields.numbers(*np.shape(part)) for part in content["noise_before"][:-1])
-    noise_before = fields.row(*noise, fields.number(0.0))
-    rest = fields.row(fields.numbers(m + 1, m + 1), noise_before, window)
-    return {
-        "pending": fields.each(fields.numbers(1 + 4 * n)),
-        "prepared": block if content["prepared"] else fields.each(fields.anything, 0),
-        "rest": fields.or_null(rest),
-        "history": HISTORY,
-    }
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Knowledge):
-        value = value.R
-    if isinstance(value, np.ndarray):
-        return value.tolist()
-    if isinstance(value, tuple):
-        return [_plain(item) for item in value]
-    return value
-
-
-def _unplain(values: list[Any]) -> list[Any]:
-    return [
-        np.array(value, dtype=float) if isinstance(value, list) else float(value)
-        for value in values
-    ]
-
-
-def _rest(values: list[Any] | None) -> BeforeRest | None:
-    if values is None:
-        return None
-    R, noise_before, since = values
-    known = Knowledge(np.array(R, dtype=float, order="F"))
-    return BeforeRest(known, _spread(noise_before), Window(*_unplain(since)))
-
-
-def _spread(values: list[Any]) -> Spread:
-    return Spread(*_unplain(values))._replace(windows=int(values[-1]))

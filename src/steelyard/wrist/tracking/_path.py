@@ -30,12 +30,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from scipy.spatial.transform import Rotation
 
 from steelyard._arrays import Array
+from steelyard._kinds import INFINITE, Shape
 from steelyard.errors import InvalidSamples
 from steelyard.recording import DEFAULT_CUTOFF_HZ, default_gap_s
 from steelyard.robot import RobotModel
@@ -77,13 +78,13 @@ class WristSample(NamedTuple):
     """
 
     t: float
-    wrench: Array
-    R_base_sensor: Array
-    acceleration: Array
-    angular_velocity: Array
-    angular_acceleration: Array
-    covariance: Array
-    speed: float
+    wrench: Annotated[Array, Shape(6)]
+    R_base_sensor: Annotated[Array, Shape(3, 3)]
+    acceleration: Annotated[Array, Shape(3)]
+    angular_velocity: Annotated[Array, Shape(3)]
+    angular_acceleration: Annotated[Array, Shape(3)]
+    covariance: Annotated[Array, Shape(9, 9)]
+    speed: Annotated[float, INFINITE]
 
     def checked(self) -> WristSample:
         """The sample as numbers and arrays of floats; refused where a shape is wrong."""

@@ -36,13 +36,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from scipy.linalg.lapack import dtrtri
 from scipy.special import stdtrit
 
 from steelyard._arrays import Array, Indices, Mask
+from steelyard._kinds import Shape
 from steelyard._units import NORMAL_95
 from steelyard.wrist._regression import long_run_sum
 from steelyard.wrist._regressor import BaseGravity, wrench_tensor
@@ -76,12 +77,12 @@ class Solution:
         extra: variance of a posture's force and torque beyond its own, (2,)
     """
 
-    value: Array
-    covariance: Array
-    unknown: Mask
-    variance: Array
-    long_run: Array
-    extra: Array
+    value: Annotated[Array, Shape(UNKNOWNS)]
+    covariance: Annotated[Array, Shape(UNKNOWNS, UNKNOWNS)]
+    unknown: Annotated[Mask, Shape(UNKNOWNS)]
+    variance: Annotated[Array, Shape(6)]
+    long_run: Annotated[Array, Shape(6)]
+    extra: Annotated[Array, Shape(2)]
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,14 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from steelyard import fields
 from steelyard._arrays import Array
+from steelyard._codec import from_table, to_table
+from steelyard._kinds import INFINITE, NOT_NEGATIVE, AsList, Shape
 from steelyard.errors import InvalidSamples
-from steelyard.payload._tracking import HISTORY, Counts, Episode
+from steelyard.payload._tracking import Counts, Episode
 from steelyard.wrist._rest import Postures, RestRule
 from steelyard.wrist.tracking._path import WristSample
 from steelyard.wrist.tracking._solve import Solution
@@ -59,9 +60,9 @@ class RestWindow(NamedTuple):
     """
 
     t: float
-    wrench: Array
-    turn: Array
-    samples: int
+    wrench: Annotated[Array, Shape(6)]
+    turn: Annotated[Array, Shape(3)]
+    samples: Annotated[int, NOT_NEGATIVE]
 
 
 class WristTrackerState(NamedTuple):
@@ -87,19 +88,19 @@ class WristTrackerState(NamedTuple):
     """
 
     sums: Sums
-    postures: Postures
-    prior: Array
+    postures: Annotated[Postures, AsList("t", "wrench", "variance", "R_base_sensor", "rows")]
+    prior: Annotated[Array, Shape("*", UNKNOWNS + 1)]
     known: Solution
     window: tuple[WristSample, ...]
     rest: tuple[RestWindow, ...]
     trial: Sums
-    unexplained_s: float
+    unexplained_s: Annotated[float, INFINITE]
     stale: bool
-    origin_s: float
-    start_s: float
-    last_s: float
-    unexplained: int
-    contacts: int
+    origin_s: Annotated[float, INFINITE]
+    start_s: Annotated[float, INFINITE]
+    last_s: Annotated[float, INFINITE]
+    unexplained: Annotated[int, NOT_NEGATIVE]
+    contacts: Annotated[int, NOT_NEGATIVE]
     counts: Counts
     history: tuple[Episode, ...]
 
@@ -109,76 +110,13 @@ class WristTrackerState(NamedTuple):
         return self
 
     def to_dict(self) -> dict[str, Any]:
-        """The state as lists, numbers and text, exact, for JSON."""
-        p = self.postures
-        known = self.known
-        return {
-            **{name: getattr(self, name) for name in _PLAIN},
-            "prior": self.prior.tolist(),
-            "window": [_listed(sample) for sample in self.window],
-            "rest": [_listed(window) for window in self.rest],
-            "sums": _listed(self.sums),
-            "trial": _listed(self.trial),
-            "postures": [x.tolist() for x in (p.t, p.wrench, p.variance, p.R_base_sensor, p.rows)],
-            "known": {name: getattr(known, name).astype(float).tolist() for name in _KNOWN},
-            "counts": list(self.counts),
-            "history": [_listed(episode) for episode in self.history],
-        }
+        """All fields by name as numbers and lists, exact, for JSON."""
+        return to_table(self)
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> WristTrackerState:
         """The state that `to_dict` has written."""
-        fields.check({name: content[name] for name in _EMPTY_AT_FIRST}, _EMPTY_AT_FIRST, "state")
-        known = {name: np.array(content["known"][name], dtype=float) for name in _KNOWN}
-        known["unknown"] = known["unknown"].astype(bool)
-        return cls(
-            prior=np.array(content["prior"], dtype=float).reshape(-1, UNKNOWNS + 1),
-            window=tuple(WristSample(*parts).checked() for parts in content["window"]),
-            rest=tuple(
-                RestWindow(t, np.array(wrench), np.array(turn), int(samples))
-                for t, wrench, turn, samples in content["rest"]
-            ),
-            **{name: content[name] for name in _PLAIN},
-            sums=_sums(content["sums"]),
-            trial=_sums(content["trial"]),
-            postures=postures_of(*content["postures"]),
-            known=Solution(**known),
-            counts=Counts(*content["counts"]),
-            history=tuple(
-                Episode(a, b, np.array(x), np.array(C)) for a, b, x, C in content["history"]
-            ),
-        )
-
-
-_EMPTY_AT_FIRST = {
-    "prior": fields.numbers("prior", UNKNOWNS + 1),
-    "window": fields.each(
-        fields.row(
-            fields.number(),
-            fields.numbers(6),
-            fields.numbers(3, 3),
-            *[fields.numbers(3)] * 3,
-            fields.numbers(9, 9),
-            fields.number(finite=False),  # the speed is unknown with an inertial unit
-        )
-    ),
-    "rest": fields.each(
-        fields.row(fields.number(), fields.numbers(6), fields.numbers(3), fields.number(0.0))
-    ),
-    "postures": fields.row(
-        fields.numbers("k"),
-        *[fields.numbers("k", 6)] * 2,
-        fields.numbers("k", 3, 3),
-        fields.numbers("k", low=0.0),
-    ),
-    "history": HISTORY,
-}
-"""Rules for the fields that are empty at first."""
-
-_PLAIN = (
-    "unexplained_s", "stale", "origin_s", "start_s", "last_s", "unexplained", "contacts",
-)  # fmt: skip
-_KNOWN = ("value", "covariance", "unknown", "variance", "long_run", "extra")
+        return from_table(cls, content, "state")
 
 
 def postures_of(t: Any, wrench: Any, variance: Any, R: Any, rows: Any) -> Postures:
@@ -193,17 +131,3 @@ def postures_of(t: Any, wrench: Any, variance: Any, R: Any, rows: Any) -> Postur
         R.reshape(three),
         np.array(rows, dtype=np.int64),
     )
-
-
-def _listed(values: tuple[Any, ...]) -> list[Any]:
-    return [x.tolist() if isinstance(x, np.ndarray) else x for x in values]
-
-
-def _sums(content: list[Any]) -> Sums:
-    triangles, features, blocks, length, filled = content
-    arrays = (
-        np.array(triangles),
-        np.array(features),
-        np.array(blocks, dtype=float).reshape(-1, 6, 21),
-    )
-    return Sums(*arrays, int(length), int(filled))

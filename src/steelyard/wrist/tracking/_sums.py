@@ -17,11 +17,12 @@ the residuals' sums for any theta; when there are more blocks, neighbours are jo
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
 from steelyard._arrays import Array
+from steelyard._kinds import NOT_NEGATIVE, Shape
 from steelyard.wrist._regressor import BaseGravity, features, wrench_tensor
 
 UNKNOWNS = 24
@@ -127,11 +128,11 @@ class Sums(NamedTuple):
         filled: windows in the last block
     """
 
-    triangles: Array
-    features: Array
-    blocks: Array
-    length: int
-    filled: int
+    triangles: Annotated[Array, Shape(6, _WIDTH, _WIDTH)]
+    features: Annotated[Array, Shape(12, 12)]
+    blocks: Annotated[Array, Shape("*", 6, _WIDTH)]
+    length: Annotated[int, NOT_NEGATIVE]
+    filled: Annotated[int, NOT_NEGATIVE]
 
     @classmethod
     def nothing(cls) -> Sums:
