@@ -3,7 +3,9 @@
 import contextlib
 import json
 import re
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
 import pytest
@@ -11,14 +13,19 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from steelyard import fields, saved
-from steelyard.errors import SteelyardError, UnreadableFile
+from steelyard import _kinds as kinds
+from steelyard import saved
+from steelyard._arrays import Array
+from steelyard._codec import Value, _names_in_file, fields_of
+from steelyard._kinds import AS_TABLE, COVARIANCE, INFINITE, NOT_NEGATIVE, RIGID, Range, Shape
+from steelyard.errors import InvalidValue, SteelyardError, UnreadableFile
 from steelyard.inertia import InertialParameters
 from steelyard.io import read, write
 from steelyard.payload import Payload
 from steelyard.recording import Preparation, Recording
 from steelyard.trajectory import FourierTrajectory
 from steelyard.verdict import Doubt, DoubtKind, Verdict
+from value_examples import GIVEN, example, value_classes
 
 quick = settings(
     max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
@@ -153,26 +160,120 @@ ANY = st.recursive(
     lambda x: st.lists(x, max_size=3) | st.dictionaries(words, x, max_size=3),
     max_leaves=8,
 )
-RULES = {
-    "text": fields.TEXT,
-    "array": fields.optional(fields.numbers("n", 2, finite=False)),
-    "rows": fields.each(fields.numbers("n"), 2),
-    "matrix": fields.numbers("p+1", "p+1", covariance=True),
-    "one": fields.one_of("a", 1),
-    "count": fields.count(1),
-    "pose": fields.numbers(4, 4, rigid=True),
-    "all": fields.each_or_all("n"),
-    "some": fields.named(fields.number(0.0)),
-    "pair": fields.row(fields.FLAG, fields.TEXT),
-    "size": fields.size_of("n"),
-}
+
+
+class Pair(NamedTuple):
+    flag: bool
+    text: str
+
+
+PAIR = Pair(True, "")
+
+
+@dataclass(frozen=True, eq=False)
+class Everything(Value, partial=True):
+    """A field of every kind."""
+
+    text: str = ""
+    array: Annotated[Array | None, Shape("n", 2), INFINITE] = None
+    rows: tuple[Annotated[Array, Shape("n")], ...] = ()
+    matrix: Annotated[Array | None, Shape("p+1", "p+1"), COVARIANCE] = None
+    one: Literal["a", 1] = "a"
+    count: Annotated[int, Range(1)] = 1
+    pose: Annotated[Array, Shape(4, 4), RIGID] = field(default_factory=lambda: np.eye(4))
+    each_or_all: float | Annotated[Array, Shape("n")] = 0.0
+    some: Mapping[str, Annotated[float, NOT_NEGATIVE]] = field(default_factory=dict)
+    pair: Pair = PAIR
+    table: Annotated[Pair, AS_TABLE] = PAIR
+    kind: DoubtKind = DoubtKind.GAINS
 
 
 @quick
-@given(content=st.dictionaries(st.sampled_from(sorted(RULES)), ANY) | ANY)
-def test_whatever_stands_in_a_field_is_taken_or_refused(content):
-    with contextlib.suppress(ValueError):  # and nothing else
-        fields.check(content, RULES)
+@given(content=st.dictionaries(st.sampled_from(sorted(fields_of(Everything))), ANY) | ANY)
+def test_any_content_of_a_field_is_accepted_or_refused(content):
+    with contextlib.suppress(InvalidValue):  # and nothing else
+        Everything.from_dict(content)
+
+
+def content_of(value):
+    """What a file holds of a value."""
+    return json.loads(json.dumps(saved.plain(value.to_dict())), object_pairs_hook=saved._restored)
+
+
+CLASSES = value_classes()
+
+
+@pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
+def test_every_field_of_every_value_comes_back(cls):
+    contents = []
+    for seed in (1, 2):
+        value = example(cls, seed)
+        content = content_of(value)
+        again = cls.from_dict(content)
+        assert saved.plain(again.to_dict()) == saved.plain(content)
+        contents.append(content)
+    one, other = contents
+    varied = {name for name, kind in fields_of(cls).items() if _varies(kind)} & set(one)
+    assert varied - set(GIVEN.get(cls.__name__, ())) <= {x for x in one if one[x] != other[x]}
+
+
+def _varies(kind):
+    return isinstance(kind, kinds.Numbers | kinds.Number) or kind is kinds.TEXT
+
+
+@pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
+def test_missing_and_unknown_fields_of_every_value_are_named(cls):
+    content = content_of(example(cls, 1))
+    with pytest.raises(ValueError, match="'misspelt' is not a field"):
+        cls.from_dict({**content, "misspelt": 1})
+    for name in _names_in_file(cls)[1]:
+        without = {other: x for other, x in content.items() if other != name}
+        with pytest.raises(ValueError, match=f"'{name}' is missing"):
+            cls.from_dict(without)
+
+
+def nonsense(kind, held):
+    """Arrays that a field must refuse."""
+    array = np.array(held, dtype=float)
+    yield array[None]  # one axis more
+    if kind.finite:
+        yield np.where(np.arange(array.size).reshape(array.shape) == 0, np.nan, array)
+    if kind.range.low > -np.inf:
+        yield np.where(np.arange(array.size).reshape(array.shape) == 0, -1.0, array)
+    if {kinds.COVARIANCE, kinds.SYMMETRIC} & set(kind.properties):
+        yield array + np.triu(np.ones_like(array), 1) * np.abs(array).max()
+    if kinds.RIGID in kind.properties:
+        yield 2.0 * array
+
+
+@pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
+def test_files_and_python_callers_get_the_same_refusal_of_an_array(cls):
+    value = example(cls, 1)
+    content = content_of(value)
+    for name, kind in fields_of(cls).items():
+        inner = kind.inner if isinstance(kind, kinds.Optional) else kind
+        if not isinstance(inner, kinds.Numbers):
+            continue
+        for bad in nonsense(inner, getattr(value, name)):
+            with pytest.raises(SteelyardError, match=rf"'{name}' must .*got") as of_file:
+                cls.from_dict({**content, name: bad.tolist()})
+            with pytest.raises(SteelyardError, match=rf"'{name}' must .*got") as of_call:
+                replace(value, **{name: bad})
+            assert str(of_file.value) == str(of_call.value)
+            assert type(of_file.value) is type(of_call.value)
+
+
+@pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
+def test_values_do_not_share_arrays_with_their_callers(cls):
+    value = example(cls, 1)
+    for name in fields_of(cls):
+        held = getattr(value, name)
+        if isinstance(held, np.ndarray):
+            mine = np.array(held)
+            other = replace(value, **{name: mine})
+            mine[...] = 0.0
+            assert not getattr(other, name).flags.writeable
+            np.testing.assert_array_equal(getattr(other, name), held)
 
 
 @pytest.mark.parametrize(
@@ -212,3 +313,23 @@ def test_a_field_that_contradicts_another_is_refused(tmp_path):
         path.write_text(json.dumps({**sound, name: value}))
         with pytest.raises(SteelyardError, match=why):
             Payload.load(path)
+
+
+def test_a_file_is_on_the_disk_before_it_takes_its_name(tmp_path, monkeypatch):
+    calls = []
+
+    def recorded(name, call):
+        def record(*given):
+            calls.append(name)
+            return call(*given)
+
+        return record
+
+    monkeypatch.setattr(saved.os, "fsync", recorded("fsync", saved.os.fsync))
+    monkeypatch.setattr(saved.Path, "replace", recorded("replace", saved.Path.replace))
+    saved.write_text(tmp_path / "a.json", "{}")
+    assert calls == ["fsync", "replace"]
+    with saved.together():
+        for name in ("b.json", "c.json"):
+            saved.write_text(tmp_path / name, "{}")
+    assert calls[2:] == ["fsync", "fsync", "replace", "replace"]

@@ -341,7 +341,7 @@ class Numbers(Kind):
             found = np.asarray(value)
         else:
             found = _numeric(value, place)
-        if self.dtype.kind in "ib" and not np.array_equal(found, found.astype(self.dtype)):
+        if self.dtype.kind in "ib" and not _is_exact(found, self.dtype):
             raise Refused(place, f"must be whole numbers, got {_shown(found)}")
         array = np.array(found, dtype=self.dtype)
         if array.size == 0 and array.ndim == 1 and self.shape and len(self.shape.sizes) > 1:
@@ -625,6 +625,11 @@ def _flat(value: Any) -> Iterator[Any]:
             yield from _flat(item)
         else:
             yield item
+
+
+def _is_exact(array: Any, dtype: np.dtype[Any]) -> bool:
+    """Whether an array has the same numbers in another type."""
+    return bool(np.isfinite(array).all()) and np.array_equal(array, array.astype(dtype))
 
 
 def _is_constant(array: Any) -> bool:

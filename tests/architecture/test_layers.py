@@ -16,7 +16,6 @@ LAYERS = {
     "_computing": 0,
     "_lazy": 0,
     "_units": 0,
-    "fields": 0,
     "_kinds": 1,
     "saved": 1,
     "_codec": 2,

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from steelyard import fields, saved
+from steelyard import saved
+from steelyard._codec import FileValue
 from steelyard.drawing import notebook_html
 from steelyard.errors import InvalidRecording, InvalidSamples
 from steelyard.payload import Payload
@@ -40,8 +41,6 @@ RESUME_S = 1.0
 _MIN_POINT_STEP_S = 0.1  # between two points of the curve
 _MAX_POINTS = 600
 _DAY_S = 86_400.0
-_STATE_KIND = "tracker state"
-_STATE_VERSION = 1
 _CURVE = ("t", "mass", "mass_std", "com", "com_std", "number", "converged")
 
 
@@ -255,6 +254,19 @@ def tracked(
     return Tracking(payload, tracker, state, tuple(points), replay.delay_s, replay)
 
 
+@dataclass(frozen=True, eq=False)
+class _SavedState(FileValue, error=InvalidSamples, kind="tracker state", version=1, sealed=True):
+    """The content of a file with the state of a tracker.
+
+    Attributes:
+        tracker: fingerprint of the tracker
+        state: its state, as `to_dict` writes it
+    """
+
+    tracker: str
+    state: Mapping[str, Any]
+
+
 def save_state(path: str | Path, tracker: Tracker[Any, Any], state: TrackerState) -> None:
     """Writes the state of a tracker to a JSON file.
 
@@ -262,8 +274,7 @@ def save_state(path: str | Path, tracker: Tracker[Any, Any], state: TrackerState
         tracker: that the state belongs to
         state: to save
     """
-    content = {"tracker": tracker.fingerprint, "state": state.to_dict()}
-    saved.save(content, _STATE_KIND, path, version=_STATE_VERSION, sealed=True)
+    _SavedState(tracker.fingerprint, state.to_dict()).save(path)
 
 
 def load_state(path: str | Path, tracker: Tracker[Any, Any]) -> Any:
@@ -272,15 +283,13 @@ def load_state(path: str | Path, tracker: Tracker[Any, Any]) -> Any:
     Args:
         tracker: that is to continue
     """
-    content = saved.load(path, _STATE_KIND, version=_STATE_VERSION, sealed=True)
-    with saved.reading(path, _STATE_KIND):
-        fields.check(content, {"tracker": fields.TEXT, "state": fields.named(fields.anything)})
-    if content["tracker"] != tracker.fingerprint:
+    found = _SavedState.load(path)
+    if found.tracker != tracker.fingerprint:
         raise InvalidSamples(
             f"{path} was saved with another model or sensor; start without `resume`"
         )
-    with saved.reading(path, _STATE_KIND):
-        state = tracker.state_from_dict(content["state"])
+    with saved.reading(path, "tracker state"):
+        state = tracker.state_from_dict(found.state)
     if state.last_s > time.time() + _DAY_S:
         raise InvalidSamples(
             f"{path} ends in the future ({state.last_s:.4g} s); start without `resume`"
