@@ -321,13 +321,13 @@ def test_a_sensor_is_described_and_its_table_read(tmp_path, rng):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (("name", "nom"), "unknown keys nom; known are"),
-        (('"sensor_on_load"', '"both"'), "convention must be"),
-        (("100, 100, 200", "100, 200"), "reach of a wrist sensor must be six positive numbers"),
-        (('"wxyz"', '"zyxw"'), "quaternion_order must be 'xyzw' or 'wxyz', got 'zyxw'"),
+        (("name", "nom"), "'nom' is not a field; the fields are name"),
+        (('"sensor_on_load"', '"both"'), "'convention' must be"),
+        (("100, 100, 200", "100, 200"), r"'range' must have shape \(6,\), got \(5,\)"),
+        (('"wxyz"', '"zyxw"'), "'quaternion_order' must be 'xyzw' or 'wxyz', got 'zyxw'"),
         (
             ('"sensor_from_base"', '"world"'),
-            "quaternion_of must be 'base_from_sensor' or 'sensor_from_base'",
+            "'quaternion_of' must be 'base_from_sensor' or 'sensor_from_base'",
         ),
         (("quaternion = [", "attitude = ["), "no signal 'attitude'; known are t, wrench"),
         (('"a", "b", ', '"a", '), "wrench has 6 columns"),

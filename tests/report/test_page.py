@@ -209,8 +209,9 @@ def test_digits_go_by_the_interval(value, half, words):
 def test_an_interval_is_never_rounded_away(value, half, words):
     tail = " (95 % interval)."
     model, found, loaded = weighed()
-    covariance = found.covariance.copy()
-    covariance[0, 0] = (half / 1.96) ** 2
+    scale = np.ones(10)
+    scale[0] = half / 1.96 / found.std[0]
+    covariance = found.covariance * np.outer(scale, scale)
     body = InertialParameters.from_com(value, LOAD.com, LOAD.inertia_com)
     page = payload_page(model, replace(found, body=body, covariance=covariance), loaded)
     assert page.answer[0] == f"The payload weighs {words}{tail}"
