@@ -148,7 +148,14 @@ class WristSetup(TrackerSetup):
         raw = [self.raw_row(row, row.t - rows[0].t) for row in rows]
         path = WristPath.calibrated(raw, self.sensor, robot=self.robot, cutoff_hz=self.cutoff_hz)
         made = (f"Kalman smoother, cut-off {self.cutoff_hz:g} Hz, {path.delay_s:.2f} s late",)
-        tracker = WristTracker(path.noise, self.sensor, self.gravity_base, self.options, made)
+        tracker = WristTracker(
+            path.noise,
+            self.sensor,
+            self.gravity_base,
+            self.options,
+            made,
+            differentiated=path.differentiated,
+        )
         return WristCalibration(self, tracker, path)
 
     def raw_row(self, row: Row, t: float) -> RawRow:

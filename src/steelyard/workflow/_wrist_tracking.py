@@ -87,6 +87,7 @@ class WristReplay(Replay):
             rig.gravity_base,
             WristTrackerOptions(accuracy=accuracy, level=options.level),
             (*table.notes, made),
+            differentiated=path.differentiated,
         )
         return cls(tuple(rows), path, tracker, doubts, path.delay_s, float(table.t[-1]))
 

@@ -9,7 +9,7 @@ linearised; the regression is repeated at each new tilt until it converges.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -21,6 +21,12 @@ from steelyard.errors import InvalidRecording, InvalidSamples
 from steelyard.inertia import InertialParameters
 from steelyard.payload import Evidence, judge
 from steelyard.verdict import Doubt, Verdict
+from steelyard.wrist._checks import (
+    Cause,
+    truncation_doubts,
+    unexplained_wrench_doubts,
+    weight_doubts,
+)
 from steelyard.wrist._payload import (
     STATIC_INDICES,
     STATIC_TILT,
@@ -31,11 +37,20 @@ from steelyard.wrist._payload import (
     weak_inertia_doubt,
 )
 from steelyard.wrist._regression import WrenchEstimator, WrenchFit, WrenchRegression
-from steelyard.wrist._regressor import BODY, DRIFT, TILT, BaseGravity
+from steelyard.wrist._regressor import (
+    BODY,
+    DRIFT,
+    TILT,
+    BaseGravity,
+    wrench_regressor,
+    wrench_slope,
+)
 from steelyard.wrist._samples import WrenchSamples
 from steelyard.wrist.estimators import ESTIMATORS
 
 _MAX_ITERATIONS = 6  # of the tilt
+_FORCES = slice(0, 3)
+_TORQUES = slice(3, 6)
 _TILT_TOLERANCE = 1e-7  # [rad]; smaller steps end the iteration
 
 
@@ -138,6 +153,8 @@ def weigh_dynamic(
     plain = InertialParameters.from_vector(setting.value[BODY], "sensor")
     tilted = tilt_doubt(setting.value[TILT], setting.gravity.nominal)
     doubts = [doubt for doubt in (moving_drift, tilted) if doubt is not None]
+    doubts += _unexplained_doubts(setting, fit, samples.wrench_covariance)
+    doubts += _cause_doubts(setting)
     body, verdict = _judged(plain, full[BODY, BODY], doubts)
     return WristPayload(
         body,
@@ -229,6 +246,69 @@ def _trend(setting: _Setting) -> tuple[Array, Array]:
         extended = replace(extended, information=np.zeros((18, 18)))
     fit = ESTIMATORS["wls"].estimate(replace(extended, drifting=True).regression())
     return fit.value[-6:], np.sqrt(np.diag(fit.covariance)[-6:])
+
+
+def _unexplained_doubts(
+    setting: _Setting, fit: WrenchFit, sensor_covariance: Array
+) -> Iterable[Doubt]:
+    """Doubts about residuals beyond the noise of the sensor itself and of the motion."""
+    samples = setting.samples
+    B = wrench_slope(setting.value[BODY])
+    motion = B @ samples.feature_covariance.mean(axis=0) @ B.T
+    return unexplained_wrench_doubts(
+        (fit.residual**2).mean(axis=0),
+        np.diag(sensor_covariance + motion),
+        samples.wrench.var(axis=0),
+    )
+
+
+def _cause_doubts(setting: _Setting) -> Iterable[Doubt]:
+    """Doubts about the clock and about truncated readings, from further columns."""
+    samples = setting.samples
+    columns = []
+    if samples.differentiated:
+        gravity = setting.gravity.tilted(setting.value[TILT])
+        u = np.einsum("nji,j->ni", samples.R_base_sensor, gravity)
+        at_rest = np.column_stack([u, np.zeros((len(u), 9))])
+        columns.append(wrench_regressor(at_rest) @ setting.value[BODY])
+    truncated = [axes for axes in (_FORCES, _TORQUES) if samples.reading_step[axes].all()]
+    for axes in truncated:
+        bias = np.zeros_like(samples.wrench)
+        bias[:, axes] = -0.5 * samples.reading_step[axes] * np.sign(samples.wrench[:, axes])
+        columns.append(bias)
+    if not columns:
+        return
+    causes = _causes(setting.regression(), np.stack(columns, axis=2))
+    if samples.differentiated:
+        yield from weight_doubts(causes.pop(0))
+    for axes, cause in zip(truncated, causes, strict=True):
+        unit = "N" if axes == _FORCES else "Nm"
+        yield from truncation_doubts(cause, float(samples.reading_step[axes].max()), unit)
+
+
+def _causes(regression: WrenchRegression, columns: Array) -> list[Cause]:
+    """The factors of further columns, (N, 6, c), estimated without prior knowledge of the body."""
+    p = regression.p
+    more = columns.shape[2]
+    information = np.zeros((p + more, p + more))
+    information[BODY.stop : p, BODY.stop : p] = _without_body(regression.prior_information)
+    extended = replace(
+        regression,
+        exact=np.concatenate([regression.exact, columns], axis=2),
+        prior_value=np.append(regression.prior_value, np.zeros(more)),
+        prior_information=information,
+    )
+    fit = ESTIMATORS["wls"].estimate(extended)
+    std = np.sqrt(np.diag(fit.covariance))
+    return [Cause(float(fit.value[k]), float(std[k])) for k in range(p, p + more)]
+
+
+def _without_body(L: Array) -> Array:
+    """The information of a prior about drift and tilt, after elimination of the body."""
+    across = L[BODY.stop :, BODY]
+    return np.asarray(
+        L[BODY.stop :, BODY.stop :] - across @ np.linalg.pinv(L[BODY, BODY]) @ across.T
+    )
 
 
 def _judged(

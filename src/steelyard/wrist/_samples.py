@@ -14,7 +14,7 @@ angular acceleration of the sensor,
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -35,6 +35,7 @@ from steelyard.signals import (
     noise_gains,
     noise_of_differences,
 )
+from steelyard.wrist._checks import reading_steps
 from steelyard.wrist._kalman import PoseKalmanFilter
 from steelyard.wrist._recording import WristRecording, WristSensor
 from steelyard.wrist._regressor import feature_covariance, features
@@ -60,6 +61,9 @@ class WrenchSamples:
         sensor: description of the sensor
         made_by: preparation, a sentence for each step
         warnings: problems of the recording, one sentence for each
+        reading_step: of which all raw readings are multiples, (6,) [N, Nm]; 0 if there is none
+        differentiated: whether accelerations are derivatives of positions, which depend on the
+            clock
     """
 
     t: Array
@@ -73,13 +77,15 @@ class WrenchSamples:
     sensor: WristSensor
     made_by: Sequence[str] = ()
     warnings: Sequence[str] = ()
+    reading_step: Array = field(default_factory=lambda: np.zeros(6))
+    differentiated: bool = True
 
     def __post_init__(self) -> None:
         N = len(self.t)
         shapes = {
             "t": (N,), "wrench": (N, 6), "wrench_covariance": (6, 6), "R_base_sensor": (N, 3, 3),
             "acceleration": (N, 3), "angular_velocity": (N, 3), "angular_acceleration": (N, 3),
-            "covariance": (N, 9, 9),
+            "covariance": (N, 9, 9), "reading_step": (6,),
         }  # fmt: skip
         freeze(self, *shapes)
         for name, shape in shapes.items():
@@ -146,6 +152,7 @@ class WrenchSamples:
             measured.sensor,
             (*measured.notes, words, made, *zero_phase.steps(t, keep)),
             quality.warnings,
+            reading_steps(measured.wrench),
         )
 
     @classmethod
@@ -210,6 +217,8 @@ class WrenchSamples:
             recording.sensor,
             (*recording.notes, words, "motion from an inertial unit", *zero_phase.steps(t, keep)),
             recording.warnings,
+            reading_steps(recording.wrench),
+            differentiated=False,
         )
 
     @classmethod
@@ -321,6 +330,7 @@ class WrenchSamples:
             recording.sensor,
             (*recording.notes, *steps),
             recording.warnings,
+            reading_steps(recording.wrench),
         )
 
     def __len__(self) -> int:

@@ -20,6 +20,7 @@ reported if they are significant.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -30,6 +31,7 @@ from steelyard._arrays import Array
 from steelyard._units import GRAVITY_DOWN
 from steelyard.errors import InvalidRecording
 from steelyard.verdict import Doubt, DoubtKind, Verdict
+from steelyard.wrist._checks import unexplained_wrench_doubts
 from steelyard.wrist._payload import (
     STATIC_NAMES,
     STATIC_TILT,
@@ -43,6 +45,7 @@ from steelyard.wrist._rest import Postures, RestRule
 _MAX_ITERATIONS = 30  # of unknowns and variance
 _MAX_GAUSS_NEWTON_STEPS = 50
 _RELATIVE_RANK = 1e-8  # smaller singular values, over the largest, count as zero
+_MIN_FREEDOM = 6  # spare equations, for a doubt about residuals
 _INITIAL_YAWS = 72  # over a full turn
 
 
@@ -98,7 +101,18 @@ def weigh_static(
         yaw_std,
         _verdict(
             chosen, nominal, covariance, moving_drift, tilt_doubt(value[STATIC_TILT], nominal)
-        ),
+        ).doubted(*_unexplained_doubts(chosen, best)),
+    )
+
+
+def _unexplained_doubts(postures: Postures, fit: _Fit) -> Iterable[Doubt]:
+    """Doubts about residuals beyond the noise of the means; none without spare equations."""
+    if fit.freedom < _MIN_FREEDOM:
+        return ()
+    return unexplained_wrench_doubts(
+        (fit.residual**2).sum(axis=0) * (6 / fit.freedom),
+        postures.variance.mean(axis=0),
+        postures.wrench.var(axis=0),
     )
 
 

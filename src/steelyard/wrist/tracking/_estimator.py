@@ -33,9 +33,10 @@ from steelyard.inertia import InertialParameters
 from steelyard.payload import Evidence, judge
 from steelyard.payload._tracking import ContactWrench, Counts, Episode, Progress
 from steelyard.verdict import Doubt, DoubtKind
+from steelyard.wrist._checks import unexplained_wrench_doubts, weight_doubts
 from steelyard.wrist._payload import WristPayload, drift_doubt, tilt_doubt, weak_inertia_doubt
 from steelyard.wrist._recording import WristSensor
-from steelyard.wrist._regressor import BaseGravity, feature_covariance
+from steelyard.wrist._regressor import BaseGravity, feature_covariance, wrench_slope
 from steelyard.wrist._rest import Postures
 from steelyard.wrist.tracking._path import WristSample
 from steelyard.wrist.tracking._solve import FEWEST_BLOCKS, Solution, WristProblem
@@ -84,6 +85,8 @@ class WristTracker:
         gravity_base: gravity without a tilt, (3,) [m/s^2], in the base frame
         options: see `WristTrackerOptions`
         made_by: how samples are made, in sentences
+        differentiated: whether accelerations are derivatives of positions, which depend on the
+            clock
     """
 
     noise: Array
@@ -91,6 +94,7 @@ class WristTracker:
     gravity_base: Array = field(default_factory=lambda: np.array(GRAVITY_DOWN))
     options: WristTrackerOptions = field(default_factory=WristTrackerOptions)
     made_by: tuple[str, ...] = ()
+    differentiated: bool = True
     _gravity: BaseGravity = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -256,6 +260,8 @@ class WristTracker:
         doubts = [drift_doubt(known.value[TREND], std[TREND], modelled=True)]
         if (std[TILT] < _MAX_DOUBTED_TILT_STD).all():
             doubts.append(tilt_doubt(known.value[TILT], self.gravity_base))
+        if len(state.sums.blocks) >= _MIN_TESTED_BLOCKS:
+            doubts += self._check_doubts(state, known)
         if self._half_width(known) > self.options.accuracy:
             words = f"the mass is not yet known to {100 * self.options.accuracy:g} %"
             doubts.append(Doubt(DoubtKind.NOT_CONVERGED, words, blocks=False))
@@ -266,6 +272,18 @@ class WristTracker:
             )
             doubts.append(Doubt(DoubtKind.MOSTLY_CONTACT, words))
         return tuple(doubt for doubt in doubts if doubt is not None)
+
+    def _check_doubts(self, state: WristTrackerState, known: Solution) -> list[Doubt]:
+        """Doubts about residuals beyond noise, and about weight and inertia that disagree."""
+        sums = state.sums
+        B = wrench_slope(known.value[LOAD])
+        motion = np.diag(B @ sums.features @ B.T) / sums.rows
+        expected = np.asarray(self.noise) ** 2 + motion
+        doubts = list(unexplained_wrench_doubts(known.variance, expected, sums.wrench_variance))
+        if self.differentiated:
+            problem = self._problem(sums, state.postures, state.prior)
+            doubts += weight_doubts(problem.weight_cause(known))
+        return doubts
 
     def _words(self, state: WristTrackerState, known: Solution) -> str:
         half = self._half_width(known)

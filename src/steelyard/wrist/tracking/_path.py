@@ -216,6 +216,11 @@ class WristPath:
     _lag: FixedLag = field(init=False, repr=False)
     _every: int = field(init=False, repr=False)
 
+    @property
+    def differentiated(self) -> bool:
+        """Whether accelerations are derivatives of positions, which depend on the clock."""
+        return not isinstance(self.kinematics, _InertialUnit)
+
     def __post_init__(self) -> None:
         object.__setattr__(self, "_lag", FixedLag(self.cutoff_hz, self.rate_hz, points=5))
         object.__setattr__(

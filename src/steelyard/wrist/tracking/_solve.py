@@ -45,10 +45,19 @@ from scipy.special import stdtrit
 from steelyard._arrays import Array, Indices, Mask
 from steelyard._kinds import Shape
 from steelyard._units import NORMAL_95
+from steelyard.wrist._checks import Cause
 from steelyard.wrist._regression import long_run_sum
 from steelyard.wrist._regressor import BaseGravity, wrench_tensor
 from steelyard.wrist._rest import Postures
-from steelyard.wrist.tracking._sums import LOAD, TILT, UNKNOWNS, Sums, lifted_numbers, lifted_rows
+from steelyard.wrist.tracking._sums import (
+    LOAD,
+    TILT,
+    UNKNOWNS,
+    Sums,
+    lifted_numbers,
+    lifted_rows,
+    weight_numbers,
+)
 
 FEWEST_BLOCKS = 6
 """Fewer blocks of samples in motion are too few to estimate the correlation of residuals."""
@@ -140,6 +149,29 @@ class WristProblem:
         else:
             long_run = None
         return there.solution(value, variance, extra, long_run)
+
+    def weight_cause(self, known: Solution) -> Cause:
+        """The relative difference of weight and inertia (see `_checks`), from the motion alone.
+
+        Args:
+            known: the solution
+        """
+        L, G = lifted_numbers(self.gravity, known.value)
+        weight = weight_numbers(self.gravity, known.value)
+        rows = self.sums.triangles[:, :, :-1]
+        residual = self.sums.triangles[:, :, -1] - (rows @ L[:, :, None])[:, :, 0]
+        columns = np.concatenate(
+            [rows @ G[:, :, self.free], rows @ weight[:, :, None], residual[:, :, None]], axis=2
+        )
+        weighted = columns / np.sqrt(known.long_run)[:, None, None]
+        p = len(self.free)
+        prior = np.eye(p, p + 2) / _PRIOR_STD[self.free, None]
+        stacked = np.concatenate([weighted.reshape(-1, p + 2), prior])
+        triangle = np.linalg.qr(stacked, mode="r")
+        explained = float(triangle[p, p + 1] ** 2)
+        left = float(triangle[p + 1, p + 1] ** 2)  # the cause is no part of the residuals' noise
+        std = np.sqrt(left / max(left + explained, 1e-300)) / max(abs(triangle[p, p]), 1e-300)
+        return Cause(float(triangle[p, p + 1] / triangle[p, p]), float(std))
 
 
 class _Pieces(NamedTuple):

@@ -117,6 +117,20 @@ def lifted_numbers(gravity: BaseGravity, value: Array) -> tuple[Array, Array]:
     return L, G
 
 
+def weight_numbers(gravity: BaseGravity, value: Array) -> Array:
+    """The lifted numbers of the weight alone, (6, 20): the wrench of the load at rest, no drift.
+
+    Args:
+        gravity: where things fall without a tilt
+        value: of the unknowns, (24,)
+    """
+    g = gravity.tilted(value[TILT])
+    L = np.zeros((6, _WIDTH - 1))
+    L[_FORCES, _WEIGHT_OF_TILT] = value[LOAD][0] * g
+    L[_TORQUES, _MOMENT_OF_TILT] = np.outer(value[LOAD][1:4], g).ravel()
+    return L
+
+
 class Sums(NamedTuple):
     """Sums over the samples in motion.
 
@@ -145,6 +159,13 @@ class Sums(NamedTuple):
     def rows(self) -> float:
         """Number of samples."""
         return float(self.blocks[:, 0, _DRIFT_COLUMN].sum())
+
+    @property
+    def wrench_variance(self) -> Array:
+        """The variance of the measured wrench, (6,) [N^2, Nm^2]; there must be samples."""
+        total = self.blocks[:, :, _WRENCH_COLUMN].sum(axis=0)
+        squares = (self.triangles[:, :, _WRENCH_COLUMN] ** 2).sum(axis=1)
+        return np.asarray(squares / self.rows - (total / self.rows) ** 2)
 
     def plus(self, rows: Array, features: Array) -> Sums:
         """The sums with one more window.

@@ -1,0 +1,121 @@
+"""Corrupted wrenches and clocks: each gives a blocking doubt, in a batch and when tracking."""
+
+import numpy as np
+import pytest
+
+from steelyard import track, weigh_wrist
+from steelyard.recording import Recording
+from steelyard.robot import load_robot
+from steelyard.verdict import DoubtKind
+from steelyard.wrist import Postures, WristRecording, weigh_static
+from steelyard.wrist._checks import reading_steps
+from wrist_streams import LOADS, rows
+
+LONGEST_SENTENCE = 25  # words
+
+
+def swapped(wrench, first, second):
+    out = wrench.copy()
+    out[:, [first, second]] = wrench[:, [second, first]]
+    return out
+
+
+def recording(stream, *, corrupt=lambda wrench: wrench, clock=1.0):
+    t, q, wrench = (np.array(x) for x in zip(*stream, strict=True))
+    names = load_robot("ur10").joint_names
+    return Recording(
+        clock * t,
+        q,
+        names,
+        wrench=corrupt(wrench),
+        wrench_frame="flange",
+        wrench_convention="load_on_sensor",
+    )
+
+
+CORRUPTED = {
+    "fx and fy swapped": (
+        recording(rows(seed=1), corrupt=lambda w: swapped(w, 0, 1)),
+        DoubtKind.UNEXPLAINED_TORQUE,
+    ),
+    "fy and fz swapped": (
+        recording(rows(seed=2), corrupt=lambda w: swapped(w, 1, 2)),
+        DoubtKind.UNEXPLAINED_TORQUE,
+    ),
+    "tx and ty swapped": (
+        recording(rows(seed=3), corrupt=lambda w: swapped(w, 3, 4)),
+        DoubtKind.UNEXPLAINED_TORQUE,
+    ),
+    "fx reversed": (
+        recording(rows(seed=1), corrupt=lambda w: w * [-1, 1, 1, 1, 1, 1]),
+        DoubtKind.UNEXPLAINED_TORQUE,
+    ),
+    "torques in Nmm": (
+        recording(rows(seed=1), corrupt=lambda w: w * [1, 1, 1, 1e3, 1e3, 1e3]),
+        DoubtKind.UNEXPLAINED_TORQUE,
+    ),
+    "clock too slow": (recording(rows(seed=2), clock=1.1), DoubtKind.GRAVITY),
+    "clock too fast": (recording(rows(seed=3), clock=0.9), DoubtKind.GRAVITY),
+}
+
+
+def blocking_kinds(payload):
+    return {doubt.kind for doubt in payload.verdict.blocking}
+
+
+@pytest.mark.parametrize("name", CORRUPTED)
+def test_a_corrupted_recording_is_doubted_in_a_batch(name):
+    corrupted, kind = CORRUPTED[name]
+    payload = weigh_wrist(dynamic=corrupted, robot="ur10")
+    assert kind in blocking_kinds(payload)
+    for doubt in payload.verdict.blocking:
+        assert max(len(x.split()) for x in doubt.words.split("; ")) <= LONGEST_SENTENCE
+
+
+@pytest.mark.parametrize("name", CORRUPTED)
+def test_a_corrupted_recording_is_doubted_when_tracking(name):
+    corrupted, kind = CORRUPTED[name]
+    found = track(corrupted, robot="ur10")
+    assert kind in blocking_kinds(found.payload)
+
+
+@pytest.mark.parametrize("seed", [4, 5])
+@pytest.mark.parametrize("slow", [0.0, 1.0])
+def test_a_sound_recording_is_not_doubted(seed, slow):
+    sound = recording(rows(seed=seed, slow=slow))
+    for payload in (
+        weigh_wrist(dynamic=sound, robot="ur10"),
+        track(sound, robot="ur10").payload,
+    ):
+        assert blocking_kinds(payload) <= {DoubtKind.DRIFT_MOVES}
+        truth = LOADS["LOAD"].mass
+        assert abs(payload.unconstrained.mass - truth) < 4 * payload.std[0]
+
+
+def test_truncated_readings_are_doubted_and_rounded_ones_are_not():
+    step = np.array([2.0, 2.0, 2.0, 0.2, 0.2, 0.2])
+    stream = rows(seed=1)
+    truncated = recording(stream, corrupt=lambda w: np.trunc(w / step) * step)
+    doubted = weigh_wrist(dynamic=truncated, robot="ur10")
+    assert DoubtKind.RECORDING in blocking_kinds(doubted)
+    rounded = recording(stream, corrupt=lambda w: np.round(w / step) * step)
+    payload = weigh_wrist(dynamic=rounded, robot="ur10")
+    assert not blocking_kinds(payload)
+    assert payload.mass == pytest.approx(LOADS["LOAD"].mass, rel=0.01)
+
+
+def test_the_step_of_readings_is_found(rng):
+    fine = rng.normal(size=(500, 6))
+    assert (reading_steps(fine) == 0).all()
+    step = np.array([0.25, 0.1, 0.5, 0.01, 0.02, 0.05])
+    np.testing.assert_allclose(reading_steps(np.round(12 * fine) * step), step)
+
+
+def test_postures_with_swapped_axes_are_doubted():
+    stream = rows(seed=1, rests=True, seconds=30.0)
+    robot = load_robot("ur10")
+    sound = weigh_static(Postures.of(WristRecording.of_joints(recording(stream), robot)))
+    assert not sound.verdict.has(DoubtKind.UNEXPLAINED_TORQUE)
+    corrupted = recording(stream, corrupt=lambda w: swapped(w, 3, 4))
+    found = weigh_static(Postures.of(WristRecording.of_joints(corrupted, robot)))
+    assert DoubtKind.UNEXPLAINED_TORQUE in {doubt.kind for doubt in found.verdict.blocking}
