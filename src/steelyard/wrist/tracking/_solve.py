@@ -167,7 +167,7 @@ class WristProblem:
         p = len(self.free)
         prior = np.eye(p, p + 2) / _PRIOR_STD[self.free, None]
         stacked = np.concatenate([weighted.reshape(-1, p + 2), prior])
-        triangle = np.linalg.qr(stacked, mode="r")
+        triangle = np.asarray(np.linalg.qr(stacked, mode="r"))
         explained = float(triangle[p, p + 1] ** 2)
         left = float(triangle[p + 1, p + 1] ** 2)  # the cause is no part of the residuals' noise
         std = np.sqrt(left / max(left + explained, 1e-300)) / max(abs(triangle[p, p]), 1e-300)
