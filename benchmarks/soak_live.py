@@ -1,4 +1,4 @@
-"""Random faults while a simulated arm moves or gets a payload: does it stop, and is every sentence true?
+"""Random faults on a simulated arm: does it stop, and is every sentence true?
 
 Each trial starts a motion, or sets a payload, in another process, and causes one fault at a random
 moment. The simulated arm is measured at every control step. A trial is wrong when the arm is not at

@@ -165,7 +165,7 @@ def arm_and_motion(
     lock: list[str] | None = None,
     flange: str | None = None,
 ) -> tuple[RobotModel, FourierTrajectory]:
-    """The motion in a file, and the arm that it is for: the given one, one by name, or the one it names."""
+    """The motion in a file and its arm: given, found by name, or named in the file."""
     from steelyard import saved
     from steelyard.errors import InvalidTrajectory
     from steelyard.trajectory import FourierTrajectory

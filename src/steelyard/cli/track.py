@@ -1,4 +1,4 @@
-"""`steelyard track SOURCE`: what the arm carries, sample by sample, from a recording or a stream."""
+"""`steelyard track SOURCE`: weighs sample by sample, from a recording or a stream."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def command(
     dark: DarkFlag = False,
     as_json: options.JsonFlag = False,
 ) -> None:
-    """Weighs sample by sample, from a recording or a stream. Exit code 1 when it is not to be trusted.
+    """Weighs sample by sample, from a recording or a stream. Exit code 1: do not use the result.
 
     With --model alone from joint torques or motor currents, else from a wrist sensor: then with the
     force of a contact. A stream is tracked until Ctrl-C.

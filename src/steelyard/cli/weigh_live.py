@@ -1,4 +1,4 @@
-"""`steelyard weigh-live SOURCE --model MODEL`: moves, weighs, shows, offers to set the payload; a demo."""
+"""`steelyard weigh-live SOURCE --model MODEL`: moves the arm, weighs, offers to set the payload."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def command(
     dark: DarkFlag = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """Moves the arm a little, weighs what it carries, shows it, and offers to set it on the controller.
+    """Moves the arm, weighs what it carries, and offers to set the payload on the controller.
 
     Exit code 1 when the answer is not to be trusted; then nothing is set.
     """
@@ -210,7 +210,7 @@ _COM = "0.01,0.02,0.05"
 
 @interruptible()
 def show_live(folder: Path, *, as_json: bool) -> None:
-    """An empty arm is identified; then one with a payload moves, is weighed, and its controller is set."""
+    """Identifies an empty arm, then moves and weighs a loaded one and sets its payload."""
     out = Output(as_json)
     folder.mkdir(parents=True, exist_ok=True)
     model = _identified(out, folder / "live_model.json")

@@ -51,7 +51,7 @@ def command(
     wrench_convention: options.ConventionOption = None,
     as_json: options.JsonFlag = False,
 ) -> None:
-    """Weighs a payload with a wrist sensor: at rest, in motion, or both. Exit code 1 when it is doubtful."""
+    """Weighs with a wrist sensor: at rest, in motion, or both. Exit code 1: do not use it."""
     from steelyard.workflow._wrist import WristWeighing
 
     arm = options.load_arm_if_named(robot, lock, flange)

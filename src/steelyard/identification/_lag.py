@@ -348,7 +348,7 @@ def _lag_rows(rows: Rows, rate_hz: float, theta: Array, lag: Array) -> Rows:
 
 
 def _indices(count: int, later: int) -> Indices:
-    """The indices of rows so many rows later, within the first and the last, (count,)."""
+    """The indices of rows that are `later` rows later, within the first and the last, (count,)."""
     return np.clip(np.arange(count) + later, 0, count - 1)
 
 

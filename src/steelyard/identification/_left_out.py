@@ -12,8 +12,8 @@ worse by more than a half. Both were chosen on simulated arms with friction insi
 laws. On others, 0 of 60 models of 8 to 40 s of motion were refused (at most 0.07), and 28 of 28
 whose torques belong to another motion, or come 1.5 s late. Real arms have 0.01 to 0.07, a real
 recording that no method predicts 0.3 to 0.6. What left-out stretches cannot show is that a motion
-was too small: of 14 models of 3.5 s of a small motion none was refused by them, and all by a run for
-validation.
+was too small: of 14 models of 3.5 s of a small motion none was refused by them, and all by a run
+for validation.
 """
 
 from __future__ import annotations

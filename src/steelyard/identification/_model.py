@@ -346,8 +346,8 @@ class DynamicModel(FileValue, error=InvalidSamples, kind="model", version=4):
             return None
         words = (
             f"the model does not predict {name}: torques are off by {100 * unseen.mean():.0f} %"
-            f" (mean over the joints), where the fit leaves {100 * fitted.mean():.0f} %; record more"
-            " or livelier motion, or check that both recordings are of the same arm"
+            f" (mean over the joints), where the fit leaves {100 * fitted.mean():.0f} %; record"
+            " more or livelier motion, or check that both recordings are of the same arm"
         )
         return Doubt(DoubtKind.DOES_NOT_PREDICT, words)
 

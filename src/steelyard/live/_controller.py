@@ -247,7 +247,7 @@ class Controller(Source):
         if not present.is_close(before):
             raise SourceFailed(
                 f"nothing was sent: {self} reports {present.mass:.4g} kg now and reported"
-                f" {before.mass:.4g} kg before the question; does somebody else set it?"
+                f" {before.mass:.4g} kg before the question; does another program set it?"
             )
 
     def setting_outcome(

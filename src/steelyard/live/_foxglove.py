@@ -1,4 +1,4 @@
-"""The Foxglove WebSocket protocol, as `foxglove_bridge` offers it, and rows of what comes by it; no socket.
+"""The Foxglove WebSocket protocol of `foxglove_bridge`, and rows from its messages; no sockets.
 
 A server says who it is (`serverInfo`), which channels it has (`advertise`: a number, a topic and a
 kind of message each) and which services. A client subscribes to channels by numbers of its own;
@@ -246,7 +246,7 @@ class StateRows:
         self._stamped = True
 
     def row(self, message: Any, sent_ns: int) -> tuple[int, Values] | None:
-        """The time [ns] and the numbers of a message; None for one about other joints or one overtaken.
+        """Time [ns] and numbers of a message; None if it is about other joints or out of order.
 
         Args:
             message: sensor_msgs/JointState

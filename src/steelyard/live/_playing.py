@@ -1,7 +1,7 @@
 """A planned motion while the arm moves: beats, progress, and a stop for every reason.
 
 The reader thread of the stream sends a beat for every few rows, so that an arm whose rows stop
-coming brakes at once. Beats also end when nobody takes rows any more, after `_MAX_UNTAKEN_S`.
+coming brakes at once. Beats also end when rows are not taken any more, after `_MAX_UNTAKEN_S`.
 Every exception, Ctrl-C among them, ends the motion: the robot is asked to brake, and its rows are
 watched until it stands.
 
@@ -267,7 +267,7 @@ class MotionRun:
     # --- on the reader thread of the stream
 
     def _beat(self) -> None:
-        """Sends a beat for rows that have come, while somebody takes them."""
+        """Sends a beat for rows that have come, while they are taken."""
         now = time.monotonic()
         link = self._link
         if link is None or now - self._beaten_s < _BEAT_STEP_S:

@@ -2,8 +2,9 @@
 
 While rows come they go to a stream of Arrow record batches (`.arrows`, Arrow IPC), which is forced
 to the disk four times per second: after a crash at most the last second is lost, and
-`steelyard.read` reads the rest. Where Parquet was asked for, the stream becomes a Parquet file at the end. When the
-sender starts a new clock, a new file begins, `log-2.parquet`: time never goes back in one file.
+`steelyard.read` reads the rest. Where Parquet was asked for, the stream becomes a Parquet file at
+the end. When the sender starts a new clock, a new file begins, `log-2.parquet`: time never goes
+back in one file.
 
 Writing and conversion happen on a thread for each file; `add` never waits for the disk. At most
 `_MAX_WAITING_ROWS` rows wait for it; further ones are dropped and counted.
@@ -121,7 +122,7 @@ class Recorded(NamedTuple):
     Attributes:
         rows: number of recorded rows
         missing: number of rows that the sender skipped
-        dropped: number of rows that were not taken in time, or not written because the disk was slow
+        dropped: number of rows that were not taken in time, or that a slow disk did not write
         waiting: why the last row is not fit for weighing; empty where it is fit
         events: events since the last report
         rate_hz: rows per second of the sender's clock since the last report, [Hz]

@@ -255,7 +255,7 @@ def _takes_inertia(service: Service) -> bool:
 
 
 def _payload_request(service: Service, payload: ControllerPayload, transition_s: float) -> bytes:
-    """The bytes of a request to set a payload: little-endian, each number at a multiple of its size."""
+    """The bytes of a request to set a payload: little-endian, numbers aligned to their size."""
     data = b""
     for field in _request_fields(service):
         code = _NUMBERS.get(field.kind, "d")

@@ -1,4 +1,4 @@
-"""RTDE, the wire protocol of Universal Robots' controllers: bytes, packages, rows. No sockets and no clocks.
+"""RTDE, the protocol of Universal Robots' controllers: bytes, packages, rows; no sockets.
 
 Every package is a big-endian uint16 with its size, these three bytes included, a letter for its
 kind, and its content. A connection starts in version 1 of the protocol; version 2 numbers the

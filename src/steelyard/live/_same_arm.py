@@ -40,7 +40,7 @@ def require_same_arm(robot: RobotModel, values: dict[str, Array], name: str) -> 
 
 
 def _flange_of(values: dict[str, Array]) -> tuple[Array, Array] | None:
-    """The flange's pose that a controller reports, (4, 4), and the joints there; None without one."""
+    """The reported pose of the flange, (4, 4), and the joint positions; None without a pose."""
 
     def first(word: str, count: int) -> Array:
         return np.array([values.get(f"{word}_{k}", [np.nan])[0] for k in range(count)])

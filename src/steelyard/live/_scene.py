@@ -1,4 +1,4 @@
-"""An arm and what it carries in 3D: shapes that move with joint frames, and ellipsoids on the flange.
+"""An arm and its payload in 3D: shapes that move with joint frames, ellipsoids on the flange.
 
 The centre of mass is drawn with its 95 % ellipsoid { c : (c - c0)' C^-1 (c - c0) <= 2.796^2 }, C
 its covariance; the payload as the homogeneous ellipsoid with its mass and inertia, whose semi-axes

@@ -137,7 +137,7 @@ class Proposal:
         return tuple((name, before, after, unit) for (name, unit), before, after in rows)
 
     def send(self, *, transition_s: float = 0.5) -> SettingOutcome:
-        """Sends the payload and waits for the confirmation; raises `SourceFailed` if nothing is sent.
+        """Sends the payload and awaits the confirmation; raises `SourceFailed` if nothing is sent.
 
         Args:
             transition_s: time in which the controller changes over, [s], where it can do that

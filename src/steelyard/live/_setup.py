@@ -20,7 +20,7 @@ from steelyard.signals import RawRow
 from steelyard.verdict import Doubt
 
 ContactDetector: TypeAlias = Callable[[Any, Any], str]
-"""Called with the state after a sample and the sample; describes a contact, empty without a new one."""
+"""Called with a sample and the state after it; describes a new contact, empty without one."""
 
 
 class Traces(NamedTuple):

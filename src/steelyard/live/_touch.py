@@ -6,8 +6,8 @@ its correlation in time, and what is not known of the payload). A push is what e
 and three deviations, too; twenty seconds are learned from first. It is an event for people and
 programs that look on, not a safety
 function: it comes as late as the filters of the weighing, and a part that is picked up begins as
-one. Levels were chosen by simulation (docs/howto/live.md). `steelyard collisions` has learned thresholds
-(docs/howto/collisions.md).
+one. Levels were chosen by simulation (docs/howto/live.md). `steelyard collisions` has learned
+thresholds (docs/howto/collisions.md).
 """
 
 from __future__ import annotations

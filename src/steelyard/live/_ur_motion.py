@@ -207,7 +207,7 @@ class _RegisterChannel(_Channel):
         try:
             self._socket.sendall(recipe.package((number,)).encoded())
             with suppress(BlockingIOError):
-                self._socket.recv(_CHUNK)  # rows that nobody needs
+                self._socket.recv(_CHUNK)  # rows that are not needed
         except OSError as error:
             raise SourceFailed(f"{self._place}: the heartbeat was lost: {error}") from error
 

@@ -1,4 +1,4 @@
-"""What is known about a payload at one moment: estimate, time until it is accurate, what to do next.
+"""The knowledge of a payload at one moment: estimate, remaining time, next step.
 
 It takes milliseconds, longer than the time between two rows, and needs only a `Snapshot` of the
 weigher, so another process can do it (`_page_process`).

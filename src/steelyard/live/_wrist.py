@@ -204,7 +204,7 @@ class WristCalibration(Calibration):
     def trace(
         self, state: WristTrackerState, sample: WristSample, progress: Progress
     ) -> Array | None:
-        """Force and torque of a contact with their sizes, (4, 2) [N, Nm]; None until the load is known.
+        """Force and torque of a contact with sizes, (4, 2) [N, Nm]; None until the load is known.
 
         Args:
             state: of the tracker

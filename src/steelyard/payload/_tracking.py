@@ -174,7 +174,7 @@ class Progress:
 
     @cached_property
     def com_std(self) -> Array:
-        """Standard deviation of the centre of mass, (3,) [m]; infinite while the mass may be zero."""
+        """Standard deviation of the centre of mass, (3,) [m]; infinite if the mass may be zero."""
         if self._has_mass:
             return self.payload.com_std
         return np.full(3, np.inf)

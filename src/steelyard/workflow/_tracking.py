@@ -126,12 +126,12 @@ class Tracking:
 
     @property
     def contact(self) -> ContactWrench | None:
-        """Force and torque of a contact in the last sample; None where the tracker measures none."""
+        """Force and torque of a contact in the last sample; None if they are not measured."""
         return self.points[-1].contact
 
     @property
     def converged_s(self) -> dict[int, float]:
-        """Since when each payload was known to the requested accuracy, [s], payloads counted from 1."""
+        """When each payload, counted from 1, became as accurate as requested, [s]."""
         return convergence_times(self.points)
 
     @property

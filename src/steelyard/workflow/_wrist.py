@@ -1,6 +1,6 @@
-"""The payload from a wrist sensor: postures at rest, then motion, with what the sensor is and how it sits.
+"""The payload from a wrist sensor: postures at rest, then motion.
 
-static:  postures -> mass, centre of mass, zero drift, tilt of the base, yaw of the sensor on the flange
+static:  postures -> mass, centre of mass, zero drift, tilt of the base, yaw of the sensor
 dynamic: samples, the sensor turned by that yaw -> all ten numbers, the static answer as a start
 """
 
@@ -85,7 +85,7 @@ class WristRig:
         return self.robot.gravity_base
 
     def holds_joints(self, source: WristSource) -> bool:
-        """Whether a source holds joint positions: with an arm, files and recordings of joints do."""
+        """Whether a source holds joint positions; files and recordings of joints do."""
         return self.robot is not None and isinstance(source, str | Path | Recording)
 
     def table(self, source: WristSource) -> WristRecording:
@@ -143,7 +143,7 @@ class WristRig:
 
 @dataclass(frozen=True, eq=False)
 class WristWeighing:
-    """What `weigh_wrist` does with its arguments, step by step; each is taken when it is first needed."""
+    """The steps of `weigh_wrist`; each is computed when it is first needed."""
 
     static: WristSource | None = None
     dynamic: WristSource | None = None
@@ -157,7 +157,7 @@ class WristWeighing:
     @cached_property
     @one_blas_thread()
     def at_rest(self) -> StaticWeight | None:
-        """What the postures say, with the yaw of the sensor where it is not known; None without postures."""
+        """The static answer, with the yaw of the sensor if unknown; None without postures."""
         if self._table is None:
             return None
         sensor = self._rig.about.sensor
@@ -201,7 +201,7 @@ class WristWeighing:
                 self._rig.about.sensor.turned(self.at_rest.yaw).T_flange_sensor
             )
         else:
-            raise InvalidSamples("there is nothing to weigh: give --static, --dynamic or both")
+            raise InvalidSamples("there is nothing to weigh: give `static`, `dynamic` or both")
         warned = {"at rest": self._table, "in motion": self.samples}
         words = [
             f"{when}: {x}" for when, of in warned.items() if of is not None for x in of.warnings

@@ -3,10 +3,10 @@
 The motion of the sensor comes from joints and the robot model, from an inertial unit beside the
 sensor, or from its pose. All use zero-phase low-pass filters and central differences, and apply the
 same filter to the wrench; the same linear filter on both sides of wrench = Y phi leaves phi
-unchanged. `from_pose_causal` is the causal filter of liu2025 (`_kalman`), whose acceleration lags. The noise follows: noise of variance s^2 of an
-encoder (or of the inertial unit) becomes s^2 times the sum of the squared impulse response of
-filter and differences, and is propagated by the Jacobian to acceleration, angular velocity and
-angular acceleration of the sensor,
+unchanged. `from_pose_causal` is the causal filter of liu2025 (`_kalman`), whose acceleration lags.
+The noise follows: noise of variance s^2 of an encoder (or of the inertial unit) becomes s^2 times
+the sum of the squared impulse response of filter and differences, and is propagated by the Jacobian
+to acceleration, angular velocity and angular acceleration of the sensor,
 
     a = J_v qdd + ...,   w = J_w qd,   alpha = J_w qdd + ...
 """
@@ -281,7 +281,7 @@ class WrenchSamples:
         settle_s: float = 0.5,
         decimate: bool = False,
     ) -> WrenchSamples:
-        """The motion of the sensor from its pose by a causal Kalman filter, and its wrench, as liu2025.
+        """The samples with the motion of the sensor by a causal Kalman filter, as in liu2025.
 
         The acceleration lags behind the wrench; `from_pose` has no lag.
 
@@ -413,7 +413,7 @@ def smoothed(lag: FixedLag, window: Array) -> Array:
 def pose_motion(
     lag: FixedLag, position: Array, quaternion: Array
 ) -> tuple[Array, Array, Array, Array, float]:
-    """Orientation, acceleration, angular velocity and acceleration, and speed in the middle of a window.
+    """Orientation, accelerations, angular velocity and speed in the middle of a window.
 
     All but the orientation, (3, 3), and the speed, [m/s], in the sensor frame, (3,).
 
@@ -436,7 +436,7 @@ def pose_noise(
     position_std: float | None = None,
     rotation_std: float | None = None,
 ) -> Array:
-    """The covariance of acceleration, angular velocity and angular acceleration from a pose, (9, 9).
+    """Covariance of acceleration, angular velocity and acceleration from a pose, (9, 9).
 
     Args:
         position: of the sensor, (N, 3) [m]

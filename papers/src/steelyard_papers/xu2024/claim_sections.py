@@ -176,7 +176,8 @@ def harsh_section(answers: Mapping[str, Answers], warm: Warming) -> Section:
             _order_words(answers),
             f"Fig. 8 with a thermal model of friction: ten runs warm the drives from {AMBIENT} to"
             f" {WARMEST} °C; viscous friction falls by {thinner:.0f} % in the warmest one. The heat"
-            " that a drive keeps is chosen so that the warmest one ends where the paper's did, so the order of the joints is a prediction, the range is not.",
+            " that a drive keeps is chosen so that the warmest one ends where the paper's did, so"
+            " the order of the joints is a prediction, the range is not.",
         ],
         [
             Table(

@@ -130,7 +130,7 @@ class TorqueAnswer(NamedTuple):
         return int((std / _TYPICAL_SIZE).argmax())
 
     def best_motion(self, rows: TorqueRows, q: Array, which: int = 0) -> tuple[int, float]:
-        """The joint whose swing would make a number surest, and its standard deviation after it, [SI].
+        """The joint whose swing determines a number best, and its standard deviation then, [SI].
 
         Args:
             q: present posture, (n,) [rad or m]
@@ -235,7 +235,7 @@ def _how_well(answer: TorqueAnswer, accuracy: float) -> str:
 def _best_swing(
     answer: TorqueAnswer, state: TorqueTrackerState, rows: TorqueRows, which: int
 ) -> tuple[int, float, float, float]:
-    """The joint whose swing helps a number most, its deviation then and now, and the variance that stays."""
+    """The most helpful joint, the deviation after its swing and now, and the remaining variance."""
     joint, std = answer.best_motion(rows, (state.reach[0] + state.reach[1]) / 2, which)
     now = float(np.sqrt(answer.covariance[which, which]))
     if answer.unknown[which]:

@@ -42,7 +42,7 @@ _MAX_PRIOR_VARIANCE_RATIO = 100.0  # variance of the prior over that of the wind
 
 
 def change_statistic(window: Window, R: Array, x: Array) -> float:
-    """How strongly a window suggests another payload; chi-square of four degrees of freedom without one.
+    """Statistic for another payload in a window; chi-square with four degrees of freedom if none.
 
     Args:
         R: factor before the window, (m + 1, m + 1)
@@ -62,7 +62,7 @@ def change_statistic(window: Window, R: Array, x: Array) -> float:
 
 
 def after_rest(rest: BeforeRest, window: Window) -> tuple[BeforeRest | None, float]:
-    """The comparison with one more window, None once it ends; and the statistic of all samples since.
+    """The comparison with one more window, None at its end, and the statistic of its samples.
 
     This test is rarer than that of every window, so its statistic counts twice. It is compared with
     the residuals before the rest.
@@ -111,7 +111,7 @@ class Creep:
         return cls(_UNIFORM_STD * F, lowest_speed, weights, rows.drives)
 
     def pull(self, payload: Array, v: Array) -> Array:
-        """W'c of a few samples: forwards and backwards of the first drive, of the second, ..., (4, 2 n).
+        """W'c of a few samples, (4, 2 n): forwards and backwards for each drive in turn.
 
         Args:
             payload: first four payload columns W of each sample and joint, rows over their noise,

@@ -220,13 +220,13 @@ class TorqueTracker:
         return self._answer(state).next_step(state, self._rows, accuracy=self.options.accuracy)
 
     def torque(self, state: TorqueTrackerState, sample: OnlineSample) -> Array:
-        """The torque of a sample by the estimate, and by the empty arm, (2, n) [Nm or N]; NaN at rest."""
+        """Torque by the estimate and by the empty arm, (2, n) [Nm or N]; NaN at rest."""
         unknowns = (state.known.solution, self._empty)
         slow = self._creep.lowest_speed
         return self._rows.torque(sample, state.memory, *unknowns, lowest_speed=slow)
 
     def residual(self, state: TorqueTrackerState, sample: OnlineSample) -> tuple[Array, Array]:
-        """Torque of a sample less that of the estimate, and its standard deviation, each (n,) [Nm or N].
+        """Measured minus estimated torque, and its standard deviation, each (n,) [Nm or N].
 
         Zero where a joint rests or turns: its friction is not known there.
         """
@@ -259,7 +259,7 @@ class TorqueTracker:
         )
 
     def _behind(self, state: TorqueTrackerState, row: Array) -> TorqueTrackerState:
-        """The state after a late sample; after many, the clock was set back and the payload unknown."""
+        """The state after a late sample; many of them mean that the clock was set back."""
         before_s, count = state.behind
         if row[0] > before_s:
             count = count + 1
@@ -301,7 +301,7 @@ class TorqueTracker:
         return state.window.end_s - state.window.start_s > self.options.window_s - _CLOCK_ROUNDING_S
 
     def _with_work_done(self, state: TorqueTrackerState) -> TorqueTrackerState:
-        """The state after one piece of pending work; steps between blocks share it, to keep each short."""
+        """The state after one piece of pending work, which keeps each step short."""
         if state.prepared:
             return self._processed(state)
         if self._due(state):

@@ -8,7 +8,7 @@ alone (payload and friction integrated out), the first ones what is known of pay
 given the arm. So
 
     forgetting     the first rows times sqrt(lambda): the arm is not forgotten
-    a new payload  the first ten rows replaced by nothing: exact marginalisation, arm and friction stay
+    a new payload  the first ten rows are removed: exact marginalisation, arm and friction stay
     other friction the covariance of friction given the arm grows by Q, its mean stays
 
 The prior is that of `weigh`: what the empty runs say about the arm (combinations of parameters
@@ -90,7 +90,7 @@ class Knowledge(NamedTuple):
         return Knowledge(np.asarray(lapack.dtpqrt(0, _BLOCK, self.R, rows)[0]))
 
     def scale_since(self, before: Knowledge) -> tuple[float, float, float]:
-        """How much larger torques since then are than the unknowns say, its variance, and how the mass moves.
+        """Scale of the torques since then, its variance, and the shift of the mass with it.
 
         With H'H and H'tau of the rows since, the difference of both, a column H x joins: a score
         test (see `identification.other_causes`).
@@ -110,7 +110,7 @@ class Knowledge(NamedTuple):
         return e, 1.0 / V, -float(lapack.dtrtrs(R, taken)[0][0]) * e
 
     def forgotten(self, weight: float, nuisances: int) -> Knowledge:
-        """What is known after forgetting payload and friction a little; what is known of the arm stays.
+        """The knowledge after slight forgetting of payload and friction; that of the arm stays.
 
         Args:
             weight: lambda, what the information so far still counts
@@ -179,7 +179,7 @@ class SystematicErrors:
     def widened(
         self, covariance: Array, inverse: Array, pull: Array, *, contradiction: float
     ) -> tuple[Array, Array | None, dict[str, float]]:
-        """The payload's covariance with all that may be wrong, what gains do, and shares of its variance.
+        """Covariance of the payload with systematic errors, effect of gains, shares of variance.
 
         Args:
             covariance: of the payload, by noise, (10, 10)

@@ -108,7 +108,7 @@ class Spread(NamedTuple):
 
     @property
     def inflation(self) -> Array:
-        """By how much the variance of each joint's residuals exceeds what was assumed, (n,), at least 1."""
+        """Variance of each joint's residuals over the assumed one, (n,), at least 1."""
         single = _excess(self.squares, self.rows, _ASSUMED_ROWS)
         blocks = _excess(self.sums, self.blocks, _ASSUMED_BLOCKS).max(axis=0)
         return np.asarray(1.0 + np.maximum(0.0, np.maximum(single, blocks)))

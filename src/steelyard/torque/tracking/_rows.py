@@ -5,10 +5,10 @@
 Y is the regressor of the model's parameters and J the payload Jacobian, as in
 `steelyard.torque._weigh`; only the order of the columns differs (see
 `steelyard.torque.tracking._factor` for why). A friction law that remembers (presliding) keeps its
-direction z and the drives' positions u from block to block. Friction that
-grows with the carried torque L = Y_links theta, Fl |L| s, is linear in theta once the sign of L is known,
-and Fl is from the empty arm; the sign is that of the measured torque less friction, so rows do not
-depend on an early, wrong payload.
+direction z and the drives' positions u from block to block. Friction that grows with the carried
+torque L = Y_links theta, Fl |L| s, is linear in theta once the sign of L is known, and Fl is from
+the empty arm; the sign is that of the measured torque less friction, so rows do not depend on an
+early, wrong payload.
 """
 
 from __future__ import annotations
@@ -200,7 +200,7 @@ class TorqueRows:
         return out, memory
 
     def spikes(self, e: Array, tau: Array) -> Mask:
-        """Which samples have a torque far from both neighbours, and a residual far beyond theirs, (k,).
+        """Which samples have torque and residual far from those of both neighbours, (k,).
 
         Args:
             e: residuals over their noise, (k, n)
@@ -220,7 +220,7 @@ class TorqueRows:
         return np.asarray((alone & (size > _SPIKE) & (around < size / 4)).any(axis=1))
 
     def _linear_in_load(self, Y: Array, tau: Array, x: Array) -> tuple[Array, Array]:
-        """Fl |L| s made linear in theta: |L| = sign(L) L, and the sign is that of torque less friction."""
+        """Fl |L| s, linear in theta by |L| = sign(L) L with the sign of torque minus friction."""
         joints = np.arange(tau.shape[1])
         theta = self.theta(x)
         other = np.setdiff1d(np.arange(Y.shape[2] - len(joints)), self.links)

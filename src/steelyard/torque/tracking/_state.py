@@ -125,7 +125,7 @@ class Window(NamedTuple):
 
     @property
     def moving(self) -> bool:
-        """Whether a joint moved nearly all the time; friction is irregular while an arm starts or stops."""
+        """Whether a joint moved nearly always; friction is irregular at starts and stops."""
         return bool(self.rows.max() >= _MIN_MOVING_SHARE * self.samples)
 
 

@@ -348,7 +348,7 @@ class WristTracker:
     def _lifted(
         self, state: WristTrackerState, window: Sequence[WristSample]
     ) -> tuple[Array, Array]:
-        """The lifted rows of samples, (6, N, 21), and the sum of their features' covariances, (12, 12)."""
+        """Lifted rows of samples, (6, N, 21), and the summed covariance of features, (12, 12)."""
         t = np.array([sample.t for sample in window]) - state.origin_s
         wrench = np.array([sample.wrench for sample in window])
         R = np.array([sample.R_base_sensor for sample in window])

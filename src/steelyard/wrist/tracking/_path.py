@@ -1,4 +1,4 @@
-"""Rows of a wrist sensor become samples: the sensor's motion by a Kalman smoother, a fixed time late.
+"""Rows of a wrist sensor become samples: motion by a Kalman smoother with a fixed delay.
 
     rows (jitter, holes, NaN) -> a uniform grid -> smoothed, differentiated -> WristSample,
     `delay_s` late
@@ -126,7 +126,7 @@ class _Kinematics(ABC):
     def moved(
         self, window: Array, lag: FixedLag
     ) -> tuple[Array, Array, Array, Array, Array, float]:
-        """Orientation, acceleration, angular velocity and acceleration, their noise, and the speed."""
+        """Orientation, accelerations and angular velocity, their noise, and the speed."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -236,7 +236,7 @@ class WristPath:
         robot: RobotModel | None = None,
         cutoff_hz: float = DEFAULT_CUTOFF_HZ,
     ) -> WristPath:
-        """The path for rows like these first ones, which say how noisy they are; best of a sensor at rest.
+        """The path for rows as noisy as these first ones; a sensor at rest shows noise best.
 
         Args:
             sensor: where it sits, and its noise where it is stated
@@ -266,7 +266,7 @@ class WristPath:
 
     @property
     def delay_s(self) -> float:
-        """How long after its instant a sample comes, [s]: the smoother, and two rows to interpolate."""
+        """Delay of a sample, [s]: that of the smoother and two rows to interpolate."""
         return self._lag.delay_s + 2 / self.rate_hz
 
     def init(self) -> _WristPathState:
@@ -276,7 +276,7 @@ class WristPath:
     def step(
         self, state: _WristPathState, row: RawRow
     ) -> tuple[_WristPathState, tuple[WristSample, ...]]:
-        """The next state and the samples that are ready, in the order of time; those of bad rows are bad."""
+        """The next state and the samples that are ready, in the order of time."""
         new = np.concatenate([[row.t], np.ravel(row.motion), np.ravel(row.effort)]).astype(float)
         if new.size != 7 + self.channels:
             raise InvalidSamples(
@@ -334,7 +334,7 @@ class WristPath:
         )
 
     def _between(self, rows: Array, t: float) -> Array:
-        """Motion (by the cubic through four rows) and wrench (by a straight line) between the middle two."""
+        """Motion (cubic through four rows) and wrench (linear) between the middle two rows."""
         a, b, c, d = rows[:, 0].tolist()
         if abs(t - b) < _ROUNDING / self.rate_hz:
             return rows[1, 1:]
@@ -357,7 +357,7 @@ class WristPath:
 
 
 def rows_of(recording: WristRecording) -> list[RawRow]:
-    """The rows of a recording without joints: by its inertial unit where it has one, else by its pose."""
+    """The rows of a recording without joints, from its inertial unit or else from its pose."""
     recording.require_timed()
     q = Rotation.from_matrix(recording.R_base_sensor).as_quat()
     a = recording.acceleration

@@ -211,7 +211,7 @@ class _Pieces(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class _Linear:
-    """The problem near one value: a triangle, the noise in it, and the solution of the smallest ratio."""
+    """The problem near one value: a triangle, its noise, and the solution of least ratio."""
 
     pieces: _Pieces
     variance: Array  # of an axis, (6,)
@@ -283,7 +283,7 @@ class _Linear:
         )
 
     def calibrated(self, value: Array) -> tuple[Array, Array]:
-        """The variance of each axis that residuals show, (6,), and of postures beyond their own, (2,)."""
+        """Variance of the residuals of each axis, (6,), and between postures, (2,)."""
         noise = self.pieces.problem.noise**2
         pieces = self.pieces
         variance = noise
@@ -308,12 +308,12 @@ class _Linear:
         return np.asarray(((rows @ self.A) ** 2).sum(axis=(1, 2)) / self.variance)
 
     def squares(self, v: Array) -> Array:
-        """The mean square of the residuals of each axis, what the fit has absorbed added back, (6,)."""
+        """Mean squared residual of each axis, corrected for the fitted numbers, (6,)."""
         freedom = np.maximum(self.pieces.samples - self.used, 1.0)
         return np.asarray(((self.moving @ v) ** 2).sum(axis=1) / freedom)
 
     def rest_freedom(self) -> Array:
-        """Equations of the postures less what they determine, of force and torque, (2,), above zero."""
+        """Degrees of freedom of the postures, of force and torque, (2,), above zero."""
         rows = self.resting[:, :, :-1] / np.sqrt(self.within).T[:, :, None]
         used = ((rows @ self.A) ** 2).sum(axis=(1, 2)).reshape(2, 3).sum(axis=1)
         return np.asarray(np.maximum(3 * len(self.within) - used, 0.3))
@@ -358,7 +358,7 @@ class _Linear:
         return Solution(value, whole, mask, variance, long_run, extra)
 
     def _bias_by_motion(self, value: Array, variance: Array) -> Array:
-        """What A'A theta lacks if all residuals came from accelerations, linear and angular; (p, 2)."""
+        """Bias of A'A theta if all residuals came from linear or angular acceleration, (p, 2)."""
         T = wrench_tensor()
         count = self.pieces.samples
         mass = value[LOAD][0]
@@ -375,7 +375,7 @@ class _Linear:
         return out
 
     def _long_run(self, value: Array) -> Array:
-        """The variance of the residuals' sum over their number, (6,), wider the fewer blocks there are."""
+        """Variance of the summed residuals over their number, (6,), wider for few blocks."""
         blocks = self.pieces.blocks
         L, _ = lifted_numbers(self.pieces.problem.gravity, value)
         r = blocks[:, :, -1] - (blocks[:, :, :-1] * L).sum(axis=2)

@@ -4,8 +4,8 @@
 direction of gravity. With a tilt, gravity_base = g_0 + d, it is linear in products as well, and
 nothing else:
 
-    f_i   = Y_i (m, h)  + R'_i (m d)       + f0_i   + t f1_i         9 numbers for each axis of the force
-    tau_i = Y_i (h, I)  + [e_j x R' e_c]_i (h_j d_c) + tau0_i + t tau1_i    20 for each axis of the torque
+    f_i   = Y_i (m, h)  + R'_i (m d)       + f0_i   + t f1_i       9 numbers per force axis
+    tau_i = Y_i (h, I)  + [e_j x R' e_c]_i (h_j d_c) + tau0_i + t tau1_i    20 per torque axis
 
 so six triangles of these rows beside the wrench, one for each axis, updated by QR, are *all* that
 the samples
@@ -26,7 +26,7 @@ from steelyard._kinds import NOT_NEGATIVE, Shape
 from steelyard.wrist._regressor import BaseGravity, features, wrench_tensor
 
 UNKNOWNS = 24
-"""Ten numbers of the load, six zero drifts, the tilt U and V, six trends of the drift, in this order."""
+"""In this order: ten numbers of the load, six zero drifts, tilt U and V, six drift trends."""
 
 LOAD = slice(0, 10)
 DRIFT = slice(10, 16)
@@ -36,7 +36,7 @@ REPORTED = slice(0, 18)
 """The unknowns that a `WristPayload` reports with their covariance: load, drift and tilt."""
 
 ANGULAR_VELOCITY = slice(3, 6)
-"""Where the angular velocity is among the nine numbers of a motion, and its noise in their covariance."""
+"""Place of the angular velocity among the nine numbers of a motion and in their covariance."""
 
 _MAX_BLOCKS = 64
 _WIDTH = 21  # numbers in a lifted row, with the wrench; those of a force begin with eleven zeros
