@@ -16,11 +16,11 @@ its correlation in time), theta and u_r follow from
 
 and s_k from the mean of u_r^2 and of its variance (EM for the restricted likelihood, Laird and Ware
 1982), with a wide prior: log s_k is normal around the logarithm of the value of experience. With
-one run that value stands: 10 % for Fc, B (of Fc) and Fl, 20 % for Fv and Fs, one standard deviation.
-(Between runs of weeks, Fc of a UR10e varies by 1 %, Fv and Fl by 5 %.)
+one run that value stands, one standard deviation: 10 % for Fc, B (of Fc) and Fl, 20 % for Fv and
+Fs. (Between runs of weeks, Fc of a UR10e varies by 1 %, Fv and Fl by 5 %.)
 
-A run that is not among the R that were fitted is one more draw: its friction differs from the mean
-of theirs by S (1 + 1 / R) besides the error of that mean.
+A run that is not among the R that were fitted is one more draw: its friction differs from their
+mean by S (1 + 1 / R) besides the error of that mean.
 """
 
 from __future__ import annotations

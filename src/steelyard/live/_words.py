@@ -29,7 +29,7 @@ _DIGITS = (3, 1, 1, 1, *[4] * 6)  # of the ten numbers of a controller's payload
 
 
 def progress_words(update: Update, accuracy: float) -> str:
-    """How far the mass is from the requested accuracy, and the force of a contact where it is measured.
+    """How far the mass is from the requested accuracy, and the force of a measured contact.
 
     Args:
         accuracy: half-width of its 95 % interval over the mass
@@ -81,6 +81,7 @@ def answer_html(
     warning = mismatch_words(payload, configured)
     step = f"{update.next_step[:1].upper()}{update.next_step[1:]}."
     doubts = () if payload is None else payload.verdict.blocking
+    paragraphs = [f"<p>{escape(str(doubt))}</p>" for doubt in doubts]
     return (
         f'<div class="sy{old}"><h1><span data-name="mass">{mass}</span>'
         f"<small>{f'± {half} kg' if half else 'mass'}</small></h1>"
@@ -88,7 +89,7 @@ def answer_html(
         f'<div class="bar"><i style="width:{_share(payload, accuracy):.0f}%"></i></div>'
         f'<p class="warning" data-name="mismatch">{escape(warning)}</p>'
         f'<h2>Next</h2><div class="next" data-name="next">{escape(step)}</div>'
-        f'<div class="soft">{"".join(f"<p>{escape(str(doubt))}</p>" for doubt in doubts)}</div></div>'
+        f'<div class="soft">{"".join(paragraphs)}</div></div>'
     )
 
 
