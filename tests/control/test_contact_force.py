@@ -239,7 +239,7 @@ def test_payload_files_that_are_none(tmp_path):
     path.write_text("{}")
     with pytest.raises(UnreadableFile, match="is not a wrist payload file of steelyard"):
         WristPayload.load(path)
-    path.write_text('{"steelyard": "wrist payload", "version": 4}')
+    path.write_text('{"steelyard": "wrist payload", "version": 5}')
     with pytest.raises(UnreadableFile, match="is not a whole wrist payload file"):
         WristPayload.load(path)
 
@@ -321,8 +321,11 @@ def test_a_sensor_is_described_and_its_table_read(tmp_path, rng):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (("name", "nom"), "'nom' is not a field; the fields are name"),
-        (('"sensor_on_load"', '"both"'), "'convention' must be"),
+        (("name", "nom"), "'nom' is not a field; the fields are name, convention"),
+        (
+            ('"sensor_on_load"', '"both"'),
+            "'convention' must be 'load_on_sensor' or 'sensor_on_load', got 'both'",
+        ),
         (("100, 100, 200", "100, 200"), r"'range' must have shape \(6,\), got \(5,\)"),
         (('"wxyz"', '"zyxw"'), "'quaternion_order' must be 'xyzw' or 'wxyz', got 'zyxw'"),
         (

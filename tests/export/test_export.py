@@ -159,7 +159,7 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path):
 
 
 def test_an_inertia_that_is_hardly_known_is_exported_with_a_word():
-    assert "hardly known" not in payload().export("abb")
+    assert "very uncertain" not in payload().export("abb")
     vague = payload(std=[*STD[:4], *[0.02] * 6])
     assert "It is very uncertain: the largest half-width exceeds" in vague.export("abb")
 

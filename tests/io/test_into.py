@@ -317,18 +317,18 @@ def test_an_inertia_that_is_hardly_known_becomes_a_ball(folder):
     text, ball = moments()
     np.testing.assert_allclose(ball.inertia_com, 0.4 * 2.5 * radius**2 * np.eye(3), atol=1e-12)
     np.testing.assert_allclose(ball.com, NEEDLE.com, atol=1e-12)
-    assert "hardly known" in text
+    assert "It is very uncertain: the largest half-width exceeds" in text
     assert (
-        "Not written; in its place stands the inertia of a homogeneous ball of 2700 kg/m^3, 121 mm"
-        in text
+        "It is not written; the inertia here is that of a homogeneous sphere of 2700 kg/m^3 with a"
+        " diameter of 121 mm" in text
     )
     assert moments("--inertia", "sphere")[0] == text
     text, needle = moments("--inertia", "estimated")
     np.testing.assert_allclose(needle.inertia_com, NEEDLE.inertia_com, atol=1e-12)
-    assert "Not written" not in text
+    assert "It is not written" not in text
     text, point = moments("--inertia", "none")
     np.testing.assert_allclose(point.inertia_com, 0, atol=1e-12)
-    assert "the inertia of a point: all of the mass in its centre" in text
+    assert "the inertia here is that of a point mass" in text
 
 
 OTHER = URDF.replace("shoulder", "hip")
@@ -437,7 +437,7 @@ def test_other_files_are_refused_in_one_line(folder, target, text, message):
         ((*ARM, "urdf", "--lock", "open=0"), "--lock is for the joints of the file of --into"),
         (
             ("export", "payload.json", "--to", "urdf", "--inertia", "rod"),
-            "one of estimated, sphere, none, not 'rod'",
+            "--inertia must be one of estimated, sphere, none, got 'rod'",
         ),
     ],
 )

@@ -112,8 +112,8 @@ def test_payloads_survive_a_round_trip(model, tmp_path):
         ("nonsense", "is not JSON"),
         ("[1]", "is not a model file of steelyard"),
         ('{"steelyard": "payload"}', r"is not a model file of steelyard \(it says 'payload'\)"),
-        ('{"steelyard": "model", "version": 99}', "has version 99, this steelyard reads version 3"),
-        ('{"steelyard": "model", "version": 3}', "is not a whole model file: 'robot' is missing"),
+        ('{"steelyard": "model", "version": 99}', "has version 99, this steelyard reads version 4"),
+        ('{"steelyard": "model", "version": 4}', "is not a whole model file: 'robot' is missing"),
     ],
 )
 def test_other_files_are_refused(text, words, tmp_path):
@@ -150,7 +150,7 @@ def test_missing_files_and_folders_are_named(model, tmp_path):
         Payload.load(tmp_path / "none.json")
     with pytest.raises(UnreadableFile, match="there is no folder"):
         model.save(tmp_path / "no" / "model.json")
-    (tmp_path / "half.json").write_text('{"steelyard": "payload", "version": 4, "frame": "flange"}')
+    (tmp_path / "half.json").write_text('{"steelyard": "payload", "version": 5, "frame": "flange"}')
     with pytest.raises(UnreadableFile, match="not a whole payload file: 'vector' is missing"):
         Payload.load(tmp_path / "half.json")
     with pytest.raises(InvalidRobot, match="'source' is missing"):
