@@ -216,9 +216,10 @@ def save(
         version: of the content of this kind
         sealed: whether `load` refuses the file if it was changed; for files that users do not edit
     """
-    whole = {"steelyard": kind, "version": version, **plain(content)}
+    body = plain(content)
+    whole = {"steelyard": kind, "version": version, **body}
     if sealed:
-        whole["seal"] = _seal(content)
+        whole["seal"] = _seal(body)
     write_text(path, json.dumps(whole, allow_nan=False) + "\n")
 
 
@@ -306,7 +307,7 @@ def load(path: str | Path, kind: str, *, version: int = 1, sealed: bool = False)
     content = {
         name: value for name, value in content.items() if name not in ("steelyard", "version")
     }
-    if sealed and seal != _seal(content):
+    if sealed and seal != _seal(plain(content)):
         raise UnreadableFile(
             f"{path} was changed after it was saved, or is not whole: make the {kind} again"
         )
@@ -338,8 +339,8 @@ def reading(path: str | Path, kind: str) -> Iterator[None]:
         raise UnreadableFile(f"{path} is not a whole {kind} file: {words}") from error
 
 
-def _seal(content: Mapping[str, Any]) -> str:
-    text = json.dumps(plain(content), sort_keys=True)
+def _seal(body: Mapping[str, Any]) -> str:
+    text = json.dumps(body, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
@@ -357,6 +358,8 @@ def plain(value: Any, *, null: bool = False) -> Any:
             return value.tolist()
         return plain(value.tolist(), null=null)
     if isinstance(value, list | tuple):
+        if {float}.issuperset(map(type, value)) and all(map(math.isfinite, value)):
+            return list(value)
         return [plain(item, null=null) for item in value]
     if isinstance(value, float) and not math.isfinite(value):
         if null:
