@@ -7,14 +7,15 @@ import pytest
 
 from steelyard.identification import essential, identify
 from steelyard.inertia import InertialParameters
-from steelyard.payload import Evidence, Payload, judge
+from steelyard.payload import Evidence, Payload, Quantity, judge
+from steelyard.payload._headline import next_action, variance_bars
 from steelyard.recording import Samples
 from steelyard.robot import load_robot
 from steelyard.signals import replay
 from steelyard.torque import weigh
 from steelyard.torque.tracking import TorqueTracker, TorqueTrackerOptions
 from steelyard.trajectory import FourierTrajectory
-from steelyard.verdict import Doubt, DoubtKind, Verdict, together
+from steelyard.verdict import Aspect, Doubt, DoubtKind, Fitness, Verdict, together
 
 LOAD = InertialParameters.from_com(2.0, [0.01, 0.02, 0.05], 0.01 * np.eye(3))
 TOUCHED = Doubt(DoubtKind.CONTRADICTS_MODEL, "did something touch it?")
@@ -79,6 +80,7 @@ def test_a_verdict_survives_a_round_trip_as_plain_values():
         "kind": "contradicts_model",
         "words": "did something touch it?",
         "blocks": True,
+        "concerns": ["mass", "centre of mass", "inertia"],
     }
     assert Verdict.from_dict(plain) == verdict
 
@@ -95,13 +97,14 @@ def test_where_no_real_body_is_near_the_plain_estimate_is_the_answer():
 
 
 def test_unknown_numbers_block_unless_the_method_cannot_see_them():
-    unknown = np.arange(10) >= 4
-    covariance = np.diag(np.where(unknown, np.inf, 1e-4))
     plain = InertialParameters.from_com(2.0, [0, 0, 0.1], np.zeros((3, 3)))
-    for expected in ("", "rest shows no inertia"):
+    for first, expected in ((3, ""), (3, "rest shows no inertia"), (4, ""), (4, "rest")):
+        unknown = np.arange(10) >= first
+        covariance = np.diag(np.where(unknown, np.inf, 1e-4))
         _, verdict = judge(Evidence(plain, covariance, unknown, expected=expected))
         assert verdict.has(DoubtKind.NOT_EXCITED)
-        assert verdict.ok == bool(expected)
+        assert verdict.ok == (first == 4 or bool(expected))
+        assert verdict.fitness(Aspect.INERTIA) is not Fitness.USE
 
 
 # --- batch and sample by sample agree
@@ -161,3 +164,121 @@ def test_the_numbers_of_a_payload_cannot_be_written_to(robot, model):
     for array in (weighed.covariance, weighed.noise, payload.covariance):
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 0.0
+
+
+# --- mass, centre of mass and inertia
+
+
+def judged_with_inertia(inertia, std, mass=2.83):
+    """The verdict on a body with a centre known to a millimetre."""
+    body = InertialParameters.from_com(mass, [0.01, 0.02, 0.05], inertia)
+    spread = np.diag(np.array([0.02, *3 * [0.002], *6 * [std]]) ** 2)
+    return judge(Evidence(body, spread, np.zeros(10, bool)))
+
+
+def test_each_quantity_has_a_state_with_reasons():
+    verdict = Verdict(
+        "fine", (ASIDE, Doubt(DoubtKind.NOT_PHYSICAL, "bent", concerns=(Aspect.INERTIA,)))
+    )
+    assert verdict.ok
+    assert verdict.states == {
+        Aspect.MASS: Fitness.CARE,
+        Aspect.CENTRE: Fitness.CARE,
+        Aspect.INERTIA: Fitness.DO_NOT_USE,
+    }
+    assert [doubt.words for doubt in verdict.reasons(Aspect.MASS)] == ["friction is negative"]
+    assert repr(verdict).startswith(
+        "<Verdict: mass: use with care, centre of mass: use with care, inertia: do not use. "
+    )
+    assert "do not use the inertia: bent" in verdict.sentence
+    assert Verdict("fine").states == dict.fromkeys(Aspect, Fitness.USE)
+
+
+def test_an_inertia_that_no_body_has_leaves_mass_and_centre():
+    _, verdict = judged_with_inertia(np.diag([0.005, 0.005, 0.02]), 1e-3)
+    assert verdict.has(DoubtKind.NOT_PHYSICAL)
+    assert verdict.ok
+    assert verdict.fitness(Aspect.MASS) is Fitness.USE
+    assert verdict.fitness(Aspect.CENTRE) is Fitness.USE
+    assert verdict.fitness(Aspect.INERTIA) is Fitness.DO_NOT_USE
+
+
+def test_an_inertia_wider_than_itself_is_not_to_be_used():
+    _, vague = judged_with_inertia(0.003 * np.eye(3), 0.01)
+    assert vague.ok
+    assert vague.fitness(Aspect.INERTIA) is Fitness.DO_NOT_USE
+    _, sharp = judged_with_inertia(0.003 * np.eye(3), 1e-4)
+    assert sharp.fitness(Aspect.INERTIA) is Fitness.USE
+
+
+@pytest.mark.parametrize(
+    ("body", "arm", "words"),
+    [
+        (LOAD.from_com(2501.0, [0, 0, 0.1], 80 * np.eye(3)), "ur10", "far above the rating"),
+        (LOAD.from_com(2501.0, [0, 0, 0.1], 80 * np.eye(3)), "", "no arm carries 2501 kg"),
+        (LOAD.from_com(2.0, [0, 0, 60.0], 0.01 * np.eye(3)), "", "the centre of mass is 60 m away"),
+        (LOAD.from_com(2.0, [0, 0, 0.1], 82 * np.eye(3)), "", "needs a load of several metres"),
+        (LOAD.from_com(80.0, [0, 0, 0.1], 1e-3 * np.eye(3)), "", "is that of no material"),
+    ],
+)
+def test_numbers_that_no_tool_has_block_everything(body, arm, words):
+    spread = np.diag(np.array([0.01, *3 * [0.001], *6 * [1e-5]]) ** 2)
+    _, verdict = judge(Evidence(body, spread, np.zeros(10, bool), arm=arm))
+    assert not verdict.ok
+    assert any(words in doubt.words for doubt in verdict.blocking)
+    _, plausible = judge(Evidence(LOAD, spread, np.zeros(10, bool), arm="ur10"))
+    assert not plausible.has(DoubtKind.IMPLAUSIBLE)
+
+
+def test_files_carry_the_states_and_older_ones_load():
+    verdict = Verdict("fine", (Doubt(DoubtKind.NOT_PHYSICAL, "bent", concerns=(Aspect.INERTIA,)),))
+    content = verdict.to_dict()
+    assert content["states"]["inertia"] == "do not use"
+    assert Verdict.from_dict(content) == verdict
+    older = Verdict("fine", (TOUCHED,)).to_dict()
+    del older["states"], older["doubts"][0]["concerns"]
+    assert Verdict.from_dict(older) == Verdict("fine", (TOUCHED,))
+    with pytest.raises(ValueError, match="states"):
+        Verdict.from_dict(content | {"states": content["states"] | {"inertia": "use"}})
+
+
+# --- presentation
+
+
+def weighed(verdict, shares=None):
+    spread = np.diag(np.array([0.0306, *3 * [0.002], *6 * [0.01]]) ** 2)
+    body = InertialParameters.from_com(2.8314159, [0.01, 0.02, 0.05], 0.003 * np.eye(3))
+    return Payload(body, body, spread, np.ones(6), verdict, shares=shares or {})
+
+
+def test_the_headline_is_short_and_rounded_by_the_interval():
+    _, vague = judged_with_inertia(0.003 * np.eye(3), 0.01)
+    assert weighed(vague).headline == (
+        "OK: 2.831 +- 0.060 kg, centre known to 2 mm."
+        " Inertia is not known well enough and is exported as a ball."
+    )
+    assert weighed(Verdict("", (ASIDE,))).headline.startswith("OK, WITH CARE: 2.831")
+    blocked = weighed(Verdict("", (TOUCHED,))).headline
+    assert blocked == "DO NOT USE: 2.831 +- 0.060 kg, with 1 blocking doubt."
+
+
+def test_a_notebook_shows_a_badge_of_the_colour_of_the_state():
+    green, red = "#1a7f37", "#b42318"
+    assert green in weighed(Verdict())._repr_html_()
+    doubted = weighed(Verdict("", (TOUCHED,)))._repr_html_()
+    assert red in doubted
+    assert green not in doubted
+
+
+def test_shares_are_bars_and_the_largest_one_has_a_remedy():
+    shares = {"noise": 0.1, "friction": 0.65, "gains": 0.25, "drift": 0.0}
+    bars = variance_bars(shares)
+    assert [bar.split()[0] for bar in bars] == ["friction", "gains", "noise"]
+    assert bars[0].count("#") == 13
+    assert next_action(weighed(Verdict(), shares)).startswith("record the empty arm on the same")
+    assert next_action(weighed(Verdict("", (TOUCHED,)), shares)) == ""
+
+
+def test_unknown_numbers_have_no_digits():
+    assert Quantity("mass", 2.8314159, np.inf, "kg").cells == ("mass", "unknown", "", "kg")
+    assert Quantity("mass", 2.8314159, 0.0306, "kg").cells == ("mass", "2.831", "0.060", "kg")

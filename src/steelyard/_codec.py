@@ -75,11 +75,13 @@ class Value:
         error: what a refusal raises
         derived: functions of the value that are written, too, by name
         partial: whether fields that a file lacks have their defaults
+        optional: fields and derived names that older files lack; fields have their defaults
     """
 
     _error: ClassVar[type[ValueError]] = InvalidValue
     _derived: ClassVar[Derived] = {}
     _partial: ClassVar[bool] = False
+    _optional: ClassVar[tuple[str, ...]] = ()
 
     def __init_subclass__(
         cls,
@@ -87,6 +89,7 @@ class Value:
         error: type[ValueError] | None = None,
         derived: Derived | None = None,
         partial: bool | None = None,
+        optional: tuple[str, ...] | None = None,
     ) -> None:
         super().__init_subclass__()
         if error is not None:
@@ -95,6 +98,8 @@ class Value:
             cls._derived = derived
         if partial is not None:
             cls._partial = partial
+        if optional is not None:
+            cls._optional = optional
 
     def __post_init__(self) -> None:
         """Checks every field, and makes arrays and sequences immutable."""
@@ -317,7 +322,7 @@ def _names_in_file(cls: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
         names += kind.spread.names if isinstance(kind, _SpreadKind) else [name]
     known = tuple(dict.fromkeys([*names, *cls._derived]))
     if not cls._partial:
-        return known, known
+        return known, tuple(name for name in known if name not in cls._optional)
     missing = dataclasses.MISSING
     defaults = {
         field.name

@@ -149,6 +149,24 @@ class InertialParameters(Value, error=InvalidInertia):
         seen = finite[1:] & finite[0]
         return np.where(np.outer(seen, seen), slope @ known @ slope.T, np.inf)
 
+    def inertia_com_covariance(self, covariance: Array) -> Array:
+        """The covariance of xx, yy, zz, xy, xz, yz of `inertia_com`, (6, 6), to first order.
+
+        Args:
+            covariance: of the ten numbers, finite, (10, 10)
+        """
+        m = self.mass
+        h = self.first_moment
+        one = np.eye(3)
+        slope = np.empty((6, 10))
+        for i, unit in enumerate(np.eye(10)):
+            d = InertialParameters.from_vector(unit)
+            dh = d.first_moment
+            change = d.inertia + d.mass * (h @ h * one - np.outer(h, h)) / m**2
+            change = change - (2 * (h @ dh) * one - np.outer(dh, h) - np.outer(h, dh)) / m
+            slope[:, i] = change[[0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]]
+        return np.asarray(slope @ covariance @ slope.T)
+
     @property
     def inertia_com(self) -> Array:
         """Inertia about the centre of mass along the axes of `frame`, (3, 3) [kg m^2]."""

@@ -14,12 +14,33 @@ from operator import attrgetter
 from steelyard._codec import Value
 
 
+class Aspect(StrEnum):
+    """The quantities of a payload, each of which has a verdict of its own."""
+
+    MASS = "mass"
+    CENTRE = "centre of mass"
+    INERTIA = "inertia"
+
+
+class Fitness(StrEnum):
+    """Whether a quantity may be used."""
+
+    USE = "use"
+    CARE = "use with care"
+    DO_NOT_USE = "do not use"
+
+
+EVERYTHING = tuple(Aspect)
+"""All quantities of a payload."""
+
+
 class DoubtKind(StrEnum):
     """The kinds of doubts about an answer."""
 
     NOT_EXCITED = "not_excited"  # the motion does not determine some of the numbers
     NOTHING_CARRIED = "nothing_carried"  # the mass cannot be distinguished from zero
     NEGATIVE_MASS = "negative_mass"
+    IMPLAUSIBLE = "implausible"  # no tool or part has such a mass, size or density
     NOT_PHYSICAL = "not_physical"  # no real body is near the estimate
     NOT_CONVERGED = "not_converged"
     STOPPED = "stopped"  # interrupted before all alternatives were compared
@@ -53,26 +74,37 @@ class DoubtKind(StrEnum):
 
 
 @dataclass(frozen=True)
-class Doubt(Value):
+class Doubt(Value, optional=("concerns",)):
     """One thing that counts against an answer.
 
     Attributes:
         kind: what it is, for programs
         words: what it is and what to do, a sentence without a full stop, for people
-        blocks: whether the answer must not be used because of it; otherwise it is worth knowing
+        blocks: whether the quantities that it concerns must not be used because of it; otherwise it
+            is worth knowing
+        concerns: quantities of a payload; all by default
     """
 
     kind: DoubtKind
     words: str
     blocks: bool = True
+    concerns: tuple[Aspect, ...] = EVERYTHING
 
     def __str__(self) -> str:
         return _sentence(self.words)
 
 
+def _states(verdict: Verdict) -> dict[str, str]:
+    return {str(aspect): str(state) for aspect, state in verdict.states.items()}
+
+
 @dataclass(frozen=True)
-class Verdict(Value, derived={"ok": attrgetter("ok"), "sentence": str}):
-    """How good an answer is.
+class Verdict(
+    Value,
+    derived={"ok": attrgetter("ok"), "sentence": str, "states": _states},
+    optional=("states",),
+):
+    """How good an answer is, as a whole and for each quantity of a payload.
 
     Attributes:
         summary: what was found, a sentence without a full stop
@@ -84,13 +116,32 @@ class Verdict(Value, derived={"ok": attrgetter("ok"), "sentence": str}):
 
     @property
     def ok(self) -> bool:
-        """Whether the answer may be used."""
+        """Whether the answer may be used: mass and centre of mass of a payload."""
         return not self.blocking
 
     @property
     def blocking(self) -> tuple[Doubt, ...]:
         """The doubts because of which it must not be used."""
-        return tuple(doubt for doubt in self.doubts if doubt.blocks)
+        needed = {Aspect.MASS, Aspect.CENTRE}
+        return tuple(doubt for doubt in self.doubts if doubt.blocks and needed & {*doubt.concerns})
+
+    @property
+    def states(self) -> dict[Aspect, Fitness]:
+        """Whether each quantity of a payload may be used."""
+        return {aspect: self.fitness(aspect) for aspect in Aspect}
+
+    def fitness(self, aspect: Aspect) -> Fitness:
+        """Whether a quantity may be used."""
+        reasons = self.reasons(aspect)
+        if any(doubt.blocks for doubt in reasons):
+            return Fitness.DO_NOT_USE
+        if reasons:
+            return Fitness.CARE
+        return Fitness.USE
+
+    def reasons(self, aspect: Aspect) -> tuple[Doubt, ...]:
+        """The doubts that concern a quantity."""
+        return tuple(doubt for doubt in self.doubts if aspect in doubt.concerns)
 
     def has(self, *kinds: DoubtKind) -> bool:
         """Whether there is a doubt of one of these kinds."""
@@ -104,12 +155,20 @@ class Verdict(Value, derived={"ok": attrgetter("ok"), "sentence": str}):
     def sentence(self) -> str:
         """Summary and doubts in one sentence without a full stop, blocking doubts first."""
         against = [doubt.words for doubt in self.blocking]
+        inertia = [
+            doubt.words for doubt in self.doubts if doubt.blocks and doubt not in self.blocking
+        ]
         aside = [doubt.words for doubt in self.doubts if not doubt.blocks]
+        first = []
         if against:
-            first = [f"do not use this: {'; '.join(against)}"]
-        else:
-            first = []
+            first.append(f"do not use this: {'; '.join(against)}")
+        if inertia:
+            first.append(f"do not use the inertia: {'; '.join(inertia)}")
         return "; ".join(words for words in (*first, self.summary, *aside) if words)
+
+    def __repr__(self) -> str:
+        states = ", ".join(f"{aspect}: {state}" for aspect, state in self.states.items())
+        return f"<Verdict: {states}. {self}>"
 
     def __str__(self) -> str:
         return _sentence(self.sentence or "there are no doubts")

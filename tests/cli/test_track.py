@@ -85,7 +85,8 @@ def test_words_files_and_picture(folder):
     assert code == 0
     lines = [line for line in out.splitlines() if " s  mass " in line]
     assert 10 <= len(lines) <= 12  # one for each second
-    assert "says nothing about the mass" in lines[0]
+    assert lines[0].endswith("s  mass not known yet  do not use yet (not_excited)")
+    assert max(map(len, lines)) < 120
     assert "Converged: the mass is known to" in out
     assert "The mass is known to 2 % since " in out
     payload = Payload.load(folder / "payload.json")

@@ -10,7 +10,7 @@ from steelyard.errors import InvalidInertia, UnknownName
 from steelyard.export import TARGETS, ErrorLimits, Export
 from steelyard.inertia import InertialParameters
 from steelyard.payload import Payload
-from steelyard.verdict import Doubt, DoubtKind, Verdict
+from steelyard.verdict import Aspect, Doubt, DoubtKind, Verdict
 from steelyard.wrist._payload import WristPayload
 
 GOOD = Verdict("all ten parameters were excited, and they are those of a real body")
@@ -108,7 +108,6 @@ DOUBTFUL = {
     "violate the triangle inequality": payload(UNPHYSICAL),
     "the estimate has a doubt: far": payload(verdict=FAR),
     "the estimate has a doubt: the motion says nothing about Izz": payload(verdict=NOT_EXCITED),
-    "some of the ten inertial parameters were not excited": payload(std=[*STD[:9], np.inf]),
     "the mass is known to +- 11.8 % (95 %), more than 10 % allowed": payload(std=[0.15, *STD[1:]]),
     "the centre of mass is known to +- 23.5 mm (95 %), more than 20 mm": payload(
         std=[0.0, 0.03, *STD[2:]]
@@ -139,7 +138,6 @@ def test_doubts_have_kinds():
     vague = payload(std=[0.15, *STD[1:9], np.inf], verdict=FAR)
     assert doubt_kinds(vague) == [
         (DoubtKind.NOT_PHYSICAL, True),
-        (DoubtKind.NOT_EXCITED, True),
         (DoubtKind.TOO_UNCERTAIN, True),
     ]
     assert doubt_kinds(vague, "mecademic") == [
@@ -195,6 +193,8 @@ def test_the_controller_of_universal_robots_takes_133():
         with pytest.raises(
             InvalidInertia, match=r"a component of 140 kg m\^2; the controller accepts at most 133"
         ):
+            payload(huge).export(to, force=True)
+        with pytest.raises(InvalidInertia, match="900 kg is more than any such arm carries, 35"):
             payload(huge).export(to)
     assert "140.0" in payload(huge).export("abb")
 
@@ -231,9 +231,22 @@ def test_mass_and_centre_alone_are_enough_where_no_inertia_is_asked_for():
     assert "SetPayload(2.5,110.0,180.0,360.0)" in point().export("mecademic", T_target_payload=T)
     assert "gripper_mass: 2.5" in point().export("ft-yaml")
     with pytest.raises(InvalidInertia, match="are unknown"):
-        point().export("abb", T_target_payload=T)
-    text = point().export("abb", T_target_payload=T, force=True)
+        point().export("abb", T_target_payload=T, inertia="estimated")
+    text = point().export("abb", T_target_payload=T, inertia="estimated", force=True)
     assert "[1.0,0.0,0.0,0.0],0.0,0.0,0.0];" in text
     assert "The inertia was not measured." in text
-    text = point().export("mjcf", T_target_payload=T, force=True)
+    text = point().export("mjcf", T_target_payload=T, inertia="estimated", force=True)
     assert mujoco.MjModel.from_xml_string(text).body_mass[1] == 2.5
+
+
+@pytest.mark.parametrize("to", ["ur", "abb", "urdf"])
+def test_a_sphere_stands_in_for_an_inertia_that_is_not_to_be_used(to):
+    bent = Doubt(DoubtKind.NOT_PHYSICAL, "no body has it", concerns=(Aspect.INERTIA,))
+    unfit = payload(UNPHYSICAL, verdict=Verdict("", (bent,)))
+    text = unfit.export(to)
+    assert "sphere" in text
+    assert "FORCED" not in text
+    with pytest.raises(InvalidInertia, match="no body has it"):
+        unfit.export(to, inertia="estimated")
+    unknown = payload(std=[*STD[:9], np.inf])
+    assert "sphere" in unknown.export(to)

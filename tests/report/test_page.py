@@ -66,7 +66,10 @@ def test_the_answer_comes_first_and_the_settings_last():
     assert words.index(page.answer[0]) < min(
         words.index(section.title) for section in page.sections
     )
-    assert words.index(page.answer[0]) <= 4
+    assert words.index(page.answer[0]) <= 5
+    state, headline = page.badge
+    assert words[words.index(page.answer[0]) - 1] == headline
+    assert f'class="badge {state.replace(" ", "-")}"' in page.html()
     assert words.index("0.0") > max(len(words) - 10, 0)
     said = re.fullmatch(
         r"The payload weighs ([\d.]+) ± ([\d.]+) kg \(95 % interval\)\.", page.answer[0]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from steelyard.errors import InvalidRecording, InvalidSamples
+from steelyard.errors import InvalidInertia, InvalidRecording, InvalidSamples
 from steelyard.inertia import InertialParameters
 from steelyard.recording import Recording
 from steelyard.robot import load_robot
@@ -106,10 +106,10 @@ def test_rows_that_a_mean_repeats_are_not_missed(rng):
 
 def test_a_drift_that_moves_in_motion_is_told(rng):
     payload = weigh_dynamic(WrenchSamples.from_imu(turning(rng, trend=0.2)), tilt=False)
-    assert payload.status.startswith(
-        "do not use this: the zero drift changes during the run, fy by 12"
-    )
-    assert [doubt.kind for doubt in payload.verdict.blocking] == [DoubtKind.DRIFT_MOVES]
+    assert "the zero drift changes during the run, fy by 12" in payload.status
+    assert [doubt.kind for doubt in payload.verdict.doubts] == [DoubtKind.DRIFT_MOVES]
+    with pytest.raises(InvalidInertia, match="the zero of the sensor drifts: measure it again"):
+        payload.export("ft-yaml")
     assert payload.trend[1] == pytest.approx(0.2, rel=0.05)
     assert payload.body.mass == pytest.approx(3.0, abs=0.01)
 

@@ -21,12 +21,17 @@ import typer
 
 from steelyard import saved
 from steelyard.cli.options import with_options
-from steelyard.verdict import DoubtKind, Verdict
+from steelyard.verdict import Aspect, DoubtKind, Fitness, Verdict
 
 if TYPE_CHECKING:
     from steelyard.payload import Payload
     from steelyard.report import Page
 
+_STYLES = {
+    Fitness.USE: "bold green",
+    Fitness.CARE: "bold yellow",
+    Fitness.DO_NOT_USE: "bold red",
+}
 _LONGEST_LINE = 1000  # of a complaint, which may quote a file
 _OF_THE_SCREEN = ("as_json", "report", "picture")
 _PACKAGES = ("steelyard", "numpy", "scipy", "pin", "mujoco", "plotly")
@@ -138,14 +143,33 @@ class Output:
 
     def payload(self, title: str, payload: Payload) -> None:
         """Prints the numbers of a payload with their 95 % intervals."""
+        self.headline(payload)
+        print()
         self.table(title, ("", "weighed", "+-", "unit"), [x.cells for x in payload.quantities])
+
+    def headline(self, payload: Payload) -> None:
+        """Prints the headline, in colour if possible, the shares of the variance, and what to do."""
+        from rich.console import Console
+        from rich.text import Text
+
+        from steelyard.payload._headline import next_action, variance_bars
+
+        style = _STYLES[payload.verdict.fitness(Aspect.MASS)]
+        Console(soft_wrap=True, highlight=False).print(Text(payload.headline, style=style))
+        bars = variance_bars(payload.shares)
+        if bars:
+            print("What limits the accuracy of the mass:")
+            for bar in bars:
+                print(f"  {bar}")
+        if action := next_action(payload):
+            print(f"To improve it, {action}")
 
     def verdict(self, verdict: Verdict, *, before: str = "") -> None:
         """Prints a verdict, then a line for each doubt that does not forbid its use."""
         words = with_options(str(replace(verdict, doubts=verdict.blocking)))
         print(f"{before}{words[0].lower()}{words[1:]}" if before else words)
         for doubt in verdict.doubts:
-            if not doubt.blocks:
+            if doubt not in verdict.blocking:
                 print(f"Note: {with_options(doubt.words)}.")
 
     def complain(self, message: str) -> None:

@@ -31,6 +31,7 @@ from steelyard.cli.live import (
 )
 from steelyard.cli.output import Output, number
 from steelyard.recording import DEFAULT_CUTOFF_HZ
+from steelyard.verdict import DoubtKind
 
 if TYPE_CHECKING:
     from steelyard.identification import DynamicModel
@@ -356,7 +357,7 @@ def _screen(title: str, *, quiet: bool) -> Iterator[Callable[[Progress], None]]:
 
     with Live(refresh_per_second=10) as live:
         yield lambda progress: live.update(
-            Text(f"{title}\n{_line(progress)}\n{progress.status}\n{_next(progress)}")
+            Text(f"{title}\n{_line(progress)}\n{_state(progress)}\n{_next(progress)}")
         )
 
 
@@ -368,12 +369,14 @@ class _Lines:
 
     def __call__(self, progress: Progress) -> None:
         if progress.t >= self._due_s - 1e-9:
-            print("  ".join(x for x in (_line(progress), progress.status, _next(progress)) if x))
+            print("  ".join(x for x in (_line(progress), _state(progress)) if x))
             self._due_s = progress.t + 1.0
 
 
 def _line(progress: Progress) -> str:
     """Time, mass and centre of mass."""
+    if progress.payload.verdict.has(DoubtKind.NOT_EXCITED) and not np.isfinite(progress.mass_std):
+        return f"{progress.t:8.2f} s  mass not known yet"
     if not np.isfinite(progress.mass_std):
         return f"{progress.t:8.2f} s  mass {progress.mass:7.3f} kg, no interval"
     half_width = NORMAL_95 * progress.mass_std
@@ -382,6 +385,16 @@ def _line(progress: Progress) -> str:
         words += "  com " + " ".join(f"{1e3 * x:6.1f}" for x in progress.com)
         words += f" +- {1e3 * NORMAL_95 * progress.com_std.max():5.1f} mm"
     return words
+
+
+def _state(progress: Progress) -> str:
+    """Whether the payload may be used, in a few words."""
+    kinds = ", ".join(doubt.kind for doubt in progress.payload.verdict.blocking)
+    if kinds:
+        return f"do not use yet ({kinds})"
+    if progress.converged:
+        return "converged"
+    return "not yet as accurate as requested"
 
 
 def _next(progress: Progress) -> str:

@@ -35,7 +35,9 @@ from steelyard.inertia import PARAMETER_NAMES, InertialParameters
 from steelyard.payload import Payload
 from steelyard.robot import ParameterBasis, RobotModel
 from steelyard.robot._transmission import JointFriction
-from steelyard.verdict import DoubtKind
+from steelyard.verdict import Aspect, DoubtKind
+
+_KNOWN_BY_COVARIANCE = (DoubtKind.NOT_EXCITED, DoubtKind.TOO_UNCERTAIN)
 
 _CHUNK = 2048  # samples computed at once
 _ROUNDING = 1e-12  # of the largest entry of a matrix
@@ -255,8 +257,13 @@ def flange_body(
 
 
 def _require_well_weighed(robot: RobotModel, payload: Payload, *, inertia_needed: bool) -> None:
+    aspects = {Aspect.MASS, Aspect.CENTRE}
+    if inertia_needed:
+        aspects.add(Aspect.INERTIA)
     blocking = [
-        doubt for doubt in payload.verdict.blocking if doubt.kind is not DoubtKind.NOT_EXCITED
+        doubt
+        for doubt in payload.verdict.doubts
+        if doubt.blocks and aspects & {*doubt.concerns} and doubt.kind not in _KNOWN_BY_COVARIANCE
     ]
     if blocking:
         reasons = "; ".join(doubt.words for doubt in blocking)

@@ -41,6 +41,7 @@ _PANEL_LEFT = 0.6
 _PANEL_RIGHT = 0.1
 _LETTERS_PER_INCH = 13.5  # of a caption
 _MAX_AXIS_LETTERS = 90  # of words on an axis that are written horizontally
+_BADGE_COLOURS = {"use": "#1a7f37", "use with care": "#9a6700", "do not use": "#b42318"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,6 +85,7 @@ def notebook_html(
     *,
     words: str = "",
     plot: Plot | None = None,
+    badge: tuple[str, str] | None = None,
 ) -> str:
     """HTML for a notebook: a table, words, and an image if Matplotlib is installed."""
     if any(headers):
@@ -95,6 +97,11 @@ def notebook_html(
     else:
         table = ""
     parts = [table]
+    if badge is not None:
+        state, headline = badge
+        colour = _BADGE_COLOURS.get(state, _BADGE_COLOURS["do not use"])
+        style = f"background:{colour};color:#fff;border-radius:4px;padding:2px 8px"
+        parts.insert(0, f'<p><span style="{style}">{html.escape(headline)}</span></p>')
     if words:
         parts.append(f"<p>{html.escape(words)}</p>")
     if plot is not None:

@@ -31,6 +31,7 @@ from steelyard.errors import InvalidInertia, UnknownName
 from steelyard.export._load import Load, Target
 from steelyard.export._simulators import roll_pitch_yaw
 
+_HEAVIEST_OF_UR = 35.0  # [kg], UR30 in its strongest mode
 _UNCHECKED = "This format could not be verified with a manual; compare it with yours before use."
 _ABOUT_COM = "Inertia is about the centre of mass"
 
@@ -302,8 +303,14 @@ def _sensor_calibration(load: Load) -> str:
 
 
 CONTROLLERS = {
-    "ur": Target("Universal Robots, URScript set_target_payload", _urscript),
-    "ur-ros2": Target("Universal Robots, ROS 2 service ur_msgs/srv/SetPayload", _ur_ros2),
+    "ur": Target(
+        "Universal Robots, URScript set_target_payload", _urscript, heaviest=_HEAVIEST_OF_UR
+    ),
+    "ur-ros2": Target(
+        "Universal Robots, ROS 2 service ur_msgs/srv/SetPayload",
+        _ur_ros2,
+        heaviest=_HEAVIEST_OF_UR,
+    ),
     "franka": Target("Franka Desk, endeffector-config.json", _desk),
     "franka-ros2": Target("franka_ros2 service SetLoad, libfranka setLoad", _franka_ros2),
     "abb": Target("ABB RAPID, loaddata", _rapid),

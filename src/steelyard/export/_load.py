@@ -21,7 +21,7 @@ from steelyard._arrays import Array, freeze
 from steelyard._units import NORMAL_95
 from steelyard.errors import InvalidInertia, UnknownName
 from steelyard.inertia import InertialParameters
-from steelyard.verdict import Doubt, Verdict
+from steelyard.verdict import Aspect, Doubt, Fitness, Verdict
 
 _ENTRIES = ("Ixx", "Iyy", "Izz", "Ixy", "Ixz", "Iyz")
 _ENTRY_INDICES = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
@@ -127,7 +127,10 @@ class Load:
         if choice is not None and choice not in INERTIAS:
             raise UnknownName(f"`inertia` must be one of {', '.join(INERTIAS)}, got '{choice}'")
         if choice is None:
-            if self._inertia_is_useful or self.is_point:
+            unfit = self.verdict.fitness(Aspect.INERTIA) is Fitness.DO_NOT_USE and self.verdict.ok
+            if unfit or not self.knows_inertia:
+                choice = "sphere"
+            elif self._inertia_is_useful or self.is_point:
                 choice = "estimated"
             else:
                 choice = "sphere"
@@ -182,10 +185,8 @@ class Load:
         """95 % half-widths of `inertia_com`, (6,) [kg m^2]; infinite where unknown."""
         if not self.knows_inertia:
             return np.full(6, np.inf)
-        slope = _inertia_com_slope(self.body)
-        return np.asarray(
-            NORMAL_95 * np.sqrt(np.diag(slope @ self.covariance @ slope.T).clip(min=0.0))
-        )
+        variances = np.diag(self.body.inertia_com_covariance(self.covariance))
+        return np.asarray(NORMAL_95 * np.sqrt(variances.clip(min=0.0)))
 
     @property
     def is_point(self) -> bool:
@@ -260,24 +261,11 @@ class Target:
         write: function that returns the text of a load
         inertia: whether the format holds the inertia
         in_sensor_frame: whether it holds body and zero drift in the frame of a wrist sensor
+        heaviest: largest payload of all arms that read it, [kg]
     """
 
     words: str
     write: Callable[[Load], str]
     inertia: bool = True
     in_sensor_frame: bool = False
-
-
-def _inertia_com_slope(body: InertialParameters) -> Array:
-    """The derivative of the six entries of the inertia about the centre of mass, (6, 10)."""
-    m = body.mass
-    h = body.first_moment
-    one = np.eye(3)
-    rows = np.empty((6, 10))
-    for i, unit in enumerate(np.eye(10)):
-        d = InertialParameters.from_vector(unit)
-        dh = d.first_moment
-        change = d.inertia + d.mass * (h @ h * one - np.outer(h, h)) / m**2
-        change = change - (2 * (h @ dh) * one - np.outer(dh, h) - np.outer(h, dh)) / m
-        rows[:, i] = [change[entry] for entry in _ENTRY_INDICES]
-    return rows
+    heaviest: float = float("inf")

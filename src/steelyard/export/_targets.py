@@ -18,7 +18,7 @@ from steelyard.export._load import ErrorLimits, Load, Target
 from steelyard.export._simulators import SIMULATORS
 from steelyard.inertia import checked_transform
 from steelyard.saved import write_text
-from steelyard.verdict import Doubt, DoubtKind, Verdict
+from steelyard.verdict import EVERYTHING, Aspect, Doubt, DoubtKind, Verdict
 
 TARGETS: dict[str, Target] = CONTROLLERS | SIMULATORS
 """Formats of loads, by name."""
@@ -101,6 +101,15 @@ class Export:
         return text
 
 
+def _is_relevant(doubt: Doubt, load: Load, target: Target, *, needs_inertia: bool) -> bool:
+    """Whether a doubt about the estimate concerns the numbers that are written."""
+    if doubt.concerns == (Aspect.INERTIA,):
+        return target.inertia and not load.stand_in
+    if not doubt.concerns:
+        return False
+    return needs_inertia or not target.inertia or doubt.kind is not DoubtKind.NOT_EXCITED
+
+
 def _doubts(
     load: Load, limits: ErrorLimits, target: Target, *, needs_inertia: bool
 ) -> tuple[Doubt, ...]:
@@ -110,16 +119,22 @@ def _doubts(
         words = f"no real body has these numbers: {load.body.why_not_physical}"
         doubts.append(Doubt(DoubtKind.NOT_PHYSICAL, words))
     doubts += [
-        replace(doubt, words=f"the estimate has a doubt: {doubt.words}")
+        replace(doubt, words=f"the estimate has a doubt: {doubt.words}", concerns=EVERYTHING)
         for doubt in load.verdict.doubts
-        if needs_inertia or not target.inertia or doubt.kind is not DoubtKind.NOT_EXCITED
+        if _is_relevant(doubt, load, target, needs_inertia=needs_inertia)
     ]
-    if needs_inertia and not load.knows_inertia:
+    if needs_inertia and not load.stand_in and not load.knows_inertia:
         words = (
             "some of the ten inertial parameters were not excited by the motion and are unknown"
             " (`inertia='sphere'` writes the inertia of a sphere instead)"
         )
         doubts.append(Doubt(DoubtKind.NOT_EXCITED, words))
+    if load.body.mass > target.heaviest:
+        words = f"{load.body.mass:.4g} kg is more than any such arm carries, {target.heaviest:g} kg"
+        doubts.append(Doubt(DoubtKind.IMPLAUSIBLE, words))
+    if target.in_sensor_frame and load.verdict.has(DoubtKind.DRIFT_MOVES):
+        words = "the zero of the sensor drifts: measure it again before use"
+        doubts.append(Doubt(DoubtKind.DRIFT_MOVES, words))
     share = load.mass_error / load.body.mass
     if not share <= limits.mass:
         words = (

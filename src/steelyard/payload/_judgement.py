@@ -11,6 +11,13 @@ Loaded data that move the parameters of the empty arm by more than noise does sh
 not exact (friction differs from day to day). This contradiction, about 1 if the model is right, is
 already in the covariance (Birge); above 3 the model does not match the data.
 
+Mass, centre of mass and inertia are judged separately. An inertia that no real body has does not
+count against mass and centre, provided that those of the nearest real body differ by less than
+their half-widths, or less than 5 % and 10 mm; nor does an inertia whose half-width exceeds its
+largest moment. A mass above 1.5 times
+the rating of the arm, a centre or a radius of gyration beyond 2 m, and a density above that of any
+material are implausible, and block everything.
+
 **The nearest real body.** An unconstrained estimate of a small inertia is often one that no body
 has, although real bodies lie well inside its uncertainty. Among all bodies that are at least t = 1
 mm thick, the dominant likely one has the smallest
@@ -34,7 +41,8 @@ import numpy as np
 from steelyard._arrays import Array, Mask
 from steelyard._units import NORMAL_95
 from steelyard.inertia import PARAMETER_NAMES, InertialParameters
-from steelyard.verdict import Doubt, DoubtKind, Verdict
+from steelyard.payload._plausibility import implausible_doubt
+from steelyard.verdict import EVERYTHING, Aspect, Doubt, DoubtKind, Verdict
 
 _MIN_THICKNESS = 1e-3  # [m], t
 _INITIAL_RADIUS = 0.05  # [m], of the ball at which the search starts
@@ -43,6 +51,8 @@ _MU_FACTOR = 0.2  # between two points of the central path
 _MAX_NEWTON_STEPS = 50
 _MAX_STEP_HALVINGS = 60
 _MAX_BODY_DISTANCE = 4.28  # standard deviations; 95 % of estimates of ten numbers are nearer
+_MAX_MASS_SHIFT = 0.05  # of the mass, by the search for a real body; more blocks the mass
+_MAX_COM_SHIFT = 0.010  # [m], of the centre, by the search for a real body; more blocks the centre
 _MAX_CONTRADICTION = 3.0  # over that expected by noise
 _MAX_RESIDUAL_RATIO = 5.0  # of residuals to those of the empty arm
 _MIN_RESIDUAL_SHARE = 0.01  # of the RMS torque, for a doubt about residuals
@@ -78,6 +88,7 @@ class Evidence:
             sensor carries
         look_for_body: whether to look for the nearest real body, which takes much longer than the
             processing of a sample
+        arm: name of the arm, whose rating limits the mass; empty if unknown
     """
 
     plain: InertialParameters
@@ -91,6 +102,7 @@ class Evidence:
     shares: Mapping[str, float] = field(default_factory=dict)
     beyond_empty_arm: bool = True
     look_for_body: bool = True
+    arm: str = ""
 
 
 def judge(evidence: Evidence) -> tuple[InertialParameters, Verdict]:
@@ -109,11 +121,34 @@ def judge(evidence: Evidence) -> tuple[InertialParameters, Verdict]:
         mass_doubt,
         *_unknown_doubts(evidence),
         body_doubt,
+        _plausibility_doubt(evidence, mass_doubt),
+        _inertia_doubt(evidence, body, mass_doubt),
         contradiction_doubt,
         *evidence.doubts,
     )
     summary = "; ".join(words for words in (summary, _dominant_cause(evidence.shares)) if words)
     return body, Verdict(summary).doubted(*(doubt for doubt in doubts if doubt is not None))
+
+
+def _plausibility_doubt(evidence: Evidence, mass_doubt: Doubt | None) -> Doubt | None:
+    """A doubt if no tool or part has such numbers."""
+    if evidence.unknown[0] or mass_doubt is not None:
+        return None
+    return implausible_doubt(evidence.plain, evidence.covariance, evidence.arm)
+
+
+def _inertia_doubt(
+    evidence: Evidence, body: InertialParameters, mass_doubt: Doubt | None
+) -> Doubt | None:
+    """A doubt if the inertia of a real body is hardly known."""
+    if evidence.unknown.any() or mass_doubt is not None or not body.is_physical:
+        return None
+    variances = np.diag(body.inertia_com_covariance(evidence.covariance))
+    half = NORMAL_95 * float(np.sqrt(variances.max()))
+    if half <= body.principal_moments[-1]:
+        return None
+    words = "the inertia is not known well enough: its half-width exceeds its largest moment"
+    return Doubt(DoubtKind.TOO_UNCERTAIN, words, concerns=(Aspect.INERTIA,))
 
 
 def large_residual_doubt(
@@ -167,11 +202,23 @@ def _unknown_doubts(evidence: Evidence) -> list[Doubt]:
         words = f"the motion says nothing about {names}"
         if evidence.expected:
             words = f"nothing is known about {names}: {evidence.expected}"
-        doubts.append(Doubt(DoubtKind.NOT_EXCITED, words, blocks=not evidence.expected))
+        concerns = _concerned(evidence.unknown & ~unobservable)
+        blocks = not evidence.expected or concerns == (Aspect.INERTIA,)
+        doubts.append(Doubt(DoubtKind.NOT_EXCITED, words, blocks, concerns))
     if names := _names(evidence.unknown & unobservable):
         words = f"{names} are unobservable with this arm's kinematics"
-        doubts.append(Doubt(DoubtKind.NOT_EXCITED, words, blocks=False))
+        concerns = _concerned(evidence.unknown & unobservable)
+        doubts.append(Doubt(DoubtKind.NOT_EXCITED, words, blocks=False, concerns=concerns))
     return doubts
+
+
+def _concerned(unknown: Mask) -> tuple[Aspect, ...]:
+    """The quantities that depend on unknown ones of the ten numbers."""
+    if unknown[0]:
+        return EVERYTHING
+    if unknown[1:4].any():
+        return (Aspect.CENTRE, Aspect.INERTIA)
+    return (Aspect.INERTIA,)
 
 
 def _names(which: Mask) -> str:
@@ -198,7 +245,27 @@ def _body(evidence: Evidence, *, look: bool) -> tuple[InertialParameters, str, D
         )
         return body, f"{found}; {near}", None
     words = f"no real body fits: the nearest is {distance:.0f} standard deviations away"
-    return plain, found, Doubt(DoubtKind.NOT_PHYSICAL, f"{words}; {plain.why_not_physical}")
+    doubt = Doubt(
+        DoubtKind.NOT_PHYSICAL,
+        f"{words}; {plain.why_not_physical}",
+        concerns=_moved_by_constraint(plain, body, evidence.covariance),
+    )
+    return plain, found, doubt
+
+
+def _moved_by_constraint(
+    plain: InertialParameters, nearest: InertialParameters, covariance: Array
+) -> tuple[Aspect, ...]:
+    """The inertia alone, if the nearest real body has nearly the same mass and centre."""
+    mass_shift = abs(nearest.mass - plain.mass)
+    com_shift = float(np.linalg.norm(nearest.com - plain.com))
+    mass_half = NORMAL_95 * float(np.sqrt(covariance[0, 0]))
+    variances = np.diag(plain.com_covariance(covariance))
+    com_half = NORMAL_95 * float(np.sqrt(max(variances.max(), 0.0)))
+    same_mass = mass_shift <= max(mass_half, _MAX_MASS_SHIFT * plain.mass)
+    if same_mass and com_shift <= max(com_half, _MAX_COM_SHIFT):
+        return (Aspect.INERTIA,)
+    return EVERYTHING
 
 
 def _dominant_cause(shares: Mapping[str, float]) -> str:

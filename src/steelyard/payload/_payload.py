@@ -18,7 +18,7 @@ from steelyard._units import NORMAL_95
 from steelyard.errors import InvalidSamples
 from steelyard.inertia import PARAMETER_NAMES, InertialParameters
 from steelyard.recording import UNKNOWN_ARM, ArmIdentity, Library, data_frame
-from steelyard.verdict import Doubt, DoubtKind, Verdict, together
+from steelyard.verdict import Aspect, Doubt, DoubtKind, Verdict, together
 
 if TYPE_CHECKING:
     from steelyard.drawing import Picture
@@ -85,9 +85,7 @@ class Quantity(NamedTuple):
     @property
     def cells(self) -> tuple[str, str, str, str]:
         """Name, value, half-width and unit, for a table."""
-        if not np.isfinite(self.std):
-            return self.name, "unknown", "", self.unit
-        return self.name, f"{self.value:.4f}", f"{self.half_width:.4f}", self.unit
+        return self.name, *self.rounded, self.unit
 
 
 _ROUNDING = 1e-6  # of the sum of all shares
@@ -277,6 +275,13 @@ class Payload(FileValue, error=InvalidSamples, kind="payload", version=5, derive
 
     # --- for people
 
+    @property
+    def headline(self) -> str:
+        """Mass, centre and inertia, and whether to use them, in short sentences."""
+        from steelyard.payload._headline import headline
+
+        return headline(self)
+
     def __str__(self) -> str:
         mass, *com = self.quantities[:4]
         centre = ", ".join(f"{x.value:.1f} +- {x.half_width:.1f}" for x in com)
@@ -299,7 +304,8 @@ class Payload(FileValue, error=InvalidSamples, kind="payload", version=5, derive
             plot = body_plot(self.body, self.covariance, origin=self.body.frame)
         else:
             plot = None
-        return notebook_html(headers, cells, words=str(self.verdict), plot=plot)
+        badge = self.verdict.fitness(Aspect.MASS), self.headline
+        return notebook_html(headers, cells, badge=badge, words=str(self.verdict), plot=plot)
 
     def plot(self) -> Picture:
         """The payload on its frame, and its centre of mass enlarged; a notebook shows it."""

@@ -41,6 +41,7 @@ def page_html(page: Page) -> str:
     values = {
         "title": page.title,
         "answer": page.answer,
+        "badge": page.badge,
         "doubts": page.doubts,
         "contents": contents,
         "sections": sections,

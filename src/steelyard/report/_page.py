@@ -66,6 +66,7 @@ class Page:
         settings: every setting, version and input digest, by name
         doubts: reasons not to trust the answer, in sentences; shown right after it
         picture: those of its plots that make one picture of it
+        badge: whether to use the answer, and the answer in short; None for none
     """
 
     title: str
@@ -74,6 +75,7 @@ class Page:
     settings: Mapping[str, str] = field(default_factory=dict)
     doubts: Sequence[str] = ()
     picture: Sequence[Plot] = ()
+    badge: tuple[str, str] | None = None
 
     def with_quality(self, reports: Mapping[str, QualityReport]) -> Page:
         """The same page with a section on its recordings, by name; their errors become doubts."""

@@ -26,6 +26,7 @@ from steelyard.report._pieces import (
 )
 from steelyard.report._scene import arm_scene
 from steelyard.robot._parameters import LINK_KINDS
+from steelyard.verdict import Aspect
 from steelyard.wrist import StaticWeight, WrenchSamples, WristPayload
 
 _PARAMETER_UNITS = tuple(kind.unit for kind in LINK_KINDS)
@@ -126,7 +127,8 @@ def _page(
         f"Its centre of mass lies at {axes} in the frame '{payload.body.frame}'.",
     ]
     good, doubts = judged(payload.verdict)
-    return Page(title, [*answer, *good], sections, doubts=doubts, picture=picture)
+    badge = (str(payload.verdict.fitness(Aspect.MASS)), payload.headline)
+    return Page(title, [*answer, *good], sections, doubts=doubts, picture=picture, badge=badge)
 
 
 def _with_interval(number: Quantity) -> str:

@@ -24,7 +24,7 @@ _MIN_DRAWN = 1e-12  # relative standard deviation that is drawn
 def judged(verdict: Verdict) -> tuple[list[str], list[str]]:
     """Sentences of a verdict for the answer, and its doubts, each once."""
     words = str(replace(verdict, doubts=verdict.blocking))
-    aside = [str(doubt) for doubt in verdict.doubts if not doubt.blocks]
+    aside = [str(doubt) for doubt in verdict.doubts if doubt not in verdict.blocking]
     if verdict.ok:
         return ([words], aside)
     return ([], [words, *aside])

@@ -82,6 +82,7 @@ def weigh(
             contradiction=answer.contradiction,
             doubts=_doubts(problem, answer, method, fixed or {}, np.sqrt(covariance[0, 0])),
             shares=shares,
+            arm=model.robot.name,
         )
     )
     assumed = _assumed(plain.mass, gain_error, shares)

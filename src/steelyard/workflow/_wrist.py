@@ -19,6 +19,7 @@ from steelyard._units import GRAVITY_DOWN
 from steelyard.control._contact_force import ContactForce, Rezero, ZeroKeeper, contact_force
 from steelyard.errors import InvalidRecording, InvalidSamples, NoTime, UnknownName
 from steelyard.io._wrist import SensorDescription
+from steelyard.payload._plausibility import implausible_doubt
 from steelyard.quality import QualityReport, check
 from steelyard.recording import DEFAULT_CUTOFF_HZ, Recording
 from steelyard.robot import RobotModel, load_robot
@@ -207,7 +208,18 @@ class WristWeighing:
             f"{when}: {x}" for when, of in warned.items() if of is not None for x in of.warnings
         ]
         doubts = [Doubt(DoubtKind.RECORDING, each, blocks=False) for each in words]
+        doubts += self._rating_doubts(found)
         return replace(found, verdict=found.verdict.doubted(*doubts))
+
+    def _rating_doubts(self, found: WristPayload) -> list[Doubt]:
+        """A doubt if the load is far above the rating of the arm."""
+        robot = self._rig.robot
+        if robot is None or not found.unconstrained.mass > 0:
+            return []
+        doubt = implausible_doubt(found.unconstrained, found.covariance, robot.name)
+        if doubt is None or found.verdict.has(doubt.kind):
+            return []
+        return [doubt]
 
     @property
     def qualities(self) -> dict[str, QualityReport]:

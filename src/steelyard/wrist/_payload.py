@@ -15,7 +15,7 @@ from steelyard.export import Load
 from steelyard.inertia import PARAMETER_NAMES, InertialParameters
 from steelyard.payload import Evidence, Payload, Quantity, judge
 from steelyard.payload._payload import DERIVED
-from steelyard.verdict import Doubt, DoubtKind, Verdict
+from steelyard.verdict import Aspect, Doubt, DoubtKind, Verdict
 from steelyard.wrist._regressor import BODY, DRIFT, TILT, BaseGravity, wrench_regressor
 from steelyard.wrist._rest import Postures
 
@@ -284,11 +284,12 @@ class StaticWeight:
 def drift_doubt(trend: Array, trend_std: Array, *, modelled: bool = False) -> Doubt | None:
     """A doubt if the zero of the sensor drifts significantly during the run.
 
+    The fit contains the drift, so that the payload is not concerned, but the zero itself is.
+
     Args:
         trend: rate of the drift, (6,) [N/s, Nm/s]; NaN if unknown
         trend_std: standard deviation of the rate, (6,) [N/s, Nm/s]
-        modelled: whether the stated drift is that at the end of the run; then the doubt does not
-            block
+        modelled: whether the stated drift is that at the end of the run
     """
     if not (np.abs(trend) > _MIN_TREND_SIGMA * trend_std).any():
         return None
@@ -299,7 +300,7 @@ def drift_doubt(trend: Array, trend_std: Array, *, modelled: bool = False) -> Do
         stated = "the stated drift is that in the middle of the run: measure it again before use"
     rate = f"{60 * trend[axis]:.3g} {_UNITS[axis]} per minute"
     words = f"the zero drift changes during the run, {_AXES[axis]} by {rate}; {stated}"
-    return Doubt(DoubtKind.DRIFT_MOVES, words, blocks=not modelled)
+    return Doubt(DoubtKind.DRIFT_MOVES, words, blocks=False, concerns=())
 
 
 def tilt_doubt(inclination: Array, nominal_gravity: Array) -> Doubt | None:
@@ -339,5 +340,8 @@ def weak_inertia_doubt(body: InertialParameters, covariance: Array) -> Doubt | N
     if not weak.size or not body.is_physical:
         return None
     return Doubt(
-        DoubtKind.NOT_EXCITED, f"the motion hardly excites {', '.join(weak)}", blocks=False
+        DoubtKind.NOT_EXCITED,
+        f"the motion hardly excites {', '.join(weak)}",
+        blocks=False,
+        concerns=(Aspect.INERTIA,),
     )

@@ -171,6 +171,7 @@ class TorqueTracker:
                 doubts=answer.doubts(state, self.model, np.asarray(self.noise), self.options),
                 shares=answer.shares,
                 look_for_body=physical,
+                arm=self.model.robot.name,
             )
         )
         words = answer.words(state, self._rows, accuracy=self.options.accuracy, advice=advice)
