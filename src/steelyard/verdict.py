@@ -159,12 +159,12 @@ class Verdict(
             doubt.words for doubt in self.doubts if doubt.blocks and doubt not in self.blocking
         ]
         aside = [doubt.words for doubt in self.doubts if not doubt.blocks]
-        first = []
+        parts = [self.summary]
         if against:
-            first.append(f"do not use this: {'; '.join(against)}")
+            parts.insert(0, f"do not use this: {'; '.join(against)}")
         if inertia:
-            first.append(f"do not use the inertia: {'; '.join(inertia)}")
-        return "; ".join(words for words in (*first, self.summary, *aside) if words)
+            parts.append(f"do not use the inertia: {'; '.join(inertia)}")
+        return "; ".join(words for words in (*parts, *aside) if words)
 
     def __repr__(self) -> str:
         states = ", ".join(f"{aspect}: {state}" for aspect, state in self.states.items())
