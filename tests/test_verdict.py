@@ -9,6 +9,7 @@ from steelyard.identification import essential, identify
 from steelyard.inertia import InertialParameters
 from steelyard.payload import Evidence, Payload, Quantity, judge
 from steelyard.payload._headline import next_action, variance_bars
+from steelyard.payload._judgement import large_residual_doubt
 from steelyard.recording import Samples
 from steelyard.robot import load_robot
 from steelyard.signals import replay
@@ -240,6 +241,15 @@ def test_files_carry_the_states_and_older_ones_load():
     assert Verdict.from_dict(older) == Verdict("fine", (TOUCHED,))
     with pytest.raises(ValueError, match="states"):
         Verdict.from_dict(content | {"states": content["states"] | {"inertia": "use"}})
+
+
+def test_a_joint_without_influence_on_mass_and_centre_does_not_block():
+    noise = np.array([1.0, 9.0])
+    for influence, blocks in ((None, True), ([0.9, 0.1], True), ([0.999, 0.001], False)):
+        share = None if influence is None else np.array(influence)
+        doubt = large_residual_doubt(("j1", "j2"), noise, np.ones(2), 10 * np.ones(2), share)
+        assert doubt.blocks is blocks
+        assert "the residuals of j2 are 9 times" in doubt.words
 
 
 # --- presentation

@@ -56,6 +56,7 @@ _MAX_COM_SHIFT = 0.010  # [m], of the centre, by the search for a real body; mor
 _MAX_CONTRADICTION = 3.0  # over that expected by noise
 _MAX_RESIDUAL_RATIO = 5.0  # of residuals to those of the empty arm
 _MIN_RESIDUAL_SHARE = 0.01  # of the RMS torque, for a doubt about residuals
+_MIN_INFLUENCE = 0.01  # of a joint on mass or centre, for its residuals to block
 _DOMINANT_SHARE = 0.5  # of the variance of the mass
 _REMEDY = {
     "noise": "far more motion",
@@ -152,7 +153,11 @@ def _inertia_doubt(
 
 
 def large_residual_doubt(
-    joint_names: Sequence[str], noise: Array, empty_noise: Array, torque_rms: Array
+    joint_names: Sequence[str],
+    noise: Array,
+    empty_noise: Array,
+    torque_rms: Array,
+    influence: Array | None = None,
 ) -> Doubt | None:
     """A doubt if residuals of the loaded arm are far larger than those of the empty arm.
 
@@ -161,17 +166,23 @@ def large_residual_doubt(
         noise: standard deviation of the residuals of the loaded arm, (n,) [Nm or N]
         empty_noise: of the empty arm, (n,) [Nm or N]
         torque_rms: root mean square of the loaded torques, (n,) [Nm or N]
+        influence: largest share of each joint in what is known about mass and centre, (n,); joints
+            with a negligible one do not block; None if unknown
     """
     ratio = noise / np.maximum(empty_noise, 1e-300)
     too_large = (ratio > _MAX_RESIDUAL_RATIO) & (noise > _MIN_RESIDUAL_SHARE * torque_rms)
     if not too_large.any():
         return None
-    j = int(np.where(too_large, ratio, 0.0).argmax())
+    blocking = too_large
+    if influence is not None:
+        blocking = too_large & (influence > _MIN_INFLUENCE)
+    chosen = blocking if blocking.any() else too_large
+    j = int(np.where(chosen, ratio, 0.0).argmax())
     words = (
         f"the residuals of {joint_names[j]} are {ratio[j]:.0f} times as large as those of the empty"
         f" arm: {_CHECK}"
     )
-    return Doubt(DoubtKind.UNEXPLAINED_TORQUE, words)
+    return Doubt(DoubtKind.UNEXPLAINED_TORQUE, words, blocks=bool(blocking.any()))
 
 
 def model_doubt(verdict: Verdict) -> Doubt | None:

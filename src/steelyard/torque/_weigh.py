@@ -35,6 +35,8 @@ from steelyard.torque.methods._problem import FIXED_WEIGHT, fixed_rows
 from steelyard.verdict import Doubt, DoubtKind
 
 _MAX_FIXED_DIFFERENCE_SIGMA = 4.0  # standard deviations between the data and a fixed number
+_LEAST_NOISE = 1e-9  # [Nm or N], of a joint that was not used
+_INFLUENCE_STEP = 10  # rows between those that show the influence of a joint
 _MAX_MOTION_SHIFT_SIGMA = 1.0  # standard deviations that noise of the motion may move a number
 
 
@@ -122,7 +124,11 @@ def _doubts(
         others = other_causes(problem, answer.value, mass_std)
         torque_rms = np.sqrt(np.mean(np.concatenate([part.tau for part in parts]) ** 2, axis=0))
         residual_doubt = large_residual_doubt(
-            model.robot.joint_names, answer.noise, model.estimate.noise, torque_rms
+            model.robot.joint_names,
+            answer.noise,
+            model.estimate.noise,
+            torque_rms,
+            _influence(problem, answer.noise),
         )
     doubts = (
         *answer.doubts,
@@ -134,6 +140,18 @@ def _doubts(
         _contradicted_fixed(problem, method, fixed),
     )
     return tuple(doubt for doubt in doubts if doubt is not None)
+
+
+def _influence(problem: WeighingProblem, noise: Array) -> Array:
+    """The largest share of each joint in what is known about mass and first moment, (n,)."""
+    robot = problem.model.robot
+    information = np.zeros((robot.n, 4))
+    for part in problem.loaded:
+        some = slice(None, None, _INFLUENCE_STEP)
+        Y = robot.payload_regressor(part.q[some], part.v[some], part.a[some])[:, :, :4]
+        information += (Y**2).sum(axis=0) / np.maximum(noise, _LEAST_NOISE)[:, None] ** 2
+    total = np.maximum(information.sum(axis=0), 1e-300)
+    return np.asarray((information / total).max(axis=1))
 
 
 def _noisy_motion(answer: Answer) -> Doubt | None:
