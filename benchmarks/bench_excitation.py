@@ -52,7 +52,7 @@ ARMS = ("ur10", "ur10e", "panda", "tx60", "kr60ha", "lwr4")
 TIMED = """
 import json, sys
 import numpy as np
-from steelyard import saved
+from steelyard import _saved
 from steelyard.excitation import *
 from steelyard.robot import JointLimits, load_robot
 from steelyard.trajectory import FourierTrajectory
@@ -70,7 +70,7 @@ else:
     objective = ConditionNumber() if case == "ur10" else PayloadOptimal(json.loads(sys.argv[2]))
     period = 3.0 if case == "short" else 10.0
     found = design(arm, period_s=period, objective=objective, limits=limits, start=arm.home)
-print(json.dumps(saved.plain(found.to_dict())))
+print(json.dumps(_saved.plain(found.to_dict())))
 """
 
 

@@ -31,9 +31,9 @@ CONSTANTS = (
 
 
 def prepare() -> None:
+    from steelyard._saved import plain
     from steelyard.excitation import ConditionNumber, DesignLimits
     from steelyard.robot import load_robot
-    from steelyard.saved import plain
     from steelyard.trajectory import FourierTrajectory
 
     arm = load_robot("ur10")

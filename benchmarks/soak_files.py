@@ -24,7 +24,7 @@ from pathlib import Path
 
 import numpy as np
 
-from steelyard import saved
+from steelyard import _saved
 from steelyard.robot import DHTable, load_robot
 
 Writer = Callable[[Path], None]
@@ -83,7 +83,7 @@ def killed(kind: str, pair: tuple[Writer, Writer], kills: int) -> int:
         os.waitpid(child, 0)
         wrong += path.read_bytes() not in known
     time.sleep(2.5)
-    saved.sweep(path)
+    _saved.sweep(path)
     left = [name for name in os.listdir() if name.endswith(".part")]
     print(f"{kind}: {kills} kills, {wrong} broken files, {len(left)} parts left behind", flush=True)
     return wrong + len(left)

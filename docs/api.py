@@ -20,7 +20,7 @@ from types import ModuleType
 from typing import Any
 
 REFERENCE = Path(__file__).parent / "reference"
-WITHOUT_API = {"steelyard.cli", "steelyard.saved"}
+WITHOUT_API = {"steelyard.cli"}
 HEAD = """# Python API
 
 `import steelyard as sy` gives the names of everyday use. Each package has further public names; everything else is

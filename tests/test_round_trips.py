@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from steelyard import _kinds as kinds
-from steelyard import saved
+from steelyard import _saved
 from steelyard._arrays import Array
 from steelyard._codec import Value, _names_in_file, fields_of
 from steelyard._kinds import AS_TABLE, COVARIANCE, INFINITE, NOT_NEGATIVE, RIGID, Range, Shape
@@ -61,9 +61,9 @@ def _alike(x, y):
 )
 def test_saved_content_comes_back_with_every_number(tmp_path, content):
     if "nan" in repr(content) or "inf" in repr(content):
-        content = saved._finite_or_not(content)  # texts that mean numbers are numbers
-    saved.save({"content": content}, "thing", tmp_path / "a.json")
-    assert repr(saved.load(tmp_path / "a.json", "thing")["content"]) == repr(content)
+        content = _saved._finite_or_not(content)  # texts that mean numbers are numbers
+    _saved.save({"content": content}, "thing", tmp_path / "a.json")
+    assert repr(_saved.load(tmp_path / "a.json", "thing")["content"]) == repr(content)
 
 
 @quick
@@ -197,7 +197,7 @@ def test_any_content_of_a_field_is_accepted_or_refused(content):
 
 def content_of(value):
     """What a file holds of a value."""
-    return json.loads(json.dumps(saved.plain(value.to_dict())), object_pairs_hook=saved._restored)
+    return json.loads(json.dumps(_saved.plain(value.to_dict())), object_pairs_hook=_saved._restored)
 
 
 CLASSES = value_classes()
@@ -210,7 +210,7 @@ def test_every_field_of_every_value_comes_back(cls):
         value = example(cls, seed)
         content = content_of(value)
         again = cls.from_dict(content)
-        assert saved.plain(again.to_dict()) == saved.plain(content)
+        assert _saved.plain(again.to_dict()) == _saved.plain(content)
         contents.append(content)
     one, other = contents
     varied = {name for name, kind in fields_of(cls).items() if _varies(kind)} & set(one)
@@ -290,7 +290,7 @@ def test_json_that_others_would_read_otherwise_is_refused(tmp_path, text, why):
     path = tmp_path / "a.json"
     path.write_text(text)
     with pytest.raises(UnreadableFile, match=why):
-        saved.load(path, "payload")
+        _saved.load(path, "payload")
 
 
 def test_a_field_that_contradicts_another_is_refused(tmp_path):
@@ -325,11 +325,11 @@ def test_a_file_is_on_the_disk_before_it_takes_its_name(tmp_path, monkeypatch):
 
         return record
 
-    monkeypatch.setattr(saved.os, "fsync", recorded("fsync", saved.os.fsync))
-    monkeypatch.setattr(saved.Path, "replace", recorded("replace", saved.Path.replace))
-    saved.write_text(tmp_path / "a.json", "{}")
+    monkeypatch.setattr(_saved.os, "fsync", recorded("fsync", _saved.os.fsync))
+    monkeypatch.setattr(_saved.Path, "replace", recorded("replace", _saved.Path.replace))
+    _saved.write_text(tmp_path / "a.json", "{}")
     assert calls == ["fsync", "replace"]
-    with saved.together():
+    with _saved.together():
         for name in ("b.json", "c.json"):
-            saved.write_text(tmp_path / name, "{}")
+            _saved.write_text(tmp_path / name, "{}")
     assert calls[2:] == ["fsync", "fsync", "replace", "replace"]

@@ -55,7 +55,7 @@ def _discard_stdout() -> None:
 
 def _leave(*_: object) -> None:
     """Ends the process with a message and exit code 130; removes files that are half written."""
-    saved = sys.modules.get("steelyard.saved")
+    saved = sys.modules.get("steelyard._saved")
     if saved is not None:
         saved.abandon()
     output = sys.modules.get("steelyard.cli.output")

@@ -33,7 +33,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar, get_args, g
 
 import numpy as np
 
-from steelyard import saved
+from steelyard import _saved
 from steelyard._kinds import (
     ANY_NUMBER,
     AS_TABLE,
@@ -167,15 +167,15 @@ class FileValue(Value):
 
     def save(self, path: str | Path) -> None:
         """Writes everything to a JSON file that `load` reads."""
-        saved.save(
+        _saved.save(
             self.to_dict(), self._file_kind, path, version=self._version, sealed=self._sealed
         )
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
         """The value in a JSON file that `save` wrote."""
-        content = saved.load(path, cls._file_kind, version=cls._version, sealed=cls._sealed)
-        with saved.reading(path, cls._file_kind):
+        content = _saved.load(path, cls._file_kind, version=cls._version, sealed=cls._sealed)
+        with _saved.reading(path, cls._file_kind):
             return cls.from_dict(content)
 
 
@@ -310,7 +310,7 @@ def _read(cls: Any, content: Any) -> Any:
     value = _made(lambda: cls(**given), "")
     for name, derive in cls._derived.items():
         if name in content:
-            require_same(saved.plain(derive(value)), saved.plain(content[name]), name)
+            require_same(_saved.plain(derive(value)), _saved.plain(content[name]), name)
     return value
 
 

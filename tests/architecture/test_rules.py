@@ -22,7 +22,7 @@ SEARCHES = {
     *("split", "rsplit", "partition", "rpartition", "splitlines", "removeprefix", "removesuffix"),
 }
 OTHER_JSON = {  # all other files are written by the modules that save values
-    "src/steelyard/saved.py": "the format of saved values",
+    "src/steelyard/_saved.py": "the format of saved values",
     "src/steelyard/cli/output.py": "printed on stdout",
     "src/steelyard/export/_controllers.py": "a controller's own format",
     "src/steelyard/recording/_layout.py": "the description inside a recording's file",
@@ -30,7 +30,7 @@ OTHER_JSON = {  # all other files are written by the modules that save values
     "papers/src/steelyard_papers/command.py": "a page in a format for programs",
 }
 WRITING_MODULES = {
-    "src/steelyard/saved.py": "writes for all others",
+    "src/steelyard/_saved.py": "writes for all others",
     "src/steelyard/__main__.py": "standard streams of the process",
 }
 WRITERS = {
@@ -161,7 +161,7 @@ def _writes(call):
         return ast.unparse(call.func.value) in ("os", "shutil")
     if foreign and call.func.attr == "save":  # values of the library save themselves
         return ast.unparse(call.func.value) in ("np", "numpy")
-    return foreign and ast.unparse(call.func.value) != "saved"
+    return foreign and ast.unparse(call.func.value) != "_saved"
 
 
 def _touched(call):
@@ -230,7 +230,7 @@ BREAKS_THE_RULE = {
         "figure.savefig(path)",
         "with replacing(path) as part: figure.savefig(path)",
         "np.savez_compressed(path, **arrays)",
-        "with saved.replacing(a) as part: pass\npq.write_table(table, path)",
+        "with _saved.replacing(a) as part: pass\npq.write_table(table, path)",
     ),
 }
 KEEPS_THE_RULE = {
@@ -240,12 +240,12 @@ KEEPS_THE_RULE = {
     ),
     packed_parameters: ("def f(range_s: tuple[float, float], names: tuple[str, ...]): pass",),
     lists_of_names: ("names = ['f']",),
-    json_by_hand: ("saved.save(content, 'model', path)",),
+    json_by_hand: ("_saved.save(content, 'model', path)",),
     unsafe_writes: (
         "with replacing(path) as part: part.write_text('x')",
-        "with saved.replacing(path) as part, part.open('wb') as file: np.savez(file)",
+        "with _saved.replacing(path) as part, part.open('wb') as file: np.savez(file)",
         "out = io.BytesIO()\nfigure.savefig(out)",
-        "saved.write_text(path, 'x')\nwrite_text(path, 'x')\nwith path.open('rb') as file: pass",
+        "_saved.write_text(path, 'x')\nwrite_text(path, 'x')\nwith path.open('rb') as file: pass",
     ),
 }
 

@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose
 
 pytest.importorskip("jax")
 
-from steelyard import saved
+from steelyard import _saved
 from steelyard.errors import (
     InfeasibleDesign,
     InvalidTrajectory,
@@ -168,7 +168,7 @@ def test_design_is_saved_with_its_certificate_and_read_again(found, tmp_path):
     ):
         found.save(tmp_path / "deep" / "design.json")
     again = Design.load(path)
-    assert saved.plain(again.to_dict()) == saved.plain(found.to_dict())
+    assert _saved.plain(again.to_dict()) == _saved.plain(found.to_dict())
     assert again.certificate == found.certificate
     assert again.certificate.worst.margin >= 0
     np.testing.assert_array_equal(FourierTrajectory.load(path).offset, found.trajectory.offset)

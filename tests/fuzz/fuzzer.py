@@ -107,7 +107,7 @@ def make_sound_files() -> None:
     """One of each kind, of a small arm, in the working directory."""
     import numpy as np
 
-    from steelyard import saved
+    from steelyard import _saved
     from steelyard.robot import load_robot
     from steelyard.trajectory import FourierTrajectory
     from steelyard.trajectory._fourier import DESIGN_VERSION
@@ -117,7 +117,7 @@ def make_sound_files() -> None:
     )
     motion.save("motion.json")
     design = {"robot": "planar2r", "trajectory": motion.to_dict(), "condition_number": 9.0}
-    saved.save(design, "design", "design.json", version=DESIGN_VERSION, sealed=True)
+    _saved.save(design, "design", "design.json", version=DESIGN_VERSION, sealed=True)
     arms = Path(load_robot.__code__.co_filename).parent / "arms"
     shutil.copy(arms / "planar2r.toml", "arm.toml")
     for words in (

@@ -7,6 +7,7 @@ import mujoco
 import numpy as np
 import pytest
 
+from steelyard._saved import load
 from steelyard.errors import InvalidRobot, UnknownName
 from steelyard.identification import identify
 from steelyard.inertia import InertialParameters
@@ -14,7 +15,6 @@ from steelyard.io._arms import arm_for_export
 from steelyard.io._mjcf import mjcf_text
 from steelyard.recording import Samples
 from steelyard.robot import DriveModel, RobotModel, load_robot
-from steelyard.saved import load
 from steelyard.trajectory import FourierTrajectory
 
 INERTIA = np.array([[0.02, 0.003, -0.001], [0.003, 0.015, 0.002], [-0.001, 0.002, 0.012]])

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from conftest import steelyard
-from steelyard import saved
+from steelyard import _saved
 from steelyard.errors import UnreadableFile
 
 
@@ -99,11 +99,11 @@ def test_links_are_kept_and_modes_are_the_users(tmp_path):
     link.symlink_to(real)
     before = os.umask(0o027)
     try:
-        saved.write_text(link, "1")
+        _saved.write_text(link, "1")
         assert link.is_symlink()
         assert stat.S_IMODE(real.stat().st_mode) == 0o640
         real.chmod(0o604)
-        saved.write_text(link, "2")
+        _saved.write_text(link, "2")
     finally:
         os.umask(before)
     assert (real.read_text(), stat.S_IMODE(real.stat().st_mode)) == ("2", 0o604)
@@ -111,14 +111,14 @@ def test_links_are_kept_and_modes_are_the_users(tmp_path):
 
 
 def fail_halfway(path, error):
-    with saved.replacing(path) as part:
+    with _saved.replacing(path) as part:
         part.write_text("half")
         raise error
 
 
 def test_a_failing_disk_is_a_refusal_and_leaves_the_old_file(tmp_path):
     path = tmp_path / ("n" * 250)
-    saved.write_text(path, "old")
+    _saved.write_text(path, "old")
     with pytest.raises(UnreadableFile, match=r"cannot write .*: No space left"):
         fail_halfway(path, OSError(28, "No space left on device"))
     assert path.read_text() == "old"
@@ -127,12 +127,12 @@ def test_a_failing_disk_is_a_refusal_and_leaves_the_old_file(tmp_path):
 
 def test_files_take_their_places_together(tmp_path):
     one, two = tmp_path / "one", tmp_path / "two"
-    with pytest.raises(ZeroDivisionError), saved.together():
-        saved.write_text(two, f"{saved.write_text(one, '1') or 1 / 0}")
+    with pytest.raises(ZeroDivisionError), _saved.together():
+        _saved.write_text(two, f"{_saved.write_text(one, '1') or 1 / 0}")
     assert list(tmp_path.iterdir()) == []
-    with saved.together():
-        saved.write_text(one, "1")
-        saved.write_text(two, "2")
+    with _saved.together():
+        _saved.write_text(one, "1")
+        _saved.write_text(two, "2")
         assert not one.exists()
     assert sorted(tmp_path.iterdir()) == [one, two]
 
@@ -140,12 +140,12 @@ def test_files_take_their_places_together(tmp_path):
 def test_parts_of_killed_writers_are_swept_and_those_of_living_ones_are_not(tmp_path):
     left = tmp_path / ".x.json.0123abcd.part"
     left.write_text("half")
-    saved.sweep(tmp_path / "x.json")
+    _saved.sweep(tmp_path / "x.json")
     assert left.exists()  # another process may have just begun to write it
     os.utime(left, (0, 0))
-    with saved.replacing(tmp_path / "x.json") as part:
+    with _saved.replacing(tmp_path / "x.json") as part:
         os.utime(part, (0, 0))
-        saved.sweep(tmp_path / "x.json")
+        _saved.sweep(tmp_path / "x.json")
         assert part.exists()
         assert not left.exists()
 

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from conftest import lively_motion, steelyard
+from steelyard._saved import load
 from steelyard.identification import identify
 from steelyard.inertia import InertialParameters
 from steelyard.io._arms import arm_into
 from steelyard.payload import Payload
 from steelyard.recording import Samples
 from steelyard.robot import DriveModel, RobotModel
-from steelyard.saved import load
 from steelyard.verdict import Verdict
 
 GOOD = Verdict("all ten parameters were excited, and they are those of a real body")

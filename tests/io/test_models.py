@@ -4,7 +4,7 @@ import functools
 import numpy as np
 import pytest
 
-from steelyard import saved
+from steelyard import _saved
 from steelyard.errors import InvalidRobot, SteelyardError, UnreadableFile
 from steelyard.identification import DynamicModel, identify
 from steelyard.inertia import InertialParameters
@@ -49,8 +49,8 @@ def same_robot(first, second):
 @pytest.mark.parametrize("name", robot_names())
 def test_bundled_robots_survive_a_round_trip(name, tmp_path):
     robot = load_robot(name)
-    saved.save(robot.to_dict(), "robot", tmp_path / "robot.json")
-    same_robot(robot, RobotModel.from_dict(saved.load(tmp_path / "robot.json", "robot")))
+    _saved.save(robot.to_dict(), "robot", tmp_path / "robot.json")
+    same_robot(robot, RobotModel.from_dict(_saved.load(tmp_path / "robot.json", "robot")))
 
 
 def test_a_urdf_robot_survives_a_round_trip(tmp_path):
@@ -134,8 +134,8 @@ def places(content, *above):
 def test_a_saved_value_without_one_of_its_fields_is_refused(model, tmp_path):
     payload = weigh(model, samples(model.robot, seed=2))
     for value, read in ((model, DynamicModel.from_dict), (payload, Payload.from_dict)):
-        saved.save(value.to_dict(), "value", tmp_path / "value.json")
-        content = saved.load(tmp_path / "value.json", "value")
+        _saved.save(value.to_dict(), "value", tmp_path / "value.json")
+        content = _saved.load(tmp_path / "value.json", "value")
         read(content)
         for *above, name in places(content):
             holder = functools.reduce(dict.__getitem__, above, broken := copy.deepcopy(content))

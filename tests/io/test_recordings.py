@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from steelyard import saved
+from steelyard import _saved
 from steelyard.errors import MissingExtra, SteelyardError, UnreadableFile
 from steelyard.io import read, write
 from steelyard.recording import CHANNELS, Recording
@@ -212,7 +212,7 @@ def test_refusals_at_the_door(tmp_path):
     with pytest.raises(UnreadableFile, match=r"pipe\.csv: it is a pipe"):
         read(tmp_path / "pipe.csv")
     with pytest.raises(UnreadableFile, match=r"pipe\.csv: it is a pipe"):
-        saved.read(tmp_path / "pipe.csv")
+        _saved.read(tmp_path / "pipe.csv")
     (tmp_path / "empty.npz").touch()
     with pytest.raises(
         UnreadableFile, match=r"empty\.npz: the file is empty; record or copy it again"

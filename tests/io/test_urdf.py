@@ -214,7 +214,7 @@ def test_a_failure_leaves_the_old_file_as_it_was(tmp_path, monkeypatch):
     def broken(*_):
         raise OSError("no space left")
 
-    monkeypatch.setattr("steelyard.saved.os.fsync", broken)
+    monkeypatch.setattr("steelyard._saved.os.fsync", broken)
     with pytest.raises(UnreadableFile, match=r"cannot write .*: no space left"):
         write_urdf(load_robot("ur10"), path)
     assert path.read_text() == before

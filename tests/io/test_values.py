@@ -5,7 +5,7 @@ import json
 import pytest
 
 import steelyard as sy
-from steelyard import saved
+from steelyard import _saved
 from steelyard.errors import UnreadableFile
 
 
@@ -14,7 +14,7 @@ def test_a_saved_value_comes_back_as_its_own_class(tmp_path):
     motion.save(tmp_path / "motion.json")
     again = sy.load(tmp_path / "motion.json")
     assert type(again) is sy.FourierTrajectory
-    assert saved.plain(again.to_dict()) == saved.plain(motion.to_dict())
+    assert _saved.plain(again.to_dict()) == _saved.plain(motion.to_dict())
 
 
 @pytest.mark.parametrize(

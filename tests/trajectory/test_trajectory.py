@@ -3,7 +3,7 @@ import json
 import numpy as np
 import pytest
 
-from steelyard import saved
+from steelyard import _saved
 from steelyard.errors import InvalidTrajectory, UnknownName, UnreadableFile
 from steelyard.trajectory import (
     TRAJECTORIES,
@@ -112,10 +112,10 @@ def test_save_and_load_give_the_same_series(series, tmp_path):
     assert json.loads(path.read_text())["steelyard"] == "trajectory"
     plain, design = tmp_path / "plain.json", tmp_path / "design.json"
     plain.write_text(
-        json.dumps(saved.plain(series.to_dict()))
+        json.dumps(_saved.plain(series.to_dict()))
     )  # as files were before they had a header
     content = {"value": 1.0, "trajectory": series.to_dict()}
-    saved.save(content, "design", design, version=DESIGN_VERSION, sealed=True)
+    _saved.save(content, "design", design, version=DESIGN_VERSION, sealed=True)
     for file in (path, plain, design):
         again = FourierTrajectory.load(file)
         for name in ("sine", "cosine", "offset", "period_s"):
@@ -145,7 +145,7 @@ def test_files_that_hold_no_trajectory_are_refused(tmp_path):
     path.write_text('{"sine": [[1.0]]}')
     with pytest.raises(InvalidTrajectory, match="does not hold a trajectory: 'cosine' is missing"):
         FourierTrajectory.load(path)
-    saved.save({"sine": 1}, "payload", path)
+    _saved.save({"sine": 1}, "payload", path)
     with pytest.raises(
         UnreadableFile, match=r"is not a trajectory file of steelyard \(it says 'payload'\)"
     ):

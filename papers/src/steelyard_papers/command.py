@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from steelyard._saved import write_text
 from steelyard.cli.options import JsonFlag
 from steelyard.cli.output import Output
 from steelyard.errors import UnknownName
-from steelyard.saved import write_text
 
 if TYPE_CHECKING:
     from steelyard.report import Page

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 import typer
 
-from steelyard import saved
+from steelyard import _saved
 from steelyard.cli import options
 from steelyard.cli.output import Output
 from steelyard.recording import DEFAULT_CUTOFF_HZ
@@ -72,7 +72,7 @@ def command(
     title = f"External force: {recording.name}, {load.body.mass:.3f} kg taken off"
     read_files = [payload, recording, robot, sensor]
     page = partial(contact_page, contact, title=title)
-    with saved.together():
+    with _saved.together():
         if output is not None:
             write_contact_force(contact, output)
         out.report(ctx, page, read_files, report=report, picture=picture)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 import typer
 
-from steelyard import saved
+from steelyard import _saved
 from steelyard.cli import options
 from steelyard.cli.output import Output
 from steelyard.errors import UnknownName
@@ -157,9 +157,9 @@ def example_command(
     assets = resources.files("steelyard.cli") / "assets"
     files = {case: output / f"{case}.npz" for case in ("empty", "loaded")}
     options.require_targets(files.values(), [])
-    with saved.together():
+    with _saved.together():
         for case, path in files.items():
-            with saved.replacing(path) as part:
+            with _saved.replacing(path) as part:
                 part.write_bytes((assets / f"{name}_{case}.npz").read_bytes())
 
     def show() -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from steelyard import saved
+from steelyard import _saved
 from steelyard.cli import exports, options
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def command(
         load = replace(export.load, forced=export.verdict.blocking)
         text = partial(payload_into, load, into, to, locked)
     exported = exports.Exported(
-        export.verdict, _facts(export, to), text, lambda path: saved.write_text(path, text())
+        export.verdict, _facts(export, to), text, lambda path: _saved.write_text(path, text())
     )
     exported.emit(output, force=force, as_json=as_json)
 

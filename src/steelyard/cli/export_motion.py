@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 import typer
 
-from steelyard import saved
+from steelyard import _saved
 from steelyard.cli import motions, options
 from steelyard.cli.live import arm_and_motion
 from steelyard.cli.output import Output
@@ -119,11 +119,11 @@ def _write(texts: dict[str, str], output: Path | None) -> dict[str, Path]:
     if output is None:
         return {}
     files = {}
-    with saved.together():
+    with _saved.together():
         for target, text in texts.items():
             path = output
             if len(texts) > 1:
                 path = output.with_suffix(MOTION_TARGETS[target].ending)
-            saved.write_text(path, text)
+            _saved.write_text(path, text)
             files[target] = path
     return files

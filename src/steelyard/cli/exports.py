@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 import typer
 
-from steelyard import saved
+from steelyard import _saved
 from steelyard.cli import options
 from steelyard.cli.output import Output
 from steelyard.errors import InvalidInertia, UnknownName, UnreadableFile
@@ -235,7 +235,7 @@ def require_kind(file: Path, *kinds: str) -> str:
         file: a saved value
         kinds: that are accepted
     """
-    content = saved.read(file)
+    content = _saved.read(file)
     kind = content.get("steelyard") if isinstance(content, dict) else None
     if kind in kinds:
         return str(kind)

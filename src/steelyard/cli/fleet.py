@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from steelyard import saved
+from steelyard import _saved
 from steelyard._computing import interruptible
 from steelyard._units import NORMAL_95
 from steelyard.cli.options import (
@@ -194,7 +194,7 @@ def trend(
     fleet = Fleet(store, scheduler=_scheduler(workers), workers=_process_count(workers))
     with out.progress("comparing logs") as done:
         trends = fleet.trend(rate=rate, progress=done)
-    with saved.together():
+    with _saved.together():
         _write(trends.changes, SeriesChange, output)
         if report is not None:
             fleet.write_page(trends, report)

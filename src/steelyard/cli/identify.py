@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import numpy as np
 import typer
 
-from steelyard import saved
+from steelyard import _saved
 from steelyard.cli import options
 from steelyard.cli.output import Output, number
 from steelyard.errors import InvalidSamples, SteelyardError, UnreadableFile
@@ -148,7 +148,7 @@ def command(
     else:
         bodies = None
     read_files: list[str | Path] = [robot, *recordings, *(validate or []), gains.partition(":")[2]]
-    with saved.together():
+    with _saved.together():
         model.save(output)
         if urdf is not None:
             from steelyard.io._arms import arm_for_export

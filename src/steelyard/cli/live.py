@@ -166,12 +166,12 @@ def arm_and_motion(
     flange: str | None = None,
 ) -> tuple[RobotModel, FourierTrajectory]:
     """The motion in a file and its arm: given, found by name, or named in the file."""
-    from steelyard import saved
+    from steelyard import _saved
     from steelyard.errors import InvalidTrajectory
     from steelyard.trajectory import FourierTrajectory
 
     core = FourierTrajectory.load(path)
-    content = saved.read(path)
+    content = _saved.read(path)
     named = str(content.get("robot") or "")
     if robot is None and not named:
         raise InvalidTrajectory(f"{path} does not say which arm it is for: give --robot")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 import typer
 
-from steelyard import saved
+from steelyard import _saved
 from steelyard.cli import options
 from steelyard.cli.output import Output, number
 from steelyard.errors import InvalidTrajectory
@@ -116,7 +116,7 @@ def emit_design(
     given = ctx.params
     output = Output(given["as_json"])
     files = {name: given[name] for name in ("output", "picture", "report")}
-    with saved.together():
+    with _saved.together():
         _write_motion(files["output"], arm, design, given["rate"])
         read = [given.get(name) for name in _FILES_READ]
         output.report(ctx, page, read, report=files["report"], picture=files["picture"])

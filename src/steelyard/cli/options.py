@@ -16,7 +16,7 @@ import numpy as np
 import typer
 from typer.core import TyperCommand
 
-from steelyard import saved
+from steelyard import _saved
 from steelyard.errors import (
     InvalidRobot,
     InvalidSamples,
@@ -165,7 +165,7 @@ def file_to_write(
 
     def checked(ctx: typer.Context, param: typer.CallbackParam, value: Path | None) -> Path | None:
         if value is not None:
-            saved.require_target(value)
+            _saved.require_target(value)
             if endings and value.suffix.lower() not in endings:
                 if endings[1:]:
                     listed = f"{', '.join(endings[:-1])} or {endings[-1]}"
@@ -174,7 +174,7 @@ def file_to_write(
                 raise UnreadableFile(f"{value}: the name of this file ends in {listed}")
             ctx.meta.setdefault(_TARGETS, {})[param.name] = value
             if beside is not None:
-                saved.require_target(beside(value))
+                _saved.require_target(beside(value))
         return value
 
     return typer.Option(*names, callback=checked, help=help)
@@ -190,8 +190,8 @@ def require_targets(targets: Iterable[Path], given: Iterable[Any]) -> None:
     read = [path for value in given for path in _files_in(value)]
     seen: dict[str, Path] = {}
     for target in targets:
-        saved.require_target(target)
-        saved.sweep(target)
+        _saved.require_target(target)
+        _saved.sweep(target)
         real = os.path.realpath(target)
         if real in seen:
             raise UnreadableFile(

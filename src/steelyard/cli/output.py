@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 import typer
 
-from steelyard import saved
+from steelyard import _saved
 from steelyard.cli.options import with_options
 from steelyard.verdict import Aspect, DoubtKind, Fitness, Verdict
 
@@ -214,7 +214,7 @@ class Output:
             bar.update(task, completed=1.0)
 
     def _print_json(self, facts: Mapping[str, Any]) -> None:
-        print(json.dumps(saved.plain(facts, null=True), indent=2, allow_nan=False))
+        print(json.dumps(_saved.plain(facts, null=True), indent=2, allow_nan=False))
 
 
 def number(value: float, digits: int = 4) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 import typer
 
-from steelyard import saved
+from steelyard import _saved
 from steelyard.cli import motions, options
 from steelyard.cli.output import Output
 from steelyard.errors import InvalidSamples
@@ -145,10 +145,10 @@ def _emit(
 
     output = ctx.params["output"]
     picture = ctx.params["picture"]
-    with saved.together():
+    with _saved.together():
         if output is not None:
             rows = [",".join(f"{x:.9g}" for x in q) for q in postures.q]
-            saved.write_text(output, "\n".join([",".join(arm.joint_names), *rows]) + "\n")
+            _saved.write_text(output, "\n".join([",".join(arm.joint_names), *rows]) + "\n")
         if picture is not None:
             plot = orientation_plot(postures.R_base_flange, limits.workspace)
             save_picture([plot], picture, title=f"{len(postures)} postures of {arm.name}")

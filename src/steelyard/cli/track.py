@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 import typer
 
-from steelyard import saved
+from steelyard import _saved
 from steelyard._computing import interruptible
 from steelyard._units import NORMAL_95
 from steelyard.cli import options
@@ -175,7 +175,7 @@ def command(
     else:
         data = job.read(column, joints, names, degrees=degrees)
         found = job.track_recording(data, quiet=as_json)
-    with saved.together():
+    with _saved.together():
         if save_state is not None:
             found.save_state(save_state)
         if output is not None:

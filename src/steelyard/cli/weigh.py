@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from steelyard import saved
+from steelyard import _saved
 from steelyard._units import NORMAL_95
 from steelyard.cli import options
 from steelyard.cli.output import Output
@@ -99,7 +99,7 @@ def command(
         preparation=how,
     )
     read_files = [model, *recordings, *(empty or []), tool]
-    with saved.together():
+    with _saved.together():
         if output is not None:
             found.payload.save(output)
         out.report(ctx, found.page, read_files, report=report, picture=picture)

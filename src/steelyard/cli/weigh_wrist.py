@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 import typer
 
-from steelyard import saved
+from steelyard import _saved
 from steelyard._units import NORMAL_95
 from steelyard.cli import options
 from steelyard.cli.output import Output
@@ -70,7 +70,7 @@ def command(
     ]
     with out.progress(f"weighing {', then '.join(stages)}"):
         payload = found.payload
-    with saved.together():
+    with _saved.together():
         if output is not None:
             payload.save(output)
         out.report(ctx, found.page, [robot, static, dynamic, sensor], report=report)

@@ -18,10 +18,10 @@ from typing import Any
 
 import numpy as np
 
+from steelyard._saved import replacing
 from steelyard._units import NORMAL_95
 from steelyard.drawing._plot import INK, MUTED, SOFT, Band, Curve, Panel, Plot
 from steelyard.errors import MissingExtra, UnreadableFile
-from steelyard.saved import replacing
 
 # Lengths are in inches.
 _WIDTH = 12.0

@@ -12,12 +12,12 @@ from pathlib import Path
 
 from numpy.typing import ArrayLike
 
+from steelyard._saved import write_text
 from steelyard.errors import InvalidInertia, UnknownName
 from steelyard.export._controllers import CONTROLLERS
 from steelyard.export._load import ErrorLimits, Load, Target
 from steelyard.export._simulators import SIMULATORS
 from steelyard.inertia import checked_transform
-from steelyard.saved import write_text
 from steelyard.verdict import EVERYTHING, Aspect, Doubt, DoubtKind, Verdict
 
 TARGETS: dict[str, Target] = CONTROLLERS | SIMULATORS

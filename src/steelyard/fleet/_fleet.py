@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from steelyard._computing import Progress
+from steelyard._saved import write_text
 from steelyard.errors import InvalidSamples
 from steelyard.fleet._arms import (
     Arm,
@@ -37,7 +38,6 @@ from steelyard.fleet._trend import Trends
 from steelyard.identification import DynamicModel, RegressionFactor
 from steelyard.recording import Preparation
 from steelyard.robot import RobotModel
-from steelyard.saved import write_text
 
 _MAX_ROUNDS = 8  # of leaving out logs and fitting again
 _NEVER = datetime.min.replace(tzinfo=UTC)

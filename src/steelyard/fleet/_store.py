@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote
 
-from steelyard import saved
+from steelyard import _saved
 from steelyard._codec import require_same
 from steelyard.errors import MissingExtra, UnreadableFile
 from steelyard.fleet._reduce import Reduction
@@ -66,7 +66,7 @@ class Store:
         self._reductions: dict[str, Reduction] = {}
         head = self.folder / "fleet.json"
         if head.exists():
-            saved.load(head, "fleet", version=VERSION)
+            _saved.load(head, "fleet", version=VERSION)
         elif not create:
             raise UnreadableFile(
                 f"{folder} is not the store of a fleet: create one with Fleet.build"
@@ -76,7 +76,7 @@ class Store:
         else:
             with writing(self.folder):
                 self._logs.mkdir(parents=True, exist_ok=True)
-                saved.save({"made": datetime.now(UTC).isoformat()}, "fleet", head, version=VERSION)
+                _saved.save({"made": datetime.now(UTC).isoformat()}, "fleet", head, version=VERSION)
 
     @property
     def robots(self) -> list[str]:
@@ -166,8 +166,8 @@ class Store:
         """
         if key not in self._reductions:
             path = self.folder / "reductions" / f"{key}.json"
-            content = saved.load(path, "reduction", version=VERSION)
-            with saved.reading(path, "reduction"):
+            content = _saved.load(path, "reduction", version=VERSION)
+            with _saved.reading(path, "reduction"):
                 names = content.pop("names")
                 found = Reduction.from_dict(content)
                 require_same(list(found.parameters.names), names, "names")
@@ -184,14 +184,16 @@ class Store:
         if not path.exists():
             content = {**reduction.to_dict(), "names": list(reduction.parameters.names)}
             with writing(self.folder):
-                saved.save(content, "reduction", path, version=VERSION)
+                _saved.save(content, "reduction", path, version=VERSION)
         self._reductions[reduction.key] = reduction
 
     @property
     def stamps(self) -> dict[str, str]:
         """State of each file when it was last read, as its file system describes it."""
         try:
-            return dict(saved.load(self.folder / "stamps.json", "stamps", version=VERSION)["files"])
+            return dict(
+                _saved.load(self.folder / "stamps.json", "stamps", version=VERSION)["files"]
+            )
         except UnreadableFile:
             return {}
 
@@ -202,7 +204,7 @@ class Store:
             files: their state as the file system describes it, by path
         """
         with writing(self.folder):
-            saved.save({"files": files}, "stamps", self.folder / "stamps.json", version=VERSION)
+            _saved.save({"files": files}, "stamps", self.folder / "stamps.json", version=VERSION)
 
     def model_path(self, robot: str) -> Path:
         """The file of the model of an arm."""
@@ -280,14 +282,14 @@ def write_table(table: pa.Table, path: Path) -> None:
     if path.suffix.lower() != ".csv":
         raise UnreadableFile(f"{path}: a table is written as .parquet or .csv")
     flat = [name for name in table.column_names if not str(table[name].type).startswith("list")]
-    with saved.replacing(path) as part:
+    with _saved.replacing(path) as part:
         pyarrow.csv.write_csv(table.select(flat), part)
 
 
 def _write(table: pa.Table, path: Path) -> None:
     import pyarrow.parquet as pq
 
-    with saved.replacing(path) as part:
+    with _saved.replacing(path) as part:
         pq.write_table(table, part, compression="zstd")
 
 

@@ -19,6 +19,7 @@ import numpy as np
 from scipy.optimize import nnls
 
 from steelyard._arrays import Array
+from steelyard._saved import save, together, write_text
 from steelyard.errors import InvalidRobot, UnknownName
 from steelyard.export import Load
 from steelyard.identification import DynamicModel
@@ -29,7 +30,6 @@ from steelyard.io._into import Into
 from steelyard.io._mjcf import mjcf_text
 from steelyard.io._urdf import urdf_text
 from steelyard.robot import DriveModel, RobotModel
-from steelyard.saved import save, together, write_text
 from steelyard.verdict import Doubt, DoubtKind, Verdict
 
 ARM_TARGETS = {"urdf": urdf_text, "mjcf": mjcf_text}

@@ -22,12 +22,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard._arrays import Array
+from steelyard._saved import replacing
 from steelyard.errors import SteelyardError, UnreadableFile
 from steelyard.recording import Recording, imported, recording_of, recording_of_arrays
 from steelyard.recording._columns import Requested, find_layout
 from steelyard.recording._layout import Layout, Piece
 from steelyard.recording._notes import Note, NoteKind
-from steelyard.saved import replacing
 
 GROUP_ROWS = 2**14
 """Rows of a group: half a minute at 500 Hz, 7 MB for an arm with every channel."""

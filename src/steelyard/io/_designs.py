@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from steelyard import saved
+from steelyard import _saved
 from steelyard._arrays import Array
 from steelyard._codec import Value
 from steelyard._kinds import INFINITE, NOT_NEGATIVE, POSITIVE, Range, Shape
@@ -131,7 +131,7 @@ def load_limits(
         urdf: of the arm; its <collision> shapes are used where the file gives neither shapes nor a
             radius
     """
-    content = saved.read_toml(path)
+    content = _saved.read_toml(path)
     try:
         found = _LimitsFile.from_dict(content)
     except InvalidTrajectory as error:

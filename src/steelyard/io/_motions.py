@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from steelyard._arrays import Array
+from steelyard._saved import write_text
 from steelyard.errors import InvalidTrajectory
 from steelyard.excitation import DesignLimits
 from steelyard.robot import RobotModel
-from steelyard.saved import write_text
 from steelyard.trajectory import ApproachedTrajectory, FourierTrajectory, Trajectory
 
 _SERVO_LOOKAHEAD_S = 0.1

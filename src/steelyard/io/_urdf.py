@@ -20,13 +20,13 @@ from pathlib import Path
 import numpy as np
 
 from steelyard._arrays import Array
+from steelyard._saved import write_text
 from steelyard._units import GRAVITY_DOWN
 from steelyard.errors import InvalidRobot, UnreadableFile
 from steelyard.export._simulators import append_inertial, digits, remark, roll_pitch_yaw
 from steelyard.inertia import InertialParameters
 from steelyard.io._markup import Element, Markup
 from steelyard.robot import RobotModel
-from steelyard.saved import write_text
 
 _SUFFIXES = (".urdf", ".xml")
 _UNLIMITED = 1e9  # written in place of an infinite limit

@@ -6,7 +6,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from steelyard import saved
+from steelyard import _saved
 from steelyard.errors import UnreadableFile
 
 _CLASSES = {
@@ -25,7 +25,7 @@ def load(path: str | Path) -> Any:
     Args:
         path: of the file
     """
-    content = saved.read(path)
+    content = _saved.read(path)
     kind = content.get("steelyard") if isinstance(content, dict) else None
     if kind not in _CLASSES:
         raise UnreadableFile(

@@ -20,13 +20,13 @@ from scipy.spatial.transform import Rotation
 from steelyard._arrays import Array
 from steelyard._codec import Value
 from steelyard._kinds import INFINITE, POSITIVE, Shape
+from steelyard._saved import read_toml, replacing
 from steelyard.control._contact_force import ContactForce
 from steelyard.errors import InvalidRecording, NoTime, SteelyardError, UnreadableFile
 from steelyard.io._recordings import file_kind, read_as, read_columns
 from steelyard.recording import AXES, Recording, WrenchConvention, imported
 from steelyard.recording._columns import SLICE, Requested
 from steelyard.robot import RobotModel
-from steelyard.saved import read_toml, replacing
 from steelyard.wrist._recording import WrenchFrame, WristRecording, WristSensor
 
 _COLUMN_COUNTS = {

@@ -25,9 +25,9 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from steelyard._saved import growing, replacing, require_target
 from steelyard.errors import MissingExtra, UnreadableFile
 from steelyard.live._source import Event, EventKind, Row
-from steelyard.saved import growing, replacing, require_target
 
 _BATCH_S = 0.25
 _STREAM = ".arrows"

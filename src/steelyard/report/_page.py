@@ -11,9 +11,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from steelyard._saved import plain, write_text
 from steelyard.drawing import Panel, Plot, Scene, panel_figure
 from steelyard.quality import QualityReport
-from steelyard.saved import plain, write_text
 
 _MAX_POINTS_PER_CURVE = 1500
 _MIN_POINTS_PER_CURVE = 60

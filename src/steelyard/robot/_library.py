@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from steelyard import saved
+from steelyard import _saved
 from steelyard._arrays import Array
 from steelyard._codec import Value
 from steelyard._kinds import INFINITE, NOT_NEGATIVE, Shape
@@ -129,7 +129,7 @@ def _from_table(name: str | Path) -> RobotModel:
     if text in robot_names():
         return _checked(tomllib.loads((_ARMS / f"{text}.toml").read_text(encoding="utf-8")), text)
     if path.suffix == ".toml":
-        return _checked(saved.read_toml(path), path.stem)
+        return _checked(_saved.read_toml(path), path.stem)
     raise UnknownName(
         f"no robot '{text}': bundled are {', '.join(robot_names())}; or give a .urdf or .toml file"
     )

@@ -20,7 +20,7 @@ from typing import Annotated
 import numpy as np
 from numpy.typing import ArrayLike
 
-from steelyard import saved
+from steelyard import _saved
 from steelyard._arrays import Array, Mask, finite
 from steelyard._codec import Value
 from steelyard._kinds import INFINITE, NOT_NEGATIVE, POSITIVE, Shape
@@ -134,7 +134,7 @@ class ShortestMotion(Value, error=InvalidSamples):
     @classmethod
     def load(cls, path: str | Path) -> ShortestMotion:
         """The motion with its prediction in a JSON file that `save` wrote."""
-        with saved.reading(path, "design"):
+        with _saved.reading(path, "design"):
             return cls.of(Design.load(path))
 
     @classmethod

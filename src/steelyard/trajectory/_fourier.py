@@ -31,7 +31,7 @@ from typing import Annotated, Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from steelyard import saved
+from steelyard import _saved
 from steelyard._arrays import Array, finite
 from steelyard._codec import FileValue
 from steelyard._kinds import POSITIVE, Shape
@@ -310,16 +310,16 @@ class ApproachedTrajectory:
 
 def _from_json(path: Path) -> FourierTrajectory:
     """The trajectory in a saved trajectory or design, or in a JSON file without a header."""
-    content = saved.read(path)
+    content = _saved.read(path)
     if isinstance(content, dict):
         header = content
     else:
         header = {}
     kind = header.get("steelyard")
     if kind == "design" or "seal" in header:
-        content = saved.load(path, "design", version=DESIGN_VERSION, sealed=True)
+        content = _saved.load(path, "design", version=DESIGN_VERSION, sealed=True)
     elif kind is not None:
-        content = saved.load(path, "trajectory")
+        content = _saved.load(path, "trajectory")
     try:
         return _from_content(content.get("trajectory", content))
     except (AttributeError, TypeError, ValueError) as error:

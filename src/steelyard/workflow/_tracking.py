@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from steelyard import saved
+from steelyard import _saved
 from steelyard._codec import FileValue
 from steelyard.drawing import notebook_html
 from steelyard.errors import InvalidRecording, InvalidSamples
@@ -288,7 +288,7 @@ def load_state(path: str | Path, tracker: Tracker[Any, Any]) -> Any:
         raise InvalidSamples(
             f"{path} was saved with another model or sensor; start without `resume`"
         )
-    with saved.reading(path, "tracker state"):
+    with _saved.reading(path, "tracker state"):
         state = tracker.state_from_dict(found.state)
     if state.last_s > time.time() + _DAY_S:
         raise InvalidSamples(

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from steelyard import saved
+from steelyard import _saved
 from steelyard._arrays import Array, Mask
 from steelyard.control.collision._observer import Observer, ObserverSample, ObserverState
 from steelyard.control.collision._residuals import Residuals
@@ -318,7 +318,7 @@ class Detections:
 
     def save(self, path: str | Path) -> None:
         """Writes the contacts, without residuals, to a JSON file."""
-        saved.save(self.to_dict(), "contacts", path)
+        _saved.save(self.to_dict(), "contacts", path)
 
 
 def _doubts(
