@@ -141,6 +141,8 @@ def test_a_saved_value_without_one_of_its_fields_is_refused(model, tmp_path):
             holder = functools.reduce(dict.__getitem__, above, broken := copy.deepcopy(content))
             if holder.pop(name) == 0.0 and above == ["shares"]:
                 continue  # a cause without a share need not be named
+            if name in ("concerns", "states"):
+                continue  # all quantities by default; the states follow from the doubts
             with pytest.raises((ValueError, SteelyardError), match=f"{name}|add up to 1"):
                 read(broken)
 

@@ -148,7 +148,7 @@ class Output:
         self.table(title, ("", "weighed", "+-", "unit"), [x.cells for x in payload.quantities])
 
     def headline(self, payload: Payload) -> None:
-        """Prints the headline, in colour if possible, the shares of the variance, and what to do."""
+        """Prints the headline, coloured if possible, shares of the variance, and the next step."""
         from rich.console import Console
         from rich.text import Text
 

@@ -22,10 +22,10 @@ _INERTIA = {
 _NEXT = {
     "noise": "record more motion: steelyard design ROBOT",
     "friction": "record the empty arm on the same day, and identify again: steelyard identify",
-    "gains": "calibrate the gains with a known mass: steelyard identify --gains mass=KG:FILE",
+    "gains": "calibrate the gains with a known mass (steelyard identify)",
     "drift": "record the empty arm right before or after, and identify again: steelyard identify",
-    "motion": "prepare both runs with a lower cut-off: steelyard identify --cutoff auto",
-    "gravity": "state the local gravity: --gravity",
+    "motion": "identify with an automatic cut-off (steelyard identify)",
+    "gravity": "identify with the local gravity (steelyard identify)",
 }
 
 
@@ -45,11 +45,8 @@ def headline(payload: Payload) -> str:
     worst_mm = 1e3 * NORMAL_95 * float(payload.com_std.max())
     centre = "centre not known"
     if np.isfinite(worst_mm):
-        centre = (
-            f"centre known to {worst_mm:.1g} mm"
-            if worst_mm < 1
-            else (f"centre known to {worst_mm:.0f} mm")
-        )
+        digits = f"{worst_mm:.1g}" if worst_mm < 1 else f"{worst_mm:.0f}"
+        centre = f"centre known to {digits} mm"
     state = "OK"
     if Fitness.CARE in (verdict.fitness(Aspect.MASS), verdict.fitness(Aspect.CENTRE)):
         state = "OK, WITH CARE"
