@@ -202,7 +202,7 @@ def to_table(value: Any) -> dict[str, Any]:
 def _listed(content: Any) -> Any:
     if isinstance(content, np.ndarray):
         return content.tolist()
-    if isinstance(content, list):
+    if isinstance(content, list | tuple):
         return [_listed(item) for item in content]
     if isinstance(content, dict):
         return {name: _listed(item) for name, item in content.items()}
