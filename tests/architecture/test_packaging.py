@@ -72,9 +72,7 @@ def test_the_example_is_weighed_from_the_wheel(unpacked, tmp_path):
         "--friction",
         "power",
     )
-    assert "mass                    2.50" in run(
-        "-m", "steelyard", "weigh", "model.json", "loaded.npz"
-    )
+    assert run("-m", "steelyard", "weigh", "model.json", "loaded.npz").startswith("OK: 2.50")
 
 
 def test_the_version_of_the_package_is_the_one_that_python_and_the_project_state(unpacked):

@@ -53,7 +53,7 @@ def cluster(tmp_path):
     processes = [dask("scheduler", "--port", "0", "--scheduler-file", str(file), *local)]
     alone = ("--nthreads", "1", "--no-nanny", "--scheduler-file", str(file), "--no-dashboard")
     processes += [dask("worker", *alone, "--local-directory", str(tmp_path)) for _ in range(2)]
-    until(file.exists)
+    until(lambda: file.exists() and file.read_text().rstrip().endswith("}"))
     address = json.loads(file.read_text())["address"]
     yield address, processes[1:]
     for process in processes:
