@@ -39,7 +39,7 @@ from steelyard.live import (
     Stream,
     TorqueSetup,
     UrController,
-    updates_of,
+    snapshots_of,
 )
 from steelyard.live._motion import payload_motion
 from steelyard.live._page_process import PageOptions, PageProcess
@@ -164,7 +164,7 @@ def loopback(model: DynamicModel, *, page: bool) -> Iterator[Figure]:
             look = None
         else:
             look = shown.look
-        for _ in updates_of(stream.items(WARM_S), weigher, recorder=recorder, look=look):
+        for _ in snapshots_of(stream.items(WARM_S), weigher, recorder=recorder, look=look):
             pass
         memory = _memory_mb(shown)
         worked = _busy_s(shown)
@@ -183,7 +183,7 @@ def loopback(model: DynamicModel, *, page: bool) -> Iterator[Figure]:
                 else:
                     missing += item.rows
 
-        for _ in updates_of(
+        for _ in snapshots_of(
             measured(), weigher, every_s=1 / UPDATES_HZ, recorder=recorder, look=look
         ):
             pass
@@ -313,7 +313,7 @@ def picks(robot: RobotModel, *, at_rest: bool) -> Iterator[Figure]:
         control.repeat(WithRests(core) if at_rest else core)
         for row in rows_of(world, control, at_s + 3.1 + 0.5 * at_rest):
             weigher.take(row)
-        found = weigher.update().payload
+        found = weigher.snapshot().payload
         unseen += len(weigher.state.history) != 1
         errors.append(100 * abs(found.mass / mass - 1))
         ratios.append((found.mass - mass) / found.std[0])
@@ -400,7 +400,7 @@ def contacts(model: DynamicModel, rows: list[Row]) -> list[float]:
     weigher = LiveWeigher(TorqueSetup(model, COLUMNS))
     for row in rows:
         weigher.take(row)
-    return [event.t for event in weigher.snapshot().events if event.kind is EventKind.CONTACT]
+    return [event.t for event in weigher.rows_seen().events if event.kind is EventKind.CONTACT]
 
 
 def real() -> Iterator[Figure]:

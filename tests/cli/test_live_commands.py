@@ -26,8 +26,8 @@ from steelyard.live import (
     Row,
     Stream,
     TorqueSetup,
+    snapshots_of,
     source_of,
-    updates_of,
 )
 from steelyard.robot import load_robot
 from steelyard.signals import prepare
@@ -86,8 +86,8 @@ def folder(tmp_path_factory, model, loaded):
 
 def weighed(model, stream, **options):
     weigher = LiveWeigher(TorqueSetup(model, stream.columns, **options))
-    updates = list(updates_of(stream, weigher, every_s=0.02))
-    return weigher, updates
+    snapshots = list(snapshots_of(stream, weigher, every_s=0.02))
+    return weigher, snapshots
 
 
 # --- on disk
@@ -220,13 +220,13 @@ def _last_s(path):
 def test_live_numbers_are_those_of_the_recording_weighed_online(model, loaded, folder):
     offline = sy.track(loaded, model=model)
     with Stream(ReplaySource(str(folder / "loaded.npz"), speed=None)) as stream:
-        weigher, updates = weighed(model, stream)
+        weigher, snapshots = weighed(model, stream)
     live = weigher.payload()
     np.testing.assert_allclose(live.body.vector, offline.payload.body.vector, rtol=1e-9)
     np.testing.assert_allclose(live.covariance, offline.payload.covariance, rtol=1e-9)
     assert weigher.state.counts == offline.state.counts
-    assert updates[-1].rows == len(loaded)
-    assert updates[-1].payload.mass == pytest.approx(LOAD_KG, rel=0.03)
+    assert snapshots[-1].rows == len(loaded)
+    assert snapshots[-1].payload.mass == pytest.approx(LOAD_KG, rel=0.03)
 
 
 def test_a_recording_behind_a_controller_is_weighed_as_offline(model, loaded, folder, tmp_path):
@@ -239,12 +239,14 @@ def test_a_recording_behind_a_controller_is_weighed_as_offline(model, loaded, fo
         weigher = LiveWeigher(TorqueSetup(model, stream.columns, "ur", 0.02))
         events = []
         with Recorder(tmp_path / "log.parquet", stream.columns) as recorder:
-            for update in updates_of(stream.items(20), weigher, every_s=0.05, recorder=recorder):
-                events += update.events
-                if update.waiting.startswith("the arm is not powered"):
+            for snapshot in snapshots_of(
+                stream.items(20), weigher, every_s=0.05, recorder=recorder
+            ):
+                events += snapshot.events
+                if snapshot.waiting.startswith("the arm is not powered"):
                     break
     live = weigher.payload()
-    assert update.missing == update.dropped == 0
+    assert snapshot.missing == snapshot.dropped == 0
     assert abs(live.mass - offline.mass) < 0.5 * 1.96 * offline.std[0]
     assert "the arm is not powered or not released (power off)" in [event.words for event in events]
     back = read(tmp_path / "log.parquet")
@@ -269,7 +271,7 @@ def test_an_arm_under_ros_2_is_weighed_as_offline(model, loaded):
                 arm.publish("/joint_states", ros2_bridge.joint_state(t + 200, *values))
             for item in taken(stream, rows=len(loaded)):
                 weigher.take(item)
-    assert weigher.update().rows == len(loaded)
+    assert weigher.snapshot().rows == len(loaded)
     assert abs(weigher.payload().mass - offline.mass) < 0.1 * offline.std[0]
 
 
@@ -280,10 +282,10 @@ def test_updates_say_how_long_it_will_take(model, folder):
         for item in stream:
             weigher.take(item)
             if isinstance(item, Row) and len(known) * 25 < weigher._rows:
-                known.append(weigher.update())
+                known.append(weigher.snapshot())
     assert known[0].waiting == "the filters fill"
     assert known[0].payload is None
-    reached = next(k for k, update in enumerate(known) if update.converged)
+    reached = next(k for k, snapshot in enumerate(known) if snapshot.converged)
     assert known[reached].remaining_s == 0
     before = known[3 * reached // 4]
     left_s = known[reached].t - before.t
@@ -299,7 +301,7 @@ def test_unfit_rows_do_not_touch_the_estimate_and_another_clock_goes_on(model, f
         other.take(row)
         other.take(row._replace(waiting="protective stop", values=tuple(9.0 for _ in row.values)))
     np.testing.assert_array_equal(good.state.known.R, other.state.known.R)
-    assert other.update().waiting == "protective stop"
+    assert other.snapshot().waiting == "protective stop"
     for row in rows[300:]:
         good.take(row)
         other.take(row._replace(clock=1, t=row.t - rows[300].t))
@@ -329,7 +331,7 @@ def test_a_robot_of_another_kind_is_refused(model, loaded, folder):
             InvalidRobot, match=r"is another arm than the model's: its flange is \d+ mm from"
         ),
     ):
-        list(updates_of(stream.items(5), LiveWeigher(TorqueSetup(model, stream.columns))))
+        list(snapshots_of(stream.items(5), LiveWeigher(TorqueSetup(model, stream.columns))))
 
 
 # --- verbs

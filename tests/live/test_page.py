@@ -67,14 +67,14 @@ def weigher(arm):
     part = InertialParameters.from_com(LOAD_KG, [0.01, 0.02, 0.05], 0.004 * np.eye(3), arm.flange)
     model = identify(arm, prepare(run_of(arm, 0), drive=arm.drive))
     found = LiveWeigher(TorqueSetup(model, COLUMNS, accuracy=0.05))
-    found.updates = []
+    found.snapshots = []
     for period, load in enumerate((None, part)):
         recording = run_of(arm, 1, load)
         for k, t in enumerate(recording.t):
             t, told = t + 6.0 * period, (BELIEVED.mass, *BELIEVED.cog, *BELIEVED.inertia)
             found.take(Row(t, (t, *recording.q[k], *recording.current[k], *told)))
             if k % 25 == 0:
-                found.updates.append(found.update())
+                found.snapshots.append(found.snapshot())
     return found
 
 
@@ -88,8 +88,8 @@ def browser(tmp_path_factory):
 @contextmanager
 def shown(weigher, source=None, **options):
     with Page(weigher.view, source or ReplaySource("log.parquet"), port=0, **options) as page:
-        for update in weigher.updates:
-            page.show(update)
+        for snapshot in weigher.snapshots:
+            page.show(snapshot)
         page._received_s = float("inf")  # as if rows went on
         yield page
 
@@ -104,11 +104,11 @@ def click(browser, word):
     browser.ask(f"{buttons}.find(b => b.innerText.trim() == '{word}').click()")
 
 
-# --- updates
+# --- snapshots
 
 
 def test_a_part_that_is_picked_up_is_an_event(weigher):
-    events = [event for update in weigher.updates for event in update.events]
+    events = [event for snapshot in weigher.snapshots for event in snapshot.events]
     assert [event.kind for event in events] == [EventKind.PICK]
     kg, half_width = re.fullmatch(
         r"picked up ([\d.]+) \+- ([\d.]+) kg .* s ago", events[0].words
@@ -119,7 +119,7 @@ def test_a_part_that_is_picked_up_is_an_event(weigher):
 
 
 def test_predicted_torques_are_the_measured_ones_and_empty_ones_are_not(weigher):
-    last = weigher.updates[-1]
+    last = weigher.snapshots[-1]
     measured, *predicted = last.trace
     rest = np.isnan(predicted[0])
     loaded, empty = np.abs(predicted - measured)[:, ~rest].max(axis=1)
@@ -128,11 +128,11 @@ def test_predicted_torques_are_the_measured_ones_and_empty_ones_are_not(weigher)
 
 
 def test_the_answer_of_another_thread_is_the_weighers_own(weigher):
-    assert weigher.view.answer(weigher.updates[-1].state).body == weigher.payload().body
+    assert weigher.view.answer(weigher.snapshots[-1].state).body == weigher.payload().body
 
 
 def test_an_update_says_what_to_do_next(weigher):
-    steps = list(dict.fromkeys(update.next_step for update in weigher.updates))
+    steps = list(dict.fromkeys(snapshot.next_step for snapshot in weigher.snapshots))
     assert steps[0] == "wait: the filters fill"
     assert re.fullmatch(r"move shoulder_lift_joint: the mass is known to \d+ %, .*", steps[1])
     assert any(re.fullmatch(r"nothing: less than 0\.0\d+ kg is carried", step) for step in steps)
@@ -172,7 +172,7 @@ def test_the_scene_is_the_arm_and_its_ellipsoids_are_those_of_the_estimate(weigh
 
 @in_a_browser
 def test_numbers_on_the_page_are_those_of_the_estimator_in_both_themes(weigher, browser):
-    last = weigher.updates[-1]
+    last = weigher.snapshots[-1]
     with shown(weigher) as page:
         browser.visit(page.url)
         browser.wait(f"{text('mass')} == '{last.payload.quantities[0].rounded[0]}'")
@@ -184,7 +184,7 @@ def test_numbers_on_the_page_are_those_of_the_estimator_in_both_themes(weigher, 
         assert browser.ask(text("configured Izz")) == f"{0.01 + 1.25 * 0.01**2:.4f}"
         assert browser.ask(text("state")) == "5 % reached"
         assert browser.ask(text("next")).lower() == f"{last.next_step}.".lower()
-        [picked] = [event for update in weigher.updates for event in update.events]
+        [picked] = [event for snapshot in weigher.snapshots for event in snapshot.events]
         assert picked.words in browser.ask(text("events"))
         browser.wait("document.querySelectorAll('figure svg path').length > 8")
         assert "Set payload" not in browser.ask("document.body.innerText")  # a recording takes none
@@ -267,9 +267,9 @@ def test_the_page_cannot_be_published_by_a_tunnel(weigher, monkeypatch):
 
 
 def test_old_rows_are_grey_and_nothing_can_be_set(weigher, monkeypatch):
-    update = weigher.update()
-    fresh = answer_html(update, 0.01)
-    old = answer_html(update, 0.01, age_s=12.0)
+    snapshot = weigher.snapshot()
+    fresh = answer_html(snapshot, 0.01)
+    old = answer_html(snapshot, 0.01, age_s=12.0)
     assert "no rows for 12 s" in old
     assert 'class="sy old"' in old
     assert "chip good" not in old
@@ -277,10 +277,10 @@ def test_old_rows_are_grey_and_nothing_can_be_set(weigher, monkeypatch):
     said = []
     monkeypatch.setattr("steelyard.live._page._say", lambda client, *words: said.append(words))
     with shown(weigher, UrController("127.0.0.1")) as page:
-        page.show(update)
+        page.show(snapshot)
         page._received_s = time.monotonic() - 12.0
         page._ask(SimpleNamespace(client=SimpleNamespace()))
-        page._write(update, ())
+        page._write(snapshot, ())
         assert page._button.disabled
     assert said == [("The payload cannot be set now", "no rows came for 12 s: the payload is old")]
 
@@ -311,13 +311,13 @@ def test_what_a_page_needs_is_named(weigher, monkeypatch):
 
 def test_a_page_process_says_what_the_weigher_would_and_ends_with_it(weigher):
     with PageProcess(weigher, ReplaySource("log.parquet"), PageOptions(port=0)) as page:
-        updates = [*page.look(False), *page.look(True)]
+        snapshots = [*page.look(False), *page.look(True)]
         process = page._process
-    ours = weigher.update()
+    ours = weigher.snapshot()
     assert not process.is_alive()
-    assert updates[-1].payload.mass == ours.payload.mass
-    assert np.array_equal(updates[-1].payload.covariance, ours.payload.covariance)
-    assert updates[-1].next_step == ours.next_step
+    assert snapshots[-1].payload.mass == ours.payload.mass
+    assert np.array_equal(snapshots[-1].payload.covariance, ours.payload.covariance)
+    assert snapshots[-1].next_step == ours.next_step
 
 
 def test_a_page_that_cannot_be_served_is_one_clear_line(weigher):

@@ -15,7 +15,7 @@ from steelyard.cli.options import Verb
 from steelyard.errors import InvalidRobot, InvalidSamples, SourceFailed, SteelyardError
 from steelyard.io import write
 from steelyard.io._wrist import SensorDescription
-from steelyard.live import LiveWeigher, ReplaySource, Stream, UrController, WristSetup, updates_of
+from steelyard.live import LiveWeigher, ReplaySource, Stream, UrController, WristSetup, snapshots_of
 from steelyard.live._page_process import PageOptions, PageProcess
 from steelyard.live._source import Connection, Row
 from steelyard.recording import Recording
@@ -139,8 +139,8 @@ def test_a_stream_is_watched_with_a_sensor(folder, file, sensor, robot):
         arm = robot and load_robot(robot)
         options = WristTrackerOptions(accuracy=0.02)
         weigher = LiveWeigher(WristSetup.of(stream, about, arm, options=options))
-        assert weigher.update() is None
-        *_, last = updates_of(stream.items(), weigher, every_s=10.0)
+        assert weigher.snapshot() is None
+        *_, last = snapshots_of(stream.items(), weigher, every_s=10.0)
     assert last.rows == 600
     assert last.payload.body.mass == pytest.approx(MASS, abs=4 * last.payload.std[0])
     assert last.converged
@@ -171,38 +171,38 @@ def test_the_verb_shows_mass_verdict_and_contact(folder, monkeypatch):
 
 
 def watched(folder):
-    """A weigher that has seen all rows of a recording with joints, and its updates."""
+    """A weigher that has seen all rows of a recording with joints, and its snapshots."""
     about = SensorDescription.load(folder / "joints.toml")
     with Stream(ReplaySource(str(folder / "move.parquet"), None)) as stream:
         weigher = LiveWeigher(WristSetup.of(stream, about, load_robot("ur10")))
         found = []
         for k, item in enumerate(stream.items()):
             weigher.take(item)
-            if k % 60 == 0 and (update := weigher.update()) is not None:
-                found.append(update)
-        return weigher, [*found, weigher.update()]
+            if k % 60 == 0 and (snapshot := weigher.snapshot()) is not None:
+                found.append(snapshot)
+        return weigher, [*found, weigher.snapshot()]
 
 
 def test_a_page_shows_the_load_and_the_contact_and_sets_nothing(folder):
     pytest.importorskip("viser")
     from steelyard.live._page import Page
 
-    weigher, updates = watched(folder)
+    weigher, snapshots = watched(folder)
     with Page(weigher.view, UrController("127.0.0.1"), port=0) as page:
-        for update in updates:
-            page._remember(update)
-        page._move(updates[-1].values, updates[-1])
-        page._write(updates[-1], ())
+        for snapshot in snapshots:
+            page._remember(snapshot)
+        page._move(snapshots[-1].values, snapshots[-1])
+        page._write(snapshots[-1], ())
         page._plot()
         assert page._controller is None  # a controller wants the sensor with it
-        mass, half = updates[-1].payload.quantities[0].rounded
+        mass, half = snapshots[-1].payload.quantities[0].rounded
         assert f">{mass}<" in page._answer.content
         assert f"± {half} kg" in page._answer.content
         assert "force of a contact" in page._trace.content
-        at = updates[-1].payload.in_flange().body.com
+        at = snapshots[-1].payload.in_flange().body.com
         np.testing.assert_allclose(page._scene._centre.position, at, atol=1e-6)
-    assert updates[-1].next_step.startswith("nothing: ")
-    assert updates[1].next_step.startswith(("wait: ", "rest for a second"))
+    assert snapshots[-1].next_step.startswith("nothing: ")
+    assert snapshots[1].next_step.startswith(("wait: ", "rest for a second"))
 
 
 def test_a_page_process_gets_what_the_weigher_says(folder):
@@ -210,7 +210,7 @@ def test_a_page_process_gets_what_the_weigher_says(folder):
     weigher, _ = watched(folder)
     with PageProcess(weigher, UrController("127.0.0.1"), PageOptions(port=0)) as page:
         found = [*page.look(False), *page.look(True)]
-    assert found[-1].payload.mass == weigher.update().payload.mass
+    assert found[-1].payload.mass == weigher.snapshot().payload.mass
 
 
 def test_rows_without_joints_have_no_page(folder):
@@ -246,11 +246,11 @@ def test_streams_that_cannot_be_weighed_say_why():
         with pytest.raises(InvalidRobot, match="sends 6 joints, panda has 7"):
             WristSetup.of(stream, about, load_robot("panda"))
         weigher = LiveWeigher(WristSetup.of(stream, about, load_robot("ur10")))
-    assert weigher.update() is None
+    assert weigher.snapshot() is None
     weigher.take(Row(0.0, (0.0,) * 7))
-    assert weigher.update().waiting == "no wrench comes: is the sensor connected?"
+    assert weigher.snapshot().waiting == "no wrench comes: is the sensor connected?"
     weigher.take(Row(0.1, (0.1, *(0.0,) * 6), wrench=(1.0,) * 6))
-    assert weigher.update().waiting == "the first second shows rate and noise"
+    assert weigher.snapshot().waiting == "the first second shows rate and noise"
     assert weigher.payload() is None
 
 
@@ -261,7 +261,7 @@ def test_another_clock_goes_on_where_the_first_one_ended():
     for clock in (0, 1):
         for row in rows(seconds=4.0):
             weigher.take(Row(row.t, (row.t, *row.motion), clock, "", 0.0, tuple(row.effort)))
-    update = weigher.update()
-    assert update.state.counts.gaps == 1
-    assert update.payload.body.mass == pytest.approx(MASS, abs=4 * update.payload.std[0])
-    assert update.state.last_s > 7.0
+    snapshot = weigher.snapshot()
+    assert snapshot.state.counts.gaps == 1
+    assert snapshot.payload.body.mass == pytest.approx(MASS, abs=4 * snapshot.payload.std[0])
+    assert snapshot.state.last_s > 7.0

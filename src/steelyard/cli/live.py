@@ -16,7 +16,7 @@ from steelyard._units import NORMAL_95
 from steelyard.cli.options import load_arm
 
 if TYPE_CHECKING:
-    from steelyard.live import Event, LiveWeigher, Source, Update
+    from steelyard.live import Event, LiveWeigher, Snapshot, Source
     from steelyard.live._page_process import PageProcess
     from steelyard.robot import RobotModel
     from steelyard.trajectory import FourierTrajectory
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 SourceArgument = Annotated[
     str, typer.Argument(help="ur://HOST, ros2://HOST?tau=effort, franka://HOST or replay:FILE.")
 ]
-UPDATES_S = {False: 0.1, True: 1 / 30}
-"""Time between two updates without a page and with one, [s]."""
+SNAPSHOT_STEP_S = {False: 0.1, True: 1 / 30}
+"""Time between two snapshots without a page and with one, [s]."""
 
 SecondsOption = Annotated[
     float, typer.Option(help="How long [s]; until Ctrl-C by default.", show_default=False)
@@ -107,7 +107,7 @@ def opened_page(
     dark: bool,
     kept: Path | None,
 ) -> Iterator[PageProcess | None]:
-    """A page that shows a weigher's updates; None where it is not requested. Prints its address."""
+    """A page that shows a weigher's snapshots; None if it was not requested. Prints its address."""
     if not is_requested:
         yield None
         return
@@ -126,37 +126,36 @@ def stay(page: PageProcess | None) -> None:
             input("The page stays open; Enter closes it. ")
 
 
-def show_updates(updates: Iterable[Update], accuracy: float, *, quiet: bool) -> None:
-    """Shows updates in the terminal while they come."""
+def show_snapshots(snapshots: Iterable[Snapshot], accuracy: float, *, quiet: bool) -> None:
+    """Shows snapshots in the terminal while they come."""
     with updating_line(quiet=quiet) as (show, tell):
-        for update in updates:
-            for event in update.events:
+        for snapshot in snapshots:
+            for event in snapshot.events:
                 tell(event)
-            show(_line_of(update, accuracy))
+            show(_line_of(snapshot, accuracy))
 
 
-def _line_of(update: Update, accuracy: float) -> str:
-    """An update in one line; with a wrist sensor, with the force of a contact."""
+def _line_of(snapshot: Snapshot, accuracy: float) -> str:
+    """A snapshot in one line; with a wrist sensor, with the force of a contact."""
     from steelyard.live._words import progress_words
 
-    rows = f"{update.rows} rows, {update.missing} missing, {update.dropped} dropped"
-    if update.waiting:
-        waiting = f"waiting: {update.waiting}; "
+    rows = f"{snapshot.rows} rows, {snapshot.missing} missing, {snapshot.dropped} dropped"
+    if snapshot.waiting:
+        waiting = f"waiting: {snapshot.waiting}; "
     else:
         waiting = ""
-    if update.payload is None:
+    if snapshot.payload is None:
         return f"{waiting}{rows}"
-    mass = update.payload.body.mass
-    half = NORMAL_95 * update.payload.std[0]
+    mass = snapshot.payload.body.mass
+    half = NORMAL_95 * snapshot.payload.std[0]
     if not np.isfinite(half):
         return f"{waiting}mass unknown; {rows}"
-    if update.payload.verdict.ok:
+    if snapshot.payload.verdict.ok:
         trusted = ""
     else:
         trusted = "; do not use it yet"
-    return (
-        f"{waiting}{mass:.3f} +- {half:.3f} kg, {progress_words(update, accuracy)}{trusted}; {rows}"
-    )
+    known = f"{mass:.3f} +- {half:.3f} kg, {progress_words(snapshot, accuracy)}"
+    return f"{waiting}{known}{trusted}; {rows}"
 
 
 def arm_and_motion(

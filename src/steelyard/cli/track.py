@@ -17,7 +17,7 @@ from steelyard._computing import interruptible
 from steelyard._units import NORMAL_95
 from steelyard.cli import options
 from steelyard.cli.live import (
-    UPDATES_S,
+    SNAPSHOT_STEP_S,
     AccuracyOption,
     DarkFlag,
     HostOption,
@@ -26,7 +26,7 @@ from steelyard.cli.live import (
     SecondsOption,
     UrdfOption,
     opened_page,
-    show_updates,
+    show_snapshots,
     stay,
 )
 from steelyard.cli.output import Output, number
@@ -226,9 +226,9 @@ class _Page:
     kept: Path | None
 
     @property
-    def update_step_s(self) -> float:
-        """Time between two updates, [s]."""
-        return UPDATES_S[self.is_requested]
+    def snapshot_step_s(self) -> float:
+        """Time between two snapshots, [s]."""
+        return SNAPSHOT_STEP_S[self.is_requested]
 
 
 @dataclass(frozen=True)
@@ -279,7 +279,7 @@ class _Job:
         self, page: _Page, record: Path | None, *, quiet: bool
     ) -> tuple[Tracking, dict[str, Any]]:
         """Tracks a stream until it ends or Ctrl-C, and what to say about its rows."""
-        from steelyard.live import Recorder, Stream, updates_of
+        from steelyard.live import Recorder, Stream, snapshots_of
         from steelyard.live._track import ProgressCurve, StreamJob, track_stream
         from steelyard.live._weigher import LiveWeigher
 
@@ -313,16 +313,16 @@ class _Job:
                 look = None
                 if served is not None:
                     look = served.look
-                updates = updates_of(
+                snapshots = snapshots_of(
                     stream.items(self.options.seconds),
                     weigher,
-                    every_s=page.update_step_s,
+                    every_s=page.snapshot_step_s,
                     recorder=recorder,
                     look=look,
                 )
                 is_over = False
                 with suppress(KeyboardInterrupt):
-                    show_updates(curve.collected(updates), self.accuracy, quiet=quiet)
+                    show_snapshots(curve.collected(snapshots), self.accuracy, quiet=quiet)
                     is_over = True
             if is_over:
                 stay(served)
@@ -331,14 +331,14 @@ class _Job:
 
 def _rows_of(weigher: LiveWeigher) -> dict[str, Any]:
     """What to say about the rows of a stream."""
-    update = weigher.update()
-    if update is None:
+    snapshot = weigher.snapshot()
+    if snapshot is None:
         return {}
     return {
-        "rows": update.rows,
-        "missing": update.missing,
-        "dropped": update.dropped,
-        "converged": update.converged,
+        "rows": snapshot.rows,
+        "missing": snapshot.missing,
+        "dropped": snapshot.dropped,
+        "converged": snapshot.converged,
     }
 
 

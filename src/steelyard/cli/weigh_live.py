@@ -17,7 +17,7 @@ import typer
 
 from steelyard._computing import interruptible
 from steelyard.cli.live import (
-    UPDATES_S,
+    SNAPSHOT_STEP_S,
     AccuracyOption,
     DarkFlag,
     HostOption,
@@ -33,7 +33,7 @@ from steelyard.cli.live import (
     YesFlag,
     arm_and_motion,
     opened_page,
-    show_updates,
+    show_snapshots,
     stay,
 )
 from steelyard.cli.options import JsonFlag, file_to_write
@@ -93,8 +93,8 @@ def command(
         Stream,
         TorqueSetup,
         set_payload,
+        snapshots_of,
         source_of,
-        updates_of,
     )
     from steelyard.live._commands import confirmed_plan
     from steelyard.live._controller import movable_of
@@ -144,17 +144,17 @@ def command(
                 look = None
             else:
                 look = served.look
-            every_s = UPDATES_S[page]
+            every_s = SNAPSHOT_STEP_S[page]
             run = open_now.enter_context(MotionRun(plan, stream, on_stop=show_stop))
-            updates = updates_of(run, weigher, every_s=every_s, recorder=recorder, look=look)
-            show_updates(updates, accuracy / 100, quiet=as_json)
+            snapshots = snapshots_of(run, weigher, every_s=every_s, recorder=recorder, look=look)
+            show_snapshots(snapshots, accuracy / 100, quiet=as_json)
         payload = weigher.payload()
-        update = weigher.update()
-        if payload is None or update is None:
-            if update is None:
+        snapshot = weigher.snapshot()
+        if payload is None or snapshot is None:
+            if snapshot is None:
                 why = ""
             else:
-                why = f" ({update.waiting})"
+                why = f" ({snapshot.waiting})"
             raise InvalidSamples(f"{source}: nothing could be weighed{why}")
         payload = changed(payload, arm=plan.arm)
         if output is not None:
@@ -176,8 +176,8 @@ def command(
             show_setting(out, setting)
         stay(served)
     facts = payload.to_dict() | {
-        "rows": update.rows,
-        "missing": update.missing,
+        "rows": snapshot.rows,
+        "missing": snapshot.missing,
         "set": setting is not None and setting.is_set,
         "file": output,
     }

@@ -32,8 +32,8 @@ from steelyard.live._stop import RestState, StopReport, stop
 from steelyard.live._torque import TorqueSetup
 from steelyard.live._track import track, track_stream
 from steelyard.live._ur import UrController
-from steelyard.live._view import Snapshot, Update
-from steelyard.live._weigher import LiveWeigher, updates_of
+from steelyard.live._view import Snapshot
+from steelyard.live._weigher import LiveWeigher, snapshots_of
 from steelyard.live._wrist import WristSetup
 
 __all__ = [
@@ -72,7 +72,6 @@ __all__ = [
     "StopReport",
     "Stream",
     "TorqueSetup",
-    "Update",
     "UrController",
     "WristSetup",
     "move",
@@ -80,9 +79,9 @@ __all__ = [
     "record",
     "restore_payload",
     "set_payload",
+    "snapshots_of",
     "source_of",
     "stop",
     "track",
     "track_stream",
-    "updates_of",
 ]

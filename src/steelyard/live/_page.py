@@ -1,7 +1,7 @@
 """The live page: the arm in 3D, the payload with its intervals, curves over time, events, a button.
 
 viser serves the page, to this machine only unless another host is given, and needs no network. The
-weighing thread hands over its newest `Update`; another thread draws it, at most 30 times per second
+weighing thread hands over its newest `Snapshot`; another thread draws it, at most 30 times a second
 in 3D, ten times as text, four times as plots, and not at all without a connected browser
 (`_page_process` runs the page in a process of its own, so that rows do not wait for plots). The
 page can set the payload. Therefore the button exists only on this machine's own address, answers
@@ -36,7 +36,7 @@ from steelyard.live._scene import Scene
 from steelyard.live._setting import Proposal
 from steelyard.live._source import Row, Source
 from steelyard.live._stop import stop
-from steelyard.live._view import Update, View
+from steelyard.live._view import Snapshot, View
 from steelyard.live._words import (
     STALE_S,
     answer_html,
@@ -66,10 +66,10 @@ _BRAND = (34, 102, 170)  # RGB
 
 
 class Page:
-    """A page that shows updates; close it, or use it in a `with`.
+    """A page that shows snapshots; close it, or use it in a `with`.
 
     Args:
-        view: whose updates are shown
+        view: whose snapshots are shown
         source: of its rows; the button is there where its controller takes a payload
         bodies: what the arm looks like; capsules by default
         host: address to listen at; this machine alone by default
@@ -100,9 +100,9 @@ class Page:
         self._movable = None
         if host in _HERE and source.controller is not None:
             self._movable = source.controller.movable
-        self._newest: Update | None = None
+        self._newest: Snapshot | None = None
         self._row: tuple[float, ...] = ()  # values of the newest one
-        self._carried: Update | None = None  # whose payload is in the scene
+        self._carried: Snapshot | None = None  # whose payload is in the scene
         self._received_s = time.monotonic()  # of the newest row
         self._button: viser.GuiButtonHandle | None = None
         self._events: deque[tuple[str, str, str]] = deque(maxlen=_MAX_EVENTS)
@@ -135,26 +135,26 @@ class Page:
         with contextlib.redirect_stdout(io.StringIO()):  # viser prints when it has stopped
             self._server.stop()
 
-    def show(self, update: Update) -> None:
-        """Takes an update to show; returns at once.
+    def show(self, snapshot: Snapshot) -> None:
+        """Takes a snapshot to show; returns at once.
 
         Args:
-            update: of the weigher
+            snapshot: of the weigher
         """
         clock = time.strftime("%H:%M:%S")
         with self._lock:
-            if self._newest is None or update.rows != self._newest.rows:
+            if self._newest is None or snapshot.rows != self._newest.rows:
                 self._received_s = time.monotonic()
-            self._newest = update
-            self._row = update.values
-            self._events.extend((clock, str(event.kind), event.words) for event in update.events)
+            self._newest = snapshot
+            self._row = snapshot.values
+            self._events.extend((clock, str(event.kind), event.words) for event in snapshot.events)
         self._fresh.set()
 
     def follow(self, row: Row) -> None:
-        """Takes a row whose posture is to be shown, between two updates; returns at once.
+        """Takes a row whose posture is to be shown, between two snapshots; returns at once.
 
         Args:
-            row: newer than the last update
+            row: newer than the last snapshot
         """
         self._row = row.values
         self._received_s = time.monotonic()
@@ -205,7 +205,7 @@ class Page:
     # --- on the page's own thread
 
     def _draw(self) -> None:
-        """Draws new updates, and parts that are due, until the page is closed."""
+        """Draws new snapshots, and parts that are due, until the page is closed."""
         before = None
         texts_s = 0.0
         plots_s = 0.0
@@ -214,72 +214,72 @@ class Page:
             self._fresh.clear()
             now_s = time.monotonic()
             with self._lock:
-                update = self._newest
+                snapshot = self._newest
                 row = self._row
                 events = tuple(self._events)
-            if update is None:
+            if snapshot is None:
                 continue
-            if update is not before:
-                self._remember(update)
-                before = update
+            if snapshot is not before:
+                self._remember(snapshot)
+                before = snapshot
             if self._server.get_clients():
-                self._move(row, update)
+                self._move(row, snapshot)
                 if now_s >= texts_s:
                     texts_s = now_s + 1 / _TEXTS_HZ
-                    self._write(update, events)
+                    self._write(snapshot, events)
                 if now_s >= plots_s:
                     plots_s = now_s + 1 / _PLOTS_HZ
                     self._plot()
             time.sleep(max(now_s + 1 / _RATE_HZ - time.monotonic(), 0.0))
 
-    def _remember(self, update: Update) -> None:
+    def _remember(self, snapshot: Snapshot) -> None:
         """Keeps what the plots show; a long curve of the mass is thinned out."""
         if self._points:
             last_s = self._points[-1].t
         else:
             last_s = -np.inf
-        progress = update.progress
-        if progress is not None and not 0 <= update.t - last_s < self._step_s:
-            point = replace(progress, t=update.t, payload=self._in_flange(progress.payload))
-            if update.t > last_s:
+        progress = snapshot.progress
+        if progress is not None and not 0 <= snapshot.t - last_s < self._step_s:
+            point = replace(progress, t=snapshot.t, payload=self._in_flange(progress.payload))
+            if snapshot.t > last_s:
                 self._points = [*self._points, point]
             else:
                 self._points = [point]
             if len(self._points) > _MAX_POINTS:
                 self._points = self._points[::2]
                 self._step_s = 2 * self._step_s
-        if update.trace is not None:
-            self._traced.append((update.t, update.trace))
+        if snapshot.trace is not None:
+            self._traced.append((snapshot.t, snapshot.trace))
 
     def _in_flange(self, payload: Payload) -> Payload:
         return payload.in_flange(self.view.setup.arm.flange)
 
-    def _move(self, row: Sequence[float], update: Update) -> None:
+    def _move(self, row: Sequence[float], snapshot: Snapshot) -> None:
         with self._server.atomic():
             self._scene.pose(np.array([row[k] for k in self._joints]))
-            if update is not self._carried:
-                self._carried = update
-                if update.payload is None:
+            if snapshot is not self._carried:
+                self._carried = snapshot
+                if snapshot.payload is None:
                     self._scene.carry(None)
                 else:
-                    self._scene.carry(self._in_flange(update.payload))
+                    self._scene.carry(self._in_flange(snapshot.payload))
 
     @property
     def _age_s(self) -> float:
         """Age of the newest row, [s]."""
         return time.monotonic() - self._received_s
 
-    def _write(self, update: Update, events: Sequence[tuple[str, str, str]]) -> None:
+    def _write(self, snapshot: Snapshot, events: Sequence[tuple[str, str, str]]) -> None:
         configured = None
         if self.view.setup.payload_is_complete:
-            configured = payload_in_row(self._named_values(update))
+            configured = payload_in_row(self._named_values(snapshot))
         age_s = self._age_s
         accuracy = self.view.setup.accuracy
-        _put(self._answer, answer_html(update, accuracy, age_s=age_s, configured=configured))
+        _put(self._answer, answer_html(snapshot, accuracy, age_s=age_s, configured=configured))
         if self._button is not None and self._button.disabled != (age_s >= STALE_S):
             self._button.disabled = age_s >= STALE_S
-        _put(self._numbers, numbers_html(update.payload, configured))
-        _put(self._log, events_html(update, events))
+        _put(self._numbers, numbers_html(snapshot.payload, configured))
+        _put(self._log, events_html(snapshot, events))
 
     def _plot(self) -> None:
         if self._points:
@@ -296,21 +296,21 @@ class Page:
             panel = Panel(title, "time [s]", f"{title.split()[0]} [{traces.units[j]}]", curves)
             _put(self._trace, _drawn([panel]))
 
-    def _named_values(self, update: Update) -> dict[str, float]:
-        return dict(zip(self.view.setup.columns, update.values, strict=True))
+    def _named_values(self, snapshot: Snapshot) -> dict[str, float]:
+        return dict(zip(self.view.setup.columns, snapshot.values, strict=True))
 
     # --- the button, on threads of viser
 
     def _ask(self, event: viser.GuiEvent[Any]) -> None:
         """Shows old beside new, or why nothing can be set; sends only after another click."""
         client = event.client
-        update = self._newest
-        if client is None or update is None or self._controller is None:
+        snapshot = self._newest
+        if client is None or snapshot is None or self._controller is None:
             return
         try:
             if self._age_s >= STALE_S:
                 raise SourceFailed(f"no rows came for {self._age_s:.0f} s: the payload is old")
-            payload = self.view.answer(update.state)
+            payload = self.view.answer(snapshot.state)
             if payload is None:
                 raise SourceFailed("nothing was weighed yet")
             proposal = Proposal.of(self._controller, payload)

@@ -1,10 +1,10 @@
 """The page in a process of its own, because estimates and drawings take longer than a row.
 
 The weighing process sends a `Snapshot` ten times per second, when the page's process is ready for
-it; the page's process answers with the `Update` that it draws. Between two snapshots it receives
-the newest row, so that the arm on the page moves smoothly. Neither process waits for the other:
-newer snapshots replace older ones, events are kept. The page's process has a lower priority, and
-ends with the weighing process, however that ends.
+it; the page's process adds the estimate, draws the snapshot and sends it back. Between two
+snapshots it receives the newest row, so that the arm on the page moves smoothly. Neither process
+waits for the other: newer snapshots replace older ones, events are kept. The page's process has a
+lower priority, and ends with the weighing process, however that ends.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import Self
 from steelyard._computing import one_blas_thread
 from steelyard.errors import SourceFailed, SteelyardError
 from steelyard.live._source import Row, Source
-from steelyard.live._view import Snapshot, Update, View
+from steelyard.live._view import Snapshot, View
 from steelyard.live._weigher import LiveWeigher
 from steelyard.robot._geometry import Body
 
@@ -58,7 +58,7 @@ class PageProcess:
         url: address of the page
 
     Args:
-        weigher: whose updates are shown
+        weigher: whose snapshots are shown
         source: of the weigher's rows
         options: of the page
     """
@@ -101,11 +101,11 @@ class PageProcess:
             self._process.terminate()
             self._process.join(_END_TIMEOUT_S)
 
-    def look(self, last: bool) -> Iterator[Update]:
-        """Updates that have arrived; sends the next snapshot when the page's process is ready.
+    def look(self, last: bool) -> Iterator[Snapshot]:
+        """Snapshots that came back; sends the next one when the page's process is ready.
 
         Args:
-            last: whether to wait for the update of the last snapshot
+            last: whether to wait for the last snapshot
         """
         try:
             if last:
@@ -136,11 +136,11 @@ class PageProcess:
             raise answer
         raise SourceFailed("the page's process did not start")
 
-    def _received(self, timeout_s: float) -> Iterator[Update]:
-        while (snapshot := self._in_work) is not None and self._pipe.poll(timeout_s):
-            update: Update = self._pipe.recv()
+    def _received(self, timeout_s: float) -> Iterator[Snapshot]:
+        while (sent := self._in_work) is not None and self._pipe.poll(timeout_s):
+            estimated: Snapshot = self._pipe.recv()
             self._in_work = None
-            yield replace(update, snapshot=snapshot)
+            yield replace(estimated, state=sent.state)
 
     def _send(self, last: bool) -> None:
         """Sends a snapshot where one is due, else the newest row."""
@@ -150,7 +150,7 @@ class PageProcess:
             if row is not None:
                 self._pipe.send(row)
             return
-        snapshot = self._weigher.snapshot()
+        snapshot = self._weigher.rows_seen()
         if snapshot is None:
             return
         if self._weigher.view is not self._view:
@@ -193,8 +193,8 @@ def _serve(pipe: Connection, view: View, source: Source, options: PageOptions) -
                 elif isinstance(received, View):
                     page.view = received
                 else:
-                    update = page.view.update(received)
-                    page.show(update)
-                    pipe.send(replace(update, snapshot=received._replace(state=None)))
+                    snapshot = page.view.estimated(received)
+                    page.show(snapshot)
+                    pipe.send(replace(snapshot, state=None))
         except (EOFError, OSError):
             return

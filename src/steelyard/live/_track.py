@@ -14,8 +14,8 @@ from steelyard.live._addresses import source_of
 from steelyard.live._setup import TrackerSetup
 from steelyard.live._source import Source, Stream
 from steelyard.live._torque import TorqueSetup
-from steelyard.live._view import Update
-from steelyard.live._weigher import LiveWeigher, updates_of
+from steelyard.live._view import Snapshot
+from steelyard.live._weigher import LiveWeigher, snapshots_of
 from steelyard.live._wrist import WristSetup
 from steelyard.payload._tracking import Progress
 from steelyard.robot import RobotModel, load_robot
@@ -75,14 +75,14 @@ def track(
     with Stream(job.source) as stream:
         weigher = LiveWeigher(job.setup(stream), resume=resume)
         curve = ProgressCurve()
-        for update in curve.collected(updates_of(stream.items(options.seconds), weigher)):
-            if update.progress is not None and on_progress is not None:
-                on_progress(update.progress)
+        for snapshot in curve.collected(snapshots_of(stream.items(options.seconds), weigher)):
+            if snapshot.progress is not None and on_progress is not None:
+                on_progress(snapshot.progress)
     return track_stream(weigher, curve.points)
 
 
 class ProgressCurve:
-    """Collects the progress in updates; a long curve is thinned out.
+    """Collects the progress in snapshots; a long curve is thinned out.
 
     Attributes:
         points: progress along the way
@@ -92,12 +92,12 @@ class ProgressCurve:
         self.points: list[Progress] = []
         self._step_s = _MIN_POINT_STEP_S
 
-    def collected(self, updates: Iterable[Update]) -> Iterator[Update]:
-        """The same updates, whose progress is collected."""
-        for update in updates:
-            if update.progress is not None:
-                self._add(update.progress)
-            yield update
+    def collected(self, snapshots: Iterable[Snapshot]) -> Iterator[Snapshot]:
+        """The same snapshots, whose progress is collected."""
+        for snapshot in snapshots:
+            if snapshot.progress is not None:
+                self._add(snapshot.progress)
+            yield snapshot
 
     def _add(self, progress: Progress) -> None:
         if self.points and progress.t - self.points[-1].t < self._step_s:
@@ -117,10 +117,10 @@ def track_stream(weigher: LiveWeigher, points: Iterable[Progress]) -> Tracking:
     """
     payload = weigher.payload()
     if payload is None or weigher.calibration is None:
-        update = weigher.update()
+        snapshot = weigher.snapshot()
         reason = ""
-        if update is not None:
-            reason = f" ({update.waiting})"
+        if snapshot is not None:
+            reason = f" ({snapshot.waiting})"
         raise InvalidSamples(f"{weigher.setup.name}: nothing could be weighed{reason}")
     calibration = weigher.calibration
     last = calibration.tracker.progress(weigher.state)

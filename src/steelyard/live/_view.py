@@ -11,8 +11,9 @@ taken to grow on as in the last second.
 from __future__ import annotations
 
 import copy
+import math
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -29,8 +30,11 @@ _MIN_CHANGE_HALF_WIDTHS = 20.0  # smallest reported change of mass, in 95 % half
 _SHARES_THAT_STAY = ("gains", "drift", "gravity")  # of the variance, whatever the motion
 
 
-class Snapshot(NamedTuple):
-    """What a weigher has seen so far; a value.
+@dataclass(frozen=True, eq=False)
+class Snapshot:
+    """One moment of a stream that is weighed, for a line, a page or a program.
+
+    A weigher makes it of its rows. A `View` adds the last four attributes, which take longer.
 
     Attributes:
         row: the last one
@@ -41,6 +45,11 @@ class Snapshot(NamedTuple):
         rows: number of rows that have come
         missing: number of rows that the sender skipped
         dropped: number of rows that came, but were not taken in time
+        progress: of the tracker; None before the first sample
+        remaining_s: time until the mass is known as requested if the motion goes on, [s]; infinite
+            where no motion can show it, NaN where that is not known yet
+        trace: one instant of the page's curves, (curves, choices); None where there is none
+        next_step: what to do to learn more, a sentence without a full stop
     """
 
     row: Row
@@ -51,70 +60,20 @@ class Snapshot(NamedTuple):
     rows: int
     missing: int
     dropped: int
-
-    @property
-    def reduced(self) -> Snapshot:
-        """The same with a smaller state, to send to another process."""
-        if self.state is None:
-            return self
-        return self._replace(state=self.state.reduced)
-
-
-@dataclass(frozen=True, eq=False)
-class Update:
-    """What is known at one moment, for a line, a page or a program.
-
-    Attributes:
-        snapshot: of the weigher
-        progress: of the tracker; None before the first sample
-        remaining_s: time until the mass is known as requested if the motion goes on, [s]; infinite
-            where no motion can show it, NaN where that is not known yet
-        trace: one instant of the page's curves, (curves, choices); None where there is none
-        next_step: what to do to learn more, a sentence without a full stop
-        events: since the update before
-    """
-
-    snapshot: Snapshot
-    progress: Progress | None
-    remaining_s: float
-    trace: Array | None
-    next_step: str
-    events: tuple[Event, ...]
+    progress: Progress | None = None
+    remaining_s: float = math.nan
+    trace: Array | None = None
+    next_step: str = ""
 
     @property
     def t(self) -> float:
         """The sender's time of the last row, [s]."""
-        return self.snapshot.row.t
+        return self.row.t
 
     @property
     def values(self) -> tuple[float, ...]:
         """Values of the last row, as the stream's columns name them."""
-        return self.snapshot.row.values
-
-    @property
-    def waiting(self) -> str:
-        """Why nothing is weighed now, in words; empty where it is."""
-        return self.snapshot.waiting
-
-    @property
-    def state(self) -> Any:
-        """State of the tracker; None before the calibration."""
-        return self.snapshot.state
-
-    @property
-    def rows(self) -> int:
-        """Number of rows that have come."""
-        return self.snapshot.rows
-
-    @property
-    def missing(self) -> int:
-        """Number of rows that the sender skipped."""
-        return self.snapshot.missing
-
-    @property
-    def dropped(self) -> int:
-        """Number of rows that came, but were not taken in time."""
-        return self.snapshot.dropped
+        return self.row.values
 
     @property
     def payload(self) -> Payload | None:
@@ -135,9 +94,16 @@ class Update:
             return None
         return self.progress.contact
 
+    @property
+    def reduced(self) -> Snapshot:
+        """The same with a smaller state, to send to another process."""
+        if self.state is None:
+            return self
+        return replace(self, state=self.state.reduced)
+
 
 class View:
-    """Makes updates of snapshots.
+    """Adds to snapshots what the tracker knows.
 
     Attributes:
         setup: what is known about the stream
@@ -153,40 +119,38 @@ class View:
         self._advice = ""
         self._advised_s = float("inf")
         self._announced_start_s = -np.inf  # of the payload whose change was announced last, [s]
-        self._growth: list[tuple[float, float]] = []  # time [s] and information of updates
+        self._growth: list[tuple[float, float]] = []  # time [s] and information of snapshots
 
-    def update(self, snapshot: Snapshot) -> Update:
-        """What is known.
+    def estimated(self, snapshot: Snapshot) -> Snapshot:
+        """The snapshot with progress, remaining time, trace, next step and changes of the payload.
 
         Args:
             snapshot: of the weigher
         """
         calibration = self._calibration
         if snapshot.sample is None or calibration is None:
-            next_step = f"wait: {snapshot.waiting}"
-            return Update(snapshot, None, np.nan, None, next_step, snapshot.events)
-        row = snapshot.row
-        due = not 0 <= row.t - self._advised_s < _ADVICE_STEP_S
+            return replace(snapshot, next_step=f"wait: {snapshot.waiting}")
+        due = not 0 <= snapshot.t - self._advised_s < _ADVICE_STEP_S
         progress = calibration.tracker.progress(snapshot.state, advice=due)
         if due:
-            self._advised_s = row.t
+            self._advised_s = snapshot.t
             self._advice = progress.next_step
         next_step = self._advice
         if snapshot.waiting:
             next_step = f"wait: {snapshot.waiting}"
-        return Update(
+        return replace(
             snapshot,
-            progress,
-            self._remaining_s(progress),
-            calibration.trace(snapshot.state, snapshot.sample, progress),
-            next_step,
-            (*snapshot.events, *self._changes(snapshot, progress.payload)),
+            progress=progress,
+            remaining_s=self._remaining_s(progress),
+            trace=calibration.trace(snapshot.state, snapshot.sample, progress),
+            next_step=next_step,
+            events=(*snapshot.events, *self._changes(snapshot, progress.payload)),
         )
 
     def answer(self, state: Any) -> Payload | None:
         """The nearest physical body, with all doubts; None before the calibration.
 
-        Another thread may call it while this one makes updates.
+        Another thread may call it while this one adds estimates to snapshots.
 
         Args:
             state: of the tracker

@@ -19,7 +19,7 @@ from steelyard._computing import one_blas_thread, real_time_priority, short_paus
 from steelyard.live._recorder import Recorder
 from steelyard.live._setup import Calibration, ContactDetector, TrackerSetup
 from steelyard.live._source import Event, EventKind, Row
-from steelyard.live._view import Snapshot, Update, View
+from steelyard.live._view import Snapshot, View
 from steelyard.payload import Payload
 from steelyard.workflow._tracking import RESUME_S, load_state
 
@@ -31,7 +31,7 @@ class LiveWeigher:
 
     Attributes:
         setup: what is known about the stream
-        view: makes updates
+        view: adds estimates to snapshots
         calibration: tracker and path; None before the first rows have calibrated them
         state: of the tracker; None before the calibration
         row: the last one; None before the first
@@ -81,7 +81,14 @@ class LiveWeigher:
             self._calibrate()
 
     def snapshot(self) -> Snapshot | None:
-        """What was seen so far, with the events since the last call; None before the first row."""
+        """What is known now, with the events since the last call; None before the first row."""
+        seen = self.rows_seen()
+        if seen is None:
+            return None
+        return self.view.estimated(seen)
+
+    def rows_seen(self) -> Snapshot | None:
+        """A snapshot without the estimate, which a view adds later; None before the first row."""
         if self.row is None:
             return None
         events = tuple(self._events)
@@ -96,13 +103,6 @@ class LiveWeigher:
             self._missing,
             self._dropped,
         )
-
-    def update(self) -> Update | None:
-        """What is known now; None before the first row."""
-        snapshot = self.snapshot()
-        if snapshot is None:
-            return None
-        return self.view.update(snapshot)
 
     def payload(self) -> Payload | None:
         """The nearest physical body, with all doubts; None where nothing was weighed."""
@@ -153,32 +153,31 @@ class LiveWeigher:
                 self._events.append(Event(EventKind.CONTACT, words, row.t))
 
 
-def updates_of(
+def snapshots_of(
     items: Iterable[Row | Event],
     weigher: LiveWeigher,
     *,
     every_s: float = 0.1,
     recorder: Recorder | None = None,
-    look: Callable[[bool], Iterable[Update]] | None = None,
-) -> Iterator[Update]:
-    """Updates while rows come, and one at the end.
+    look: Callable[[bool], Iterable[Snapshot]] | None = None,
+) -> Iterator[Snapshot]:
+    """Snapshots while rows come, and one at the end.
 
     Args:
         items: of a stream
         weigher: for its columns
-        every_s: time between two updates, [s]
+        every_s: time between two snapshots, [s]
         recorder: receives every row
-        look: makes the updates elsewhere (see `PageProcess.look`); called with whether it is the
-            last time
+        look: estimates elsewhere (see `PageProcess.look`); called with whether it is the last time
     """
 
-    def own(last: bool) -> Iterable[Update]:
-        update = weigher.update()
-        if update is None:
+    def own(last: bool) -> Iterable[Snapshot]:
+        snapshot = weigher.snapshot()
+        if snapshot is None:
             return ()
-        return (update,)
+        return (snapshot,)
 
-    updates = look or own
+    snapshots = look or own
     due_s = time.monotonic() + every_s
     with one_blas_thread(), short_pauses(), real_time_priority():
         for item in items:
@@ -187,5 +186,5 @@ def updates_of(
             weigher.take(item)
             if time.monotonic() >= due_s:
                 due_s = time.monotonic() + every_s
-                yield from updates(False)
-        yield from updates(True)
+                yield from snapshots(False)
+        yield from snapshots(True)

@@ -1,4 +1,4 @@
-"""An update in words and as HTML: for the line of `track`, and for the page."""
+"""A snapshot in words and as HTML: for the line of `track`, and for the page."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from steelyard.inertia import InertialParameters
 from steelyard.live._controller import ControllerPayload
 from steelyard.live._setting import Proposal
 from steelyard.live._source import EventKind
-from steelyard.live._view import Update
+from steelyard.live._view import Snapshot
 from steelyard.payload import Payload
 from steelyard.payload._tracking import relative_half_width
 
@@ -28,30 +28,30 @@ STALE_S = 1.0
 _DIGITS = (3, 1, 1, 1, *[4] * 6)  # of the ten numbers of a controller's payload
 
 
-def progress_words(update: Update, accuracy: float) -> str:
+def progress_words(snapshot: Snapshot, accuracy: float) -> str:
     """How far the mass is from the requested accuracy, and the force of a measured contact.
 
     Args:
         accuracy: half-width of its 95 % interval over the mass
     """
     requested = f"{100 * accuracy:g} %"
-    if update.converged:
+    if snapshot.converged:
         words = f"{requested} reached"
-    elif np.isfinite(update.remaining_s):
-        words = f"{requested} in about {update.remaining_s:.0f} s"
-    elif np.isinf(update.remaining_s):
+    elif np.isfinite(snapshot.remaining_s):
+        words = f"{requested} in about {snapshot.remaining_s:.0f} s"
+    elif np.isinf(snapshot.remaining_s):
         words = f"{requested} cannot be reached by motion"
     else:
         words = f"{requested} not yet reached"
-    if update.contact is None:
+    if snapshot.contact is None:
         return words
-    force = np.linalg.norm(update.contact.wrench[:3])
-    std = np.linalg.norm(update.contact.std[:3])
+    force = np.linalg.norm(snapshot.contact.wrench[:3])
+    std = np.linalg.norm(snapshot.contact.std[:3])
     return f"{words}; contact {force:.2f} +- {NORMAL_95 * std:.2f} N"
 
 
 def answer_html(
-    update: Update | None,
+    snapshot: Snapshot | None,
     accuracy: float,
     *,
     age_s: float = 0.0,
@@ -60,26 +60,26 @@ def answer_html(
     """The mass with its interval, how far it is from the requested accuracy, and what to do next.
 
     Args:
-        update: the newest one; None before the first
+        snapshot: the newest one; None before the first
         accuracy: half-width of the 95 % interval over the mass
         age_s: age of the newest row, [s]; from `STALE_S` on, everything is grey
         configured: the payload that is set on the controller, where it is to be compared
     """
-    if update is None:
+    if snapshot is None:
         return '<div class="sy"><h1>…</h1><p class="soft">waiting for rows</p></div>'
-    payload = update.payload
+    payload = snapshot.payload
     if payload is None:
         mass, half = ("unknown", "")
     else:
         mass, half = payload.quantities[0].rounded
-    kind, words = _state(update, accuracy)
+    kind, words = _state(snapshot, accuracy)
     old = ""
     if age_s >= STALE_S:
         kind = "plain"
         words = f"no rows for {age_s:.0f} s: these numbers are old"
         old = " old"
     warning = mismatch_words(payload, configured)
-    step = f"{update.next_step[:1].upper()}{update.next_step[1:]}."
+    step = f"{snapshot.next_step[:1].upper()}{snapshot.next_step[1:]}."
     doubts = () if payload is None else payload.verdict.blocking
     paragraphs = [f"<p>{escape(str(doubt))}</p>" for doubt in doubts]
     return (
@@ -138,11 +138,11 @@ def numbers_html(payload: Payload | None, configured: ControllerPayload | None) 
     return f'<div class="sy"><h2>Payload</h2>{table}<p class="soft">{note}</p></div>'
 
 
-def events_html(update: Update, events: Iterable[tuple[str, str, str]]) -> str:
+def events_html(snapshot: Snapshot, events: Iterable[tuple[str, str, str]]) -> str:
     """The events so far, the newest first.
 
     Args:
-        update: the last one
+        snapshot: the last one
         events: time of day, kind and words of each
     """
     lines = [
@@ -151,7 +151,7 @@ def events_html(update: Update, events: Iterable[tuple[str, str, str]]) -> str:
         f" {escape(words)}</span></li>"
         for clock, kind, words in events
     ]
-    counts = f"{update.rows} rows, {update.missing} missing, {update.dropped} dropped"
+    counts = f"{snapshot.rows} rows, {snapshot.missing} missing, {snapshot.dropped} dropped"
     log = f'<ol data-name="events">{"".join(lines[::-1])}</ol>'
     return (
         f'<div class="sy"><h2>Events</h2>{log}<p class="soft" data-name="counts">{counts}</p></div>'
@@ -177,13 +177,13 @@ def question_html(proposal: Proposal) -> str:
     )
 
 
-def _state(update: Update, accuracy: float) -> tuple[str, str]:
-    """The style of an update, and its state in words."""
-    if update.waiting:
-        return "wait", f"waiting: {update.waiting}"
-    if update.payload is not None and not update.payload.verdict.ok:
+def _state(snapshot: Snapshot, accuracy: float) -> tuple[str, str]:
+    """The style of a snapshot, and its state in words."""
+    if snapshot.waiting:
+        return "wait", f"waiting: {snapshot.waiting}"
+    if snapshot.payload is not None and not snapshot.payload.verdict.ok:
         return "bad", "do not use it yet"
-    return ("good" if update.converged else "wait"), progress_words(update, accuracy)
+    return ("good" if snapshot.converged else "wait"), progress_words(snapshot, accuracy)
 
 
 def _share(payload: Payload | None, accuracy: float) -> float:
