@@ -9,7 +9,7 @@ it already), and the first command has none at all.
     steelyard identify arm.urdf empty.csv -o model.json                    asks for --names
     steelyard identify arm.urdf empty.csv -o model.json --names ...   says how to weigh, with a page
     steelyard weigh model.json loaded.csv --names ... -o ... --report ...  says how to export
-    steelyard export payload.json --to urdf --into arm.urdf -o patched.urdf
+    steelyard patch payload arm.urdf payload.json -o patched.urdf
 
 `HERE=1` takes the environment that runs this instead of a fresh one.
 """
@@ -151,7 +151,7 @@ def _walk(command: list[str], there: Path) -> float:
         ("identify arm.urdf empty.csv -o model.json", 2),
         ("identify arm.urdf empty.csv -o model.json --names t,q*6,tau*6", 0),
         ("weigh model.json loaded.csv --names t,q*6,tau*6 -o payload.json --report page.html", 0),
-        ("export payload.json --to urdf --into arm.urdf -o patched.urdf", 0),
+        ("patch payload arm.urdf payload.json -o patched.urdf", 0),
     )
     for words, expected in steps:
         for option in re.findall(r"(?<= )-{1,2}\w[\w-]*", words):

@@ -5,9 +5,10 @@ import json
 import numpy as np
 import pytest
 import typer
+from typer.main import get_command
 from typer.testing import CliRunner
 
-from steelyard.cli import export, export_arm, export_motion
+from steelyard.cli import export, export_arm, export_motion, patch
 from steelyard.errors import SteelyardError
 from steelyard.identification import identify
 from steelyard.inertia import InertialParameters
@@ -19,8 +20,10 @@ from steelyard.verdict import Verdict
 from steelyard.wrist._payload import WristPayload
 
 app = typer.Typer()
-app.command(name="export")(export.command)
-app.command(name="export-arm")(export_arm.command)
+app.add_typer(export.app, name="export")
+app.add_typer(export_arm.app, name="export-arm")
+app.add_typer(export_arm.loaded_app, name="export-loaded-arm")
+app.add_typer(patch.app, name="patch")
 app.command(name="export-motion")(export_motion.command)
 GOOD = Verdict("all ten parameters were excited, and they are those of a real body")
 INERTIA = np.diag([0.02, 0.015, 0.012])
@@ -34,6 +37,10 @@ def run(*words, command="export"):
 
 def run_arm(*words):
     return run(*words, command="export-arm")
+
+
+def run_loaded(*words):
+    return run(*words, command="export-loaded-arm")
 
 
 def run_motion(*words):
@@ -80,31 +87,30 @@ def folder(tmp_path_factory):
 
 
 def test_text_goes_to_stdout_or_into_a_file(folder):
-    done = run(folder / "good.json", "--to", "ur")
+    done = run("ur", folder / "good.json")
     assert done.exit_code == 0
     assert done.output.splitlines()[-1].startswith(
         "set_target_payload(2.5, [0.01, -0.02, 0.06], [0.02, 0.015,"
     )
     output = folder / "payload.script"
-    written = run(folder / "good.json", "--to", "ur", "-o", output)
+    written = run("ur", folder / "good.json", "-o", output)
     assert written.output == f"Written: {output}\n"
     assert output.read_text() == done.output
     assert Payload.load(folder / "good.json").export("ur") == done.output
-    missing = run(folder / "good.json", "--to", "ur", "-o", folder / "no" / "x")
+    missing = run("ur", folder / "good.json", "-o", folder / "no" / "x")
     assert "there is no folder" in str(missing.exception)
 
 
 def test_the_tool_frame_turns_and_moves_the_body(folder):
-    done = run(folder / "good.json", "--to", "mecademic", "--tool-frame", "0 0 0.03 0 0 90")
+    done = run("mecademic", folder / "good.json", "--tool-frame", "0 0 0.03 0 0 90")
     assert "SetPayload(2.5,20.0,10.0,90.0)" in done.output
-    done = run(folder / "good.json", "--to", "mecademic", "--tool-frame", "0.1,0,0,90,0,90")
+    done = run("mecademic", folder / "good.json", "--tool-frame", "0.1,0,0,90,0,90")
     assert (
         "SetPayload(2.5,160.0,10.0,-20.0)" in done.output
     )  # about x first, then about the fixed z
     done = run(
-        folder / "good.json",
-        "--to",
         "kuka",
+        folder / "good.json",
         "--tool-frame",
         "0 0 0 0 0 90",
         "--number",
@@ -122,46 +128,44 @@ def test_the_tool_frame_turns_and_moves_the_body(folder):
 
 def test_doubt_is_exit_code_1_and_force_is_said(folder):
     output = folder / "doubtful.mod"
-    done = run(folder / "doubtful.json", "--to", "abb", "-o", output)
+    done = run("abb", folder / "doubtful.json", "-o", output)
     assert done.exit_code == 1
     assert (
         "error: not exported: the mass is known to +- 15.7 % (95 %), more than 10 % allowed"
         in done.output
     )
     assert not output.exists()
-    facts = json.loads(run(folder / "doubtful.json", "--to", "abb", "--json").stdout)
+    facts = json.loads(run("abb", folder / "doubtful.json", "--json").stdout)
     assert facts["text"] is None
     assert [doubt["kind"] for doubt in facts["verdict"]["doubts"]] == ["too_uncertain"]
-    done = run(folder / "doubtful.json", "--to", "abb", "-o", output, "--force")
+    done = run("abb", folder / "doubtful.json", "-o", output, "--force")
     assert done.exit_code == 0
     assert "warning: forced in spite of a doubt: the mass" in done.output
     assert "! FORCED in spite of a doubt: the mass is known to +- 15.7 %" in output.read_text()
-    done = run(folder / "doubtful.json", "--to", "abb", "--largest-mass-error", 16)
+    done = run("abb", folder / "doubtful.json", "--largest-mass-error", 16)
     assert done.exit_code == 0
     assert "FORCED" not in done.output
-    done = run(folder / "good.json", "--to", "abb", "--largest-com-error", 0.5)
+    done = run("abb", folder / "good.json", "--largest-com-error", 0.5)
     assert "more than 0.5 mm allowed" in done.output
 
 
 def test_a_wrist_sensor_is_placed_by_hand_or_by_its_file(folder):
-    done = run(folder / "sensor.json", "--to", "ur")
+    done = run("ur", folder / "sensor.json")
     assert (
         "say --as-mounted if the file's own is right (its origin at 0 0 0.04 m, not turned)"
         in str(done.exception)
     )
-    done = run(folder / "sensor.json", "--to", "ur", "--as-mounted")
+    done = run("ur", folder / "sensor.json", "--as-mounted")
     assert "set_target_payload(2.5, [0.01, -0.02, 0.1]," in done.output
-    done = run(folder / "sensor.json", "--to", "ur", "--tool-frame", "0 0 0 0 0 0")
+    done = run("ur", folder / "sensor.json", "--tool-frame", "0 0 0 0 0 0")
     assert "set_target_payload(2.5, [0.01, -0.02, 0.06]," in done.output
-    done = run(folder / "sensor.json", "--to", "ft-yaml")
+    done = run("ft-yaml", folder / "sensor.json")
     assert "bias: [4.0, -2.0, 6.0, 0.2, -0.3, 0.1]" in done.output
 
 
 def test_a_model_becomes_a_urdf_with_its_drives_beside(folder):
     output = folder / "arm.urdf"
-    done = run_arm(
-        folder / "model.json", "--to", "urdf", "-o", output, "--payload", folder / "good.json"
-    )
+    done = run_loaded("urdf", folder / "model.json", folder / "good.json", "-o", output)
     assert done.exit_code == 0, done.output
     assert "arm.drives.json" in done.output
     arm = RobotModel.from_urdf(output)
@@ -169,53 +173,44 @@ def test_a_model_becomes_a_urdf_with_its_drives_beside(folder):
     assert list(drives["joints"]) == list(arm.joint_names)
     assert drives["joints"]["elbow_joint"]["exponent"] == load_robot("ur10").drive.exponent[2]
     assert drives["payload"] == pytest.approx(BODY.vector.tolist())
-    facts = json.loads(run_arm(folder / "model.json", "--to", "mjcf", "--json").output)
+    facts = json.loads(run_arm("mjcf", folder / "model.json", "--json").output)
     assert facts["drives"]["joints"]["elbow_joint"]["rotor_inertia"] > 0
     assert facts["text"].startswith("<mujoco")
-    done = run_arm(
-        folder / "model.json", "--to", "mjcf", "--payload", folder / "sensor.json", "--as-mounted"
-    )
+    done = run_loaded("mjcf", folder / "model.json", folder / "sensor.json", "--as-mounted")
     assert "carries a payload of 2.5 kg" in done.output
-    done = run_arm(folder / "model.json", "--to", "mjcf", "--payload", folder / "doubtful.json")
+    done = run_loaded("mjcf", folder / "model.json", folder / "doubtful.json")
     assert done.exit_code == 1
     assert "the payload: the mass is known to" in done.output
-    done = run_arm(
-        folder / "model.json", "--to", "mjcf", "--payload", folder / "doubtful.json", "--force"
-    )
+    done = run_loaded("mjcf", folder / "model.json", folder / "doubtful.json", "--force")
     assert "FORCED in spite of a doubt: the payload: the mass" in done.output
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("good.json", "--to", "yaskawa"), "not exported to 'yaskawa'; there are ur, ur-ros2"),
         (
-            ("model.json", "--to", "ur"),
+            ("ur", "model.json"),
             "holds a model, not a payload or wrist payload: use steelyard export-arm",
         ),
         (
-            ("drives.json", "--to", "ur"),
+            ("ur", "drives.json"),
             "holds no payload or wrist payload (it says 'drives'); they are made so: a payload by"
             " steelyard weigh -o",
         ),
-        (("list.json", "--to", "ur"), "holds no payload or wrist payload (it does not say"),
-        (("words.json", "--to", "ur"), "is not JSON"),
-        (("none.json", "--to", "ur"), "cannot read"),
+        (("ur", "list.json"), "holds no payload or wrist payload (it does not say"),
+        (("ur", "words.json"), "is not JSON"),
+        (("ur", "none.json"), "cannot read"),
         (
-            ("good.json", "--to", "ur", "--tool-frame", "0 0 1"),
+            ("ur", "good.json", "--tool-frame", "0 0 1"),
             "--tool-frame is 'x y z roll pitch yaw' [m,",
         ),
         (
-            ("good.json", "--to", "ur", "--tool-frame", "0 0 x 0 0 0"),
+            ("ur", "good.json", "--tool-frame", "0 0 x 0 0 0"),
             "--tool-frame is 'x y z roll pitch yaw'",
         ),
-        (("good.json", "--to", "ur", "--as-mounted"), "--as-mounted is for wrist sensors"),
+        (("ur", "good.json", "--as-mounted"), "--as-mounted is for wrist sensors"),
         (
-            ("sensor.json", "--to", "ft-yaml", "--as-mounted"),
-            "wants the frame of the sensor itself",
-        ),
-        (
-            ("sensor.json", "--to", "ur", "--as-mounted", "--tool-frame", "0 0 0 0 0 0"),
+            ("ur", "sensor.json", "--as-mounted", "--tool-frame", "0 0 0 0 0 0"),
             "give --tool-frame or --as-mounted, not both",
         ),
     ],
@@ -231,31 +226,33 @@ def test_bad_input_is_refused_in_words(folder, words, message, monkeypatch):
     ("words", "message"),
     [
         (
-            ("model.json", "--to", "ur"),
-            "is a model of an arm, which is exported to urdf or mjcf, not to 'ur'",
+            ("export-arm", "urdf", "good.json"),
+            "holds a payload, not a model: use steelyard export",
         ),
-        (("good.json", "--to", "urdf"), "holds a payload, not a model: use steelyard export"),
         (
-            ("model.json", "--to", "urdf", "--payload", "model.json"),
+            ("export-loaded-arm", "urdf", "model.json", "model.json"),
             "holds a model, not a payload or wrist payload",
-        ),
-        (
-            ("model.json", "--to", "urdf", "--tool-frame", "0 0 0 0 0 0"),
-            "--tool-frame and --as-mounted place a --payload",
         ),
     ],
 )
 def test_bad_input_of_an_arm_is_refused_in_words(folder, words, message, monkeypatch):
     monkeypatch.chdir(folder)
-    done = run_arm(*words)
+    done = run(*words[1:], command=words[0])
     assert isinstance(done.exception, SteelyardError), done.output
     assert message in str(done.exception)
 
 
-def test_help_names_every_target():
+def test_every_target_is_a_command_with_the_options_that_its_format_can_hold():
     from steelyard.export import TARGETS
 
-    assert export._TARGETS.split(", ") == list(TARGETS)
+    commands = get_command(export.app).commands
+    assert list(commands) == list(TARGETS)
+    for name, target in TARGETS.items():
+        options = {parameter.name for parameter in commands[name].params}
+        assert ("inertia" in options) == target.inertia, name
+        assert ("name" in options) == target.has_name, name
+        assert ("number" in options) == target.has_number, name
+        assert ("as_mounted" in options) != target.in_sensor_frame, name
 
 
 def test_a_motion_for_several_controllers_in_one_call(tmp_path):

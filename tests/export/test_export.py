@@ -103,6 +103,16 @@ def test_unknown_targets_are_refused_with_those_there_are():
         payload().export("yaskawa")
 
 
+@pytest.mark.parametrize(
+    ("target", "argument"),
+    [("ur", {"name": "cup"}), ("abb", {"number": 2}), ("mecademic", {"inertia": "sphere"})],
+)
+def test_arguments_that_a_format_cannot_hold_are_refused(target, argument):
+    (name,) = argument
+    with pytest.raises(UnknownName, match=f"'{target}' cannot hold the {name} of a payload"):
+        payload().export(target, **argument)
+
+
 UNPHYSICAL = InertialParameters.from_com(2.0, [0.01, 0.0, 0.05], np.diag([0.01, 0.01, 0.05]))
 DOUBTFUL = {
     "violate the triangle inequality": payload(UNPHYSICAL),

@@ -127,7 +127,7 @@ def make_sound_files() -> None:
         "identify planar2r empty.npz -o model.json --friction linear",
         "weigh model.json loaded.npz -o payload.json",
         "track loaded.npz --model model.json --save-state state.json",
-        "export-arm model.json --to urdf -o arm.urdf --force",
+        "export-arm urdf model.json -o arm.urdf --force",
     ):
         code, _, complaint = run(words.split())
         if code > 1:
@@ -164,8 +164,8 @@ def wrist_files(np: Any) -> None:
 
 
 READERS: dict[str, list[str]] = {
-    "payload.json": ["export {} --to ur --force", "export {} --to urdf --json --force"],
-    "wrist.json": ["export {} --to urdf --json --force"],
+    "payload.json": ["export ur {} --force", "export urdf {} --json --force"],
+    "wrist.json": ["export urdf {} --json --force"],
     "model.json": ["weigh {} loaded.npz --json", "weigh {} loaded.npz -o out.json"],
     "state.json": ["track loaded.npz --model model.json --resume {} --json"],
     "design.json": [
@@ -195,9 +195,9 @@ ARGUMENTS = (
     "simulate planar2r --rate {} -o out.npz --trajectory motion.json",
     "simulate planar2r --seed {} -o out.npz --trajectory motion.json",
     "postures-random planar2r --count {}",
-    "export payload.json --to ur --largest-mass-error {}",
-    "export payload.json --to {}",
-    "export payload.json --to ur --tool-frame '0,0,{},0,0,0'",
+    "export ur payload.json --largest-mass-error {}",
+    "export {} payload.json",
+    "export ur payload.json --tool-frame '0,0,{},0,0,0'",
     "identify planar2r empty.npz --friction linear -o out.json --torque-cutoff {}",
     "identify planar2r empty.npz --friction {} -o out.json",
     "weigh model.json loaded.npz -o {}",

@@ -46,7 +46,7 @@ def test_what_is_read_is_never_overwritten(folder):
         "identify planar2r empty.npz --validate loaded.npz -o loaded.npz",
         "identify planar2r empty.npz --gains mass=0.5:loaded.npz -o loaded.npz",
         "check loaded.npz -o loaded.npz",
-        "export-arm model.json --to urdf -o model.json",
+        "export-arm urdf model.json -o model.json",
         "record replay:loaded.npz -o loaded.npz",
     ):
         assert "would be overwritten" in refused(folder, words), words

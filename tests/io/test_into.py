@@ -166,11 +166,13 @@ def torque_with_payload(model, q, v, a):
     )
 
 
-ARM = ("export-arm", "model.json", "--payload", "payload.json", "--to")
+def loaded(file):
+    """Words of the command that patches a file with the arm and its payload."""
+    return "patch", "loaded-arm", file, "model.json", "payload.json"
 
 
 def test_a_patched_urdf_is_the_identified_arm_with_its_payload(folder, model, rng):
-    said = export(folder, *ARM, "urdf", "--into", "mine.urdf", "-o", "new.urdf")
+    said = export(folder, *loaded("mine.urdf"), "-o", "new.urdf")
     assert said == "Written: new.urdf, and what it cannot hold: new.drives.json\n"
     again = RobotModel.from_urdf(folder / "new.urdf")
     assert again.flange == "tool0"
@@ -184,7 +186,7 @@ def test_a_patched_urdf_is_the_identified_arm_with_its_payload(folder, model, rn
 
 
 def test_a_patched_mjcf_is_the_identified_arm_with_its_payload(folder, model, rng):
-    export(folder, *ARM, "mjcf", "--into", "mine.xml", "-o", "new.xml")
+    export(folder, *loaded("mine.xml"), "-o", "new.xml")
     joints = load(folder / "new.drives.json", "drives")["joints"]
     q, v, a = motion(rng, 20)
     tau = inverse(folder / "new.xml", q, v, a) + [joint["offset"] for joint in joints.values()]
@@ -218,7 +220,7 @@ def changed(before, after):
 
 
 def test_everything_else_in_a_urdf_is_left_as_it_is(folder):
-    text = export(folder, *ARM, "urdf", "--into", "mine.urdf")
+    text = export(folder, *loaded("mine.urdf"))
     lines = [
         '      <origin xyz="0.1 0 0.05" rpy="0.1 0.2 0.3"/>',
         "      <mass  value = '4.0' />",
@@ -239,13 +241,13 @@ def test_everything_else_in_a_urdf_is_left_as_it_is(folder):
         assert words in text, words
     windows = URDF.replace("\n", "\r\n").encode()
     (folder / "windows.urdf").write_bytes(windows)
-    export(folder, *ARM, "urdf", "--into", "windows.urdf", "-o", "windows-new.urdf")
+    export(folder, *loaded("windows.urdf"), "-o", "windows-new.urdf")
     there = (folder / "windows-new.urdf").read_bytes().decode()
     assert there == text.replace("mine.urdf", "windows.urdf").replace("\n", "\r\n")
 
 
 def test_everything_else_in_an_mjcf_is_left_as_it_is(folder):
-    text = export(folder, *ARM, "mjcf", "--into", "mine.xml")
+    text = export(folder, *loaded("mine.xml"))
     marks = (
         'name="upper"',
         "<joint name='shoulder",
@@ -264,8 +266,8 @@ def test_everything_else_in_an_mjcf_is_left_as_it_is(folder):
 def test_a_file_is_patched_again_and_in_place_where_it_is_named(folder):
     (folder / "own.urdf").write_text(URDF)
     for _ in range(2):
-        export(folder, *ARM, "urdf", "--into", "own.urdf", "-o", "own.urdf")
-    once = export(folder, *ARM, "urdf", "--into", "mine.urdf").replace("mine.urdf", "own.urdf")
+        export(folder, *loaded("own.urdf"), "-o", "own.urdf")
+    once = export(folder, *loaded("mine.urdf")).replace("mine.urdf", "own.urdf")
     twice = (folder / "own.urdf").read_text()
     assert twice.count("<!-- steelyard:") == twice.count('<link name="payload">') == 1
     arms = [RobotModel.from_urdf_text(text) for text in (once, twice)]
@@ -276,12 +278,10 @@ def test_a_file_is_patched_again_and_in_place_where_it_is_named(folder):
 def test_a_payload_alone_goes_to_the_flange(folder, rng, target, name):
     export(
         folder,
-        "export",
-        "payload.json",
-        "--to",
-        target,
-        "--into",
+        "patch",
+        "payload",
         name,
+        "payload.json",
         "--name",
         "box",
         "-o",
@@ -304,9 +304,7 @@ def test_a_payload_alone_goes_to_the_flange(folder, rng, target, name):
 
 def test_an_inertia_that_is_hardly_known_becomes_a_ball(folder):
     def moments(*words):
-        text = export(
-            folder, "export", "needle.json", "--to", "urdf", "--into", "mine.urdf", *words
-        )
+        text = export(folder, "patch", "payload", "mine.urdf", "needle.json", *words)
         robot = RobotModel.from_urdf_text(URDF)
         there = RobotModel.from_urdf_text(text)
         payload = there.links[-1] - robot.links[-1]
@@ -345,82 +343,68 @@ XACRO = '<robot name="x" xmlns:xacro="http://ros.org"><xacro:include filename="a
 
 
 @pytest.mark.parametrize(
-    ("target", "text", "message"),
+    ("text", "message"),
     [
         (
-            "urdf",
             OTHER,
             "describes another arm: its joints are hip, elbow, wrist, those of the model shoulder",
         ),
-        ("urdf", LONGER, "the axis of joint wrist is"),
-        ("urdf", MJCF, "bad.xml has the root <mujoco>, not <robot>"),
-        ("urdf", "no XML", "bad.xml does not parse as XML"),
-        ("urdf", XACRO, "bad.xml is a xacro: convert it to a URDF first"),
+        (LONGER, "the axis of joint wrist is"),
+        (URDF.replace("robot", "robots"), "bad.xml has the root <robots>, not <robot>"),
+        ("no XML", "bad.xml does not parse as XML"),
+        (XACRO, "bad.xml is a xacro: convert it to a URDF first"),
         (
-            "urdf",
             URDF.replace('"base"', '"payload"'),
             "already has a link 'payload' that is not a payload: give the payload",
         ),
         (
-            "urdf",
             URDF.replace('<link name="lower"/>', ""),
             "names the link 'lower', which is missing",
         ),
-        ("urdf", URDF.replace('"camera"', '"upper"'), "bad.xml has two links called 'upper'"),
-        ("mjcf", URDF, "bad.xml has the root <robot>, not <mujoco>"),
+        (URDF.replace('"camera"', '"upper"'), "bad.xml has two links called 'upper'"),
         (
-            "mjcf",
             MJCF.replace('"elbow"', '"knee"'),
             "no joint elbow; it has shoulder, knee, wrist, open",
         ),
         (
-            "mjcf",
             MJCF.replace('pos="0.3 0 0.1"', 'pos="0.4 0 0.1"'),
             "describes another arm: the axis of joint",
         ),
-        ("mjcf", MJCF.replace("<light", "<lamp"), "MuJoCo cannot read bad.xml"),
+        (MJCF.replace("<light", "<lamp"), "MuJoCo cannot read bad.xml"),
         (
-            "mjcf",
             MJCF.replace("eulerseq", 'inertiafromgeom="true" eulerseq'),
             "ignores every <inertial>",
         ),
         (
-            "mjcf",
             MJCF.replace("eulerseq", 'settotalmass="9" eulerseq'),
             "which rescales masses; remove it",
         ),
         (
-            "mjcf",
             MJCF.replace('"camera"', '"payload"'),
             "already has a body 'payload' that is not a payload",
         ),
         (
-            "mjcf",
             MJCF.replace('"elbow"', '"elbow" type="slide"'),
             "elbow slides in one and turns in",
         ),
         (
-            "urdf",
             URDF.replace('xyz="0 0 0.1"', 'xyz="0 0.1 0.1"'),
             "the flange 'tool0' is not where the model has it",
         ),
         (
-            "mjcf",
             MJCF.replace("<frame pos", '<joint name="twist"/><frame pos'),
             "'elbow' has further",
         ),
-        ("mjcf", SWAPPED, "describes another arm: 'shoulder' does not follow the previous joint"),
+        (SWAPPED, "describes another arm: 'shoulder' does not follow the previous joint"),
         (
-            "mjcf",
             ON_RAIL,
             "is not a joint of the robot model; hold it still with --lock rail=0",
         ),
-        ("ur", URDF, "exported to urdf or mjcf, not to 'ur'"),
     ],
 )
-def test_other_files_are_refused_in_one_line(folder, target, text, message):
+def test_other_files_are_refused_in_one_line(folder, text, message):
     (folder / "bad.xml").write_text(text)
-    done = steelyard(*ARM, target, "--into", "bad.xml", cwd=folder)
+    done = steelyard(*loaded("bad.xml"), cwd=folder)
     assert done.returncode == 2, done.stdout
     assert message in done.stderr
     assert done.stderr.count("\n") == 1
@@ -429,14 +413,10 @@ def test_other_files_are_refused_in_one_line(folder, target, text, message):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ((*ARM, "urdf", "--into", "none.urdf"), "cannot read none.urdf: No such file"),
+        (loaded("none.urdf"), "cannot read none.urdf: No such file"),
+        ((*loaded("mine.urdf"), "--lock", "open"), "--lock is JOINT=NUMBER"),
         (
-            ("export", "payload.json", "--to", "ur", "--into", "mine.urdf"),
-            "--into patches files for urdf and mjcf, not",
-        ),
-        ((*ARM, "urdf", "--lock", "open=0"), "--lock is for the joints of the file of --into"),
-        (
-            ("export", "payload.json", "--to", "urdf", "--inertia", "rod"),
+            ("export", "urdf", "payload.json", "--inertia", "rod"),
             "--inertia must be one of estimated, sphere, none, got 'rod'",
         ),
     ],
@@ -450,7 +430,7 @@ def test_other_words_are_refused_in_one_line(folder, words, message):
 def test_a_joint_below_the_arm_is_held_still_where_it_is_locked(folder, model):
     (folder / "rail.xml").write_text(ON_RAIL)
     texts = [
-        export(folder, *ARM, "mjcf", "--into", name, *lock)
+        export(folder, *loaded(name), *lock)
         for name, lock in (("mine.xml", ()), ("rail.xml", ("--lock", "rail=0")))
     ]
     inertials = [re.findall("<inertial .*", text) for text in texts]
@@ -461,10 +441,10 @@ def test_text_that_is_no_text_and_joints_that_are_included(folder):
     (folder / "latin.urdf").write_bytes(
         URDF.replace("arm of mine", "Gelenk f\xfcr").encode("latin-1")
     )
-    done = steelyard(*ARM, "urdf", "--into", "latin.urdf", cwd=folder)
+    done = steelyard(*loaded("latin.urdf"), cwd=folder)
     assert "latin.urdf is not XML in UTF-8" in done.stderr
     (folder / "outer.xml").write_text('<mujoco><include file="mine.xml"/></mujoco>')
-    done = steelyard(*ARM, "mjcf", "--into", "outer.xml", cwd=folder)
+    done = steelyard(*loaded("outer.xml"), cwd=folder)
     assert (
         "outer.xml has no joint 'shoulder' in its <worldbody>; included files are not"
         in done.stderr
@@ -472,10 +452,8 @@ def test_text_that_is_no_text_and_joints_that_are_included(folder):
     (folder / "bare.xml").write_text(
         MJCF.replace("tool0", "tip").replace('0.5" euler="0 0 180"', '0"')
     )
-    done = steelyard("export", "payload.json", "--to", "mjcf", "--into", "bare.xml", cwd=folder)
+    done = steelyard("patch", "payload", "bare.xml", "payload.json", cwd=folder)
     assert "bare.xml has no body or site 'tool0' for the payload" in done.stderr
-    text = export(
-        folder, *ARM, "mjcf", "--into", "bare.xml"
-    )  # on the last body, where the model's flange is
+    text = export(folder, *loaded("bare.xml"))  # on the last body, where the model's flange is
     place = re.search(r'<body name="payload" pos="(.*?)"', text)[1]
     assert [float(x) for x in place.split()] == pytest.approx([0, 0, 0.1], abs=1e-12)

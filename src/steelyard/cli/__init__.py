@@ -49,8 +49,10 @@ _GROUPS = {
         "serve-recording": "serve.recording_command",
     },
     "Use": {
-        "export": "export.command",
-        "export-arm": "export_arm.command",
+        "export": "export.app",
+        "export-arm": "export_arm.app",
+        "export-loaded-arm": "export_arm.loaded_app",
+        "patch": "patch.app",
         "export-motion": "export_motion.command",
         "collisions": "collisions.command",
         "contact": "contact.command",

@@ -1,11 +1,12 @@
-"""`steelyard export PAYLOAD --to TARGET`: a payload for controllers and simulators."""
+"""`steelyard export TARGET PAYLOAD`: a payload for controllers and simulators.
+
+A target is a command of its own, because each format holds other things.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -16,57 +17,141 @@ from steelyard.cli import exports, options
 if TYPE_CHECKING:
     from steelyard.export import Export
 
-_TARGETS = "ur, ur-ros2, franka, franka-ros2, abb, kuka, fanuc, mecademic, ft-yaml, urdf, mjcf"
+_DESCRIPTIONS = {
+    "ur": "Writes a call of set_target_payload (URScript).",
+    "ur-ros2": "Writes a request of ur_msgs/srv/SetPayload (YAML).",
+    "franka": "Writes endeffector-config.json, for Franka Desk.",
+    "franka-ros2": "Writes a request of franka_msgs/srv/SetLoad (YAML) and a call of libfranka.",
+    "abb": "Writes a declaration of loaddata (RAPID).",
+    "kuka": "Writes an assignment of LOAD_DATA (KRL).",
+    "fanuc": "Writes the fields of a payload schedule, to be typed in.",
+    "mecademic": "Writes a call of SetPayload, without inertia.",
+    "ft-yaml": "Writes a calibration of force_torque_tools (ROS): payload and zero drift.",
+    "urdf": "Writes a URDF: a flange, and the payload as a link that is fixed to it.",
+    "mjcf": "Writes an MJCF: the payload as a body of MuJoCo.",
+}
+
+app = typer.Typer(
+    help="Writes a payload for a controller or a simulator, one command for each target.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
 
 
-def command(
-    file: Annotated[Path, typer.Argument(help="A payload (.json, from weigh or weigh-wrist).")],
-    to: Annotated[str, typer.Option(help=f"Target: {_TARGETS}.")],
+def _with_inertia_command(
+    ctx: typer.Context,
+    file: exports.PayloadArgument,
     tool_frame: exports.ToolFrameOption = None,
     as_mounted: exports.AsMountedFlag = False,
-    output: exports.OutputOption = None,
-    name: exports.NameOption = "payload",
-    number: Annotated[
-        int, typer.Option(help="Number of LOAD_DATA (kuka) or of the schedule (fanuc).")
-    ] = 1,
+    inertia: exports.InertiaOption = None,
     largest_mass_error: exports.MassErrorOption = 10.0,
     largest_com_error: exports.ComErrorOption = 20.0,
-    inertia: exports.InertiaOption = None,
-    into: exports.IntoOption = None,
-    lock: options.LockOption = None,
+    output: exports.OutputOption = None,
     force: exports.ForceFlag = False,
     as_json: options.JsonFlag = False,
 ) -> None:
-    """Writes a payload for a controller or a simulator.
+    """Exports to a format that holds the inertia."""
+    _export(ctx)
 
-    Exit code 1, and no file, when the numbers are doubtful and --force was not given.
-    """
-    locked = exports.locked_joints(lock, into)
-    request = exports.PayloadRequest(
-        to,
-        exports.PayloadFrame(tool_frame, as_mounted),
-        exports.error_limits(largest_mass_error, largest_com_error),
-        inertia,
-        name,
-        number,
-    )
-    export = request.export(file)
-    text: Callable[[], str] = partial(export.text, force=force)
-    if into is not None:
-        from steelyard.io._into import payload_into
 
-        load = replace(export.load, forced=export.verdict.blocking)
-        text = partial(payload_into, load, into, to, locked)
+def _with_name_command(
+    ctx: typer.Context,
+    file: exports.PayloadArgument,
+    name: exports.NameOption = "payload",
+    tool_frame: exports.ToolFrameOption = None,
+    as_mounted: exports.AsMountedFlag = False,
+    inertia: exports.InertiaOption = None,
+    largest_mass_error: exports.MassErrorOption = 10.0,
+    largest_com_error: exports.ComErrorOption = 20.0,
+    output: exports.OutputOption = None,
+    force: exports.ForceFlag = False,
+    as_json: options.JsonFlag = False,
+) -> None:
+    """Exports to a format in which a payload has a name."""
+    _export(ctx)
+
+
+def _with_number_command(
+    ctx: typer.Context,
+    file: exports.PayloadArgument,
+    number: Annotated[int, typer.Option(min=1, help="Number of the payload in the file.")] = 1,
+    tool_frame: exports.ToolFrameOption = None,
+    as_mounted: exports.AsMountedFlag = False,
+    inertia: exports.InertiaOption = None,
+    largest_mass_error: exports.MassErrorOption = 10.0,
+    largest_com_error: exports.ComErrorOption = 20.0,
+    output: exports.OutputOption = None,
+    force: exports.ForceFlag = False,
+    as_json: options.JsonFlag = False,
+) -> None:
+    """Exports to a format in which a payload has a number."""
+    _export(ctx)
+
+
+def _without_inertia_command(
+    ctx: typer.Context,
+    file: exports.PayloadArgument,
+    tool_frame: exports.ToolFrameOption = None,
+    as_mounted: exports.AsMountedFlag = False,
+    largest_mass_error: exports.MassErrorOption = 10.0,
+    largest_com_error: exports.ComErrorOption = 20.0,
+    output: exports.OutputOption = None,
+    force: exports.ForceFlag = False,
+    as_json: options.JsonFlag = False,
+) -> None:
+    """Exports mass and centre of mass."""
+    _export(ctx)
+
+
+def _in_sensor_frame_command(
+    ctx: typer.Context,
+    file: exports.PayloadArgument,
+    tool_frame: exports.ToolFrameOption = None,
+    largest_mass_error: exports.MassErrorOption = 10.0,
+    largest_com_error: exports.ComErrorOption = 20.0,
+    output: exports.OutputOption = None,
+    force: exports.ForceFlag = False,
+    as_json: options.JsonFlag = False,
+) -> None:
+    """Exports mass, centre of mass and zero drift in the frame of the sensor."""
+    _export(ctx)
+
+
+_COMMANDS: dict[str, Callable[..., None]] = {
+    "ur": _with_inertia_command,
+    "ur-ros2": _with_inertia_command,
+    "franka": _with_name_command,
+    "franka-ros2": _with_inertia_command,
+    "abb": _with_name_command,
+    "kuka": _with_number_command,
+    "fanuc": _with_number_command,
+    "mecademic": _without_inertia_command,
+    "ft-yaml": _in_sensor_frame_command,
+    "urdf": _with_name_command,
+    "mjcf": _with_name_command,
+}
+
+for _target, _command in _COMMANDS.items():
+    _help = f"{_DESCRIPTIONS[_target]}\n\n{exports.EXIT_CODE}"
+    app.command(name=_target, cls=options.Verb, help=_help)(_command)
+
+
+def _export(ctx: typer.Context) -> None:
+    """Runs the export that the words of the command describe."""
+    given = ctx.params
+    target = str(ctx.info_name)
+    export = exports.PayloadRequest.of(given).export(given["file"], target)
+    text = partial(export.text, force=given["force"])
     exported = exports.Exported(
-        export.verdict, _facts(export, to), text, lambda path: _saved.write_text(path, text())
+        export.verdict, _facts(export, target), text, lambda path: _saved.write_text(path, text())
     )
-    exported.emit(output, force=force, as_json=as_json)
+    exported.emit(given["output"], force=given["force"], as_json=given["as_json"])
 
 
-def _facts(export: Export, to: str) -> dict[str, Any]:
+def _facts(export: Export, target: str) -> dict[str, Any]:
     load = export.load
     return {
-        "to": to,
+        "to": target,
         "target": export.target.words,
         "frame": load.frame,
         "holds": load.holds,

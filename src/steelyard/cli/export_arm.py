@@ -1,8 +1,10 @@
-"""`steelyard export-arm MODEL --to urdf`: an identified arm for simulators."""
+"""`steelyard export-arm urdf MODEL`: an identified arm for simulators.
+
+`steelyard export-loaded-arm urdf MODEL PAYLOAD` writes the arm with its payload.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -11,91 +13,108 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from steelyard.cli import exports, options
-from steelyard.errors import UnknownName
 
 if TYPE_CHECKING:
-    from steelyard.export import Load
+    from steelyard.export import Export, Load
     from steelyard.identification import DynamicModel
     from steelyard.io._arms import ArmExport
     from steelyard.verdict import Verdict
 
+_FORMATS = {"urdf": "a URDF", "mjcf": "an MJCF (MuJoCo)"}
 
-def command(
-    file: Annotated[Path, typer.Argument(help="An identified arm (.json, from identify).")],
-    to: Annotated[str, typer.Option(help="Target: urdf or mjcf.")],
-    payload: Annotated[
-        Path | None, typer.Option(help="A payload that the arm carries (.json).")
-    ] = None,
-    tool_frame: exports.ToolFrameOption = None,
-    as_mounted: exports.AsMountedFlag = False,
+ModelArgument = Annotated[Path, typer.Argument(help="An identified arm (.json, from identify).")]
+
+app = typer.Typer(
+    help="Writes an identified arm for a simulator, with physical bodies.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+loaded_app = typer.Typer(
+    help="Writes an identified arm and its payload for a simulator.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+
+def _arm_command(
+    ctx: typer.Context,
+    file: ModelArgument,
     output: exports.OutputOption = None,
-    name: exports.NameOption = "payload",
-    largest_mass_error: exports.MassErrorOption = 10.0,
-    largest_com_error: exports.ComErrorOption = 20.0,
-    inertia: exports.InertiaOption = None,
-    into: exports.IntoOption = None,
-    lock: options.LockOption = None,
     force: exports.ForceFlag = False,
     as_json: options.JsonFlag = False,
 ) -> None:
-    """Writes an identified arm for a simulator, with physical bodies.
+    """Exports an arm alone."""
+    from steelyard.io._arms import arm_for_export
 
-    Exit code 1, and no file, when the numbers are doubtful and --force was not given.
-    """
-    from steelyard.identification import DynamicModel
-    from steelyard.io._arms import ARM_TARGETS
-    from steelyard.verdict import Verdict
-
-    locked = exports.locked_joints(lock, into)
-    exports.require_kind(file, "model")
-    if to not in ARM_TARGETS:
-        raise UnknownName(
-            f"{file} is a model of an arm, which is exported to {' or '.join(ARM_TARGETS)}, not to"
-            f" '{to}'"
-        )
-    frame = exports.PayloadFrame(tool_frame, as_mounted)
-    if payload is None and frame.is_given:
-        raise UnknownName("--tool-frame and --as-mounted place a --payload: give it, too")
-    model = DynamicModel.load(file)
-    load = None
-    verdict = Verdict()
-    if payload is not None:
-        limits = exports.error_limits(largest_mass_error, largest_com_error)
-        export = exports.PayloadRequest(to, frame, limits, inertia, name).export(payload)
-        verdict = _of_payload(export.verdict)
-        load = export.load
-        if frame.is_given:
-            load = replace(load, body=load.body.renamed(model.robot.flange))
-    facts = {"to": to, "robot": model.robot.name}
-    if not verdict.ok and not force:
-        exported = exports.Exported(verdict, facts, str, lambda path: None)
-    else:
-        arm = _arm(model, load, verdict, to=to, into=into, locked=locked)
-        text = partial(arm.text, to, force=force)
-        write = partial(arm.write, target=to, force=force)
-        exported = exports.Exported(arm.verdict, facts, text, write, arm.drives)
+    target = str(ctx.info_name)
+    model = read_model(file)
+    exported = exported_arm(arm_for_export(model), target, model, force=force)
     exported.emit(output, force=force, as_json=as_json)
 
 
-def _of_payload(verdict: Verdict) -> Verdict:
+def _loaded_arm_command(
+    ctx: typer.Context,
+    file: ModelArgument,
+    payload: exports.PayloadArgument,
+    tool_frame: exports.ToolFrameOption = None,
+    as_mounted: exports.AsMountedFlag = False,
+    inertia: exports.InertiaOption = None,
+    largest_mass_error: exports.MassErrorOption = 10.0,
+    largest_com_error: exports.ComErrorOption = 20.0,
+    output: exports.OutputOption = None,
+    force: exports.ForceFlag = False,
+    as_json: options.JsonFlag = False,
+) -> None:
+    """Exports an arm whose last link includes the payload."""
+    from steelyard.io._arms import arm_for_export
+
+    target = str(ctx.info_name)
+    model = read_model(file)
+    request = exports.PayloadRequest.of(ctx.params)
+    export = request.export(payload, target)
+    verdict = of_payload(export.verdict)
+    if verdict.ok or force:
+        body = load_on_arm(export, request, model).body
+        arm = arm_for_export(model, payload=body, doubts=verdict.blocking)
+        exported = exported_arm(arm, target, model, force=force)
+    else:
+        exported = exports.Exported.refused(verdict, {"to": target, "robot": model.robot.name})
+    exported.emit(output, force=force, as_json=as_json)
+
+
+for _target, _format in _FORMATS.items():
+    _help = f"Writes {_format} of an identified arm, with physical bodies.\n\n{exports.EXIT_CODE}"
+    app.command(name=_target, cls=options.Verb, help=_help)(_arm_command)
+    _help = f"Writes {_format} of an identified arm and its payload.\n\n{exports.EXIT_CODE}"
+    loaded_app.command(name=_target, cls=options.Verb, help=_help)(_loaded_arm_command)
+
+
+def read_model(file: Path) -> DynamicModel:
+    """The identified arm in a file; files with anything else are refused."""
+    from steelyard.identification import DynamicModel
+
+    exports.require_kind(file, "model")
+    return DynamicModel.load(file)
+
+
+def load_on_arm(export: Export, request: exports.PayloadRequest, model: DynamicModel) -> Load:
+    """The load in the flange frame of the model."""
+    if not request.frame.is_given:
+        return export.load
+    return replace(export.load, body=export.load.body.renamed(model.robot.flange))
+
+
+def of_payload(verdict: Verdict) -> Verdict:
     """The verdict, with doubts that say that they are about the payload."""
     doubts = (replace(doubt, words=f"the payload: {doubt.words}") for doubt in verdict.doubts)
     return replace(verdict, doubts=tuple(doubts))
 
 
-def _arm(
-    model: DynamicModel,
-    load: Load | None,
-    verdict: Verdict,
-    *,
-    to: str,
-    into: Path | None,
-    locked: Mapping[str, float],
-) -> ArmExport:
-    """The arm as bodies, on its own or inside the user's file."""
-    from steelyard.io._arms import arm_for_export, arm_into
-
-    if into is not None:
-        return arm_into(model, into, to, load=load, doubts=verdict.blocking, locked=locked)
-    body = None if load is None else load.body
-    return arm_for_export(model, payload=body, doubts=verdict.blocking)
+def exported_arm(
+    arm: ArmExport, target: str, model: DynamicModel, *, force: bool
+) -> exports.Exported:
+    """An arm that can be written or printed."""
+    text = partial(arm.text, target, force=force)
+    write = partial(arm.write, target=target, force=force)
+    facts = {"to": target, "robot": model.robot.name}
+    return exports.Exported(arm.verdict, facts, text, write, arm.drives)

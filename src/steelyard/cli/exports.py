@@ -1,8 +1,8 @@
-"""Options and output that `export` and `export-arm` share."""
+"""Options and output that `export`, `export-arm`, `export-loaded-arm` and `patch` share."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -29,6 +29,12 @@ _COMMANDS = {
     "trajectory": ("design", "export-motion"),
 }
 """For each kind of file, the command that makes it and the one that exports it."""
+
+EXIT_CODE = "Exit code 1, and no file, when the numbers are doubtful and --force was not given."
+
+PayloadArgument = Annotated[
+    Path, typer.Argument(help="A payload (.json, from weigh or weigh-wrist).")
+]
 
 ToolFrameOption = Annotated[
     str | None,
@@ -60,13 +66,6 @@ InertiaOption = Annotated[
     typer.Option(
         help="Inertia to write: estimated, sphere (a homogeneous ball) or none (a point)."
         " Default: the estimate where it is known, otherwise sphere."
-    ),
-]
-IntoOption = Annotated[
-    Path | None,
-    typer.Option(
-        help="Your own URDF or MJCF to patch: inertials, damping and friction of the arm, and the"
-        " payload. Everything else stays as it is; -o may name the same file."
     ),
 ]
 ForceFlag = Annotated[
@@ -106,10 +105,6 @@ class PayloadFrame:
         self, T_flange_sensor: Array, file: Path, *, in_sensor_frame: bool
     ) -> Array | None:
         if in_sensor_frame:
-            if self.as_mounted:
-                raise UnknownName(
-                    "this target wants the frame of the sensor itself: leave --as-mounted out"
-                )
             return self.T
         if not self.is_given:
             x, y, z = T_flange_sensor[:3, 3]
@@ -142,6 +137,11 @@ class Exported:
     text: Callable[[], str]
     write: Callable[[Path], Path | None]
     drives: dict[str, Any] | None = None
+
+    @classmethod
+    def refused(cls, verdict: Verdict, facts: dict[str, Any]) -> Exported:
+        """An export that doubts forbid, before a text was made."""
+        return cls(verdict, facts, str, lambda path: None)
 
     def emit(self, output: Path | None, *, force: bool, as_json: bool) -> None:
         """Writes or prints it; ends with exit code 1 where doubts were not overruled.
@@ -185,46 +185,55 @@ class PayloadRequest:
     """How a payload is to be exported.
 
     Attributes:
-        target: name of the target
         frame: where the frame of the payload sits
         limits: largest errors
         inertia: what is written for the inertia; None for the default
-        name: of the payload in the file
-        number: of the load data, where the target numbers them
+        name: of the payload, in formats with names
+        number: of the payload, in formats with numbers
     """
 
-    target: str
     frame: PayloadFrame
     limits: ErrorLimits
     inertia: str | None
     name: str
-    number: int = 1
+    number: int
 
-    def export(self, file: Path) -> Export:
-        """The payload in a file, in the frame of the target."""
+    @classmethod
+    def of(cls, given: Mapping[str, Any]) -> PayloadRequest:
+        """The request of a command.
+
+        Args:
+            given: parameters of the command, by name; a format may lack some
+        """
+        from steelyard.export import ErrorLimits
+
+        mass_percent = given["largest_mass_error"]
+        com_mm = given["largest_com_error"]
+        return cls(
+            PayloadFrame(given.get("tool_frame"), given.get("as_mounted", False)),
+            ErrorLimits(mass_percent / 100, com_mm / 1e3),
+            given.get("inertia"),
+            given.get("name", "payload"),
+            given.get("number", 1),
+        )
+
+    def export(self, file: Path, target: str) -> Export:
+        """The payload in a file, in the frame of the target.
+
+        Args:
+            file: of the payload
+            target: name of the format
+        """
         from steelyard.export import TARGETS, Export
 
         payload = _read_payload(file)
-        known = TARGETS.get(self.target)
-        in_sensor_frame = known is not None and known.in_sensor_frame
-        T = self.frame.of(payload, file, in_sensor_frame=in_sensor_frame)
+        T = self.frame.of(payload, file, in_sensor_frame=TARGETS[target].in_sensor_frame)
         load = payload.as_load(name=self.name, number=self.number)
-        return Export.of(
-            load, self.target, T_target_load=T, limits=self.limits, inertia=self.inertia
-        )
+        return Export.of(load, target, T_target_load=T, limits=self.limits, inertia=self.inertia)
 
 
-def error_limits(mass_percent: float, com_mm: float) -> ErrorLimits:
-    """The largest errors that an export accepts."""
-    from steelyard.export import ErrorLimits
-
-    return ErrorLimits(mass_percent / 100, com_mm / 1e3)
-
-
-def locked_joints(lock: list[str] | None, into: Path | None) -> dict[str, float]:
-    """Positions of joints that are held still in the file of --into, by name [rad or m]."""
-    if lock and into is None:
-        raise UnknownName("--lock is for the joints of the file of --into")
+def locked_joints(lock: list[str] | None) -> dict[str, float]:
+    """Positions of joints that are held still in a patched file, by name [rad or m]."""
     return options.named_numbers(lock, "--lock is JOINT=NUMBER, say finger=0.02")
 
 

@@ -64,7 +64,7 @@ _PARAMETER_OF_ARGUMENT = {
 
 _running_command: ContextVar[TyperCommand | None] = ContextVar("running command", default=None)
 
-_PATCHED = "into"  # a file that is read and may be overwritten, where -o names it again
+_PATCHED = "patched"  # a file that is read and may be overwritten, where -o names it again
 
 
 class Verb(TyperCommand):

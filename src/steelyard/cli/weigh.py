@@ -110,8 +110,8 @@ def command(
     then = "-o payload.json keeps it, --report page.html shows it"
     if output is not None:
         then = (
-            f"steelyard export {output} --to ur (abb, ...), or --to urdf --into ARM.urdf -o"
-            " NEW.urdf"
+            f"steelyard export ur {output} (or abb, kuka, ...),"
+            f" or steelyard patch payload ARM.urdf {output} -o NEW.urdf"
         )
     out.emit(facts, words, files=files, verdict=verdict, requested=requested, then=then)
 

@@ -311,11 +311,11 @@ CONTROLLERS = {
         _ur_ros2,
         heaviest=_HEAVIEST_OF_UR,
     ),
-    "franka": Target("Franka Desk, endeffector-config.json", _desk),
+    "franka": Target("Franka Desk, endeffector-config.json", _desk, has_name=True),
     "franka-ros2": Target("franka_ros2 service SetLoad, libfranka setLoad", _franka_ros2),
-    "abb": Target("ABB RAPID, loaddata", _rapid),
-    "kuka": Target("KUKA KRL, LOAD_DATA", _krl),
-    "fanuc": Target("FANUC payload schedule, to be typed in", _payload_schedule),
+    "abb": Target("ABB RAPID, loaddata", _rapid, has_name=True),
+    "kuka": Target("KUKA KRL, LOAD_DATA", _krl, has_number=True),
+    "fanuc": Target("FANUC payload schedule, to be typed in", _payload_schedule, has_number=True),
     "mecademic": Target("Mecademic, SetPayload", _set_payload, inertia=False),
     "ft-yaml": Target(
         "force_torque_tools (ROS), YAML", _sensor_calibration, inertia=False, in_sensor_frame=True

@@ -27,6 +27,10 @@ _ENTRIES = ("Ixx", "Iyy", "Izz", "Ixy", "Ixz", "Iyz")
 _ENTRY_INDICES = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
 _ROUNDING = 1e-9  # of the largest entry of the inertia about the origin
 _SPHERE_DENSITY = 2700.0  # [kg/m^3] of aluminium, between plastics and steel
+DEFAULT_NAME = "payload"
+"""Name of a payload, in formats with names."""
+DEFAULT_NUMBER = 1
+"""Number of a payload, in formats with numbers."""
 INERTIAS = ("estimated", "sphere", "none")
 """Choices for the written inertia: the estimate, that of a sphere, or that of a point."""
 
@@ -73,8 +77,8 @@ class Load:
     verdict: Verdict
     holds: str
     bias: Array | None = None
-    name: str = "payload"
-    number: int = 1
+    name: str = DEFAULT_NAME
+    number: int = DEFAULT_NUMBER
     frame: str = ""
     forced: tuple[Doubt, ...] = ()
     stand_in: str = ""
@@ -262,6 +266,8 @@ class Target:
         inertia: whether the format holds the inertia
         in_sensor_frame: whether it holds body and zero drift in the frame of a wrist sensor
         heaviest: largest payload of all arms that read it, [kg]
+        has_name: whether a payload has a name in it
+        has_number: whether a payload has a number in it
     """
 
     words: str
@@ -269,3 +275,5 @@ class Target:
     inertia: bool = True
     in_sensor_frame: bool = False
     heaviest: float = float("inf")
+    has_name: bool = False
+    has_number: bool = False

@@ -98,7 +98,7 @@ def _mjcf_body(load: Load) -> str:
 
 
 SIMULATORS = {
-    "urdf": Target("URDF, a link fixed to the flange", _urdf_link),
-    "mjcf": Target("MuJoCo, a body", _mjcf_body),
+    "urdf": Target("URDF, a link fixed to the flange", _urdf_link, has_name=True),
+    "mjcf": Target("MuJoCo, a body", _mjcf_body, has_name=True),
 }
 """Formats of simulators, by name."""

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from steelyard._saved import write_text
 from steelyard.errors import InvalidInertia, UnknownName
 from steelyard.export._controllers import CONTROLLERS
-from steelyard.export._load import ErrorLimits, Load, Target
+from steelyard.export._load import DEFAULT_NAME, DEFAULT_NUMBER, ErrorLimits, Load, Target
 from steelyard.export._simulators import SIMULATORS
 from steelyard.inertia import checked_transform
 from steelyard.verdict import EVERYTHING, Aspect, Doubt, DoubtKind, Verdict
@@ -64,6 +64,7 @@ class Export:
                 f"payloads are not exported to '{target}'; there are {', '.join(TARGETS)}"
             )
         form = TARGETS[target]
+        _require_used(load, target, form, inertia)
         if load.bias is not None and T_target_load is None and not form.in_sensor_frame:
             raise InvalidInertia(
                 "this payload was weighed in the frame of a wrist sensor: give the pose of the"
@@ -99,6 +100,21 @@ class Export:
         text = self.text(force=force)
         write_text(path, text)
         return text
+
+
+def _require_used(load: Load, target: str, form: Target, inertia: str | None) -> None:
+    """Refuses a name, a number or an inertia that the format cannot hold."""
+    given = {
+        "name": load.name != DEFAULT_NAME and not form.has_name,
+        "number": load.number != DEFAULT_NUMBER and not form.has_number,
+        "inertia": inertia is not None and not form.inertia,
+    }
+    for argument, is_ignored in given.items():
+        if is_ignored:
+            raise UnknownName(
+                f"the format '{target}' cannot hold the {argument} of a payload: leave"
+                f" `{argument}` out"
+            )
 
 
 def _is_relevant(doubt: Doubt, load: Load, target: Target, *, needs_inertia: bool) -> bool:

@@ -15,6 +15,7 @@ so that the sum is the identified arm and no link gets a negative mass.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -144,6 +145,19 @@ class Into:
         return file.text([*words, *remarks])
 
 
+def file_format(path: Path) -> str:
+    """The format of a user's file, 'urdf' or 'mjcf', by its root element."""
+    try:
+        text = path.read_bytes()
+    except OSError as error:
+        raise UnreadableFile(f"cannot read {path}: {error.strerror}") from error
+    without_comments = re.sub(rb"<!--.*?-->", b"", text, flags=re.DOTALL)
+    first = re.search(rb"<(robot|mujoco)[\s>]", without_comments)  # a URDF may hold <mujoco> inside
+    if first is not None and first[1] == b"mujoco":
+        return "mjcf"
+    return "urdf"
+
+
 def payload_into(load: Load, path: Path, target: str, locked: Mapping[str, float]) -> str:
     """A user's own URDF or MJCF with a payload at its flange, otherwise unchanged.
 
@@ -164,7 +178,7 @@ def payload_into(load: Load, path: Path, target: str, locked: Mapping[str, float
 
 def _open(path: Path, target: str, name: str, locked: Mapping[str, float]) -> UrdfFile | MjcfFile:
     if target not in _FILES:
-        raise UnknownName(f"`into` patches files for {' and '.join(_FILES)}, not for '{target}'")
+        raise UnknownName(f"files for {' and '.join(_FILES)} can be patched, not for '{target}'")
     try:
         return _FILES[target](path, replaced=name, locked=locked)
     except OSError as error:
