@@ -1,18 +1,31 @@
 """xu2024, section 3: the recursion as published, its convergence, and eq. (12)-(16)."""
 
+import json
+from dataclasses import replace
+from importlib.metadata import EntryPoint
+
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
+from steelyard.cli import _app
 from steelyard.errors import InvalidInertia, InvalidSamples
 from steelyard.identification import DynamicModel, Estimate, FrictionLaw, RegressionFactor, identify
 from steelyard.inertia import InertialParameters
-from steelyard.recording import Samples
+from steelyard.io import write
+from steelyard.live import LiveWeigher, ReplaySource, Stream, track, updates_of
+from steelyard.live._track import StreamJob, track_stream
+from steelyard.recording import Preparation, Samples
 from steelyard.robot import ParameterBasis, load_robot
+from steelyard.signals import prepare, replay
+from steelyard.simulation import SensorModel, SimulationOptions, simulate
 from steelyard.torque.tracking import OnlineSample, TorqueTracker, TorqueTrackerOptions
 from steelyard.trajectory import FourierTrajectory
 from steelyard.verdict import DoubtKind, Verdict
-from steelyard_papers.xu2024.online import UR10_ROWS, Xu2024Tracker
+from steelyard.workflow import TrackingOptions
+from steelyard_papers.xu2024.online import UR10_ROWS, Xu2024Tracker, estimator_for
 from steelyard_papers.xu2024.printed import TABLE_6, TABLE_8, TRUTH
+from steelyard_papers.xu2024.recursion import recursion_of
 
 TABLE_VI, TABLE_VII, TABLE_VIII = TABLE_6, TRUTH, TABLE_8["without", "power"]
 A3, A4, D5, D6 = 0.612, 0.5723, 0.1157, 0.0922
@@ -167,18 +180,16 @@ def test_it_works_on_another_robot():
     assert np.abs(change).max() < 0.1
 
 
-def test_the_command_line_weighs_by_the_papers_recursion(model, tmp_path, monkeypatch):
-    """`--estimator xu2024`: the plug-in is found and gives the answer of the estimator."""
-    from importlib.metadata import EntryPoint
-
-    from steelyard.live import track
-    from steelyard.workflow import TrackingOptions
-    from steelyard_papers.xu2024.online import estimator_for
-
+@pytest.fixture
+def installed(monkeypatch):
+    """The papers' tracker, as it is found where the package is installed."""
     plug = EntryPoint(
         "xu2024", "steelyard_papers.xu2024.online:estimator_for", "steelyard.estimators"
     )
     monkeypatch.setattr("steelyard.workflow._torque_tracking.entry_points", lambda group: [plug])
+
+
+def test_the_plug_in_is_found_and_gives_the_answer_of_the_tracker(model, tmp_path, installed):
     assert estimator_for(model, 0.01).rows == UR10_ROWS
     t = np.arange(400) / 125
     q, v, a = FourierTrajectory.load("xu2024").at(t)
@@ -194,5 +205,98 @@ def test_the_command_line_weighs_by_the_papers_recursion(model, tmp_path, monkey
     assert found.payload.verdict.has(DoubtKind.TOO_UNCERTAIN)
     assert found.page().title
     assert found.to_dict()["mass"] == pytest.approx(found.payload.mass)
+    assert "no interval: nothing says whether it is known to 1 %" in found.when
     with pytest.raises(InvalidSamples, match="tracker xu2024 does not save its state"):
         found.save_state(tmp_path / "state.json")
+
+
+# --- rows of a simulated arm, with encoder steps
+
+
+@pytest.fixture(scope="module")
+def runs():
+    """An empty and a loaded run of MuJoCo along Table IV, with encoder steps of 1e-4 rad."""
+    robot = load_robot("ur10")
+    motion = FourierTrajectory.load("xu2024")
+    sensors = SensorModel(encoder_step=1e-4, torque_std=0.5, wrist_sensor=False)
+    made = [
+        simulate(
+            robot, motion, payload=load, sensors=sensors, rate_hz=125.0, seed=seed,
+            options=SimulationOptions(step_s=0.002),
+        ).recording
+        for seed, load in enumerate((None, TABLE_VII))
+    ]  # fmt: skip
+    return [replace(recording, current=None, v=None) for recording in made]
+
+
+@pytest.mark.parametrize("kinematics", ["measured", "commanded"])
+def test_live_rows_file_rows_and_the_batch_recursion_give_the_same_numbers(
+    runs, kinematics, installed, tmp_path
+):
+    empty, loaded = runs
+    how = Preparation(kinematics=kinematics)
+    model = identify(load_robot("ur10"), prepare(empty, how), friction="power")
+    raw = prepare(loaded, replace(how, cutoff_hz=None, lowest_speed=0.0))
+    if kinematics == "measured":
+        raw = raw.rows(slice(1, -1))  # the first and last row have one neighbour
+    batch = recursion_of([model], [raw])
+
+    tracker = Xu2024Tracker(model, kinematics, rows=UR10_ROWS)
+    state = tracker.init()
+    changes = []
+    for sample in replay(loaded, how, unfiltered=True):
+        before = state
+        state = tracker.step(state, sample)
+        changes.append(np.abs(state.parameters - before.parameters)[tracker.watched].max())
+    moving = np.array(changes) > 0  # the tracker stops by the paper's rule
+    np.testing.assert_allclose(np.array(changes)[moving], batch.largest[0][moving], rtol=1e-6)
+    np.testing.assert_allclose(tracker.estimate(state).body.vector, batch.payloads()[0], rtol=1e-6)
+
+    file = tmp_path / "loaded.parquet"
+    write(loaded, file)
+    options = TrackingOptions(tracker="xu2024", preparation=how)
+    by_file = track(str(file), model=model, options=options)
+    with Stream(ReplaySource(str(file), speed=None)) as stream:
+        job = StreamJob.of(f"replay:{file}", model, None, None, accuracy=0.01, options=options)
+        weigher = LiveWeigher(job.setup(stream))
+        *_, last = updates_of(stream, weigher)
+    assert last.trace.shape == (3, 6)
+    assert np.isfinite(last.trace).all()
+    assert not last.converged
+    by_stream = track_stream(weigher, ())
+    for found in (by_file, by_stream):
+        np.testing.assert_allclose(found.payload.body.vector, batch.payloads()[0], rtol=1e-6)
+        assert found.payload.verdict.has(DoubtKind.TOO_UNCERTAIN)
+        assert found.delay_s == pytest.approx(0.008 if kinematics == "measured" else 0.0)
+
+
+def test_encoder_steps_spoil_the_recursion_on_measured_rows_and_not_on_commanded_ones(runs):
+    """The paper's reason for commanded signals, on the same run."""
+    empty, loaded = runs
+    errors = {}
+    for kinematics in ("measured", "commanded"):
+        how = Preparation(kinematics=kinematics)
+        model = identify(load_robot("ur10"), prepare(empty, how), friction="power")
+        tracker = Xu2024Tracker(model, kinematics, rows=UR10_ROWS)
+        state = tracker.init()
+        for sample in replay(loaded, how, unfiltered=True):
+            state = tracker.step(state, sample)
+        errors[kinematics] = tracker.estimate(state).mass / TABLE_VII.mass - 1
+    assert abs(errors["commanded"]) < 0.01
+    assert abs(errors["measured"]) > 0.1
+
+
+def test_the_command_tracks_a_stream_with_it_and_refuses_a_filter(runs, installed, tmp_path):
+    empty, loaded = runs
+    how = Preparation(kinematics="commanded")
+    identify(load_robot("ur10"), prepare(empty, how)).save(tmp_path / "model.json")
+    write(loaded.rows(slice(0, 130)), tmp_path / "loaded.npz")
+    words = ["track", f"replay:{tmp_path / 'loaded.npz'}", "--model", str(tmp_path / "model.json")]
+    words += ["--tracker", "xu2024"]
+    done = CliRunner().invoke(_app("track"), [*words, "--json"])
+    facts = json.loads(done.stdout)
+    assert facts["samples"]["used"] == 130
+    assert len(facts["curve"]["mass"]) >= 2
+    assert "xu2024 gives no uncertainty" in done.stdout
+    refused = CliRunner().invoke(_app("track"), [*words, "--cutoff", "5"])
+    assert "--cutoff has no effect with --tracker xu2024" in str(refused.exception)

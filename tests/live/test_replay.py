@@ -6,7 +6,15 @@ import pytest
 from steelyard.errors import InvalidRecording, InvalidSamples
 from steelyard.recording import Recording
 from steelyard.robot import DriveModel
-from steelyard.signals import FixedLag, JointPath, Preparation, RawRow, prepare, replay
+from steelyard.signals import (
+    FixedLag,
+    JointPath,
+    Preparation,
+    RawRow,
+    UnfilteredPath,
+    prepare,
+    replay,
+)
 
 RATE_HZ = 125.0
 
@@ -212,3 +220,74 @@ def test_refusals():
         path.step(path.init(), RawRow(0.0, np.zeros((1, 3)), np.zeros(2)))
     with pytest.raises(InvalidSamples, match="rate_hz must be positive"):
         FixedLag(None, 0.0)
+
+
+# --- rows as they come
+
+
+def stepped(q):
+    return np.round(q / 1e-4) * 1e-4
+
+
+def test_unfiltered_samples_are_those_of_prepare_without_a_filter():
+    t = np.arange(0, 4, 1 / RATE_HZ)
+    source = recording(q=stepped(signals(t)[0]))
+    at, q, v, a, tau = arrays(replay(source, unfiltered=True))
+    offline = prepare(source, Preparation(cutoff_hz=None))
+    inside = slice(1, -1)  # the first and the last row have one neighbour
+    np.testing.assert_allclose(at, offline.t[inside], atol=1e-12)
+    np.testing.assert_array_equal(q, source.q[inside])
+    np.testing.assert_array_equal(tau, source.tau[inside])
+    np.testing.assert_allclose(v, offline.v[inside], atol=1e-9)
+    np.testing.assert_allclose(a, offline.a[inside], atol=1e-7)
+
+
+def test_unfiltered_rows_with_jitter_keep_their_own_times():
+    t = np.arange(0, 4, 1 / RATE_HZ)
+    t = t + np.random.default_rng(3).uniform(-2e-3, 2e-3, len(t))
+    t = t - t[0]
+    square = np.column_stack([0.4 * t**2 - t, 0.1 * t**2])
+    at, q, v, a, _ = arrays(replay(recording(t, q=square), unfiltered=True))
+    np.testing.assert_array_equal(at, t[1:-1])
+    np.testing.assert_array_equal(q, square[1:-1])
+    np.testing.assert_allclose(v, np.column_stack([0.8 * at - 1, 0.2 * at]), atol=1e-9)
+    np.testing.assert_allclose(a, np.tile([0.8, 0.2], (len(at), 1)), atol=1e-6)
+
+
+@pytest.mark.parametrize("channels", [1, 2, 3])
+def test_unfiltered_commanded_motion_is_used_as_it_was_commanded(channels):
+    t = np.arange(0, 4, 1 / RATE_HZ)
+    q, v, a = (np.random.default_rng(k).normal(size=(500, 2)) * 1e-3 for k in range(3))
+    commanded = {"q_commanded": q, "v_commanded": v, "a_commanded": a}
+    given = dict(list(commanded.items())[:channels])
+    how = Preparation(kinematics="commanded")
+    found = arrays(replay(recording(t, **given), how, unfiltered=True))
+    path = UnfilteredPath.of(recording(t, **given), how)
+    if channels == 3:
+        assert path.delay_s == 0
+        for values, expected in zip(found[1:4], (q, v, a), strict=True):
+            np.testing.assert_array_equal(values, expected)
+        return
+    assert path.delay_s == pytest.approx(1 / RATE_HZ)
+    if channels == 2:
+        np.testing.assert_array_equal(found[2], v[1:-1])
+        np.testing.assert_allclose(found[3], (v[2:] - v[:-2]) * RATE_HZ / 2, atol=1e-9)
+    else:
+        np.testing.assert_allclose(found[2], (q[2:] - q[:-2]) * RATE_HZ / 2, atol=1e-9)
+
+
+def test_unfiltered_rows_that_cannot_be_used_are_counted_and_a_gap_restarts():
+    path = UnfilteredPath(2, RATE_HZ)
+    state = path.init()
+    faults = []
+    now = np.arange(6) / RATE_HZ
+    times = [*now[:3], now[1], now[2], *now[3:], 5.0, 5.0 + 1 / RATE_HZ]
+    for k, t in enumerate(times):
+        position = np.array([1e-3 * k, -1e-3 * k])
+        state, ready = path.step(state, RawRow(float(t), position, np.ones(2)))
+        faults.append([sample.fault for sample in ready])
+    assert faults == [[], [], [""], ["late"], ["repeated"], [""], [""], [""], [], []]
+    state, ready = path.step(state, RawRow(5.016, np.full(2, np.nan), np.ones(2)))
+    assert ready[0].fault == "corrupt"
+    with pytest.raises(InvalidRecording, match="the time of the recording does not advance"):
+        replay(recording(np.zeros(500)), unfiltered=True)

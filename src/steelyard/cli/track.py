@@ -44,8 +44,7 @@ if TYPE_CHECKING:
 _FOR_SENSORS = ("robot", "lock", "flange", "gravity", "level", "wrench_convention")
 _FOR_TORQUES = ("kinematics", "tracker")
 _FOR_FILES = (
-    "column", "joints", "names", "degrees", "wrench_convention", "tracker", "real_time", "report",
-    "picture",
+    "column", "joints", "names", "degrees", "wrench_convention", "real_time", "report", "picture",
 )  # fmt: skip
 _FOR_STREAMS = ("record", "seconds", "page", "host", "port", "urdf", "dark")
 _FOR_PAGES = ("host", "port", "urdf", "dark")
@@ -95,7 +94,10 @@ def command(
         str | None, typer.Option(help="measured or commanded motion; as the model's by default.")
     ] = None,
     tracker: Annotated[
-        str, typer.Option(help="direct, or xu2024 (with the package papers).")
+        str,
+        typer.Option(
+            help="direct, or xu2024 (with the package papers): on unfiltered rows, no intervals."
+        ),
     ] = "direct",
     accuracy: AccuracyOption = 1.0,
     real_time: Annotated[
@@ -147,6 +149,7 @@ def command(
     if model is not None:
         known = DynamicModel.load(model)
         preparation = options.preparation_as(known, cutoff, kinematics)
+        _refuse_cutoff_of_raw_rows(ctx, tracker, known)
     about = None
     if sensor is not None or (known is None and robot is not None):
         tables = options.requested(column, joints, wrench_convention, degrees=degrees, names=names)
@@ -206,6 +209,15 @@ def _refuse_without_effect(ctx: typer.Context, *, of_sensor: bool, page: bool) -
         options.refuse_without_effect(ctx, "without --sensor", *_FOR_SENSORS)
     if not page:
         options.refuse_without_effect(ctx, "without --page", *_FOR_PAGES)
+
+
+def _refuse_cutoff_of_raw_rows(ctx: typer.Context, name: str, model: DynamicModel) -> None:
+    """Refuses --cutoff where the tracker takes rows as they come."""
+    from steelyard.workflow._torque_tracking import tracker_named
+    from steelyard.workflow._tracking import DIRECT
+
+    if name != DIRECT and tracker_named(name, model, 1.0).takes_raw_rows:
+        options.refuse_without_effect(ctx, f"with --tracker {name}", "cutoff")
 
 
 def _undo_file(output: Path | None) -> Path | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -21,10 +22,12 @@ from steelyard.recording import Preparation, recording_of
 from steelyard.recording._columns import Requested, find_layout
 from steelyard.recording._layout import Layout
 from steelyard.robot import DriveModel, RobotModel
-from steelyard.signals import JointPath, OnlineSample, RawRow, joint_torque
-from steelyard.torque.tracking import TorqueTracker, TorqueTrackerOptions, TorqueTrackerState
+from steelyard.signals import JointPath, OnlineSample, RawRow, UnfilteredPath, joint_torque, path_of
+from steelyard.torque.tracking import JointTorqueTracker
 from steelyard.verdict import Doubt
 from steelyard.workflow._data import Run, preparation_for, temperature_of
+from steelyard.workflow._torque_tracking import tracker_named
+from steelyard.workflow._tracking import DIRECT
 
 _CALIBRATION_ROWS = 50
 _CONTACT_STEP_S = 0.02  # shortest time between two samples that are searched for a contact
@@ -41,6 +44,7 @@ class TorqueSetup(TrackerSetup):
         name: of the source, for messages
         accuracy: half-width of the mass's 95 % interval over the mass at which it has converged
         preparation: how rows become samples; as those of the model were, by default
+        tracker: 'direct', or the name of one from another package
     """
 
     model: DynamicModel
@@ -48,6 +52,7 @@ class TorqueSetup(TrackerSetup):
     name: str = "the stream"
     accuracy: float = 0.01
     preparation: Preparation | None = None
+    tracker: str = DIRECT
     payload_is_complete = True
     starting = "the filters fill"
 
@@ -110,14 +115,16 @@ class TorqueCalibration(Calibration):
         drive: turns motor currents into torques; None where torques are measured
         motion_columns: places of the motion in a row
         effort_columns: places of torques or currents in a row
+        joint_names: n names
     """
 
-    tracker: TorqueTracker
-    path: JointPath
+    tracker: JointTorqueTracker[Any]
+    path: JointPath | UnfilteredPath
     doubts: tuple[Doubt, ...]
     drive: DriveModel | None
     motion_columns: list[int]
     effort_columns: list[int]
+    joint_names: tuple[str, ...]
 
     @classmethod
     def of(cls, setup: TorqueSetup, run: Run) -> TorqueCalibration:
@@ -129,9 +136,10 @@ class TorqueCalibration(Calibration):
         if run.recording is None:
             raise InvalidSamples(f"{run.name} has no rows")
         model, doubts = with_temperature_drift(setup.model, temperature_of([run]))
-        options = TorqueTrackerOptions(accuracy=setup.accuracy)
+        tracker = tracker_named(setup.tracker, model, setup.accuracy)
         how = replace(preparation_for(model, setup.preparation), trim_s=0.0, decimate=1)
-        path = JointPath.of(run.recording, how, model.robot.limits.v_max)
+        v_max = model.robot.limits.v_max
+        path = path_of(run.recording, how, v_max, unfiltered=tracker.takes_raw_rows)
         drive = run.drive_for(model)
         joint_torque(run.recording, drive)  # refuses recordings without torque or current
         motion: tuple[str, ...] = ("q",)
@@ -146,8 +154,15 @@ class TorqueCalibration(Calibration):
         def places(*channels: str) -> list[int]:
             return [setup.columns.index(name) for channel in channels for name in named[channel]]
 
-        tracker = TorqueTracker(model, model.kinematics, options=options)
-        return cls(tracker, path, tuple(doubts), drive, places(*motion), places(effort))
+        return cls(
+            tracker=tracker,
+            path=path,
+            doubts=tuple(doubts),
+            drive=drive,
+            motion_columns=places(*motion),
+            effort_columns=places(effort),
+            joint_names=model.robot.joint_names,
+        )
 
     def raw_row(self, row: Row, t: float) -> RawRow:
         """Motion and torque in a row.
@@ -162,9 +177,7 @@ class TorqueCalibration(Calibration):
             effort = self.drive.torque_from_current(effort)
         return RawRow(t, values[self.motion_columns], effort)
 
-    def trace(
-        self, state: TorqueTrackerState, sample: OnlineSample, progress: Progress
-    ) -> Array | None:
+    def trace(self, state: Any, sample: OnlineSample, progress: Progress) -> Array | None:
         """Torque of each joint: measured, by the estimate, by the empty arm, (3, n) [Nm or N].
 
         Args:
@@ -176,22 +189,23 @@ class TorqueCalibration(Calibration):
 
     def contact_detector(self) -> ContactDetector:
         """A detector of pushes on the arm."""
-        return _PushDetector(self.tracker)
+        return _PushDetector(self.tracker, self.joint_names)
 
 
 class _PushDetector:
     """Finds pushes in the residuals of the tracker, once they show the noise."""
 
-    def __init__(self, tracker: TorqueTracker) -> None:
+    def __init__(self, tracker: JointTorqueTracker[Any], joint_names: tuple[str, ...]) -> None:
         self._tracker = tracker
-        self._watch = TouchWatch(tracker.model.robot.joint_names)
+        self._watch = TouchWatch(joint_names)
         self._searched_s = -np.inf
 
-    def __call__(self, state: TorqueTrackerState, sample: OnlineSample) -> str:
+    def __call__(self, state: Any, sample: OnlineSample) -> str:
         if sample.fault or 0 <= sample.t - self._searched_s < _CONTACT_STEP_S:
             return ""
         self._searched_s = sample.t
-        if not state.settled:
+        found = self._tracker.residual(state, sample)
+        if found is None:
             return ""
-        residual, std = self._tracker.residual(state, sample)
+        residual, std = found
         return self._watch.look(sample.t, residual, std)

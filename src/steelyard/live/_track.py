@@ -183,7 +183,7 @@ class StreamJob:
         how = options.preparation
 
         def setup(stream: Stream) -> TrackerSetup:
-            return TorqueSetup(known, stream.columns, address, accuracy, how)
+            return TorqueSetup(known, stream.columns, address, accuracy, how, options.tracker)
 
         return cls(source, setup)
 

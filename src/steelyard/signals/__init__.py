@@ -1,11 +1,11 @@
 """From a Recording to Samples; the only package that changes measured values.
 
 `prepare` filters a whole recording without delay; `replay` and `JointPath` filter a stream one row
-at a time. The filters accept any columns with a clock, from joints or from a wrist sensor.
+at a time, and an `UnfilteredPath` takes its rows as they are. The filters accept any columns with a clock, from joints or from a wrist sensor.
 """
 
 from steelyard.recording import DEFAULT_CUTOFF_HZ, Preparation
-from steelyard.signals._causal import FixedLag, JointPath, OnlineSample, RawRow, replay
+from steelyard.signals._causal import FixedLag, JointPath, path_of, replay
 from steelyard.signals._filters import (
     central_differences,
     low_pass,
@@ -16,6 +16,8 @@ from steelyard.signals._filters import (
     uniform_clock,
 )
 from steelyard.signals._prepare import joint_torque, prepare, with_chosen_cutoff
+from steelyard.signals._row_path import OnlineSample, RawRow
+from steelyard.signals._unfiltered import UnfilteredPath
 
 __all__ = [
     "DEFAULT_CUTOFF_HZ",
@@ -24,12 +26,14 @@ __all__ = [
     "OnlineSample",
     "Preparation",
     "RawRow",
+    "UnfilteredPath",
     "central_differences",
     "joint_torque",
     "low_pass",
     "moving_mean",
     "noise_gains",
     "noise_of_differences",
+    "path_of",
     "prepare",
     "replay",
     "resample",

@@ -4,11 +4,8 @@
     delay of `delay_s`
 
 Positions between rows are interpolated by the cubic through the four nearest rows, torques by a
-straight line. After a gap in the stream the path restarts. Unusable rows (times that go back,
-impossible steps, readings that do not change while the arm moves) become samples that the estimator
-counts and skips; they do not enter the filters. If ten unusable rows in a row agree with each
-other, they are right and the rows before were wrong (a clock was set, or the last row was an
-outlier): the path restarts with them.
+straight line. After a gap in the stream the path restarts. Unusable rows do not enter the filters
+(`_row_path`).
 
 The filters return the result of `prepare` with a fixed delay. A Butterworth filter that is run once
 forwards and once backwards is a symmetric sum over neighbours,
@@ -40,53 +37,15 @@ from steelyard.recording import Preparation, Recording, Samples, default_gap_s
 from steelyard.robot import DriveModel
 from steelyard.signals._filters import low_pass
 from steelyard.signals._prepare import joint_torque, with_chosen_cutoff
+from steelyard.signals._row_path import OnlineSample, RawRow, RowPath, fastest_steps
+from steelyard.signals._unfiltered import UnfilteredPath
 
 _KERNEL_PERIODS = 2.0  # of the cut-off on either side; less than 1 % of the weights lies beyond
 _DIFFERENCES = {
     3: (np.array([-0.5, 0.0, 0.5]), np.array([1.0, -2.0, 1.0])),
     5: (np.array([1.0, -8.0, 0.0, 8.0, -1.0]) / 12, np.array([-1.0, 16.0, -30.0, 16.0, -1.0]) / 12),
 }
-_MAX_VALUE = 1e6  # of any signal in SI units; larger numbers are corrupt
 _ROUNDING = 1e-6  # of times, in steps of the grid
-_MAX_SPEED = 100.0  # [rad/s or m/s] of any joint
-_MAX_SPEED_RATIO = 3.0  # of speeds, over v_max
-_ROWS_TO_RESTART = 10  # unusable rows that agree with each other
-
-
-class OnlineSample(NamedTuple):
-    """Motion and torque of one instant.
-
-    Attributes:
-        t: time, [s], on any increasing clock
-        q: joint position, (n,) [rad or m]
-        v: joint velocity, (n,) [rad/s or m/s]
-        a: joint acceleration, (n,) [rad/s^2 or m/s^2]
-        tau: torque that the drive applies to the joint, (n,) [Nm or N]
-        fault: reason not to use it, one of the estimator's counts; empty for a usable sample
-    """
-
-    t: float
-    q: ArrayLike
-    v: ArrayLike
-    a: ArrayLike
-    tau: ArrayLike
-    fault: str = ""
-
-
-class RawRow(NamedTuple):
-    """Motion and effort of one instant as measured, before any filter.
-
-    Attributes:
-        t: time, [s], on any clock
-        motion: for joint torques the position, then commanded velocity and acceleration if
-            recorded, (c, n), c = 1, 2 or 3; for a wrist sensor see `WristPath`
-        effort: torque that the drive applies to each joint, (n,) [Nm or N], or the wrench of a
-            wrist sensor, (6,) [N, Nm]
-    """
-
-    t: float
-    motion: Array
-    effort: Array
 
 
 @dataclass(frozen=True)
@@ -197,7 +156,7 @@ class _PathState(NamedTuple):
 
 
 @dataclass(frozen=True)
-class JointPath:
+class JointPath(RowPath):
     """Converts rows to samples, one at a time. States are values that `step` never changes.
 
     Attributes:
@@ -219,6 +178,7 @@ class JointPath:
     _weights: Array = field(init=False, repr=False, compare=False)
     _longest_gap_s: float = field(init=False, repr=False, compare=False)
     _fastest: Array = field(init=False, repr=False, compare=False)
+    _rows_needed = 4
 
     def __post_init__(self) -> None:
         how = self.preparation
@@ -246,11 +206,7 @@ class JointPath:
         object.__setattr__(self, "_tau", tau)
         object.__setattr__(self, "_weights", tau.weights_of_later(late))
         object.__setattr__(self, "_longest_gap_s", longest)
-        if self.v_max is None:
-            v_max = np.full(self.n, np.inf)
-        else:
-            v_max = np.asarray(self.v_max)
-        object.__setattr__(self, "_fastest", np.minimum(_MAX_SPEED_RATIO * v_max, _MAX_SPEED))
+        object.__setattr__(self, "_fastest", fastest_steps(self.n, self.v_max))
 
     @classmethod
     def of(
@@ -276,61 +232,11 @@ class JointPath:
         """The delay of samples, [s]: that of the filters, and two rows for the interpolation."""
         return self._motion.delay_s + 2 / self.rate_hz
 
-    def init(self) -> _PathState:
-        """The state before the first row."""
-        return self._empty(-np.inf)
-
-    def step(self, state: _PathState, row: RawRow) -> tuple[_PathState, tuple[OnlineSample, ...]]:
-        """The next state and the completed samples in the order of time, usually one."""
-        new = np.concatenate([[row.t], np.ravel(row.motion), row.effort])
-        if new.size != 1 + (self.channels + 1) * self.n:
-            raise InvalidSamples(
-                f"a row needs {self.channels} x {self.n} numbers of motion and {self.n} torques,"
-                f" got {np.shape(row.motion)} and {np.shape(row.effort)}"
-            )
-        if not np.isfinite(new[0]) or not np.abs(new[1:]).max() < _MAX_VALUE:
-            return state, (self._bad(np.nan, "corrupt"),)
-        if fault := self._fault(state.rows, new):
-            return self._refused(state, new, fault)
-        if len(state.rows) and row.t - state.rows[-1, 0] > self._longest_gap_s:
-            state = self._empty(state.last_s)
-        rows = np.concatenate([state.rows[-3:], new[None]])
-        state = state._replace(rows=rows, refused=state.refused[:0])
+    def _with_row(self, state: _PathState) -> tuple[_PathState, tuple[OnlineSample, ...]]:
+        """The state and samples after a usable row; four rows are needed to interpolate."""
         if len(state.rows) == 4:
             return self._through_filters(state)
         return (state, ())
-
-    def _fault(self, rows: Array, new: Array) -> str:
-        """The reason why a row cannot follow others; empty if it can."""
-        if not len(rows):
-            return ""
-        since_s = new[0] - rows[-1, 0]
-        positions = slice(1, 1 + self.n)
-        if since_s <= 0:
-            if since_s < 0:
-                return "late"
-            return "repeated"
-        moved = len(rows) > 1 and (rows[-1, positions] != rows[-2, positions]).any()
-        if moved and (new[1:] == rows[-1, 1:]).all():
-            return "frozen"
-        steps = np.abs(new[positions] - rows[-1, positions])
-        if (steps > self._fastest * max(since_s, 1 / self.rate_hz)).any():
-            return "impossible"
-        return ""
-
-    def _refused(
-        self, state: _PathState, new: Array, fault: str
-    ) -> tuple[_PathState, tuple[OnlineSample, ...]]:
-        """The state after an unusable row; it restarts where many of them agree."""
-        times = {"repeated": state.last_s, "late": state.last_s - 1.0}
-        bad = (self._bad(times.get(fault, np.nan), fault),)
-        if fault in ("repeated", "frozen"):
-            return state, bad
-        agree = not self._fault(state.refused, new)
-        refused = np.concatenate([state.refused if agree else state.refused[:0], new[None]])
-        if len(refused) < _ROWS_TO_RESTART:
-            return state._replace(refused=refused), bad
-        return self._empty(state.last_s)._replace(rows=new[None]), bad
 
     def _through_filters(self, state: _PathState) -> tuple[_PathState, tuple[OnlineSample, ...]]:
         """The state and samples for the instants of the grid between the two middle rows."""
@@ -375,11 +281,6 @@ class JointPath:
             return value[:n], value[n:], first[n:]
         return value[:n], value[n : 2 * n], value[2 * n :]
 
-    def _bad(self, t: float, fault: str) -> OnlineSample:
-        """A sample that the estimator counts and skips."""
-        nothing = np.zeros(self.n)
-        return OnlineSample(t, nothing, nothing, nothing, nothing, fault)
-
     def _empty(self, last_s: float) -> _PathState:
         rows = np.zeros((0, 1 + (self.channels + 1) * self.n))
         motion = self._motion.init(self.channels * self.n)
@@ -393,13 +294,14 @@ def replay(
     *,
     drive: DriveModel | None = None,
     v_max: Array | None = None,
+    unfiltered: bool = False,
     sleep: Callable[[float], None] | None = None,
 ) -> Iterator[OnlineSample]:
     """The samples of a recording one at a time, as an online estimator receives them.
 
-    Prepared samples are returned unchanged. Rows of a recording pass through a `JointPath`;
-    unusable rows become samples that an estimator counts and skips. Times are those of the
-    recording.
+    Prepared samples are returned unchanged. Rows of a recording pass through a `JointPath`, or an
+    `UnfilteredPath`; unusable rows become samples that an estimator counts and skips. Times are
+    those of the recording.
 
     Args:
         source: a recording, or prepared samples
@@ -408,6 +310,7 @@ def replay(
             recorded
         v_max: largest speed of each joint (`robot.limits`), (n,) [rad/s or m/s]; much faster steps
             are unusable
+        unfiltered: use the rows as they come, without any filter
         sleep: function that waits for a number of seconds (`time.sleep`), to return samples at the
             pace of their own clock; None for no delay
     """
@@ -415,17 +318,36 @@ def replay(
         rows = zip(source.t, source.q, source.v, source.a, source.tau, strict=True)
         samples: Iterator[OnlineSample] = (OnlineSample(*row) for row in rows)
     else:
-        path = JointPath.of(source, preparation or Preparation(), v_max)
-        samples = _through(path, source, joint_torque(source, drive))
+        how = preparation or Preparation()
+        path = path_of(source, how, v_max, unfiltered=unfiltered)
+        motion = np.stack(how.motion_of(source), axis=1)
+        samples = _through(path, source.t, motion, joint_torque(source, drive))
     if sleep is None:
         return samples
     return _paced(samples, sleep)
 
 
-def _through(path: JointPath, recording: Recording, tau: Array) -> Iterator[OnlineSample]:
+def path_of(
+    recording: Recording, preparation: Preparation, v_max: Array | None, *, unfiltered: bool
+) -> JointPath | UnfilteredPath:
+    """The path from the rows of a recording to samples.
+
+    Args:
+        recording: with the rate of the rows
+        preparation: of the samples that the model was fitted to
+        v_max: largest speed of each joint (`robot.limits`), (n,) [rad/s or m/s]
+        unfiltered: use the rows as they come; of the preparation only the kind of motion counts
+    """
+    if unfiltered:
+        return UnfilteredPath.of(recording, preparation, v_max)
+    return JointPath.of(recording, preparation, v_max)
+
+
+def _through(
+    path: JointPath | UnfilteredPath, times: Array, motion: Array, tau: Array
+) -> Iterator[OnlineSample]:
     state = path.init()
-    motion = np.stack(path.preparation.motion_of(recording), axis=1)
-    for t, x, torque in zip(recording.t, motion, tau, strict=True):
+    for t, x, torque in zip(times, motion, tau, strict=True):
         state, ready = path.step(state, RawRow(float(t), x, torque))
         yield from ready
 

@@ -13,11 +13,10 @@ from steelyard.errors import InvalidRecording, InvalidSamples, UnknownName
 from steelyard.identification import DynamicModel
 from steelyard.identification._temperature import with_temperature_drift
 from steelyard.payload import Payload
-from steelyard.payload._tracking import Tracker
 from steelyard.quality import check
 from steelyard.recording import Preparation, Recording, Samples
-from steelyard.signals import JointPath, OnlineSample, replay
-from steelyard.torque.tracking import TorqueTracker, TorqueTrackerOptions
+from steelyard.signals import OnlineSample, path_of, replay
+from steelyard.torque.tracking import JointTorqueTracker, TorqueTracker, TorqueTrackerOptions
 from steelyard.verdict import Doubt, DoubtKind
 from steelyard.workflow._data import Data, Run, preparation_for, qualities, runs_of, temperature_of
 from steelyard.workflow._tracking import DIRECT, Replay, TrackingOptions
@@ -43,7 +42,7 @@ class TorqueReplay(Replay):
     model: DynamicModel
     run: Run
     preparation: Preparation
-    tracker: Tracker[Any, Any]
+    tracker: JointTorqueTracker[Any]
     doubts: tuple[Doubt, ...]
     delay_s: float = 0.0
     duration_s: float = 0.0
@@ -72,7 +71,8 @@ class TorqueReplay(Replay):
         made = cls(model, run, how, tracker, (*doubts, *_quality_doubts(run, model)))
         if run.recording is None:
             return made
-        delay_s = JointPath.of(run.recording, how).delay_s
+        path = path_of(run.recording, how, None, unfiltered=tracker.takes_raw_rows)
+        delay_s = path.delay_s
         return replace(made, delay_s=delay_s, duration_s=run.recording.duration_s)
 
     def samples(self, *, real_time: bool) -> Iterator[OnlineSample]:
@@ -89,7 +89,14 @@ class TorqueReplay(Replay):
             sleep = time.sleep
         v_max = self.model.robot.limits.v_max
         drive = self.run.drive_for(self.model)
-        return replay(source, self.preparation, drive=drive, v_max=v_max, sleep=sleep)
+        return replay(
+            source,
+            self.preparation,
+            drive=drive,
+            v_max=v_max,
+            unfiltered=self.tracker.takes_raw_rows,
+            sleep=sleep,
+        )
 
     def page(self, payload: Payload, curve: Section) -> Page:
         """The page that shows and explains a payload of this recording.
@@ -106,7 +113,7 @@ class TorqueReplay(Replay):
         return page.with_quality(qualities([self.run], self.model.robot))
 
 
-def tracker_named(name: str, model: DynamicModel, accuracy: float) -> Tracker[Any, Any]:
+def tracker_named(name: str, model: DynamicModel, accuracy: float) -> JointTorqueTracker[Any]:
     """The tracker of a name: ours, or one of another package, which makes it of a model.
 
     Args:
@@ -118,7 +125,7 @@ def tracker_named(name: str, model: DynamicModel, accuracy: float) -> Tracker[An
         return TorqueTracker(model, model.kinematics, options=options)
     others = {entry.name: entry for entry in entry_points(group="steelyard.estimators")}
     if name in others:
-        tracker: Tracker[Any, Any] = others[name].load()(model, accuracy)
+        tracker: JointTorqueTracker[Any] = others[name].load()(model, accuracy)
         return tracker
     known = ", ".join([DIRECT, *others])
     hint = ""

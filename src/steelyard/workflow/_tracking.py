@@ -139,11 +139,13 @@ class Tracking:
         """Since when the payload was known to the requested accuracy, and the delay of samples."""
         requested = f"{100 * self.accuracy:g} %"
         since_s = self.converged_s.get(len(self.state.history) + 1)
-        if since_s is None:
+        if not self.tracker.gives_intervals:
+            known = f"has no interval: nothing says whether it is known to {requested}"
+        elif since_s is None:
             known = f"did not become known to {requested}"
         else:
             known = f"is known to {requested} since {since_s:.1f} s"
-        return f"The mass {known}; the filter delays samples by {self.delay_s:.2f} s."
+        return f"The mass {known}; samples are {self.delay_s:.2f} s late."
 
     def __str__(self) -> str:
         return f"{self.payload} {self.when}"
@@ -164,7 +166,9 @@ class Tracking:
         """The payload at the end, those before it, the curve and a contact, for JSON."""
         since_s = self.converged_s
         history = self.state.history
-        points = [point for point in self.points if np.isfinite(point.mass_std)]
+        points = self.points
+        if self.tracker.gives_intervals:
+            points = tuple(point for point in self.points if np.isfinite(point.mass_std))
         content = {
             **self.payload.to_dict(),
             "converged_s": since_s.get(len(history) + 1),

@@ -39,6 +39,10 @@ _UR10_CHANGED = {
     row - 1 for row in (1, 2, 4, 6, 7, 9, 11, 13, 14, 16, 20, 22, 23, 27, *range(29, 37))
 }
 _NOT_SAVED = "the tracker xu2024 does not save its state; use direct"
+_NO_UNCERTAINTY = (
+    "xu2024 gives no uncertainty: its rule of convergence says that the numbers stand still, not"
+    " how far they are from the truth"
+)
 SMALL_CHANGE = 0.005
 TIMES = 300
 """Convergence rule: smallest number of successive small changes of the watched parameters."""
@@ -149,7 +153,7 @@ class Xu2024Tracker:
         """
         n = self.model.robot.n
         row = self._maker.checked(sample)
-        if fault := self._maker.fault(row, state.last_s):
+        if fault := sample.fault or self._maker.fault(row, state.last_s):
             return state._replace(counts=state.counts.plus(fault))
         t = float(row[0])
         motion = row[1 : 1 + 3 * n].reshape(1, 3, n)
@@ -159,8 +163,7 @@ class Xu2024Tracker:
         memory = state.memory
         if state.first_s == -np.inf:
             memory = np.array([np.zeros(n), motion[0, 0]])
-        x = np.concatenate([np.zeros(10), state.parameters[self._maker.theta_order]])
-        Y, memory = self._maker.regressor(motion, memory, x)
+        Y, memory = self._regressor(motion, memory, state.parameters)
         counts_here = (np.abs(motion[0, 1]) >= self.lowest_speed)[:, None]
         e = (row[-n:] - Y[0] @ state.parameters) * counts_here[:, 0]
         Y = Y[0] * counts_here
@@ -181,6 +184,25 @@ class Xu2024Tracker:
             t if quiet > TIMES else np.inf,
             counts,
         )
+
+    def torque(self, state: Xu2024State, sample: OnlineSample) -> Array:
+        """Torque by the estimate and by the empty arm, (2, n) [Nm or N].
+
+        Args:
+            state: as `init` or `step` gave it
+            sample: one instant
+        """
+        motion = np.array([[sample.q, sample.v, sample.a]], dtype=float)
+        unknowns = (state.parameters, self.model.estimate.value)
+        return np.array([self._regressor(motion, state.memory, pi)[0][0] @ pi for pi in unknowns])
+
+    def residual(self, state: Xu2024State, sample: OnlineSample) -> None:
+        """None: the paper states no noise that a push could be compared with.
+
+        Args:
+            state: as `init` or `step` gave it
+            sample: one instant
+        """
 
     def converged(self, state: Xu2024State) -> bool:
         """Whether the paper's rule says that it has converged.
@@ -238,12 +260,21 @@ class Xu2024Tracker:
         return False
 
     @property
+    def takes_raw_rows(self) -> bool:
+        """Whether it is fed rows as they come: the paper filters nothing online."""
+        return True
+
+    @property
     def fingerprint(self) -> str:
         """Empty: states cannot be resumed."""
         return ""
 
+    def _regressor(self, motion: Array, memory: Array, parameters: Array) -> tuple[Array, Array]:
+        x = np.concatenate([np.zeros(10), parameters[self._maker.theta_order]])
+        return self._maker.regressor(motion, memory, x)
+
     def _verdict(self, state: Xu2024State) -> Verdict:
-        unknown = Doubt(DoubtKind.TOO_UNCERTAIN, "xu2024 gives no uncertainty")
+        unknown = Doubt(DoubtKind.TOO_UNCERTAIN, _NO_UNCERTAINTY)
         if self.converged(state):
             summary = (
                 f"converged by the rule of xu2024 after {state.converged_s - state.first_s:.2f} s"

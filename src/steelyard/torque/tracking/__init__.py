@@ -3,11 +3,13 @@
 from steelyard.payload._tracking import Counts, Episode
 from steelyard.signals import OnlineSample
 from steelyard.torque.tracking._estimator import TorqueTracker
+from steelyard.torque.tracking._interface import JointTorqueTracker
 from steelyard.torque.tracking._state import TorqueTrackerOptions, TorqueTrackerState
 
 __all__ = [
     "Counts",
     "Episode",
+    "JointTorqueTracker",
     "OnlineSample",
     "TorqueTracker",
     "TorqueTrackerOptions",

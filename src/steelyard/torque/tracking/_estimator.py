@@ -209,6 +209,11 @@ class TorqueTracker:
         return True
 
     @property
+    def takes_raw_rows(self) -> bool:
+        """Whether it is fed rows as they come, without our filters."""
+        return False
+
+    @property
     def fingerprint(self) -> str:
         """Identifies the numbers of the model."""
         return hashlib.sha256(self.model.estimate.value.tobytes()).hexdigest()[:16]
@@ -226,11 +231,16 @@ class TorqueTracker:
         slow = self._creep.lowest_speed
         return self._rows.torque(sample, state.memory, *unknowns, lowest_speed=slow)
 
-    def residual(self, state: TorqueTrackerState, sample: OnlineSample) -> tuple[Array, Array]:
+    def residual(
+        self, state: TorqueTrackerState, sample: OnlineSample
+    ) -> tuple[Array, Array] | None:
         """Measured minus estimated torque, and its standard deviation, each (n,) [Nm or N].
 
-        Zero where a joint rests or turns: its friction is not known there.
+        None before the noise is known. Zero where a joint rests or turns: its friction is not known
+        there.
         """
+        if not state.settled:
+            return None
         row = self._rows.checked(sample)
         x = state.known.solution
         n = len(self._weights)
