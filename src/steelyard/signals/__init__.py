@@ -1,7 +1,8 @@
 """From a Recording to Samples; the only package that changes measured values.
 
 `prepare` filters a whole recording without delay; `replay` and `JointPath` filter a stream one row
-at a time, and an `UnfilteredPath` takes its rows as they are. The filters accept any columns with a clock, from joints or from a wrist sensor.
+at a time, and an `UnfilteredPath` takes its rows as they are. The filters accept any columns with a
+clock, from joints or from a wrist sensor.
 """
 
 from steelyard.recording import DEFAULT_CUTOFF_HZ, Preparation

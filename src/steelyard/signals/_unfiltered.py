@@ -3,7 +3,8 @@
 Positions, torques, and commanded velocities and accelerations are used as they come. What a row
 lacks are differences over its neighbours, at the time stamps t_0 < t_1 < t_2 of three rows:
 
-    x'' = 2 ((x_2 - x_1) / h_1 - (x_1 - x_0) / h_0) / (h_0 + h_1),   h_0 = t_1 - t_0, h_1 = t_2 - t_1
+    h_0 = t_1 - t_0,   h_1 = t_2 - t_1
+    x'' = 2 ((x_2 - x_1) / h_1 - (x_1 - x_0) / h_0) / (h_0 + h_1)
     x' = (x_2 - x_0) / (h_0 + h_1) - x'' (h_1 - h_0) / 2
 
 With a constant step these are the central differences of `prepare`. Encoder steps pass into the
