@@ -22,7 +22,7 @@ from steelyard.recording import Preparation, recording_of
 from steelyard.recording._columns import Requested, find_layout
 from steelyard.recording._layout import Layout
 from steelyard.robot import DriveModel, RobotModel
-from steelyard.signals import JointPath, OnlineSample, RawRow, UnfilteredPath, joint_torque, path_of
+from steelyard.signals import OnlineSample, RawRow, RowPath, joint_torque, path_of
 from steelyard.torque.tracking import JointTorqueTracker
 from steelyard.verdict import Doubt
 from steelyard.workflow._data import Run, preparation_for, temperature_of
@@ -119,7 +119,7 @@ class TorqueCalibration(Calibration):
     """
 
     tracker: JointTorqueTracker[Any]
-    path: JointPath | UnfilteredPath
+    path: RowPath
     doubts: tuple[Doubt, ...]
     drive: DriveModel | None
     motion_columns: list[int]

@@ -17,7 +17,7 @@ from steelyard.signals._filters import (
     uniform_clock,
 )
 from steelyard.signals._prepare import joint_torque, prepare, with_chosen_cutoff
-from steelyard.signals._row_path import OnlineSample, RawRow
+from steelyard.signals._row_path import OnlineSample, RawRow, RowPath
 from steelyard.signals._unfiltered import UnfilteredPath
 
 __all__ = [
@@ -27,6 +27,7 @@ __all__ = [
     "OnlineSample",
     "Preparation",
     "RawRow",
+    "RowPath",
     "UnfilteredPath",
     "central_differences",
     "joint_torque",

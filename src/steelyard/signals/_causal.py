@@ -329,7 +329,7 @@ def replay(
 
 def path_of(
     recording: Recording, preparation: Preparation, v_max: Array | None, *, unfiltered: bool
-) -> JointPath | UnfilteredPath:
+) -> RowPath:
     """The path from the rows of a recording to samples.
 
     Args:
@@ -343,9 +343,7 @@ def path_of(
     return JointPath.of(recording, preparation, v_max)
 
 
-def _through(
-    path: JointPath | UnfilteredPath, times: Array, motion: Array, tau: Array
-) -> Iterator[OnlineSample]:
+def _through(path: RowPath, times: Array, motion: Array, tau: Array) -> Iterator[OnlineSample]:
     state = path.init()
     for t, x, torque in zip(times, motion, tau, strict=True):
         state, ready = path.step(state, RawRow(float(t), x, torque))

@@ -79,6 +79,11 @@ class RowPath(ABC):
     _fastest: Array
     _rows_needed: int
 
+    @property
+    @abstractmethod
+    def delay_s(self) -> float:
+        """The delay of samples, [s]."""
+
     def init(self) -> Any:
         """The state before the first row."""
         return self._empty(-np.inf)
