@@ -1,6 +1,6 @@
 """How quickly the program starts, and the processor time of commands that should be quick.
 
-`weigh`: an arm of six joints with motor currents, 50 s at 100 Hz. `weigh-wrist --dynamic`: a sensor
+`weigh`: an arm of six joints with motor currents, 50 s at 100 Hz. `weigh-wrist in-motion`: a sensor
 that turns and swings about, known by its noisy pose alone, 17 s at 1 kHz: the slowest way.
 """
 
@@ -132,15 +132,15 @@ def figures() -> Iterator[Figure]:
         loaded_arm(folder)
         swinging_sensor(folder)
         weigh = ("weigh", str(folder / "model.json"), str(folder / "loaded.parquet"))
-        wrist = ("--dynamic", str(folder / "sensor.npz"), "--sensor", str(folder / "sensor.toml"))
+        wrist = (str(folder / "sensor.npz"), "--sensor", str(folder / "sensor.toml"))
         for name, what, goal, words in (
             ("help", "steelyard --help", None, ("--help",)),
             ("weigh", "steelyard weigh, 50 s at 100 Hz", 1.0, weigh),
             (
                 "weigh_wrist",
-                "steelyard weigh-wrist --dynamic, pose, 17 s at 1 kHz",
+                "steelyard weigh-wrist in-motion, pose, 17 s at 1 kHz",
                 8.0,
-                ("weigh-wrist", *wrist),
+                ("weigh-wrist", "in-motion", *wrist),
             ),
         ):
             ours, libraries = beside_libraries_s((COMMAND, *words), runs=5)

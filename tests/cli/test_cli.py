@@ -146,6 +146,10 @@ def test_check_writes_a_log_in_degrees_anew_and_cuts_it(tmp_path):
             ("simulate", "planar2r", "-o", "x.parquet", "--mass", "1", "--com", "here"),
             "--com is X,Y,Z [m]",
         ),
+        (
+            ("simulate", "planar2r", "-o", "x.parquet", "--com", "0,0,1"),
+            "--com and --size describe a payload: give its --mass, too",
+        ),
         (("simulate", "planar2r"), "Missing option '--output'"),
         (
             ("identify", "ur10", "log.csv"),

@@ -18,7 +18,6 @@ from steelyard.trajectory import FourierTrajectory
 
 VERBS = {
     "identify": identify,
-    "weigh-wrist": weigh_wrist,
     "contact": contact,
     "design": design,
     "demo": demo,
@@ -26,6 +25,7 @@ VERBS = {
 app = typer.Typer()
 for name, verb in VERBS.items():
     app.command(name=name)(verb.command)
+app.add_typer(weigh_wrist.app, name="weigh-wrist")
 
 
 def run(*words):
@@ -105,15 +105,15 @@ def test_identify_draws_what_it_did_not_fit_and_tells_every_setting(folder):
 
 def test_weigh_ft_and_contact(folder):
     page, load = folder / "wrist.html", folder / "load.json"
-    files = ("--static", folder / "rest.parquet", "--dynamic", folder / "move.parquet")
-    done = run("weigh-wrist", "--robot", "ur10", *files, "-o", load, "--report", page)
+    files = (folder / "rest.parquet", folder / "move.parquet")
+    done = run("weigh-wrist", "both", *files, "--robot", "ur10", "-o", load, "--report", page)
     assert done.exit_code == 0, done.output
     assert settings(page)[f"sha256 of {folder / 'move.parquet'}"] == digest(folder / "move.parquet")
     text = page.read_text(encoding="utf-8")
     assert "Postures at rest" in text
     assert "Force and torque in motion" in text
     assert 'class="doubts"' not in text
-    done = run("weigh-wrist", "--robot", "ur10", *files[2:], "--report", page, "--json")
+    done = run("weigh-wrist", "in-motion", files[1], "--robot", "ur10", "--report", page, "--json")
     assert json.loads(done.stdout)["report"] == str(page)
     done = run(
         "contact", load, folder / "move.parquet", "--robot", "ur10", "--report", page, "--json"

@@ -110,6 +110,14 @@ def test_all_methods_beside_each_other(folder):
     assert "no target torque of the controller" in methods["manufacturer"]
 
 
+def test_empty_runs_are_for_methods_that_use_them(folder):
+    done = steelyard(
+        "weigh", "model.json", "loaded.parquet", "--empty", "empty.parquet", cwd=folder
+    )
+    assert done.returncode == 2
+    assert "the method 'direct' needs no empty runs: leave --empty out, or choose" in done.stderr
+
+
 def test_tool_and_part_together(folder):
     alone = steelyard(
         "weigh", "model.json", "loaded.parquet", "-o", "part.json", "--json", cwd=folder

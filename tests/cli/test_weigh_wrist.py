@@ -20,7 +20,7 @@ from steelyard.robot import load_robot
 from steelyard.wrist._regressor import features, wrench_regressor
 
 app = typer.Typer()
-app.command(name="weigh-wrist", cls=options.Verb)(weigh_wrist.command)
+app.add_typer(weigh_wrist.app, name="weigh-wrist")
 app.command(name="contact", cls=options.Verb)(contact.command)
 LOAD = InertialParameters.from_com(6.0, [0.02, -0.01, 0.07], np.diag([0.06, 0.05, 0.04]), "flange")
 DRIFT = np.array([4.0, -2.0, 6.0, 0.2, -0.3, 0.1])
@@ -83,8 +83,9 @@ def folder(tmp_path_factory):
 
 def test_both_stages_weigh_and_contact_uses_the_file(folder):
     output = folder / "payload.json"
-    static, dynamic = ("--static", folder / "rest.parquet"), ("--dynamic", folder / "move.parquet")
-    done = run("weigh-wrist", "--robot", "ur10", *static, *dynamic, "-o", output, "--json")
+    rest, move = folder / "rest.parquet", folder / "move.parquet"
+    words = ("--robot", "ur10", "-o", output, "--json")
+    done = run("weigh-wrist", "both", rest, move, *words)
     assert done.exit_code == 0, done.output
     data = json.loads(done.output)
     assert data["mass"] == pytest.approx(6.0, abs=0.01)
@@ -92,7 +93,7 @@ def test_both_stages_weigh_and_contact_uses_the_file(folder):
     np.testing.assert_allclose(data["vector"], LOAD.vector, atol=6 * max(data["std"]))
     np.testing.assert_allclose(data["drift"], DRIFT, atol=0.1)
     assert data["static"]["postures"] == 8
-    done = run("weigh-wrist", "--robot", "ur10", *dynamic, "--method", "rrtls")
+    done = run("weigh-wrist", "in-motion", move, "--robot", "ur10", "--method", "rrtls")
     assert done.exit_code == 0, done.output
     for words in ("mass", "centre of mass x", "Ixx", "zero drift fz", "tilt of the base U"):
         assert words in done.output
@@ -114,7 +115,7 @@ def test_a_table_of_postures_needs_no_robot(folder):
     output = folder / "rest.json"
     done = run(
         "weigh-wrist",
-        "--static",
+        "at-rest",
         folder / "table.csv",
         "--sensor",
         folder / "sensor.toml",
@@ -131,23 +132,22 @@ def test_a_table_of_postures_needs_no_robot(folder):
 def test_an_unknown_yaw_is_found_from_postures(folder):
     about = folder / "turned.toml"
     about.write_text('yaw = "unknown"\n' + SENSOR)
-    done = run("weigh-wrist", "--static", folder / "table.csv", "--sensor", about)
+    done = run("weigh-wrist", "at-rest", folder / "table.csv", "--sensor", about)
     assert "turned about the flange axis by" in done.output
 
 
 def test_bad_input_is_refused_in_words(folder):
     cases = {
-        "there is nothing to weigh": ("weigh-wrist",),
         "no method 'best'; there are ls, wls": (
             "weigh-wrist",
-            "--static",
+            "in-motion",
             "x",
             "--method",
             "best",
         ),
         "does not say which columns are the wrench": (
             "weigh-wrist",
-            "--static",
+            "at-rest",
             folder / "table.csv",
         ),
         "No such file": ("contact", folder / "none.json", folder / "move.parquet"),
@@ -158,7 +158,7 @@ def test_bad_input_is_refused_in_words(folder):
         assert message in str(done.exception)
     other = folder / "other.toml"
     other.write_text('convention = "sensor_on_load"\n' + SENSOR)
-    done = run("weigh-wrist", "--static", folder / "table.csv", "--sensor", other)
+    done = run("weigh-wrist", "at-rest", folder / "table.csv", "--sensor", other)
     assert "kg: the sign of the wrench is not as stated" in str(done.exception)
 
 
@@ -166,7 +166,7 @@ def test_doubtful_news_is_exit_code_1(folder):
     flat = folder / "flat.csv"
     lines = (folder / "table.csv").read_text().splitlines()
     flat.write_text("\n".join(lines[:4]) + "\n")
-    done = run("weigh-wrist", "--static", flat, "--sensor", folder / "sensor.toml")
+    done = run("weigh-wrist", "at-rest", flat, "--sensor", folder / "sensor.toml")
     assert done.exit_code == 1
     assert "too similar" in done.output
 
@@ -174,7 +174,7 @@ def test_doubtful_news_is_exit_code_1(folder):
 def test_what_is_wrong_with_a_recording_is_a_note_once(folder):
     short = sy.read(folder / "move.parquet").rows(slice(0, 480))
     write(short, folder / "short.parquet")
-    words = ("weigh-wrist", "--robot", "ur10", "--dynamic", folder / "short.parquet")
+    words = ("weigh-wrist", "in-motion", "--robot", "ur10", folder / "short.parquet")
     done = run(*words)
     assert (
         done.output.count("in motion: 480 rows in 1.916 s are too short for a good estimate") == 1
@@ -207,7 +207,7 @@ def foreign(folder, name, *, header="t,q,wrench", rows=None, sign=1.0, base=Fals
 def test_convention_and_frame_of_the_sensor_file_count_for_tables_with_joints(folder):
     about = folder / "base.toml"
     about.write_text('convention = "sensor_on_load"\nframe = "base"\n')
-    words = ("weigh-wrist", "--robot", "ur10", "--sensor", about, "--static")
+    words = ("weigh-wrist", "at-rest", "--robot", "ur10", "--sensor", about)
     data = json.loads(
         run(*words, foreign(folder, "base.csv", sign=-1.0, base=True), "--json").output
     )
@@ -216,7 +216,7 @@ def test_convention_and_frame_of_the_sensor_file_count_for_tables_with_joints(fo
     done = run(*words, folder / "rest.parquet")
     assert "says that the convention of its wrench is 'load_on_sensor'" in str(done.exception)
     assert "the description of the sensor says 'sensor_on_load': correct one" in str(done.exception)
-    done = run("weigh-wrist", "--robot", "ur10", "--static", folder / "base.csv")
+    done = run("weigh-wrist", "at-rest", "--robot", "ur10", folder / "base.csv")
     assert "state both in the description of the sensor" in str(done.exception)
 
 
@@ -224,20 +224,21 @@ def test_a_table_without_time_is_one_of_postures(folder):
     at_rest = foreign(folder, "rests.csv", header="q,wrench", rows=slice(75, None, 150))
     about = folder / "plain.toml"
     about.write_text('name = "wrist"\n')
-    words = ("weigh-wrist", "--robot", "ur10", "--sensor", about)
-    data = json.loads(run(*words, "--static", at_rest, "--json").output)
+    words = ("--robot", "ur10", "--sensor", about)
+    data = json.loads(run("weigh-wrist", "at-rest", at_rest, *words, "--json").output)
     assert (data["static"]["postures"], data["trend"][0]) == (8, None)
     assert data["mass"] == pytest.approx(6.0, abs=0.1)
-    assert "no time column" in str(run(*words, "--dynamic", at_rest).exception)
+    assert "no time column" in str(run("weigh-wrist", "in-motion", at_rest, *words).exception)
     about.write_text("postures = true\n")
     timed = foreign(folder, "timed.csv", rows=slice(75, None, 150))
-    assert json.loads(run(*words, "--static", timed, "--json").output)["static"]["postures"] == 8
+    done = run("weigh-wrist", "at-rest", timed, *words, "--json")
+    assert json.loads(done.output)["static"]["postures"] == 8
     about.write_text(SENSOR.replace("postures = true\n", ""))
-    done = run("weigh-wrist", "--static", folder / "table.csv", "--sensor", about)
+    done = run("weigh-wrist", "at-rest", folder / "table.csv", "--sensor", about)
     assert "At rest: 10 postures" in done.output
     columns = SENSOR.replace("postures = true\n", "") + 'position = ["fx", "fy", "fz"]\n'
     about.write_text(columns)
-    done = run("weigh-wrist", "--dynamic", folder / "table.csv", "--sensor", about)
+    done = run("weigh-wrist", "in-motion", folder / "table.csv", "--sensor", about)
     assert "table.csv has no time, so its rows are postures at rest" in str(done.exception)
 
 
@@ -250,7 +251,7 @@ def test_a_tilted_base_asks_for_its_mount_once_and_gravity_answers(folder):
     tilted = replace(recording, wrench=wrench + noise)
     write(tilted, folder / "tilted.parquet")
     page = folder / "tilted.html"
-    words = ("weigh-wrist", "--robot", "ur10", "--static", folder / "tilted.parquet")
+    words = ("weigh-wrist", "at-rest", "--robot", "ur10", folder / "tilted.parquet")
     done = run(*words, "--report", page)
     assert done.exit_code == 1
     assert done.output.count("the base appears to be tilted by 25 degrees: state --gravity ") == 1

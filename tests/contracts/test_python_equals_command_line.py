@@ -154,7 +154,7 @@ def test_the_wrist_sensor(tmp_path):
     payload = sy.weigh_wrist(static=tmp_path / "rest.csv", sensor=tmp_path / "sensor.toml")
     words = (
         "weigh-wrist",
-        "--static",
+        "at-rest",
         "rest.csv",
         "--sensor",
         "sensor.toml",

@@ -137,7 +137,7 @@ def make_sound_files() -> None:
     names = "t,q_0,q_1,tau_0,tau_1"
     np.savetxt("loaded.csv", table, delimiter=",", header=names, comments="", fmt="%.6f")
     wrist_files(np)
-    run(["weigh-wrist", "--static", "wrist.csv", "--sensor", "sensor.toml", "-o", "wrist.json"])
+    run(["weigh-wrist", "at-rest", "wrist.csv", "--sensor", "sensor.toml", "-o", "wrist.json"])
     Path("limits.toml").write_text(
         'form = "exact"\nv_max = [2.0, 1.5]\nheight = [-3.0, 3.0]\n[[cone]]\naxis = "x"\n'
         "direction = [1, 0, 0]\nhalf_angle_deg = 170\n[scene]\nclearance = 0.01\nradius = 0.01\n"
@@ -179,8 +179,8 @@ READERS: dict[str, list[str]] = {
     "arm.toml": ["robot {}", "robot {} --json"],
     "arm.urdf": ["robot {}"],
     "limits.toml": ["postures-random planar2r --count 3 --limits {} -o out.csv"],
-    "sensor.toml": ["weigh-wrist --static wrist.csv --sensor {} -o out.json"],
-    "wrist.csv": ["weigh-wrist --static {} --sensor sensor.toml -o out.json"],
+    "sensor.toml": ["weigh-wrist at-rest wrist.csv --sensor {} -o out.json"],
+    "wrist.csv": ["weigh-wrist at-rest {} --sensor sensor.toml -o out.json"],
 }
 ARGUMENTS = (
     "weigh model.json loaded.npz --cutoff {}",

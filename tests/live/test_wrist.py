@@ -10,7 +10,6 @@ from typer.testing import CliRunner
 
 import steelyard as sy
 from steelyard.cli import track as track_command
-from steelyard.cli import weigh_wrist
 from steelyard.cli.options import Verb
 from steelyard.errors import InvalidRobot, InvalidSamples, SourceFailed, SteelyardError
 from steelyard.io import write
@@ -25,7 +24,6 @@ from steelyard.wrist.tracking import WristTrackerOptions
 from wrist_streams import LOADS, rows
 
 app = typer.Typer()
-app.command(name="weigh-wrist", cls=Verb)(weigh_wrist.command)
 app.command(name="track", cls=Verb)(track_command.command)
 MASS = LOADS["LOAD"].mass
 COLUMNS = """

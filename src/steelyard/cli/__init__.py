@@ -36,7 +36,7 @@ _GROUPS = {
     "Weigh": {
         "identify": "identify.command",
         "weigh": "weigh.command",
-        "weigh-wrist": "weigh_wrist.command",
+        "weigh-wrist": "weigh_wrist.app",
         "track": "track.command",
     },
     "Live": {

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 
 _DEFAULT_COM = "0,0,0.05"
+_DEFAULT_SIZE = 0.1  # [m]
 
 TrajectoryOption = Annotated[
     str | None,
@@ -42,8 +43,16 @@ def command(
     ],
     trajectory: TrajectoryOption = None,
     mass: MassOption = 0.0,
-    com: ComOption = _DEFAULT_COM,
-    size: SizeOption = 0.1,
+    com: Annotated[
+        str | None,
+        typer.Option(
+            help="Centre of mass of the payload in the flange frame, x,y,z [m]. Default: 0,0,0.05."
+        ),
+    ] = None,
+    size: Annotated[
+        float | None,
+        typer.Option(help="Edge of the payload, a homogeneous cube [m]. Default: 0.1."),
+    ] = None,
     rate: Annotated[float, typer.Option(min=0.1, max=1e5, help="Sampling rate [Hz].")] = 125.0,
     ideal: IdealFlag = False,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the noise and the motion.")] = 0,
@@ -65,7 +74,11 @@ def command(
         motion = _random_motion(arm, seed)
     else:
         motion = FourierTrajectory.load(trajectory)
-    load = payload_cube(mass, com, size, arm.flange)
+    if mass == 0 and (com is not None or size is not None):
+        raise InvalidInertia("--com and --size describe a payload: give its --mass, too")
+    if size is None:
+        size = _DEFAULT_SIZE
+    load = payload_cube(mass, com or _DEFAULT_COM, size, arm.flange)
     out = Output(as_json)
     with out.progress(f"MuJoCo: {arm.name}, {motion.duration_s:g} s") as done:
         run = simulate(

@@ -1,4 +1,4 @@
-"""`steelyard weigh-wrist`: what an arm carries, from a wrist force/torque sensor."""
+"""`steelyard weigh-wrist at-rest|in-motion|both`: the payload from a wrist force/torque sensor."""
 
 from __future__ import annotations
 
@@ -22,27 +22,32 @@ if TYPE_CHECKING:
 _TITLE = "What the sensor carries, in the sensor frame"
 
 
-def command(
+app = typer.Typer(
+    help="Weighs with a wrist sensor, from postures at rest, from a motion, or from both.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+RestArgument = Annotated[Path, typer.Argument(help="A recording with postures at rest.")]
+MotionArgument = Annotated[Path, typer.Argument(help="A recording in motion.")]
+MethodOption = Annotated[str, typer.Option(help="ml, restricted, rrtls, wls, ls, tls or rtls.")]
+LevelFlag = Annotated[bool, typer.Option("--level", help="The base is known to be level.")]
+OutputOption = Annotated[
+    Path | None, options.file_to_write("The payload to write (.json).", "--output", "-o")
+]
+
+
+@app.command(name="at-rest", cls=options.Verb)
+def at_rest_command(
     ctx: typer.Context,
+    static: RestArgument,
     robot: options.ArmOption = None,
     lock: options.LockOption = None,
     flange: options.FlangeOption = None,
-    static: Annotated[Path | None, typer.Option(help="A recording with postures at rest.")] = None,
-    dynamic: Annotated[Path | None, typer.Option(help="A recording in motion.")] = None,
     sensor: options.SensorOption = None,
-    method: Annotated[
-        str, typer.Option(help="ml, restricted, rrtls, wls, ls, tls or rtls.")
-    ] = "ml",
-    cutoff: options.WrenchCutoffOption = DEFAULT_CUTOFF_HZ,
     gravity: options.GravityOption = None,
-    level: Annotated[bool, typer.Option("--level", help="The base is known to be level.")] = False,
-    drift_again: Annotated[
-        bool,
-        typer.Option("--drift-again", help="The zero drift changed after the static recording."),
-    ] = False,
-    output: Annotated[
-        Path | None, options.file_to_write("Where it goes (.json).", "--output", "-o")
-    ] = None,
+    level: LevelFlag = False,
+    output: OutputOption = None,
     report: options.ReportOption = None,
     column: options.ColumnOption = None,
     joints: options.JointsOption = None,
@@ -51,29 +56,113 @@ def command(
     wrench_convention: options.ConventionOption = None,
     as_json: options.JsonFlag = False,
 ) -> None:
-    """Weighs with a wrist sensor: at rest, in motion, or both. Exit code 1: do not use it."""
+    """Finds mass, centre of mass and zero drift from postures at rest.
+
+    Exit code 1 when the result is not trustworthy.
+    """
+    _weigh(ctx)
+
+
+@app.command(name="in-motion", cls=options.Verb)
+def in_motion_command(
+    ctx: typer.Context,
+    dynamic: MotionArgument,
+    robot: options.ArmOption = None,
+    lock: options.LockOption = None,
+    flange: options.FlangeOption = None,
+    sensor: options.SensorOption = None,
+    method: MethodOption = "ml",
+    cutoff: options.WrenchCutoffOption = DEFAULT_CUTOFF_HZ,
+    gravity: options.GravityOption = None,
+    level: LevelFlag = False,
+    output: OutputOption = None,
+    report: options.ReportOption = None,
+    column: options.ColumnOption = None,
+    joints: options.JointsOption = None,
+    names: options.NamesOption = None,
+    degrees: options.DegreesFlag = False,
+    wrench_convention: options.ConventionOption = None,
+    as_json: options.JsonFlag = False,
+) -> None:
+    """Finds the payload and the zero drift from a motion.
+
+    Exit code 1 when the result is not trustworthy.
+    """
+    _weigh(ctx)
+
+
+@app.command(name="both", cls=options.Verb)
+def both_command(
+    ctx: typer.Context,
+    static: RestArgument,
+    dynamic: MotionArgument,
+    robot: options.ArmOption = None,
+    lock: options.LockOption = None,
+    flange: options.FlangeOption = None,
+    sensor: options.SensorOption = None,
+    method: MethodOption = "ml",
+    cutoff: options.WrenchCutoffOption = DEFAULT_CUTOFF_HZ,
+    gravity: options.GravityOption = None,
+    level: LevelFlag = False,
+    drift_again: Annotated[
+        bool,
+        typer.Option("--drift-again", help="The zero drift changed after the static recording."),
+    ] = False,
+    output: OutputOption = None,
+    report: options.ReportOption = None,
+    column: options.ColumnOption = None,
+    joints: options.JointsOption = None,
+    names: options.NamesOption = None,
+    degrees: options.DegreesFlag = False,
+    wrench_convention: options.ConventionOption = None,
+    as_json: options.JsonFlag = False,
+) -> None:
+    """Finds the payload and the zero drift from postures at rest, then from a motion.
+
+    Exit code 1 when the result is not trustworthy.
+    """
+    _weigh(ctx)
+
+
+def _weigh(ctx: typer.Context) -> None:
+    """Runs the weighing that the words of the command describe."""
     from steelyard.workflow._wrist import WristWeighing
 
-    arm = options.load_arm_if_named(robot, lock, flange)
-    tables = options.requested(column, joints, wrench_convention, degrees=degrees, names=names)
-    about = options.described(sensor, tables, gravity)
-    out = Output(as_json)
-    kind: Any = {
-        "method": method,
-        "cutoff_hz": cutoff,
-        "level": level,
-        "drift_again": drift_again,
-    }
-    found = WristWeighing(static, dynamic, arm, about, **kind)
+    given = ctx.params
+    static = given.get("static")
+    dynamic = given.get("dynamic")
+    arm = options.load_arm_if_named(given["robot"], given["lock"], given["flange"])
+    tables = options.requested(
+        given["column"],
+        given["joints"],
+        given["wrench_convention"],
+        degrees=given["degrees"],
+        names=given["names"],
+    )
+    about = options.described(given["sensor"], tables, given["gravity"])
+    out = Output(given["as_json"])
+    found = WristWeighing(
+        static,
+        dynamic,
+        arm,
+        about,
+        method=given.get("method", "ml"),
+        cutoff_hz=given.get("cutoff", DEFAULT_CUTOFF_HZ),
+        level=given["level"],
+        drift_again=given.get("drift_again", False),
+    )
     stages = [
         name for name, path in (("at rest", static), ("in motion", dynamic)) if path is not None
     ]
     with out.progress(f"weighing {', then '.join(stages)}"):
         payload = found.payload
+    output = given["output"]
+    report = given["report"]
+    read_files = [given["robot"], static, dynamic, given["sensor"]]
     with _saved.together():
         if output is not None:
             payload.save(output)
-        out.report(ctx, found.page, [robot, static, dynamic, sensor], report=report)
+        out.report(ctx, found.page, read_files, report=report)
     facts = _facts(payload, found.at_rest) | {"output": output, "report": report}
     files = {"Payload": output, "Report": report}
     show = partial(_show, out, payload, found.at_rest)
