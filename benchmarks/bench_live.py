@@ -31,7 +31,9 @@ from steelyard.live import (
     Event,
     EventKind,
     FrankaController,
+    LivePage,
     LiveWeigher,
+    PageOptions,
     Recorder,
     Ros2Controller,
     Row,
@@ -42,7 +44,6 @@ from steelyard.live import (
     snapshots_of,
 )
 from steelyard.live._motion import payload_motion
-from steelyard.live._page_process import PageOptions, PageProcess
 from steelyard.robot import RobotModel, load_robot
 from steelyard.signals import prepare
 from steelyard.simulation import simulate
@@ -133,9 +134,11 @@ with connect(sys.argv[1], origin=origin, subprotocols=[version], max_size=None) 
 
 
 @contextmanager
-def opened_page(weigher: LiveWeigher, source: Source) -> Iterator[PageProcess]:
+def opened_page(model: DynamicModel, source: Source) -> Iterator[LivePage]:
     """A page with a viewer in a process of its own, which draws nothing."""
-    with PageProcess(weigher, source, PageOptions(port=0)) as page:
+    with Stream(source) as probe:
+        setup = TorqueSetup(model, probe.columns)
+    with LivePage(setup, source, PageOptions(port=0)) as page:
         place = page.url.replace("http", "ws")
         words = [sys.executable, "-c", VIEWER, place]
         with subprocess.Popen(words, stdout=subprocess.PIPE) as viewer:
@@ -151,20 +154,15 @@ def loopback(model: DynamicModel, *, page: bool) -> Iterator[Figure]:
     missing = 0  # memory that is there before
     with ExitStack() as open_now:
         source = open_now.enter_context(controller("--trajectory", "xu2024", "--mass", "2.5"))
+        shown = None
+        if page:
+            shown = open_now.enter_context(opened_page(model, source))
         stream = open_now.enter_context(Stream(source))
         folder = open_now.enter_context(tempfile.TemporaryDirectory())
         recorder = open_now.enter_context(Recorder(Path(folder) / "log.parquet", stream.columns))
         weigher = LiveWeigher(TorqueSetup(model, stream.columns))
         sent = stream.columns.index(CLOCK_OUTPUT)
-        if page:
-            shown = open_now.enter_context(opened_page(weigher, source))
-        else:
-            shown = None
-        if shown is None:
-            look = None
-        else:
-            look = shown.look
-        for _ in snapshots_of(stream.items(WARM_S), weigher, recorder=recorder, look=look):
+        for _ in snapshots_of(stream.items(WARM_S), weigher, recorder=recorder, page=shown):
             pass
         memory = _memory_mb(shown)
         worked = _busy_s(shown)
@@ -184,7 +182,7 @@ def loopback(model: DynamicModel, *, page: bool) -> Iterator[Figure]:
                     missing += item.rows
 
         for _ in snapshots_of(
-            measured(), weigher, every_s=1 / UPDATES_HZ, recorder=recorder, look=look
+            measured(), weigher, every_s=1 / UPDATES_HZ, recorder=recorder, page=shown
         ):
             pass
         elapsed = time.monotonic() - began
@@ -226,7 +224,7 @@ def loopback(model: DynamicModel, *, page: bool) -> Iterator[Figure]:
     yield Figure(f"{name}memory", "growth of memory meanwhile, the page's too", grown, "MB", 30.0)
 
 
-def _busy_s(page: PageProcess | None) -> float:
+def _busy_s(page: LivePage | None) -> float:
     """Processor time of this process and of a page's, [s]."""
     if page is None:
         return time.process_time()
@@ -239,7 +237,7 @@ def _taken_away_s() -> float:
     return int(Path("/proc/stat").read_text().split(maxsplit=9)[8]) / os.sysconf("SC_CLK_TCK")
 
 
-def _memory_mb(page: PageProcess | None) -> float:
+def _memory_mb(page: LivePage | None) -> float:
     """Memory of this process and of a page's, [MB]."""
     if page is None:
         both = ["self"]

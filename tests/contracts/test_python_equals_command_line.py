@@ -9,6 +9,9 @@ from scipy.spatial.transform import Rotation
 
 import steelyard as sy
 from conftest import lively_motion, steelyard
+from live_helpers import loaded_panda, weighed
+from steelyard import live
+from steelyard.cli import weigh_live as weigh_live_command
 from steelyard.inertia import InertialParameters
 from steelyard.robot._drive import GAIN_TOLERANCE
 from steelyard.verdict import DoubtKind
@@ -206,3 +209,42 @@ def test_what_the_robot_says_about_its_gains_is_believed(tmp_path, share):
     model = sy.identify(robot, tmp_path / "empty.npz", friction="linear")
     own = GAIN_TOLERANCE if share is None else share  # beside what all drives share
     np.testing.assert_allclose(model.robot.drive.gain_std, own * gain)
+
+
+def test_weigh_live_calls_the_function_of_python(tmp_path, monkeypatch, capsys):
+    """The arm moves once for one of them, so the command's call and its answer are compared."""
+    model, _ = loaded_panda()
+    model.save(tmp_path / "model.json")
+    payload = weighed()
+    calls = []
+
+    def weigh_live(source, model, **options):
+        calls.append((source, model, options))
+        return live.LiveWeighing(payload, plan=None, rows=1200, missing=3)
+
+    monkeypatch.setattr(live, "weigh_live", weigh_live)
+    weigh_live_command.command(
+        "ur://192.0.2.1",
+        tmp_path / "model.json",
+        period=4.0,
+        reach=0.3,
+        speed=0.1,
+        replace=True,
+        accuracy=2.0,
+        record=tmp_path / "log.parquet",
+        output=tmp_path / "payload.json",
+        as_json=True,
+    )
+    [(source, used, options)] = calls
+    assert source == live.source_of("ur://192.0.2.1")
+    np.testing.assert_array_equal(used.estimate.value, model.estimate.value)
+    request = live.WeighingRequest(
+        period_s=4.0, reach=0.3, tool_speed=0.1, replace_program=True, accuracy=0.02
+    )
+    assert vars(options["request"]) == vars(request)
+    assert (options["output"], options["page"]) == (tmp_path / "log.parquet", None)
+    facts = json.loads(capsys.readouterr().out)
+    assert (facts["rows"], facts["missing"], facts["set"]) == (1200, 3, False)
+    np.testing.assert_array_equal(facts["vector"], payload.body.vector)
+    saved = sy.Payload.load(tmp_path / "payload.json")
+    np.testing.assert_array_equal(saved.covariance, payload.covariance)

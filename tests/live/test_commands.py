@@ -39,10 +39,12 @@ from steelyard.live import (
     SettingState,
     Stream,
     UrController,
+    WeighingRequest,
     move,
     restore_payload,
     set_payload,
     stop,
+    weigh_live,
 )
 from steelyard.live._controller import (
     ControllerPayload,
@@ -595,16 +597,26 @@ def undisturbed(found, *words, cwd):
     return done
 
 
-def test_the_whole_cycle_moves_weighs_and_sets(arm, carrying, tmp_path):
-    found, source = carrying
-    found.controller.run(f"def back():\n movej({START.tolist()}, a=2, v=1)\nend\n")
-    wait_at_rest(source, START)
+@pytest.fixture(scope="module")
+def model(arm):
+    """The identified empty arm."""
     options = SimulationOptions(step_s=0.004)
     lively = FourierTrajectory.random(
         arm.home, reach=1.0, speed=1.2, period_s=6.0, harmonics=4, seed=0
     )
     empty = simulate(arm, lively, rate_hz=125.0, options=options)
-    identify(arm, prepare(empty.recording, drive=arm.drive)).save(tmp_path / "model.json")
+    return identify(arm, prepare(empty.recording, drive=arm.drive))
+
+
+def stand_at_start(found, source):
+    found.controller.run(f"def back():\n movej({START.tolist()}, a=2, v=1)\nend\n")
+    wait_at_rest(source, START)
+
+
+def test_the_whole_cycle_moves_weighs_and_sets(model, carrying, tmp_path):
+    found, source = carrying
+    stand_at_start(found, source)
+    model.save(tmp_path / "model.json")
     swing().save(tmp_path / "motion.json")
     words = (
         "weigh-live",
@@ -628,6 +640,49 @@ def test_the_whole_cycle_moves_weighs_and_sets(arm, carrying, tmp_path):
     again = sy.track(tmp_path / "log.parquet", model=tmp_path / "model.json")
     assert again.payload.mass == pytest.approx(payload.mass, rel=1e-6)
     assert (tmp_path / "p.undo.json").exists()
+
+
+def test_the_arm_is_weighed_from_python_after_a_question(model, carrying, tmp_path):
+    found, source = carrying
+    stand_at_start(found, source)
+    request = WeighingRequest(motion=swing(), tool_speed=2.0, accuracy=0.03)
+    programs = len(found.controller.log)
+    payload_before = found.controller.payload
+    with pytest.raises(InvalidTrajectory, match="nothing was moved: the motion was not confirmed"):
+        weigh_live(source, model, confirm=lambda plan: False, request=request)
+    assert len(found.controller.log) == programs
+    snapshots = []
+    done = weigh_live(
+        source,
+        model,
+        confirm=lambda plan: plan.robot is model.robot,
+        request=request,
+        output=tmp_path / "log.parquet",
+        on_snapshot=snapshots.append,
+    )
+    assert done.files == (tmp_path / "log.parquet",)
+    assert done.rows == snapshots[-1].rows > 400 * done.plan.trajectory.duration_s
+    assert done.payload.arm == ArmIdentity("ur10e", found.controller.serial_number)
+    assert abs(done.payload.mass - 2.5) < 3 * 1.96 * done.payload.std[0]
+    again = sy.track(tmp_path / "log.parquet", model=model)
+    assert again.payload.mass == pytest.approx(done.payload.mass, rel=1e-6)
+    assert found.controller.payload == payload_before  # setting is another function
+
+
+def test_what_is_requested_acts_on_a_given_motion(model):
+    motion = swing(period_s=2.5)
+    slow = WeighingRequest(motion=motion, period_s=5.0).trajectory(model, START)
+    q, v, _ = motion.at([0.7])
+    slow_q, slow_v, _ = slow.at([1.4])
+    np.testing.assert_allclose(slow_q, q, atol=1e-12)
+    np.testing.assert_allclose(slow_v, v / 2, atol=1e-12)
+    furthest = np.abs(motion.at(np.linspace(0, 2.5, 500))[0] - START).max()
+    enough = WeighingRequest(motion=motion, reach=1.01 * furthest)
+    assert enough.trajectory(model, START) is motion
+    with pytest.raises(InvalidTrajectory, match=r"takes \w+ 0\.\d+ rad from where it stands, more"):
+        WeighingRequest(motion=motion, reach=0.9 * furthest).trajectory(model, START)
+    with pytest.raises(InvalidTrajectory, match="period_s must be positive, got 0"):
+        WeighingRequest(period_s=0.0)
 
 
 def test_the_arm_moves_from_python_after_a_question(arm, carrying, tmp_path):

@@ -22,10 +22,18 @@ from steelyard.errors import MissingExtra, SourceFailed
 from steelyard.identification import identify
 from steelyard.inertia import InertialParameters
 from steelyard.io import write
-from steelyard.live import EventKind, LiveWeigher, ReplaySource, Row, TorqueSetup, UrController
+from steelyard.live import (
+    EventKind,
+    LivePage,
+    LiveWeigher,
+    PageOptions,
+    ReplaySource,
+    Row,
+    TorqueSetup,
+    UrController,
+)
 from steelyard.live._controller import ControllerPayload
 from steelyard.live._page import Page
-from steelyard.live._page_process import PageOptions, PageProcess
 from steelyard.live._words import answer_html, mismatch_words
 from steelyard.robot import load_robot
 from steelyard.signals import prepare
@@ -206,7 +214,7 @@ def test_a_payload_is_set_after_a_question_only(weigher, browser, tmp_path):
     with served(Rows(), speed=1.0) as found:
         found.controller.backend.robot = load_robot("ur10e")
         source = UrController(found.host, found.port)
-        with shown(weigher, source, kept=tmp_path / "part.undo.json") as page:
+        with shown(weigher, source, history_file=tmp_path / "part.undo.json") as page:
             browser.visit(page.url)
             found.controller.backend.speed = 0.2
             click(browser, "Set payload …")
@@ -310,7 +318,8 @@ def test_what_a_page_needs_is_named(weigher, monkeypatch):
 
 
 def test_a_page_process_says_what_the_weigher_would_and_ends_with_it(weigher):
-    with PageProcess(weigher, ReplaySource("log.parquet"), PageOptions(port=0)) as page:
+    with LivePage(weigher.setup, ReplaySource("log.parquet"), PageOptions(port=0)) as page:
+        page.attach(weigher)
         snapshots = [*page.look(False), *page.look(True)]
         process = page._process
     ours = weigher.snapshot()
@@ -322,7 +331,7 @@ def test_a_page_process_says_what_the_weigher_would_and_ends_with_it(weigher):
 
 def test_a_page_that_cannot_be_served_is_one_clear_line(weigher):
     with pytest.raises(SourceFailed, match=r"no page can be served at '192\.0\.2\.1': "):
-        PageProcess(weigher, ReplaySource("log.parquet"), PageOptions(host="192.0.2.1"))
+        LivePage(weigher.setup, ReplaySource("log.parquet"), PageOptions(host="192.0.2.1"))
 
 
 def test_the_verb_opens_a_page_and_says_where(weigher, arm, tmp_path):
@@ -338,7 +347,6 @@ def test_the_verb_opens_a_page_and_says_where(weigher, arm, tmp_path):
             "--model",
             "model.json",
             "--page",
-            "--port",
             port,
             "--json",
         )

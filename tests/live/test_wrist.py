@@ -14,8 +14,16 @@ from steelyard.cli.options import Verb
 from steelyard.errors import InvalidRobot, InvalidSamples, SourceFailed, SteelyardError
 from steelyard.io import write
 from steelyard.io._wrist import SensorDescription
-from steelyard.live import LiveWeigher, ReplaySource, Stream, UrController, WristSetup, snapshots_of
-from steelyard.live._page_process import PageOptions, PageProcess
+from steelyard.live import (
+    LivePage,
+    LiveWeigher,
+    PageOptions,
+    ReplaySource,
+    Stream,
+    UrController,
+    WristSetup,
+    snapshots_of,
+)
 from steelyard.live._source import Connection, Row
 from steelyard.recording import Recording
 from steelyard.robot import load_robot
@@ -206,14 +214,15 @@ def test_a_page_shows_the_load_and_the_contact_and_sets_nothing(folder):
 def test_a_page_process_gets_what_the_weigher_says(folder):
     pytest.importorskip("viser")
     weigher, _ = watched(folder)
-    with PageProcess(weigher, UrController("127.0.0.1"), PageOptions(port=0)) as page:
+    with LivePage(weigher.setup, UrController("127.0.0.1"), PageOptions(port=0)) as page:
+        page.attach(weigher)
         found = [*page.look(False), *page.look(True)]
     assert found[-1].payload.mass == weigher.snapshot().payload.mass
 
 
 def test_rows_without_joints_have_no_page(folder):
     place = f"replay:{folder / 'unit.csv'}"
-    done = run("track", place, "--sensor", folder / "unit.toml", "--page")
+    done = run("track", place, "--sensor", folder / "unit.toml", "--page", "0")
     assert "sends no joints, and a page shows the arm: leave out --page" in str(done.exception)
 
 

@@ -98,7 +98,7 @@ def live_command(
     as_json: options.JsonFlag = False,
 ) -> None:
     """Moves an arm on a simulated controller, weighs its payload meanwhile, and sets it."""
-    from steelyard.cli.weigh_live import show_live
+    from steelyard.cli.demo_live import show_live
 
     show_live(output, as_json=as_json)
 

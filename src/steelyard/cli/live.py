@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -14,19 +14,18 @@ import typer
 
 from steelyard._units import NORMAL_95
 from steelyard.cli.options import load_arm
+from steelyard.errors import SourceFailed
 
 if TYPE_CHECKING:
-    from steelyard.live import Event, LiveWeigher, Snapshot, Source
-    from steelyard.live._page_process import PageProcess
+    from steelyard.live import Event, LivePage, PageOptions, Snapshot, Source, Stream
+    from steelyard.live._setup import TrackerSetup
     from steelyard.robot import RobotModel
     from steelyard.trajectory import FourierTrajectory
 
+_MAX_PORT = 65535
 SourceArgument = Annotated[
     str, typer.Argument(help="ur://HOST, ros2://HOST?tau=effort, franka://HOST or replay:FILE.")
 ]
-SNAPSHOT_STEP_S = {False: 0.1, True: 1 / 30}
-"""Time between two snapshots without a page and with one, [s]."""
-
 SecondsOption = Annotated[
     float, typer.Option(help="How long [s]; until Ctrl-C by default.", show_default=False)
 ]
@@ -34,24 +33,15 @@ LiveModelOption = Annotated[
     Path, typer.Option("--model", help="The identified empty arm (.json, from steelyard identify).")
 ]
 AccuracyOption = Annotated[float, typer.Option(help="Requested 95 % half-width of the mass [%].")]
-PageFlag = Annotated[bool, typer.Option("--page", help="Show it on a page in the browser, too.")]
-HostOption = Annotated[
-    str,
+PageOption = Annotated[
+    str | None,
     typer.Option(
-        help="Where the page is served; on another address than this machine's own it only shows."
+        "--page",
+        metavar="[HOST:]PORT[,URDF]",
+        help="Show it on a page in the browser, too: at this port or the next free one, 0 for any;"
+        " with the meshes of a URDF. At another host than this machine's own it only shows.",
     ),
 ]
-PortOption = Annotated[
-    int,
-    typer.Option(
-        min=0, max=65535, help="Of the page; the next free one where it is taken, 0 for any."
-    ),
-]
-UrdfOption = Annotated[
-    Path | None,
-    typer.Option(help="The arm's URDF, whose meshes the page shows; capsules by default."),
-]
-DarkFlag = Annotated[bool, typer.Option("--dark", help="A dark page.")]
 YesFlag = Annotated[bool, typer.Option("--yes", help="Do it without asking.")]
 SpeedOption = Annotated[
     float, typer.Option(help="Largest speed of the tool [m/s]; a faster motion is slowed down.")
@@ -95,44 +85,84 @@ def updating_line(
         )
 
 
+def page_options(text: str, history_file: Path | None) -> PageOptions:
+    """Place and look of a page.
+
+    Args:
+        text: as 8080, 0.0.0.0:8080 or 8080,arm.urdf
+        history_file: of the payloads that are set on the page
+    """
+    from steelyard.live import PageOptions
+
+    place, _, urdf = text.partition(",")
+    host, _, port = place.rpartition(":")
+    if not port.isdecimal() or int(port) > _MAX_PORT:
+        raise SourceFailed(f"--page is [HOST:]PORT[,URDF], say 8080; got '{text}'")
+    mesh_file = Path(urdf) if urdf else None
+    return PageOptions(
+        urdf=mesh_file, host=host or "127.0.0.1", port=int(port), history_file=history_file
+    )
+
+
 @contextmanager
 def opened_page(
-    weigher: LiveWeigher,
+    text: str | None,
     source: Source,
+    setup: Callable[[Stream], TrackerSetup],
     *,
-    is_requested: bool,
-    host: str,
-    port: int,
-    urdf: Path | None,
-    dark: bool,
-    kept: Path | None,
-) -> Iterator[PageProcess | None]:
-    """A page that shows a weigher's snapshots; None if it was not requested. Prints its address."""
-    if not is_requested:
+    history_file: Path | None,
+) -> Iterator[LivePage | None]:
+    """A page for the rows of a source, before they come; None where none is requested.
+
+    Args:
+        text: value of --page
+        source: of the rows
+        setup: what is known about a stream of the source
+        history_file: of the payloads that are set on the page
+    """
+    if text is None:
         yield None
         return
-    from steelyard.live._page_process import PageOptions, PageProcess
+    from steelyard.live import LivePage, Stream
 
-    options = PageOptions(urdf=urdf, host=host, port=port, dark=dark, kept=kept)
-    with PageProcess(weigher, source, options) as page:
+    options = page_options(text, history_file)
+    with Stream(source) as probe:
+        known = setup(probe)
+    with LivePage(known, source, options) as page:
         typer.echo(f"The page: {page.url}", err=True)
         yield page
 
 
-def stay(page: PageProcess | None) -> None:
+def undo_file(output: Path | None) -> Path | None:
+    """The history beside the file of a payload, for `set-payload --undo`."""
+    if output is None:
+        return None
+    return output.with_suffix(".undo.json")
+
+
+def stay(page: LivePage | None) -> None:
     """Keeps a page open until Enter is pressed at the terminal."""
     if page is not None and sys.stdin.isatty():
         with suppress(KeyboardInterrupt, EOFError):
             input("The page stays open; Enter closes it. ")
 
 
-def show_snapshots(snapshots: Iterable[Snapshot], accuracy: float, *, quiet: bool) -> None:
-    """Shows snapshots in the terminal while they come."""
+@contextmanager
+def snapshots_shown(accuracy: float, *, quiet: bool) -> Iterator[Callable[[Snapshot], None]]:
+    """A function that shows a snapshot in the terminal.
+
+    Args:
+        accuracy: requested 95 % half-width of the mass, over the mass
+        quiet: whether nothing is shown
+    """
     with updating_line(quiet=quiet) as (show, tell):
-        for snapshot in snapshots:
+
+        def shown(snapshot: Snapshot) -> None:
             for event in snapshot.events:
                 tell(event)
             show(_line_of(snapshot, accuracy))
+
+        yield shown
 
 
 def _line_of(snapshot: Snapshot, accuracy: float) -> str:

@@ -17,17 +17,13 @@ from steelyard._computing import interruptible
 from steelyard._units import NORMAL_95
 from steelyard.cli import options
 from steelyard.cli.live import (
-    SNAPSHOT_STEP_S,
     AccuracyOption,
-    DarkFlag,
-    HostOption,
-    PageFlag,
-    PortOption,
+    PageOption,
     SecondsOption,
-    UrdfOption,
     opened_page,
-    show_snapshots,
+    snapshots_shown,
     stay,
+    undo_file,
 )
 from steelyard.cli.output import Output, number
 from steelyard.recording import DEFAULT_CUTOFF_HZ
@@ -46,8 +42,7 @@ _FOR_TORQUES = ("kinematics", "tracker")
 _FOR_FILES = (
     "column", "joints", "names", "degrees", "wrench_convention", "real_time", "report", "picture",
 )  # fmt: skip
-_FOR_STREAMS = ("record", "seconds", "page", "host", "port", "urdf", "dark")
-_FOR_PAGES = ("host", "port", "urdf", "dark")
+_FOR_STREAMS = ("record", "seconds", "page")
 
 
 @interruptible()
@@ -122,11 +117,7 @@ def command(
         options.file_to_write("File for every row (.parquet or .arrows).", "--record"),
     ] = None,
     seconds: SecondsOption = float("inf"),
-    page: PageFlag = False,
-    host: HostOption = "127.0.0.1",
-    port: PortOption = 8080,
-    urdf: UrdfOption = None,
-    dark: DarkFlag = False,
+    page: PageOption = None,
     as_json: options.JsonFlag = False,
 ) -> None:
     """Weighs sample by sample, from a recording or a stream. Exit code 1: do not use the result.
@@ -138,7 +129,7 @@ def command(
     from steelyard.live._track import is_address
     from steelyard.workflow import TrackingOptions
 
-    _refuse_without_effect(ctx, of_sensor=model is None or sensor is not None, page=page)
+    _refuse_without_effect(ctx, of_sensor=model is None or sensor is not None)
     is_stream = is_address(source)
     if is_stream:
         options.refuse_without_effect(ctx, "on a stream", *_FOR_FILES)
@@ -173,8 +164,7 @@ def command(
     out = Output(as_json)
     facts: dict[str, Any] = {}
     if is_stream:
-        shown = _Page(page, host, port, urdf, dark, _undo_file(output))
-        found, facts = job.track_stream(shown, record, quiet=as_json)
+        found, facts = job.track_stream(page, record, history_file=undo_file(output), quiet=as_json)
     else:
         data = job.read(column, joints, names, degrees=degrees)
         found = job.track_recording(data, quiet=as_json)
@@ -202,13 +192,11 @@ def _requested_mass(found: Tracking) -> float:
     return found.payload.mass
 
 
-def _refuse_without_effect(ctx: typer.Context, *, of_sensor: bool, page: bool) -> None:
+def _refuse_without_effect(ctx: typer.Context, *, of_sensor: bool) -> None:
     if of_sensor:
         options.refuse_without_effect(ctx, "with a wrist sensor", *_FOR_TORQUES)
     else:
         options.refuse_without_effect(ctx, "without --sensor", *_FOR_SENSORS)
-    if not page:
-        options.refuse_without_effect(ctx, "without --page", *_FOR_PAGES)
 
 
 def _refuse_cutoff_of_raw_rows(ctx: typer.Context, name: str, model: DynamicModel) -> None:
@@ -218,29 +206,6 @@ def _refuse_cutoff_of_raw_rows(ctx: typer.Context, name: str, model: DynamicMode
 
     if name != DIRECT and tracker_named(name, model, 1.0).takes_raw_rows:
         options.refuse_without_effect(ctx, f"with --tracker {name}", "cutoff")
-
-
-def _undo_file(output: Path | None) -> Path | None:
-    if output is None:
-        return None
-    return output.with_suffix(".undo.json")
-
-
-@dataclass(frozen=True)
-class _Page:
-    """The page that was requested, or none."""
-
-    is_requested: bool
-    host: str
-    port: int
-    urdf: Path | None
-    dark: bool
-    kept: Path | None
-
-    @property
-    def snapshot_step_s(self) -> float:
-        """Time between two snapshots, [s]."""
-        return SNAPSHOT_STEP_S[self.is_requested]
 
 
 @dataclass(frozen=True)
@@ -288,7 +253,7 @@ class _Job:
             )
 
     def track_stream(
-        self, page: _Page, record: Path | None, *, quiet: bool
+        self, page: str | None, record: Path | None, *, history_file: Path | None, quiet: bool
     ) -> tuple[Tracking, dict[str, Any]]:
         """Tracks a stream until it ends or Ctrl-C, and what to say about its rows."""
         from steelyard.live import Recorder, Stream, snapshots_of
@@ -304,40 +269,23 @@ class _Job:
             options=self.options,
         )
         curve = ProgressCurve()
-        with ExitStack() as pages:
+        with opened_page(page, job.source, job.setup, history_file=history_file) as shown:
             with ExitStack() as open_now:
                 stream = open_now.enter_context(Stream(job.source))
                 recorder = None
                 if record is not None:
                     recorder = open_now.enter_context(Recorder(record, stream.columns))
                 weigher = LiveWeigher(job.setup(stream), resume=self.resume)
-                opened = opened_page(
-                    weigher,
-                    stream.source,
-                    is_requested=page.is_requested,
-                    host=page.host,
-                    port=page.port,
-                    urdf=page.urdf,
-                    dark=page.dark,
-                    kept=page.kept,
-                )
-                served = pages.enter_context(opened)
-                look = None
-                if served is not None:
-                    look = served.look
-                snapshots = snapshots_of(
-                    stream.items(self.options.seconds),
-                    weigher,
-                    every_s=page.snapshot_step_s,
-                    recorder=recorder,
-                    look=look,
-                )
+                rows = stream.items(self.options.seconds)
+                snapshots = snapshots_of(rows, weigher, recorder=recorder, page=shown)
+                show = open_now.enter_context(snapshots_shown(self.accuracy, quiet=quiet))
                 is_over = False
                 with suppress(KeyboardInterrupt):
-                    show_snapshots(curve.collected(snapshots), self.accuracy, quiet=quiet)
+                    for snapshot in curve.collected(snapshots):
+                        show(snapshot)
                     is_over = True
             if is_over:
-                stay(served)
+                stay(shown)
         return track_stream(weigher, curve.points), _rows_of(weigher)
 
 

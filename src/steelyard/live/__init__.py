@@ -22,6 +22,7 @@ from steelyard.live._controller import (
 from steelyard.live._franka import FrankaController
 from steelyard.live._history import PayloadChange, PayloadHistory
 from steelyard.live._motion import MotionExtent, MotionPlan, MotionRequest
+from steelyard.live._page_process import LivePage, PageOptions
 from steelyard.live._playing import MotionFailed, MotionProgress, MotionRun, MotionState, Moved
 from steelyard.live._recorder import Recorded, Recorder, record
 from steelyard.live._replay import ReplaySource
@@ -33,6 +34,7 @@ from steelyard.live._torque import TorqueSetup
 from steelyard.live._track import track, track_stream
 from steelyard.live._ur import UrController
 from steelyard.live._view import Snapshot
+from steelyard.live._weigh_live import LiveWeighing, WeighingRequest, weigh_live
 from steelyard.live._weigher import LiveWeigher, snapshots_of
 from steelyard.live._wrist import WristSetup
 
@@ -44,7 +46,9 @@ __all__ = [
     "Event",
     "EventKind",
     "FrankaController",
+    "LivePage",
     "LiveWeigher",
+    "LiveWeighing",
     "MotionExtent",
     "MotionFailed",
     "MotionPlan",
@@ -55,6 +59,7 @@ __all__ = [
     "MotionState",
     "MovableController",
     "Moved",
+    "PageOptions",
     "PayloadChange",
     "PayloadHistory",
     "PayloadSetting",
@@ -73,6 +78,7 @@ __all__ = [
     "Stream",
     "TorqueSetup",
     "UrController",
+    "WeighingRequest",
     "WristSetup",
     "move",
     "publish_payload",
@@ -84,4 +90,5 @@ __all__ = [
     "stop",
     "track",
     "track_stream",
+    "weigh_live",
 ]

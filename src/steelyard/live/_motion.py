@@ -244,10 +244,7 @@ def _approached(core: FourierTrajectory, q: Array, *, periods: int) -> Approache
 
 def _slowed(whole: ApproachedTrajectory, factor: float) -> ApproachedTrajectory:
     """The same path in a multiple of the time."""
-    core = whole.core
-    slow = FourierTrajectory(
-        core.sine / factor, core.cosine / factor, core.offset, core.period_s * factor
-    )
+    slow = whole.core.with_period(whole.core.period_s * factor)
     return ApproachedTrajectory(
         slow, whole.posture, whole.entry_s * factor, whole.exit_s * factor, whole.periods
     )

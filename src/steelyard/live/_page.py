@@ -75,7 +75,7 @@ class Page:
         host: address to listen at; this machine alone by default
         port: to listen at, or the next one that is free; 0 for any
         dark: at first
-        kept: file for a payload that was set and the one before, to restore it
+        history_file: file for the payloads that are set on the page, to restore the one before
     """
 
     def __init__(
@@ -87,11 +87,11 @@ class Page:
         host: str = _HERE[0],
         port: int = 8080,
         dark: bool = False,
-        kept: Path | None = None,
+        history_file: Path | None = None,
     ) -> None:
         robot = view.setup.arm
         self.view = view
-        self._kept = kept
+        self._history_file = history_file
         self._dark = dark
         self._joints = view.setup.joint_columns
         self._controller = None
@@ -330,7 +330,7 @@ class Page:
 
     def _send(self, client: viser.ClientHandle, proposal: Proposal) -> None:
         try:
-            setting = proposal.carry_out(self._kept)
+            setting = proposal.carry_out(self._history_file)
         except SteelyardError as error:
             return _say(client, "The payload was not set", str(error))
         if setting.outcome is not None:

@@ -5,6 +5,9 @@ it; the page's process adds the estimate, draws the snapshot and sends it back. 
 snapshots it receives the newest row, so that the arm on the page moves smoothly. Neither process
 waits for the other: newer snapshots replace older ones, events are kept. The page's process has a
 lower priority, and ends with the weighing process, however that ends.
+
+A page takes seconds to start. It is therefore opened before the stream, and shows the weigher that
+is attached to it later: no row waits for the page.
 """
 
 from __future__ import annotations
@@ -21,6 +24,7 @@ from typing import Self
 
 from steelyard._computing import one_blas_thread
 from steelyard.errors import SourceFailed, SteelyardError
+from steelyard.live._setup import TrackerSetup
 from steelyard.live._source import Row, Source
 from steelyard.live._view import Snapshot, View
 from steelyard.live._weigher import LiveWeigher
@@ -41,33 +45,35 @@ class PageOptions:
         host: address to listen at
         port: to listen at, or the next free one
         dark: whether the page is dark at first
-        kept: file for a payload that was set and the one before, to restore it
+        history_file: file for the payloads that are set on the page, to restore the one before
     """
 
     urdf: Path | None = None
     host: str = "127.0.0.1"
     port: int = 8080
     dark: bool = False
-    kept: Path | None = None
+    history_file: Path | None = None
 
 
-class PageProcess:
-    """A page in a process of its own; close it, or use it in a `with`.
+class LivePage:
+    """A live page in a process of its own; close it, or use it in a `with`.
+
+    Open it before the stream, whose rows would otherwise wait while the page starts.
 
     Attributes:
         url: address of the page
 
     Args:
-        weigher: whose snapshots are shown
-        source: of the weigher's rows
+        setup: what is known about the stream
+        source: of the rows; the page can stop its arm and set its payload
         options: of the page
     """
 
     def __init__(
-        self, weigher: LiveWeigher, source: Source, options: PageOptions | None = None
+        self, setup: TrackerSetup, source: Source, options: PageOptions | None = None
     ) -> None:
-        self._weigher = weigher
-        self._view = weigher.view
+        self._weigher: LiveWeigher | None = None
+        self._view = View(setup)
         self._in_work: Snapshot | None = None  # by the page's process
         context = multiprocessing.get_context("spawn")
         self._pipe, page_end = context.Pipe()
@@ -100,6 +106,14 @@ class PageProcess:
         if self._process.is_alive():
             self._process.terminate()
             self._process.join(_END_TIMEOUT_S)
+
+    def attach(self, weigher: LiveWeigher) -> None:
+        """Shows a weigher from now on.
+
+        Args:
+            weigher: of rows of the page's source
+        """
+        self._weigher = weigher
 
     def look(self, last: bool) -> Iterator[Snapshot]:
         """Snapshots that came back; sends the next one when the page's process is ready.
@@ -145,16 +159,18 @@ class PageProcess:
     def _send(self, last: bool) -> None:
         """Sends a snapshot where one is due, else the newest row."""
         now_s = time.monotonic()
-        row = self._weigher.row
-        if not last and now_s < self._due_s:
-            if row is not None:
-                self._pipe.send(row)
+        weigher = self._weigher
+        if weigher is None:
             return
-        snapshot = self._weigher.rows_seen()
+        if not last and now_s < self._due_s:
+            if weigher.row is not None:
+                self._pipe.send(weigher.row)
+            return
+        snapshot = weigher.rows_seen()
         if snapshot is None:
             return
-        if self._weigher.view is not self._view:
-            self._view = self._weigher.view
+        if weigher.view is not self._view:
+            self._view = weigher.view
             self._pipe.send(self._view)
         self._pipe.send(snapshot.reduced)
         self._in_work = snapshot
@@ -178,7 +194,7 @@ def _serve(pipe: Connection, view: View, source: Source, options: PageOptions) -
             host=options.host,
             port=options.port,
             dark=options.dark,
-            kept=options.kept,
+            history_file=options.history_file,
         )
     except SteelyardError as error:
         pipe.send(error)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -23,6 +23,8 @@ from steelyard.live._view import Snapshot, View
 from steelyard.payload import Payload
 from steelyard.workflow._tracking import RESUME_S, load_state
 
+_SNAPSHOT_STEP_S = 0.1  # time between two snapshots
+_PAGE_STEP_S = 1 / 30  # the same with a page, whose arm moves smoothly
 _NEW_CLOCK_S = 1.0  # pause between the last sample on one clock and the first row on the next
 
 
@@ -153,22 +155,40 @@ class LiveWeigher:
                 self._events.append(Event(EventKind.CONTACT, words, row.t))
 
 
+class SnapshotPage(Protocol):
+    """A page that adds the estimates to the snapshots that it shows, see `LivePage`."""
+
+    def attach(self, weigher: LiveWeigher) -> None:
+        """Shows a weigher from now on.
+
+        Args:
+            weigher: of rows of the page's source
+        """
+
+    def look(self, last: bool) -> Iterable[Snapshot]:
+        """Snapshots with their estimates.
+
+        Args:
+            last: whether to wait for the last one
+        """
+
+
 def snapshots_of(
     items: Iterable[Row | Event],
     weigher: LiveWeigher,
     *,
-    every_s: float = 0.1,
+    every_s: float | None = None,
     recorder: Recorder | None = None,
-    look: Callable[[bool], Iterable[Snapshot]] | None = None,
+    page: SnapshotPage | None = None,
 ) -> Iterator[Snapshot]:
     """Snapshots while rows come, and one at the end.
 
     Args:
         items: of a stream
         weigher: for its columns
-        every_s: time between two snapshots, [s]
+        every_s: time between two snapshots, [s]; by default 0.1, and a third of it with a page
         recorder: receives every row
-        look: estimates elsewhere (see `PageProcess.look`); called with whether it is the last time
+        page: adds the estimates, in another process, and shows the snapshots
     """
 
     def own(last: bool) -> Iterable[Snapshot]:
@@ -177,14 +197,21 @@ def snapshots_of(
             return ()
         return (snapshot,)
 
-    snapshots = look or own
-    due_s = time.monotonic() + every_s
+    snapshots: Callable[[bool], Iterable[Snapshot]] = own
+    step_s = _SNAPSHOT_STEP_S
+    if page is not None:
+        page.attach(weigher)
+        snapshots = page.look
+        step_s = _PAGE_STEP_S
+    if every_s is not None:
+        step_s = every_s
+    due_s = time.monotonic() + step_s
     with one_blas_thread(), short_pauses(), real_time_priority():
         for item in items:
             if recorder is not None and isinstance(item, Row):
                 recorder.add(item)
             weigher.take(item)
             if time.monotonic() >= due_s:
-                due_s = time.monotonic() + every_s
+                due_s = time.monotonic() + step_s
                 yield from snapshots(False)
         yield from snapshots(True)

@@ -186,6 +186,15 @@ class FourierTrajectory(FileValue, error=InvalidTrajectory, kind="trajectory"):
         """Length of one period, [s]."""
         return self.period_s
 
+    def with_period(self, period_s: float) -> FourierTrajectory:
+        """The same path in another time.
+
+        Args:
+            period_s: of the base frequency, [s]
+        """
+        factor = self.period_s / period_s
+        return FourierTrajectory(self.sine * factor, self.cosine * factor, self.offset, period_s)
+
     @property
     def frequencies(self) -> Array:
         """Angular frequency of each harmonic, w l, (L,) [rad/s]."""
