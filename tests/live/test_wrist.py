@@ -33,6 +33,7 @@ from wrist_streams import LOADS, rows
 
 app = typer.Typer()
 app.command(name="track", cls=Verb)(track_command.command)
+app.callback()(lambda: None)  # a program with one command has no names of commands otherwise
 MASS = LOADS["LOAD"].mass
 COLUMNS = """
 noise = [0.3, 0.3, 0.3, 0.03, 0.03, 0.03]
