@@ -118,7 +118,8 @@ def test_the_verb_writes_a_page_and_numbers_for_each_paper_and_an_index(two_pape
         "two.json",
         "index.html",
     }
-    assert "1.5" in (tmp_path / "two.json").read_text()
+    (section,) = json.loads((tmp_path / "two.json").read_text())["sections"]
+    assert section["parts"][0]["rows"] == [[1.5]]
     assert results["one"]["answer"] == ["one <agrees>."]
     words = run("one", "-o", str(tmp_path / "sub"))
     assert "one <agrees>." in words

@@ -203,7 +203,7 @@ def test_the_plug_in_is_found_and_gives_the_answer_of_the_tracker(model, tmp_pat
         state = direct.step(state, OnlineSample(*row))
     assert found.payload.mass == pytest.approx(direct.estimate(state).mass, rel=1e-9)
     assert found.payload.verdict.has(DoubtKind.TOO_UNCERTAIN)
-    assert found.page().title
+    assert found.page().title == "What ur10 carries"
     assert found.to_dict()["mass"] == pytest.approx(found.payload.mass)
     assert "no interval: nothing says whether it is known to 1 %" in found.when
     with pytest.raises(InvalidSamples, match="tracker xu2024 does not save its state"):

@@ -153,12 +153,15 @@ def test_a_stream_that_was_cut_short_is_read_up_to_its_last_whole_batch(tmp_path
             if k % 10 == 9:
                 wait_for_a_batch(path)
     whole = path.read_bytes()
-    for size in range(len(whole) // 2, len(whole), 97):
+    damaged = 0
+    sizes = range(len(whole) // 2, len(whole), 97)
+    for size in sizes:
         path.write_bytes(whole[:size])
         back = read(path)
         assert 20 < len(back) <= 100
         np.testing.assert_array_equal(back.q[:, 0], np.arange(len(back)))
-        assert len(back) == 100 or not back.notes or "damaged end" in back.notes[-1]
+        damaged += "damaged end" in "".join(back.notes)
+    assert damaged > len(sizes) / 2  # a cut between two batches damages nothing
     for broken, words in (
         (b"nonsense", "it is not an Arrow stream"),
         (whole[:300], "no rows|not an Arrow stream"),

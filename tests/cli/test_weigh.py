@@ -50,8 +50,10 @@ def test_payload_as_words_file_and_picture(folder):
         cwd=folder,
     )
     assert done.returncode == 0, done.stderr
-    assert "mass" in done.stdout
     payload = Payload.load(folder / "payload.json")
+    (row,) = re.findall(r"^mass +(\S+) +(\S+) +kg$", done.stdout, re.MULTILINE)
+    assert float(row[0]) == pytest.approx(payload.mass, abs=0.005)
+    assert float(row[1]) == pytest.approx(1.96 * payload.std[0], abs=0.005)
     assert payload.body.mass == pytest.approx(2.5, abs=3 * payload.std[0])
     assert (folder / "p.png").read_bytes().startswith(b"\x89PNG")
 

@@ -155,7 +155,7 @@ def test_a_bad_log_fails_alone_with_its_reason(tmp_path):
     reasons = {log.file: log.reason for log in fleet.logs if not log.ok}
     assert reasons["arm0-01.npz"] == "there is no file arm0-01.npz"
     assert "arm0-00.npz" in reasons["arm0-00.npz"]
-    assert "gains" in reasons["arm0-02.npz"]
+    assert reasons["arm0-02.npz"].startswith("arm0-02.npz has motor currents, and tiny no gains")
     write(log(robot, 6), tmp_path / "arm0-01.npz")  # it has come
     assert Fleet.build(catalogue, tmp_path / "store", workers=1).built["changed"] == 1
 
