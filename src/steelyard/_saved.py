@@ -23,6 +23,7 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
+from datetime import datetime
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -339,6 +340,23 @@ def reading(path: str | Path, kind: str) -> Iterator[None]:
         raise UnreadableFile(f"{path} is not a whole {kind} file: {words}") from error
 
 
+@contextmanager
+def parsing(what: str, advice: str) -> Iterator[None]:
+    """Turns whatever a library raises while it parses damaged bytes into `UnreadableFile`.
+
+    Args:
+        what: the file and its fault, as 'log.parquet: the Parquet file is damaged'
+        advice: what to do about it
+    """
+    try:
+        yield
+    except SteelyardError:
+        raise
+    except Exception as error:
+        lines = str(error).splitlines() or [type(error).__name__]
+        raise UnreadableFile(f"{what} ({lines[0]}); {advice}") from error
+
+
 def _seal(body: Mapping[str, Any]) -> str:
     text = json.dumps(body, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
@@ -348,7 +366,7 @@ def plain(value: Any, *, null: bool = False) -> Any:
     """The value as lists, mappings, texts and finite numbers, for JSON.
 
     Args:
-        value: texts, numbers, paths, arrays, and lists and mappings of them
+        value: texts, numbers, paths, times, arrays, and lists and mappings of them
         null: numbers that are not finite become None; otherwise texts that `load` restores
     """
     if isinstance(value, Mapping):
@@ -367,6 +385,8 @@ def plain(value: Any, *, null: bool = False) -> Any:
         return str(value)
     if isinstance(value, Path):
         return str(value)
+    if isinstance(value, datetime):
+        return value.isoformat()
     return value
 
 

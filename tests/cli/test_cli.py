@@ -157,6 +157,12 @@ def test_check_writes_a_log_in_degrees_anew_and_cuts_it(tmp_path):
             "'-o'. The model to write (.json). (see steelyard identify --help)",
         ),
         (("robot", "ur10", "--colour"), "No such option"),
+        (("robot", "ur10", "--gravity", "0,0,1e308"), "--gravity is X,Y,Z [m/s^2], say 0,9.81,0"),
+        (("robot", "ur10", "--lock", "wrist_3_joint=nan"), "--lock is JOINT=NUMBER"),
+        (
+            ("shortest-motion", "ur10", "--accuracy", "mass=1%", "--noise", "1e308,1,1,1,1,1"),
+            "--noise takes numbers as 1,2,3",
+        ),
         (("weight",), "No such command 'weight'"),
     ],
 )

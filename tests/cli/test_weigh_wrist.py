@@ -12,9 +12,9 @@ from typer.testing import CliRunner
 
 import steelyard as sy
 from steelyard.cli import contact, options, weigh_wrist
-from steelyard.errors import SteelyardError
+from steelyard.errors import SteelyardError, UnreadableFile
 from steelyard.inertia import InertialParameters
-from steelyard.io import write
+from steelyard.io import read, write
 from steelyard.recording import Recording
 from steelyard.robot import load_robot
 from steelyard.wrist._regressor import features, wrench_regressor
@@ -160,6 +160,33 @@ def test_bad_input_is_refused_in_words(folder):
     other.write_text('convention = "sensor_on_load"\n' + SENSOR)
     done = run("weigh-wrist", "at-rest", folder / "table.csv", "--sensor", other)
     assert "kg: the sign of the wrench is not as stated" in str(done.exception)
+
+
+def test_tables_with_a_doubled_column_or_texts_are_refused(folder):
+    lines = (folder / "table.csv").read_text().splitlines()
+    twice = folder / "twice.csv"
+    twice.write_text("\n".join([f"{lines[0]},fz", *(f"{line},0.0" for line in lines[1:])]))
+    values = np.loadtxt(folder / "table.csv", delimiter=",", skiprows=1)
+    columns = dict(zip(lines[0].split(","), values.T, strict=True))
+    np.savez(folder / "texts.npz", **columns | {"fz": columns["fz"].astype(str)})
+    for name, words in (
+        (twice, "it has two columns 'fz'; rename or remove one"),
+        (folder / "texts.npz", "the array 'fz' holds <U32, not numbers; convert it"),
+    ):
+        done = run("weigh-wrist", "--static", name, "--sensor", folder / "sensor.toml")
+        assert isinstance(done.exception, UnreadableFile), done.exception
+        assert words in str(done.exception)
+
+
+def test_a_row_with_an_impossible_wrench_is_left_out_when_tracking(folder):
+    recording = read(folder / "move.parquet").rows(slice(0, 900))
+    wrench = recording.wrench.copy()
+    wrench[700] = 1e12
+    masses = [
+        sy.track(replace(recording, wrench=data), robot="ur10").payload.mass
+        for data in (recording.wrench, wrench)
+    ]
+    assert masses[1] == pytest.approx(masses[0], rel=1e-3)
 
 
 def test_doubtful_news_is_exit_code_1(folder):

@@ -261,6 +261,10 @@ REFUSED = {
     "robot,model,file\n": "there are no logs in this catalogue",
     "robot,file\na,x.npz\n": "row 1: 'model' is missing",
     "robot,model,file,colour\na,ur10,x.npz,red\n": "a catalogue has no column 'colour'",
+    "robot,model,file,file\na,ur10,x.npz,y.npz\n": "column 'file' stands in it twice",
+    "robot,model,file,time\na,ur10,x.npz,1e300\n": "row 1: time is 1e+300, not a number of seconds",
+    "robot,model,file,load\na,ur10,x.npz,-1\n": "row 1: 'load' must be a finite number of at least",
+    "robot,model,file,temperature\na,ur10,x.npz,1e9\n": "row 1: 'temperature' must be a finite",
     "robot,model,file,time\na,ur10,x.npz,yesterday\n": "row 1: Invalid isoformat string:"
     " 'yesterday'",
     "robot,model,file,load\na,ur10,x.npz,heavy\n": "row 1: could not convert string to float:"

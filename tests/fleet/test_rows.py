@@ -34,6 +34,7 @@ LOG = LogRow(
     widening=(2.0, 3.0),
     torque=(10.5, 11.5),
     factor=np.arange(12.0),
+    digest="",
     written=TIME,
 )
 PAYLOAD = LogPayload(
@@ -77,8 +78,34 @@ def test_columns_that_do_not_fit_are_refused():
         read_rows(empty, LogRow)
 
 
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"noise": (0.1, float("nan"))}, r"'noise\[1\]' must be a finite number of at least 0"),
+        ({"noise": (0.1, -0.1)}, r"'noise\[1\]' must be a finite number of at least 0"),
+        ({"widening": (0.0, 1.0)}, r"'widening\[0\]' must be a finite number above 0"),
+        ({"rows": (900, -1)}, r"'rows\[1\]' must be a whole number of at least 0"),
+        ({"rows": (0, 0)}, "has no rows"),
+        ({"load": -1.0}, "'load' must be a finite number of at least 0"),
+        ({"temperature": (1e9,)}, r"'temperature\[0\]' must be a finite number from -273"),
+        ({"factor": np.full(12, np.inf)}, "'factor' must be finite"),
+    ],
+)
+def test_numbers_that_no_log_has_are_refused(changes, words):
+    with pytest.raises(UnreadableFile, match=words):
+        replace(LOG, **changes)
+
+
+def test_numbers_that_were_changed_after_they_were_stored_are_refused():
+    stored = replace(LOG, digest=LOG.digest_of_numbers)
+    for changes in ({"factor": LOG.factor[::-1]}, {"rows": (900, 902)}, {"torque": (10.5, 11.0)}):
+        with pytest.raises(UnreadableFile, match="were changed after they were stored: build"):
+            replace(stored, **changes)
+    replace(stored, load=2.0)  # what the catalogue says may change
+
+
 def test_sizes_that_do_not_fit_are_refused():
-    with pytest.raises(UnreadableFile, match=r"a\.npz \(arm0\) has 2 joints, but 3 values of 'noi"):
+    with pytest.raises(UnreadableFile, match=r"a\.npz \(arm0\): 'noise' must have shape"):
         replace(LOG, noise=(1.0, 2.0, 3.0))
     with pytest.raises(UnreadableFile, match="has 11 numbers, which are no triangles of 2 joints"):
         replace(LOG, factor=np.arange(11.0))

@@ -1,6 +1,7 @@
 """Changes over time are found, with at most the stated false ones, none for temperature."""
 
 import csv
+import json
 from datetime import UTC, datetime
 
 import numpy as np
@@ -127,8 +128,16 @@ def test_the_command_line_says_it_too(changed):
     assert (folder / "changes.csv").read_text().count(
         "\n"
     ) == 3 * 16 + 2 + 1  # and the level of two
+    done = steelyard("fleet", "trend", "store", "--workers", "1", "--json", cwd=folder)
+    flagged = json.loads(done.stdout)["flagged"]
+    (tool,) = (change for change in flagged if change["kind"] == "payload")
+    assert (done.returncode, tool["robot"], tool["since"][:10]) == (1, "arm1", "2026-03-10")
     done = steelyard("fleet", "weigh", "store", "--workers", "1", cwd=folder)
     assert "unlike their load, or in doubt" in done.stdout
+    done = steelyard("fleet", "weigh", "store", "--workers", "1", "--json", cwd=folder)
+    payloads = json.loads(done.stdout)["payloads"]
+    assert len(payloads) == 48
+    assert payloads[0]["time"] == "2026-03-01T06:00:00+00:00"
     done = steelyard(
         "fleet", "identify", "store", "--workers", "1", "--until", "2026-03-20", cwd=folder
     )

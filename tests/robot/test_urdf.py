@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from conftest import joint, link
+from conftest import LIMIT, joint, link
 from conftest import robot as robot_text
 from steelyard.errors import InvalidRobot, UnknownName, UnreadableFile
 from steelyard.robot import RobotModel
@@ -136,6 +136,15 @@ def test_fingers_stand_still_by_themselves_and_it_is_said(tiny, load, kind):
         kind == "gripper"
     )  # equal fingers that open together keep their centre of mass
     assert open_hand.held == {"finger_right": 0.1 if kind == "mimic" else 0.0}
+
+
+def test_a_joint_of_the_arm_that_follows_another_is_refused(tiny, load):
+    follow = LIMIT + '<mimic joint="shoulder" multiplier="-1"/>'
+    text = tiny["revolute"].replace(LIMIT, follow).replace(follow, LIMIT, 1)  # all but the first
+    with pytest.raises(InvalidRobot, match=r"joint 'elbow' of the arm follows 'shoulder' \(<mim"):
+        load(text, flange="hand")
+    locked = {"elbow": 0.1, "wrist": 0.2}
+    assert load(text, flange="hand", locked=locked).joint_names == ("shoulder",)
 
 
 def test_a_finger_stands_where_the_one_that_it_mimics_says(tiny, load):

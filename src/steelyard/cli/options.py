@@ -490,7 +490,7 @@ def joint_indices(arm: RobotModel, text: str | None) -> list[int] | None:
 def numbers(text: str, rule: str, *, count: int | None = None) -> list[float]:
     """The numbers in '1,2.5,3'; a refusal says the rule of the option."""
     try:
-        found = [float(x) for x in text.split(",")]
+        found = [_sane_number(x) for x in text.split(",")]
     except ValueError:
         found = []
     if not found or (count is not None and len(found) != count):
@@ -523,10 +523,18 @@ def named_numbers(requests: list[str] | None, rule: str) -> dict[str, float]:
     for request in requests or []:
         name, _, text = request.partition("=")
         try:
-            found[name] = float(text)
+            found[name] = _sane_number(text)
         except ValueError:
             raise InvalidSamples(f"{rule}; got '{request}'") from None
     return found
+
+
+def _sane_number(text: str) -> float:
+    """A finite number of a sensible size; ValueError for any other text."""
+    value = float(text)
+    if not abs(value) < _LARGEST_NUMBER:
+        raise ValueError(f"{text} is not a finite number of a sensible size")
+    return value
 
 
 def _columns(requests: list[str]) -> dict[str, str | list[str]]:

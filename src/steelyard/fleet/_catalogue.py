@@ -15,8 +15,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Annotated, Any
 
+from steelyard import _saved
+from steelyard._codec import Value
+from steelyard._kinds import NOT_NEGATIVE, Range
 from steelyard.errors import MissingExtra, UnreadableFile
 
 _NEEDED = ("robot", "model", "file")
@@ -24,10 +27,11 @@ _NUMBERS = ("load", "temperature", "start_s", "end_s")
 _COLUMNS = (*_NEEDED, "time", "tool", *_NUMBERS)
 _LOG_ENDINGS = (".parquet", ".npz", ".csv", ".tsv", ".txt", ".db3", ".mcap")
 _TABLE_ENDINGS = (".csv", ".parquet")
+_LATEST_S = 7.2e9  # of a time in seconds since 1970: the year 2198; larger are other units
 
 
 @dataclass(frozen=True)
-class Entry:
+class Entry(Value):
     """One log, or one work cycle of a log.
 
     Attributes:
@@ -49,10 +53,10 @@ class Entry:
     path: str
     time: datetime | None = None
     tool: str = ""
-    load: float | None = None
-    temperature: float | None = None
-    start_s: float | None = None
-    end_s: float | None = None
+    load: Annotated[float | None, NOT_NEGATIVE] = None
+    temperature: Annotated[float | None, Range(-273.15, 1000.0)] = None
+    start_s: Annotated[float | None, NOT_NEGATIVE] = None
+    end_s: Annotated[float | None, NOT_NEGATIVE] = None
 
     @property
     def key(self) -> str:
@@ -125,20 +129,21 @@ def _rows(fs: Any, root: str, source: str) -> list[dict[str, Any]]:
     import pyarrow.parquet
 
     content = io.BytesIO(fs.cat_file(root))
-    try:
+    with _saved.parsing(f"{source} is not a table", "write it again"):
         if root.lower().endswith(".parquet"):
             whole = pa.parquet.read_table
         else:
             whole = pa.csv.read_csv
         table: Any = whole(content)
-    except (pa.ArrowException, OSError) as error:
-        raise UnreadableFile(f"{source} is not a table: {error}") from error
-    names = ["model" if name == "urdf" else name for name in table.column_names]
-    if unknown := sorted(set(names) - set(_COLUMNS)):
-        raise UnreadableFile(
-            f"{source}: a catalogue has no column '{unknown[0]}'; it may have {', '.join(_COLUMNS)}"
-        )
-    rows: list[dict[str, Any]] = table.rename_columns(names).to_pylist()
+        names = ["model" if name == "urdf" else name for name in table.column_names]
+        rows: list[dict[str, Any]] = table.rename_columns(names).to_pylist()
+    for name in names:
+        if name not in _COLUMNS:
+            raise UnreadableFile(
+                f"{source}: a catalogue has no column '{name}'; it may have {', '.join(_COLUMNS)}"
+            )
+        if names.count(name) > 1:
+            raise UnreadableFile(f"{source}: column '{name}' stands in it twice")
     return rows
 
 
@@ -152,24 +157,22 @@ def _entry(row: Mapping[str, Any], i: int, source: str, model: str | None) -> En
             raise UnreadableFile(
                 f"{source}, row {i + 1}: '{name}' is missing; a log needs {', '.join(_NEEDED)}"
             )
-    try:
-        numbers = {name: float(given[name]) for name in _NUMBERS if name in given}
-        when = _time(given.get("time"))
-    except (TypeError, ValueError) as error:
-        raise UnreadableFile(f"{source}, row {i + 1}: {error}") from None
     path = _beside(source, str(given["file"]))
     arm = str(given["model"])
     if PurePosixPath(arm).suffix and "model" in row and row["model"]:
         arm = _beside(source, arm)
-    return Entry(
-        str(given["robot"]),
-        arm,
-        str(given["file"]),
-        path,
-        when,
-        str(given.get("tool", "")),
-        **numbers,
-    )
+    try:
+        return Entry(
+            str(given["robot"]),
+            arm,
+            str(given["file"]),
+            path,
+            _time(given.get("time")),
+            str(given.get("tool", "")),
+            **{name: float(given[name]) for name in _NUMBERS if name in given},
+        )
+    except (ArithmeticError, OSError, TypeError, ValueError) as error:
+        raise UnreadableFile(f"{source}, row {i + 1}: {error}") from None
 
 
 def _time(value: Any) -> datetime | None:
@@ -177,6 +180,8 @@ def _time(value: Any) -> datetime | None:
     if value is None:
         return None
     if isinstance(value, int | float):
+        if not 0 <= value <= _LATEST_S:
+            raise ValueError(f"time is {value:g}, not a number of seconds since 1970")
         return datetime.fromtimestamp(value, UTC)
     if isinstance(value, datetime):
         when = value

@@ -1,27 +1,32 @@
 """Rows of the tables of a fleet as dataclasses, whose annotations define the columns.
 
-Values that come from a store or leave for a file pass through `read_rows` and `to_table`: a row
-has the types that its class states, and the library does not check them again.
+Values that come from a store or leave for a file pass through `read_rows` and `to_table`. The rows
+of a store check themselves by their annotations, as saved models do, and carry a digest of their
+numbers.
 """
 
 from __future__ import annotations
 
+import hashlib
 import types
 import typing
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar
 
 import numpy as np
 
 from steelyard._arrays import Array
-from steelyard.errors import UnreadableFile
+from steelyard._codec import Value
+from steelyard._kinds import NOT_NEGATIVE, POSITIVE, Range, Shape
+from steelyard.errors import InvalidValue, UnreadableFile
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-Numbers: TypeAlias = tuple[float, ...]
+_NotNegative: TypeAlias = Annotated[float, NOT_NEGATIVE]
+_Degrees: TypeAlias = Annotated[float, Range(-273.15, 1000.0)]
 Row = TypeVar("Row")
 
 
@@ -30,7 +35,7 @@ def _no_numbers() -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class LogRow:
+class LogRow(Value):
     """One log, or one work cycle of a log, in the store.
 
     Attributes:
@@ -56,6 +61,7 @@ class LogRow:
         widening: factor on variances by correlation in time, (n,)
         torque: root mean square of the torques, (n,) [Nm]
         factor: upper triangles of [Y tau], joint after joint; empty where it was not read
+        digest: of the numbers from `rows` to `factor`; empty before the row was stored
         written: when the row was stored; None before that
     """
 
@@ -67,35 +73,54 @@ class LogRow:
     end_s: float | None = None
     time: datetime | None = None
     tool: str = ""
-    load: float | None = None
+    load: _NotNegative | None = None
     ok: bool = False
     reason: str = ""
     content: str = ""
-    duration_s: float = 0.0
-    rate_hz: float = 0.0
-    temperature: Numbers = ()
+    duration_s: _NotNegative = 0.0
+    rate_hz: _NotNegative = 0.0
+    temperature: tuple[_Degrees, ...] = ()
     warnings: tuple[str, ...] = ()
     from_currents: bool = False
-    rows: tuple[int, ...] = ()
-    noise: Numbers = ()
-    widening: Numbers = ()
-    torque: Numbers = ()
-    factor: Array = field(default_factory=_no_numbers, repr=False)
+    rows: Annotated[tuple[Annotated[int, NOT_NEGATIVE], ...], Shape("n")] = ()
+    noise: Annotated[tuple[_NotNegative, ...], Shape("n")] = ()
+    widening: Annotated[tuple[Annotated[float, POSITIVE], ...], Shape("n")] = ()
+    torque: Annotated[tuple[_NotNegative, ...], Shape("n")] = ()
+    factor: Annotated[Array, Shape("*")] = field(default_factory=_no_numbers, repr=False)
+    digest: str = ""
     written: datetime | None = None
 
     def __post_init__(self) -> None:
+        """Checks every field, and that the numbers are those of one log."""
+        try:
+            super().__post_init__()
+        except InvalidValue as error:
+            raise UnreadableFile(f"{self._words}: {error}; build the store again") from error
         n = len(self.rows)
-        for name in ("noise", "widening", "torque"):
-            if len(getattr(self, name)) != n:
-                raise UnreadableFile(
-                    f"the row of {self.file} ({self.robot}) has {n} joints, but"
-                    f" {len(getattr(self, name))} values of '{name}': build the store again"
-                )
+        if self.ok and not any(self.rows):
+            raise UnreadableFile(f"{self._words} has no rows: build the store again")
         if len(self.factor) and not (n and _is_triangular(len(self.factor), n)):
             raise UnreadableFile(
                 f"the factor of {self.file} ({self.robot}) has {len(self.factor)} numbers, which"
                 f" are no triangles of {n} joints: build the store again"
             )
+        if self.digest and len(self.factor) and self.digest != self.digest_of_numbers:
+            raise UnreadableFile(
+                f"the numbers of {self.file} ({self.robot}) were changed after they were stored:"
+                " build the store again"
+            )
+
+    @property
+    def _words(self) -> str:
+        return f"the row of {self.file} ({self.robot})"
+
+    @property
+    def digest_of_numbers(self) -> str:
+        """A digest of `rows`, `noise`, `widening`, `torque` and `factor`."""
+        digest = hashlib.sha256(np.ascontiguousarray(self.factor).tobytes())
+        for values in (self.rows, self.noise, self.widening, self.torque):
+            digest.update(repr(values).encode())
+        return digest.hexdigest()[:24]
 
     @property
     def part(self) -> tuple[str, float | None, float | None]:
@@ -247,7 +272,7 @@ def _arrow_type(hint: Any) -> tuple[Any, bool]:
         datetime: pa.timestamp("us", "UTC"),
         Array: pa.list_(pa.float64()),
     }
-    if isinstance(hint, types.UnionType):
+    if typing.get_origin(hint) in (typing.Union, types.UnionType):
         (inner,) = (part for part in typing.get_args(hint) if part is not types.NoneType)
         return plain[inner], True
     if typing.get_origin(hint) is tuple:

@@ -34,7 +34,7 @@ from steelyard.identification import DynamicModel
 if TYPE_CHECKING:
     import pyarrow as pa
 
-VERSION = 2
+VERSION = 3
 _MIN_SMALL_FILES = 32  # of an arm, to be combined
 _MAX_ROWS_PER_FILE = 256  # of a combined file: some megabytes
 _UNQUOTED = " +@.,-_"
@@ -105,7 +105,8 @@ class Store:
         folder = self._folder(rows[0].robot)
         now = datetime.now(UTC)
         name = "-".join(dict.fromkeys((rows[0].key, rows[-1].key)))
-        table = to_table([replace(row, written=now) for row in rows], LogRow)
+        stored = [replace(row, written=now, digest=row.digest_of_numbers) for row in rows]
+        table = to_table(stored, LogRow)
         with writing(self.folder):
             folder.mkdir(parents=True, exist_ok=True)
             _write(table.drop_columns(_PARTITION).cast(_file_schema()), folder / f"{name}.parquet")
@@ -124,9 +125,9 @@ class Store:
         wanted = self.robots if robots is None else robots
         found: list[Row] = []
         for robot in wanted:
-            table = self._table(robot, names)
-            if table is not None:
-                with self._reading(robot):
+            with self._reading(robot):
+                table = self._table(robot, names)
+                if table is not None:
                     found += read_rows(table.select(names), kind)
         return found
 
@@ -141,7 +142,8 @@ class Store:
         if len(small) < _MIN_SMALL_FILES:
             return
         before = set(folder.glob("*.parquet"))
-        table = self._table(robot, _file_schema().names)
+        with self._reading(robot):
+            table = self._table(robot, _file_schema().names)
         if table is None:
             return
         table = table.drop_columns(_PARTITION)
@@ -190,10 +192,10 @@ class Store:
     @property
     def stamps(self) -> dict[str, str]:
         """State of each file when it was last read, as its file system describes it."""
+        path = self.folder / "stamps.json"
         try:
-            return dict(
-                _saved.load(self.folder / "stamps.json", "stamps", version=VERSION)["files"]
-            )
+            with _saved.reading(path, "stamps"):
+                return dict(_saved.load(path, "stamps", version=VERSION)["files"])
         except UnreadableFile:
             return {}
 
@@ -228,7 +230,8 @@ class Store:
     def _reading(self, robot: str) -> Iterator[None]:
         """Adds the folder to errors about rows that do not fit."""
         try:
-            yield
+            with _saved.parsing("a file is damaged", "remove the folder and build again"):
+                yield
         except UnreadableFile as error:
             raise UnreadableFile(f"{self._folder(robot)}: {error}") from error
 
@@ -241,14 +244,10 @@ class Store:
         names = [name for name in dict.fromkeys((*needed, *columns)) if name != _PARTITION]
         tables = []
         for path in sorted(self._folder(robot).glob("*.parquet")):
-            try:
+            with _saved.parsing(f"{path} cannot be read", "remove it and build again"):
                 file = pq.ParquetFile(path)
                 _require_version(file, path)
                 tables.append(file.read(columns=names))
-            except (pa.ArrowException, OSError) as error:
-                raise UnreadableFile(
-                    f"{path} cannot be read: {error}; remove it and build again"
-                ) from error
         if not tables:
             return None
         table = _latest(pa.concat_tables(tables))

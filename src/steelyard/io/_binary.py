@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 import zipfile
-import zlib
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -22,8 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard._arrays import Array
-from steelyard._saved import replacing
-from steelyard.errors import SteelyardError, UnreadableFile
+from steelyard._saved import parsing, replacing
+from steelyard.errors import UnreadableFile
 from steelyard.recording import Recording, imported, recording_of, recording_of_arrays
 from steelyard.recording._columns import Requested, find_layout
 from steelyard.recording._layout import Layout, Piece
@@ -84,10 +83,8 @@ def _arrows_table(path: Path) -> tuple[Any, tuple[str, ...]]:
     cut = False
     import pyarrow as pa
 
-    try:
+    with parsing(f"{path}: it is not an Arrow stream", "record again"):
         reader = ipc.open_stream(path.read_bytes())
-    except (pa.ArrowException, OSError) as error:
-        raise UnreadableFile(f"{path}: it is not an Arrow stream ({error})") from error
     try:
         batches += reader
     except (pa.ArrowException, OSError):
@@ -182,41 +179,25 @@ def _opened_parquet(path: Path) -> Iterator[Any]:
         path: of the file
     """
     pq = imported("pyarrow.parquet")
-    from pyarrow import ArrowException
-
-    try:
-        with pq.ParquetFile(path, buffer_size=2**16, pre_buffer=False) as file:
-            yield file
-    except (ArrowException, OSError) as error:
-        reason = str(error).splitlines()[0]
-        raise UnreadableFile(
-            f"{path}: the Parquet file is damaged ({reason}); copy it again"
-        ) from error
+    with (
+        parsing(f"{path}: the Parquet file is damaged", "copy it again"),
+        pq.ParquetFile(path, buffer_size=2**16, pre_buffer=False) as file,
+    ):
+        yield file
 
 
 @contextmanager
 def _archive(path: Path) -> Iterator[zipfile.ZipFile]:
     """The open archive; errors of its reader become those of steelyard."""
-    try:
-        with zipfile.ZipFile(path) as archive:
-            names = archive.namelist()
-            if len(set(names)) < len(names):
-                raise zipfile.BadZipFile("two arrays have the same name")
-            yield archive
-    except (
-        zipfile.BadZipFile,
-        zlib.error,
-        EOFError,
-        OSError,
-        RuntimeError,
-        NotImplementedError,
-    ) as error:
-        if isinstance(error, SteelyardError):
-            raise
-        raise UnreadableFile(
-            f"{path}: the archive is damaged or was not finished by its writer ({error});"
-            " copy it again from its origin"
-        ) from error
+    fault = f"{path}: the archive is damaged or was not finished by its writer"
+    with (
+        parsing(fault, "copy it again from its origin"),
+        zipfile.ZipFile(path) as archive,
+    ):
+        names = archive.namelist()
+        if len(set(names)) < len(names):
+            raise zipfile.BadZipFile("two arrays have the same name")
+        yield archive
 
 
 def _npz_shapes(path: Path) -> dict[str, tuple[tuple[int, ...], str]]:
@@ -225,12 +206,13 @@ def _npz_shapes(path: Path) -> dict[str, tuple[tuple[int, ...], str]]:
         found: dict[str, tuple[tuple[int, ...], str]] = {}
         for member in archive.namelist():
             with archive.open(member) as file:
+                name = member.removesuffix(".npy")
                 try:
                     read = _HEADERS[np.lib.format.read_magic(file)]
                     shape, _, dtype = read(file)
-                    found[member.removesuffix(".npy")] = (shape, dtype.kind)
+                    found[name] = (shape, dtype.kind)
                 except (ValueError, KeyError, SyntaxError, TypeError, RecursionError, MemoryError):
-                    found[member.removesuffix(".npy")] = ((), "O")  # not an array
+                    found[name] = ((), "O")  # not an array
         return found
 
 
@@ -252,26 +234,44 @@ def _npz_arrays(path: Path, names: Collection[str]) -> dict[str, NDArray[np.gene
     with _archive(path) as archive:
         members = {member.removesuffix(".npy"): member for member in archive.namelist()}
         for name in wanted:
-            with archive.open(members[name]) as file:
-                try:
-                    found[name] = np.lib.format.read_array(file, allow_pickle=False)
-                except (ValueError, SyntaxError) as error:
-                    raise UnreadableFile(
-                        f"{path}: the array '{name}' is damaged ({error})"
-                    ) from error
+            fault = f"{path}: the array '{name}' is damaged"
+            with parsing(fault, "copy the file again"), archive.open(members[name]) as file:
+                found[name] = np.lib.format.read_array(file, allow_pickle=False)
     return found
 
 
+def chosen_once(names: Sequence[str], wanted: Collection[str], path: Path) -> list[str]:
+    """The wanted names among those of a table; a name that stands in it twice is refused.
+
+    Args:
+        names: of all columns
+        wanted: those to read
+        path: of the table
+    """
+    chosen = [name for name in names if name in wanted]
+    for name in chosen:
+        if chosen.count(name) > 1:
+            raise UnreadableFile(f"{path}: it has two columns '{name}'; rename or remove one")
+    return chosen
+
+
 def _npz_columns(path: Path, wanted: Collection[str]) -> tuple[dict[str, Array], tuple[str, ...]]:
-    found = _npz_arrays(path, wanted)
-    return {name: np.asarray(x, dtype=float) for name, x in found.items() if x.ndim}, ()
+    columns = {}
+    for name, values in _npz_arrays(path, wanted).items():
+        if values.dtype.kind not in "biuf":
+            raise UnreadableFile(
+                f"{path}: the array '{name}' holds {values.dtype}, not numbers; convert it"
+            )
+        if values.ndim:
+            columns[name] = np.asarray(values, dtype=float)
+    return columns, ()
 
 
 def _parquet_columns(
     path: Path, wanted: Collection[str]
 ) -> tuple[dict[str, Array], tuple[str, ...]]:
     with _opened_parquet(path) as file:
-        chosen = [name for name in file.schema_arrow.names if name in wanted]
+        chosen = chosen_once(file.schema_arrow.names, wanted, path)
         return _numbers(file.read(columns=chosen), chosen, path), ()
 
 
@@ -279,7 +279,7 @@ def _arrows_columns(
     path: Path, wanted: Collection[str]
 ) -> tuple[dict[str, Array], tuple[str, ...]]:
     table, notes = _arrows_table(path)
-    return _numbers(table, [name for name in table.column_names if name in wanted], path), notes
+    return _numbers(table, chosen_once(table.column_names, wanted, path), path), notes
 
 
 COLUMN_READERS = {"parquet": _parquet_columns, "npz": _npz_columns, "arrows": _arrows_columns}

@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard._arrays import Array
-from steelyard.errors import MissingExtra, SteelyardError, UnreadableFile
+from steelyard._saved import parsing
+from steelyard.errors import MissingExtra, UnreadableFile
 
 Integers = NDArray[np.int64]
 
@@ -139,17 +140,12 @@ class Bag:
             from rosbags.typesys import Stores, get_typestore
         except ImportError as error:
             raise MissingExtra("rosbags", "io") from error
-        try:
-            with Reader(path) as reader:
-                yield cls(str(path), reader, get_typestore(Stores.LATEST))
-        except (SteelyardError, GeneratorExit, KeyboardInterrupt):
-            raise
-        except Exception as error:  # damaged bytes can raise anything in the reader
-            reason = " ".join(str(error).split()) or type(error).__name__
-            raise UnreadableFile(
-                f"{path}: the bag is damaged or its recorder did not finish it ({reason}); copy it"
-                " again, or repair it with the tools of ROS (ros2 bag reindex, mcap recover)"
-            ) from error
+        fault = f"{path}: the bag is damaged or its recorder did not finish it"
+        advice = (
+            "copy it again, or repair it with the tools of ROS (ros2 bag reindex, mcap recover)"
+        )
+        with parsing(fault, advice), Reader(path) as reader:
+            yield cls(str(path), reader, get_typestore(Stores.LATEST))
 
     def topics(self, kind: str) -> list[str]:
         """Names of the topics with one kind of message, as 'sensor_msgs/msg/JointState'."""

@@ -20,6 +20,7 @@ from typing import NoReturn
 
 from steelyard._arrays import Array
 from steelyard.errors import UnreadableFile
+from steelyard.io._binary import chosen_once
 from steelyard.quality._table import counted
 from steelyard.recording import Recording, imported, recording_of
 from steelyard.recording._columns import Requested, find_layout
@@ -82,7 +83,7 @@ def text_columns(
     """
     data = _text(path)
     header = _header(data, path, given)
-    chosen = [name for name in header.names if name in wanted]
+    chosen = chosen_once(header.names, wanted, path)
     if not chosen:
         return {}, ()
     columns, damage = _columns(data, header, chosen, path)

@@ -74,6 +74,7 @@ class ParsedURDF:
         if model.nv == 0:
             raise InvalidRobot(f"{source} has no movable joint left")
         names = tuple(model.names)[1:]
+        _require_independent(names, joints, source)
         columns = np.array([limits[name] for name in names]).T
         columns[:, [name in unlimited for name in names]] *= np.array(
             [[np.inf], [np.inf], [1], [1]]
@@ -299,6 +300,20 @@ def _standing(
             multiplier, offset = _numbers([mimic.get("multiplier", "1"), mimic.get("offset", "0")])
             held[name] = multiplier * at[leader] + offset + 0.0  # no -0
     return held
+
+
+def _require_independent(
+    names: Sequence[str], joints: Mapping[str, ET.Element], source: str
+) -> None:
+    """Refuses joints of the arm that follow others: its dynamics would be those of another arm."""
+    for name in names:
+        mimic = joints[name].find("mimic")
+        if mimic is not None:
+            raise InvalidRobot(
+                f"{source}: joint '{name}' of the arm follows '{mimic.get('joint')}' (<mimic>), but"
+                f" the joints of an arm must be independent; hold it still with"
+                f" `locked={{'{name}': 0.0}}`, or remove <mimic> if it has a drive of its own"
+            )
 
 
 def _friction(joint: ET.Element, source: str) -> tuple[float, float]:

@@ -8,8 +8,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-import numpy as np
-
 from steelyard.io._wrist import SensorDescription
 from steelyard.payload import Payload
 from steelyard.quality import check
@@ -18,7 +16,7 @@ from steelyard.signals import RawRow
 from steelyard.verdict import Doubt, DoubtKind
 from steelyard.workflow._tracking import Replay, TrackingOptions
 from steelyard.workflow._wrist import WristRig, WristSource
-from steelyard.wrist._recording import WristRecording
+from steelyard.wrist._recording import WristRecording, complete_rows
 from steelyard.wrist.tracking import (
     WristPath,
     WristSample,
@@ -130,8 +128,7 @@ def _rows(
         quality = check(recording)
         quality.require_ok()
         warnings = quality.warnings
-        whole = np.isfinite(np.hstack([recording.q, np.asarray(recording.wrench)])).all(axis=1)
-        q = recording.q[whole]
+        q = recording.q[complete_rows(recording)]
         rows = [RawRow(*row) for row in zip(table.t.tolist(), q, table.wrench, strict=True)]
     else:
         rows = rows_of(table)

@@ -110,6 +110,16 @@ class WristSensor(Value, error=InvalidRecording):
             )
 
 
+def complete_rows(recording: Recording) -> Mask:
+    """Which rows have joint positions and a wrench that are possible, (N,).
+
+    Args:
+        recording: of an arm with a wrist sensor
+    """
+    possible = without_impossible(recording)
+    return np.isfinite(np.hstack([possible.q, np.asarray(possible.wrench)])).all(axis=1)
+
+
 @dataclass(frozen=True, eq=False)
 class WristRecording:
     """Wrench and pose of a wrist sensor as measured, on one clock that starts at 0.
@@ -229,9 +239,8 @@ class WristRecording:
             )
         sensor = sensor or WristSensor()
         convention = recording.wrench_convention
-        recording = without_impossible(recording)
         wrench = np.asarray(recording.wrench)
-        complete = np.isfinite(np.hstack([recording.q, wrench])).all(axis=1)
+        complete = complete_rows(recording)
         if not complete.any():
             raise InvalidRecording("no row has both joint positions and a wrench")
         T = robot.forward_kinematics(recording.q[complete]) @ sensor.T_flange_sensor
