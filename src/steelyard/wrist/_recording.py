@@ -117,7 +117,8 @@ def complete_rows(recording: Recording) -> Mask:
         recording: of an arm with a wrist sensor
     """
     possible = without_impossible(recording)
-    return np.isfinite(np.hstack([possible.q, np.asarray(possible.wrench)])).all(axis=1)
+    finite = np.isfinite(np.hstack([possible.q, np.asarray(possible.wrench)]))
+    return np.asarray(finite.all(axis=1))
 
 
 @dataclass(frozen=True, eq=False)
