@@ -104,6 +104,15 @@ def test_truncated_readings_are_doubted_and_rounded_ones_are_not():
     assert payload.mass == pytest.approx(LOADS["LOAD"].mass, rel=0.01)
 
 
+def test_truncated_readings_of_one_sign_are_weighed():
+    """Their bias is constant, and nothing distinguishes it from the zero drift."""
+    step = np.array([2.0, 2.0, 2.0, 0.2, 0.2, 0.2])
+    shift = np.array([200.0, 200.0, 200.0, 40.0, 40.0, 40.0])
+    truncated = recording(rows(seed=1), corrupt=lambda w: np.trunc((w + shift) / step) * step)
+    payload = weigh_wrist(dynamic=truncated, robot="ur10")
+    assert payload.mass == pytest.approx(LOADS["LOAD"].mass, rel=0.01)
+
+
 def test_the_step_of_readings_is_found(rng):
     fine = rng.normal(size=(500, 6))
     assert (reading_steps(fine) == 0).all()

@@ -52,6 +52,7 @@ _MAX_ITERATIONS = 6  # of the tilt
 _FORCES = slice(0, 3)
 _TORQUES = slice(3, 6)
 _TILT_TOLERANCE = 1e-7  # [rad]; smaller steps end the iteration
+_CAUSE_STD = 10.0  # of the prior of a further column: one that the data do not show stays finite
 
 
 @dataclass(frozen=True, eq=False)
@@ -292,6 +293,7 @@ def _causes(regression: WrenchRegression, columns: Array) -> list[Cause]:
     more = columns.shape[2]
     information = np.zeros((p + more, p + more))
     information[BODY.stop : p, BODY.stop : p] = _without_body(regression.prior_information)
+    information[range(p, p + more), range(p, p + more)] = _CAUSE_STD**-2
     extended = replace(
         regression,
         exact=np.concatenate([regression.exact, columns], axis=2),
