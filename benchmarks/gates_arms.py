@@ -192,7 +192,7 @@ def arm(name: str) -> Arm:
 
 
 def _holding_torque(robot: RobotModel) -> np.ndarray:
-    """The largest torque that holds each joint of the empty arm, or a tenth of the others', (n,)."""
+    """The largest torque that holds each joint of the empty arm, (n,) [Nm]."""
     rng = np.random.default_rng(0)
     q = rng.uniform(-2.0, 2.0, size=(_POSTURES, robot.n))
     held = np.abs(robot.gravity_torque(q)).max(axis=0)

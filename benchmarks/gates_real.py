@@ -1,4 +1,4 @@
-"""The real recordings of `bench_gates.py`, beside the repository; there are none where it is absent.
+"""The real recordings of `bench_gates.py`, in a folder beside the repository.
 
 Few loads were weighed. Where only runs of the empty arm exist, one of them is left out, the torque
 of a known payload is added to it, and it is weighed with the model of the others: friction, noise

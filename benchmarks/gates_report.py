@@ -159,9 +159,8 @@ def _print_errors(cells: Sequence[Cell]) -> None:
             what = "BLOCKED" if cell.is_good else "TRUSTED"
             numbers = f"{cell.mass:.4g} +- {cell.half:.2g} for {cell.truth:.4g}"
             reason = cell.refused or cell.words or ",".join(cell.aside)
-            print(
-                f"  {what} {cell.place} {cell.part} {cell.way} {cell.corruption}: {numbers}; {reason}"
-            )
+            where = f"{cell.place} {cell.part} {cell.way} {cell.corruption}"
+            print(f"  {what} {where}: {numbers}; {reason}")
 
 
 def _trusted(cell: Cell) -> bool:
