@@ -151,7 +151,7 @@ def test_a_number_is_met_within_two_deviations_of_the_papers_method():
     ]
     assert [claim.met for claim in claims] == [True, False, True, True, None]
     answer, (table, short) = opening(claims, "the rest.", findings=["A finding."])
-    assert answer == ["3 of 4 printed numbers are met by the paper's own method here."]
+    assert answer == ["3 of 4 printed numbers are reproduced by the paper's own method here."]
     assert tables(table)[0].met == [True, False, True, True, None]
     assert short.text == ["Not reproduced: the rest.", "A finding."]
     page = Page("t", answer, [table, short])

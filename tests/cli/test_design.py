@@ -76,8 +76,8 @@ def test_design_in_words_tells_the_certificate_and_the_payload(app, folder):
     assert "Predicted standard deviations" in text
     assert "every limit that was given holds at 1000 Hz" in text
     assert (
-        "NOT checked, as no limits say it: torque of the joints, floor, walls and other things"
-        in text
+        "NOT checked, because no limit was given: torque of the joints, floor, walls and other"
+        " things" in text
     )
 
 

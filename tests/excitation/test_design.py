@@ -100,7 +100,8 @@ def test_design_keeps_its_limits_and_is_better_than_random(arm, found):
     assert found.condition_number == pytest.approx(found.value)
     assert "every limit that was given holds at 1000 Hz" in found.status
     assert found.status.endswith(
-        "NOT checked, as no limits say it: torque of the joints, floor, walls and other things"
+        "NOT checked, because no limit was given: torque of the joints, floor, walls and other"
+        " things"
         " around the"
         " arm, the arm against itself"
     )

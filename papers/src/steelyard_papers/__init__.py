@@ -1,6 +1,6 @@
 """The papers recomputed: tables and figures beside the truth and beside our own method.
 
-Each paper is a folder with a function `page(progress)`, imported when it is asked for.
+Each paper is a folder with a function `page(progress)`, imported on demand.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The start of each page: the paper's numbers beside its method here and ours.
 
-A printed number is met where it lies within two standard deviations of what the paper's own method
-gives here over independent seeds, about 95 % of them; a number without seeds, where it agrees to
-the printed digits.
+A printed number counts as reproduced if it lies within two standard deviations of the results of
+the paper's own method over independent seeds (about 95 % of them). A number without seeds counts if
+it agrees to the printed digits.
 """
 
 from __future__ import annotations
@@ -17,9 +17,8 @@ from steelyard.report import Section, Table
 _SPREAD_SIGMA = 2.0  # printed spread, in standard deviations
 HEAD = ("what", "unit", "paper", "paper's method here", "± 2 std", "ours", "± 2 std", "met")
 _RULE = (
-    "Met (green): the printed number lies within two standard deviations, over seeds, of what the"
-    " paper's own"
-    " method gives here; without seeds, it agrees to the printed digits."
+    "Reproduced (green): the printed number lies within two standard deviations, over seeds, of"
+    " the results of the paper's own method; without seeds, it agrees to the printed digits."
 )
 
 
@@ -46,7 +45,7 @@ class Claim:
 
     @property
     def met(self) -> bool | None:
-        """Whether the paper's number comes out of its own method here; None where there is none."""
+        """Whether the paper's own method reproduces the number; None if incomparable."""
         if self.paper is None or not len(self.here):
             return None
         mean, spread = _summary(self.here)
@@ -77,12 +76,12 @@ def _summary(values: Sequence[float]) -> tuple[float | None, float | None]:
 def opening(
     claims: Sequence[Claim], missing: str, *, note: str = "", findings: Sequence[str] = ()
 ) -> tuple[list[str], list[Section]]:
-    """The start of a page: the first sentence, the table, and the findings.
+    """The first section of a page: summary sentence, table and findings.
 
     Args:
         claims: of the paper
         missing: what was not reproduced, and why
-        note: under the table, after the rule of what is met
+        note: under the table, after the criterion
         findings: in sentences
     """
     met = [claim.met for claim in claims]
@@ -91,7 +90,7 @@ def opening(
     words = f"{_RULE} {note}".strip()
     table = Table("What the paper prints, its method here, and ours.", HEAD, rows, words, met)
     return (
-        [f"{counted} printed numbers are met by the paper's own method here."],
+        [f"{counted} printed numbers are reproduced by the paper's own method here."],
         [
             Section("Paper, paper's method here, ours", [], [table]),
             Section("In short", [f"Not reproduced: {missing}", *findings]),

@@ -1,4 +1,4 @@
-"""What the pages of all papers need: progress in parts, and which versions made a page."""
+"""Shared by the pages of all papers: partial progress, versions, rounding and thinning."""
 
 from __future__ import annotations
 

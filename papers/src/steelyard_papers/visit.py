@@ -25,7 +25,7 @@ class Visit:
 
     @property
     def duration_s(self) -> float:
-        """In all, [s]."""
+        """Total duration, [s]."""
         return len(self.postures) * (self.rest_s + self.move_s) - self.move_s
 
     def at(self, t: Array) -> tuple[Array, Array, Array]:

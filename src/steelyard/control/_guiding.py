@@ -14,7 +14,7 @@ Robotica 2025). `share` stays below 1: an arm with fully compensated, or by mode
 overcompensated, friction moves by itself. The friction of the simulated UR10, identified from one
 run of 10 s, is right within a few per cent, therefore 0.95; real friction changes by more than that
 as an arm warms up: use a smaller share there. Inertia is not compensated: acceleration fed forward
-to an arm that a person static_friction is positive feedback.
+to an arm that a person holds is positive feedback.
 
 The table of xu2024 Fig. 12 has, for each axis of the hand's force, as a sensor on the tool measures
 it, the mean of |F| (the mean of F itself is nearly zero along x and y on a closed path) and the

@@ -191,5 +191,5 @@ class Certificate(Value, error=InvalidTrajectory, derived={"holds": attrgetter("
     def not_checked(self) -> str:
         """A clause about what was not checked; empty if everything was."""
         if self.unchecked:
-            return f"NOT checked, as no limits say it: {', '.join(self.unchecked)}"
+            return f"NOT checked, because no limit was given: {', '.join(self.unchecked)}"
         return ""

@@ -28,9 +28,9 @@ class Build:
 
     A log is not read where the file system describes its file as it did last time. Otherwise a
     worker reads it, and reduces it if its content differs from the digest in the store. A task is a
-    few logs of one arm; this process writes their rows as they come: a run that is stopped loses
-    only what its workers had not finished, and the next one continues. Where a task kills its
-    workers, its logs are tried one by one, so that only bad ones fail.
+    few logs of one arm; this process writes their rows as they arrive. A run that is stopped loses
+    only unfinished tasks, and the next run continues. If a task kills its workers, its logs are
+    retried one by one, so that only the faulty ones fail.
 
     Args:
         store: receives the rows
@@ -150,7 +150,7 @@ class Build:
         return bool(stamp) and self._last_stamps.get(entry.path) == stamp and self._matches(entry)
 
     def _known_digest(self, entry: Entry) -> str:
-        """The digest of the content that the store has a matching row of; empty without one."""
+        """The digest of the content whose matching row is in the store; empty without one."""
         if self._matches(entry):
             return self._known[entry.key].content
         return ""

@@ -157,8 +157,8 @@ def reduce_log(
     Args:
         entry: the log
         key: of the reduction
-        content: of the reduction, as `Reduction.to_dict` gives it
-        known_digest: of the content that the store has a row of
+        content: of the reduction, as returned by `Reduction.to_dict`
+        known_digest: of the content whose row is in the store; empty if there is none
     """
     digest = ""
     try:
@@ -185,7 +185,7 @@ def reduce_logs(
         entries: the logs
         key: of their reduction
         content: of the reduction, as `Reduction.to_dict` gives it
-        known_digests: for each log, digest of the content that the store has a row of
+        known_digests: for each log, digest of the content whose row is in the store
     """
     return [
         reduce_log(entry, key, content, digest)
@@ -380,7 +380,7 @@ def _widening(rows: Rows, factor: RegressionFactor) -> Array:
 
 @contextmanager
 def _local(address: str) -> Iterator[Path]:
-    """A local path of the file at an address; a remote file is copied for the time being."""
+    """A local path of the file at an address; a remote file is copied to a temporary folder."""
     fs, path = filesystem(address)
     if "file" in fs.protocol:
         yield Path(path)

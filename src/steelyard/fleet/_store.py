@@ -8,8 +8,8 @@
     store/stamps.json                      state of the files when they were last read; a cache
 
 Rows are written to a temporary file, which is renamed when it is complete. Where small files are
-combined, they are deleted after the combined file has been written; a reader in between sees a row
-twice: the latest `written` of a `key` counts.
+combined, they are deleted after the combined file has been written; a reader in between sees rows
+twice. Of the rows with the same `key`, the one with the latest `written` counts.
 """
 
 from __future__ import annotations

@@ -231,7 +231,7 @@ def inertial_errors(comparison: Comparison, method: str) -> tuple[Array, Array, 
 
 
 def scatter_section(assumed: Comparison, gears: Comparison) -> Section:
-    """What a standard deviation over ten runs is worth: how often an interval holds the truth.
+    """How often intervals from the standard deviation over ten runs contain the truth.
 
     Args:
         assumed: the world that the paper assumes
@@ -258,7 +258,7 @@ def scatter_section(assumed: Comparison, gears: Comparison) -> Section:
                 )
             )
     return Section(
-        "What the deviation over ten runs is worth (eq. (15))",
+        "Coverage of intervals from ten runs (eq. (15))",
         [
             "Eq. (15) measures how runs differ, not how far their mean is from the truth. Friction"
             " that the"

@@ -56,8 +56,8 @@ class Reached:
         q: where it came to rest, along the way and from the other side, (2, N, n) [rad]
         link: torque behind the gears, (2, N, n) [Nm]
         motor: torque of the drives, (2, N, n) [Nm]
-        speed: largest speed of a joint that is left, [rad/s]
-        swing: largest change of a link torque while it counts, [Nm]
+        speed: largest remaining speed of a joint, [rad/s]
+        swing: largest change of a link torque during averaging, [Nm]
     """
 
     q: Array

@@ -1,4 +1,4 @@
-"""What a rest really gives, reached from one side and from both; and the controller's own torque.
+"""Payload from postures that are reached from one side or both, or by the controller's torque.
 
 Sensors behind the gears feel the load and what is left of the arm's swinging. A motor's torque
 feels friction too, which holds part of the load in each posture, often the other way round from the

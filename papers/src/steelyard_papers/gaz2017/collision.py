@@ -40,7 +40,7 @@ _FORCES = ([0.0, 45.0, -20.0], [-40.0, 0.0, -30.0], [25.0, 35.0, -25.0])  # [N],
 
 @dataclass(frozen=True, eq=False)
 class FigureSix:
-    """What the observer makes of the motion, without and with the payload.
+    """Contacts that the observer finds, without and with the payload.
 
     Attributes:
         recording: of the motion with its three contacts

@@ -6,7 +6,7 @@ coefficients pi_g = K phi of (38); the paper estimates them without and with the
 torques alike, and takes p_L,g = J^# (pi_L,g - pi_g) on the five rows that a payload changes. Ours
 is the method "static".
 
-What the paper's sensors did wrong is not published, so three assumptions stand side by side: white
+The errors of the paper's sensors are not published, so three assumptions are compared: white
 noise of 0.1 Nm; the same and sensors whose scales are wrong by 1 % (one draw for each joint); and
 white noise as large as the changes, printed in (42), of the seven coefficients that no payload
 changes.
@@ -78,7 +78,7 @@ def gravity_matrix() -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Sensors:
-    """What torque sensors do wrong.
+    """Errors of torque sensors.
 
     Attributes:
         name: in words
@@ -165,7 +165,7 @@ def _gravity_rows(q: Array) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class StaticAnswer:
-    """What postures at rest say of a payload.
+    """The payload from postures at rest.
 
     Attributes:
         pi: coefficients of the empty arm, (12,)
@@ -212,7 +212,7 @@ def samples_near_pick() -> Array:
 
 
 def pair_of(load: str, *, few: bool = False) -> tuple[Held, Held]:
-    """What an experiment takes: 500 postures of the empty arm, and those of the loaded one.
+    """The postures of an experiment: 500 of the empty arm, and those of the loaded arm.
 
     Args:
         load: 'heavy' or 'light'

@@ -55,7 +55,7 @@ _WHOLE_CENTRE = np.array([0.0, 0.6, 0.0, 0.8, 0.0, 0.6, 0.0])
 
 @dataclass(frozen=True, eq=False)
 class Swing:
-    """Joint 1 swings ever faster up to its top speed and acceleration, the others stand.
+    """Joint 1 swings with growing frequency up to its limits; the others stand still.
 
     Attributes:
         others: positions of joints 2 to 7, (6,) [rad]
@@ -88,7 +88,7 @@ class Swing:
 
 @dataclass(frozen=True, eq=False)
 class Inertial:
-    """What the motions say of the payload.
+    """The payload from the motions, by each method.
 
     Attributes:
         counts: of the coefficients that each motion shows, and all of them together

@@ -279,7 +279,7 @@ def sensor_section(
             (paper_mass, paper_com), (our_mass, our_com) = 1e3 * rms_of(by_name[name], truth)
             rows.append((name, sensors, paper_mass, our_mass, paper_com, our_com))
     return Section(
-        "What the sensors must have done",
+        "Sensor errors that explain the paper's results",
         [
             "The paper reports one run of each experiment and no noise. Its seven coefficients"
             " that no"
@@ -364,11 +364,10 @@ def rest_section(
             " of rest, not the whole way; the mean of the last tenth of a second counts, of both"
             " sides. What"
             f" is left of speed and swinging there, at most: {left}.",
-            "Sensors behind the gears, as the LWR has them, hardly mind. With the torque of the"
-            " motors, for"
-            " the empty arm too, friction holds part of the load; the mean of both sides takes out"
-            " what is"
-            " the same from both, not what depends on how the arm came to rest.",
+            "Sensors behind the gears, as in the LWR, are hardly affected. With the torque of the"
+            " motors, for the empty arm too, friction holds part of the load; the mean of both"
+            " sides takes out what is the same from both, not what depends on how the arm came to"
+            " rest.",
             "Eq. (26) needs no empty run where the controller states its own gravity torque; it is"
             " as good"
             " as that statement.",

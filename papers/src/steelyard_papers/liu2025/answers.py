@@ -1,4 +1,4 @@
-"""What every method of liu2025 and ours say on the same recordings."""
+"""The payload by each method of liu2025 and by ours, on the same recordings."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def answers_of(world: World, seed: int, faults: Faults = PERFECT) -> Answers:
     Kalman filter. Ours is offline: restricted static stage, zero-phase motion, maximum likelihood.
 
     Args:
-        world: what really happened
+        world: the true signals
         seed: of noise, drift and cell
         faults: of the cell
     """
@@ -104,7 +104,7 @@ def answers_of(world: World, seed: int, faults: Faults = PERFECT) -> Answers:
 
 @dataclass(frozen=True, eq=False)
 class Contacts:
-    """What each method takes for contact in a test motion without any.
+    """The contact force that each method reports in a test motion without contact.
 
     Attributes:
         forces: by the keys of `METHODS`, without Method 1 on moving data

@@ -29,7 +29,7 @@ FULL_SCALE = np.array([2500.0, 2500.0, 6250.0, 400.0, 400.0, 400.0])
 
 @dataclass(frozen=True)
 class Faults:
-    """How far a cell is from a perfect one; standard deviations over cells.
+    """Sizes of the faults of a cell, as standard deviations over cells.
 
     Attributes:
         name: in words
@@ -72,7 +72,7 @@ class Cell:
     """One sensor, one arm, one base.
 
     Attributes:
-        mix: what the sensor makes of a wrench, (6, 6)
+        mix: matrix from the true wrench to the reading, (6, 6)
         backlash: width of its hysteresis, (6,) [N, Nm]
         joint_error: of the joint angles that the controller knows, (6,) [rad]
         compliance: lean of the base for a moment on it, [rad/Nm]
@@ -84,7 +84,7 @@ class Cell:
     compliance: float
 
     def wrench(self, robot: RobotModel, truth: Truth) -> Array:
-        """What the sensor shows of a run before drift and noise, (N, 6) [N, Nm].
+        """Readings of the sensor before drift and noise, (N, 6) [N, Nm].
 
         Args:
             robot: the arm

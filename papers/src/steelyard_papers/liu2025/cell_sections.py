@@ -38,7 +38,7 @@ def left_over(cell: Sequence[tuple[Answers, Contacts]], method: str) -> list[flo
 
 
 def cell_section(cells: Cells) -> Section:
-    """What each fault of a cell does to every method.
+    """The effect of each fault of a cell on each method.
 
     Args:
         cells: by fault: answers, and contacts at low speed, of each seed
@@ -101,7 +101,7 @@ def cell_section(cells: Cells) -> Section:
 
 
 def cost_table(costs: Mapping[str, float]) -> Table:
-    """What one more sample costs, Table I in numbers.
+    """The time of one more sample, for the methods of Table I.
 
     Args:
         costs: by estimator, [s]

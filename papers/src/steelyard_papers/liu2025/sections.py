@@ -41,7 +41,7 @@ def _com_inertia(vector: Array) -> Array:
 
 
 def value_of(answers: Answers, method: str, name: str) -> float | None:
-    """What a method says about a parameter of Table II; None where it says nothing.
+    """The estimate of a parameter of Table II by a method; None if it does not estimate it.
 
     Args:
         answers: of one seed
@@ -224,7 +224,7 @@ def drift_section(answers: Sequence[Answers]) -> Section:
 
 
 def estimator_section(errors: dict[str, tuple[float, float]], seeds: int, costs: Table) -> Section:
-    """Estimators when the motion is noisy: where restricted total least squares earns its name.
+    """Estimators for noisy motion, the case for restricted total least squares.
 
     Args:
         errors: of inertia and centre of mass by estimator
@@ -299,7 +299,7 @@ def peaks(contacts: Sequence[Contacts], which: str) -> tuple[float, float]:
 
 
 def contact_section(fast: Sequence[Contacts], slow: Sequence[Contacts]) -> Section:
-    """Table III, Fig. 10 to 13: what each method takes for contact where there is none.
+    """Table III, Fig. 10 to 13: the contact force that each method reports without contact.
 
     Args:
         fast: test motion at high speed, of each seed

@@ -43,7 +43,7 @@ SENSOR = WristSensor(
 
 @dataclass(frozen=True, eq=False)
 class World:
-    """What really happened.
+    """The true signals of the experiment.
 
     Attributes:
         robot: the arm
@@ -95,7 +95,7 @@ def run_world(
 
 
 def zero_drift(rng: np.random.Generator) -> Array:
-    """What the sensor shows without a load, (6,) [N, Nm].
+    """The zero drift of the sensor, (6,) [N, Nm].
 
     Args:
         rng: random numbers
@@ -116,11 +116,11 @@ def measured(
 
     Args:
         robot: the arm
-        truth: what really happened
+        truth: the true signals
         drift: zero of the sensor, (6,) [N, Nm]
         rng: random numbers
         step: of the encoders, [rad]
-        cell: what else is wrong; nothing by default
+        cell: further errors; none by default
     """
     phase = rng.uniform(-0.5, 0.5, truth.q.shape[1]) * step
     if cell is None:

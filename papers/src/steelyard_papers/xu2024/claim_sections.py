@@ -73,7 +73,7 @@ def claim_section(cells: Cells) -> Section:
 
 
 def _commanded_words(cells: Cells) -> str:
-    """What commanded signals are worth."""
+    """The effect of commanded signals."""
     best = rms(cells[FINE, "commanded", "power"].published)
     fine, coarse = (
         rms(cells[step, "measured, not filtered", "power"].published) for step in (FINE, COARSE)
@@ -99,7 +99,7 @@ def _commanded_words(cells: Cells) -> str:
 
 
 def _law_words(cells: Cells) -> str:
-    """What the power law is worth."""
+    """The effect of the power law."""
     pairs = {name: [rms(cells[FINE, name, law].published) for law in LAWS] for name in KINEMATICS}
     better = [name for name, (power, linear) in pairs.items() if power < linear]
     own = [rms(cells[FINE, "commanded", law].ours) for law in LAWS]
@@ -126,9 +126,8 @@ def rule_table(variants: Sequence[Variant]) -> Table:
         variants: of the recursion on the same runs
     """
     return Table(
-        "The paper's rule of convergence in MuJoCo, commanded motion: what keeps it from being"
-        " met, and"
-        " what mends it.",
+        "The paper's rule of convergence in MuJoCo, commanded motion: why it fails, and which"
+        " changes help.",
         (
             "recursion",
             "converged within 10 s",

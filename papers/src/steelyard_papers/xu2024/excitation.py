@@ -42,7 +42,7 @@ _NOISE_SEED = 18
 
 @dataclass(frozen=True, eq=False)
 class Round:
-    """One round of (18): a motion, the covariance of its residuals, and what it is worth with that.
+    """One round of (18): a motion, the covariance of its residuals, and its value with it.
 
     Attributes:
         name: of the motion
@@ -225,7 +225,7 @@ def excitation_section(found: Excitation, case: Case) -> Section:
 
 
 def _words(found: Excitation) -> list[str]:
-    """What the condition numbers say."""
+    """Sentences on the condition numbers."""
     plain = next(iter(found.conditions.values()))
     first = found.rounds[0]
     last = found.rounds[-1]

@@ -7,9 +7,9 @@ weighed sample by sample along the commanded motion: by the recursion of the pap
 controller gets mass and centre of mass as a UR10's does, and by ours. Then a hand drags the arm
 along a rectangle: without the payload known, and with each of the two.
 
-Nothing of this is printed: where and how large the rectangle is, how fast the hand moves, how it
-trembles, and how much of its friction the arm takes off in teach mode. So three assumptions stand
-side by side. Settings were chosen with seeds 0 to 4, the results have others.
+The paper does not print place and size of the rectangle, the speed and tremor of the hand, or the
+share of friction that teach mode compensates. Three assumptions are therefore compared. Settings
+were chosen with seeds 0 to 4, the results have others.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ _STEADY_SEEDS = 3
 
 @dataclass(frozen=True, eq=False)
 class GuidingReproduction:
-    """One payload weighed online, and what knowing it is worth to the hand.
+    """One payload weighed online, and the hand's force with and without its compensation.
 
     Attributes:
         robot: the arm as it really is

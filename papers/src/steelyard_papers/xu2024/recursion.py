@@ -15,7 +15,7 @@ from steelyard_papers.xu2024.online import SMALL_CHANGE, TIMES, UR10_ROWS, Xu202
 
 @dataclass(frozen=True, eq=False)
 class Recursion:
-    """What the recursion makes of S runs.
+    """The results of the recursion for S runs.
 
     Attributes:
         start: pi_a, (S, p)

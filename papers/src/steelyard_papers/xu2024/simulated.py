@@ -38,7 +38,7 @@ _OTHER_MOTION_SEED = 8
 
 @dataclass(frozen=True, eq=False)
 class World:
-    """What really happened, and what was recorded of it.
+    """The true signals of the experiment, and its recordings.
 
     Attributes:
         robot: the empty arm as it is

@@ -96,7 +96,7 @@ def warming() -> Warming:
 
 @dataclass(frozen=True)
 class Change:
-    """What differs between the empty and the loaded run.
+    """The differences between the empty and the loaded run.
 
     Attributes:
         name: in words

@@ -4,7 +4,7 @@ A learned threshold is a level times the standard deviation of the torque that t
 that state (`TorqueUncertainty`), without and with the change of friction that the learning motion
 showed. Each of the two standard deviations has its level, both give the requested rate of false
 alarms on the learning motion, and the larger product is used, so that the threshold is conservative
-in states that the motion did not extrapolation. The unknown part of friction, at rest and at
+in states that the motion did not reach. The unknown part of friction, at rest and at
 reversals, is subtracted from the residual before (`slack`).
 
 Noise must cross a level only rarely. Peaks are the maxima of clusters: stretches above a high
@@ -14,7 +14,7 @@ follow a Weibull tail (extreme-value theory; de Haan and Ferreira
 
     P(peak > z) = exp(-(z^k - u^k) / b),      1 <= k <= 2
 
-k = 2 for Gaussian noise, k = 1 for an exponential tail; k is the most exponent one on a grid, b the
+k = 2 for Gaussian noise, k = 1 for an exponential tail; k is the most likely one on a grid, b the
 mean of z^k - u^k, widened to its upper 95 % limit for few peaks. With c clusters per hour the level
 that is crossed `rate` times per hour is
 
