@@ -178,6 +178,9 @@ def test_a_model_becomes_a_urdf_with_its_drives_beside(folder):
     assert facts["text"].startswith("<mujoco")
     done = run_loaded("mjcf", folder / "model.json", folder / "sensor.json", "--as-mounted")
     assert "carries a payload of 2.5 kg" in done.output
+    done = run_loaded("mujoco-ros2", folder / "model.json", folder / "good.json")
+    assert '<motor name="elbow_joint" joint="elbow_joint"' in done.output
+    assert "carries a payload of 2.5 kg" in done.output
     done = run_loaded("mjcf", folder / "model.json", folder / "doubtful.json")
     assert done.exit_code == 1
     assert "the payload: the mass is known to" in done.output

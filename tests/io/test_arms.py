@@ -75,6 +75,21 @@ def test_mujoco_finds_the_torque_of_the_identified_arm(model, arm, rng):
     )
 
 
+def test_mujoco_ros2_control_finds_a_motor_for_each_joint(model, arm, rng):
+    """The effort of a controller goes to the actuator with the joint's name."""
+    found = mujoco.MjModel.from_xml_string(arm.text("mujoco-ros2"))
+    names = [found.actuator(k).name for k in range(found.nu)]
+    assert names == list(model.robot.joint_names)
+    most = model.robot.limits.tau_max
+    np.testing.assert_allclose(found.actuator_ctrlrange, np.column_stack([-most, most]))
+    q, v, a = motion(model.robot, rng)
+    data = mujoco.MjData(found)
+    efforts = np.clip(inverse(arm.text("mjcf"), q, v, a), -most, most)
+    for data.qpos[:], data.qvel[:], data.ctrl[:] in zip(q, v, efforts, strict=True):
+        mujoco.mj_forward(found, data)
+        np.testing.assert_allclose(data.qfrc_actuator, data.ctrl, atol=1e-9)
+
+
 def test_the_urdf_of_the_arm_and_what_stands_beside_it(model, arm, rng, tmp_path):
     q, v, a = motion(model.robot, rng)
     text = arm.text("urdf")
@@ -143,8 +158,9 @@ def test_the_arm_may_carry_a_payload(model, arm, rng):
         arm_for_export(model, payload=UNPHYSICAL)
 
 
-def test_arms_go_to_two_places_and_doubts_are_told(model, arm):
-    with pytest.raises(UnknownName, match="an arm can be exported to urdf or mjcf, not to 'ur'"):
+def test_arms_go_to_known_formats_and_doubts_are_told(model, arm):
+    known = "an arm can be exported to urdf, mjcf, mujoco-ros2, not to 'ur'"
+    with pytest.raises(UnknownName, match=known):
         arm.text("ur")
     q, v, a = FourierTrajectory.load("xu2024").at(np.arange(0, 10, 0.02))
     q, v, a = (np.where(np.arange(6) == 5, 0.0, signal) for signal in (q, v, a))

@@ -145,6 +145,53 @@ def read_ft_yaml(text):
     return got["gripper_mass"][0], got["gripper_com_pose"][:3], None
 
 
+def nested(text):
+    """Nested YAML maps by their indentation, as {"a.b.c": value}."""
+    found, path = {}, []
+    for line in code(text, "#").splitlines():
+        key, _, value = line.strip().partition(":")
+        depth = (len(line) - len(line.lstrip())) // 2
+        path = [*path[:depth], key]
+        if value.strip():
+            found[".".join(path)] = value.strip()
+    return found
+
+
+FILTER_SCHEMA = {
+    "world_frame": str,
+    "sensor_frame": str,
+    "tool.CoG": list,
+    "tool.gravity_field": list,
+    "tool.mass": float,
+}
+"""Parameters of control_filters/GravityCompensationWrench and their types."""
+
+
+def read_gravity_filter(text):
+    chain = "/**.ros__parameters.sensor_filter_chain.filter1."
+    got = {key.removeprefix(chain): value for key, value in nested(text).items()}
+    assert got.pop("name") == "gravity_compensation"
+    assert got.pop("type") == "control_filters/GravityCompensationWrench"
+    got = {key.removeprefix("params."): value for key, value in got.items()}
+    assert set(got) == set(FILTER_SCHEMA)
+    values = {
+        key: got[key] if kind is str else ast.literal_eval(got[key])
+        for key, kind in FILTER_SCHEMA.items()
+    }
+    assert all(isinstance(values[key], kind) for key, kind in FILTER_SCHEMA.items())
+    assert all(isinstance(x, float) for x in [*values["tool.CoG"], *values["tool.gravity_field"]])
+    assert values["tool.gravity_field"] == [0.0, 0.0, -9.81]
+    return values["tool.mass"], np.array(values["tool.CoG"]), None
+
+
+def read_cartesian_controllers(text):
+    got = nested(text)
+    assert got["gravity"] == "{x: 0.0, y: 0.0, z: -9.81}"
+    com = [float(got[f"tool.com_{axis}"]) for axis in "xyz"]
+    assert len(got) == 5
+    return float(got["tool.mass"]), np.array(com), None
+
+
 def read_urdf(text):
     inertial = ET.fromstring(text).find("link[@name='payload']/inertial")
     entries = {key: float(value) for key, value in inertial.find("inertia").items()}
@@ -175,6 +222,8 @@ READERS = {
     "urdf": read_urdf,
     "mjcf": read_mjcf,
     "ft-yaml": read_ft_yaml,
+    "gravity-filter": read_gravity_filter,
+    "cartesian-controllers": read_cartesian_controllers,
 }
 
 
@@ -297,3 +346,18 @@ def test_mujoco_reads_the_body_and_finds_the_same_torque(arm, rng):
     q, v, a = motion(arm, rng)
     tau = arm.with_payload(body).torque(q, v, a) - arm.drive.offset
     np.testing.assert_allclose(inverse(model, q, v, a), tau, rtol=0, atol=1e-9 * np.abs(tau).max())
+
+
+def test_the_gravity_filter_leaves_nothing_of_the_weight_at_rest(rng):
+    """The published formula of the filter, with the file's numbers, against a cloud of points."""
+    masses, points = cloud(rng)
+    text = weighed(InertialParameters.from_points(masses, points)).export("gravity-filter")
+    mass, com, _ = read_gravity_filter(text)
+    for _ in range(5):
+        R_sensor_world = turn("x", rng.uniform(-3, 3)) @ turn("y", rng.uniform(-3, 3))
+        g = R_sensor_world @ [0.0, 0.0, -9.81]
+        force = masses.sum() * g
+        torque = sum(m * np.cross(p, g) for m, p in zip(masses, points, strict=True))
+        weight = mass * g
+        np.testing.assert_allclose(force - weight, 0.0, atol=1e-5)
+        np.testing.assert_allclose(torque - np.cross(com, weight), 0.0, atol=1e-5)

@@ -27,6 +27,8 @@ _DESCRIPTIONS = {
     "fanuc": "Writes the fields of a payload schedule, to be typed in.",
     "mecademic": "Writes a call of SetPayload, without inertia.",
     "ft-yaml": "Writes a calibration of force_torque_tools (ROS): payload and zero drift.",
+    "gravity-filter": "Writes parameters of the gravity compensation filter of ros2_control (YAML).",
+    "cartesian-controllers": "Writes gravity and tool of FZI's cartesian_controllers (YAML).",
     "urdf": "Writes a URDF: a flange, and the payload as a link that is fixed to it.",
     "mjcf": "Writes an MJCF: the payload as a body of MuJoCo.",
 }
@@ -113,7 +115,7 @@ def _in_sensor_frame_command(
     force: exports.ForceFlag = False,
     as_json: options.JsonFlag = False,
 ) -> None:
-    """Exports mass, centre of mass and zero drift in the frame of the sensor."""
+    """Exports mass and centre of mass in the frame of the sensor, with its zero if possible."""
     _export(ctx)
 
 
@@ -127,6 +129,8 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "fanuc": _with_number_command,
     "mecademic": _without_inertia_command,
     "ft-yaml": _in_sensor_frame_command,
+    "gravity-filter": _in_sensor_frame_command,
+    "cartesian-controllers": _in_sensor_frame_command,
     "urdf": _with_name_command,
     "mjcf": _with_name_command,
 }

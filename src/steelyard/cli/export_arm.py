@@ -20,7 +20,14 @@ if TYPE_CHECKING:
     from steelyard.io._arms import ArmExport
     from steelyard.verdict import Verdict
 
-_FORMATS = {"urdf": "a URDF", "mjcf": "an MJCF (MuJoCo)"}
+_FORMATS = {
+    "urdf": "a URDF",
+    "mjcf": "an MJCF (MuJoCo)",
+    "mujoco-ros2": "an MJCF with motors, for mujoco_ros2_control,",
+}
+
+_PAYLOAD_FORMATS = {"mujoco-ros2": "mjcf"}
+"""Format of a payload alone that holds what a format of arms holds, where the names differ."""
 
 ModelArgument = Annotated[Path, typer.Argument(help="An identified arm (.json, from identify).")]
 
@@ -71,7 +78,7 @@ def _loaded_arm_command(
     target = str(ctx.info_name)
     model = read_model(file)
     request = exports.PayloadRequest.of(ctx.params)
-    export = request.export(payload, target)
+    export = request.export(payload, _PAYLOAD_FORMATS.get(target, target))
     verdict = of_payload(export.verdict)
     if verdict.ok or force:
         body = load_on_arm(export, request, model).body

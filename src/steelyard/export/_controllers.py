@@ -1,4 +1,4 @@
-"""A payload in the formats of controllers and of a wrist sensor's driver, one function each.
+"""A payload in the formats of controllers, one function each.
 
 - Universal Robots: inertia about the centre of gravity along the axes of the tool flange, in the
   order xx, yy, zz, xy, xz, yz. The controller refuses components above 133 kg m^2 and negative
@@ -10,8 +10,6 @@
 - FANUC: the numbers of a payload schedule, to be typed in; moments about its own axes, without
   products of inertia.
 - Mecademic: mass and centre of mass, without inertia.
-- force_torque_tools (ROS) models a reading as bias + m g, with g pointing down: the wrench of the
-  load on the sensor. The zero drift of a weighed payload has the same sign.
 
 The principal axes of I_c = R diag(moments) R' can be ordered and oriented in 24 right-handed ways;
 the one with the largest trace of R is the smallest rotation. A body with a symmetry has more ways,
@@ -24,35 +22,16 @@ import json
 from itertools import permutations, product
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from steelyard._arrays import Array
 from steelyard.errors import InvalidInertia, UnknownName
 from steelyard.export._load import Load, Target
 from steelyard.export._simulators import roll_pitch_yaw
+from steelyard.export._text import commented, decimal, decimals
 
 _HEAVIEST_OF_UR = 35.0  # [kg], UR30 in its strongest mode
 _UNCHECKED = "This format could not be verified with a manual; compare it with yours before use."
 _ABOUT_COM = "Inertia is about the centre of mass"
-
-
-def _decimal(value: float, digits: int) -> str:
-    """A number without an exponent, with at most a given number of decimals."""
-    text = f"{value:.{digits}f}".rstrip("0")
-    if text.endswith("."):
-        text = text + "0"
-    if text == "-0.0":
-        return "0.0"
-    return text
-
-
-def _decimals(values: ArrayLike, digits: int) -> list[str]:
-    return [_decimal(float(value), digits) for value in np.ravel(values)]
-
-
-def _commented(mark: str, comments: list[str], *lines: str) -> str:
-    """Lines of code below their comments."""
-    return "\n".join([*(f"{mark} {words}" for words in comments), *lines, ""])
 
 
 # --- Universal Robots
@@ -72,26 +51,26 @@ def _urscript(load: Load) -> str:
         "It also zeroes the force/torque reading: call it when nothing touches the tool.",
         _UR_SWITCH,
     ]
-    lists = [", ".join(_decimals(load.body.com, 7)), ", ".join(_decimals(inertia, 9))]
-    call = f"set_target_payload({_decimal(load.body.mass, 6)}, [{lists[0]}], [{lists[1]}], 0.0)"
-    return _commented("#", load.head("URScript", _UR_UNITS, notes=notes), call)
+    lists = [", ".join(decimals(load.body.com, 7)), ", ".join(decimals(inertia, 9))]
+    call = f"set_target_payload({decimal(load.body.mass, 6)}, [{lists[0]}], [{lists[1]}], 0.0)"
+    return commented("#", load.head("URScript", _UR_UNITS, notes=notes), call)
 
 
 def _ur_ros2(load: Load) -> str:
     """The request of ur_msgs/srv/SetPayload as YAML."""
-    inertia = _decimals(_accepted_by_ur(load), 9)
+    inertia = decimals(_accepted_by_ur(load), 9)
     notes = [
         "A request of the type ur_msgs/srv/SetPayload: ros2 service call SERVICE"
         ' ur_msgs/srv/SetPayload "$(cat FILE)".',
         "Older drivers accept only mass and center_of_gravity: remove the other lines for them.",
         _UR_SWITCH,
     ]
-    x, y, z = _decimals(load.body.com, 7)
+    x, y, z = decimals(load.body.com, 7)
     names = ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")
-    return _commented(
+    return commented(
         "#",
         load.head("the ROS 2 driver of Universal Robots", _UR_UNITS, notes=notes),
-        f"mass: {_decimal(load.body.mass, 6)}",
+        f"mass: {decimal(load.body.mass, 6)}",
         f"center_of_gravity: {{x: {x}, y: {y}, z: {z}}}",
         *(f"{name}: {value}" for name, value in zip(names, inertia, strict=True)),
         "transition_time: 0.0",
@@ -130,8 +109,8 @@ def _desk(load: Load) -> str:
         "id": load.name,
         "name": load.name,
         "color": "#808080",
-        "mass": float(_decimal(load.body.mass, 6)),
-        "centerOfMass": [float(text) for text in _decimals(load.body.com, 7)],
+        "mass": float(decimal(load.body.mass, 6)),
+        "centerOfMass": [float(text) for text in decimals(load.body.com, 7)],
         "transformation": np.eye(4).ravel(order="F").tolist(),
         "inertia": [float(text) for text in _columns(load)],
     }
@@ -140,8 +119,8 @@ def _desk(load: Load) -> str:
 
 def _franka_ros2(load: Load) -> str:
     """The request of franka_msgs/srv/SetLoad as YAML, and the same as a call of libfranka."""
-    mass = _decimal(load.body.mass, 6)
-    com = ", ".join(_decimals(load.body.com, 7))
+    mass = decimal(load.body.mass, 6)
+    com = ", ".join(decimals(load.body.com, 7))
     inertia = ", ".join(_columns(load))
     notes = [
         "A request of the type franka_msgs/srv/SetLoad: ros2 service call SERVICE"
@@ -149,7 +128,7 @@ def _franka_ros2(load: Load) -> str:
         "The load is added to the end effector of Desk: it must not include its mass again.",
         f"libfranka: robot.setLoad({mass}, {{{{{com}}}}}, {{{{{inertia}}}}});",
     ]
-    return _commented(
+    return commented(
         "#",
         load.head("franka_ros2 and libfranka", _FRANKA_UNITS, notes=notes),
         f"mass: {mass}",
@@ -159,7 +138,7 @@ def _franka_ros2(load: Load) -> str:
 
 
 def _columns(load: Load) -> list[str]:
-    return _decimals(load.body.inertia_com.ravel(order="F"), 9)
+    return decimals(load.body.inertia_com.ravel(order="F"), 9)
 
 
 # --- ABB and KUKA: principal moments
@@ -194,25 +173,25 @@ def _rapid(load: Load) -> str:
     quaternion = Rotation.from_matrix(axes).as_quat()[[3, 0, 1, 2]]
     if quaternion[0] < 0:
         quaternion = -quaternion
-    com = ",".join(_decimals(1e3 * load.body.com, 4))
-    turn = ",".join(_decimals(quaternion, 9))
-    numbers = f"{_decimal(load.body.mass, 6)},[{com}],[{turn}],{','.join(_decimals(moments, 9))}"
+    com = ",".join(decimals(1e3 * load.body.com, 4))
+    turn = ",".join(decimals(quaternion, 9))
+    numbers = f"{decimal(load.body.mass, 6)},[{com}],[{turn}],{','.join(decimals(moments, 9))}"
     comments = load.head("ABB RAPID", _RAPID_UNITS, notes=notes)
-    return _commented("!", comments, f"PERS loaddata {load.name} := [{numbers}];")
+    return commented("!", comments, f"PERS loaddata {load.name} := [{numbers}];")
 
 
 def _krl(load: Load) -> str:
     """The assignment of LOAD_DATA[number]."""
     moments, axes = _principal_inertia(load)
-    com = zip("XYZ", _decimals(1e3 * load.body.com, 4), strict=True)
-    angles = zip("ABC", _decimals(np.degrees(roll_pitch_yaw(axes)[::-1]), 7), strict=True)
-    inertia = zip("XYZ", _decimals(moments, 9), strict=True)
+    com = zip("XYZ", decimals(1e3 * load.body.com, 4), strict=True)
+    angles = zip("ABC", decimals(np.degrees(roll_pitch_yaw(axes)[::-1]), 7), strict=True)
+    inertia = zip("XYZ", decimals(moments, 9), strict=True)
     place, spin = (
         ",".join(f"{key} {value}" for key, value in pairs) for pairs in ([*com, *angles], inertia)
     )
-    data = f"{{M {_decimal(load.body.mass, 6)},CM {{{place}}},J {{{spin}}}}}"
+    data = f"{{M {decimal(load.body.mass, 6)},CM {{{place}}},J {{{spin}}}}}"
     comments = load.head("KUKA KRL", _KRL_UNITS, notes=[_UNCHECKED])
-    return _commented(";", comments, f"LOAD_DATA[{load.number}]={data}")
+    return commented(";", comments, f"LOAD_DATA[{load.number}]={data}")
 
 
 def _principal_inertia(load: Load) -> tuple[Array, Array]:
@@ -254,13 +233,13 @@ def _payload_schedule(load: Load) -> str:
         "Assumed frame of the schedule: X up, Y right, Z out of the flange.",
         _UNCHECKED,
     ]
-    com = zip("XYZ", _decimals(1e2 * load.body.com, 5), strict=True)
-    moments = zip("XYZ", _decimals(inertia[:3].clip(min=0.0) / _KGF_CM_S2, 9), strict=True)
-    return _commented(
+    com = zip("XYZ", decimals(1e2 * load.body.com, 5), strict=True)
+    moments = zip("XYZ", decimals(inertia[:3].clip(min=0.0) / _KGF_CM_S2, 9), strict=True)
+    return commented(
         "!",
         load.head("a FANUC payload schedule", _FANUC_UNITS, notes=notes, left_out=lost),
         f"SCHEDULE No [{load.number}]",
-        f"PAYLOAD [kg]: {_decimal(load.body.mass, 6)}",
+        f"PAYLOAD [kg]: {decimal(load.body.mass, 6)}",
         *(f"PAYLOAD CENTER {axis} [cm]: {value}" for axis, value in com),
         *(f"PAYLOAD INERTIA {axis} [kgf cm s^2]: {value}" for axis, value in moments),
     )
@@ -270,36 +249,8 @@ def _set_payload(load: Load) -> str:
     """Mecademic's command SetPayload."""
     notes = ["Remove these lines if the reader accepts commands only."]
     comments = load.head("Mecademic", "kg; mm from the flange", notes=notes, left_out="the inertia")
-    numbers = ",".join([_decimal(load.body.mass, 6), *_decimals(1e3 * load.body.com, 4)])
-    return _commented("//", comments, f"SetPayload({numbers})")
-
-
-# --- force_torque_tools
-
-
-def _sensor_calibration(load: Load) -> str:
-    """The YAML file with bias, frame, centre of mass and mass."""
-    notes = [
-        "bias: reading without a load, as the wrench of the load on the sensor; negate all six"
-        " numbers if the driver reports the opposite sign.",
-        "gripper_com_pose: x y z of the centre of mass; its three angles have no meaning and are"
-        " 0.",
-        f"gripper_com_frame_id: replace '{load.body.frame}' with the frame_id of the sensor's"
-        " messages.",
-    ]
-    units = "kg; m, N and Nm in the frame of the sensor"
-    if load.bias is None:
-        bias = np.zeros(6)
-    else:
-        bias = load.bias
-    return _commented(
-        "#",
-        load.head("force_torque_tools", units, notes=notes, left_out="the inertia"),
-        f"bias: [{', '.join(_decimals(bias, 6))}]",
-        f"gripper_com_frame_id: {load.body.frame}",
-        f"gripper_com_pose: [{', '.join(_decimals(load.body.com, 7))}, 0.0, 0.0, 0.0]",
-        f"gripper_mass: {_decimal(load.body.mass, 6)}",
-    )
+    numbers = ",".join([decimal(load.body.mass, 6), *decimals(1e3 * load.body.com, 4)])
+    return commented("//", comments, f"SetPayload({numbers})")
 
 
 CONTROLLERS = {
@@ -317,8 +268,5 @@ CONTROLLERS = {
     "kuka": Target("KUKA KRL, LOAD_DATA", _krl, has_number=True),
     "fanuc": Target("FANUC payload schedule, to be typed in", _payload_schedule, has_number=True),
     "mecademic": Target("Mecademic, SetPayload", _set_payload, inertia=False),
-    "ft-yaml": Target(
-        "force_torque_tools (ROS), YAML", _sensor_calibration, inertia=False, in_sensor_frame=True
-    ),
 }
-"""Formats of controllers and drivers, by name."""
+"""Formats of controllers, by name."""

@@ -264,7 +264,8 @@ class Target:
         words: program that reads it
         write: function that returns the text of a load
         inertia: whether the format holds the inertia
-        in_sensor_frame: whether it holds body and zero drift in the frame of a wrist sensor
+        in_sensor_frame: whether it holds the body in the frame of a wrist sensor
+        holds_zero: whether it holds the zero drift of the sensor
         heaviest: largest payload of all arms that read it, [kg]
         has_name: whether a payload has a name in it
         has_number: whether a payload has a number in it
@@ -274,6 +275,7 @@ class Target:
     write: Callable[[Load], str]
     inertia: bool = True
     in_sensor_frame: bool = False
+    holds_zero: bool = False
     heaviest: float = float("inf")
     has_name: bool = False
     has_number: bool = False

@@ -16,11 +16,12 @@ from steelyard._saved import write_text
 from steelyard.errors import InvalidInertia, UnknownName
 from steelyard.export._controllers import CONTROLLERS
 from steelyard.export._load import DEFAULT_NAME, DEFAULT_NUMBER, ErrorLimits, Load, Target
+from steelyard.export._sensor_drivers import SENSOR_DRIVERS
 from steelyard.export._simulators import SIMULATORS
 from steelyard.inertia import checked_transform
 from steelyard.verdict import EVERYTHING, Aspect, Doubt, DoubtKind, Verdict
 
-TARGETS: dict[str, Target] = CONTROLLERS | SIMULATORS
+TARGETS: dict[str, Target] = CONTROLLERS | SENSOR_DRIVERS | SIMULATORS
 """Formats of loads, by name."""
 
 
@@ -164,7 +165,7 @@ def _doubts(
             f" more than {1e3 * limits.com:g} mm allowed"
         )
         doubts.append(Doubt(DoubtKind.TOO_UNCERTAIN, words))
-    if target.in_sensor_frame and load.bias is None:
+    if target.holds_zero and load.bias is None:
         words = "the zero drift of the sensor was not measured in this frame; zeros are written"
         doubts.append(Doubt(DoubtKind.NOT_EXCITED, words))
     return tuple(doubts)

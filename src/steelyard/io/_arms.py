@@ -27,12 +27,12 @@ from steelyard.identification._feasible import FeasibleArm, feasible_parameters
 from steelyard.identification._least_squares import solve_weighted
 from steelyard.inertia import InertialParameters
 from steelyard.io._into import Into
-from steelyard.io._mjcf import mjcf_text
+from steelyard.io._mjcf import mjcf_text, mujoco_ros2_text
 from steelyard.io._urdf import urdf_text
 from steelyard.robot import DriveModel, RobotModel
 from steelyard.verdict import Doubt, DoubtKind, Verdict
 
-ARM_TARGETS = {"urdf": urdf_text, "mjcf": mjcf_text}
+ARM_TARGETS = {"urdf": urdf_text, "mjcf": mjcf_text, "mujoco-ros2": mujoco_ros2_text}
 """Formats of whole arms, with the functions that write them."""
 
 _MAX_POINT_INERTIA = 1e-12  # [m^2], inertia per mass of a payload without inertia
@@ -73,7 +73,7 @@ class ArmExport:
         """
         if target not in ARM_TARGETS:
             raise UnknownName(
-                f"an arm can be exported to {' or '.join(ARM_TARGETS)}, not to '{target}'"
+                f"an arm can be exported to {', '.join(ARM_TARGETS)}, not to '{target}'"
             )
         against = self.verdict.blocking
         if against and not force:

@@ -38,11 +38,46 @@ _UNITS = (
     "Units: m, rad, kg, kg m^2, Nm, N, s; inertia about the centre of mass, along the axes of quat"
 )
 
+_ROS2_USE = (
+    "For mujoco_ros2_control: name this file in the parameter mujoco_model of the plugin"
+    " mujoco_ros2_control/MujocoSystemInterface, and give each joint the command interface effort;"
+    " position and velocity need gains in pids_config_file"
+)
+
 _OTHER_INERTIALS = ("fullinertia", "axisangle", "euler", "xyaxes", "zaxis")
 
 
 def mjcf_text(robot: RobotModel, *, remarks: Sequence[str] = ()) -> str:
     """The text of an arm as MJCF, with remarks as comments; all links must be physical."""
+    return _as_text(_mjcf_root(robot, remarks))
+
+
+def mujoco_ros2_text(robot: RobotModel, *, remarks: Sequence[str] = ()) -> str:
+    """The same with a motor for each joint, for the system interface of mujoco_ros2_control.
+
+    It finds the actuator of a joint by the joint's name, and passes the effort of a controller on
+    as the motor's torque.
+
+    Args:
+        robot: the arm; all links must be physical
+        remarks: for comments
+    """
+    root = _mjcf_root(robot, (*remarks, _ROS2_USE))
+    actuators = ET.SubElement(root, "actuator")
+    for name, most in zip(robot.joint_names, robot.limits.tau_max, strict=True):
+        motor = ET.SubElement(actuators, "motor", name=name, joint=name)
+        if np.isfinite(most):
+            motor.set("ctrlrange", digits([-most, most]))
+    return _as_text(root)
+
+
+def _as_text(root: ET.Element) -> str:
+    ET.indent(root)
+    return ET.tostring(root, encoding="unicode") + "\n"
+
+
+def _mjcf_root(robot: RobotModel, remarks: Sequence[str]) -> ET.Element:
+    """The elements of an arm, with remarks as comments."""
     robot.require_real("MuJoCo")
     root = ET.Element("mujoco", model=robot.name)
     for words in (*_facts(robot), *remarks):
@@ -55,8 +90,7 @@ def mjcf_text(robot: RobotModel, *, remarks: Sequence[str] = ()) -> str:
         ET.SubElement(last, "body", {"name": robot.flange} | _pose(robot.T_joint_flange))
     if robot.drive.coupling is not None:
         _append_drives(root, robot)
-    ET.indent(root)
-    return ET.tostring(root, encoding="unicode") + "\n"
+    return root
 
 
 class MjcfFile:
