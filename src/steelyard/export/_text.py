@@ -7,7 +7,12 @@ from numpy.typing import ArrayLike
 
 
 def decimal(value: float, digits: int) -> str:
-    """A number without an exponent, with at most a given number of decimals."""
+    """A number without an exponent.
+
+    Args:
+        value: the number
+        digits: largest number of decimals
+    """
     text = f"{value:.{digits}f}".rstrip("0")
     if text.endswith("."):
         text = text + "0"
@@ -17,10 +22,21 @@ def decimal(value: float, digits: int) -> str:
 
 
 def decimals(values: ArrayLike, digits: int) -> list[str]:
-    """Numbers without exponents, with at most a given number of decimals."""
+    """Numbers without exponents.
+
+    Args:
+        values: the numbers, in any shape
+        digits: largest number of decimals
+    """
     return [decimal(float(value), digits) for value in np.ravel(values)]
 
 
 def commented(mark: str, comments: list[str], *lines: str) -> str:
-    """Lines of code below their comments."""
+    """Lines of code below their comments.
+
+    Args:
+        mark: that begins a comment
+        comments: one sentence each
+        lines: of code
+    """
     return "\n".join([*(f"{mark} {words}" for words in comments), *lines, ""])
