@@ -27,7 +27,7 @@ _DESCRIPTIONS = {
     "fanuc": "Writes the fields of a payload schedule, to be typed in.",
     "mecademic": "Writes a call of SetPayload, without inertia.",
     "ft-yaml": "Writes a calibration of force_torque_tools (ROS): payload and zero drift.",
-    "gravity-filter": "Writes parameters of the gravity compensation filter of ros2_control (YAML).",
+    "gravity-filter": "Writes parameters of the gravity filter of ros2_control (YAML).",
     "cartesian-controllers": "Writes gravity and tool of FZI's cartesian_controllers (YAML).",
     "urdf": "Writes a URDF: a flange, and the payload as a link that is fixed to it.",
     "mjcf": "Writes an MJCF: the payload as a body of MuJoCo.",

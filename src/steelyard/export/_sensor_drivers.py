@@ -16,10 +16,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from steelyard._units import GRAVITY_DOWN
 from steelyard.export._load import Load, Target
 from steelyard.export._text import commented, decimal, decimals
 
-_GRAVITY = (0.0, 0.0, -9.81)  # [m/s^2], of a level base
 _LEVEL = (
     "gravity is that of a level base; for a tilted or hanging arm turn it into the frame of the"
     " base, and use the size of g with which the payload was weighed."
@@ -64,8 +64,8 @@ def _gravity_filter(load: Load) -> str:
     frame = load.body.frame
     mass = decimal(load.body.mass, 6)
     com = ", ".join(decimals(load.body.com, 7))
-    weight = ", ".join(decimals(load.body.mass * np.array(_GRAVITY), 6))
-    field = ", ".join(decimals(_GRAVITY, 6))
+    weight = ", ".join(decimals(load.body.mass * np.array(GRAVITY_DOWN), 6))
+    field = ", ".join(decimals(GRAVITY_DOWN, 6))
     notes = [
         "Put the block below sensor_filter_chain into the ros__parameters of the node that has the"
         " chain, say force_torque_sensor_broadcaster.",
@@ -106,7 +106,7 @@ def _cartesian_controllers(load: Load) -> str:
         "The versions for ROS 2 do not read these maps: compensate the wrench before it reaches"
         " the controller (export to gravity-filter).",
     ]
-    axes = dict(zip("xyz", decimals(_GRAVITY, 6), strict=True))
+    axes = dict(zip("xyz", decimals(GRAVITY_DOWN, 6), strict=True))
     com = zip("xyz", decimals(load.body.com, 7), strict=True)
     units = "kg; m in the frame of the sensor; m/s^2 in the frame of the base"
     return commented(
