@@ -21,12 +21,11 @@ from scipy.signal import lfilter
 
 from steelyard.identification import DynamicModel, Estimate, FrictionLaw, RegressionFactor, identify
 from steelyard.inertia import InertialParameters
-from steelyard.recording import Samples
+from steelyard.recording import Sample, Samples
 from steelyard.robot import ParameterBasis, RobotModel, load_robot
 from steelyard.signals import Preparation, prepare
 from steelyard.simulation import SensorModel, simulate
 from steelyard.torque.tracking import (
-    OnlineSample,
     TorqueTracker,
     TorqueTrackerOptions,
     TorqueTrackerState,
@@ -102,10 +101,10 @@ def bound(case: Case, until_s: float) -> np.ndarray:
     return np.linalg.norm(np.linalg.inv(np.linalg.qr(H)[1])[:10], axis=1)
 
 
-def stream(case: Case, seed: int) -> Iterator[OnlineSample]:
+def stream(case: Case, seed: int) -> Iterator[Sample]:
     noise = np.random.default_rng(seed).normal(size=case.tau.shape) * TABLE_VIII
     for t, (q, v, a), tau in zip(case.t, case.motion, case.tau + noise, strict=True):
-        yield OnlineSample(t, q, v, a, tau)
+        yield Sample.of_joints(t, q, v, a, tau)
 
 
 def direct_run(case: Case, seed: int) -> tuple[np.ndarray, np.ndarray, TorqueTrackerState]:
@@ -209,7 +208,7 @@ def slow_run(
     state = estimator.init()
     noisy = case.tau + slow_noise(2 * seed + 1, memory_s)
     for t, (q, v, a), tau in zip(case.t, case.motion, noisy, strict=True):
-        state = estimator.step(state, OnlineSample(t, q, v, a, tau))
+        state = estimator.step(state, Sample.of_joints(t, q, v, a, tau))
     answer = estimator._answer(estimator._drained(state))
     far = np.abs(answer.x[:10] - TABLE_VII.vector)
     return far < 1.96 * np.sqrt(np.diag(answer.covariance)), state
@@ -313,14 +312,14 @@ def simulated_arm(payloads: list[InertialParameters | None]) -> Arm:
     return Arm(identify(robot, empty), motion[second], [run.truth.tau[second] for run in runs])
 
 
-def carrying(arm: Arm, which: list[int], seed: int, change_at: int = 0) -> Iterator[OnlineSample]:
+def carrying(arm: Arm, which: list[int], seed: int, change_at: int = 0) -> Iterator[Sample]:
     """Periods with one payload each, which changes `change_at` samples into a period."""
     rng = np.random.default_rng(seed)
     N = len(arm.motion)
     for i in range(len(which) * N):
         load = which[max(i - change_at, 0) // N]
         tau = arm.torques[load][i % N] + rng.normal(size=6) * TABLE_VIII
-        yield OnlineSample(i / RATE_HZ, *arm.motion[i % N], tau)
+        yield Sample.of_joints(i / RATE_HZ, *arm.motion[i % N], tau)
 
 
 def pick_and_place() -> Iterator[Figure]:

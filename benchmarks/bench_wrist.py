@@ -29,7 +29,6 @@ from steelyard.io._wrist import SensorDescription
 from steelyard.live import track
 from steelyard.recording import Recording
 from steelyard.robot import RobotModel, load_robot
-from steelyard.signals import RawRow
 from steelyard.simulation import SensorModel, SimulationOptions, simulate
 from steelyard.simulation._run import Truth
 from steelyard.trajectory import FourierTrajectory
@@ -467,16 +466,16 @@ def step_time() -> Iterator[Figure]:
     yield Figure("step", words, 1e6 * statistics.median(times), "us", 40.0)
 
 
-def online_rows(seed: int) -> tuple[list[RawRow], float]:
-    """Postures at rest and then the excitation, as one stream, and when the motion begins."""
+def online_rows(seed: int) -> tuple[list[tuple[float, np.ndarray, np.ndarray]], float]:
+    """Postures at rest, then the excitation: time, joints and wrench; when the motion begins."""
     rng = np.random.default_rng(9000 + seed)
     drift = rng.normal(size=6) * [10, 10, 20, 1, 1, 1]
     rows = []
     start_s = 0.0
     for truth in (motion(seed % MOTIONS).postures, excitation(seed)):
         recording = measured(truth, drift, rng)
-        parts = zip((recording.t + start_s).tolist(), recording.q, recording.wrench, strict=True)
-        rows += [RawRow(*row) for row in parts]
+        times = (recording.t + start_s).tolist()
+        rows += zip(times, recording.q, recording.wrench, strict=True)
         began_s = start_s
         start_s = start_s + float(recording.t[-1]) + 1.0
     return rows, began_s
@@ -491,18 +490,19 @@ def online() -> Iterator[Figure]:
     sizes = []
     for seed in range(0, SEEDS, 4):
         rows, began_s = online_rows(seed)
-        path = WristPath.calibrated(rows[:250], SENSOR, robot=arm())
+        first = (np.array(part) for part in zip(*rows[:250], strict=True))
+        path = WristPath.calibrated(*first, SENSOR, robot=arm())
         estimator = WristTracker(path.noise, SENSOR)
         state = estimator.init()
         of_path = path.init()
         due_s = 2.0
         for row in rows:
             before = time.thread_time()
-            of_path, ready = path.step(of_path, row)
+            of_path, ready = path.step(of_path, *row)
             for sample in ready:
                 state = estimator.step(state, sample)
             times.append(time.thread_time() - before)
-            if row.t >= due_s:
+            if row[0] >= due_s:
                 due_s += 2.0
                 found = estimator.estimate(state, physical=False)
                 known = np.isfinite(found.std)

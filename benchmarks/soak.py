@@ -14,8 +14,8 @@ from collections.abc import Iterator
 import numpy as np
 from bench_payload_online import RATE_HZ, TABLE_VII, TABLE_VIII, Case, published_case
 
+from steelyard.recording import Sample
 from steelyard.torque.tracking import (
-    OnlineSample,
     TorqueTracker,
     TorqueTrackerOptions,
     TorqueTrackerState,
@@ -24,7 +24,7 @@ from steelyard.torque.tracking import (
 REPORTS = 20
 
 
-def endless(case: Case) -> Iterator[OnlineSample]:
+def endless(case: Case) -> Iterator[Sample]:
     """The trajectory again and again with fresh noise, and a bad sample now and then."""
     rng = np.random.default_rng(0)
     for i in itertools.count():
@@ -32,7 +32,7 @@ def endless(case: Case) -> Iterator[OnlineSample]:
         tau = case.tau[row] + rng.normal(size=6) * TABLE_VIII
         if i % 10_007 == 10_006:
             tau = np.full(6, np.nan)
-        yield OnlineSample(i / RATE_HZ, *case.motion[row], tau)
+        yield Sample.of_joints(i / RATE_HZ, *case.motion[row], tau)
 
 
 def megabytes() -> float:

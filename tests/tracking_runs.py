@@ -6,9 +6,8 @@ import numpy as np
 
 from steelyard.identification import identify
 from steelyard.inertia import InertialParameters
-from steelyard.recording import Samples
+from steelyard.recording import Sample, Samples
 from steelyard.robot import load_robot
-from steelyard.torque.tracking import OnlineSample
 from steelyard.trajectory import FourierTrajectory
 
 BODIES = {
@@ -49,4 +48,4 @@ def stream(motion_seed=3, load="LOAD", seed=5, start_s=0.0):
     robot = load_robot("ur10")
     part = samples(robot.with_payload(BODIES[load]) if load else robot, seed, motion_seed)
     rows = zip(part.t + start_s, part.q, part.v, part.a, part.tau, strict=True)
-    return tuple(OnlineSample(*row) for row in rows)
+    return tuple(Sample.of_joints(*row) for row in rows)

@@ -6,9 +6,9 @@ from functools import cache
 import numpy as np
 from scipy.spatial.transform import Rotation
 
+from measured_rows import MeasuredRow, stacked
 from steelyard.inertia import InertialParameters
 from steelyard.robot import load_robot
-from steelyard.signals import RawRow
 from steelyard.trajectory import FourierTrajectory
 from steelyard.wrist._recording import WristSensor
 from steelyard.wrist._regressor import BaseGravity, features, wrench_regressor
@@ -103,18 +103,18 @@ def rows(load="LOAD", seed=0, *, kind="joints", rests=False, seconds=10.0, slow=
         ]
         measured = np.hstack([*noisy, Rotation.from_matrix(T[:, :3, :3]).as_quat()])
     times = (t + start_s).tolist()
-    return [RawRow(*row) for row in zip(times, measured, wrench, strict=True)]
+    return [MeasuredRow(*row) for row in zip(times, measured, wrench, strict=True)]
 
 
 def path_of(stream, kind="joints", **options):
     robot = load_robot("ur10") if kind == "joints" else None
-    return WristPath.calibrated(stream[:100], WristSensor(), robot=robot, **options)
+    return WristPath.calibrated(*stacked(stream[:100]), WristSensor(), robot=robot, **options)
 
 
 def samples(stream, kind="joints", **options):
     path = path_of(stream, kind, **options)
     state, made = path.init(), []
     for row in stream:
-        state, ready = path.step(state, row)
+        state, ready = path.step(state, *row)
         made += ready
     return made, WristTracker(path.noise)

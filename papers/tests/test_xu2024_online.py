@@ -13,13 +13,13 @@ from steelyard.errors import InvalidInertia, InvalidSamples
 from steelyard.identification import DynamicModel, Estimate, FrictionLaw, RegressionFactor, identify
 from steelyard.inertia import InertialParameters
 from steelyard.io import write
-from steelyard.live import LiveWeigher, ReplaySource, Stream, track, updates_of
+from steelyard.live import LiveWeigher, ReplaySource, Stream, snapshots_of, track
 from steelyard.live._track import StreamJob, track_stream
-from steelyard.recording import Preparation, Samples
+from steelyard.recording import Preparation, Sample, Samples
 from steelyard.robot import ParameterBasis, load_robot
 from steelyard.signals import prepare, replay
 from steelyard.simulation import SensorModel, SimulationOptions, simulate
-from steelyard.torque.tracking import OnlineSample, TorqueTracker, TorqueTrackerOptions
+from steelyard.torque.tracking import TorqueTracker, TorqueTrackerOptions
 from steelyard.trajectory import FourierTrajectory
 from steelyard.verdict import DoubtKind, Verdict
 from steelyard.workflow import TrackingOptions
@@ -56,7 +56,7 @@ def rows(model):
 
 def samples(rows):
     t, motion, _, tau = rows
-    return [OnlineSample(*sample) for sample in zip(t, *motion, tau, strict=True)]
+    return [Sample.of_joints(*sample) for sample in zip(t, *motion, tau, strict=True)]
 
 
 def printed_solution(epsilon):
@@ -175,7 +175,7 @@ def test_it_works_on_another_robot():
     estimator = Xu2024Tracker(arm, "measured", P0=1000.0, xi=1.0)
     state = estimator.init()
     for row in zip(parts[1].t, q, v, a, parts[1].tau, strict=True):
-        state = estimator.step(state, OnlineSample(*row))
+        state = estimator.step(state, Sample.of_joints(*row))
     change = arm.basis.payload_jacobian @ (estimator.estimate(state).body.vector - small.vector)
     assert np.abs(change).max() < 0.1
 
@@ -200,7 +200,7 @@ def test_the_plug_in_is_found_and_gives_the_answer_of_the_tracker(model, tmp_pat
     direct = Xu2024Tracker(model, rows=UR10_ROWS)
     state = direct.init()
     for row in zip(data.t, q, v, a, tau, strict=True):
-        state = direct.step(state, OnlineSample(*row))
+        state = direct.step(state, Sample.of_joints(*row))
     assert found.payload.mass == pytest.approx(direct.estimate(state).mass, rel=1e-9)
     assert found.payload.verdict.has(DoubtKind.TOO_UNCERTAIN)
     assert found.page().title == "What ur10 carries"
@@ -259,7 +259,7 @@ def test_live_rows_file_rows_and_the_batch_recursion_give_the_same_numbers(
     with Stream(ReplaySource(str(file), speed=None)) as stream:
         job = StreamJob.of(f"replay:{file}", model, None, None, accuracy=0.01, options=options)
         weigher = LiveWeigher(job.setup(stream))
-        *_, last = updates_of(stream, weigher)
+        *_, last = snapshots_of(stream, weigher)
     assert last.trace.shape == (3, 6)
     assert np.isfinite(last.trace).all()
     assert not last.converged

@@ -448,13 +448,15 @@ def _kind(base: Any, markers: tuple[Any, ...]) -> Kind:
 def _class_kind(cls: Any, markers: tuple[Any, ...]) -> Kind:
     if isinstance(cls, type) and issubclass(cls, Enum):
         return EnumKind(cls)
-    if isinstance(cls, type) and issubclass(cls, tuple) and hasattr(cls, "_fields"):
-        hints = typing.get_type_hints(cls, include_extras=True)
-        make = typing.cast(Any, cls)._make
-        kinds = tuple(kind_of(hints[name]) for name in cls._fields)
+    made = get_origin(cls) or cls
+    if isinstance(made, type) and issubclass(made, tuple) and hasattr(made, "_fields"):
+        hints = typing.get_type_hints(made, include_extras=True)
+        given = dict(zip(getattr(made, "__parameters__", ()), get_args(cls), strict=True))
+        make = typing.cast(Any, made)._make
+        kinds = tuple(kind_of(given.get(hints[name], hints[name])) for name in made._fields)
         if BARE in markers:
-            return Bare(kinds[0], cls)
-        return Row(kinds, make, cls._fields, AS_TABLE in markers)
+            return Bare(kinds[0], made)
+        return Row(kinds, make, made._fields, AS_TABLE in markers)
     if dataclasses.is_dataclass(cls) and not hasattr(cls, "to_dict"):
         return _dataclass_kind(cls, _marker(markers, AsList))
     if isinstance(cls, type):

@@ -6,11 +6,11 @@ import pytest
 from conftest import lively_motion
 from steelyard.identification import FrictionLaw, identify
 from steelyard.inertia import InertialParameters
-from steelyard.recording import Recording, Samples
+from steelyard.recording import Recording, Sample, Samples
 from steelyard.robot import load_robot
 from steelyard.signals import Preparation, prepare, replay
 from steelyard.torque import weigh
-from steelyard.torque.tracking import OnlineSample, TorqueTracker, TorqueTrackerOptions
+from steelyard.torque.tracking import TorqueTracker, TorqueTrackerOptions
 
 LOAD = InertialParameters.from_com(3.5, [0.02, -0.03, 0.06], np.diag([0.02, 0.03, 0.025]))
 
@@ -27,7 +27,7 @@ def samples(robot, seed, trajectory_seed, noise=0.5, lowest_speed=0.01):
 
 def stream(part, epoch_s=0.0):
     for t, q, v, a, tau in zip(part.t + epoch_s, part.q, part.v, part.a, part.tau, strict=True):
-        yield OnlineSample(t, q, v, a, tau)
+        yield Sample.of_joints(t, q, v, a, tau)
 
 
 def fed(estimator, part):

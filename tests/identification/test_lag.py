@@ -160,8 +160,8 @@ def test_a_stream_takes_torques_later_too():
     assert len(online) > 600
     for sample in online[100:-100:50]:
         k = round((sample.t - batch.start_s) * batch.rate_hz)
-        np.testing.assert_allclose(sample.tau, batch.tau[k], atol=1e-9)
-        np.testing.assert_allclose(sample.q, batch.q[k], atol=1e-4)
+        np.testing.assert_allclose(sample.effort, batch.tau[k], atol=1e-9)
+        np.testing.assert_allclose(sample.motion[0], batch.q[k], atol=1e-4)
 
 
 def test_a_lag_is_kept_and_shown(tmp_path):

@@ -10,11 +10,11 @@ from steelyard.fleet._estimate import payload_of
 from steelyard.identification import RegressionFactor, identify
 from steelyard.inertia import InertialParameters
 from steelyard.quality._check import saturated
-from steelyard.recording import Preparation, Recording, Samples
+from steelyard.recording import Preparation, Recording, Sample, Samples
 from steelyard.robot import load_robot
 from steelyard.signals import prepare
 from steelyard.torque import weigh
-from steelyard.torque.tracking import OnlineSample, TorqueTracker
+from steelyard.torque.tracking import TorqueTracker
 from steelyard.torque.tracking._noise import Spread
 from steelyard.verdict import DoubtKind
 
@@ -85,7 +85,7 @@ def test_another_scale_is_doubted_from_factors_and_sample_by_sample(model, loade
         fleet = payload_of(model, RegressionFactor.of_rows(rows), np.ones(6), torque)
         state = estimator.init()
         for row in zip(loaded.t, loaded.q, loaded.v, loaded.a, tau, strict=True):
-            state = estimator.step(state, OnlineSample(*row))
+            state = estimator.step(state, Sample.of_joints(*row))
         for found in (fleet, estimator.estimate(state, physical=False)):
             assert found.verdict.has(DoubtKind.TORQUE_SCALE) == (scale > 1)
             assert ("the loaded torques are 1.0" in found.status) == (scale > 1)

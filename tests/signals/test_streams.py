@@ -6,11 +6,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from measured_rows import MeasuredRow
 from steelyard.errors import InvalidSamples
 from steelyard.live import track
 from steelyard.recording import Preparation, Recording
 from steelyard.robot import load_robot
-from steelyard.signals import JointPath, RawRow
+from steelyard.signals import JointPath
 from steelyard.torque.tracking import TorqueTracker
 from steelyard.workflow import TrackingOptions
 from tracking_runs import BODIES, LOAD, RATE_HZ, model, motion, stream
@@ -25,7 +26,7 @@ def rows(load="LOAD", start_s=0.0, seed=3):
     q, v, a = motion(seed)
     arm = ROBOT if load is None else ROBOT.with_payload(BODIES[load])
     tau = arm.torque(q, v, a) + NOISE
-    return [RawRow(start_s + k / RATE_HZ, q[k][None], tau[k]) for k in range(len(q))]
+    return [MeasuredRow(start_s + k / RATE_HZ, q[k][None], tau[k]) for k in range(len(q))]
 
 
 def weighed(sent):
@@ -34,7 +35,7 @@ def weighed(sent):
     estimator = TorqueTracker(model(), "measured")
     state, kept = estimator.init(), path.init()
     for row in sent:
-        kept, ready = path.step(kept, row)
+        kept, ready = path.step(kept, *row)
         for sample in ready:
             state = estimator.step(state, sample)
     return estimator, state
@@ -96,7 +97,7 @@ def test_a_part_of_the_load_that_is_taken_in_a_pause_is_seen():
     q, v, a = motion(3)
     lighter = replace(LOAD, mass=2.9, first_moment=2.9 * LOAD.com)
     tau = ROBOT.with_payload(lighter).torque(q, v, a) + NOISE
-    after = [RawRow(9.0 + k / RATE_HZ, q[500 + k][None], tau[500 + k]) for k in range(300)]
+    after = [MeasuredRow(9.0 + k / RATE_HZ, q[500 + k][None], tau[500 + k]) for k in range(300)]
     estimator, state = weighed([*rows()[:500], *after])
     close(estimator, state, 2.9)
     assert len(state.history) == 1

@@ -14,13 +14,12 @@ from steelyard.errors import InvalidSamples
 from steelyard.identification import FrictionLaw, identify
 from steelyard.inertia import PARAMETER_NAMES
 from steelyard.payload._tracking import Counts
-from steelyard.recording import Samples
+from steelyard.recording import Sample, Samples
 from steelyard.robot import load_robot
 from steelyard.robot._transmission import Transmission
 from steelyard.torque import weigh
 from steelyard.torque._prior import slow_noise
 from steelyard.torque.tracking import (
-    OnlineSample,
     TorqueTracker,
     TorqueTrackerOptions,
     TorqueTrackerState,
@@ -137,13 +136,13 @@ def test_bad_samples_are_counted_and_change_nothing(direct):
         if i == 300:
             t = sample.t + 0.001
             dirty += [
-                sample._replace(t=t, tau=nan),
-                sample._replace(t=t, q=inf),
+                sample._replace(t=t, effort=nan),
+                sample._replace(t=t, motion=sample.motion + inf),
                 sample._replace(t=np.nan),
+                sample._replace(t=t, motion=sample.motion * 1e300),
             ]
-            dirty += [sample._replace(t=t, a=np.full(6, 1e300))]
         if i == 400:
-            dirty.append(sample._replace(t=sample.t + 0.001, tau=np.full(6, 400.0)))
+            dirty.append(sample._replace(t=sample.t + 0.001, effort=np.full(6, 400.0)))
     state = fed(direct, dirty)
     assert state.counts._replace(used=0) == Counts(repeated=2, late=2, corrupt=4, saturated=1)
     vectors = [direct.estimate(s, physical=False).unconstrained.vector for s in (clean, state)]
@@ -157,7 +156,7 @@ def test_bad_samples_are_counted_and_change_nothing(direct):
 def test_a_glitch_of_one_sample_is_left_out_and_is_no_change(direct):
     good = list(stream())
     for i in (401, 506, 607, 703):
-        good[i] = good[i]._replace(tau=good[i].tau + np.array([0, 90.0, 0, 0, 30.0, 0]))
+        good[i] = good[i]._replace(effort=good[i].effort + np.array([0, 90.0, 0, 0, 30.0, 0]))
     state = fed(direct, good)
     assert state.counts.spikes == 4
     assert not state.history
@@ -168,17 +167,18 @@ def test_a_glitch_of_one_sample_is_left_out_and_is_no_change(direct):
 @pytest.mark.parametrize(
     "broken",
     [
-        {"q": np.zeros(5)},
-        {"tau": np.zeros((6, 1))},
-        {"v": None},
-        {"a": ["a"] * 6},
+        {"motion": np.zeros((3, 5))},
+        {"motion": np.zeros((2, 6))},
+        {"effort": np.zeros((6, 1))},
+        {"motion": None},
+        {"effort": ["a"] * 6},
         {"t": "now"},
     ],
 )
 def test_another_shape_is_refused_and_the_stream_goes_on(direct, broken):
     state = fed(direct, stream()[:10])
     with pytest.raises(
-        InvalidSamples, match="a time and 6 numbers for each of q, v, a and tau, got t"
+        InvalidSamples, match="a sample is a time, 3 x 6 numbers of motion and 6 torques, got a"
     ):
         direct.step(state, stream()[10]._replace(**broken))
     assert direct.step(state, stream()[10]).counts.used >= state.counts.used
@@ -198,12 +198,13 @@ def test_lost_samples_and_pauses_of_minutes(direct):
 
 def test_rest_says_nothing_and_harms_nothing(direct):
     moving = fed(direct, stream())
-    posture = stream()[-1].q
+    posture = stream()[-1].motion[0]
     tau = (
         load_robot("ur10").with_payload(LOAD).torque(posture, np.zeros(6), np.zeros(6)) + 7.0
     )  # stiction
     still = [
-        OnlineSample(10 + i / RATE_HZ, posture, np.zeros(6), np.zeros(6), tau) for i in range(1000)
+        Sample.of_joints(10 + i / RATE_HZ, posture, np.zeros(6), np.zeros(6), tau)
+        for i in range(1000)
     ]
     rested = fed(direct, still, moving)
     np.testing.assert_array_equal(rested.known.R, direct._drained(moving).known.R)
@@ -221,7 +222,7 @@ def test_poor_motion_is_said_with_the_motion_that_would_help(direct):
     tau = load_robot("ur10").with_payload(LOAD).torque(q, v, a) + np.random.default_rng(1).normal(
         size=q.shape
     )
-    state = fed(direct, (OnlineSample(*row) for row in zip(t, q, v, a, tau, strict=True)))
+    state = fed(direct, (Sample.of_joints(*row) for row in zip(t, q, v, a, tau, strict=True)))
     found = direct.estimate(state)
     assert "says nothing about the mass" in found.status
     assert "a swing of" in found.status
@@ -235,7 +236,7 @@ def test_poor_motion_is_said_with_the_motion_that_would_help(direct):
 def test_the_advised_swing_helps_as_promised(direct):
     state = fed(direct, stream()[:60])
     answer = direct._answer(direct._drained(state))
-    q = np.asarray(stream()[59].q)
+    q = stream()[59].motion[0]
     joint, promised = answer.best_motion(direct._rows, q)
     t = (np.arange(250) + 0.5) / 125
     w = np.pi
@@ -245,7 +246,7 @@ def test_the_advised_swing_helps_as_promised(direct):
     swing[1, :, joint] = 0.3 * w * np.cos(w * t)
     swing[2, :, joint] = -0.3 * w**2 * np.sin(w * t)
     tau = load_robot("ur10").with_payload(LOAD).torque(*swing)
-    more = (OnlineSample(*row) for row in zip(10 + t, *swing, tau, strict=True))
+    more = (Sample.of_joints(*row) for row in zip(10 + t, *swing, tau, strict=True))
     after = direct._answer(direct._drained(fed(direct, more, state)))
     assert np.sqrt(after.covariance[0, 0]) == pytest.approx(promised, rel=0.15)
     assert promised < np.sqrt(answer.covariance[0, 0])
@@ -305,7 +306,7 @@ def test_a_part_that_is_taken_at_rest_is_seen_when_the_arm_starts_softly(direct,
     v, a = v * (t > 1.0)[:, None], a * (t > 1.0)[:, None]
     tau = robot.with_payload(BODIES[load]).torque(q, v, a) + 0.5 * rng.normal(size=q.shape)
     state = fed(
-        direct, (OnlineSample(*row) for row in zip(t + 10.0, q, v, a, tau, strict=True)), state
+        direct, (Sample.of_joints(*row) for row in zip(t + 10.0, q, v, a, tau, strict=True)), state
     )
     assert len(state.history) == 1
     assert 10.9 < state.history[0].end_s < 12.0
@@ -317,9 +318,11 @@ def test_a_part_that_is_taken_at_rest_is_seen_when_the_arm_starts_softly(direct,
 
 def test_the_statistic_after_a_rest_counts_twice(direct):
     """It is the statistic of all samples since, by the noise before the rest, twice."""
-    posture = stream()[-1].q
+    posture = stream()[-1].motion[0]
     tau = load_robot("ur10").with_payload(LOAD).torque(posture, np.zeros(6), np.zeros(6))
-    still = (OnlineSample(10 + i / RATE_HZ, posture, *np.zeros((2, 6)), tau) for i in range(100))
+    still = (
+        Sample.of_joints(10 + i / RATE_HZ, posture, *np.zeros((2, 6)), tau) for i in range(100)
+    )
     moved = stream(4, "LOAD", 6, 11.0)[:40]
     state = fed(direct, moved, fed(direct, (*stream(), *still)))
     assert state.rest is not None
@@ -352,9 +355,9 @@ def test_an_arm_that_brakes_is_no_change_of_payload(direct):
     odd = np.array([0, 15.0, 10.0, 0, 3.0, 0])
     still = np.zeros(6)
     for i, sample in enumerate(stream()[705:790]):
-        braking = sample._replace(tau=np.asarray(sample.tau) + odd)
-        resting = OnlineSample(
-            sample.t, stream()[715].q, still, still, np.asarray(sample.tau) + odd
+        braking = sample._replace(effort=sample.effort + odd)
+        resting = Sample.of_joints(
+            sample.t, stream()[715].motion[0], still, still, sample.effort + odd
         )
         state = direct.step(state, braking if i < 10 else resting)
     assert not state.history
@@ -370,7 +373,7 @@ def test_a_joint_that_creeps_with_other_friction_is_no_change_of_payload(direct)
     v[creeps, 3], a[creeps, 3] = 0.011, 0.0
     tau = part.tau + robot.torque(q, v, a) - robot.torque(part.q, part.v, part.a)
     tau[creeps, 3] += 0.5 * robot.drive.coulomb[3]
-    rows = [OnlineSample(*row) for row in zip(part.t, q, v, a, tau, strict=True)]
+    rows = [Sample.of_joints(*row) for row in zip(part.t, q, v, a, tau, strict=True)]
     sure = TorqueTracker(model(), "measured", options=TorqueTrackerOptions(lowest_speed=1e-6))
     assert fed(sure, rows).history  # an estimator that believes the law down to rest is fooled
     state = fed(direct, rows)
@@ -436,7 +439,7 @@ def test_long_forgetting_without_excitation_stays_finite():
         t = 10 + i / RATE_HZ
         state = estimator.step(
             state,
-            OnlineSample(t, posture + w * np.sin(t), w * np.cos(t), -w * np.sin(t), np.ones(6)),
+            Sample.of_joints(t, posture + w * np.sin(t), w * np.cos(t), -w * np.sin(t), np.ones(6)),
         )
     assert all(np.isfinite(factor).all() for factor in (state.known.R, state.x))
     assert np.isinf(estimator.estimate(state).std[0])
@@ -449,7 +452,7 @@ def test_correlated_noise_widens_the_interval(direct):
     slow[0] = white[0]
     for i in range(1, len(white)):
         slow[i] = 0.95 * slow[i - 1] + np.sqrt(1 - 0.95**2) * white[i]
-    parts = [s._replace(tau=s.tau + 1.5 * e) for s, e in zip(stream(), slow, strict=True)]
+    parts = [s._replace(effort=s.effort + 1.5 * e) for s, e in zip(stream(), slow, strict=True)]
     wide, narrow = (
         direct.estimate(fed(direct, parts), physical=False),
         direct.estimate(fed(direct, stream()), physical=False),
@@ -500,7 +503,7 @@ def test_noise_of_another_day_is_no_change_of_payload(direct):
         parts = []
         for sample in stream():
             slow = kept * slow + np.sqrt(1 - kept**2) * rng.normal(size=6)
-            parts.append(sample._replace(tau=sample.tau + 2.0 * slow))
+            parts.append(sample._replace(effort=sample.effort + 2.0 * slow))
         state = fed(direct, parts)
         assert not state.history
         found = direct.estimate(state, physical=False)
@@ -581,7 +584,7 @@ def test_uncertain_gains_widen_as_a_simulated_error_of_a_gain_does():
         estimator = TorqueTracker(
             arm, "measured", 0.5 * np.ones(6), TorqueTrackerOptions(alarm=None)
         )
-        state = fed(estimator, [s._replace(tau=s.tau * factors) for s in stream()])
+        state = fed(estimator, [s._replace(effort=s.effort * factors) for s in stream()])
         return estimator._answer(estimator._drained(state))
 
     gain = load_robot("ur10").drive.gain
@@ -602,7 +605,7 @@ def test_an_arm_that_contradicts_its_model_is_said_and_widens(direct):
     part = samples(other, 5, 3)
     tau = np.array(part.tau)
     tau[:, 1] *= 1.3  # say a gain that is wrong since the arm was identified
-    rows = [OnlineSample(*row) for row in zip(part.t, part.q, part.v, part.a, tau, strict=True)]
+    rows = [Sample.of_joints(*row) for row in zip(part.t, part.q, part.v, part.a, tau, strict=True)]
     estimator = TorqueTracker(model(), "measured", options=TorqueTrackerOptions(alarm=None))
     state = fed(estimator, rows)
     answer = estimator._answer(estimator._drained(state))
@@ -628,7 +631,7 @@ def test_when_the_mass_is_known_the_least_known_number_gets_the_advice():
     answer = estimator._answer(estimator._drained(state))
     which = answer.least_known
     assert which >= 4  # an inertia, which slow motion hardly shows
-    q = np.asarray(stream()[299].q)
+    q = stream()[299].motion[0]
     promised = answer.best_motion(estimator._rows, q, which)[1]
     others = [answer.best_motion(estimator._rows, q, k)[1] for k in range(10)]
     assert promised == others[which] < np.sqrt(answer.covariance[which, which])
@@ -651,7 +654,9 @@ def test_friction_that_grows_with_the_load_is_followed(friction):
     batch = weigh(arm, loaded)
     estimator = TorqueTracker(arm, "measured", batch.noise, TorqueTrackerOptions(alarm=None))
     rows = zip(loaded.t, loaded.q, loaded.v, loaded.a, loaded.tau, strict=True)
-    found = estimator.estimate(fed(estimator, (OnlineSample(*row) for row in rows)), physical=False)
+    found = estimator.estimate(
+        fed(estimator, (Sample.of_joints(*row) for row in rows)), physical=False
+    )
     assert found.unconstrained.mass == pytest.approx(batch.unconstrained.mass, abs=batch.std[0])
 
 

@@ -8,11 +8,12 @@ import pytest
 from scipy.linalg import eigh
 from scipy.spatial.transform import Rotation
 
+from measured_rows import stacked
 from steelyard.control._contact_force import contact_force
 from steelyard.errors import InvalidRecording, InvalidSamples
 from steelyard.recording import Recording
 from steelyard.robot import load_robot
-from steelyard.signals import FixedLag, RawRow
+from steelyard.signals import FixedLag
 from steelyard.verdict import DoubtKind
 from steelyard.workflow import weigh_wrist
 from steelyard.wrist import (
@@ -25,7 +26,7 @@ from steelyard.wrist import (
 )
 from steelyard.wrist._regression import WrenchRegression
 from steelyard.wrist._regressor import BaseGravity, feature_covariance, features, wrench_regressor
-from steelyard.wrist.tracking import WristPath, WristTracker, WristTrackerOptions, rows_of
+from steelyard.wrist.tracking import WristPath, WristTracker, WristTrackerOptions, motion_of
 from steelyard.wrist.tracking._solve import WristProblem
 from steelyard.wrist.tracking._state import postures_of
 from steelyard.wrist.tracking._sums import Sums, lifted_rows
@@ -102,19 +103,17 @@ def test_samples_move_as_the_sensor_does(kind):
     t, _, T, moved = motion()
     at = np.searchsorted(t, [sample.t + 1e-6 for sample in made]) - 1
     np.testing.assert_allclose([s.t for s in made], t[at], atol=1e-9)
-    np.testing.assert_allclose([s.R_base_sensor for s in made], T[at, :3, :3], atol=2e-3)
+    np.testing.assert_allclose([s.motion.R_base_sensor for s in made], T[at, :3, :3], atol=2e-3)
     truth = np.hstack(
         [moved.linear_acceleration, moved.angular_velocity, moved.angular_acceleration]
     )[at]
-    found = [
-        np.concatenate([s.acceleration, s.angular_velocity, s.angular_acceleration]) for s in made
-    ]
+    found = [s.motion.derivatives for s in made]
     np.testing.assert_allclose(found, truth, atol=0.8 if kind == "unit" else 0.05)
     if kind != "unit":
         speed = np.linalg.norm(moved.linear_velocity[at], axis=1)
-        np.testing.assert_allclose([s.speed for s in made], speed, atol=2e-3)
+        np.testing.assert_allclose([s.motion.speed for s in made], speed, atol=2e-3)
     error = (np.array(found) - truth)[:, :3].std(axis=0)
-    std = np.sqrt(np.mean([np.diag(s.covariance)[:3] for s in made], axis=0))
+    std = np.sqrt(np.mean([np.diag(s.motion.covariance)[:3] for s in made], axis=0))
     if kind == "unit":  # white noise alone: the covariance says how large
         np.testing.assert_allclose(error, std, rtol=0.25)
 
@@ -122,7 +121,9 @@ def test_samples_move_as_the_sensor_does(kind):
 def test_a_stated_noise_counts_and_else_the_first_rows_show_it():
     stream = rows(kind="unit")
     noises = {"acceleration": 0.02, "angular_velocity": 0.005}
-    path = WristPath.calibrated(stream[:100], WristSensor(noise=NOISE, motion_noise=noises))
+    path = WristPath.calibrated(
+        *stacked(stream[:100]), WristSensor(noise=NOISE, motion_noise=noises)
+    )
     found = path_of(stream, "unit")
     np.testing.assert_allclose(found.noise, path.noise, rtol=0.3)
     stated, heard = (np.sqrt(np.diag(p.kinematics.covariance)) for p in (path, found))
@@ -144,25 +145,26 @@ def test_jitter_holes_and_bad_rows():
             continue
         late = [stream[k - 5], row._replace(t=row.t, effort=nothing)] if k == 300 else []
         for each in (row, *late):
-            state, ready = path.step(state, each)
+            state, ready = path.step(state, *each)
             made += ready
-    times = np.array([sample.t for sample in made])
-    assert np.isnan(times).sum() == 1
-    good = times[np.isfinite(times)]
-    assert (np.diff(good) < 0).sum() == 1  # the late one, marked by its time
+    assert [sample.fault for sample in made if sample.fault] == ["late", "corrupt"]
+    good = np.array([sample.t for sample in made if not sample.fault])
+    assert (np.diff(good) > 0).all()
     assert np.diff(good).max() > 0.5  # nothing is made up in the hole
     with pytest.raises(
         InvalidSamples, match="a row is 6 numbers of motion and a wrench of 6, got 5 and 6"
     ):
-        path.step(state, RawRow(99.0, np.zeros(5), np.zeros(6)))
+        path.step(state, 99.0, np.zeros(5), np.zeros(6))
     with pytest.raises(InvalidSamples, match="8 rows are too few to calibrate with"):
         path_of(stream[:8])
     with pytest.raises(
         InvalidSamples, match="a motion is 7 or 10 numbers, or joints of a robot, got 6"
     ):
-        WristPath.calibrated(stream[:100], WristSensor())
+        WristPath.calibrated(*stacked(stream[:100]), WristSensor())
     with pytest.raises(InvalidSamples, match="ur10 has 6 joints, a row 7"):
-        WristPath.calibrated(rows(kind="pose")[:100], WristSensor(), robot=load_robot("ur10"))
+        WristPath.calibrated(
+            *stacked(rows(kind="pose")[:100]), WristSensor(), robot=load_robot("ur10")
+        )
 
 
 def test_a_recording_without_motion_is_refused():
@@ -170,7 +172,7 @@ def test_a_recording_without_motion_is_refused():
         np.arange(30) / 10, np.zeros((30, 6)), np.tile(np.eye(3), (30, 1, 1)), WristSensor()
     )
     with pytest.raises(InvalidSamples, match="neither position nor acceleration of the sensor"):
-        rows_of(recording)
+        motion_of(recording)
 
 
 # --- sums and solution
@@ -420,11 +422,13 @@ def test_a_sensor_at_the_end_of_its_range_is_counted():
     stream = rows(seconds=3.0)
     limits = np.array([20.0, 20, 20, 6, 6, 6])
     over = sum(bool((np.abs(row.effort) >= limits).any()) for row in stream)
-    path = WristPath.calibrated(stream, WristSensor(reach=limits), robot=load_robot("ur10"))
+    path = WristPath.calibrated(
+        *stacked(stream), WristSensor(reach=limits), robot=load_robot("ur10")
+    )
     estimator = WristTracker(path.noise, WristSensor(reach=limits))
     state, of_path = estimator.init(), path.init()
     for row in stream:
-        of_path, ready = path.step(of_path, row)
+        of_path, ready = path.step(of_path, *row)
         state = fed(estimator, ready, state)
     assert state.counts.saturated == over > 10
 
@@ -433,10 +437,10 @@ def test_a_sensor_at_the_end_of_its_range_is_counted():
 
 
 def pose_recording(stream):
-    motion = np.array([row.motion for row in stream])
+    t, motion, wrench = stacked(stream)
     return WristRecording(
-        np.array([row.t for row in stream]),
-        np.array([row.effort for row in stream]),
+        t,
+        wrench,
         Rotation.from_quat(motion[:, 3:]).as_matrix(),
         WristSensor(),
         position=motion[:, :3],
@@ -451,12 +455,14 @@ def test_a_recording_of_poses_becomes_the_samples_of_tracking():
     pairs = [(k, online[round(100 * t)]) for k, t in enumerate(batch.t) if round(100 * t) in online]
     assert len(pairs) > 400
     for k, sample in pairs[::50]:
-        np.testing.assert_allclose(batch.wrench[k], sample.wrench, atol=1e-9)
-        np.testing.assert_allclose(batch.R_base_sensor[k], sample.R_base_sensor, atol=1e-9)
-        np.testing.assert_allclose(batch.acceleration[k], sample.acceleration, atol=1e-6)
-        np.testing.assert_allclose(batch.angular_velocity[k], sample.angular_velocity, atol=1e-6)
+        np.testing.assert_allclose(batch.wrench[k], sample.effort, atol=1e-9)
+        np.testing.assert_allclose(batch.R_base_sensor[k], sample.motion.R_base_sensor, atol=1e-9)
+        np.testing.assert_allclose(batch.acceleration[k], sample.motion.acceleration, atol=1e-6)
         np.testing.assert_allclose(
-            batch.angular_acceleration[k], sample.angular_acceleration, atol=1e-5
+            batch.angular_velocity[k], sample.motion.angular_velocity, atol=1e-6
+        )
+        np.testing.assert_allclose(
+            batch.angular_acceleration[k], sample.motion.angular_acceleration, atol=1e-5
         )
 
 

@@ -15,7 +15,7 @@ from steelyard.io import read
 from steelyard.io._wrist import SensorDescription
 from steelyard.live._source import MOTION_COLUMN, Connection, EndOfSource, Source, Values
 from steelyard.recording import AXES, Recording, WrenchConvention
-from steelyard.wrist.tracking import rows_of
+from steelyard.wrist.tracking import motion_of
 
 _CHUNK = 100  # rows
 
@@ -68,11 +68,11 @@ class ReplaySource(Source):
 def _wrist_signals(path: str, sensor: SensorDescription) -> dict[str, Array]:
     """Time, wrench and motion of a table without joints."""
     try:
-        rows = rows_of(sensor.recording(path))
+        recording = sensor.recording(path)
+        motion = motion_of(recording)
     except SteelyardError as error:
         raise SourceFailed(str(error)) from error
-    t, motion, wrench = zip(*rows, strict=True)
-    return {"t": np.array(t)[:, None], "wrench": np.array(wrench), MOTION_COLUMN: np.array(motion)}
+    return {"t": recording.t[:, None], "wrench": recording.wrench, MOTION_COLUMN: motion}
 
 
 class _Replayed(Connection):

@@ -15,11 +15,11 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 from steelyard._arrays import Array
 from steelyard.live._source import Row
 from steelyard.payload._tracking import Progress, Tracker
+from steelyard.recording import Sample
 from steelyard.robot import RobotModel
-from steelyard.signals import RawRow
 from steelyard.verdict import Doubt
 
-ContactDetector: TypeAlias = Callable[[Any, Any], str]
+ContactDetector: TypeAlias = Callable[[Any, Sample[Any]], str]
 """Called with a sample and the state after it; describes a new contact, empty without one."""
 
 
@@ -53,8 +53,17 @@ class SamplePath(Protocol):
     def init(self) -> Any:
         """The state before the first row."""
 
-    def step(self, state: Any, row: RawRow) -> tuple[Any, tuple[Any, ...]]:
-        """The next state, and the samples that are ready."""
+    def step(
+        self, state: Any, t: float, motion: Array, effort: Array
+    ) -> tuple[Any, tuple[Sample[Any], ...]]:
+        """The next state, and the samples that are ready.
+
+        Args:
+            state: of `init` or `step`
+            t: time of the next row, [s]
+            motion: in the row
+            effort: in the row
+        """
 
 
 class Calibration(ABC):
@@ -71,16 +80,11 @@ class Calibration(ABC):
     doubts: tuple[Doubt, ...]
 
     @abstractmethod
-    def raw_row(self, row: Row, t: float) -> RawRow:
-        """Motion and effort in a row.
-
-        Args:
-            row: fit for weighing
-            t: its time on the tracker's clock, [s]
-        """
+    def motion_and_effort(self, row: Row) -> tuple[Array, Array]:
+        """Motion and effort in a row that is fit for weighing, as the path takes them."""
 
     @abstractmethod
-    def trace(self, state: Any, sample: Any, progress: Progress) -> Array | None:
+    def trace(self, state: Any, sample: Sample[Any], progress: Progress) -> Array | None:
         """One instant of all curves, (curves, choices); None where there is none.
 
         Args:

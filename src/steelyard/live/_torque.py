@@ -18,11 +18,11 @@ from steelyard.live._setup import Calibration, ContactDetector, Traces, TrackerS
 from steelyard.live._source import Row
 from steelyard.live._touch import TouchWatch
 from steelyard.payload._tracking import Progress
-from steelyard.recording import Preparation, recording_of
+from steelyard.recording import Preparation, Sample, recording_of
 from steelyard.recording._columns import Requested, find_layout
 from steelyard.recording._layout import Layout
 from steelyard.robot import DriveModel, RobotModel
-from steelyard.signals import OnlineSample, RawRow, RowPath, joint_torque, path_of
+from steelyard.signals import RowPath, joint_torque, path_of
 from steelyard.torque.tracking import JointTorqueTracker
 from steelyard.verdict import Doubt
 from steelyard.workflow._data import Run, preparation_for, temperature_of
@@ -164,20 +164,15 @@ class TorqueCalibration(Calibration):
             joint_names=model.robot.joint_names,
         )
 
-    def raw_row(self, row: Row, t: float) -> RawRow:
-        """Motion and torque in a row.
-
-        Args:
-            row: fit for weighing
-            t: its time on the tracker's clock, [s]
-        """
+    def motion_and_effort(self, row: Row) -> tuple[Array, Array]:
+        """Motion and torques in a row."""
         values = np.array(row.values, dtype=float)
         effort = values[self.effort_columns]
         if self.drive is not None:
             effort = self.drive.torque_from_current(effort)
-        return RawRow(t, values[self.motion_columns], effort)
+        return values[self.motion_columns], effort
 
-    def trace(self, state: Any, sample: OnlineSample, progress: Progress) -> Array | None:
+    def trace(self, state: Any, sample: Sample[Array], progress: Progress) -> Array | None:
         """Torque of each joint: measured, by the estimate, by the empty arm, (3, n) [Nm or N].
 
         Args:
@@ -185,7 +180,7 @@ class TorqueCalibration(Calibration):
             sample: the last one
             progress: of the state
         """
-        return np.vstack([np.asarray(sample.tau), self.tracker.torque(state, sample)])
+        return np.vstack([sample.effort, self.tracker.torque(state, sample)])
 
     def contact_detector(self) -> ContactDetector:
         """A detector of pushes on the arm."""
@@ -200,7 +195,7 @@ class _PushDetector:
         self._watch = TouchWatch(joint_names)
         self._searched_s = -np.inf
 
-    def __call__(self, state: Any, sample: OnlineSample) -> str:
+    def __call__(self, state: Any, sample: Sample[Array]) -> str:
         if sample.fault or 0 <= sample.t - self._searched_s < _CONTACT_STEP_S:
             return ""
         self._searched_s = sample.t

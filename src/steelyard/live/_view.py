@@ -23,6 +23,7 @@ from steelyard.live._setup import Calibration, TrackerSetup
 from steelyard.live._source import Event, EventKind, Row
 from steelyard.payload import Payload
 from steelyard.payload._tracking import ContactWrench, Progress, relative_half_width
+from steelyard.recording import Sample
 
 _GROWTH_TIME_S = 1.0  # over which the growth of information is measured
 _ADVICE_STEP_S = 0.5  # between two searches for advice, which cost as much as an estimate
@@ -55,7 +56,7 @@ class Snapshot:
     row: Row
     waiting: str
     state: Any
-    sample: Any
+    sample: Sample[Any] | None
     events: tuple[Event, ...]
     rows: int
     missing: int

@@ -21,6 +21,7 @@ from steelyard.live._setup import Calibration, ContactDetector, TrackerSetup
 from steelyard.live._source import Event, EventKind, Row
 from steelyard.live._view import Snapshot, View
 from steelyard.payload import Payload
+from steelyard.recording import Sample
 from steelyard.workflow._tracking import RESUME_S, load_state
 
 _SNAPSHOT_STEP_S = 0.1  # time between two snapshots
@@ -53,7 +54,7 @@ class LiveWeigher:
         self._first: list[Row] = []
         self._path_state: Any = None
         self._detector: ContactDetector | None = None
-        self._sample: Any = None
+        self._sample: Sample[Any] | None = None
         self._events: list[Event] = []
         self._rows = 0
         self._missing = 0
@@ -146,10 +147,13 @@ class LiveWeigher:
         self._first = []
 
     def _weigh(self, calibration: Calibration, row: Row) -> None:
-        raw = calibration.raw_row(row, row.t - self._clock_start_s + self._offset_s)
-        self._path_state, ready = calibration.path.step(self._path_state, raw)
+        t = row.t - self._clock_start_s + self._offset_s
+        motion, effort = calibration.motion_and_effort(row)
+        self._path_state, ready = calibration.path.step(self._path_state, t, motion, effort)
         for sample in ready:
             self.state = calibration.tracker.step(self.state, sample)
+            if sample.fault:
+                continue
             self._sample = sample
             if self._detector is not None and (words := self._detector(self.state, sample)):
                 self._events.append(Event(EventKind.CONTACT, words, row.t))

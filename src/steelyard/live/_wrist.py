@@ -18,16 +18,15 @@ from steelyard.live._same_arm import require_same_arm
 from steelyard.live._setup import Calibration, ContactDetector, Traces, TrackerSetup
 from steelyard.live._source import MOTION_COLUMN, Row, Stream
 from steelyard.payload._tracking import Progress
-from steelyard.recording import DEFAULT_CUTOFF_HZ
+from steelyard.recording import DEFAULT_CUTOFF_HZ, Sample
 from steelyard.recording._columns import Requested, find_layout
 from steelyard.robot import RobotModel
-from steelyard.signals import RawRow
 from steelyard.verdict import Doubt
 from steelyard.workflow._wrist import WristRig
 from steelyard.wrist import WristSensor
 from steelyard.wrist.tracking import (
+    SensorMotion,
     WristPath,
-    WristSample,
     WristTracker,
     WristTrackerOptions,
     WristTrackerState,
@@ -145,8 +144,16 @@ class WristSetup(TrackerSetup):
         if self.robot is not None:
             last = zip(self.columns, rows[-1].values, strict=True)
             require_same_arm(self.robot, {name: np.array([x]) for name, x in last}, self.name)
-        raw = [self.raw_row(row, row.t - rows[0].t) for row in rows]
-        path = WristPath.calibrated(raw, self.sensor, robot=self.robot, cutoff_hz=self.cutoff_hz)
+        t = np.array([row.t - rows[0].t for row in rows])
+        motion, wrench = zip(*map(self.motion_and_wrench, rows), strict=True)
+        path = WristPath.calibrated(
+            t,
+            np.array(motion),
+            np.array(wrench),
+            self.sensor,
+            robot=self.robot,
+            cutoff_hz=self.cutoff_hz,
+        )
         made = (f"Kalman smoother, cut-off {self.cutoff_hz:g} Hz, {path.delay_s:.2f} s late",)
         tracker = WristTracker(
             path.noise,
@@ -158,13 +165,8 @@ class WristSetup(TrackerSetup):
         )
         return WristCalibration(self, tracker, path)
 
-    def raw_row(self, row: Row, t: float) -> RawRow:
-        """Motion and wrench in a row, the wrench in our convention and in the sensor frame.
-
-        Args:
-            row: fit for weighing
-            t: its time on the tracker's clock, [s]
-        """
+    def motion_and_wrench(self, row: Row) -> tuple[Array, Array]:
+        """Motion and wrench in a row, the wrench in our convention and in the sensor frame."""
         motion = np.array([row.values[k] for k in self.motion_columns], dtype=float)
         wrench = np.array(row.wrench, dtype=float)
         if self.sensor.frame == "base" and self.robot is not None:
@@ -173,7 +175,7 @@ class WristSetup(TrackerSetup):
             wrench = (wrench.reshape(2, 3) @ R).ravel()
         if self.sensor.convention == "sensor_on_load":
             wrench = -wrench
-        return RawRow(t, motion, wrench)
+        return motion, wrench
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,17 +194,12 @@ class WristCalibration(Calibration):
     path: WristPath
     doubts: tuple[Doubt, ...] = ()
 
-    def raw_row(self, row: Row, t: float) -> RawRow:
-        """Motion and wrench in a row.
-
-        Args:
-            row: fit for weighing
-            t: its time on the tracker's clock, [s]
-        """
-        return self.setup.raw_row(row, t)
+    def motion_and_effort(self, row: Row) -> tuple[Array, Array]:
+        """Motion and wrench in a row."""
+        return self.setup.motion_and_wrench(row)
 
     def trace(
-        self, state: WristTrackerState, sample: WristSample, progress: Progress
+        self, state: WristTrackerState, sample: Sample[SensorMotion], progress: Progress
     ) -> Array | None:
         """Force and torque of a contact with sizes, (4, 2) [N, Nm]; None until the load is known.
 
@@ -221,7 +218,7 @@ class WristCalibration(Calibration):
         return _no_contact
 
 
-def _no_contact(state: WristTrackerState, sample: WristSample) -> str:
+def _no_contact(state: WristTrackerState, sample: Sample[SensorMotion]) -> str:
     return ""
 
 

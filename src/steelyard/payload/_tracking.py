@@ -23,6 +23,7 @@ from steelyard._arrays import Array
 from steelyard._kinds import COVARIANCE, INFINITE, Shape
 from steelyard._units import NORMAL_95
 from steelyard.payload._payload import Payload
+from steelyard.recording import Sample
 
 _NOT_SKIPPED = ("used", "gaps", "clocks")  # counts that are not of skipped samples
 _LEAST_MASS = 1e-12  # [kg], keeps the relative half-width of no mass finite
@@ -222,10 +223,10 @@ class TrackerState(Protocol):
 
 
 S = TypeVar("S", bound=TrackerState)
-X = TypeVar("X", contravariant=True)
+M = TypeVar("M")
 
 
-class Tracker(Protocol[S, X]):
+class Tracker(Protocol[S, M]):
     """Estimates a payload sample by sample. States are values; `step` changes none."""
 
     @property
@@ -243,7 +244,7 @@ class Tracker(Protocol[S, X]):
     def init(self) -> S:
         """The state before the first sample."""
 
-    def step(self, state: S, sample: X) -> S:
+    def step(self, state: S, sample: Sample[M]) -> S:
         """The state after one more sample. Bad samples are counted and skipped."""
 
     def estimate(self, state: S, *, physical: bool = True) -> Payload:

@@ -20,6 +20,7 @@ from steelyard.recording._recording import (
     recording_of,
     recording_of_arrays,
 )
+from steelyard.recording._sample import Sample
 from steelyard.recording._samples import DEFAULT_CUTOFF_HZ, Preparation, Samples
 
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
     "Library",
     "Preparation",
     "Recording",
+    "Sample",
     "Samples",
     "WrenchConvention",
     "checked_clock",

@@ -16,19 +16,20 @@ from steelyard.signals._filters import (
     resample,
     uniform_clock,
 )
+from steelyard.signals._grid import ROWS_TO_INTERPOLATE, UniformGrid
 from steelyard.signals._prepare import joint_torque, prepare, with_chosen_cutoff
-from steelyard.signals._row_path import OnlineSample, RawRow, RowPath
+from steelyard.signals._row_path import RowPath
 from steelyard.signals._unfiltered import UnfilteredPath
 
 __all__ = [
     "DEFAULT_CUTOFF_HZ",
+    "ROWS_TO_INTERPOLATE",
     "FixedLag",
     "JointPath",
-    "OnlineSample",
     "Preparation",
-    "RawRow",
     "RowPath",
     "UnfilteredPath",
+    "UniformGrid",
     "central_differences",
     "joint_torque",
     "low_pass",

@@ -1,11 +1,10 @@
 """Converts the rows of a stream to samples for an online estimator: a causal `prepare`.
 
-    rows (jitter, gaps, NaN) -> uniform grid -> filtered, differentiated -> OnlineSample, with a
-    delay of `delay_s`
+    rows (jitter, gaps, NaN) -> uniform grid -> filtered, differentiated -> Sample, with a delay of
+    `delay_s`
 
-Positions between rows are interpolated by the cubic through the four nearest rows, torques by a
-straight line. After a gap in the stream the path restarts. Unusable rows do not enter the filters
-(`_row_path`).
+Rows are interpolated (`_grid`). After a gap in the stream the path restarts. Unusable rows do not
+enter the filters (`_row_path`).
 
 The filters return the result of `prepare` with a fixed delay. A Butterworth filter that is run once
 forwards and once backwards is a symmetric sum over neighbours,
@@ -22,7 +21,6 @@ central differences of the y_k: g is convolved with (-1, 0, 1) / 2 and (1, -2, 1
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -33,11 +31,12 @@ from numpy.typing import ArrayLike
 
 from steelyard._arrays import Array
 from steelyard.errors import InvalidRecording, InvalidSamples
-from steelyard.recording import Preparation, Recording, Samples, default_gap_s
+from steelyard.recording import Preparation, Recording, Sample, Samples, default_gap_s
 from steelyard.robot import DriveModel
 from steelyard.signals._filters import low_pass
+from steelyard.signals._grid import ROWS_TO_INTERPOLATE, UniformGrid
 from steelyard.signals._prepare import joint_torque, with_chosen_cutoff
-from steelyard.signals._row_path import OnlineSample, RawRow, RowPath, fastest_steps
+from steelyard.signals._row_path import RowPath, fastest_steps
 from steelyard.signals._unfiltered import UnfilteredPath
 
 _KERNEL_PERIODS = 2.0  # of the cut-off on either side; less than 1 % of the weights lies beyond
@@ -45,7 +44,6 @@ _DIFFERENCES = {
     3: (np.array([-0.5, 0.0, 0.5]), np.array([1.0, -2.0, 1.0])),
     5: (np.array([1.0, -8.0, 0.0, 8.0, -1.0]) / 12, np.array([-1.0, 16.0, -30.0, 16.0, -1.0]) / 12),
 }
-_ROUNDING = 1e-6  # of times, in steps of the grid
 
 
 @dataclass(frozen=True)
@@ -176,9 +174,10 @@ class JointPath(RowPath):
     _motion: FixedLag = field(init=False, repr=False, compare=False)
     _tau: FixedLag = field(init=False, repr=False, compare=False)
     _weights: Array = field(init=False, repr=False, compare=False)
+    _grid: UniformGrid = field(init=False, repr=False, compare=False)
     _longest_gap_s: float = field(init=False, repr=False, compare=False)
     _fastest: Array = field(init=False, repr=False, compare=False)
-    _rows_needed = 4
+    _rows_needed = ROWS_TO_INTERPOLATE
 
     def __post_init__(self) -> None:
         how = self.preparation
@@ -205,6 +204,8 @@ class JointPath(RowPath):
         object.__setattr__(self, "_motion", motion)
         object.__setattr__(self, "_tau", tau)
         object.__setattr__(self, "_weights", tau.weights_of_later(late))
+        grid = UniformGrid(self.rate_hz, self.channels * self.n)
+        object.__setattr__(self, "_grid", grid)
         object.__setattr__(self, "_longest_gap_s", longest)
         object.__setattr__(self, "_fastest", fastest_steps(self.n, self.v_max))
 
@@ -229,57 +230,34 @@ class JointPath(RowPath):
 
     @property
     def delay_s(self) -> float:
-        """The delay of samples, [s]: that of the filters, and two rows for the interpolation."""
-        return self._motion.delay_s + 2 / self.rate_hz
+        """The delay of samples, [s]: that of the filters and of the grid."""
+        return self._motion.delay_s + self._grid.delay_s
 
-    def _with_row(self, state: _PathState) -> tuple[_PathState, tuple[OnlineSample, ...]]:
-        """The state and samples after a usable row; four rows are needed to interpolate."""
-        if len(state.rows) == 4:
-            return self._through_filters(state)
-        return (state, ())
-
-    def _through_filters(self, state: _PathState) -> tuple[_PathState, tuple[OnlineSample, ...]]:
-        """The state and samples for the instants of the grid between the two middle rows."""
-        start = state.rows[1, 0]
-        end = state.rows[2, 0]
-        if np.isinf(state.next_s):
-            t = start
-        else:
-            t = state.next_s
+    def _with_row(self, state: _PathState) -> tuple[_PathState, tuple[Sample[Array], ...]]:
+        """The state, and the samples that the last row completes."""
+        next_s, instants = self._grid.interpolated(state.rows, state.next_s)
         motion = state.motion
         tau = state.tau
         last_s = state.last_s
         ready = []
-        while t <= end + _ROUNDING / self.rate_hz:
-            x, torque = self._between(state.rows, t)
-            motion, moved = self._motion.step(motion, x)
+        for t, position, torque in instants:
+            motion, moved = self._motion.step(motion, position)
             tau, pulled = self._tau.step(tau, torque)
             if moved is not None and pulled is not None:
                 last_s = t - self._motion.delay_s
-                torque = np.einsum("jk,kj->j", self._weights, tau)
-                ready.append(OnlineSample(last_s, *self._kinematics(moved), torque))
-            t += 1.0 / self.rate_hz
-        return _PathState(state.rows, t, motion, tau, last_s, state.refused), tuple(ready)
+                delayed = np.einsum("jk,kj->j", self._weights, tau)
+                ready.append(Sample(last_s, self._kinematics(moved), delayed))
+        return _PathState(state.rows, next_s, motion, tau, last_s, state.refused), tuple(ready)
 
-    def _between(self, rows: Array, t: float) -> tuple[Array, Array]:
-        """Motion and torque at an instant between the two middle rows of four."""
-        times: list[float] = rows[:, 0].tolist()
-        weights = [math.prod((t - u) / (one - u) for u in times if u != one) for one in times]
-        share = (t - times[1]) / (times[2] - times[1])
-        cut = 1 + self.channels * self.n
-        motion = np.array(weights) @ rows[:, 1:cut]
-        torque = (1 - share) * rows[1, cut:] + share * rows[2, cut:]
-        return motion, torque
-
-    def _kinematics(self, moved: Array) -> tuple[Array, Array, Array]:
+    def _kinematics(self, moved: Array) -> Array:
         """Position, velocity and acceleration from the filtered channels and their derivatives."""
-        value, first, second = moved
-        n = self.n
         if self.channels == 1:
-            return value, first, second
+            return moved
+        n = self.n
+        value, first, _ = moved
         if self.channels == 2:
-            return value[:n], value[n:], first[n:]
-        return value[:n], value[n : 2 * n], value[2 * n :]
+            return np.array([value[:n], value[n:], first[n:]])
+        return np.reshape(value, (3, n))
 
     def _empty(self, last_s: float) -> _PathState:
         rows = np.zeros((0, 1 + (self.channels + 1) * self.n))
@@ -296,7 +274,7 @@ def replay(
     v_max: Array | None = None,
     unfiltered: bool = False,
     sleep: Callable[[float], None] | None = None,
-) -> Iterator[OnlineSample]:
+) -> Iterator[Sample[Array]]:
     """The samples of a recording one at a time, as an online estimator receives them.
 
     Prepared samples are returned unchanged. Rows of a recording pass through a `JointPath`, or an
@@ -316,7 +294,7 @@ def replay(
     """
     if isinstance(source, Samples):
         rows = zip(source.t, source.q, source.v, source.a, source.tau, strict=True)
-        samples: Iterator[OnlineSample] = (OnlineSample(*row) for row in rows)
+        samples: Iterator[Sample[Array]] = (Sample.of_joints(*row) for row in rows)
     else:
         how = preparation or Preparation()
         path = path_of(source, how, v_max, unfiltered=unfiltered)
@@ -343,16 +321,16 @@ def path_of(
     return JointPath.of(recording, preparation, v_max)
 
 
-def _through(path: RowPath, times: Array, motion: Array, tau: Array) -> Iterator[OnlineSample]:
+def _through(path: RowPath, times: Array, motion: Array, tau: Array) -> Iterator[Sample[Array]]:
     state = path.init()
     for t, x, torque in zip(times, motion, tau, strict=True):
-        state, ready = path.step(state, RawRow(float(t), x, torque))
+        state, ready = path.step(state, float(t), x, torque)
         yield from ready
 
 
 def _paced(
-    samples: Iterator[OnlineSample], sleep: Callable[[float], None]
-) -> Iterator[OnlineSample]:
+    samples: Iterator[Sample[Array]], sleep: Callable[[float], None]
+) -> Iterator[Sample[Array]]:
     ahead_s = None
     for sample in samples:
         now = time.monotonic()

@@ -1,4 +1,4 @@
-"""Rows of a stream, the samples that are made of them, and which rows are usable.
+"""The way from the rows of a stream to samples, and which rows are usable.
 
 Unusable rows (times that go back, impossible steps, readings that do not change while the arm
 moves) become samples that the estimator counts and skips. If ten unusable rows in a row agree with
@@ -9,54 +9,18 @@ outlier): the path restarts with them.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from steelyard._arrays import Array
 from steelyard.errors import InvalidSamples
+from steelyard.recording import Sample
 
 _MAX_VALUE = 1e6  # of any signal in SI units; larger numbers are corrupt
 _MAX_SPEED = 100.0  # [rad/s or m/s] of any joint
 _MAX_SPEED_RATIO = 3.0  # of speeds, over v_max
 _ROWS_TO_RESTART = 10  # unusable rows that agree with each other
-
-
-class OnlineSample(NamedTuple):
-    """Motion and torque of one instant.
-
-    Attributes:
-        t: time, [s], on any increasing clock
-        q: joint position, (n,) [rad or m]
-        v: joint velocity, (n,) [rad/s or m/s]
-        a: joint acceleration, (n,) [rad/s^2 or m/s^2]
-        tau: torque that the drive applies to the joint, (n,) [Nm or N]
-        fault: reason not to use it, one of the estimator's counts; empty for a usable sample
-    """
-
-    t: float
-    q: ArrayLike
-    v: ArrayLike
-    a: ArrayLike
-    tau: ArrayLike
-    fault: str = ""
-
-
-class RawRow(NamedTuple):
-    """Motion and effort of one instant as measured, before any filter.
-
-    Attributes:
-        t: time, [s], on any clock
-        motion: for joint torques the position, then commanded velocity and acceleration if
-            recorded, (c, n), c = 1, 2 or 3; for a wrist sensor see `WristPath`
-        effort: torque that the drive applies to each joint, (n,) [Nm or N], or the wrench of a
-            wrist sensor, (6,) [N, Nm]
-    """
-
-    t: float
-    motion: Array
-    effort: Array
 
 
 class RowPath(ABC):
@@ -88,25 +52,34 @@ class RowPath(ABC):
         """The state before the first row."""
         return self._empty(-np.inf)
 
-    def step(self, state: Any, row: RawRow) -> tuple[Any, tuple[OnlineSample, ...]]:
-        """The next state and the completed samples in the order of time, usually one."""
-        new = np.concatenate([[row.t], np.ravel(row.motion), row.effort])
-        if new.size != 1 + (self.channels + 1) * self.n:
+    def step(
+        self, state: Any, t: float, motion: Array, effort: Array
+    ) -> tuple[Any, tuple[Sample[Array], ...]]:
+        """The next state and the completed samples in the order of time, usually one.
+
+        Args:
+            state: of `init` or `step`
+            t: time of the next row, [s], on any clock
+            motion: position, then commanded velocity and acceleration if recorded, (channels, n)
+            effort: torque that the drive applies to each joint, (n,) [Nm or N]
+        """
+        row = np.concatenate([[t], np.ravel(motion), effort])
+        if row.size != 1 + (self.channels + 1) * self.n:
             raise InvalidSamples(
                 f"a row needs {self.channels} x {self.n} numbers of motion and {self.n} torques,"
-                f" got {np.shape(row.motion)} and {np.shape(row.effort)}"
+                f" got {np.shape(motion)} and {np.shape(effort)}"
             )
-        if not np.isfinite(new[0]) or not np.abs(new[1:]).max() < _MAX_VALUE:
-            return state, (self._bad(np.nan, "corrupt"),)
-        if fault := self._fault(state.rows, new):
-            return self._refused(state, new, fault)
-        if len(state.rows) and row.t - state.rows[-1, 0] > self._longest_gap_s:
+        if not np.isfinite(t) or not np.abs(row[1:]).max() < _MAX_VALUE:
+            return state, (Sample.unusable("corrupt"),)
+        if fault := self._fault(state.rows, row):
+            return self._refused(state, row, fault), (Sample.unusable(fault),)
+        if len(state.rows) and t - state.rows[-1, 0] > self._longest_gap_s:
             state = self._empty(state.last_s)
-        rows = np.concatenate([state.rows[1 - self._rows_needed :], new[None]])
+        rows = np.concatenate([state.rows[1 - self._rows_needed :], row[None]])
         return self._with_row(state._replace(rows=rows, refused=state.refused[:0]))
 
     @abstractmethod
-    def _with_row(self, state: Any) -> tuple[Any, tuple[OnlineSample, ...]]:
+    def _with_row(self, state: Any) -> tuple[Any, tuple[Sample[Array], ...]]:
         """The state and samples after a usable row, which is the last of `state.rows`."""
 
     @abstractmethod
@@ -131,22 +104,15 @@ class RowPath(ABC):
             return "impossible"
         return ""
 
-    def _refused(self, state: Any, new: Array, fault: str) -> tuple[Any, tuple[OnlineSample, ...]]:
+    def _refused(self, state: Any, row: Array, fault: str) -> Any:
         """The state after an unusable row; it restarts where many of them agree."""
-        times = {"repeated": state.last_s, "late": state.last_s - 1.0}
-        bad = (self._bad(times.get(fault, np.nan), fault),)
         if fault in ("repeated", "frozen"):
-            return state, bad
-        agree = not self._fault(state.refused, new)
-        refused = np.concatenate([state.refused if agree else state.refused[:0], new[None]])
+            return state
+        agree = not self._fault(state.refused, row)
+        refused = np.concatenate([state.refused if agree else state.refused[:0], row[None]])
         if len(refused) < _ROWS_TO_RESTART:
-            return state._replace(refused=refused), bad
-        return self._empty(state.last_s)._replace(rows=new[None]), bad
-
-    def _bad(self, t: float, fault: str) -> OnlineSample:
-        """A sample that the estimator counts and skips."""
-        nothing = np.zeros(self.n)
-        return OnlineSample(t, nothing, nothing, nothing, nothing, fault)
+            return state._replace(refused=refused)
+        return self._empty(state.last_s)._replace(rows=row[None])
 
 
 def fastest_steps(n: int, v_max: Array | None) -> Array:

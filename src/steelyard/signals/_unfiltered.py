@@ -22,8 +22,8 @@ import numpy as np
 
 from steelyard._arrays import Array
 from steelyard.errors import InvalidRecording
-from steelyard.recording import Preparation, Recording, default_gap_s
-from steelyard.signals._row_path import OnlineSample, RowPath, fastest_steps
+from steelyard.recording import Preparation, Recording, Sample, default_gap_s
+from steelyard.signals._row_path import RowPath, fastest_steps
 
 _ROUNDING = 1e-6  # of steps of time, over two steps
 
@@ -92,7 +92,7 @@ class UnfilteredPath(RowPath):
 
     def _with_row(
         self, state: _UnfilteredState
-    ) -> tuple[_UnfilteredState, tuple[OnlineSample, ...]]:
+    ) -> tuple[_UnfilteredState, tuple[Sample[Array], ...]]:
         """The state, and the sample that the last row completes."""
         if self.channels == 3:
             sample = self._as_commanded(state.rows[-1])
@@ -102,11 +102,11 @@ class UnfilteredPath(RowPath):
             return (state, ())
         return state._replace(last_s=sample.t), (sample,)
 
-    def _as_commanded(self, row: Array) -> OnlineSample:
-        q, v, a, tau = row[1:].reshape(4, self.n)
-        return OnlineSample(float(row[0]), q, v, a, tau)
+    def _as_commanded(self, row: Array) -> Sample[Array]:
+        *motion, tau = row[1:].reshape(4, self.n)
+        return Sample(float(row[0]), np.array(motion), tau)
 
-    def _differenced(self, rows: Array) -> OnlineSample:
+    def _differenced(self, rows: Array) -> Sample[Array]:
         """The sample of the middle one of three rows."""
         n = self.n
         before_s, after_s = np.diff(rows[:, 0])
@@ -120,8 +120,8 @@ class UnfilteredPath(RowPath):
         q = rows[1, 1 : 1 + n]
         tau = rows[1, -n:]
         if self.channels == 1:
-            return OnlineSample(float(rows[1, 0]), q, first, second, tau)
-        return OnlineSample(float(rows[1, 0]), q, rows[1, 1 + n : 1 + 2 * n], first, tau)
+            return Sample.of_joints(float(rows[1, 0]), q, first, second, tau)
+        return Sample.of_joints(float(rows[1, 0]), q, rows[1, 1 + n : 1 + 2 * n], first, tau)
 
     def _empty(self, last_s: float) -> _UnfilteredState:
         rows = np.zeros((0, 1 + (self.channels + 1) * self.n))

@@ -9,13 +9,14 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from steelyard._arrays import Array
 from steelyard.errors import InvalidRecording, InvalidSamples, UnknownName
 from steelyard.identification import DynamicModel
 from steelyard.identification._temperature import with_temperature_drift
 from steelyard.payload import Payload
 from steelyard.quality import check
-from steelyard.recording import Preparation, Recording, Samples
-from steelyard.signals import OnlineSample, path_of, replay
+from steelyard.recording import Preparation, Recording, Sample, Samples
+from steelyard.signals import path_of, replay
 from steelyard.torque.tracking import JointTorqueTracker, TorqueTracker, TorqueTrackerOptions
 from steelyard.verdict import Doubt, DoubtKind
 from steelyard.workflow._data import Data, Run, preparation_for, qualities, runs_of, temperature_of
@@ -75,7 +76,7 @@ class TorqueReplay(Replay):
         delay_s = path.delay_s
         return replace(made, delay_s=delay_s, duration_s=run.recording.duration_s)
 
-    def samples(self, *, real_time: bool) -> Iterator[OnlineSample]:
+    def samples(self, *, real_time: bool) -> Iterator[Sample[Array]]:
         """The samples of the tracker, in the order of time.
 
         Args:

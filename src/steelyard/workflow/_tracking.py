@@ -23,7 +23,7 @@ from steelyard.payload._tracking import (
     TrackerState,
     convergence_times,
 )
-from steelyard.recording import DEFAULT_CUTOFF_HZ, Preparation
+from steelyard.recording import DEFAULT_CUTOFF_HZ, Preparation, Sample
 from steelyard.verdict import Doubt
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ class Replay(ABC):
     duration_s: float
 
     @abstractmethod
-    def samples(self, *, real_time: bool) -> Iterator[Any]:
+    def samples(self, *, real_time: bool) -> Iterator[Sample[Any]]:
         """The samples of the tracker, in the order of time.
 
         Args:

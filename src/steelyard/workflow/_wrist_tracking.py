@@ -8,21 +8,22 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
+from steelyard._arrays import Array
 from steelyard.io._wrist import SensorDescription
 from steelyard.payload import Payload
 from steelyard.quality import check
+from steelyard.recording import Sample
 from steelyard.robot import RobotModel
-from steelyard.signals import RawRow
 from steelyard.verdict import Doubt, DoubtKind
 from steelyard.workflow._tracking import Replay, TrackingOptions
 from steelyard.workflow._wrist import WristRig, WristSource
 from steelyard.wrist._recording import WristRecording, complete_rows
 from steelyard.wrist.tracking import (
+    SensorMotion,
     WristPath,
-    WristSample,
     WristTracker,
     WristTrackerOptions,
-    rows_of,
+    motion_of,
 )
 from steelyard.wrist.tracking._path import CALIBRATION_S
 
@@ -36,7 +37,9 @@ class WristReplay(Replay):
     """A recording with the wrench of a wrist sensor.
 
     Attributes:
-        rows: motion and wrench
+        t: times of the rows, (N,) [s]
+        motion: of the rows, (N, c), see `WristPath`
+        wrench: of the rows, (N, 6) [N, Nm], in the sensor frame
         path: makes samples of them, calibrated by the first second
         tracker: estimates the load on the sensor
         doubts: about the recording
@@ -44,7 +47,9 @@ class WristReplay(Replay):
         duration_s: of the recording, [s]
     """
 
-    rows: tuple[RawRow, ...]
+    t: Array
+    motion: Array
+    wrench: Array
     path: WristPath
     tracker: WristTracker
     doubts: tuple[Doubt, ...]
@@ -71,13 +76,20 @@ class WristReplay(Replay):
         """
         rig = WristRig.of(robot, sensor).in_motion
         table = rig.table(source)
-        rows, doubts = _rows(rig, source, table)
-        first = [row for row in rows if row.t < rows[0].t + CALIBRATION_S]
+        motion, doubts = _motion(rig, source, table)
+        first = table.t < table.t[0] + CALIBRATION_S
         arm = None
         if rig.holds_joints(source):
             arm = rig.robot
         cutoff_hz = options.cutoff_hz
-        path = WristPath.calibrated(first, table.sensor, robot=arm, cutoff_hz=cutoff_hz)
+        path = WristPath.calibrated(
+            table.t[first],
+            motion[first],
+            table.wrench[first],
+            table.sensor,
+            robot=arm,
+            cutoff_hz=cutoff_hz,
+        )
         made = f"Kalman smoother, cut-off {cutoff_hz:g} Hz, {path.delay_s:.2f} s late"
         tracker = WristTracker(
             path.noise,
@@ -87,9 +99,18 @@ class WristReplay(Replay):
             (*table.notes, made),
             differentiated=path.differentiated,
         )
-        return cls(tuple(rows), path, tracker, doubts, path.delay_s, float(table.t[-1]))
+        return cls(
+            table.t,
+            motion,
+            table.wrench,
+            path=path,
+            tracker=tracker,
+            doubts=doubts,
+            delay_s=path.delay_s,
+            duration_s=float(table.t[-1]),
+        )
 
-    def samples(self, *, real_time: bool) -> Iterator[WristSample]:
+    def samples(self, *, real_time: bool) -> Iterator[Sample[SensorMotion]]:
         """The samples of the tracker, in the order of time.
 
         Args:
@@ -97,11 +118,11 @@ class WristReplay(Replay):
         """
         state = self.path.init()
         start_s = time.monotonic()
-        for row in self.rows:
-            wait_s = row.t - self.rows[0].t - (time.monotonic() - start_s)
+        for t, motion, wrench in zip(self.t.tolist(), self.motion, self.wrench, strict=True):
+            wait_s = t - self.t[0] - (time.monotonic() - start_s)
             if real_time and wait_s > 0:
                 time.sleep(wait_s)
-            state, ready = self.path.step(state, row)
+            state, ready = self.path.step(state, t, motion, wrench)
             yield from ready
 
     def page(self, payload: Payload, curve: Section) -> Page:
@@ -117,10 +138,10 @@ class WristReplay(Replay):
         return replace(page, sections=(*page.sections, curve))
 
 
-def _rows(
+def _motion(
     rig: WristRig, source: WristSource, table: WristRecording
-) -> tuple[list[RawRow], tuple[Doubt, ...]]:
-    """The rows of a source, and faults with which it can be tracked nevertheless."""
+) -> tuple[Array, tuple[Doubt, ...]]:
+    """The motion in the rows of a source, and faults with which it can be tracked nevertheless."""
     table.require_timed()
     warnings = table.warnings
     if rig.holds_joints(source):
@@ -128,8 +149,7 @@ def _rows(
         quality = check(recording)
         quality.require_ok()
         warnings = quality.warnings
-        q = recording.q[complete_rows(recording)]
-        rows = [RawRow(*row) for row in zip(table.t.tolist(), q, table.wrench, strict=True)]
+        motion = recording.q[complete_rows(recording)]
     else:
-        rows = rows_of(table)
-    return rows, tuple(Doubt(DoubtKind.RECORDING, words, blocks=False) for words in warnings)
+        motion = motion_of(table)
+    return motion, tuple(Doubt(DoubtKind.RECORDING, words, blocks=False) for words in warnings)

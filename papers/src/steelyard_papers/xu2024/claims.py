@@ -18,10 +18,10 @@ import numpy as np
 
 from steelyard._arrays import Array
 from steelyard.identification import DynamicModel, identify
-from steelyard.recording import Samples
+from steelyard.recording import Sample, Samples
 from steelyard.signals import Preparation, prepare
 from steelyard.simulation import Simulation
-from steelyard.torque.tracking import OnlineSample, TorqueTracker
+from steelyard.torque.tracking import TorqueTracker
 from steelyard_papers.sharing import Progress
 from steelyard_papers.xu2024.online import SMALL_CHANGE
 from steelyard_papers.xu2024.printed import TABLE_8, TRUTH
@@ -145,7 +145,7 @@ def _ours(model: DynamicModel, run: Samples) -> float:
     estimator = TorqueTracker(model, run.kinematics)
     state = estimator.init()
     for row in zip(run.t, run.q, run.v, run.a, run.tau, strict=True):
-        state = estimator.step(state, OnlineSample(*row))
+        state = estimator.step(state, Sample.of_joints(*row))
     return float(plain_estimate(estimator, state)[0][0])
 
 

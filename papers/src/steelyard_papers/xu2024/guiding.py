@@ -24,13 +24,13 @@ from steelyard.control._guiding import GuidingComparison, RectanglePath, TeachMo
 from steelyard.identification import DynamicModel, identify
 from steelyard.inertia import InertialParameters
 from steelyard.payload import Payload
-from steelyard.recording import Recording, Samples
+from steelyard.recording import Recording, Sample, Samples
 from steelyard.robot import DriveModel, RobotModel, load_robot
 from steelyard.signals import Preparation, prepare
 from steelyard.simulation import SensorModel, Simulation, SimulationOptions, simulate
 from steelyard.simulation._guided import GuidedOptions, GuidedRun, Hand
 from steelyard.torque import weigh
-from steelyard.torque.tracking import OnlineSample, TorqueTracker
+from steelyard.torque.tracking import TorqueTracker
 from steelyard.trajectory import FourierTrajectory
 from steelyard_papers.xu2024.recursion import recursion_of
 
@@ -158,7 +158,7 @@ def _weighed(model: DynamicModel, loaded: Samples) -> tuple[InertialParameters, 
     estimator = TorqueTracker(model, "commanded")
     state = estimator.init()
     for row in zip(loaded.t, loaded.q, loaded.v, loaded.a, loaded.tau, strict=True):
-        state = estimator.step(state, OnlineSample(*row))
+        state = estimator.step(state, Sample.of_joints(*row))
     return published, estimator.estimate(state)
 
 

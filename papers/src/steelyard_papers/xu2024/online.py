@@ -27,7 +27,7 @@ from steelyard.identification import DynamicModel
 from steelyard.inertia import InertialParameters
 from steelyard.payload import Payload
 from steelyard.payload._tracking import Counts, Progress
-from steelyard.signals import OnlineSample
+from steelyard.recording import Sample
 from steelyard.torque.tracking import TorqueTrackerOptions
 from steelyard.torque.tracking._rows import TorqueRows
 from steelyard.verdict import Doubt, DoubtKind, Verdict
@@ -144,13 +144,15 @@ class Xu2024Tracker:
             value, self.P0 * np.eye(p), np.zeros((2, n)), 0, -never, -never, never, Counts()
         )
 
-    def step(self, state: Xu2024State, sample: OnlineSample) -> Xu2024State:
+    def step(self, state: Xu2024State, sample: Sample[Array]) -> Xu2024State:
         """The state after one more sample; after convergence the parameters stay as they are.
 
         Args:
             state: as `init` or `step` gave it
             sample: one instant
         """
+        if sample.fault:
+            return state._replace(counts=state.counts.plus(sample.fault))
         n = self.model.robot.n
         row = self._maker.checked(sample)
         if fault := sample.fault or self._maker.fault(row, state.last_s):
@@ -185,18 +187,18 @@ class Xu2024Tracker:
             counts,
         )
 
-    def torque(self, state: Xu2024State, sample: OnlineSample) -> Array:
+    def torque(self, state: Xu2024State, sample: Sample[Array]) -> Array:
         """Torque by the estimate and by the empty arm, (2, n) [Nm or N].
 
         Args:
             state: as `init` or `step` gave it
             sample: one instant
         """
-        motion = np.array([[sample.q, sample.v, sample.a]], dtype=float)
+        motion = np.asarray(sample.motion, dtype=float)[None]
         unknowns = (state.parameters, self.model.estimate.value)
         return np.array([self._regressor(motion, state.memory, pi)[0][0] @ pi for pi in unknowns])
 
-    def residual(self, state: Xu2024State, sample: OnlineSample) -> None:
+    def residual(self, state: Xu2024State, sample: Sample[Array]) -> None:
         """None: the paper states no noise that a push could be compared with.
 
         Args:

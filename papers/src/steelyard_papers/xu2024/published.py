@@ -15,9 +15,9 @@ import numpy as np
 
 from steelyard._arrays import Array
 from steelyard.identification import DynamicModel, Estimate, FrictionLaw, RegressionFactor
+from steelyard.recording import Sample
 from steelyard.robot import ParameterBasis, RobotModel, load_robot
 from steelyard.torque.tracking import (
-    OnlineSample,
     TorqueTracker,
     TorqueTrackerOptions,
     TorqueTrackerState,
@@ -71,14 +71,14 @@ class Case:
             self.tau + np.random.default_rng(seed).normal(size=self.tau.shape) * self.noise
         )
 
-    def stream(self, seed: int) -> Iterator[OnlineSample]:
+    def stream(self, seed: int) -> Iterator[Sample[Array]]:
         """The loaded run, one sample at a time.
 
         Args:
             seed: of the noise
         """
         for t, (q, v, a), tau in zip(self.t, self.motion, self.torque(seed), strict=True):
-            yield OnlineSample(t, q, v, a, tau)
+            yield Sample.of_joints(t, q, v, a, tau)
 
     def bound(self, until_s: float) -> Array:
         """The Cramer-Rao bound of the ten numbers, the arm known, friction not, (10,).

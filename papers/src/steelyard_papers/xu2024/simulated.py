@@ -18,12 +18,12 @@ import numpy as np
 
 from steelyard._arrays import Array
 from steelyard.identification import DynamicModel, identify
-from steelyard.recording import Recording, Samples
+from steelyard.recording import Recording, Sample, Samples
 from steelyard.robot import RobotModel, load_robot
 from steelyard.signals import Preparation, prepare
 from steelyard.simulation import SensorModel, Simulation, SimulationOptions, simulate
 from steelyard.torque.methods._static import postures_at_rest
-from steelyard.torque.tracking import OnlineSample, TorqueTracker
+from steelyard.torque.tracking import TorqueTracker
 from steelyard.trajectory import FourierTrajectory, Trajectory
 from steelyard_papers.sharing import Progress
 from steelyard_papers.visit import Visit
@@ -245,5 +245,5 @@ def _ours(model: DynamicModel, loaded: Samples) -> Array:
     ours = TorqueTracker(model, "commanded")
     own = ours.init()
     for row in zip(loaded.t, loaded.q, loaded.v, loaded.a, loaded.tau, strict=True):
-        own = ours.step(own, OnlineSample(*row))
+        own = ours.step(own, Sample.of_joints(*row))
     return plain_estimate(ours, own)[0]

@@ -1,7 +1,6 @@
 """Payloads while the arm moves: `init`, `step`, `estimate`; states are values."""
 
 from steelyard.payload._tracking import Counts, Episode
-from steelyard.signals import OnlineSample
 from steelyard.torque.tracking._estimator import TorqueTracker
 from steelyard.torque.tracking._interface import JointTorqueTracker
 from steelyard.torque.tracking._state import TorqueTrackerOptions, TorqueTrackerState
@@ -10,7 +9,6 @@ __all__ = [
     "Counts",
     "Episode",
     "JointTorqueTracker",
-    "OnlineSample",
     "TorqueTracker",
     "TorqueTrackerOptions",
     "TorqueTrackerState",

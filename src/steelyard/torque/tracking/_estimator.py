@@ -30,8 +30,7 @@ from steelyard.identification import DynamicModel
 from steelyard.inertia import InertialParameters
 from steelyard.payload import Evidence, Payload, judge
 from steelyard.payload._tracking import Episode, Progress
-from steelyard.recording import Preparation
-from steelyard.signals import OnlineSample
+from steelyard.recording import Preparation, Sample
 from steelyard.torque._prior import by_gravity, contradiction, shifted, slow_noise
 from steelyard.torque.methods._problem import WeighingProblem
 from steelyard.torque.tracking._advice import TorqueAnswer
@@ -122,17 +121,17 @@ class TorqueTracker:
         """The state before the first sample."""
         return TorqueTrackerState.of(self._prior, self.model.robot.n, 10 + self._rows.friction)
 
-    def step(self, state: TorqueTrackerState, sample: OnlineSample) -> TorqueTrackerState:
+    def step(self, state: TorqueTrackerState, sample: Sample[Array]) -> TorqueTrackerState:
         """The state after one more sample. Bad samples are counted and skipped."""
+        if sample.fault:
+            return state._replace(counts=state.counts.plus(sample.fault))
         row = self._rows.checked(sample)
-        if fault := sample.fault or self._rows.fault(row, state.last_s):
-            if fault == "saturated":
-                last_s = row[0]
-            else:
-                last_s = state.last_s
-            state = state._replace(counts=state.counts.plus(fault), last_s=last_s)
-            if fault == "late" and not sample.fault:
+        if fault := self._rows.fault(row, state.last_s):
+            state = state._replace(counts=state.counts.plus(fault))
+            if fault == "late":
                 return self._behind(state, row)
+            if fault == "saturated":
+                return state._replace(last_s=float(row[0]))
             return state
         if row[0] - state.last_s > self.options.longest_gap_s:
             if state.start_s == -np.inf:
@@ -225,14 +224,14 @@ class TorqueTracker:
         state = self._drained(state)
         return self._answer(state).next_step(state, self._rows, accuracy=self.options.accuracy)
 
-    def torque(self, state: TorqueTrackerState, sample: OnlineSample) -> Array:
+    def torque(self, state: TorqueTrackerState, sample: Sample[Array]) -> Array:
         """Torque by the estimate and by the empty arm, (2, n) [Nm or N]; NaN at rest."""
         unknowns = (state.known.solution, self._empty)
         slow = self._creep.lowest_speed
         return self._rows.torque(sample, state.memory, *unknowns, lowest_speed=slow)
 
     def residual(
-        self, state: TorqueTrackerState, sample: OnlineSample
+        self, state: TorqueTrackerState, sample: Sample[Array]
     ) -> tuple[Array, Array] | None:
         """Measured minus estimated torque, and its standard deviation, each (n,) [Nm or N].
 

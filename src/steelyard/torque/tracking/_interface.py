@@ -10,22 +10,22 @@ from typing import Protocol, TypeVar
 
 from steelyard._arrays import Array
 from steelyard.payload._tracking import Tracker, TrackerState
-from steelyard.signals import OnlineSample
+from steelyard.recording import Sample
 
 S = TypeVar("S", bound=TrackerState)
 
 
-class JointTorqueTracker(Tracker[S, OnlineSample], Protocol[S]):
+class JointTorqueTracker(Tracker[S, Array], Protocol[S]):
     """Estimates a payload from samples of joint torques; adds what streams and pages need."""
 
     @property
     def takes_raw_rows(self) -> bool:
         """Whether it is fed rows as they come (`UnfilteredPath`), without our filters."""
 
-    def torque(self, state: S, sample: OnlineSample) -> Array:
+    def torque(self, state: S, sample: Sample[Array]) -> Array:
         """Torque by the estimate and by the empty arm, (2, n) [Nm or N]; NaN if not known."""
 
-    def residual(self, state: S, sample: OnlineSample) -> tuple[Array, Array] | None:
+    def residual(self, state: S, sample: Sample[Array]) -> tuple[Array, Array] | None:
         """Measured minus estimated torque and its standard deviation, each (n,) [Nm or N].
 
         None where the standard deviation is not known; pushes are not searched for then.

@@ -20,10 +20,10 @@ import numpy as np
 from steelyard._arrays import Array, Indices, Mask
 from steelyard.errors import InvalidSamples
 from steelyard.identification import DynamicModel, FrictionLaw
+from steelyard.recording import Sample
 from steelyard.robot import RobotModel
 from steelyard.robot._parameters import ParameterTable
 from steelyard.robot._transmission import Transmission
-from steelyard.signals import OnlineSample
 
 _KNOWN_SHARE_STD = 0.02
 _SPIKE = 20.0  # standard deviations
@@ -128,7 +128,7 @@ class TorqueRows:
         return Y, memory
 
     def torque(
-        self, sample: OnlineSample, memory: Array, *unknowns: Array, lowest_speed: float
+        self, sample: Sample[Array], memory: Array, *unknowns: Array, lowest_speed: float
     ) -> Array:
         """What k vectors of unknowns, each (m,), predict for a sample, (k, n) [Nm or N].
 
@@ -138,28 +138,27 @@ class TorqueRows:
             memory: of friction, as in `regressor`
             lowest_speed: a joint that is slower rests, [rad/s or m/s]
         """
-        motion = np.array([[sample.q, sample.v, sample.a]], dtype=float)
+        motion = np.asarray(sample.motion, dtype=float)[None]
         tau = np.array([self.regressor(motion, memory, x)[0][0] @ self.theta(x) for x in unknowns])
         if self.law.direction == "exact":
             tau[:, np.abs(motion[0, 1]) < lowest_speed] = np.nan
         return tau
 
-    def checked(self, sample: OnlineSample) -> Array:
+    def checked(self, sample: Sample[Array]) -> Array:
         """A copy of a sample as one row [t q v a tau], (1 + 4 n,)."""
         n = self.robot.n
         row = np.empty(1 + 4 * n)
+        shapes = (np.shape(sample.motion), np.shape(sample.effort))
         try:
             row[0] = sample.t
-            for i, values in enumerate(sample[1:5]):
-                if np.shape(values) != (n,):
-                    raise ValueError
-                row[1 + i * n : 1 + (i + 1) * n] = values
+            if shapes != ((3, n), (n,)):
+                raise ValueError
+            row[1 : 1 + 3 * n] = np.ravel(sample.motion)
+            row[1 + 3 * n :] = sample.effort
         except (TypeError, ValueError):
-            shapes = ", ".join(
-                f"{name} {np.shape(x)}" for name, x in zip(sample._fields, sample, strict=True)
-            )
             raise InvalidSamples(
-                f"a sample is a time and {n} numbers for each of q, v, a and tau, got {shapes}"
+                f"a sample is a time, 3 x {n} numbers of motion and {n} torques, got a motion"
+                f" {shapes[0]} and torques {shapes[1]}"
             ) from None
         return row
 

@@ -32,13 +32,14 @@ from steelyard.errors import InvalidSamples
 from steelyard.inertia import InertialParameters
 from steelyard.payload import Evidence, judge
 from steelyard.payload._tracking import ContactWrench, Counts, Episode, Progress
+from steelyard.recording import Sample
 from steelyard.verdict import Doubt, DoubtKind
 from steelyard.wrist._checks import unexplained_wrench_doubts, weight_doubts
 from steelyard.wrist._payload import WristPayload, drift_doubt, tilt_doubt, weak_inertia_doubt
 from steelyard.wrist._recording import WristSensor
 from steelyard.wrist._regressor import BaseGravity, feature_covariance, wrench_slope
 from steelyard.wrist._rest import Postures
-from steelyard.wrist.tracking._path import WristSample
+from steelyard.wrist.tracking._path import SensorMotion, checked_sample, is_plausible
 from steelyard.wrist.tracking._solve import FEWEST_BLOCKS, Solution, WristProblem
 from steelyard.wrist.tracking._state import (
     RestWindow,
@@ -135,9 +136,11 @@ class WristTracker:
             history=(),
         )
 
-    def step(self, state: WristTrackerState, sample: WristSample) -> WristTrackerState:
+    def step(self, state: WristTrackerState, sample: Sample[SensorMotion]) -> WristTrackerState:
         """The state after one more sample. Bad samples are counted and skipped."""
-        sample = sample.checked()
+        if sample.fault:
+            return state._replace(counts=state.counts.plus(sample.fault))
+        sample = checked_sample(sample)
         if fault := self._fault(sample, state.last_s):
             return state._replace(counts=state.counts.plus(fault))
         t = sample.t
@@ -308,15 +311,15 @@ class WristTracker:
 
     # --- inside
 
-    def _fault(self, sample: WristSample, last_s: float) -> str:
+    def _fault(self, sample: Sample[SensorMotion], last_s: float) -> str:
         """Why a sample does not count; empty where it does."""
-        if not sample.is_finite:
+        if not is_plausible(sample):
             return "corrupt"
         if sample.t == last_s:
             return "repeated"
         if sample.t < last_s:
             return "late"
-        if (np.abs(sample.wrench) >= _SATURATED_SHARE * self.sensor.reach).any():
+        if (np.abs(sample.effort) >= _SATURATED_SHARE * self.sensor.reach).any():
             return "saturated"
         return ""
 
@@ -346,17 +349,17 @@ class WristTracker:
         return problem.solved(state.known, rounds, estimate_noise=estimate_noise)
 
     def _lifted(
-        self, state: WristTrackerState, window: Sequence[WristSample]
+        self, state: WristTrackerState, window: Sequence[Sample[SensorMotion]]
     ) -> tuple[Array, Array]:
         """Lifted rows of samples, (6, N, 21), and the summed covariance of features, (12, 12)."""
         t = np.array([sample.t for sample in window]) - state.origin_s
-        wrench = np.array([sample.wrench for sample in window])
-        R = np.array([sample.R_base_sensor for sample in window])
-        motion = np.array([sample.motion for sample in window])
-        covariance = np.array([sample.covariance for sample in window])
-        angular_velocity = np.array([sample.angular_velocity for sample in window])
+        wrench = np.array([sample.effort for sample in window])
+        R = np.array([sample.motion.R_base_sensor for sample in window])
+        derivatives = np.array([sample.motion.derivatives for sample in window])
+        covariance = np.array([sample.motion.covariance for sample in window])
+        angular_velocity = derivatives[:, ANGULAR_VELOCITY]
         w_noise = covariance[:, ANGULAR_VELOCITY, ANGULAR_VELOCITY]
-        rows = lifted_rows(t, wrench, R, motion, self._gravity.nominal, w_noise)
+        rows = lifted_rows(t, wrench, R, derivatives, self._gravity.nominal, w_noise)
         return rows, feature_covariance(angular_velocity, covariance).sum(axis=0)
 
     def _residual(self, rows: Array, known: Solution) -> tuple[Array, Array]:
@@ -408,12 +411,12 @@ class WristTracker:
         due = few or len(state.sums.blocks) % _BLOCKS_BETWEEN_NOISE_ESTIMATES == 0
         return state._replace(known=self._solved(state, rounds, estimate_noise=due), stale=False)
 
-    def _is_still(self, window: Sequence[WristSample]) -> bool:
+    def _is_still(self, window: Sequence[Sample[SensorMotion]]) -> bool:
         rule = self.options.rest
-        turning = max(np.linalg.norm(sample.angular_velocity) for sample in window)
-        speed = np.max([sample.speed for sample in window])
+        turning = max(np.linalg.norm(sample.motion.angular_velocity) for sample in window)
+        speed = np.max([sample.motion.speed for sample in window])
         if np.isnan(speed):
-            acceleration = max(np.linalg.norm(sample.acceleration) for sample in window)
+            acceleration = max(np.linalg.norm(sample.motion.acceleration) for sample in window)
             slow = acceleration < _MAX_STILL_ACCELERATION
         else:
             slow = speed < rule.linear_speed
@@ -507,11 +510,12 @@ class WristTracker:
         return state._replace(postures=postures_of(*both), stale=True)
 
 
-def _mean(window: Sequence[WristSample]) -> RestWindow:
+def _mean(window: Sequence[Sample[SensorMotion]]) -> RestWindow:
     """Means over the samples of a window at rest."""
     t = float(np.mean([sample.t for sample in window]))
-    wrench = np.mean([sample.wrench for sample in window], axis=0)
-    turn = Rotation.from_matrix([sample.R_base_sensor for sample in window]).mean().as_rotvec()
+    wrench = np.mean([sample.effort for sample in window], axis=0)
+    R = [sample.motion.R_base_sensor for sample in window]
+    turn = Rotation.from_matrix(R).mean().as_rotvec()
     return RestWindow(t, wrench, turn, len(window))
 
 

@@ -1,7 +1,7 @@
 """Rows of a wrist sensor become samples: motion by a Kalman smoother with a fixed delay.
 
-    rows (jitter, holes, NaN) -> a uniform grid -> smoothed, differentiated -> WristSample,
-    `delay_s` late
+    rows (jitter, holes, NaN) -> a uniform grid -> smoothed, differentiated -> Sample, `delay_s`
+    late
 
 **The smoother.** A coordinate of the motion is taken for a chain of four integrators driven by
 white noise of density q; a row measures the first one with the variance r, every T seconds. Its
@@ -28,7 +28,6 @@ window, where their derivatives are angular velocity and angular acceleration.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, NamedTuple
 
@@ -38,9 +37,15 @@ from scipy.spatial.transform import Rotation
 from steelyard._arrays import Array
 from steelyard._kinds import INFINITE, Shape
 from steelyard.errors import InvalidSamples
-from steelyard.recording import DEFAULT_CUTOFF_HZ, default_gap_s
+from steelyard.recording import DEFAULT_CUTOFF_HZ, Sample, default_gap_s
 from steelyard.robot import RobotModel
-from steelyard.signals import FixedLag, RawRow, noise_gains, noise_of_differences
+from steelyard.signals import (
+    ROWS_TO_INTERPOLATE,
+    FixedLag,
+    UniformGrid,
+    noise_gains,
+    noise_of_differences,
+)
 from steelyard.wrist._recording import WristRecording, WristSensor
 from steelyard.wrist._samples import (
     joint_noise,
@@ -56,18 +61,15 @@ CALIBRATION_S = 1.0
 LARGEST_NUMBER = 1e6
 """A larger number of a row or sample is corrupt, [SI]."""
 
-_ROUNDING = 1e-6  # of a step
 _SAMPLES_PER_PERIOD = 4.0  # of the cut-off, as in the batch
 _MIN_ROWS = 20  # to calibrate with
 _LEAST_NOISE = 1e-9
 
 
-class WristSample(NamedTuple):
-    """Wrench and motion of the sensor at one instant, smoothed.
+class SensorMotion(NamedTuple):
+    """How a wrist sensor moves at one instant, smoothed: the motion of a `Sample`.
 
     Attributes:
-        t: time, [s], on any clock that goes forwards
-        wrench: what the load does to the sensor, (6,) [N, Nm], in the sensor frame
         R_base_sensor: orientation of the sensor, (3, 3)
         acceleration: of the sensor's origin, gravity not included, (3,) [m/s^2], in the sensor
             frame
@@ -77,8 +79,6 @@ class WristSample(NamedTuple):
         speed: of the sensor's origin, [m/s]; NaN where it is not known
     """
 
-    t: float
-    wrench: Annotated[Array, Shape(6)]
     R_base_sensor: Annotated[Array, Shape(3, 3)]
     acceleration: Annotated[Array, Shape(3)]
     angular_velocity: Annotated[Array, Shape(3)]
@@ -86,35 +86,38 @@ class WristSample(NamedTuple):
     covariance: Annotated[Array, Shape(9, 9)]
     speed: Annotated[float, INFINITE]
 
-    def checked(self) -> WristSample:
-        """The sample as numbers and arrays of floats; refused where a shape is wrong."""
-        try:
-            arrays = [np.asarray(x, dtype=float) for x in self]
-        except (TypeError, ValueError):
-            arrays = []
-        if [x.shape for x in arrays] != _SAMPLE_SHAPES:
-            raise InvalidSamples(
-                "a sample is a time, a wrench of 6, a rotation of 3 x 3, three times 3 numbers of"
-                " motion with their covariance of 9 x 9, and a speed, got"
-                f" {[np.shape(x) for x in self]}"
-            )
-        t, wrench, R, acceleration, velocity, turning, covariance, speed = arrays
-        motion = (acceleration, velocity, turning)
-        return WristSample(float(t), wrench, R, *motion, covariance, float(speed))
-
     @property
-    def is_finite(self) -> bool:
-        """Whether time, wrench and motion are numbers of a plausible size."""
-        signals = np.concatenate([np.ravel(x) for x in self[1:-1]])
-        return bool(np.isfinite(self.t) and np.abs(signals).max() < LARGEST_NUMBER)
-
-    @property
-    def motion(self) -> Array:
+    def derivatives(self) -> Array:
         """Acceleration, angular velocity and angular acceleration, (9,)."""
         return np.concatenate([self.acceleration, self.angular_velocity, self.angular_acceleration])
 
 
-_SAMPLE_SHAPES = [(), (6,), (3, 3), (3,), (3,), (3,), (9, 9), ()]
+_SHAPES_OF_MOTION = [(3, 3), (3,), (3,), (3,), (9, 9), ()]
+
+
+def checked_sample(sample: Sample[SensorMotion]) -> Sample[SensorMotion]:
+    """The sample with arrays of floats; refused where a shape is wrong."""
+    try:
+        motion = [np.asarray(x, dtype=float) for x in sample.motion]
+        wrench = np.asarray(sample.effort, dtype=float)
+        t = float(sample.t)
+    except (TypeError, ValueError):
+        motion = []
+    if [x.shape for x in motion] != _SHAPES_OF_MOTION or wrench.shape != (6,):
+        raise InvalidSamples(
+            "a sample is a time, a motion (a rotation of 3 x 3, three times 3 numbers with their"
+            " covariance of 9 x 9, a speed) and a wrench of 6, got"
+            f" {[np.shape(x) for x in (sample.t, *sample.motion, sample.effort)]}"
+        )
+    R, acceleration, velocity, turning, covariance, speed = motion
+    moved = SensorMotion(R, acceleration, velocity, turning, covariance, float(speed))
+    return Sample(t, moved, wrench)
+
+
+def is_plausible(sample: Sample[SensorMotion]) -> bool:
+    """Whether time, motion and wrench are finite numbers of a plausible size."""
+    signals = np.concatenate([np.ravel(x) for x in (*sample.motion[:-1], sample.effort)])
+    return bool(np.isfinite(sample.t) and np.abs(signals).max() < LARGEST_NUMBER)
 
 
 class _Kinematics(ABC):
@@ -123,10 +126,8 @@ class _Kinematics(ABC):
     has_quaternion = True
 
     @abstractmethod
-    def moved(
-        self, window: Array, lag: FixedLag
-    ) -> tuple[Array, Array, Array, Array, Array, float]:
-        """Orientation, accelerations and angular velocity, their noise, and the speed."""
+    def moved(self, window: Array, lag: FixedLag) -> SensorMotion:
+        """The motion in the middle of the window."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,16 +140,14 @@ class _Joints(_Kinematics):
     gains: tuple[float, float, float]
     has_quaternion = False
 
-    def moved(
-        self, window: Array, lag: FixedLag
-    ) -> tuple[Array, Array, Array, Array, Array, float]:
+    def moved(self, window: Array, lag: FixedLag) -> SensorMotion:
         q, v, a = smoothed(lag, window)[:, None]
         T = self.T_flange_sensor
-        motion = (x[0] for x in sensor_motion(self.robot, q, v, a, T))
+        R, acceleration, w, alpha = (x[0] for x in sensor_motion(self.robot, q, v, a, T))
         flange = self.robot.frame_motion(q, v, np.zeros_like(v))
         speed = flange.linear_velocity[0] + np.cross(flange.angular_velocity[0], T[:3, 3])
         noise = joint_noise(self.robot, q, self.std, self.gains, T)[0]
-        return *motion, noise, float(np.linalg.norm(speed))
+        return SensorMotion(R, acceleration, w, alpha, noise, float(np.linalg.norm(speed)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,12 +156,9 @@ class _Pose(_Kinematics):
 
     covariance: Array
 
-    def moved(
-        self, window: Array, lag: FixedLag
-    ) -> tuple[Array, Array, Array, Array, Array, float]:
-        *motion, speed = pose_motion(lag, window[:, :3], window[:, 3:])
-        R, acceleration, w, alpha = motion
-        return R, acceleration, w, alpha, self.covariance, speed
+    def moved(self, window: Array, lag: FixedLag) -> SensorMotion:
+        R, acceleration, w, alpha, speed = pose_motion(lag, window[:, :3], window[:, 3:])
+        return SensorMotion(R, acceleration, w, alpha, self.covariance, speed)
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,12 +167,10 @@ class _InertialUnit(_Kinematics):
 
     covariance: Array
 
-    def moved(
-        self, window: Array, lag: FixedLag
-    ) -> tuple[Array, Array, Array, Array, Array, float]:
+    def moved(self, window: Array, lag: FixedLag) -> SensorMotion:
         value, slope, _ = smoothed(lag, window)
         R = Rotation.from_quat(value[6:]).as_matrix()
-        return R, value[:3], value[3:6], slope[3:6], self.covariance, float("nan")
+        return SensorMotion(R, value[:3], value[3:6], slope[3:6], self.covariance, speed=np.nan)
 
 
 class _WristPathState(NamedTuple):
@@ -214,6 +208,7 @@ class WristPath:
     noise: Array
     reach: Array = field(default_factory=lambda: np.full(6, np.inf))
     _lag: FixedLag = field(init=False, repr=False)
+    _grid: UniformGrid = field(init=False, repr=False)
     _every: int = field(init=False, repr=False)
 
     @property
@@ -222,7 +217,9 @@ class WristPath:
         return not isinstance(self.kinematics, _InertialUnit)
 
     def __post_init__(self) -> None:
+        grid = UniformGrid(self.rate_hz, self.channels)
         object.__setattr__(self, "_lag", FixedLag(self.cutoff_hz, self.rate_hz, points=5))
+        object.__setattr__(self, "_grid", grid)
         object.__setattr__(
             self, "_every", max(1, int(self.rate_hz / (_SAMPLES_PER_PERIOD * self.cutoff_hz)))
         )
@@ -230,22 +227,24 @@ class WristPath:
     @classmethod
     def calibrated(
         cls,
-        rows: Sequence[RawRow],
+        t: Array,
+        motion: Array,
+        wrench: Array,
         sensor: WristSensor,
         *,
         robot: RobotModel | None = None,
         cutoff_hz: float = DEFAULT_CUTOFF_HZ,
     ) -> WristPath:
-        """The path for rows as noisy as these first ones; a sensor at rest shows noise best.
+        """The path for rows as noisy as the first ones; a sensor at rest shows noise best.
 
         Args:
+            t: times of the first rows, (N,) [s]
+            motion: of the first rows, (N, c)
+            wrench: of the first rows, (N, 6) [N, Nm], in the sensor frame
             sensor: where it sits, and its noise where it is stated
             robot: the arm, where rows hold joint positions
             cutoff_hz: of the smoother, [Hz]
         """
-        t = np.array([row.t for row in rows])
-        motion = np.array([row.motion for row in rows], dtype=float)
-        wrench = np.array([row.effort for row in rows], dtype=float)
         whole = np.isfinite(t) & np.isfinite(motion).all(axis=1) & np.isfinite(wrench).all(axis=1)
         t = t[whole]
         motion = motion[whole]
@@ -266,116 +265,104 @@ class WristPath:
 
     @property
     def delay_s(self) -> float:
-        """Delay of a sample, [s]: that of the smoother and two rows to interpolate."""
-        return self._lag.delay_s + 2 / self.rate_hz
+        """Delay of a sample, [s]: that of the smoother and of the grid."""
+        return self._lag.delay_s + self._grid.delay_s
 
     def init(self) -> _WristPathState:
         """The state before the first row."""
         return self._empty(-np.inf)
 
     def step(
-        self, state: _WristPathState, row: RawRow
-    ) -> tuple[_WristPathState, tuple[WristSample, ...]]:
-        """The next state and the samples that are ready, in the order of time."""
-        new = np.concatenate([[row.t], np.ravel(row.motion), np.ravel(row.effort)]).astype(float)
-        if new.size != 7 + self.channels:
+        self, state: _WristPathState, t: float, motion: Array, effort: Array
+    ) -> tuple[_WristPathState, tuple[Sample[SensorMotion], ...]]:
+        """The next state and the samples that are ready, in the order of time.
+
+        Args:
+            state: of `init` or `step`
+            t: time of the next row, [s], on any clock
+            motion: as the class describes it, (channels,)
+            effort: wrench of the load on the sensor, (6,) [N, Nm], in the sensor frame
+        """
+        row = np.concatenate([[t], np.ravel(motion), np.ravel(effort)]).astype(float)
+        if row.size != 7 + self.channels:
             raise InvalidSamples(
                 f"a row is {self.channels} numbers of motion and a wrench of 6, got"
-                f" {np.size(row.motion)} and {np.size(row.effort)}"
+                f" {np.size(motion)} and {np.size(effort)}"
             )
-        if not np.isfinite(new[0]) or not np.abs(new[1:]).max() < LARGEST_NUMBER:
-            return state, (_bad(np.nan),)
-        if len(state.rows):
-            before = state.rows[-1, 0]
-        else:
-            before = -np.inf
-        if row.t <= before:
-            return state, (_bad(state.last_s if row.t == before else state.last_s - 1.0),)
-        if (np.abs(new[-6:]) >= self.reach).any():
-            return state, (_bad(row.t)._replace(wrench=new[-6:]),)
-        if len(state.rows) and row.t - before > default_gap_s(1 / self.rate_hz):
+        if fault := self._fault(state.rows, row):
+            return state, (Sample.unusable(fault),)
+        if len(state.rows) and t - state.rows[-1, 0] > default_gap_s(1 / self.rate_hz):
             state = self._empty(state.last_s)
         if len(state.rows) and self.kinematics.has_quaternion:
-            q = slice(self.channels - 3, self.channels + 1)
-            new[q] *= 1.0 if new[q] @ state.rows[-1, q] >= 0 else -1.0
-        state = state._replace(rows=np.concatenate([state.rows[-3:], new[None]]))
-        if len(state.rows) == 4:
-            return self._through(state)
-        return (state, ())
+            quaternion = slice(self.channels - 3, self.channels + 1)
+            if row[quaternion] @ state.rows[-1, quaternion] < 0:
+                row[quaternion] *= -1.0  # the same rotation, nearer to the one before
+        rows = np.concatenate([state.rows[1 - ROWS_TO_INTERPOLATE :], row[None]])
+        return self._with_row(state._replace(rows=rows))
 
-    def _through(self, state: _WristPathState) -> tuple[_WristPathState, tuple[WristSample, ...]]:
-        """The state and samples after the instants of the grid between the two middle rows."""
-        start = state.rows[1, 0]
-        end = state.rows[2, 0]
-        if np.isinf(state.next_s):
-            t = start
-        else:
-            t = state.next_s
+    def _fault(self, rows: Array, row: Array) -> str:
+        """The reason why a row cannot follow others; empty if it can."""
+        t = row[0]
+        wrench = row[-6:]
+        if not np.isfinite(t) or not np.abs(row[1:]).max() < LARGEST_NUMBER:
+            return "corrupt"
+        if len(rows) and t == rows[-1, 0]:
+            return "repeated"
+        if len(rows) and t < rows[-1, 0]:
+            return "late"
+        if (np.abs(wrench) >= self.reach).any():
+            return "saturated"
+        return ""
+
+    def _with_row(
+        self, state: _WristPathState
+    ) -> tuple[_WristPathState, tuple[Sample[SensorMotion], ...]]:
+        """The state, and the samples that the last row completes."""
+        next_s, instants = self._grid.interpolated(state.rows, state.next_s)
         window = state.window
         count = state.instants
         last_s = state.last_s
         ready = []
         length = 2 * self._lag.lag + 1
-        while t <= end + _ROUNDING / self.rate_hz:
-            window = np.concatenate([window[-length + 1 :], self._between(state.rows, t)[None]])
+        for t, motion, wrench in instants:
+            newest = np.concatenate([motion, wrench])
+            window = np.concatenate([window[-length + 1 :], newest[None]])
             if len(window) == length:
                 if count % self._every == 0:
                     last_s = t - self._lag.delay_s
                     ready.append(self._sample(last_s, window))
                 count += 1
-            t += 1.0 / self.rate_hz
-        return _WristPathState(state.rows, t, window, count, last_s), tuple(ready)
+        return _WristPathState(state.rows, next_s, window, count, last_s), tuple(ready)
 
-    def _sample(self, t: float, window: Array) -> WristSample:
+    def _sample(self, t: float, window: Array) -> Sample[SensorMotion]:
         motion = window[:, : self.channels]
         wrench = window[:, self.channels :]
-        return WristSample(
-            t, smoothed(self._lag, wrench)[0], *self.kinematics.moved(motion, self._lag)
-        )
-
-    def _between(self, rows: Array, t: float) -> Array:
-        """Motion (cubic through four rows) and wrench (linear) between the middle two rows."""
-        a, b, c, d = rows[:, 0].tolist()
-        if abs(t - b) < _ROUNDING / self.rate_hz:
-            return rows[1, 1:]
-        weights = np.array(
-            [
-                (t - b) * (t - c) * (t - d) / ((a - b) * (a - c) * (a - d)),
-                (t - a) * (t - c) * (t - d) / ((b - a) * (b - c) * (b - d)),
-                (t - a) * (t - b) * (t - d) / ((c - a) * (c - b) * (c - d)),
-                (t - a) * (t - b) * (t - c) / ((d - a) * (d - b) * (d - c)),
-            ]
-        )
-        cut = 1 + self.channels
-        share = (t - b) / (c - b)
-        wrench = (1 - share) * rows[1, cut:] + share * rows[2, cut:]
-        return np.concatenate([weights @ rows[:, 1:cut], wrench])
+        return Sample(t, self.kinematics.moved(motion, self._lag), smoothed(self._lag, wrench)[0])
 
     def _empty(self, last_s: float) -> _WristPathState:
-        c = self.channels + 6
-        return _WristPathState(np.zeros((0, c + 1)), -np.inf, np.zeros((0, c)), 0, last_s)
+        numbers = self.channels + 6
+        rows = np.zeros((0, 1 + numbers))
+        return _WristPathState(rows, -np.inf, np.zeros((0, numbers)), 0, last_s)
 
 
-def rows_of(recording: WristRecording) -> list[RawRow]:
-    """The rows of a recording without joints, from its inertial unit or else from its pose."""
+def motion_of(recording: WristRecording) -> Array:
+    """The motion in the rows of a recording without joints, (N, 10) or (N, 7), see `WristPath`.
+
+    It comes from the inertial unit, or else from the pose.
+    """
     recording.require_timed()
     q = Rotation.from_matrix(recording.R_base_sensor).as_quat()
     a = recording.acceleration
     w = recording.angular_velocity
     p = recording.position
     if a is not None and w is not None:
-        motion = np.hstack([a, w, q])
-    elif p is not None:
-        motion = np.hstack([p, q])
-    else:
-        raise InvalidSamples(
-            "the recording has neither position nor acceleration of the sensor; name the columns,"
-            " or give"
-            " a robot and joint positions"
-        )
-    return [
-        RawRow(*row) for row in zip(recording.t.tolist(), motion, recording.wrench, strict=True)
-    ]
+        return np.hstack([a, w, q])
+    if p is not None:
+        return np.hstack([p, q])
+    raise InvalidSamples(
+        "the recording has neither position nor acceleration of the sensor; name the columns, or"
+        " give a robot and joint positions"
+    )
 
 
 def _kinematics(
@@ -409,9 +396,3 @@ def _kinematics(
 
 def _noise(x: Array) -> Array:
     return np.maximum(noise_of_differences(x), _LEAST_NOISE)
-
-
-def _bad(t: float) -> WristSample:
-    """A sample that is counted and skipped."""
-    zero = np.zeros(3)
-    return WristSample(t, np.zeros(6), np.eye(3), zero, zero, zero, np.zeros((9, 9)), 0.0)

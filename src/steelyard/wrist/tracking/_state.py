@@ -16,8 +16,9 @@ from steelyard._codec import from_table, to_table
 from steelyard._kinds import INFINITE, NOT_NEGATIVE, AsList, Shape
 from steelyard.errors import InvalidSamples
 from steelyard.payload._tracking import Counts, Episode
+from steelyard.recording import Sample
 from steelyard.wrist._rest import Postures, RestRule
-from steelyard.wrist.tracking._path import WristSample
+from steelyard.wrist.tracking._path import SensorMotion
 from steelyard.wrist.tracking._solve import Solution
 from steelyard.wrist.tracking._sums import UNKNOWNS, Sums
 
@@ -91,7 +92,7 @@ class WristTrackerState(NamedTuple):
     postures: Annotated[Postures, AsList("t", "wrench", "variance", "R_base_sensor", "rows")]
     prior: Annotated[Array, Shape("*", UNKNOWNS + 1)]
     known: Solution
-    window: tuple[WristSample, ...]
+    window: tuple[Sample[SensorMotion], ...]
     rest: tuple[RestWindow, ...]
     trial: Sums
     unexplained_s: Annotated[float, INFINITE]
@@ -116,7 +117,7 @@ class WristTrackerState(NamedTuple):
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> WristTrackerState:
         """The state that `to_dict` has written."""
-        return from_table(cls, content, "state")
+        return from_table(cls, content, "state", {"effort": 6})
 
 
 def postures_of(t: Any, wrench: Any, variance: Any, R: Any, rows: Any) -> Postures:
