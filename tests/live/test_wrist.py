@@ -88,7 +88,7 @@ def test_a_recording_is_weighed_sample_by_sample(folder):
     assert "How the answer became known" in (folder / "p.html").read_text()
     found = sy.track(folder / "move.parquet", robot="ur10")
     assert found.payload.mass == data["mass"]
-    assert str(found).endswith("s.")
+    assert str(found).endswith("s late.")
     assert repr(found).startswith("<Tracking: 3.99")
     said = run(*words).output
     assert "move.parquet, sample by sample:" in said
