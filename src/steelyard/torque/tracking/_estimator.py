@@ -225,7 +225,11 @@ class TorqueTracker:
         return self._answer(state).next_step(state, self._rows, accuracy=self.options.accuracy)
 
     def torque(self, state: TorqueTrackerState, sample: Sample[Array]) -> Array:
-        """Torque by the estimate and by the empty arm, (2, n) [Nm or N]; NaN at rest."""
+        """Torque by the estimate and by the empty arm, (2, n) [Nm or N]; NaN at rest.
+
+        Args:
+            sample: whose motion counts
+        """
         unknowns = (state.known.solution, self._empty)
         slow = self._creep.lowest_speed
         return self._rows.torque(sample, state.memory, *unknowns, lowest_speed=slow)
@@ -237,6 +241,9 @@ class TorqueTracker:
 
         None before the noise is known. Zero where a joint rests or turns: its friction is not known
         there.
+
+        Args:
+            sample: usable
         """
         if not state.settled:
             return None
