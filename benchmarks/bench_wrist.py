@@ -26,13 +26,13 @@ from scipy.signal import detrend
 from steelyard.control._contact_force import contact_force
 from steelyard.inertia import InertialParameters
 from steelyard.io._wrist import SensorDescription
-from steelyard.live import track
+from steelyard.live import track_wrist
 from steelyard.recording import Recording
 from steelyard.robot import RobotModel, load_robot
 from steelyard.simulation import SensorModel, SimulationOptions, simulate
 from steelyard.simulation._run import Truth
 from steelyard.trajectory import FourierTrajectory
-from steelyard.workflow import TrackingOptions
+from steelyard.workflow import WristTrackingOptions
 from steelyard.wrist import (
     Postures,
     WrenchSamples,
@@ -404,7 +404,7 @@ def real() -> Iterator[Figure]:
     for name in ("run1", "run3"):
         samples = panda(name)
         runs[name] = weigh_dynamic(samples)
-        live = track(panda_recording(name), options=TrackingOptions(cutoff_hz=5.0))
+        live = track_wrist(panda_recording(name), options=WristTrackingOptions(cutoff_hz=5.0))
         off = 100 * abs(live.payload.unconstrained.mass / runs[name].unconstrained.mass - 1)
         yield Figure(
             f"{name}_online", f"real, {name}: mass online at the end, off batch by", off, "%", 1.0

@@ -14,7 +14,7 @@ from steelyard.identification import DynamicModel, Estimate, FrictionLaw, Regres
 from steelyard.inertia import InertialParameters
 from steelyard.io import write
 from steelyard.live import LiveWeigher, ReplaySource, Stream, snapshots_of, track
-from steelyard.live._track import StreamJob, track_stream
+from steelyard.live._track import torque_job, track_stream
 from steelyard.recording import Preparation, Sample, Samples
 from steelyard.robot import ParameterBasis, load_robot
 from steelyard.signals import prepare, replay
@@ -257,7 +257,7 @@ def test_live_rows_file_rows_and_the_batch_recursion_give_the_same_numbers(
     options = TrackingOptions(tracker="xu2024", preparation=how)
     by_file = track(str(file), model=model, options=options)
     with Stream(ReplaySource(str(file), speed=None)) as stream:
-        job = StreamJob.of(f"replay:{file}", model, None, None, accuracy=0.01, options=options)
+        job = torque_job(f"replay:{file}", model, 0.01, options)
         weigher = LiveWeigher(job.setup(stream))
         *_, last = snapshots_of(stream, weigher)
     assert last.trace.shape == (3, 6)
@@ -299,4 +299,6 @@ def test_the_command_tracks_a_stream_with_it_and_refuses_a_filter(runs, installe
     assert len(facts["curve"]["mass"]) >= 2
     assert "xu2024 gives no uncertainty" in done.stdout
     refused = CliRunner().invoke(_app("track"), [*words, "--cutoff", "5"])
-    assert "--cutoff has no effect with --tracker xu2024" in str(refused.exception)
+    assert "xu2024 takes rows as they come, without a filter: leave --cutoff out" in str(
+        refused.exception
+    )

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from steelyard.io import read as read
     from steelyard.io import write as write
     from steelyard.live import track as track
+    from steelyard.live import track_wrist as track_wrist
     from steelyard.payload import Payload as Payload
     from steelyard.quality import check as check
     from steelyard.recording import Preparation as Preparation
@@ -69,6 +70,7 @@ _MODULES = {
     "read": "io",
     "simulate": "simulation",
     "track": "live._track",
+    "track_wrist": "live._track",
     "weigh": "workflow._payload",
     "weigh_wrist": "workflow._wrist",
     "write": "io",

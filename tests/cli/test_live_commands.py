@@ -2,18 +2,22 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
 from dataclasses import replace
+from io import StringIO
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 import steelyard as sy
 from conftest import steelyard
 from live_helpers import Rows, opened, rows_of, sent, served, taken
+from steelyard.cli.progress import Status, status_table
 from steelyard.errors import InvalidRobot, UnreadableFile
 from steelyard.identification import identify
 from steelyard.inertia import InertialParameters
@@ -367,6 +371,40 @@ def test_track_weighs_and_record_records(folder, loaded):
     assert 20 < len(read(folder / "third.arrows")) < 125
 
 
+def test_a_recording_is_replayed_to_record_its_rows_and_a_stream_has_a_report(folder, loaded):
+    write(loaded.between(1.0, 2.0), folder / "second.npz")
+    words = ("track", "second.npz", "--model", "model.json", "--accuracy", "50")
+    words = (*words, "--record", "rows.parquet", "--seconds", "30", "--report", "page.html")
+    done = steelyard(*words, "--json", cwd=folder)
+    facts = json.loads(done.stdout)
+    assert facts["rows"] == len(read(folder / "rows.parquet")) == len(read(folder / "second.npz"))
+    page = (folder / "page.html").read_text()
+    assert "How the answer became known" in page
+    mass, half = (
+        sy.track(folder / "rows.parquet", folder / "model.json").payload.quantities[0].rounded
+    )
+    assert f"{mass} ± {half} kg" in page
+
+
+def test_lines_outside_a_terminal_are_short(folder):
+    done = steelyard("track", "replay:loaded.npz", "--model", "model.json", cwd=folder)
+    lines = [line for line in done.stdout.splitlines() if " s  mass " in line]
+    assert 3 <= len(lines) <= 8  # one per second of 6
+    assert max(map(len, lines)) <= 120
+
+
+def test_a_terminal_gets_one_table(model, loaded):
+    found = sy.track(loaded, model)
+    status = Status.of_progress(found.points[-1])
+    screen = Console(width=100, file=StringIO(), force_terminal=True)
+    screen.print(status_table("loaded.npz", status))
+    said = screen.file.getvalue()
+    for quantity in found.points[-1].payload.quantities:
+        value, half = quantity.rounded
+        assert re.search(rf"{quantity.name}\s+{re.escape(value)}\s+{re.escape(half)}", said)
+    assert f"Next: {found.points[-1].next_step}"[:90] in said
+
+
 def test_an_arm_that_is_not_powered_is_one_clear_line(folder):
     with served(speed=1.0) as found:
         found.controller.fault("power-off")
@@ -386,7 +424,15 @@ def test_verbs_say_in_one_line_what_is_wrong(folder):
         (("track", "ftp://x", "--model", "model.json"), "a source is ur://HOST"),
         (
             ("track", "replay:x", "--model", "model.json", "--gravity=0,0,-9.8"),
-            "--gravity has no effect without --sensor: leave it out",
+            "No such option: --gravity",
+        ),
+        (
+            ("track", "ur://127.0.0.1:9", "--model", "model.json", "--degrees"),
+            "ur://127.0.0.1:9 names its signals itself: columns, joints and units can only be",
+        ),
+        (
+            ("track", "ur://127.0.0.1:9", "--model", "model.json", "--page", "here"),
+            "--page is [HOST:]PORT[,URDF], say 8080; got 'here'",
         ),
         (("simulate", "ur10e"), "Missing option '--output'"),
         (("serve", "ur10e", "--rtde", "here"), "--rtde is HOST:PORT"),

@@ -32,7 +32,7 @@ from steelyard.wrist.tracking import WristTrackerOptions
 from wrist_streams import LOADS, rows
 
 app = typer.Typer()
-app.command(name="track", cls=Verb)(track_command.command)
+app.command(name="track-wrist", cls=Verb)(track_command.wrist_command)
 app.callback()(lambda: None)  # a program with one command has no names of commands otherwise
 MASS = LOADS["LOAD"].mass
 COLUMNS = """
@@ -74,7 +74,7 @@ def folder(tmp_path_factory):
 
 
 def test_a_recording_is_weighed_sample_by_sample(folder):
-    words = ("track", folder / "move.parquet", "--robot", "ur10")
+    words = ("track-wrist", folder / "move.parquet", "--robot", "ur10")
     done = run(*words, "-o", folder / "p.json", "--report", folder / "p.html", "--json")
     assert done.exit_code == 0, done.output
     data = json.loads(done.output)
@@ -86,7 +86,7 @@ def test_a_recording_is_weighed_sample_by_sample(folder):
     assert np.linalg.norm(data["contact"][:3]) < 2.0
     assert WristPayload.load(folder / "p.json").mass == data["mass"]
     assert "How the answer became known" in (folder / "p.html").read_text()
-    found = sy.track(folder / "move.parquet", robot="ur10")
+    found = sy.track_wrist(folder / "move.parquet", "ur10")
     assert found.payload.mass == data["mass"]
     assert str(found).endswith("s late.")
     assert repr(found).startswith("<Tracking: 3.99")
@@ -98,8 +98,10 @@ def test_a_recording_is_weighed_sample_by_sample(folder):
 
 def test_a_saved_state_goes_on(folder):
     state, words = folder / "state.json", ("--robot", "ur10", "--json")
-    first = json.loads(run("track", folder / "first.parquet", *words, "--save-state", state).output)
-    done = run("track", folder / "second.parquet", *words, "--resume", state)
+    first = json.loads(
+        run("track-wrist", folder / "first.parquet", *words, "--save-state", state).output
+    )
+    done = run("track-wrist", folder / "second.parquet", *words, "--resume", state)
     second = json.loads(done.output)
     assert second["samples"]["used"] > first["samples"]["used"]
     assert second["samples"]["gaps"] == 1
@@ -107,7 +109,9 @@ def test_a_saved_state_goes_on(folder):
     assert second["mass"] == pytest.approx(MASS, abs=4 * second["std"][0])
     other = folder / "other.toml"
     other.write_text("translation = [0.0, 0.0, 0.1]\n")
-    done = run("track", folder / "second.parquet", *words, "--resume", state, "--sensor", other)
+    done = run(
+        "track-wrist", folder / "second.parquet", *words, "--resume", state, "--sensor", other
+    )
     assert "was saved with another model or sensor; start without --resume" in str(done.exception)
 
 
@@ -115,12 +119,6 @@ def test_what_track_cannot_do_is_refused(folder):
     (folder / "postures.toml").write_text("postures = true\n" + COLUMNS.replace('t = "t"\n', ""))
     postures, half = folder / "postures.toml", folder / "half.json"
     cases = {
-        "--tracker has no effect with a wrist sensor": (
-            *(folder / "move.parquet", "--robot", "ur10", "--tracker", "direct"),
-        ),
-        "--record has no effect on a recording": (
-            *(folder / "move.parquet", "--robot", "ur10", "--record", folder / "r.parquet"),
-        ),
         "unit.csv has no time, so its rows are postures": (
             *(folder / "unit.csv", "--sensor", postures),
         ),
@@ -130,7 +128,7 @@ def test_what_track_cannot_do_is_refused(folder):
     }
     (folder / "half.json").write_text('{"steelyard": "tracker state", "version": 1}')
     for message, words in cases.items():
-        done = run("track", *words)
+        done = run("track-wrist", *words)
         assert isinstance(done.exception, SteelyardError), message
         assert message in str(done.exception)
 
@@ -153,13 +151,15 @@ def test_a_stream_is_watched_with_a_sensor(folder, file, sensor, robot):
     assert last.converged
     assert (np.abs(last.contact.wrench) < 6 * last.contact.std).all()
     assert 0.05 < weigher.calibration.path.delay_s < 0.5
-    online = sy.track(folder / file, robot=robot, sensor=folder / sensor)
+    online = sy.track_wrist(folder / file, robot, sensor=folder / sensor)
     np.testing.assert_allclose(weigher.payload().mass, online.payload.mass, rtol=1e-4)
 
 
 def test_the_verb_shows_mass_verdict_and_contact(folder, monkeypatch):
-    monkeypatch.setattr(ReplaySource.__init__, "__defaults__", (None, None))  # as fast as it goes
-    words = ("track", f"replay:{folder / 'move.parquet'}", "--sensor", folder / "joints.toml")
+    monkeypatch.setattr(
+        ReplaySource.__init__, "__defaults__", (None, None, ReplaySource.__init__.__defaults__[2])
+    )  # as fast as it goes
+    words = ("track-wrist", f"replay:{folder / 'move.parquet'}", "--sensor", folder / "joints.toml")
     words = (*words, "--robot", "ur10")
     data = json.loads(run(*words, "--json", "-o", folder / "watched.json").output)
     assert data["mass"] == pytest.approx(MASS, abs=4 * data["std"][0])
@@ -170,11 +170,13 @@ def test_the_verb_shows_mass_verdict_and_contact(folder, monkeypatch):
     assert lighter["mass"] / data["mass"] == pytest.approx(9.81 / 9.7, abs=2e-3)
     done = run(*words, "--gravity", "down")
     assert "--gravity is X,Y,Z [m/s^2], say 0,9.81,0; got 'down'" in str(done.exception)
-    said = run("track", f"replay:{folder / 'unit.csv'}", "--sensor", folder / "unit.toml").output
+    said = run(
+        "track-wrist", f"replay:{folder / 'unit.csv'}", "--sensor", folder / "unit.toml"
+    ).output
     assert re.search(r"\d \+- \d", said)
     assert "contact" in said
-    done = run("track", f"replay:{folder / 'move.parquet'}")
-    assert "give --model to weigh with joint torques, or --sensor" in str(done.exception)
+    done = run("track-wrist", f"replay:{folder / 'move.parquet'}")
+    assert "does not say which columns are the wrench" in str(done.exception)
 
 
 def watched(folder):
@@ -223,7 +225,7 @@ def test_a_page_process_gets_what_the_weigher_says(folder):
 
 def test_rows_without_joints_have_no_page(folder):
     place = f"replay:{folder / 'unit.csv'}"
-    done = run("track", place, "--sensor", folder / "unit.toml", "--page", "0")
+    done = run("track-wrist", place, "--sensor", folder / "unit.toml", "--page", "0")
     assert "sends no joints, and a page shows the arm: leave out --page" in str(done.exception)
 
 

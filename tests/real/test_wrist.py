@@ -8,8 +8,8 @@ import pytest
 from steelyard.control._contact_force import contact_force
 from steelyard.errors import InvalidRecording
 from steelyard.io._wrist import SensorDescription
-from steelyard.live import track
-from steelyard.workflow import TrackingOptions
+from steelyard.live import track_wrist
+from steelyard.workflow import WristTrackingOptions
 from steelyard.wrist import Postures, WrenchSamples, WristSensor, weigh_dynamic, weigh_static
 from steelyard.wrist.estimators import ESTIMATORS
 
@@ -91,7 +91,7 @@ def test_online_agrees_with_batch(run):
     """
     recording = PANDA.recording(DATA / f"ft_panda/{run}.npz")
     batch = weigh_dynamic(WrenchSamples.from_imu(recording, cutoff_hz=5.0))
-    online = track(recording, options=TrackingOptions(cutoff_hz=5.0))
+    online = track_wrist(recording, options=WristTrackingOptions(cutoff_hz=5.0))
     assert online.payload.unconstrained.mass == pytest.approx(batch.unconstrained.mass, rel=0.01)
     known = [point for point in online.points if np.isfinite(point.mass_std)]
     off = np.array([abs(point.mass - batch.unconstrained.mass) / point.mass_std for point in known])

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from steelyard import track, weigh_wrist
+from steelyard import track_wrist, weigh_wrist
 from steelyard.recording import Recording
 from steelyard.robot import load_robot
 from steelyard.verdict import DoubtKind
@@ -75,7 +75,7 @@ def test_a_corrupted_recording_is_doubted_in_a_batch(name):
 @pytest.mark.parametrize("name", CORRUPTED)
 def test_a_corrupted_recording_is_doubted_when_tracking(name):
     corrupted, kind = CORRUPTED[name]
-    found = track(corrupted, robot="ur10")
+    found = track_wrist(corrupted, "ur10")
     assert kind in blocking_kinds(found.payload)
 
 
@@ -85,7 +85,7 @@ def test_a_sound_recording_is_not_doubted(seed, slow):
     sound = recording(rows(seed=seed, slow=slow))
     for payload in (
         weigh_wrist(dynamic=sound, robot="ur10"),
-        track(sound, robot="ur10").payload,
+        track_wrist(sound, "ur10").payload,
     ):
         assert payload.verdict.ok
         truth = LOADS["LOAD"].mass

@@ -38,6 +38,7 @@ _GROUPS = {
         "weigh": "weigh.command",
         "weigh-wrist": "weigh_wrist.app",
         "track": "track.command",
+        "track-wrist": "track.wrist_command",
     },
     "Live": {
         "record": "record.command",

@@ -9,15 +9,13 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import numpy as np
 import typer
 
-from steelyard._units import NORMAL_95
 from steelyard.cli.options import load_arm
 from steelyard.errors import SourceFailed
 
 if TYPE_CHECKING:
-    from steelyard.live import Event, LivePage, PageOptions, Snapshot, Source, Stream
+    from steelyard.live import Event, LivePage, PageOptions, Source, Stream
     from steelyard.live._setup import TrackerSetup
     from steelyard.robot import RobotModel
     from steelyard.trajectory import FourierTrajectory
@@ -145,47 +143,6 @@ def stay(page: LivePage | None) -> None:
     if page is not None and sys.stdin.isatty():
         with suppress(KeyboardInterrupt, EOFError):
             input("The page stays open; Enter closes it. ")
-
-
-@contextmanager
-def snapshots_shown(accuracy: float, *, quiet: bool) -> Iterator[Callable[[Snapshot], None]]:
-    """A function that shows a snapshot in the terminal.
-
-    Args:
-        accuracy: requested 95 % half-width of the mass, over the mass
-        quiet: whether nothing is shown
-    """
-    with updating_line(quiet=quiet) as (show, tell):
-
-        def shown(snapshot: Snapshot) -> None:
-            for event in snapshot.events:
-                tell(event)
-            show(_line_of(snapshot, accuracy))
-
-        yield shown
-
-
-def _line_of(snapshot: Snapshot, accuracy: float) -> str:
-    """A snapshot in one line; with a wrist sensor, with the force of a contact."""
-    from steelyard.live._words import progress_words
-
-    rows = f"{snapshot.rows} rows, {snapshot.missing} missing, {snapshot.dropped} dropped"
-    if snapshot.waiting:
-        waiting = f"waiting: {snapshot.waiting}; "
-    else:
-        waiting = ""
-    if snapshot.payload is None:
-        return f"{waiting}{rows}"
-    mass = snapshot.payload.body.mass
-    half = NORMAL_95 * snapshot.payload.std[0]
-    if not np.isfinite(half):
-        return f"{waiting}mass unknown; {rows}"
-    if snapshot.payload.verdict.ok:
-        trusted = ""
-    else:
-        trusted = "; do not use it yet"
-    known = f"{mass:.3f} +- {half:.3f} kg, {progress_words(snapshot, accuracy)}"
-    return f"{waiting}{known}{trusted}; {rows}"
 
 
 def arm_and_motion(

@@ -310,21 +310,6 @@ def read_all(
     return found
 
 
-def refuse_without_effect(ctx: typer.Context, why: str, *names: str) -> None:
-    """Refuses options that were given and have no effect.
-
-    Args:
-        ctx: of the verb
-        why: they have none, in words
-        names: of its parameters
-    """
-    for name in names:
-        source = ctx.get_parameter_source(name)
-        if source is not None and source.name == "COMMANDLINE":
-            option = next(param.opts[0] for param in ctx.command.params if param.name == name)
-            raise UnknownName(f"{option} has no effect {why}: leave it out")
-
-
 def repeated(ctx: typer.Context, *names: str) -> str:
     """Options as they were given, to be given again; each with a space before it.
 

@@ -1,10 +1,9 @@
-"""`steelyard track SOURCE`: weighs sample by sample, from a recording or a stream."""
+"""`steelyard track` and `track-wrist`: weigh sample by sample, from a recording or a stream."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -18,93 +17,140 @@ from steelyard._units import NORMAL_95
 from steelyard.cli import options
 from steelyard.cli.live import (
     AccuracyOption,
+    LiveModelOption,
     PageOption,
     SecondsOption,
     opened_page,
-    snapshots_shown,
     stay,
     undo_file,
 )
 from steelyard.cli.output import Output, number
+from steelyard.cli.progress import progress_shown, snapshots_shown
+from steelyard.errors import UnknownName
 from steelyard.recording import DEFAULT_CUTOFF_HZ
-from steelyard.verdict import DoubtKind
 
 if TYPE_CHECKING:
     from steelyard.identification import DynamicModel
-    from steelyard.io._wrist import SensorDescription
-    from steelyard.live import LiveWeigher
-    from steelyard.payload._tracking import Progress
-    from steelyard.robot import RobotModel
-    from steelyard.workflow import Tracking, TrackingOptions
+    from steelyard.live import Snapshot, Source, StreamOptions
+    from steelyard.live._track import StreamJob
+    from steelyard.recording._columns import Requested
+    from steelyard.workflow import Tracking
+    from steelyard.workflow._tracking import OnProgress
 
-_FOR_SENSORS = ("robot", "lock", "flange", "gravity", "level", "wrench_convention")
-_FOR_TORQUES = ("kinematics", "tracker")
-_FOR_FILES = (
-    "column", "joints", "names", "degrees", "wrench_convention", "real_time", "report", "picture",
-)  # fmt: skip
-_FOR_STREAMS = ("record", "seconds", "page")
+SourceArgument = Annotated[
+    str,
+    typer.Argument(
+        help="A recording, or a stream: ur://HOST, ros2://HOST?tau=effort, franka://HOST or"
+        " replay:FILE."
+    ),
+]
+SaveStateOption = Annotated[
+    Path | None, options.file_to_write("File for the state, to resume (.json).", "--save-state")
+]
+ResumeOption = Annotated[Path | None, typer.Option(help="A saved state to continue from.")]
+OutputOption = Annotated[
+    Path | None, options.file_to_write("File for the payload (.json).", "--output", "-o")
+]
+RecordOption = Annotated[
+    Path | None,
+    options.file_to_write(
+        "File for every row (.parquet or .arrows); a recording is replayed for it.", "--record"
+    ),
+]
 
 
 @interruptible()
 def command(
     ctx: typer.Context,
-    source: Annotated[
-        str,
-        typer.Argument(
-            help="A recording, or a stream: ur://HOST, ros2://HOST?tau=effort, franka://HOST or"
-            " replay:FILE."
-        ),
-    ],
-    model: Annotated[
-        Path | None,
-        typer.Option(
-            help="The identified empty arm (.json, from steelyard identify): weigh with joint"
-            " torques or motor currents."
-        ),
-    ] = None,
-    sensor: Annotated[
-        Path | None, typer.Option(help="A wrist sensor (.toml): weigh with its wrench.")
-    ] = None,
-    robot: Annotated[
-        str | None,
-        typer.Option(
-            help="The arm, for a wrist sensor on rows with joints; that of --model by default."
-        ),
-    ] = None,
-    lock: options.LockOption = None,
-    flange: options.FlangeOption = None,
-    gravity: options.GravityOption = None,
-    level: Annotated[
-        bool, typer.Option("--level", help="The base below a wrist sensor is known to be level.")
-    ] = False,
+    source: SourceArgument,
+    model: LiveModelOption,
     cutoff: Annotated[
         float | None,
         typer.Option(
-            min=options.LOWEST_HZ,
-            help="Of the low-pass filter [Hz]; as the model's by default,"
-            f" {DEFAULT_CUTOFF_HZ:g} for a wrist sensor.",
+            min=options.LOWEST_HZ, help="Of the low-pass filter [Hz]; as the model's by default."
         ),
     ] = None,
     kinematics: Annotated[
         str | None, typer.Option(help="measured or commanded motion; as the model's by default.")
     ] = None,
     tracker: Annotated[
-        str,
-        typer.Option(
-            help="direct, or xu2024 (with the package papers): on unfiltered rows, no intervals."
-        ),
+        str, typer.Option(help="direct, or xu2024 (with the package papers).")
     ] = "direct",
     accuracy: AccuracyOption = 1.0,
-    real_time: Annotated[
-        bool, typer.Option("--real-time", help="No faster than the recording's clock.")
-    ] = False,
-    save_state: Annotated[
-        Path | None, options.file_to_write("File for the state, to resume (.json).", "--save-state")
-    ] = None,
-    resume: Annotated[Path | None, typer.Option(help="A saved state to continue from.")] = None,
-    output: Annotated[
-        Path | None, options.file_to_write("File for the payload (.json).", "--output", "-o")
-    ] = None,
+    save_state: SaveStateOption = None,
+    resume: ResumeOption = None,
+    output: OutputOption = None,
+    picture: options.PictureOption = None,
+    report: options.ReportOption = None,
+    column: options.ColumnOption = None,
+    joints: options.JointsOption = None,
+    names: options.NamesOption = None,
+    degrees: options.DegreesFlag = False,
+    record: RecordOption = None,
+    seconds: SecondsOption = math.inf,
+    page: PageOption = None,
+    as_json: options.JsonFlag = False,
+) -> None:
+    """Weighs sample by sample with joint torques or motor currents, from a recording or a stream.
+
+    A stream is tracked until Ctrl-C. A recording is replayed as a stream for --seconds, --record
+    and --page. Exit code 1: do not use the result.
+    """
+    from steelyard.identification import DynamicModel
+    from steelyard.live import track
+    from steelyard.live._track import torque_job
+    from steelyard.workflow import TrackingOptions
+
+    known = DynamicModel.load(model)
+    preparation = options.preparation_as(known, cutoff, kinematics)
+    if cutoff is not None:
+        _require_filter(tracker, known)
+    how = TrackingOptions(tracker=tracker, preparation=preparation)
+    tables = options.requested(column, joints, degrees=degrees, names=names)
+    request = _Request(source, accuracy / 100, seconds, record, page, undo_file(output), as_json)
+
+    def tracked(
+        data: Any, on_progress: OnProgress | None, stream: StreamOptions | None
+    ) -> Tracking:
+        return track(
+            data,
+            known,
+            accuracy=request.accuracy,
+            resume=resume,
+            on_progress=on_progress,
+            options=how,
+            stream=stream,
+        )
+
+    facts: dict[str, Any] = {}
+    if request.is_stream:
+        rows = request.stream_source(tables, known.robot.joint_names)
+        job = torque_job(rows, known, request.accuracy, how)
+        found, facts = request.track_stream(job, tracked)
+    else:
+        recording = options.read_requested(
+            Path(source), column, joints, robot=known.robot, degrees=degrees, names=names
+        )
+        found = request.track_recording({source: recording}, tracked)
+    files = _Files(output, save_state, picture, report, record)
+    _finish(ctx, found, facts, files, [model, resume, source])
+
+
+@interruptible()
+def wrist_command(
+    ctx: typer.Context,
+    source: SourceArgument,
+    sensor: options.SensorOption = None,
+    robot: options.ArmOption = None,
+    lock: options.LockOption = None,
+    flange: options.FlangeOption = None,
+    gravity: options.GravityOption = None,
+    level: Annotated[bool, typer.Option("--level", help="The base is known to be level.")] = False,
+    cutoff: options.WrenchCutoffOption = DEFAULT_CUTOFF_HZ,
+    accuracy: AccuracyOption = 1.0,
+    save_state: SaveStateOption = None,
+    resume: ResumeOption = None,
+    output: OutputOption = None,
     picture: options.PictureOption = None,
     report: options.ReportOption = None,
     column: options.ColumnOption = None,
@@ -112,77 +158,177 @@ def command(
     names: options.NamesOption = None,
     degrees: options.DegreesFlag = False,
     wrench_convention: options.ConventionOption = None,
-    record: Annotated[
-        Path | None,
-        options.file_to_write("File for every row (.parquet or .arrows).", "--record"),
-    ] = None,
-    seconds: SecondsOption = float("inf"),
+    record: RecordOption = None,
+    seconds: SecondsOption = math.inf,
     page: PageOption = None,
     as_json: options.JsonFlag = False,
 ) -> None:
-    """Weighs sample by sample, from a recording or a stream. Exit code 1: do not use the result.
+    """Weighs sample by sample with a wrist sensor, and shows the force of a contact.
 
-    With --model alone from joint torques or motor currents, else from a wrist sensor: then with the
-    force of a contact. A stream is tracked until Ctrl-C.
+    A stream is tracked until Ctrl-C. A recording is replayed as a stream for --seconds, --record
+    and --page. Exit code 1: do not use the result.
     """
-    from steelyard.identification import DynamicModel
-    from steelyard.live._track import is_address
-    from steelyard.workflow import TrackingOptions
+    from steelyard.live import track_wrist
+    from steelyard.live._track import wrist_job
+    from steelyard.workflow import WristTrackingOptions
 
-    _refuse_without_effect(ctx, of_sensor=model is None or sensor is not None)
-    is_stream = is_address(source)
-    if is_stream:
-        options.refuse_without_effect(ctx, "on a stream", *_FOR_FILES)
-    else:
-        options.refuse_without_effect(ctx, "on a recording", *_FOR_STREAMS)
-    known = None
-    preparation = None
-    if model is not None:
-        known = DynamicModel.load(model)
-        preparation = options.preparation_as(known, cutoff, kinematics)
-        _refuse_cutoff_of_raw_rows(ctx, tracker, known)
-    about = None
-    if sensor is not None or (known is None and robot is not None):
-        tables = options.requested(column, joints, wrench_convention, degrees=degrees, names=names)
-        about = options.described(sensor, tables, gravity)
-    job = _Job(
-        source=source,
-        model=known,
-        robot=options.load_arm_if_named(robot, lock, flange),
-        sensor=about,
-        accuracy=accuracy / 100,
-        resume=resume,
-        options=TrackingOptions(
-            tracker=tracker,
-            preparation=preparation,
-            cutoff_hz=cutoff or DEFAULT_CUTOFF_HZ,
-            level=level,
-            real_time=real_time,
-            seconds=seconds,
-        ),
-    )
-    out = Output(as_json)
+    arm = options.load_arm_if_named(robot, lock, flange)
+    tables = options.requested(column, joints, wrench_convention, degrees=degrees, names=names)
+    about = options.described(sensor, tables, gravity)
+    how = WristTrackingOptions(cutoff_hz=cutoff, level=level)
+    request = _Request(source, accuracy / 100, seconds, record, page, undo_file(output), as_json)
+
+    def tracked(
+        data: Any, on_progress: OnProgress | None, stream: StreamOptions | None
+    ) -> Tracking:
+        return track_wrist(
+            data,
+            arm,
+            sensor=about,
+            accuracy=request.accuracy,
+            resume=resume,
+            on_progress=on_progress,
+            options=how,
+            stream=stream,
+        )
+
     facts: dict[str, Any] = {}
-    if is_stream:
-        found, facts = job.track_stream(page, record, history_file=undo_file(output), quiet=as_json)
+    if request.is_stream:
+        joint_names: tuple[str, ...] = ()
+        if arm is not None:
+            joint_names = arm.joint_names
+        rows = request.stream_source(tables, joint_names)
+        job = wrist_job(rows, arm, about, request.accuracy, how)
+        found, facts = request.track_stream(job, tracked)
     else:
-        data = job.read(column, joints, names, degrees=degrees)
-        found = job.track_recording(data, quiet=as_json)
+        found = request.track_recording(source, tracked)
+    files = _Files(output, save_state, picture, report, record)
+    _finish(ctx, found, facts, files, [sensor, robot, resume, source])
+
+
+def _require_filter(name: str, model: DynamicModel) -> None:
+    """Refuses a cut-off where the tracker takes rows as they come."""
+    from steelyard.workflow._torque_tracking import tracker_named
+    from steelyard.workflow._tracking import DIRECT
+
+    if name != DIRECT and tracker_named(name, model, 1.0).takes_raw_rows:
+        raise UnknownName(
+            f"the tracker {name} takes rows as they come, without a filter: leave --cutoff out"
+        )
+
+
+@dataclass(frozen=True)
+class _Request:
+    """What is tracked, and what happens meanwhile."""
+
+    source: str
+    accuracy: float
+    seconds: float
+    record: Path | None
+    page: str | None
+    history_file: Path | None
+    as_json: bool
+
+    @property
+    def is_stream(self) -> bool:
+        """Whether rows are taken as they come; a recording is then replayed."""
+        from steelyard.live._track import is_address
+
+        only_streams = (self.record, self.page) != (None, None) or math.isfinite(self.seconds)
+        return only_streams or is_address(self.source)
+
+    def stream_source(self, tables: Requested, joint_names: tuple[str, ...]) -> Source:
+        """The source of the rows, with the user's statements about them."""
+        from steelyard.live import ReplaySource, source_of
+        from steelyard.live._track import is_address
+
+        source: Source = ReplaySource(self.source)
+        if is_address(self.source):
+            source = source_of(self.source, joint_names=joint_names)
+        return source.read_with(tables)
+
+    def track_recording(self, data: Any, tracked: _Tracked) -> Tracking:
+        """Tracks a recording to its end, and shows how the payload becomes known."""
+        title = f"{Path(self.source).name}, sample by sample"
+        with progress_shown(title, quiet=self.as_json) as show:
+            return tracked(data, show, None)
+
+    def track_stream(self, job: StreamJob, tracked: _Tracked) -> tuple[Tracking, dict[str, Any]]:
+        """Tracks a stream until it ends or Ctrl-C, and what to say about its rows."""
+        from steelyard.live import StreamOptions
+
+        last: list[Snapshot] = []
+        with opened_page(self.page, job.source, job.setup, history_file=self.history_file) as page:
+            with snapshots_shown(str(job.source), self.accuracy, quiet=self.as_json) as show:
+
+                def on_snapshot(snapshot: Snapshot) -> None:
+                    last[:] = [snapshot]
+                    show(snapshot)
+
+                stream = StreamOptions(
+                    seconds=self.seconds,
+                    record=self.record,
+                    page=page,
+                    on_snapshot=on_snapshot,
+                    ends_at_interrupt=True,
+                )
+                found = tracked(job.source, None, stream)
+            stay(page)
+        return found, _facts_of_rows(last)
+
+
+_Tracked = Callable[[Any, "OnProgress | None", "StreamOptions | None"], "Tracking"]
+
+
+@dataclass(frozen=True)
+class _Files:
+    """Files to write."""
+
+    output: Path | None
+    save_state: Path | None
+    picture: Path | None
+    report: Path | None
+    record: Path | None
+
+
+def _facts_of_rows(last: list[Snapshot]) -> dict[str, Any]:
+    """What to say about the rows of a stream, by its last snapshot."""
+    if not last:
+        return {}
+    return {
+        "rows": last[0].rows,
+        "missing": last[0].missing,
+        "dropped": last[0].dropped,
+        "converged": last[0].converged,
+    }
+
+
+def _finish(
+    ctx: typer.Context,
+    found: Tracking,
+    facts: dict[str, Any],
+    files: _Files,
+    read: list[Path | str | None],
+) -> None:
+    """Writes the files and prints the result."""
+    out = Output(ctx.params["as_json"])
     with _saved.together():
-        if save_state is not None:
-            found.save_state(save_state)
-        if output is not None:
-            found.payload.save(output)
-        read = [model, sensor, robot, resume, source]
-        out.report(ctx, found.page, read, report=report, picture=picture)
-    files = {
-        "Payload": output, "Picture": picture, "Report": report, "State": save_state,
-        "Recording": record,
-    }  # fmt: skip
-    facts = found.to_dict() | facts | {"file": output, "record": record}
+        if files.save_state is not None:
+            found.save_state(files.save_state)
+        if files.output is not None:
+            found.payload.save(files.output)
+        out.report(ctx, found.page, read, report=files.report, picture=files.picture)
+    written = {
+        "Payload": files.output,
+        "Picture": files.picture,
+        "Report": files.report,
+        "State": files.save_state,
+        "Recording": files.record,
+    }
+    answer = found.to_dict() | facts | {"file": files.output, "record": files.record}
     requested = {"the mass": _requested_mass(found)}
     verdict = found.payload.verdict
-    out.emit(facts, lambda: _show(out, found), files=files, verdict=verdict, requested=requested)
+    out.emit(answer, lambda: _show(out, found), files=written, verdict=verdict, requested=requested)
 
 
 def _requested_mass(found: Tracking) -> float:
@@ -190,177 +336,6 @@ def _requested_mass(found: Tracking) -> float:
     if found.tracker.gives_intervals:
         return float(found.payload.mass + found.payload.std[0])
     return found.payload.mass
-
-
-def _refuse_without_effect(ctx: typer.Context, *, of_sensor: bool) -> None:
-    if of_sensor:
-        options.refuse_without_effect(ctx, "with a wrist sensor", *_FOR_TORQUES)
-    else:
-        options.refuse_without_effect(ctx, "without --sensor", *_FOR_SENSORS)
-
-
-def _refuse_cutoff_of_raw_rows(ctx: typer.Context, name: str, model: DynamicModel) -> None:
-    """Refuses --cutoff where the tracker takes rows as they come."""
-    from steelyard.workflow._torque_tracking import tracker_named
-    from steelyard.workflow._tracking import DIRECT
-
-    if name != DIRECT and tracker_named(name, model, 1.0).takes_raw_rows:
-        options.refuse_without_effect(ctx, f"with --tracker {name}", "cutoff")
-
-
-@dataclass(frozen=True)
-class _Job:
-    """What is tracked, and how."""
-
-    source: str
-    model: DynamicModel | None
-    robot: RobotModel | None
-    sensor: SensorDescription | None
-    accuracy: float
-    resume: Path | None
-    options: TrackingOptions
-
-    def read(
-        self, column: list[str] | None, joints: str | None, names: str | None, *, degrees: bool
-    ) -> Any:
-        """The recording; that of a wrist sensor is read by its description."""
-        if self.model is None or self.sensor is not None:
-            return self.source
-        recording = options.read_requested(
-            Path(self.source),
-            column,
-            joints,
-            robot=self.model.robot,
-            degrees=degrees,
-            names=names,
-        )
-        return {self.source: recording}
-
-    def track_recording(self, data: Any, *, quiet: bool) -> Tracking:
-        """Tracks a recording to its end, and shows how the payload becomes known."""
-        from steelyard.workflow._track import track_recording
-
-        with _screen(f"{Path(self.source).name}, sample by sample", quiet=quiet) as show:
-            return track_recording(
-                data,
-                model=self.model,
-                robot=self.robot,
-                sensor=self.sensor,
-                accuracy=self.accuracy,
-                resume=self.resume,
-                on_progress=show,
-                options=self.options,
-            )
-
-    def track_stream(
-        self, page: str | None, record: Path | None, *, history_file: Path | None, quiet: bool
-    ) -> tuple[Tracking, dict[str, Any]]:
-        """Tracks a stream until it ends or Ctrl-C, and what to say about its rows."""
-        from steelyard.live import Recorder, Stream, snapshots_of
-        from steelyard.live._track import ProgressCurve, StreamJob, track_stream
-        from steelyard.live._weigher import LiveWeigher
-
-        job = StreamJob.of(
-            self.source,
-            self.model,
-            self.robot,
-            self.sensor,
-            accuracy=self.accuracy,
-            options=self.options,
-        )
-        curve = ProgressCurve()
-        with opened_page(page, job.source, job.setup, history_file=history_file) as shown:
-            with ExitStack() as open_now:
-                stream = open_now.enter_context(Stream(job.source))
-                recorder = None
-                if record is not None:
-                    recorder = open_now.enter_context(Recorder(record, stream.columns))
-                weigher = LiveWeigher(job.setup(stream), resume=self.resume)
-                rows = stream.items(self.options.seconds)
-                snapshots = snapshots_of(rows, weigher, recorder=recorder, page=shown)
-                show = open_now.enter_context(snapshots_shown(self.accuracy, quiet=quiet))
-                is_over = False
-                with suppress(KeyboardInterrupt):
-                    for snapshot in curve.collected(snapshots):
-                        show(snapshot)
-                    is_over = True
-            if is_over:
-                stay(shown)
-        return track_stream(weigher, curve.points), _rows_of(weigher)
-
-
-def _rows_of(weigher: LiveWeigher) -> dict[str, Any]:
-    """What to say about the rows of a stream."""
-    snapshot = weigher.snapshot()
-    if snapshot is None:
-        return {}
-    return {
-        "rows": snapshot.rows,
-        "missing": snapshot.missing,
-        "dropped": snapshot.dropped,
-        "converged": snapshot.converged,
-    }
-
-
-@contextmanager
-def _screen(title: str, *, quiet: bool) -> Iterator[Callable[[Progress], None]]:
-    """A function that shows progress: live in a terminal, elsewhere one line per second."""
-    if quiet:
-        yield lambda progress: None
-        return
-    if not sys.stdout.isatty():
-        print(f"{title}:")
-        yield _Lines()
-        return
-    from rich.live import Live
-    from rich.text import Text
-
-    with Live(refresh_per_second=10) as live:
-        yield lambda progress: live.update(
-            Text(f"{title}\n{_line(progress)}\n{_state(progress)}\n{_next(progress)}")
-        )
-
-
-class _Lines:
-    """Prints one line per second of the recording."""
-
-    def __init__(self) -> None:
-        self._due_s = -np.inf
-
-    def __call__(self, progress: Progress) -> None:
-        if progress.t >= self._due_s - 1e-9:
-            print("  ".join(x for x in (_line(progress), _state(progress)) if x))
-            self._due_s = progress.t + 1.0
-
-
-def _line(progress: Progress) -> str:
-    """Time, mass and centre of mass."""
-    if progress.payload.verdict.has(DoubtKind.NOT_EXCITED) and not np.isfinite(progress.mass_std):
-        return f"{progress.t:8.2f} s  mass not known yet"
-    if not np.isfinite(progress.mass_std):
-        return f"{progress.t:8.2f} s  mass {progress.mass:7.3f} kg, no interval"
-    half_width = NORMAL_95 * progress.mass_std
-    words = f"{progress.t:8.2f} s  mass {progress.mass:7.3f} +- {half_width:6.3f} kg"
-    if np.isfinite(progress.com_std).all():
-        words += "  com " + " ".join(f"{1e3 * x:6.1f}" for x in progress.com)
-        words += f" +- {1e3 * NORMAL_95 * progress.com_std.max():5.1f} mm"
-    return words
-
-
-def _state(progress: Progress) -> str:
-    """Whether the payload may be used, in a few words."""
-    kinds = ", ".join(doubt.kind for doubt in progress.payload.verdict.blocking)
-    if kinds:
-        return f"do not use yet ({kinds})"
-    if progress.converged:
-        return "converged"
-    return "not yet as accurate as requested"
-
-
-def _next(progress: Progress) -> str:
-    if not progress.next_step:
-        return ""
-    return f"Next: {progress.next_step}"
 
 
 def _show(out: Output, found: Tracking) -> None:

@@ -24,12 +24,12 @@ from steelyard.cli.live import (
     YesFlag,
     arm_and_motion,
     opened_page,
-    snapshots_shown,
     stay,
     undo_file,
 )
 from steelyard.cli.options import JsonFlag, file_to_write
 from steelyard.cli.output import Output
+from steelyard.cli.progress import snapshots_shown
 from steelyard.cli.questions import motion_question, payload_question, show_setting, show_stop
 
 if TYPE_CHECKING:
@@ -154,7 +154,9 @@ def _weighed(
 
         @cache
         def show() -> Callable[[Snapshot], None]:
-            return moving.enter_context(snapshots_shown(request.accuracy, quiet=out.as_json))
+            return moving.enter_context(
+                snapshots_shown(str(controller), request.accuracy, quiet=out.as_json)
+            )
 
         def confirm(plan: MotionPlan) -> bool:
             designing.close()

@@ -31,7 +31,7 @@ from steelyard.live._setting import PayloadSetting, Proposal
 from steelyard.live._source import Event, EventKind, Row, Source, Stream
 from steelyard.live._stop import RestState, StopReport, stop
 from steelyard.live._torque import TorqueSetup
-from steelyard.live._track import track, track_stream
+from steelyard.live._track import StreamOptions, track, track_stream, track_wrist
 from steelyard.live._ur import UrController
 from steelyard.live._view import Snapshot
 from steelyard.live._weigh_live import LiveWeighing, WeighingRequest, weigh_live
@@ -76,6 +76,7 @@ __all__ = [
     "Source",
     "StopReport",
     "Stream",
+    "StreamOptions",
     "TorqueSetup",
     "UrController",
     "WeighingRequest",
@@ -90,5 +91,6 @@ __all__ = [
     "stop",
     "track",
     "track_stream",
+    "track_wrist",
     "weigh_live",
 ]

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 
 from steelyard._arrays import Array
 from steelyard.errors import SourceFailed, SteelyardError
-from steelyard.io import read
+from steelyard.io._recordings import read_as
 from steelyard.io._wrist import SensorDescription
 from steelyard.live._source import MOTION_COLUMN, Connection, EndOfSource, Source, Values
 from steelyard.recording import AXES, Recording, WrenchConvention
+from steelyard.recording._columns import Requested
 from steelyard.wrist.tracking import motion_of
 
 _CHUNK = 100  # rows
@@ -29,11 +30,13 @@ class ReplaySource(Source):
         speed: times as fast as it was recorded; None for as fast as it goes
         sensor: what a wrist sensor is, whose file has no joints; its wrench is turned to our
             convention
+        tables: the user's statements about the columns and units of the file
     """
 
     path: str
     speed: float | None = 1.0
     sensor: SensorDescription | None = None
+    tables: Requested = field(default_factory=Requested)
 
     def __str__(self) -> str:
         return f"replay:{self.path}"
@@ -42,7 +45,7 @@ class ReplaySource(Source):
     def recording(self) -> Recording:
         """What is replayed."""
         try:
-            return read(self.path)
+            return read_as(self.path, self.tables)
         except SteelyardError as error:
             raise SourceFailed(str(error)) from error
 
@@ -53,6 +56,14 @@ class ReplaySource(Source):
             sensor: what it is
         """
         return replace(self, sensor=sensor)
+
+    def read_with(self, tables: Requested) -> ReplaySource:
+        """The same file, read with a user's statements about it.
+
+        Args:
+            tables: the statements
+        """
+        return replace(self, tables=tables)
 
     def connect(self) -> Connection:
         """The recording from its beginning."""

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, NamedTuple, Self, TypeAlias
 from steelyard._computing import real_time_priority
 from steelyard.errors import SourceFailed
 from steelyard.recording import WrenchConvention
+from steelyard.recording._columns import Requested
 
 if TYPE_CHECKING:
     from steelyard.io._wrist import SensorDescription
@@ -199,6 +200,22 @@ class Source(ABC):
             sensor: what it is
         """
         return self
+
+    def read_with(self, tables: Requested) -> Source:
+        """The same source with a user's statements about the columns and units of its rows.
+
+        Args:
+            tables: the statements; a source that names its own signals takes none
+
+        Raises:
+            SourceFailed: there are statements, and the source takes none
+        """
+        if tables == Requested():
+            return self
+        raise SourceFailed(
+            f"{self} names its signals itself: columns, joints and units can only be stated for a"
+            " recording"
+        )
 
     @property
     def controller(self) -> Controller | None:

@@ -117,6 +117,24 @@ def wrench_page(
     return _page("What the wrist sensor carries", payload, sections)
 
 
+def stream_page(payload: Payload, curve: Section) -> Page:
+    """The page of a payload weighed from a live stream, whose rows are not kept.
+
+    Args:
+        payload: the answer
+        curve: section with the curve of how it became known
+    """
+    views = body_plot(payload.body, payload.covariance, None)
+    com = com_plot(payload.body, payload.covariance, None)
+    table = _payload_table(payload, None)
+    sections = [
+        Section("The payload", _moved(payload), [table, views, com]),
+        _excited_section(payload.body, payload.std),
+        curve,
+    ]
+    return _page("What the arm carries", payload, sections, [views, com])
+
+
 def _page(
     title: str, payload: Payload, sections: Sequence[Section], picture: Sequence[Plot] = ()
 ) -> Page:

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from steelyard.workflow._payload import weigh as weigh
     from steelyard.workflow._tracking import Tracking as Tracking
     from steelyard.workflow._tracking import TrackingOptions as TrackingOptions
+    from steelyard.workflow._tracking import WristTrackingOptions as WristTrackingOptions
     from steelyard.workflow._wrist import contact as contact
     from steelyard.workflow._wrist import weigh_wrist as weigh_wrist
 
@@ -18,6 +19,7 @@ _MODULES = {
     "KnownMass": "_arm",
     "Tracking": "_tracking",
     "TrackingOptions": "_tracking",
+    "WristTrackingOptions": "_tracking",
     "collisions": "_contacts",
     "contact": "_wrist",
     "identify": "_arm",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from importlib.metadata import entry_points
@@ -76,18 +75,11 @@ class TorqueReplay(Replay):
         delay_s = path.delay_s
         return replace(made, delay_s=delay_s, duration_s=run.recording.duration_s)
 
-    def samples(self, *, real_time: bool) -> Iterator[Sample[Array]]:
-        """The samples of the tracker, in the order of time.
-
-        Args:
-            real_time: no faster than the recording's clock
-        """
+    def samples(self) -> Iterator[Sample[Array]]:
+        """The samples of the tracker, in the order of time."""
         source: Recording | Samples | None = self.run.recording
         if source is None:
             source = self.run.ready
-        sleep = None
-        if real_time:
-            sleep = time.sleep
         v_max = self.model.robot.limits.v_max
         drive = self.run.drive_for(self.model)
         return replay(
@@ -96,7 +88,6 @@ class TorqueReplay(Replay):
             drive=drive,
             v_max=v_max,
             unfiltered=self.tracker.takes_raw_rows,
-            sleep=sleep,
         )
 
     def page(self, payload: Payload, curve: Section) -> Page:

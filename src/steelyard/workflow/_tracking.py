@@ -46,24 +46,28 @@ _CURVE = ("t", "mass", "mass_std", "com", "com_std", "number", "converged")
 
 @dataclass(frozen=True)
 class TrackingOptions:
-    """How samples are made and tracked.
+    """How samples of joint torques are made and tracked.
 
     Attributes:
-        tracker: of joint torques: 'direct', or the name of one from another package, say 'xu2024'
-        preparation: how rows of a recording become samples of joint torques; as those of the model
-            were, by default
-        cutoff_hz: of the smoother on motion and wrench of a wrist sensor, [Hz]
-        level: whether the base of an arm with a wrist sensor is known to be level
-        real_time: whether a recording is replayed no faster than its clock
-        seconds: how long a stream is tracked, [s]
+        tracker: 'direct', or the name of one from another package, say 'xu2024'
+        preparation: how rows become samples; as those of the model were, by default
     """
 
     tracker: str = DIRECT
     preparation: Preparation | None = None
+
+
+@dataclass(frozen=True)
+class WristTrackingOptions:
+    """How samples of a wrist sensor are made and tracked.
+
+    Attributes:
+        cutoff_hz: of the smoother on motion and wrench, [Hz]
+        level: whether the base of the arm is known to be level
+    """
+
     cutoff_hz: float = DEFAULT_CUTOFF_HZ
     level: bool = False
-    real_time: bool = False
-    seconds: float = float("inf")
 
 
 class Replay(ABC):
@@ -82,12 +86,8 @@ class Replay(ABC):
     duration_s: float
 
     @abstractmethod
-    def samples(self, *, real_time: bool) -> Iterator[Sample[Any]]:
-        """The samples of the tracker, in the order of time.
-
-        Args:
-            real_time: no faster than the recording's clock
-        """
+    def samples(self) -> Iterator[Sample[Any]]:
+        """The samples of the tracker, in the order of time."""
 
     @abstractmethod
     def page(self, payload: Payload, curve: Section) -> Page:
@@ -200,14 +200,15 @@ class Tracking:
     def page(self) -> Page:
         """The page that shows and explains it, with the curve of how it became known."""
         from steelyard.report import Section
+        from steelyard.report._payload import stream_page
         from steelyard.report._tracking import tracking_plot
 
-        if self.replay is None:
-            raise InvalidSamples(
-                "a page needs a recording: record the stream, and track the recording"
-            )
         plot = tracking_plot(self.points, accuracy=self.accuracy)
-        page = self.replay.page(self.payload, Section("How the answer became known", (), [plot]))
+        curve = Section("How the answer became known", (), [plot])
+        if self.replay is None:
+            page = stream_page(self.payload, curve)
+        else:
+            page = self.replay.page(self.payload, curve)
         return replace(page, picture=[plot])
 
 
@@ -215,7 +216,6 @@ def tracked(
     replay: Replay,
     *,
     resume: str | Path | None = None,
-    real_time: bool = False,
     on_progress: OnProgress | None = None,
 ) -> Tracking:
     """A recording tracked to its end.
@@ -223,7 +223,6 @@ def tracked(
     Args:
         replay: the recording
         resume: file of a saved state to continue from
-        real_time: no faster than the recording's clock
         on_progress: called with each point of the curve as it becomes known
     """
     tracker = replay.tracker
@@ -242,7 +241,7 @@ def tracked(
             on_progress(points[-1])
 
     due_s = -np.inf
-    for sample in replay.samples(real_time=real_time):
+    for sample in replay.samples():
         state = tracker.step(state, sample._replace(t=sample.t + offset_s))
         if state.last_s >= due_s:
             add_point()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,7 +14,7 @@ from steelyard.quality import check
 from steelyard.recording import Sample
 from steelyard.robot import RobotModel
 from steelyard.verdict import Doubt, DoubtKind
-from steelyard.workflow._tracking import Replay, TrackingOptions
+from steelyard.workflow._tracking import Replay, WristTrackingOptions
 from steelyard.workflow._wrist import WristRig, WristSource
 from steelyard.wrist._recording import WristRecording, complete_rows
 from steelyard.wrist.tracking import (
@@ -63,7 +62,7 @@ class WristReplay(Replay):
         robot: RobotModel | str | None,
         sensor: SensorDescription | str | Path | None,
         accuracy: float,
-        options: TrackingOptions,
+        options: WristTrackingOptions,
     ) -> WristReplay:
         """The replay of a recording.
 
@@ -110,18 +109,10 @@ class WristReplay(Replay):
             duration_s=float(table.t[-1]),
         )
 
-    def samples(self, *, real_time: bool) -> Iterator[Sample[SensorMotion]]:
-        """The samples of the tracker, in the order of time.
-
-        Args:
-            real_time: no faster than the recording's clock
-        """
+    def samples(self) -> Iterator[Sample[SensorMotion]]:
+        """The samples of the tracker, in the order of time."""
         state = self.path.init()
-        start_s = time.monotonic()
         for t, motion, wrench in zip(self.t.tolist(), self.motion, self.wrench, strict=True):
-            wait_s = t - self.t[0] - (time.monotonic() - start_s)
-            if real_time and wait_s > 0:
-                time.sleep(wait_s)
             state, ready = self.path.step(state, t, motion, wrench)
             yield from ready
 
