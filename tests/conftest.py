@@ -35,6 +35,7 @@ def pytest_ignore_collect(collection_path, config):
     return None
 
 
+@cache
 def in_slow_module(path: Path) -> bool:
     """Whether the tests of a module are slow; those that only read sources are not."""
     return "pytest.mark.style" not in path.read_text() and (
@@ -42,11 +43,12 @@ def in_slow_module(path: Path) -> bool:
     )
 
 
-def pytest_collection_modifyitems(items):
+def pytest_collection_modifyitems(config, items):
     """Marks the tests that `make check` leaves out."""
-    for item in items:
-        if in_slow_module(item.path):
-            item.add_marker(pytest.mark.slow)
+    if config.option.markexpr:
+        for item in items:
+            if in_slow_module(item.path):
+                item.add_marker(pytest.mark.slow)
 
 
 @cache

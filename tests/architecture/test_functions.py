@@ -47,6 +47,12 @@ def with_classes(tree):
     yield from walk(tree, True, None)
 
 
+@cache
+def our_classes():
+    """The names of bases and of methods of each class of the packages, by its name."""
+    return known_classes(map(style.tree_of, MODULES))
+
+
 def known_classes(trees):
     """The names of bases and of methods of each class, by its name."""
     return {
@@ -66,9 +72,6 @@ def overrides(name, owner, classes):
     return any(
         name in classes.get(base, ((), ()))[1] or overrides(name, base, classes) for base in bases
     )
-
-
-CLASSES = known_classes(map(style.tree_of, MODULES))
 
 
 def body_lines(function):
@@ -125,7 +128,7 @@ def docstring_faults(function, owner):
     doc = ast.get_docstring(function)
     if not doc:
         return ["no docstring"]
-    inherited = owner is not None and overrides(function.name, owner.name, CLASSES)
+    inherited = owner is not None and overrides(function.name, owner.name, our_classes())
     if not re.search(r"^Args:", doc, re.MULTILINE) and (inherited or body_lines(function) <= 1):
         return []  # one line says it, or the method that it overrides
     wrong, silent = faults(function, doc)

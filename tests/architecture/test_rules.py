@@ -1,6 +1,7 @@
 """Rules for all modules; each has examples of code that breaks it and of code that keeps it."""
 
 import ast
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -9,11 +10,6 @@ import style
 pytestmark = pytest.mark.style
 
 ROOT = Path(__file__).parents[2]
-TREES = {
-    path.relative_to(ROOT).as_posix(): style.tree_of(path)
-    for folder in ("src", "papers/src")
-    for path in sorted((ROOT / folder).rglob("*.py"))
-}
 
 SENTENCES = {"status", "sentence", "summary", "words"}
 SAME_SENTENCE = {"lower", "upper", "casefold", "strip", "replace", "removeprefix", "removesuffix"}
@@ -47,6 +43,12 @@ WRITERS = {
     *("to_csv", "to_parquet", "write_csv", "write_parquet", "write_image", "write_html", "dump"),
     *("copy", "copyfile", "rename", "replace", "move"),
 }
+
+
+@cache
+def trees():
+    """The syntax tree of each module, by its path."""
+    return {path.relative_to(ROOT).as_posix(): style.tree_of(path) for path in style.library()}
 
 
 def is_sentence(node):
@@ -174,7 +176,7 @@ def offenders(rule, *, outside=()):
     """Where modules break a rule, one file:line a line."""
     return "\n".join(
         f"{name}:{node.lineno}"
-        for name, tree in TREES.items()
+        for name, tree in trees().items()
         if name not in outside
         for node in rule(tree)
     )
@@ -189,13 +191,13 @@ def test_no_parameter_is_a_tuple_of_different_things():
 
 
 def test_only_packages_list_their_names():
-    packages = [name for name in TREES if name.endswith("/__init__.py")]
+    packages = [name for name in trees() if name.endswith("/__init__.py")]
     assert not offenders(lists_of_names, outside=packages)
 
 
 def test_saved_json_goes_through_one_module():
     assert not offenders(json_by_hand, outside=OTHER_JSON)
-    users = {name for name, tree in TREES.items() if any(json_by_hand(tree))}
+    users = {name for name, tree in trees().items() if any(json_by_hand(tree))}
     assert set(OTHER_JSON) <= users, "exceptions that are no longer needed"
 
 

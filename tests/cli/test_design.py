@@ -4,9 +4,6 @@ import json
 
 import numpy as np
 import pytest
-
-pytest.importorskip("jax")
-
 import typer
 from typer.testing import CliRunner
 

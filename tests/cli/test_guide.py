@@ -7,9 +7,6 @@ import pytest
 import typer
 
 from conftest import steelyard
-
-pytest.importorskip("mujoco")
-
 from steelyard.cli.guide import command
 from steelyard.errors import SteelyardError
 from steelyard.inertia import InertialParameters

@@ -6,8 +6,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-pytest.importorskip("mujoco")
-
 from steelyard.control._compensation import Compensator
 from steelyard.control._guiding import (
     GuidingComparison,

@@ -8,8 +8,6 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-pytest.importorskip("jax")
-
 from steelyard import _saved
 from steelyard.errors import (
     InfeasibleDesign,

@@ -5,8 +5,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-pytest.importorskip("jax")
-
 from steelyard.excitation import (
     ConditionNumber,
     DesignLimits,

@@ -6,8 +6,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-pytest.importorskip("jax")
-
 from conftest import steelyard
 from steelyard.errors import InfeasibleDesign, InvalidSamples, InvalidTrajectory, UnreadableFile
 from steelyard.excitation import Design, DesignLimits, DesignSettings
