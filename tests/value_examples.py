@@ -1,6 +1,7 @@
 """Examples of saved values, made up from the annotations of their classes."""
 
 import importlib
+from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,7 @@ GIVEN = {  # fields of which a class demands more than their annotations say
     "WristPayload": {"shares": {"noise": 0.5, "friction": 0.25, "gains": 0.25, "drift": 0.0}},
     "WristSensor": {"motion_noise": {"joints": 0.1}},
     "JointLimits": {"q_min": [-1.0, -2.0], "q_max": [1.0, 2.0]},
+    "LogRow": {"digest": ""},
     "DriveModel": {"coupling": [[1.0, 0.0], [0.5, 1.0]]},
 }
 
@@ -61,6 +63,8 @@ def _made(kind, rng):
         return kind.values[-1]
     if isinstance(kind, kinds.EnumKind):
         return rng.choice(list(kind.members))
+    if isinstance(kind, kinds.Time):
+        return datetime(2026, 1, int(rng.integers(1, 29)), 12, tzinfo=UTC)
     if isinstance(kind, kinds.Number):
         return _number(kind, rng)
     if isinstance(kind, kinds.Numbers):

@@ -10,7 +10,8 @@ A `Value` is a frozen dataclass whose annotations say what each field may hold:
         verdict: Verdict
 
 Three things follow from them: the check of each new value, which files and Python callers pass
-alike; its content for JSON (`to_dict`); and the value of such a content (`from_dict`).
+alike; its content for JSON (`to_dict`); and the value of such a content (`from_dict`). `to_arrays`
+gives the same with arrays, for files and for values around it.
 
 - numbers and arrays are finite unless INFINITE is given; `Range` says which ones are allowed
 - sizes are letters, shared with the values inside: see `_kinds`
@@ -26,6 +27,7 @@ import math
 import types
 import typing
 from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 from enum import Enum
 from functools import cache
 from pathlib import Path
@@ -59,6 +61,7 @@ from steelyard._kinds import (
     Size,
     Sizes,
     Spread,
+    Time,
     expected,
     require_names,
 )
@@ -114,7 +117,12 @@ class Value:
             raise self._error(str(refused)) from refused
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything, as texts, numbers and arrays."""
+        """Everything, as texts, numbers and lists, for JSON; infinite numbers stay numbers."""
+        table: dict[str, Any] = _saved.plain(self.to_arrays(), not_finite=float)
+        return table
+
+    def to_arrays(self) -> dict[str, Any]:
+        """Everything, as texts, numbers and arrays: what `from_dict` reads, too."""
         content: dict[str, Any] = {}
         for name, kind in fields_of(type(self)).items():
             if isinstance(kind, _SpreadKind):
@@ -127,7 +135,7 @@ class Value:
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Self:
-        """The value that `to_dict` has written."""
+        """The value that `to_dict` or `to_arrays` has written."""
         try:
             made: Self = _read(cls, content)
             return made
@@ -168,7 +176,7 @@ class FileValue(Value):
     def save(self, path: str | Path) -> None:
         """Writes everything to a JSON file that `load` reads."""
         _saved.save(
-            self.to_dict(), self._file_kind, path, version=self._version, sealed=self._sealed
+            self.to_arrays(), self._file_kind, path, version=self._version, sealed=self._sealed
         )
 
     @classmethod
@@ -195,18 +203,9 @@ def checked(value: Any, annotation: Any, name: str, error: type[ValueError]) -> 
 
 def to_table(value: Any) -> dict[str, Any]:
     """The fields of a NamedTuple by name, as texts, numbers and lists."""
-    table: dict[str, Any] = _listed(_cached_kind(Annotated[type(value), AS_TABLE]).write(value))
+    content = _cached_kind(Annotated[type(value), AS_TABLE]).write(value)
+    table: dict[str, Any] = _saved.plain(content, not_finite=float)
     return table
-
-
-def _listed(content: Any) -> Any:
-    if isinstance(content, np.ndarray):
-        return content.tolist()
-    if isinstance(content, list | tuple):
-        return [_listed(item) for item in content]
-    if isinstance(content, dict):
-        return {name: _listed(item) for name, item in content.items()}
-    return content
 
 
 def from_table(
@@ -248,6 +247,8 @@ class _Nested(Kind):
         return value
 
     def write(self, value: Any) -> Any:
+        if isinstance(value, Value):
+            return value.to_arrays()
         return value.to_dict()
 
     def read(self, content: Any, place: str) -> Any:
@@ -428,6 +429,8 @@ def _kind(base: Any, markers: tuple[Any, ...]) -> Kind:
         return Kind()
     if base in (str, bool):
         return TEXT if base is str else FLAG
+    if base is datetime:
+        return Time()
     if base in (int, float):
         return Number(base is int, INFINITE not in markers, allowed)
     if origin is Literal:

@@ -12,6 +12,7 @@ import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from enum import Enum
 from functools import cache
 from typing import Any, TypeAlias
@@ -225,6 +226,28 @@ class Simple(Kind):
 
 TEXT = Simple((str,), lambda text: text, "a text")
 FLAG = Simple((bool, np.bool_), bool, "true or false")
+
+
+@dataclass(frozen=True)
+class Time(Kind):
+    """A date with its time of day, written as a text (ISO 8601)."""
+
+    def check(self, value: Any, place: str, sizes: Sizes) -> datetime:
+        """The time."""
+        if not isinstance(value, datetime):
+            raise expected("a date with its time of day", place, value)
+        return value
+
+    def write(self, value: Any) -> str:
+        """The text."""
+        return str(value.isoformat())
+
+    def read(self, content: Any, place: str) -> Any:
+        """The time, or what is not one."""
+        try:
+            return datetime.fromisoformat(content)
+        except (TypeError, ValueError):
+            return content
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ import stat
 import sys
 import time
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from datetime import datetime
@@ -362,27 +362,25 @@ def _seal(body: Mapping[str, Any]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def plain(value: Any, *, null: bool = False) -> Any:
-    """The value as lists, mappings, texts and finite numbers, for JSON.
+def plain(value: Any, *, not_finite: Callable[[float], Any] = str) -> Any:
+    """The value as lists, mappings, texts and numbers, for JSON.
 
     Args:
         value: texts, numbers, paths, times, arrays, and lists and mappings of them
-        null: numbers that are not finite become None; otherwise texts that `load` restores
+        not_finite: what a number that is not finite becomes; by default a text that `load` restores
     """
     if isinstance(value, Mapping):
-        return {str(name): plain(item, null=null) for name, item in value.items()}
+        return {str(name): plain(item, not_finite=not_finite) for name, item in value.items()}
     if isinstance(value, np.ndarray | np.generic):
         if value.dtype.kind in "biu" or (value.dtype.kind == "f" and np.isfinite(value).all()):
             return value.tolist()
-        return plain(value.tolist(), null=null)
+        return plain(value.tolist(), not_finite=not_finite)
     if isinstance(value, list | tuple):
         if {float}.issuperset(map(type, value)) and all(map(math.isfinite, value)):
             return list(value)
-        return [plain(item, null=null) for item in value]
+        return [plain(item, not_finite=not_finite) for item in value]
     if isinstance(value, float) and not math.isfinite(value):
-        if null:
-            return None
-        return str(value)
+        return not_finite(value)
     if isinstance(value, Path):
         return str(value)
     if isinstance(value, datetime):

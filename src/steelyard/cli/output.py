@@ -214,7 +214,8 @@ class Output:
             bar.update(task, completed=1.0)
 
     def _print_json(self, facts: Mapping[str, Any]) -> None:
-        print(json.dumps(_saved.plain(facts, null=True), indent=2, allow_nan=False))
+        content = _saved.plain(facts, not_finite=lambda number: None)
+        print(json.dumps(content, indent=2, allow_nan=False))
 
 
 def number(value: float, digits: int = 4) -> str:

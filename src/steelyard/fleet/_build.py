@@ -44,7 +44,7 @@ class Build:
         self._store = store
         self._reductions = reductions
         self._entries = entries
-        self._contents = {name: each.to_dict() for name, each in reductions.items()}
+        self._contents = {name: each.to_arrays() for name, each in reductions.items()}
         robots = sorted({entry.robot for entry in entries} & set(store.robots))
         self._known = {log.key: log for log in store.rows(KnownLog, robots)}
         self._last_stamps = store.stamps

@@ -159,7 +159,7 @@ class Fleet:
             for _ in range(_MAX_ROUNDS):
                 models.update(self._merge(here, [arms[robot] for robot in todo], progress))
                 tasks = (
-                    (robot, models[robot].to_dict(), self._usable(robot, arms[robot].candidates))
+                    (robot, models[robot].to_arrays(), self._usable(robot, arms[robot].candidates))
                     for robot in todo
                 )
                 results = list(here.each(agreement, tasks))
@@ -247,7 +247,7 @@ class Fleet:
             )
         models = ((robot, self._store.model(robot)) for robot in robots)
         tasks = (
-            (robot, model.to_dict(), self._usable(robot))
+            (robot, model.to_arrays(), self._usable(robot))
             for robot, model in models
             if model is not None
         )

@@ -111,7 +111,7 @@ class Reduction(Value, error=InvalidRecording):
     @cached_property
     def key(self) -> str:
         """A digest that identifies the reduction."""
-        content = {name: _listed(value) for name, value in self.to_dict().items()}
+        content = {name: _listed(value) for name, value in self.to_arrays().items()}
         return hashlib.sha256(repr((_VERSION, content)).encode()).hexdigest()[:16]
 
     @cached_property

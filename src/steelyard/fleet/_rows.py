@@ -20,7 +20,7 @@ import numpy as np
 from steelyard._arrays import Array
 from steelyard._codec import Value
 from steelyard._kinds import NOT_NEGATIVE, POSITIVE, Range, Shape
-from steelyard.errors import InvalidValue, UnreadableFile
+from steelyard.errors import UnreadableFile
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -35,7 +35,7 @@ def _no_numbers() -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class LogRow(Value):
+class LogRow(Value, error=UnreadableFile):
     """One log, or one work cycle of a log, in the store.
 
     Attributes:
@@ -94,7 +94,7 @@ class LogRow(Value):
         """Checks every field, and that the numbers are those of one log."""
         try:
             super().__post_init__()
-        except InvalidValue as error:
+        except UnreadableFile as error:
             raise UnreadableFile(f"{self._words}: {error}; build the store again") from error
         n = len(self.rows)
         if self.ok and not any(self.rows):

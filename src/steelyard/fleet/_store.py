@@ -184,7 +184,7 @@ class Store:
         """
         path = self.folder_of("reductions") / f"{reduction.key}.json"
         if not path.exists():
-            content = {**reduction.to_dict(), "names": list(reduction.parameters.names)}
+            content = {**reduction.to_arrays(), "names": list(reduction.parameters.names)}
             with writing(self.folder):
                 _saved.save(content, "reduction", path, version=VERSION)
         self._reductions[reduction.key] = reduction

@@ -111,8 +111,8 @@ class ShortestMotion(Value, error=InvalidSamples):
     def __post_init__(self) -> None:
         super().__post_init__()
         facts = {
-            "requested": self.requested.to_dict(),
-            **self.prediction.to_dict(),
+            "requested": self.requested.to_arrays(),
+            **self.prediction.to_arrays(),
             **{name: getattr(self, name) for name in _CURVES},
         }
         object.__setattr__(self, "design", replace(self.design, prediction=facts))

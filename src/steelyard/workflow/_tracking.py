@@ -170,7 +170,7 @@ class Tracking:
         if self.tracker.gives_intervals:
             points = tuple(point for point in self.points if np.isfinite(point.mass_std))
         content = {
-            **self.payload.to_dict(),
+            **self.payload.to_arrays(),
             "converged_s": since_s.get(len(history) + 1),
             "accuracy": self.accuracy,
             "delay_s": self.delay_s,
@@ -191,7 +191,8 @@ class Tracking:
         if self.contact is not None:
             content["contact"] = self.contact.wrench
             content["contact_std"] = self.contact.std
-        return content
+        table: dict[str, Any] = _saved.plain(content, not_finite=float)
+        return table
 
     def save_state(self, path: str | Path) -> None:
         """Writes the state of the tracker to a JSON file, to continue from later."""

@@ -303,9 +303,9 @@ class Detections:
         return notebook_html(*self.table, words=str(self.verdict))
 
     def to_dict(self) -> dict[str, Any]:
-        """The contacts and how they were found, as texts, numbers and arrays."""
+        """The contacts and how they were found, as texts, numbers and lists, for JSON."""
         learned = self.detector.thresholds.learned
-        return {
+        content = {
             "contacts": [asdict(contact) for contact in self.contacts],
             "residuals": list(self.detector.observer.names),
             "unit": self.detector.observer.unit,
@@ -315,6 +315,8 @@ class Detections:
             "false_alarms_per_hour": None if learned is None else learned.false_alarms_per_hour,
             "verdict": self.verdict.to_dict(),
         }
+        table: dict[str, Any] = _saved.plain(content, not_finite=float)
+        return table
 
     def save(self, path: str | Path) -> None:
         """Writes the contacts, without residuals, to a JSON file."""
