@@ -190,9 +190,9 @@ def test_accuracy_has_the_derivative_that_it_says_and_is_that_of_the_prediction(
     rows[0, 0], rows[1, 0], rows[1, 1] = 1.96 / 0.03, -0.1, 40.0
     knowledge = None
     if identified:
-        from steelyard.torque._prior import arm_rows, slow_noise
+        from steelyard.torque._prior import arm_rows, friction_rows, slow_noise
 
-        Z = arm_rows(model)[:, : len(model.basis)]
+        Z = np.vstack([arm_rows(model), friction_rows(model)])[:, : len(model.basis)]
         knowledge = ArmKnowledge(model.basis.independent, model.basis.payload_jacobian, Z.T @ Z)
     noise = slow_noise(model) if identified else WHITE
     samples = swing(robot, 5)

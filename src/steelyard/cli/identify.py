@@ -273,6 +273,9 @@ class _Summary:
             "condition": estimate.condition,
             "made_from": list(model.made_from),
             "noise": estimate.noise,
+            "run_spread": None
+            if model.run_spread is None
+            else dict(zip(estimate.names, model.run_spread.tolist(), strict=True)),
             "recordings": {
                 path: {"rms": v.rms, "relative": v.relative, "correlation": v.correlation}
                 for path, v in self.checks.items()
@@ -293,7 +296,8 @@ class _Summary:
                 f"{name} {100 * score:.1f} %" for name, score in model.choice.scores.items()
             )
             law += f", chosen by predicting {model.choice.folds} ({scores})"
-        print(f"Friction law: {law}.\nDrives: {self.found.gains_from}.\n{model.lag_sentence}\n")
+        print(f"Friction law: {law}.\n{model.run_spread_sentence}")
+        print(f"Drives: {self.found.gains_from}.\n{model.lag_sentence}\n")
         title = "Relative residual of the torque of each joint [%]"
         output.table(title, ("", *self._recordings()), self._residuals())
         print()

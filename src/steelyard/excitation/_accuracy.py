@@ -50,7 +50,7 @@ class ArmKnowledge:
     Attributes:
         columns: indices of the regressor columns of its p base parameters, (p,)
         jacobian: derivatives of the base parameters by the ten payload parameters, (p, 10)
-        information: Z'Z of the base parameters, (p, p); zero for friction
+        information: Z'Z of the base parameters, (p, p); zero for what is unknown
     """
 
     columns: Indices

@@ -147,7 +147,8 @@ def payload_of(
     """
     problem = WeighingProblem(model, (), np.zeros((0, 11)))
     mixing = problem.mixing
-    prior = problem.prior()
+    arm = problem.prior()
+    prior = np.vstack([arm, problem.friction_prior])
     n = model.robot.n
     solution = solve_weighted(factor, prior, mixing)
     noises = (solution.noise * np.sqrt(widening), slow_noise(model))
@@ -157,7 +158,7 @@ def payload_of(
         wrong = drifted + through_prior(model, solution, prior)
     else:
         wrong = drifted
-    moved = contradiction(prior, solution.value, solution.inverse, (covariance, expected))
+    moved = contradiction(arm, solution.value, solution.inverse, (covariance, expected))
     answer = Answer.of(
         solution, covariance, wrong, drifted, friction=problem.friction, contradiction=moved
     )
@@ -215,7 +216,8 @@ def _other_scale_doubt(
     """
     mass = len(solution.value) - 10
     mixing = np.column_stack([problem.mixing, problem.mixing @ solution.value])
-    prior = np.insert(problem.prior(), mass + 10, 0.0, axis=1)
+    known = np.vstack([problem.prior(), problem.friction_prior])
+    prior = np.insert(known, mass + 10, 0.0, axis=1)
     scaled = solve_weighted(factor, prior, mixing)
     spread = _spread(factor, scaled, scaled.noise * np.sqrt(widening), prior, mixing)
     drift = problem.model.robot.drive.gain_drift or 0.0

@@ -26,6 +26,7 @@ from steelyard.identification._validation import FrictionChoice, Validation, val
 from steelyard.recording import ArmIdentity, Preparation, Samples
 from steelyard.robot import ParameterBasis, RobotModel
 from steelyard.robot._friction import FrictionLaw
+from steelyard.robot._parameters import FRICTION_AND_OFFSET_KINDS, ParameterKind
 from steelyard.robot._transmission import JointFriction
 from steelyard.verdict import Doubt, DoubtKind, Verdict
 
@@ -140,6 +141,36 @@ class DynamicModel(FileValue, error=InvalidSamples, kind="model", version=4):
             for name, x, w in pairs
         ]
         return f"Torques lag behind the motion by {', '.join(each)} ms."
+
+    @property
+    def run_spread_sentence(self) -> str:
+        """How much friction varies between runs (median over the joints), as a sentence."""
+        if self.run_spread is None:
+            return "How much friction varies between runs is not known."
+        parameters = self.estimate.parameters
+        value = np.abs(self.estimate.value)
+        coulomb = np.zeros(self.robot.n)
+        of_coulomb = parameters.of_kind(ParameterKind.COULOMB)
+        coulomb[parameters.joints[of_coulomb]] = value[of_coulomb]
+        parts = []
+        for kind in FRICTION_AND_OFFSET_KINDS:
+            which = parameters.of_kind(kind) & (self.run_spread > 0)
+            size = value[which]
+            words = f"({kind.symbol})"
+            if kind is ParameterKind.OFFSET:
+                size = coulomb[parameters.joints[which]]
+                words = f"of Fc ({kind.symbol})"
+            if which.any():
+                share = float(np.median(self.run_spread[which] / np.maximum(size, 1e-300)))
+                parts.append(f"{100 * share:.2g} % {words}")
+        runs = len(self.factor.rows) // self.robot.n
+        if runs < 2:
+            source = "assumed, because there is one run"
+        else:
+            source = f"estimated from {runs} runs"
+        return (
+            f"Between runs friction varies by {', '.join(parts)}: standard deviations, {source}."
+        )
 
     @property
     def friction(self) -> JointFriction:
@@ -273,7 +304,9 @@ class DynamicModel(FileValue, error=InvalidSamples, kind="model", version=4):
             covariance[daily, daily] = np.inf
             return covariance
         runs = max(len(self.factor.rows) // self.robot.n, 1)
-        covariance[np.diag_indices_from(covariance)] += self.run_spread**2 * (1 + 1 / runs)
+        estimated = np.diag(covariance) > 0  # not set
+        variance = np.where(estimated, self.run_spread**2 * (1 + 1 / runs), 0.0)
+        covariance[np.diag_indices_from(covariance)] += variance
         return covariance
 
     @property

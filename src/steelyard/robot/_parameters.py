@@ -70,6 +70,9 @@ _FRICTION_KINDS = (
     ParameterKind.STRIBECK,
     ParameterKind.LOAD_SHARE,
 )
+FRICTION_AND_OFFSET_KINDS = (*_FRICTION_KINDS, ParameterKind.OFFSET)
+"""What may differ from run to run."""
+
 _DAILY_KINDS = (
     ParameterKind.COULOMB,
     ParameterKind.VISCOUS,
@@ -249,7 +252,7 @@ class ParameterTable(Sequence[Parameter]):
     @cached_property
     def friction_and_offsets(self) -> Mask:
         """Friction and offsets: everything but the rigid-body dynamics."""
-        return self.of_kind(*_FRICTION_KINDS, ParameterKind.OFFSET)
+        return self.of_kind(*FRICTION_AND_OFFSET_KINDS)
 
     @cached_property
     def daily(self) -> Mask:

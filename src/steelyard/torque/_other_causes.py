@@ -43,7 +43,8 @@ def other_causes(problem: WeighingProblem, value: Array, mass_std: float) -> tup
     usable = sum(int(part.usable.any(axis=1).sum()) for part in rows)
     if usable < _MIN_ROWS or not np.isfinite(mass_std):
         return ()
-    fit = Fitted.of(rows, problem.prior(), problem.mixing)
+    prior = np.vstack([problem.prior(), problem.friction_prior])
+    fit = Fitted.of(rows, prior, problem.mixing)
     pull = [_forces(robot, part.q[::every]) for part in problem.loaded]
     gravity = float(np.linalg.norm(robot.gravity_base))
     down = robot.gravity_base / max(gravity, 1e-300)

@@ -16,6 +16,16 @@ weights ignore. The contradiction is |r| over the root of the trace of E r r', a
 is right. M_u is taken from the residuals of the loaded runs, but is at most that of the noise of
 the empty arm: large residuals of a wrong model would otherwise hide the contradiction.
 
+**Friction** of the loaded run is one more draw from the population of the empty runs
+(`identification._between_runs`): its covariance C_ff grows by S (1 + 1 / R). Rows of the arm alone
+and of friction given the arm,
+
+    f - C_fa C_aa^-1 a,      covariance C_ff + S (1 + 1 / R) - C_fa C_aa^-1 C_af,
+
+are independent, so each has a contradiction of its own; the larger of both counts. Where friction
+alone is contradicted by more than twice the noise, the run is not from that population (a cold arm,
+new grease): its friction is then left free, as if the population were unknown.
+
 **Noise.** Correlated noise of variance s^2 acts on columns as slow as the motion like white noise
 of variance kappa s^2, kappa the inflation of the model (its spectrum at zero frequency over the
 mean). Two things make the plain product too small when runs are short:
@@ -69,30 +79,70 @@ _MIN_FREEDOM = 8.0  # of the spectrum at zero frequency
 _MIN_REMAINING_SHARE = 0.25  # of the rows, lower limit of the degrees of freedom
 
 
+MAX_FRICTION_CONTRADICTION = 2.0
+"""Of the friction of the empty runs; beyond, friction of the loaded run is left free."""
+
+OTHER_FRICTION = "friction differs from that of the empty runs and was estimated anew"
+"""Remark on a run whose friction was left free."""
+
+
 def arm_rows(model: DynamicModel, without: Mask | None = None) -> Array:
     """Rows [Z z] of unit noise: the empty runs' information on the arm's parameters, (r, p + 1).
 
-    Z'Z is the inverse of the covariance. Runs that do not determine some of the parameters may
-    still determine combinations: then the rows are those of the triangular factor after elimination
-    of the other parameters, widened by the median widening of the determined parameters.
+    Z'Z is the inverse of the covariance in another run. Runs that do not determine some of the
+    parameters may still determine combinations: then the rows are those of the triangular factor
+    after elimination of the other parameters, widened by the median widening of the determined
+    parameters.
 
     Args:
         without: parameters to leave free, (p,); those that change from day to day by default
     """
-    p = len(model.estimate.value)
     estimate = model.estimate
     if without is None:
         without = estimate.parameters.daily
     kept = np.flatnonzero(~without)
     if not np.isfinite(np.diag(estimate.covariance)[kept]).all():
         return _combinations(model, kept)
-    exact = np.diag(estimate.covariance)[kept] == 0  # set, not estimated
-    whitening = np.diag(np.full(len(kept), 1.0 / _EXACT_STD))
-    free = estimate.covariance[np.ix_(kept[~exact], kept[~exact])]
+    C = model.covariance_of_other_runs
+    return _whitened(C[np.ix_(kept, kept)], kept, estimate.value)
+
+
+def friction_rows(model: DynamicModel) -> Array:
+    """Rows [Z z] of unit noise: friction of another run, given the arm's parameters, (f, p + 1).
+
+    None where the empty runs do not determine it, or where its spread between runs is unknown.
+    """
+    estimate = model.estimate
+    p = len(estimate.value)
+    C = model.covariance_of_other_runs
+    if not np.isfinite(np.diag(C)).all():
+        return np.zeros((0, p + 1))
+    own = np.flatnonzero(estimate.parameters.daily)
+    arm = np.flatnonzero(~estimate.parameters.daily)
+    firm = arm[np.diag(C)[arm] > 0]
+    slope = np.linalg.solve(C[np.ix_(firm, firm)], C[np.ix_(firm, own)]).T
+    rows = _whitened(C[np.ix_(own, own)] - slope @ C[np.ix_(firm, own)], own, estimate.value)
+    across = rows[:, own] @ slope
+    rows[:, firm] = -across
+    rows[:, -1] -= across @ estimate.value[firm]
+    return rows
+
+
+def _whitened(covariance: Array, places: Indices, value: Array) -> Array:
+    """Rows [Z z] of unit noise for some of p parameters, (k, p + 1).
+
+    Args:
+        covariance: of these parameters, (k, k); zero for those that were set, not estimated
+        places: which they are, (k,)
+        value: of all parameters, (p,)
+    """
+    exact = np.diag(covariance) == 0
+    whitening = np.diag(np.full(len(places), 1.0 / _EXACT_STD))
+    free = covariance[np.ix_(~exact, ~exact)]
     whitening[np.ix_(~exact, ~exact)] = np.linalg.inv(np.linalg.cholesky(free))
-    rows = np.zeros((len(kept), p + 1))
-    rows[:, kept] = whitening
-    rows[:, -1] = whitening @ estimate.value[kept]
+    rows = np.zeros((len(places), len(value) + 1))
+    rows[:, places] = whitening
+    rows[:, -1] = whitening @ value[places]
     return rows
 
 

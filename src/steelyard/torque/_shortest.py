@@ -35,7 +35,7 @@ from steelyard.identification import DynamicModel
 from steelyard.inertia import PARAMETER_NAMES, InertialParameters
 from steelyard.robot import RobotModel
 from steelyard.torque._prediction import Prediction, assumed_model, loaded_arm, predict
-from steelyard.torque._prior import arm_rows, by_gravity, slow_noise
+from steelyard.torque._prior import arm_rows, by_gravity, friction_rows, slow_noise
 from steelyard.torque.methods import WeighingProblem
 from steelyard.trajectory import FourierTrajectory
 from steelyard.verdict import Doubt, DoubtKind, Verdict
@@ -381,7 +381,7 @@ def _observable(model: DynamicModel) -> Mask:
 
 def _arm_knowledge(model: DynamicModel) -> ArmKnowledge:
     p = len(model.basis)
-    Z = arm_rows(model)[:, :p]
+    Z = np.vstack([arm_rows(model), friction_rows(model)])[:, :p]
     return ArmKnowledge(model.basis.independent, model.basis.payload_jacobian, Z.T @ Z)
 
 

@@ -178,7 +178,8 @@ class Identification:
 
         names = short_names(self.runs)
         fitted = {run.name for run in self.fitted}
-        notes = [f"Drives: {self.gains_from}.", self.model.lag_sentence]
+        model = self.model
+        notes = [f"Drives: {self.gains_from}.", model.lag_sentence, model.run_spread_sentence]
         if bodies is not None:
             notes.append(f"Real bodies: {bodies.status}")
         page = identification_page(

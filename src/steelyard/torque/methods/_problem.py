@@ -13,7 +13,14 @@ from steelyard.identification import DynamicModel
 from steelyard.identification._least_squares import Solution
 from steelyard.inertia import PARAMETER_NAMES
 from steelyard.recording import Samples
-from steelyard.torque._prior import arm_rows, by_gravity, friction_share, shifted, widened
+from steelyard.torque._prior import (
+    arm_rows,
+    by_gravity,
+    friction_rows,
+    friction_share,
+    shifted,
+    widened,
+)
 from steelyard.verdict import Doubt
 
 FIXED_WEIGHT = 1e5
@@ -86,6 +93,12 @@ class WeighingProblem:
         rows[: len(arm), -1] = arm[:, -1]
         rows[len(arm) :, arm.shape[1] - 1 :] = self.fixed
         return rows
+
+    @property
+    def friction_prior(self) -> Array:
+        """Rows [Z z] of the friction of the loaded run, a draw like that of the empty runs."""
+        known = friction_rows(self.model)
+        return np.insert(known, [known.shape[1] - 1] * 10, 0.0, axis=1)
 
 
 @dataclass(frozen=True, eq=False)

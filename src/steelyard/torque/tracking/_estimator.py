@@ -31,11 +31,22 @@ from steelyard.inertia import InertialParameters
 from steelyard.payload import Evidence, Payload, judge
 from steelyard.payload._tracking import Episode, Progress
 from steelyard.recording import Preparation, Sample
-from steelyard.torque._prior import by_gravity, contradiction, shifted, slow_noise
+from steelyard.torque._prior import (
+    MAX_FRICTION_CONTRADICTION,
+    by_gravity,
+    contradiction,
+    shifted,
+    slow_noise,
+)
 from steelyard.torque.methods._problem import WeighingProblem
 from steelyard.torque.tracking._advice import TorqueAnswer
 from steelyard.torque.tracking._change import Creep, after_rest, change_statistic, friction_change
-from steelyard.torque.tracking._factor import NOTHING_STD, Knowledge, SystematicErrors
+from steelyard.torque.tracking._factor import (
+    NOTHING_STD,
+    Knowledge,
+    SystematicErrors,
+    friction_knowledge,
+)
 from steelyard.torque.tracking._rows import TorqueRows
 from steelyard.torque.tracking._state import (
     NOT_BEHIND,
@@ -75,7 +86,9 @@ class TorqueTracker:
     _rows: TorqueRows = field(init=False, repr=False)
     _weights: Array = field(init=False, repr=False)
     _prior: Knowledge = field(init=False, repr=False)
+    _friction: Array = field(init=False, repr=False)
     _systematic: SystematicErrors = field(init=False, repr=False)
+    _systematic_free: SystematicErrors = field(init=False, repr=False)
     _friction_change: Array = field(init=False, repr=False)
     _preparation: Preparation = field(init=False, repr=False)
     _creep: Creep = field(init=False, repr=False)
@@ -97,7 +110,13 @@ class TorqueTracker:
         object.__setattr__(self, "_rows", rows)
         object.__setattr__(self, "_weights", 1.0 / noise)
         object.__setattr__(self, "_prior", Knowledge.of_empty_arm(self.model, rows))
-        object.__setattr__(self, "_systematic", SystematicErrors.of(self.model, rows, self._prior))
+        object.__setattr__(self, "_friction", friction_knowledge(self.model, rows))
+        for name, of_friction in (
+            ("_systematic", self._friction),
+            ("_systematic_free", self._friction[:0]),
+        ):
+            systematic = SystematicErrors.of(self.model, rows, self._prior, of_friction)
+            object.__setattr__(self, name, systematic)
         object.__setattr__(self, "_empty", self._prior.solution)
         object.__setattr__(
             self, "_unobservable", WeighingProblem(self.model, (), np.zeros((0, 11))).unobservable
@@ -504,8 +523,25 @@ class TorqueTracker:
         )
 
     def _answer(self, state: TorqueTrackerState) -> TorqueAnswer:
-        S = state.known.inverse
-        x = state.known.solution
+        """The answer with the friction of the empty runs, unless the samples contradict it."""
+        if len(self._friction):
+            known = state.known.plus(self._friction)
+            answer, by_friction = self._answer_of(state, known, self._systematic, self._friction)
+            if by_friction <= MAX_FRICTION_CONTRADICTION:
+                return answer
+        nothing = self._friction[:0]
+        return self._answer_of(state, state.known, self._systematic_free, nothing)[0]
+
+    def _answer_of(
+        self,
+        state: TorqueTrackerState,
+        known: Knowledge,
+        systematic: SystematicErrors,
+        of_friction: Array,
+    ) -> tuple[TorqueAnswer, float]:
+        """The answer with some knowledge, and the contradiction of the friction alone."""
+        S = known.inverse
+        x = known.solution
         inflation = state.spread.inflation
         near = state.information.shape[1]
         inverse = S @ S.T
@@ -515,8 +551,12 @@ class TorqueTracker:
             wider = inflation.max() * inverse
         narrower = np.sqrt(np.minimum(inflation.max() * np.diag(inverse) / np.diag(wider), 1.0))
         wider *= np.outer(narrower, narrower)
-        moved = contradiction(self._systematic.arm, x, inverse, (inverse, wider))
-        covariance, gain_error, shares = self._systematic.widened(
+        by_arm, by_friction = (
+            contradiction(rows, x, inverse, (inverse, wider))
+            for rows in (systematic.arm, of_friction)
+        )
+        moved = max(by_arm, by_friction)
+        covariance, gain_error, shares = systematic.widened(
             wider[:10, :10], inverse, state.pull, contradiction=moved
         )
         covariance, shares = shifted(
@@ -527,6 +567,7 @@ class TorqueTracker:
         covariance = (covariance + covariance.T) / 2
         if unknown[0]:
             shares = {}
-        return TorqueAnswer(
+        answer = TorqueAnswer(
             x, covariance, unknown, self._unobservable, S, self._weights, moved, gain_error, shares
         )
+        return answer, by_friction

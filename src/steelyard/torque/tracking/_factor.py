@@ -11,9 +11,11 @@ given the arm. So
     a new payload  the first ten rows are removed: exact marginalisation, arm and friction stay
     other friction the covariance of friction given the arm grows by Q, its mean stays
 
-The prior is that of `weigh`: what the empty runs say about the arm (combinations of parameters
-where they do not determine each alone), nothing about friction. "Nothing" is a standard deviation
-of 1e4 (SI), so that R can always be solved.
+The prior is what the empty runs say about the arm (combinations of parameters where they do not
+determine each alone), nothing about friction. "Nothing" is a standard deviation of 1e4 (SI), so
+that R can always be solved. What the empty runs say about friction (`friction_knowledge`) joins
+only where an answer is read: it is not forgotten, a restart does not spend it, a change is tested
+for with the samples alone, and a run with other friction than the empty ones can do without it.
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ from steelyard._kinds import Shape
 from steelyard.identification import DynamicModel
 from steelyard.robot import DriveModel
 from steelyard.robot._basis import triangle_with
-from steelyard.torque._prior import arm_rows, friction_share, widened
+from steelyard.torque._prior import arm_rows, friction_rows, friction_share, widened
 from steelyard.torque.tracking._rows import TorqueRows
 
 NOTHING_STD = 1e4
@@ -143,6 +145,15 @@ class Knowledge(NamedTuple):
         return Knowledge(out)
 
 
+def friction_knowledge(model: DynamicModel, rows: TorqueRows) -> Array:
+    """Rows [Z z] of the friction of another run, given the arm, (f, m + 1)."""
+    known = friction_rows(model)
+    said = np.zeros((len(known), rows.m + 1))
+    said[:, 10:-1] = known[:, rows.theta_order]
+    said[:, -1] = known[:, -1]
+    return said
+
+
 @dataclass(frozen=True, eq=False)
 class SystematicErrors:
     """Drive gains and the empty arm: what can be wrong beyond the noise of the rows (see `prior`).
@@ -160,13 +171,19 @@ class SystematicErrors:
     friction: Mask
 
     @classmethod
-    def of(cls, model: DynamicModel, rows: TorqueRows, prior: Knowledge) -> SystematicErrors:
-        """Those of a model."""
+    def of(
+        cls, model: DynamicModel, rows: TorqueRows, prior: Knowledge, of_friction: Array
+    ) -> SystematicErrors:
+        """Those of a model.
+
+        Args:
+            prior: what is known of the arm
+            of_friction: rows [Z z] of what is known of its friction, (f, m + 1)
+        """
         moved = np.zeros((rows.m, model.robot.n))
         moved[10:] = model.gain_response[rows.theta_order]
-        moved[: 10 + rows.friction] = 0.0
         arm = prior.R[10 + rows.friction : -1]
-        Z = arm[:, :-1]
+        Z = np.vstack([arm, of_friction])[:, :-1]
         unknowns = np.arange(rows.m)
         friction = (unknowns >= 10) & (unknowns < 10 + rows.friction)
         return cls(arm, model.robot.drive, (Z.T @ (Z @ moved)).T, friction)
