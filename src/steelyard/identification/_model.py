@@ -168,9 +168,7 @@ class DynamicModel(FileValue, error=InvalidSamples, kind="model", version=4):
             source = "assumed, because there is one run"
         else:
             source = f"estimated from {runs} runs"
-        return (
-            f"Between runs friction varies by {', '.join(parts)}: standard deviations, {source}."
-        )
+        return f"Between runs friction varies by {', '.join(parts)}: standard deviations, {source}."
 
     @property
     def friction(self) -> JointFriction:
