@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from steelyard.errors import UnreadableFile
+from steelyard.errors import NoTime, UnreadableFile
 from steelyard.io import read
 from steelyard.quality import check
 from steelyard.recording._notes import NoteKind, has_kind
@@ -205,3 +205,22 @@ def test_names_of_a_file_that_has_them(tmp_path):
     path.write_text("t,q_0\n0,1\n")
     with pytest.raises(UnreadableFile, match=r"it has a header, 't,q_0'; do not give `names`"):
         read(path, names=("t", "q_0"))
+
+
+def test_a_rate_replaces_a_column_of_time(read_text):
+    without = "\n".join(line.partition(",")[2] for line in GOOD.splitlines()) + "\n"
+    holds(read_text(without, rate_hz=100.0))
+    holds(read_text(GOOD, rate_hz=100.0, columns={"t": []}))
+    with pytest.raises(NoTime, match=r"no time column .* without time: `rate_hz=125`$"):
+        read_text(without)
+    with pytest.raises(UnreadableFile, match=r"it has a time column, 't': do not give `rate_hz`"):
+        read_text(GOOD, rate_hz=100.0)
+    for wrong in (0.0, -1.0, float("nan")):
+        with pytest.raises(UnreadableFile, match=r"`rate_hz` must be positive, got"):
+            read_text(without, rate_hz=wrong)
+
+
+def test_names_may_be_a_text_as_on_the_command_line(read_text):
+    numbers = GOOD.partition("\n")[2]
+    holds(read_text(numbers, names="t,q*1,tau*1"))
+    holds(read_text(numbers, names=("t", "q_0", "tau_0")))

@@ -33,6 +33,7 @@ def command(
         str | None, typer.Option(help="Frame of the wrench. A bag states its own.")
     ] = None,
     names: options.NamesOption = None,
+    rate: options.RateOption = None,
     degrees: options.DegreesFlag = False,
     between: Annotated[
         str | None,
@@ -64,6 +65,7 @@ def command(
         wrench_frame=wrench_frame,
         degrees=degrees,
         names=names,
+        rate=rate,
     )
     if arm is not None:
         recording = recording.named(arm.joint_names)

@@ -52,6 +52,7 @@ def command(
     column: options.ColumnOption = None,
     joints: options.JointsOption = None,
     names: options.NamesOption = None,
+    rate: options.RateOption = None,
     degrees: options.DegreesFlag = False,
     as_json: options.JsonFlag = False,
 ) -> None:
@@ -74,6 +75,7 @@ def command(
         robot=arm.robot,
         degrees=degrees,
         names=names,
+        rate=rate,
     )
     found = collisions(
         arm,

@@ -106,6 +106,7 @@ def command(
     column: options.ColumnOption = None,
     joints: options.JointsOption = None,
     names: options.NamesOption = None,
+    rate: options.RateOption = None,
     degrees: options.DegreesFlag = False,
     as_json: options.JsonFlag = False,
 ) -> None:
@@ -129,6 +130,7 @@ def command(
         robot=arm,
         degrees=degrees,
         names=names,
+        rate=rate,
     )
     preparation = _preparation(cutoff, torque_cutoff, kinematics, fourier, lowest_speed)
     with out.progress(f"identifying {arm.name}") as done:
@@ -159,7 +161,7 @@ def command(
     summary = _Summary(found, bodies)
     facts = {"model": output, **summary.facts(), "report": report}
     files = {"Model": output, "Report": report}
-    again = options.repeated(ctx, "column", "joints", "names", "degrees")
+    again = options.repeated(ctx, "column", "joints", "names", "rate", "degrees")
     then = f"steelyard weigh {output} LOADED{again} -o payload.json --report page.html"
     out.emit(facts, lambda: summary.show(out), files=files, verdict=model.verdict, then=then)
 

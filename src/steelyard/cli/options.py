@@ -59,6 +59,7 @@ _PARAMETER_OF_ARGUMENT = {
     "joint_names": "joints",
     "locked": "lock",
     "longest_s": "longest",
+    "rate_hz": "rate",
 }
 """Parameters of commands by arguments of the library, where their names differ."""
 
@@ -271,6 +272,12 @@ NamesOption = Annotated[
         help="Names of the columns of a text table without a header.",
     ),
 ]
+RateOption = Annotated[
+    float | None,
+    typer.Option(
+        "--rate", min=LOWEST_HZ, help="Rows per second of a table without a time column [Hz]."
+    ),
+]
 DegreesFlag = Annotated[bool, typer.Option("--degrees", help="Angles in the file are in degrees.")]
 ConventionOption = Annotated[
     str | None,
@@ -394,6 +401,7 @@ def read_requested(
     wrench_frame: str | None = None,
     degrees: bool = False,
     names: str | None = None,
+    rate: float | None = None,
 ) -> Recording:
     """The recording in a file, with what the user says about it.
 
@@ -403,10 +411,11 @@ def read_requested(
         robot: the arm, whose joints are read from a bag, in its order
         degrees: whether angles are in degrees
         names: of the columns of a table without a header, as t,q*6,current*6
+        rate: rows per second of a table without time, [Hz]
     """
     from steelyard.io._recordings import file_kind, read_as
 
-    asked = requested(column, joints, wrench_convention, degrees=degrees, names=names)
+    asked = requested(column, joints, wrench_convention, degrees=degrees, names=names, rate=rate)
     if not asked.joint_names and robot is not None and file_kind(path) == "bag":
         asked = replace(asked, joint_names=robot.joint_names)
     return read_as(path, replace(asked, wrench_frame=wrench_frame))
@@ -419,6 +428,7 @@ def requested(
     *,
     degrees: bool = False,
     names: str | None = None,
+    rate: float | None = None,
 ) -> Requested:
     """What the user says about files of recordings, as `read_requested` takes it."""
     from steelyard.recording._columns import Requested, expanded_names
@@ -432,7 +442,7 @@ def requested(
     else:
         listed = ()
     convention = cast("Any", wrench_convention)
-    return Requested(_columns(column or []), joint_names, None, convention, degrees, listed)
+    return Requested(_columns(column or []), joint_names, None, convention, degrees, listed, rate)
 
 
 def described(

@@ -85,6 +85,7 @@ def command(
     column: options.ColumnOption = None,
     joints: options.JointsOption = None,
     names: options.NamesOption = None,
+    rate: options.RateOption = None,
     degrees: options.DegreesFlag = False,
     record: RecordOption = None,
     seconds: SecondsOption = math.inf,
@@ -106,7 +107,7 @@ def command(
     if cutoff is not None:
         _require_filter(tracker, known)
     how = TrackingOptions(tracker=tracker, preparation=preparation)
-    tables = options.requested(column, joints, degrees=degrees, names=names)
+    tables = options.requested(column, joints, degrees=degrees, names=names, rate=rate)
     request = _Request(source, accuracy / 100, seconds, record, page, undo_file(output), as_json)
 
     def tracked(
@@ -129,7 +130,13 @@ def command(
         found, facts = request.track_stream(job, tracked)
     else:
         recording = options.read_requested(
-            Path(source), column, joints, robot=known.robot, degrees=degrees, names=names
+            Path(source),
+            column,
+            joints,
+            robot=known.robot,
+            degrees=degrees,
+            names=names,
+            rate=rate,
         )
         found = request.track_recording({source: recording}, tracked)
     files = _Files(output, save_state, picture, report, record)

@@ -71,6 +71,7 @@ def command(
     column: options.ColumnOption = None,
     joints: options.JointsOption = None,
     names: options.NamesOption = None,
+    rate: options.RateOption = None,
     degrees: options.DegreesFlag = False,
     as_json: options.JsonFlag = False,
 ) -> None:
@@ -93,6 +94,7 @@ def command(
         robot=arm.robot,
         degrees=degrees,
         names=names,
+        rate=rate,
     )
     how = options.preparation_as(arm, cutoff, kinematics)
     files = {"Payload": output, "Picture": picture, "Report": report}

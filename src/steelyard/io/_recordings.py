@@ -27,7 +27,7 @@ from steelyard._arrays import Array
 from steelyard.errors import InvalidRecording, UnreadableFile
 from steelyard.io._binary import COLUMN_READERS, READERS, WRITERS, parquet_pieces
 from steelyard.recording import Recording, WrenchConvention, recording_of
-from steelyard.recording._columns import Requested
+from steelyard.recording._columns import Requested, expanded_names
 from steelyard.recording._layout import Layout, Piece
 
 FileKind = Literal["parquet", "arrows", "npz", "text", "bag"]
@@ -61,7 +61,8 @@ def read(
     wrench_frame: str | None = None,
     wrench_convention: WrenchConvention | None = None,
     degrees: bool = False,
-    names: Sequence[str] = (),
+    names: str | Sequence[str] = (),
+    rate_hz: float | None = None,
 ) -> Recording:
     """The recording in a file: Parquet, Arrow stream, NPZ, text table or ROS 2 bag.
 
@@ -80,8 +81,12 @@ def read(
             steelyard did not write
         degrees: whether joint angles and their derivatives are in degrees; all joints must then be
             revolute
-        names: of the columns of a text table without a header, in their order
+        names: of the columns of a text table without a header, in their order: a list, or a text
+            like 't,q*6,current*6'
+        rate_hz: rows per second of a table without a time column, [Hz]
     """
+    if isinstance(names, str):
+        names = expanded_names(names)
     requested = Requested(
         dict(columns or {}),
         tuple(joint_names),
@@ -89,6 +94,7 @@ def read(
         wrench_convention,
         degrees,
         tuple(names),
+        rate_hz,
     )
     return read_as(path, requested)
 

@@ -15,6 +15,7 @@ configured load. Neither is read as a torque.
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -156,6 +157,7 @@ def find_layout(
         return _own_layout(
             Layout.from_json(own, place), names, replace(requested, assumed=None), place
         )
+    given_rate_hz = _checked_rate(requested.rate_hz)
     requested = requested.of_foreign
     found = {
         channel: _requested(channel, wanted, names, place=place)
@@ -171,6 +173,11 @@ def find_layout(
         found["wrench"] = [replace(one, label=one.name) for one in rest if one.name.lower() in AXES]
     found = {channel: _in_order(channel, group, place) for channel, group in found.items() if group}
     _require(found, names, requested, place=place)
+    if given_rate_hz is not None and "t" in found:
+        raise UnreadableFile(
+            f"{place}: it has a time column, '{found['t'][0].name}': do not give `rate_hz`, or leave"
+            f" the column out with {_columns_argument('t', [])}"
+        )
     if len(found["q"]) > _MAX_JOINTS:
         raise UnreadableFile(f"{place}: it has columns of {len(found['q'])} joints, too many")
     used = {column.name for group in found.values() for column in group}
@@ -201,6 +208,13 @@ def find_layout(
     return Layout(columns, facts, requested.degrees, unit_s, requested.rate_hz)
 
 
+def _checked_rate(rate_hz: float | None) -> float | None:
+    """The rate, which must be positive where it is given."""
+    if rate_hz is not None and not (math.isfinite(rate_hz) and rate_hz > 0):
+        raise UnreadableFile(f"`rate_hz` must be positive, got {rate_hz}")
+    return rate_hz
+
+
 def expanded_names(text: str) -> tuple[str, ...]:
     """The names in 't,q*6,current*6': t, q_0 to q_5, current_0 to current_5.
 
@@ -221,7 +235,7 @@ def _own_layout(layout: Layout, names: Sequence[str], requested: Requested, plac
     if requested != Requested(joint_names=requested.joint_names):
         raise UnreadableFile(
             f"{place}: steelyard wrote this file, which describes its own columns in radians;"
-            " do not give `columns`, `wrench_frame`, `wrench_convention` or `degrees`"
+            " do not give `columns`, `wrench_frame`, `wrench_convention`, `degrees` or `rate_hz`"
         )
     joints = _joint_names(layout.facts["joint_names"], requested.joint_names, place)
     there = set(names)
@@ -345,9 +359,11 @@ def _require(
     for channel, words in (("t", "time"), ("q", "position")):
         if channel not in found and not (channel == "t" and requested.rate_hz):
             known = ", ".join(word for word in _WORDS[channel] if "." not in word)
+            hint = f"Name yours with {_columns_argument(channel, 'NAME')}"
+            if channel == "t":
+                hint += ", or give the rows per second of a table without time: `rate_hz=125`"
             raise (NoTime if channel == "t" else UnreadableFile)(
-                f"{place}: no {words} column ({known}); there are: {there}."
-                f" Name yours with {_columns_argument(channel, 'NAME')}"
+                f"{place}: no {words} column ({known}); there are: {there}. {hint}"
             )
     chosen = [column.name for group in found.values() for column in group]
     wanted = Counter(chosen)

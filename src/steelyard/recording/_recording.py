@@ -225,6 +225,7 @@ class Recording:
         wrench_frame: str | None = None,
         wrench_convention: WrenchConvention | None = None,
         degrees: bool = False,
+        rate_hz: float | None = None,
     ) -> Recording:
         """The recording in a data frame: of pandas or Polars, a table of Arrow, or arrays by name.
 
@@ -238,11 +239,17 @@ class Recording:
             wrench_frame: needed where it has a wrench
             wrench_convention: 'load_on_sensor' or 'sensor_on_load'; needed where it has a wrench
             degrees: whether joint angles and their derivatives are in degrees
+            rate_hz: rows per second of a frame without a column of time, [Hz]
         """
         arrays = _arrays(frame)
         shapes = {name: (array.shape, array.dtype.kind) for name, array in arrays.items()}
         requested = Requested(
-            dict(columns or {}), tuple(joint_names), wrench_frame, wrench_convention, degrees
+            dict(columns or {}),
+            tuple(joint_names),
+            wrench_frame,
+            wrench_convention,
+            degrees,
+            rate_hz=rate_hz,
         )
         return recording_of_arrays(shapes, lambda wanted: arrays, requested, "the data frame")
 
