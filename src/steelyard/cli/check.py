@@ -56,17 +56,16 @@ def command(
     from steelyard.quality import check
 
     arm = options.load_arm_if_named(robot, lock, flange)
-    recording = options.read_requested(
-        file,
+    asked = options.requested(
         column,
         joints,
-        robot=arm,
-        wrench_convention=wrench_convention,
+        wrench_convention,
         wrench_frame=wrench_frame,
         degrees=degrees,
         names=names,
         rate=rate,
     )
+    recording = options.read_requested(file, asked, robot=arm)
     if arm is not None:
         recording = recording.named(arm.joint_names)
     if between is not None:

@@ -68,15 +68,8 @@ def command(
         raise UnknownName("--false-alarms sets thresholds with --learn: give a recording there")
     arm = DynamicModel.load(model)
     kind = cast("ObserverKind", observer)
-    read = partial(
-        options.read_requested,
-        column=column,
-        joints=joints,
-        robot=arm.robot,
-        degrees=degrees,
-        names=names,
-        rate=rate,
-    )
+    asked = options.requested(column, joints, degrees=degrees, names=names, rate=rate)
+    read = partial(options.read_requested, asked=asked, robot=arm.robot)
     found = collisions(
         arm,
         {str(recording): read(recording)},

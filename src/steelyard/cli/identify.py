@@ -123,15 +123,8 @@ def command(
         known = _bounds(bounds)
     out = Output(as_json)
     arm = options.load_arm(robot, lock, flange, gravity)
-    read = partial(
-        options.read_requested,
-        column=column,
-        joints=joints,
-        robot=arm,
-        degrees=degrees,
-        names=names,
-        rate=rate,
-    )
+    asked = options.requested(column, joints, degrees=degrees, names=names, rate=rate)
+    read = partial(options.read_requested, asked=asked, robot=arm)
     preparation = _preparation(cutoff, torque_cutoff, kinematics, fourier, lowest_speed)
     with out.progress(f"identifying {arm.name}") as done:
         found = Identification.of(

@@ -391,34 +391,18 @@ def load_arm_if_named(
     return load_arm(name, lock, flange)
 
 
-def read_requested(
-    path: Path,
-    column: list[str] | None,
-    joints: str | None,
-    *,
-    robot: RobotModel | None = None,
-    wrench_convention: str | None = None,
-    wrench_frame: str | None = None,
-    degrees: bool = False,
-    names: str | None = None,
-    rate: float | None = None,
-) -> Recording:
+def read_requested(path: Path, asked: Requested, *, robot: RobotModel | None = None) -> Recording:
     """The recording in a file, with what the user says about it.
 
     Args:
-        column: requests as SIGNAL=NAME, SIGNAL=NAME,NAME,... or SIGNAL=
-        joints: names with commas
+        asked: see `requested`
         robot: the arm, whose joints are read from a bag, in its order
-        degrees: whether angles are in degrees
-        names: of the columns of a table without a header, as t,q*6,current*6
-        rate: rows per second of a table without time, [Hz]
     """
     from steelyard.io._recordings import file_kind, read_as
 
-    asked = requested(column, joints, wrench_convention, degrees=degrees, names=names, rate=rate)
     if not asked.joint_names and robot is not None and file_kind(path) == "bag":
         asked = replace(asked, joint_names=robot.joint_names)
-    return read_as(path, replace(asked, wrench_frame=wrench_frame))
+    return read_as(path, asked)
 
 
 def requested(
@@ -426,11 +410,22 @@ def requested(
     joints: str | None,
     wrench_convention: str | None = None,
     *,
+    wrench_frame: str | None = None,
     degrees: bool = False,
     names: str | None = None,
     rate: float | None = None,
 ) -> Requested:
-    """What the user says about files of recordings, as `read_requested` takes it."""
+    """What the user says about files of recordings.
+
+    Args:
+        column: requests as SIGNAL=NAME, SIGNAL=NAME,NAME,... or SIGNAL=
+        joints: names with commas
+        wrench_convention: load_on_sensor or sensor_on_load
+        wrench_frame: frame of the wrench
+        degrees: whether angles are in degrees
+        names: of the columns of a table without a header, as t,q*6,current*6
+        rate: rows per second of a table without time, [Hz]
+    """
     from steelyard.recording._columns import Requested, expanded_names
 
     if joints:
@@ -441,8 +436,15 @@ def requested(
         listed = expanded_names(names)
     else:
         listed = ()
-    convention = cast("Any", wrench_convention)
-    return Requested(_columns(column or []), joint_names, None, convention, degrees, listed, rate)
+    return Requested(
+        _columns(column or []),
+        joint_names,
+        wrench_frame,
+        cast("Any", wrench_convention),
+        degrees,
+        listed,
+        rate,
+    )
 
 
 def described(

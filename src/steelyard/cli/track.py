@@ -129,15 +129,7 @@ def command(
         job = torque_job(rows, known, request.accuracy, how)
         found, facts = request.track_stream(job, tracked)
     else:
-        recording = options.read_requested(
-            Path(source),
-            column,
-            joints,
-            robot=known.robot,
-            degrees=degrees,
-            names=names,
-            rate=rate,
-        )
+        recording = options.read_requested(Path(source), tables, robot=known.robot)
         found = request.track_recording({source: recording}, tracked)
     files = _Files(output, save_state, picture, report, record)
     _finish(ctx, found, facts, files, [model, resume, source])

@@ -87,15 +87,8 @@ def command(
         )
     out = Output(as_json)
     arm = DynamicModel.load(model)
-    read = partial(
-        options.read_requested,
-        column=column,
-        joints=joints,
-        robot=arm.robot,
-        degrees=degrees,
-        names=names,
-        rate=rate,
-    )
+    asked = options.requested(column, joints, degrees=degrees, names=names, rate=rate)
+    read = partial(options.read_requested, asked=asked, robot=arm.robot)
     how = options.preparation_as(arm, cutoff, kinematics)
     files = {"Payload": output, "Picture": picture, "Report": report}
     found = Weighing(
