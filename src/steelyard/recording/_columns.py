@@ -175,8 +175,8 @@ def find_layout(
     _require(found, names, requested, place=place)
     if given_rate_hz is not None and "t" in found:
         raise UnreadableFile(
-            f"{place}: it has a time column, '{found['t'][0].name}': do not give `rate_hz`, or leave"
-            f" the column out with {_columns_argument('t', [])}"
+            f"{place}: it has a time column, '{found['t'][0].name}': do not give `rate_hz`, or"
+            f" leave the column out with {_columns_argument('t', [])}"
         )
     if len(found["q"]) > _MAX_JOINTS:
         raise UnreadableFile(f"{place}: it has columns of {len(found['q'])} joints, too many")
