@@ -99,6 +99,9 @@ class Arm:
     def on_client_advertise(self, client, channel):
         self.announced[channel.id] = (channel.topic, channel.schema_name)
 
+    def on_client_unadvertise(self, client, client_channel_id):
+        pass
+
     def on_message_data(self, client, client_channel_id, data):
         self.received.append((*self.announced[client_channel_id], data))
 

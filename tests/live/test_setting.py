@@ -256,6 +256,28 @@ def test_the_order_of_the_fields_of_a_driver_does_not_matter():
     assert struct.unpack("<df4x3d", data[4:]) == pytest.approx((0.25, 2.5, 0.001, -0.002, 0.05))
 
 
+@pytest.mark.parametrize("duration", [False, True])
+def test_a_driver_with_the_six_moments_beside_mass_and_centre_gets_them(duration):
+    """The definition of ur_msgs for Humble to Kilted since 2026."""
+    time_field = "builtin_interfaces/Duration" if duration else "float64"
+    moments = "\n".join(f"float64 {name}" for name in ("ixx", "iyy", "izz", "ixy", "ixz", "iyz"))
+    with ros2(f"{PLAIN}\n{moments}\n{time_field} transition_time") as (source, asked):
+        proposal = Proposal.of(source, weighed(2.5), rating_kg=10.0)
+        assert proposal.with_inertia
+        proposal.send(transition_s=0.25)
+    (data,) = asked
+    form = "<f4x3d6diI" if duration else "<f4x3d6dd"
+    found = struct.unpack(form, data[4:])
+    assert found[:4] == pytest.approx((2.5, 0.001, -0.002, 0.05))
+    assert found[4:10] == pytest.approx(INERTIA, abs=1e-12)
+    assert found[10:] == ((0, 250_000_000) if duration else (0.25,))
+
+
+def test_a_driver_with_some_of_the_moments_is_not_given_an_inertia():
+    with ros2(f"{PLAIN}\nfloat64 ixx") as (source, _):
+        assert not Proposal.of(source, weighed(2.5), rating_kg=10.0).with_inertia
+
+
 def test_a_payload_is_published_as_a_stamped_inertia():
     from ros2_bridge import STORE, bridge, source
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -58,6 +59,16 @@ RecordOption = Annotated[
     ),
 ]
 
+PublishOption = Annotated[
+    str | None,
+    typer.Option(
+        "--publish",
+        metavar="TOPIC",
+        help="Publish it, too, on a ROS 2 stream: the payload on this topic"
+        " (geometry_msgs/InertiaStamped), its status on /diagnostics.",
+    ),
+]
+
 
 @interruptible()
 def command(
@@ -88,6 +99,7 @@ def command(
     rate: options.RateOption = None,
     degrees: options.DegreesFlag = False,
     record: RecordOption = None,
+    publish: PublishOption = None,
     seconds: SecondsOption = math.inf,
     page: PageOption = None,
     as_json: options.JsonFlag = False,
@@ -108,7 +120,16 @@ def command(
         _require_filter(tracker, known)
     how = TrackingOptions(tracker=tracker, preparation=preparation)
     tables = options.requested(column, joints, degrees=degrees, names=names, rate=rate)
-    request = _Request(source, accuracy / 100, seconds, record, page, undo_file(output), as_json)
+    request = _Request(
+        source=source,
+        accuracy=accuracy / 100,
+        seconds=seconds,
+        record=record,
+        publish=publish,
+        page=page,
+        history_file=undo_file(output),
+        as_json=as_json,
+    )
 
     def tracked(
         data: Any, on_progress: OnProgress | None, stream: StreamOptions | None
@@ -158,6 +179,7 @@ def wrist_command(
     degrees: options.DegreesFlag = False,
     wrench_convention: options.ConventionOption = None,
     record: RecordOption = None,
+    publish: PublishOption = None,
     seconds: SecondsOption = math.inf,
     page: PageOption = None,
     as_json: options.JsonFlag = False,
@@ -175,7 +197,16 @@ def wrist_command(
     tables = options.requested(column, joints, wrench_convention, degrees=degrees, names=names)
     about = options.described(sensor, tables, gravity)
     how = WristTrackingOptions(cutoff_hz=cutoff, level=level)
-    request = _Request(source, accuracy / 100, seconds, record, page, undo_file(output), as_json)
+    request = _Request(
+        source=source,
+        accuracy=accuracy / 100,
+        seconds=seconds,
+        record=record,
+        publish=publish,
+        page=page,
+        history_file=undo_file(output),
+        as_json=as_json,
+    )
 
     def tracked(
         data: Any, on_progress: OnProgress | None, stream: StreamOptions | None
@@ -224,6 +255,7 @@ class _Request:
     accuracy: float
     seconds: float
     record: Path | None
+    publish: str | None
     page: str | None
     history_file: Path | None
     as_json: bool
@@ -233,7 +265,8 @@ class _Request:
         """Whether rows are taken as they come; a recording is then replayed."""
         from steelyard.live._track import is_address
 
-        only_streams = (self.record, self.page) != (None, None) or math.isfinite(self.seconds)
+        given = (self.record, self.publish, self.page)
+        only_streams = given != (None,) * 3 or math.isfinite(self.seconds)
         return only_streams or is_address(self.source)
 
     def stream_source(self, tables: Requested, joint_names: tuple[str, ...]) -> Source:
@@ -258,10 +291,14 @@ class _Request:
 
         last: list[Snapshot] = []
         with opened_page(self.page, job.source, job.setup, history_file=self.history_file) as page:
-            with snapshots_shown(str(job.source), self.accuracy, quiet=self.as_json) as show:
+            with (
+                snapshots_shown(str(job.source), self.accuracy, quiet=self.as_json) as show,
+                self._publisher(job.source) as publish,
+            ):
 
                 def on_snapshot(snapshot: Snapshot) -> None:
                     last[:] = [snapshot]
+                    publish(snapshot)
                     show(snapshot)
 
                 stream = StreamOptions(
@@ -274,6 +311,15 @@ class _Request:
                 found = tracked(job.source, None, stream)
             stay(page)
         return found, _facts_of_rows(last)
+
+    @contextmanager
+    def _publisher(self, source: Source) -> Iterator[Callable[[Snapshot], None]]:
+        """A function that publishes a snapshot, where that is requested."""
+        if self.publish is None:
+            yield lambda snapshot: None
+            return
+        with source.publisher(self.publish) as publisher:
+            yield publisher.publish_snapshot
 
 
 _Tracked = Callable[[Any, "OnProgress | None", "StreamOptions | None"], "Tracking"]

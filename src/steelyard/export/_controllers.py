@@ -63,6 +63,9 @@ def _ur_ros2(load: Load) -> str:
         "A request of the type ur_msgs/srv/SetPayload: ros2 service call SERVICE"
         ' ur_msgs/srv/SetPayload "$(cat FILE)".',
         "Older drivers accept only mass and center_of_gravity: remove the other lines for them.",
+        "Drivers for Rolling take one field of the type geometry_msgs/Inertia: write mass as m,"
+        " center_of_gravity as com, and put all but transition_time into"
+        " payload: {m: ..., com: ..., ixx: ...}.",
         _UR_SWITCH,
     ]
     x, y, z = decimals(load.body.com, 7)

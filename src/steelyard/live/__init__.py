@@ -27,6 +27,7 @@ from steelyard.live._playing import MotionFailed, MotionProgress, MotionRun, Mot
 from steelyard.live._recorder import Recorded, Recorder, record
 from steelyard.live._replay import ReplaySource
 from steelyard.live._ros2 import Ros2Controller, publish_payload
+from steelyard.live._ros2_publisher import Ros2Publisher
 from steelyard.live._setting import PayloadSetting, Proposal
 from steelyard.live._source import Event, EventKind, Row, Source, Stream
 from steelyard.live._stop import RestState, StopReport, stop
@@ -69,6 +70,7 @@ __all__ = [
     "ReplaySource",
     "RestState",
     "Ros2Controller",
+    "Ros2Publisher",
     "Row",
     "SettingOutcome",
     "SettingState",

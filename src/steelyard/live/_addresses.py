@@ -20,6 +20,7 @@ ADDRESSES = (
     "ur://HOST",
     "ur://HOST:PORT",
     "ros2://HOST:PORT?tau=effort",
+    "ros2-node:?tau=effort",
     "franka://HOST",
     "replay:FILE",
 )
@@ -41,6 +42,8 @@ def source_of(address: str, *, joint_names: Sequence[str] = ()) -> Source:
     if kind == "replay" and rest.removeprefix("//"):
         return ReplaySource(rest)
     place, _, query = rest.removeprefix("//").partition("?")
+    if kind == "ros2-node" and not place:
+        return Ros2Controller.of("", 0, query, joint_names=joint_names)
     host, colon, port = place.rpartition(":")
     if not colon:
         host = place

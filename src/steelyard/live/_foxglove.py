@@ -110,7 +110,7 @@ class Bridge:
         self.texts: list[str] = []
         self._topics: dict[int, str] = {}  # by subscription
         self._calls = 0
-        self._published = 0
+        self._published: dict[str, int] = {}  # channel of each topic that is published
 
     def receive(self, received: str | bytes) -> Message | None:
         """Takes one message of the server; gives what was published, where it is that.
@@ -158,23 +158,22 @@ class Bridge:
         head = _CALL_HEAD.pack(_CALL, service.number, self._calls, len(_CDR))
         return self._calls, head + _CDR + request
 
-    def publication(self, topic: str, kind: str, message: bytes) -> tuple[str, bytes]:
-        """What to send to publish one message: the announcement of its topic, and the message.
+    def publication(self, topic: str, kind: str, message: bytes) -> list[str | bytes]:
+        """What to send to publish a message: its topic is announced before the first one.
 
         Args:
             topic: name of the topic
             kind: kind of the message, as 'geometry_msgs/msg/InertiaStamped'
             message: its bytes, in CDR
         """
-        self._published += 1
-        channel = {
-            "id": self._published,
-            "topic": topic,
-            "encoding": "cdr",
-            "schemaName": kind,
-        }
-        announcement = json.dumps({"op": "advertise", "channels": [channel]})
-        return announcement, _PUBLISH_HEAD.pack(_PUBLISH, self._published) + message
+        parts: list[str | bytes] = []
+        if topic not in self._published:
+            number = len(self._published) + 1
+            self._published[topic] = number
+            channel = {"id": number, "topic": topic, "encoding": "cdr", "schemaName": kind}
+            parts.append(json.dumps({"op": "advertise", "channels": [channel]}))
+        parts.append(_PUBLISH_HEAD.pack(_PUBLISH, self._published[topic]) + message)
+        return parts
 
     def _binary(self, data: bytes) -> Message | None:
         if data[0] == _ANSWER:

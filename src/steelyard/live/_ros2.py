@@ -1,5 +1,7 @@
 """`ros2://HOST[:PORT]`: an arm under ROS 2, through `foxglove_bridge` on its side; no ROS on ours.
 
+`ros2-node:` is the same without a bridge, where ROS 2 is on our side, too (`_ros2_node`).
+
 Rows are messages of sensor_msgs/JointState, with the time of their headers. Joints go by name, in
 the order of the arm where it is known. The address must say what the effort is, as for a bag
 (`steelyard.io._rosbag`):
@@ -39,6 +41,7 @@ from steelyard.live._ros2_connection import (
     ServiceFailed,
     UrDriverJudge,
 )
+from steelyard.live._ros2_publisher import PAYLOAD_TOPIC, Ros2Publisher
 from steelyard.live._source import Judge, Stream
 from steelyard.live._ur_modes import safety_obstacle
 from steelyard.payload import Payload
@@ -50,8 +53,8 @@ _PAYLOAD_SERVICE = "SetPayload"  # ending of the service's kind
 _CDR_HEADER = b"\0\1\0\0"  # of every message: little-endian
 _INERTIA_FIELDS = ("payload", "inertia")  # names of a field of type geometry_msgs/Inertia
 _NUMBERS = {"float32": "f", "float64": "d"}
-PAYLOAD_TOPIC = "/payload"
-"""Topic that a weighed payload is published on."""
+_MOMENTS = ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")  # in the order of `ControllerPayload`
+_TRANSITION = "transition_time"
 
 
 @dataclass(frozen=True)
@@ -71,6 +74,7 @@ class Ros2Controller(Controller):
         joint_names: in the order of the arm; empty for the order of the messages
         timeout_s: longest time without any row, [s]; then the connection counts as lost
         pauses_s: pause before each attempt to connect again, [s]
+        in_process: whether a node of this process takes the place of a bridge
     """
 
     host: str
@@ -81,6 +85,7 @@ class Ros2Controller(Controller):
     joint_names: tuple[str, ...] = ()
     timeout_s: float = 2.0
     pauses_s: tuple[float, ...] = (1.0, 2.0, 5.0)
+    in_process: bool = False
 
     capabilities: ClassVar[Capabilities] = Capabilities(sets_payload_while_streaming=True)
     export_format: ClassVar[str] = "ur"
@@ -92,13 +97,15 @@ class Ros2Controller(Controller):
         """The arm that an address names.
 
         Args:
-            host: name or address
+            host: name or address; empty for a node of this process
             port: number of the port
             query: the part after the question mark, as 'tau=effort&wrench=/ft'
             joint_names: of the arm, where it is known and the address does not name them
         """
         parameters = dict(parse_qsl(query, keep_blank_values=True))
         place = f"ros2://{host}:{port}"
+        if not host:
+            place = "ros2-node:"
         for word in parameters:
             if word not in _PARAMETERS:
                 raise UnknownName(
@@ -115,9 +122,12 @@ class Ros2Controller(Controller):
             effort=Choice.of(Requested(columns), place).effort,
             wrench=parameters.get("wrench"),
             joint_names=names or tuple(joint_names),
+            in_process=not host,
         )
 
     def __str__(self) -> str:
+        if self.in_process:
+            return "ros2-node:"
         return f"ros2://{self.host}:{self.port}"
 
     # --- rows
@@ -131,6 +141,14 @@ class Ros2Controller(Controller):
         if set(MODE_MESSAGES) <= set(columns):
             return UrDriverJudge(columns)
         return Judge()
+
+    def publisher(self, topic: str) -> Ros2Publisher:
+        """A publisher of what is weighed.
+
+        Args:
+            topic: of the payload
+        """
+        return Ros2Publisher(self, topic=topic)
 
     def joint_speeds(self, row: Mapping[str, float]) -> Sequence[float]:
         """Joint speeds, (n,) [rad/s]; empty where the messages do not contain them."""
@@ -196,14 +214,8 @@ def publish_payload(
         payload: the payload
         topic: name of the topic
     """
-    body = payload.body
-    xx, xy, xz, _, yy, yz, _, _, zz = body.inertia_com.ravel().tolist()
-    connection = controller.connect()
-    try:
-        numbers = (body.mass, *body.com, xx, xy, xz, yy, yz, zz)
-        connection.publish_inertia(topic, numbers, body.frame)
-    finally:
-        connection.close()
+    with Ros2Publisher(controller, topic=topic) as publisher:
+        publisher.publish_payload(payload)
 
 
 class _RequestField(NamedTuple):
@@ -222,18 +234,51 @@ class _RequestField(NamedTuple):
         """Whether it takes mass, centre and inertia together."""
         return self.kind == "geometry_msgs/Inertia" and self.name in _INERTIA_FIELDS
 
-    def values(self, payload: ControllerPayload, transition_s: float) -> Sequence[float] | None:
-        """Its values; None for a field that is not known."""
+    @property
+    def is_moment(self) -> bool:
+        """Whether it takes one number of the inertia."""
+        return self.kind in _NUMBERS and self.name in _MOMENTS
+
+    def packed(self, payload: ControllerPayload, transition_s: float) -> _PackedField | None:
+        """Its values as bytes; None for a field that is not known."""
         if self.is_inertia:
             xx, yy, zz, xy, xz, yz = payload.inertia
-            return (payload.mass, *payload.cog, xx, xy, xz, yy, yz, zz)
+            values = (payload.mass, *payload.cog, xx, xy, xz, yy, yz, zz)
+            return _PackedField.of("d", values)
         if self.kind == "geometry_msgs/Vector3" and self.name == "center_of_gravity":
-            return payload.cog
-        if self.kind in _NUMBERS and self.name == "mass":
-            return (payload.mass,)
-        if self.kind in _NUMBERS and self.name == "transition_time":
-            return (transition_s,)
-        return None
+            return _PackedField.of("d", payload.cog)
+        if self.kind == "builtin_interfaces/Duration" and self.name == _TRANSITION:
+            seconds, nanoseconds = divmod(round(transition_s * 1e9), 10**9)
+            return _PackedField(4, struct.pack("<iI", seconds, nanoseconds))
+        if self.kind not in _NUMBERS:
+            return None
+        numbers = dict(zip(_MOMENTS, payload.inertia, strict=True))
+        numbers |= {"mass": payload.mass, _TRANSITION: transition_s}
+        if self.name not in numbers:
+            return None
+        return _PackedField.of(_NUMBERS[self.kind], (numbers[self.name],))
+
+
+class _PackedField(NamedTuple):
+    """The bytes of a field.
+
+    Attributes:
+        alignment: its first byte lies at a multiple of this
+        data: little-endian
+    """
+
+    alignment: int
+    data: bytes
+
+    @classmethod
+    def of(cls, code: str, values: Sequence[float]) -> _PackedField:
+        """Numbers of one kind.
+
+        Args:
+            code: of the kind, as in `struct`
+            values: the numbers
+        """
+        return cls(struct.calcsize(code), struct.pack(f"<{len(values)}{code}", *values))
 
 
 def _request_fields(service: Service) -> tuple[_RequestField, ...]:
@@ -242,7 +287,7 @@ def _request_fields(service: Service) -> tuple[_RequestField, ...]:
     for line in service.fields:
         kind, _, name = line.replace("/msg/", "/").partition(" ")
         fields.append(_RequestField(kind, name))
-    known = all(field.values(ControllerPayload(), 0.0) is not None for field in fields)
+    known = all(field.packed(ControllerPayload(), 0.0) is not None for field in fields)
     takes_mass = any(field.is_inertia or field.name == "mass" for field in fields)
     if not (known and takes_mass):
         listed = ", ".join(f"{field.kind} {field.name}" for field in fields)
@@ -251,16 +296,17 @@ def _request_fields(service: Service) -> tuple[_RequestField, ...]:
 
 
 def _takes_inertia(service: Service) -> bool:
-    return any(field.is_inertia for field in _request_fields(service))
+    fields = _request_fields(service)
+    if any(field.is_inertia for field in fields):
+        return True
+    return {field.name for field in fields if field.is_moment} == set(_MOMENTS)
 
 
 def _payload_request(service: Service, payload: ControllerPayload, transition_s: float) -> bytes:
     """The bytes of a request to set a payload: little-endian, numbers aligned to their size."""
     data = b""
     for field in _request_fields(service):
-        code = _NUMBERS.get(field.kind, "d")
-        size = struct.calcsize(code)
-        data += bytes(-len(data) % size)
-        values = field.values(payload, transition_s) or ()
-        data += struct.pack(f"<{len(values)}{code}", *values)
+        packed = field.packed(payload, transition_s)
+        if packed is not None:
+            data += bytes(-len(data) % packed.alignment) + packed.data
     return _CDR_HEADER + data

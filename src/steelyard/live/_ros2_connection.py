@@ -12,6 +12,7 @@ from steelyard.errors import MissingExtra, SourceFailed, SteelyardError
 from steelyard.io._ros_messages import JOINT_STATE, TEXT, WRENCH
 from steelyard.io._rosbag import Choice, is_ur
 from steelyard.live._foxglove import SUBPROTOCOLS, Bridge, Message, Service, StateRows, WrenchRows
+from steelyard.live._ros2_node import NodeSocket
 from steelyard.live._source import Connection, ModeJudge, Values
 from steelyard.live._tcp import open_connection
 from steelyard.live._ur_modes import fault_of
@@ -27,7 +28,6 @@ MODE_MESSAGES = {
 }
 """Modes that a UR driver publishes, and the kinds of their messages."""
 
-_INERTIA = "geometry_msgs/msg/InertiaStamped"
 _JOINTS_TOPIC = "/joint_states"
 _MAX_QUEUED_MESSAGES = 1024  # then the bridge drops some
 _LATCHED_TIMEOUT_S = 1.0  # for messages that were published once
@@ -49,8 +49,8 @@ class Ros2Connection(Connection):
         self._place = str(controller)
         self._texts: list[str] = []
         self.bridge = Bridge()
-        self._store = _typestore()
-        self._socket = _open_websocket(controller)
+        self._store = typestore()
+        self._socket = open_socket(controller)
         try:
             self._subscribe()
         except SourceFailed:
@@ -252,33 +252,6 @@ class Ros2Connection(Connection):
         reason = answer or f"no answer within {within_s:g} s"
         raise ServiceFailed(f"{self._place}: {service.name} failed: {reason}")
 
-    def publish_inertia(self, topic: str, inertia: Sequence[float], frame: str) -> None:
-        """Publishes a body as `geometry_msgs/InertiaStamped`, stamped with this machine's time.
-
-        Args:
-            topic: name of the topic
-            inertia: mass [kg], centre of mass [m], and ixx, ixy, ixz, iyy, iyz, izz about it
-                [kg m^2], (10,)
-            frame: frame of these numbers
-        """
-        if not self.bridge.accepts_messages:
-            raise SourceFailed(
-                f"{self._place} accepts no messages: start the bridge with the capability"
-                " clientPublish"
-            )
-        types = self._store.types
-        seconds, nanoseconds = divmod(time.time_ns(), 10**9)
-        stamp = types["builtin_interfaces/msg/Time"](seconds, nanoseconds)
-        mass, x, y, z, *moments = (float(number) for number in inertia)
-        centre = types["geometry_msgs/msg/Vector3"](x, y, z)
-        message = types[_INERTIA](
-            types["std_msgs/msg/Header"](stamp, frame),
-            types["geometry_msgs/msg/Inertia"](mass, centre, *moments),
-        )
-        data = bytes(self._store.serialize_cdr(message, _INERTIA))
-        for part in self.bridge.publication(topic, _INERTIA, data):
-            self._send(part)
-
     def _take(self, timeout_s: float) -> bool:
         """Takes one message; False where none came in time."""
         from websockets.exceptions import ConnectionClosed
@@ -351,6 +324,17 @@ class UrDriverJudge(ModeJudge):
         return fault_of(int(values[self._robot_mode]), int(values[self._safety_mode]))
 
 
+def open_socket(controller: Ros2Controller) -> Any:
+    """A socket that speaks the protocol: a WebSocket, or a node in this process.
+
+    Args:
+        controller: whose address it is
+    """
+    if controller.in_process:
+        return NodeSocket.opened()
+    return _open_websocket(controller)
+
+
 def _open_websocket(controller: Ros2Controller) -> Any:
     """A WebSocket that uses one version of the protocol, or one clear line."""
     try:
@@ -390,7 +374,8 @@ def _open_websocket(controller: Ros2Controller) -> Any:
     return websocket
 
 
-def _typestore() -> Any:
+def typestore() -> Any:
+    """The message types of ROS 2, by the package rosbags."""
     try:
         from rosbags.typesys import Stores, get_typestore
     except ImportError as error:

@@ -24,13 +24,14 @@ from statistics import median
 from typing import TYPE_CHECKING, NamedTuple, Self, TypeAlias
 
 from steelyard._computing import real_time_priority
-from steelyard.errors import SourceFailed
+from steelyard.errors import SourceFailed, UnknownName
 from steelyard.recording import WrenchConvention
 from steelyard.recording._columns import Requested
 
 if TYPE_CHECKING:
     from steelyard.io._wrist import SensorDescription
     from steelyard.live._controller import Controller
+    from steelyard.live._ros2_publisher import Ros2Publisher
 
 _QUEUE_ROWS = 5000  # 10 s at 500 Hz
 _NOMINAL_STEP_SAMPLES = 20  # steps whose median is the nominal step
@@ -221,6 +222,16 @@ class Source(ABC):
     def controller(self) -> Controller | None:
         """The controller behind the rows; None where there is none to command."""
         return None
+
+    def publisher(self, topic: str) -> Ros2Publisher:
+        """A publisher of what is weighed; refused where there are no topics.
+
+        Args:
+            topic: of the payload
+        """
+        raise UnknownName(
+            f"{self} has no topics to publish on: use ros2://HOST or ros2-node: as the source"
+        )
 
 
 class Stream:

@@ -35,7 +35,7 @@ from steelyard.workflow._tracking import (
 from steelyard.workflow._wrist_tracking import WristReplay
 from steelyard.wrist.tracking import WristTrackerOptions
 
-_SCHEMES = ("ur:", "ros2:", "franka:", "replay:")
+_SCHEMES = ("ur:", "ros2:", "ros2-node:", "franka:", "replay:")
 _MIN_POINT_STEP_S = 0.1  # between two points of a curve
 _MAX_POINTS = 1200
 

@@ -1,0 +1,343 @@
+"""Tracking under ROS 2: what is published, by a bridge and by a node of this process."""
+
+import importlib.util
+import json
+import struct
+import sys
+import threading
+import time
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+
+import numpy as np
+import pytest
+
+from conftest import steelyard
+from live_helpers import loaded_panda, rows_of, taken
+from ros2_bridge import ARM, JOINT_STATE, STORE, bridge, joint_state, source
+from steelyard.errors import SourceFailed, UnknownName
+from steelyard.inertia import InertialParameters
+from steelyard.live import ReplaySource, Ros2Controller, Ros2Publisher, Stream, source_of
+from steelyard.live._ros2_node import NodeSocket, RosClient
+from steelyard.live._ros2_publisher import ERROR, OK, STALE, WARN, facts_of, status_of
+from steelyard.payload import Payload
+from steelyard.verdict import Doubt, DoubtKind, Verdict
+
+LAUNCH = Path(__file__).parents[2] / "ros2/steelyard_ros/launch/track.launch.py"
+INERTIA_STAMPED = "geometry_msgs/msg/InertiaStamped"
+DIAGNOSTICS = "diagnostic_msgs/msg/DiagnosticArray"
+BODY = InertialParameters.from_com(2.5, [0.01, -0.02, 0.06], 0.01 * np.eye(3))
+DOUBTED = Verdict("", (Doubt(DoubtKind.TOO_UNCERTAIN, "it hardly moved"),))
+
+
+GOOD = Verdict("good")
+
+
+def payload(verdict=GOOD, body=BODY):
+    return Payload(body, body, np.diag(np.full(10, 1e-4)), np.ones(6), verdict)
+
+
+def snapshot(found, *, converged=True, waiting=""):
+    return SimpleNamespace(
+        payload=found, converged=converged, waiting=waiting, next_step="swing joint 2",
+        t=100.25, rows=7, missing=1, dropped=0,
+    )  # fmt: skip
+
+
+# --- what is said
+
+
+def test_levels_say_whether_the_payload_may_be_used():
+    assert status_of(snapshot(payload()))[0] == OK
+    assert status_of(snapshot(payload(), converged=False))[0] == WARN
+    assert status_of(snapshot(payload(DOUBTED))) == (
+        ERROR,
+        "do not use the payload: it hardly moved",
+    )
+    assert status_of(snapshot(payload(), waiting="protective stop")) == (
+        STALE,
+        "nothing is weighed: protective stop",
+    )
+    assert status_of(snapshot(None))[0] == STALE
+
+
+def test_facts_name_the_mass_with_its_half_width_and_the_doubts():
+    facts = facts_of(snapshot(payload(DOUBTED)))
+    assert facts["mass [kg]"] == "2.5000"
+    assert facts["95 % half-width [kg]"] == "0.0196"
+    assert facts["doubts"] == "too_uncertain"
+    assert facts["next"] == "swing joint 2"
+    assert set(facts_of(snapshot(None))) == {"rows", "missing", "dropped"}
+
+
+def received(arm, count, limit_s=5.0):
+    end = time.monotonic() + limit_s
+    while len(arm.received) < count and time.monotonic() < end:
+        time.sleep(0.01)
+    return [(topic, kind, STORE.deserialize_cdr(data, kind)) for topic, kind, data in arm.received]
+
+
+def test_a_usable_payload_and_its_status_are_published_and_a_doubtful_one_is_not():
+    with (
+        bridge(accepts_messages=True) as arm,
+        Ros2Publisher(source(arm), topic="/arm/payload") as publisher,
+    ):
+        publisher.publish_snapshot(snapshot(payload()))
+        publisher.publish_snapshot(snapshot(payload(DOUBTED)))
+        publisher.publish_snapshot(snapshot(payload(), converged=False))
+        got = received(arm, 5)
+    topics = [topic for topic, _, _ in got]
+    assert topics == [
+        "/arm/payload",
+        "/diagnostics",
+        "/diagnostics",
+        "/arm/payload",
+        "/diagnostics",
+    ]
+    _, kind, first = got[0]
+    assert kind == INERTIA_STAMPED
+    assert (first.header.stamp.sec, first.header.stamp.nanosec) == (100, 250_000_000)
+    assert first.header.frame_id == BODY.frame
+    assert first.inertia.m == 2.5
+    assert (first.inertia.com.x, first.inertia.com.y, first.inertia.com.z) == (0.01, -0.02, 0.06)
+    levels = [message.status[0].level for _, kind, message in got if kind == DIAGNOSTICS]
+    assert levels == [OK, ERROR, WARN]
+    status = got[1][2].status[0]
+    assert status.name == "steelyard: payload"
+    assert {pair.key: pair.value for pair in status.values}["rows"] == "7"
+
+
+def test_an_inertia_that_no_body_has_is_left_out():
+    unphysical = InertialParameters.from_com(2.5, [0, 0, 0.1], np.diag([0.01, 0.01, 0.05]))
+    found = snapshot(payload(body=unphysical))
+    assert facts_of(found)["inertia"] == "left out: no body has these numbers"
+    assert facts_of(snapshot(payload()))["inertia"] == "published"
+    with bridge(accepts_messages=True) as arm, Ros2Publisher(source(arm)) as publisher:
+        publisher.publish_snapshot(found)
+        (_, _, load), _ = received(arm, 2)
+    assert (load.inertia.m, load.inertia.com.z) == (2.5, 0.1)
+    assert load.inertia.ixx == load.inertia.izz == 0.0
+
+
+def test_a_source_without_topics_cannot_publish():
+    with pytest.raises(UnknownName, match=r"replay:x has no topics to publish on: use ros2://HOST"):
+        ReplaySource("x").publisher("/payload")
+
+
+def test_the_command_tracks_and_publishes(tmp_path):
+    """What `ros2 launch` starts, with a bridge in the place of ROS 2."""
+    model, loaded = loaded_panda()
+    names = model.robot.joint_names
+    model.save(tmp_path / "model.json")
+    with bridge(names=names, accepts_messages=True) as arm:
+
+        def play():
+            for t, q, v, tau in zip(loaded.t, loaded.q, loaded.v, loaded.tau, strict=True):
+                arm.publish("/joint_states", joint_state(100 + t, names, q, v, tau))
+                time.sleep(0.004)
+
+        player = threading.Timer(1.0, play)
+        player.start()
+        values = launch_values(model="model.json", effort="tau", seconds="5", topic="/load")
+        _, track, address, *more = launch_module().words(values, bridge=True)
+        address = address.replace("localhost:8765", f"127.0.0.1:{arm.port}")
+        done = steelyard(track, address, *more, "--json", cwd=tmp_path)
+        player.join()
+        got = received(arm, 2)
+    facts = json.loads(done.stdout)
+    loads = [message for topic, _, message in got if topic == "/load"]
+    states = [message.status[0] for _, kind, message in got if kind == DIAGNOSTICS]
+    assert states[0].level in (STALE, ERROR)
+    assert states[-1].level in (OK, WARN)
+    assert loads[-1].inertia.m == pytest.approx(facts["mass"], rel=0.02)
+    assert loads[-1].inertia.m == pytest.approx(1.5, rel=0.1)
+
+
+# --- a node of this process
+
+
+class FakeNode:
+    """The methods of an rclpy node that are used, with their arguments."""
+
+    def __init__(self, topics):
+        self.topics = dict(topics)
+        self.subscriptions, self.publishers, self.timers = {}, {}, []
+
+    def get_topic_names_and_types(self):
+        return [(topic, [kind]) for topic, kind in self.topics.items()]
+
+    def get_publishers_info_by_topic(self, topic):
+        return [SimpleNamespace(qos_profile=f"as offered on {topic}")]
+
+    def create_timer(self, period_s, callback):
+        self.timers.append(callback)
+
+    def create_subscription(self, kind, topic, callback, quality, *, raw):
+        assert raw
+        self.subscriptions[topic] = (kind, callback, quality)
+
+    def create_publisher(self, kind, topic, depth):
+        sent = self.publishers.setdefault(topic, [])
+        return SimpleNamespace(publish=lambda data: sent.append((kind, bytes(data))))
+
+
+def node_socket(topics):
+    node = FakeNode(topics)
+    stopped = []
+    client = RosClient(
+        node,
+        lambda kind: f"class of {kind}",
+        lambda publishers: publishers[0].qos_profile,
+        lambda: stopped.append(True),
+    )
+    return node, NodeSocket(client), stopped
+
+
+def test_a_node_streams_rows_like_a_bridge(monkeypatch):
+    node, socket, stopped = node_socket({"/joint_states": JOINT_STATE, "/rosout": "x/msg/Log"})
+    monkeypatch.setattr(NodeSocket, "opened", classmethod(lambda cls: socket))
+    arm = source_of("ros2-node:?tau=effort", joint_names=ARM)
+    assert arm == Ros2Controller("", 0, effort="tau", joint_names=ARM, in_process=True)
+    assert str(arm) == "ros2-node:"
+
+    def state(k):
+        return joint_state(100 + k / 500, ARM, [k, k + 0.1, k + 0.2], [0, 0, 0], [1, 2, 3])
+
+    def answer():
+        while "/joint_states" not in node.subscriptions:
+            time.sleep(0.005)
+        node.subscriptions["/joint_states"][1](state(0))
+
+    thread = threading.Thread(target=answer)
+    thread.start()
+    with Stream(arm) as stream:
+        thread.join()
+        kind, receive, quality = node.subscriptions["/joint_states"]
+        assert kind == f"class of {JOINT_STATE}"
+        assert quality == "as offered on /joint_states"
+        for k in range(1, 5):
+            receive(state(k))
+        rows = rows_of(taken(stream, rows=4))
+    assert [row.values[1] for row in rows] == [1, 2, 3, 4]
+    assert stopped
+
+
+def test_a_node_announces_topics_that_appear_later():
+    node, socket, _ = node_socket({})
+    assert json.loads(socket.recv(1.0))["op"] == "serverInfo"
+    with pytest.raises(TimeoutError):
+        socket.recv(0.01)
+    node.topics["/late"] = JOINT_STATE
+    node.timers[0]()
+    (channel,) = json.loads(socket.recv(1.0))["channels"]
+    assert (channel["topic"], channel["encoding"]) == ("/late", "cdr")
+    node.timers[0]()
+    with pytest.raises(TimeoutError):
+        socket.recv(0.01)
+
+
+def test_a_node_publishes_the_bytes_of_messages(monkeypatch):
+    node, socket, stopped = node_socket({})
+    monkeypatch.setattr(NodeSocket, "opened", classmethod(lambda cls: socket))
+    with Ros2Publisher(source_of("ros2-node:")) as publisher:
+        publisher.publish_snapshot(snapshot(payload()))
+        publisher.publish_snapshot(snapshot(payload()))
+    assert stopped
+    loads = node.publishers["/payload"]
+    assert [kind for kind, _ in loads] == [f"class of {INERTIA_STAMPED}"] * 2
+    back = STORE.deserialize_cdr(loads[1][1], INERTIA_STAMPED)
+    assert back.inertia.m == 2.5
+    assert len(node.publishers["/diagnostics"]) == 2
+    assert struct.unpack_from("<4B", loads[0][1]) == (0, 1, 0, 0)
+
+
+def test_without_ros_2_one_line_says_what_to_do(monkeypatch):
+    monkeypatch.setitem(sys.modules, "rclpy", None)
+    with pytest.raises(SourceFailed, match=r"ros2-node: needs rclpy.*or use ros2://HOST"):
+        Stream(source_of("ros2-node:?tau=effort"))
+
+
+# --- the launch file
+
+
+def launch_module(monkeypatch=None):
+    """The launch file, with stand-ins for the packages of ROS 2 that it imports."""
+
+    class Made:
+        def __init__(self, *given, **named):
+            self.given, self.named = given, named
+
+    names = {
+        "launch": ["LaunchDescription"],
+        "launch.actions": ["DeclareLaunchArgument", "ExecuteProcess", "OpaqueFunction"],
+        "launch.substitutions": ["LaunchConfiguration"],
+        "launch_ros": [],
+        "launch_ros.actions": ["Node"],
+    }
+    before = {name: sys.modules.get(name) for name in names}
+    try:
+        for name, classes in names.items():
+            module = ModuleType(name)
+            for each in classes:
+                setattr(module, each, type(each, (Made,), {}))
+            sys.modules[name] = module
+        spec = importlib.util.spec_from_file_location("track_launch", LAUNCH)
+        found = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(found)
+        return found
+    finally:
+        for name, module in before.items():
+            if module is None:
+                del sys.modules[name]
+            else:
+                sys.modules[name] = module
+
+
+def launch_values(**given):
+    module = launch_module()
+    names = [*module.ADDRESS, *module.TORQUE_OPTIONS, *module.WRIST_OPTIONS, *module.OPTIONS]
+    names += ["effort", "level"]
+    plain = {"topic": "/payload", "steelyard": "steelyard", "bridge": "false"}
+    return dict.fromkeys(names, "") | plain | given
+
+
+def test_launch_arguments_are_options_of_the_command():
+    from typer.main import get_command
+
+    from steelyard.cli import _app
+
+    def known(verb):
+        params = get_command(_app(verb)).commands[verb].params
+        return {option for parameter in params for option in parameter.opts}
+
+    def named(*groups):
+        return {f"--{name}" for group in groups for name in group} | {"--publish"}
+
+    module = launch_module()
+    assert named(module.TORQUE_OPTIONS, module.OPTIONS) <= known("track")
+    assert named(module.WRIST_OPTIONS, module.OPTIONS, ["level"]) <= known("track-wrist")
+    values = launch_values(model="m.json", effort="current", joints="/a")
+    assert module.words(values, bridge=False) == [
+        "steelyard", "track", "ros2-node:?joints=/a&current=effort", "--model", "m.json",
+        "--publish", "/payload",
+    ]  # fmt: skip
+    values = launch_values(sensor="s.toml", robot="ur10", wrench="/ft", level="true")
+    assert module.words(values, bridge=False) == [
+        "steelyard", "track-wrist", "ros2-node:?wrench=/ft", "--sensor", "s.toml",
+        "--robot", "ur10", "--level", "--publish", "/payload",
+    ]  # fmt: skip
+    assert module.address(launch_values(), bridge=True) == "ros2://localhost:8765"
+
+
+def test_a_launch_declares_every_argument_and_starts_the_command():
+    module = launch_module()
+    (actions,) = module.generate_launch_description().given
+    declared = {action.given[0] for action in actions[:-1]}
+    assert declared == set(launch_values())
+    assert actions[-1].named["function"] is module.started
+    values = launch_values(bridge="true", effort="tau")
+    module.LaunchConfiguration.perform = lambda self, context: values[self.given[0]]
+    node, process = module.started(None)
+    assert node.named["package"] == "foxglove_bridge"
+    assert "clientPublish" in node.named["parameters"][0]["capabilities"]
+    assert process.named["cmd"][2] == "ros2://localhost:8765?tau=effort"
