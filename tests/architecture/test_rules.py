@@ -23,6 +23,7 @@ OTHER_JSON = {  # all other files are written by the modules that save values
     "src/steelyard/export/_controllers.py": "a controller's own format",
     "src/steelyard/recording/_layout.py": "the description inside a recording's file",
     "src/steelyard/live/_foxglove.py": "the protocol of Foxglove",
+    "src/steelyard/live/_ros2_node.py": "the protocol of Foxglove",
     "papers/src/steelyard_papers/command.py": "a page in a format for programs",
 }
 WRITING_MODULES = {
