@@ -105,6 +105,11 @@ class Plant:
         """Velocity at the present instant, (n,) [rad/s or m/s]."""
         return np.asarray(self.w + self._h / 2 * self._a)
 
+    @property
+    def acceleration(self) -> Array:
+        """Acceleration in the last step, (n,) [rad/s^2 or m/s^2]."""
+        return np.array(self._a)
+
     def runaway(self, limit: float) -> str:
         """A sentence about the joint that is faster than the limit [rad/s or m/s]; or ''."""
         if np.abs(self.w).max() < limit:

@@ -120,6 +120,11 @@ class SimulatedArm(Backend):
         self._inertia = plant.loaded.mass_matrix(plant.q) + self._rotors
         self._integral = self._steady_integral(self._payload or ControllerPayload())
 
+    @property
+    def acceleration(self) -> Array:
+        """Joint accelerations in the last step, without errors of sensors, (6,) [rad/s^2]."""
+        return self._plant_now.acceleration
+
     def _steady_integral(self, payload: ControllerPayload) -> Array:
         """The state of the integrator with which the arm stands still, (6,) [rad/s^2]."""
         rest = np.zeros(6)
