@@ -39,7 +39,7 @@ from steelyard.live._setting import Proposal
 from steelyard.robot import RobotModel, load_robot
 from steelyard.trajectory import FourierTrajectory
 from steelyard.twin._backend import NOMINAL_GAINS, SimulatedArm
-from steelyard.twin._controller import SimulatedController
+from steelyard.twin._controller import SERIAL_NUMBER, SimulatedController
 from steelyard.twin._server import ControllerServer
 
 START = np.array([0.0, -1.3, 1.2, -1.4, -1.2, 0.3])
@@ -117,7 +117,7 @@ def slow_motion(factor: float) -> None:
 
 def robot() -> RobotModel:
     """The arm with known gains."""
-    arm = load_robot("ur10e")
+    arm = load_robot("ur10e").with_serial(SERIAL_NUMBER)
     exact = replace(arm.drive, gain=np.array(NOMINAL_GAINS), gain_std=np.zeros(6))
     return arm.with_drive(exact)
 
@@ -177,7 +177,8 @@ def setting(source: UrController, seed: int) -> Answer:
     """The answer to a payload."""
     mass = float(np.random.default_rng(seed).uniform(0.5, 9.0))
     try:
-        outcome = Proposal.to(source, ControllerPayload(mass)).send(transition_s=0.0)
+        proposal = Proposal.to(source, ControllerPayload(mass), arm=robot().arm)
+        outcome = proposal.send(transition_s=0.0)
     except SteelyardError as error:
         return Answer(time.monotonic(), f"refused: {error}")
     except KeyboardInterrupt:

@@ -14,11 +14,12 @@ from steelyard.identification import identify
 from steelyard.inertia import InertialParameters
 from steelyard.live import Row, Stream, UrController
 from steelyard.payload import Payload
+from steelyard.recording import ArmIdentity
 from steelyard.robot import load_robot
 from steelyard.signals import prepare
 from steelyard.simulation import SimulationOptions, simulate
 from steelyard.trajectory import FourierTrajectory
-from steelyard.twin._controller import SimulatedController
+from steelyard.twin._controller import SERIAL_NUMBER, SimulatedController
 from steelyard.twin._server import ControllerServer
 from steelyard.verdict import Verdict
 
@@ -106,7 +107,8 @@ def weighed(mass=2.5, share=0.01, verdict=None):
         mass, [0.001, -0.002, 0.05], np.diag([0.01, 0.011, 0.006]), "flange"
     )
     covariance = np.diag(np.r_[share * mass, [share * mass * 0.01] * 3, [1e-4] * 6] ** 2)
-    return Payload(body, body, covariance, np.ones(6), verdict or Verdict("fine"))
+    arm = ArmIdentity("ur10e", SERIAL_NUMBER)
+    return Payload(body, body, covariance, np.ones(6), verdict or Verdict("fine"), arm=arm)
 
 
 @cache

@@ -38,7 +38,7 @@ from steelyard.signals import prepare
 from steelyard.simulation import SimulationOptions, simulate
 from steelyard.trajectory import FourierTrajectory
 from steelyard.twin._backend import NOMINAL_GAINS, RecordedArm
-from steelyard.twin._controller import SimulatedController
+from steelyard.twin._controller import SERIAL_NUMBER, SimulatedController
 from steelyard.twin._server import ControllerServer
 
 LOAD_KG = 2.5
@@ -47,7 +47,7 @@ LOAD_KG = 2.5
 @pytest.fixture(scope="module")
 def arm():
     """A UR10e with exact gains."""
-    robot = load_robot("ur10e")
+    robot = load_robot("ur10e").with_serial(SERIAL_NUMBER)
     drive = replace(
         robot.drive, gain=np.array(NOMINAL_GAINS), gain_std=np.zeros(6), gain_common=0.0
     )

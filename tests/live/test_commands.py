@@ -61,7 +61,7 @@ from steelyard.signals import prepare
 from steelyard.simulation import SimulationOptions, simulate
 from steelyard.trajectory import FourierTrajectory
 from steelyard.twin._backend import NOMINAL_GAINS, SimulatedArm
-from steelyard.twin._controller import SimulatedController
+from steelyard.twin._controller import SERIAL_NUMBER, SimulatedController
 from steelyard.twin._server import ControllerServer
 from steelyard.verdict import Doubt, DoubtKind, Verdict
 
@@ -360,7 +360,7 @@ def test_the_verb_shows_asks_sets_and_undoes(tmp_path):
 
 @pytest.fixture(scope="module")
 def arm():
-    robot = load_robot("ur10e")
+    robot = load_robot("ur10e").with_serial(SERIAL_NUMBER)
     return robot.with_drive(
         replace(robot.drive, gain=np.array(NOMINAL_GAINS), gain_std=np.zeros(6))
     )
@@ -419,7 +419,7 @@ def test_motions_that_must_not_start_are_refused(arm, carrying):
         with pytest.raises(InvalidTrajectory, match="the motion breaks a limit of ur10e"):
             MotionPlan.of(stream, arm, fast)
         with pytest.raises(InvalidRobot, match="is another arm than the model's"):
-            MotionPlan.of(stream, load_robot("ur10"), swing())
+            MotionPlan.of(stream, load_robot("ur10").with_serial(SERIAL_NUMBER), swing())
         found.controller.fault("model:UR5")
         with pytest.raises(InvalidRobot, match="the motion belongs to another arm: it is of ur10e"):
             MotionPlan.of(stream, arm, swing())
@@ -713,12 +713,19 @@ def test_the_command_move_records_the_motion(carrying, tmp_path):
     swing(period_s=0.8, speed=0.5).save(tmp_path / "motion.json")
     refused = steelyard("move", source, "motion.json", "--yes", cwd=tmp_path)
     assert "does not say which arm it is for: give --robot" in refused.stderr
-    refused = steelyard("move", source, "motion.json", "--robot", "ur10e", cwd=tmp_path)
+    words = ("move", source, "motion.json", "--robot", "ur10e", "--serial", SERIAL_NUMBER)
+    refused = steelyard(*words, cwd=tmp_path)
     assert "nothing was moved: --yes moves the arm" in refused.stderr
     words = ("move", source, "motion.json", "--robot", "ur10e", "--yes", "-o", "log.parquet")
+    refused = steelyard(*words, cwd=tmp_path)
+    assert "the motion: the serial number of the arm is unknown, so it may be another" in (
+        refused.stderr
+    )
+    words = (*words, "--serial", SERIAL_NUMBER)
     done = undisturbed(found, *words, "--speed", "2", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     back = read(tmp_path / "log.parquet")
+    assert back.arm == ArmIdentity("ur10e", SERIAL_NUMBER)
     assert np.ptp(back.q, axis=0).max() > 0.05
     content = {**json.loads((tmp_path / "motion.json").read_text()), "robot": "ur10"}
     (tmp_path / "other.json").write_text(json.dumps(content))

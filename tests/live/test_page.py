@@ -40,6 +40,7 @@ from steelyard.signals import prepare
 from steelyard.simulation import SimulationOptions, simulate
 from steelyard.trajectory import FourierTrajectory
 from steelyard.twin._backend import NOMINAL_GAINS
+from steelyard.twin._controller import SERIAL_NUMBER
 
 viser = pytest.importorskip("viser")
 in_a_browser = pytest.mark.skipif(chromium() is None, reason="no Chromium on this machine")
@@ -52,7 +53,7 @@ COLUMNS = ("timestamp", *Q, *CURRENT, "payload", *(f"payload_cog_{k}" for k in r
 
 @pytest.fixture(scope="module")
 def arm():
-    robot = load_robot("ur10e")
+    robot = load_robot("ur10e").with_serial(SERIAL_NUMBER)
     drive = replace(
         robot.drive, gain=np.array(NOMINAL_GAINS), gain_std=np.zeros(6), gain_common=0.0
     )

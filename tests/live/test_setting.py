@@ -11,10 +11,11 @@ import pytest
 
 from conftest import steelyard
 from live_helpers import weighed
-from steelyard.errors import InvalidInertia, SourceFailed
+from steelyard.errors import InvalidInertia, InvalidRobot, SourceFailed
 from steelyard.live import FrankaController, ReplaySource, SettingState, publish_payload
 from steelyard.live._controller import ControllerPayload
 from steelyard.live._setting import Proposal
+from steelyard.twin._controller import SERIAL_NUMBER
 
 INERTIA = [0.01, 0.011, 0.006, 0, 0, 0]
 
@@ -31,16 +32,31 @@ def franka(how=""):
         yield fake, FrankaController(fake.host, timeout_s=5.0)
 
 
+def proposed(source, payload, **options):
+    """A proposal for a controller that does not report the serial number of its arm."""
+    return Proposal.of(source, payload, serial=SERIAL_NUMBER, **options)
+
+
+def test_a_controller_without_a_serial_number_gets_nothing_unless_it_is_stated():
+    with ros2() as (source, asked):
+        words = r"ros2://\S+: the serial number of the arm is unknown, .*: give its serial number$"
+        with pytest.raises(InvalidRobot, match=words):
+            Proposal.of(source, weighed(), rating_kg=10.0)
+        with pytest.raises(InvalidRobot, match="belongs to another arm"):
+            Proposal.of(source, weighed(), rating_kg=10.0, serial="1")
+        assert not asked
+
+
 def test_a_load_is_set_on_a_franka_echoed_and_put_back(tmp_path):
     with franka() as (fake, source):
-        proposal = Proposal.of(source, weighed(2.0))
+        proposal = proposed(source, weighed(2.0))
         assert (proposal.old, proposal.new.mass) == (ControllerPayload(), 2.0)
         assert proposal.note == "the controller adds its end effector of 0.700 kg to the payload"
         done = proposal.carry_out(tmp_path / "undo.json")
         assert done.outcome.words == "the controller reports a payload of 2.000 kg"
         mass, *com = (float(x) for x in fake.heard("load")[:4])
         assert (mass, com) == (2.0, pytest.approx([0.001, -0.002, 0.05]))
-        back = Proposal.undo(source, tmp_path / "undo.json")
+        back = Proposal.undo(source, tmp_path / "undo.json", serial=SERIAL_NUMBER)
         np.testing.assert_allclose(back.old.inertia, INERTIA, atol=1e-8)
         assert back.new == ControllerPayload()
         back.send()
@@ -52,17 +68,17 @@ def test_a_franka_that_is_not_ready_or_would_carry_too_much_is_refused():
         with pytest.raises(
             InvalidInertia, match=r"2\.5 kg is above the rating of this arm, 2\.3 kg"
         ):
-            Proposal.of(source, weighed(2.5))
+            proposed(source, weighed(2.5))
         with pytest.raises(InvalidInertia, match="the mass is known to"):
-            Proposal.of(source, weighed(share=0.2))
+            proposed(source, weighed(share=0.2))
         fake.say("speed 0.2")
         with pytest.raises(
             SourceFailed, match=r"franka://.* moves \(0\.2 rad/s\): stop the arm first"
         ):
-            Proposal.of(source, weighed(2.0))
+            proposed(source, weighed(2.0))
         fake.say("mode 4")
         with pytest.raises(SourceFailed, match="is not ready: reflex"):
-            Proposal.of(source, weighed(2.0))
+            proposed(source, weighed(2.0))
 
 
 @pytest.mark.parametrize(
@@ -70,7 +86,7 @@ def test_a_franka_that_is_not_ready_or_would_carry_too_much_is_refused():
 )
 def test_a_franka_that_does_not_take_a_load_is_noticed(how, words):
     with franka(how) as (_, source):
-        outcome = Proposal.of(source, weighed(2.0)).send()
+        outcome = proposed(source, weighed(2.0)).send()
         assert outcome.state is SettingState.NOT_SET
         assert words in outcome.words
 
@@ -154,7 +170,7 @@ def test_the_service_of_a_ur_driver_is_asked(request_text, tmp_path):
     )
     com = vector(0.001, -0.002, 0.05)
     with ros2(request_text) as (source, asked):
-        proposal = Proposal.of(source, weighed(2.5), rating_kg=10.0)
+        proposal = proposed(source, weighed(2.5), rating_kg=10.0)
         assert proposal.old is None
         assert {cell[1] for cell in proposal.cells} == {"not reported"}
         assert "does not report its payload" in proposal.note
@@ -193,7 +209,7 @@ def test_the_service_of_a_ur_driver_is_asked(request_text, tmp_path):
 def test_arms_under_ros_2_that_are_not_ready_are_refused(options, words):
     with ros2(**options) as (source, asked):
         with pytest.raises(SourceFailed, match=words):
-            Proposal.of(source, weighed(), rating_kg=10.0)
+            proposed(source, weighed(), rating_kg=10.0)
         assert not asked
 
 
@@ -202,13 +218,13 @@ def test_what_the_arm_may_carry_must_be_given_and_a_refusal_of_the_driver_is_sai
         with pytest.raises(
             InvalidInertia, match="does not report the rating of the arm: give its rating"
         ):
-            Proposal.of(source, weighed())
-        outcome = Proposal.of(source, weighed(), rating_kg=10.0).send()
+            proposed(source, weighed())
+        outcome = proposed(source, weighed(), rating_kg=10.0).send()
         assert outcome.state is SettingState.NOT_SET
         assert outcome.words.endswith("answers that the payload was not set")
         assert len(asked) == 1
     with ros2(done=None) as (source, _):
-        outcome = Proposal.of(source, weighed(), rating_kg=10.0).send()
+        outcome = proposed(source, weighed(), rating_kg=10.0).send()
         assert outcome.state is SettingState.NOT_KNOWN
         assert "the controller is gone" in outcome.words
 
@@ -225,13 +241,12 @@ def test_recordings_cannot_be_set():
 def test_the_verb_sets_both_kinds(tmp_path):
     weighed(2.0).save(tmp_path / "payload.json")
     with franka() as (fake, source):
-        done = steelyard("set-payload", str(source), "payload.json", "--yes", cwd=tmp_path)
+        words = ("set-payload", str(source), "payload.json", "--yes", "--serial", SERIAL_NUMBER)
+        done = steelyard(*words, cwd=tmp_path)
         assert "Note: the controller adds its end effector of 0.700 kg" in done.stdout, done.stderr
         assert "The controller reports a payload of 2.000 kg." in done.stdout
         assert float(fake.heard("load")[0]) == 2.0
-        done = steelyard(
-            "set-payload", str(source), "payload.json", "--undo", "--yes", "--json", cwd=tmp_path
-        )
+        done = steelyard(*words, "--undo", "--json", cwd=tmp_path)
         assert json.loads(done.stdout)["new"]["mass"] == 0.0
     with ros2() as (source, asked):
         words = (
@@ -241,6 +256,8 @@ def test_the_verb_sets_both_kinds(tmp_path):
             "--rating",
             "10",
             "--yes",
+            "--serial",
+            SERIAL_NUMBER,
         )
         done = steelyard(*words, cwd=tmp_path)
         assert "/io/set_payload answers that 2.000 kg were set" in done.stdout, done.stderr
@@ -249,7 +266,7 @@ def test_the_verb_sets_both_kinds(tmp_path):
 
 def test_the_order_of_the_fields_of_a_driver_does_not_matter():
     with ros2(MIXED) as (source, asked):
-        proposal = Proposal.of(source, weighed(2.5), rating_kg=10.0)
+        proposal = proposed(source, weighed(2.5), rating_kg=10.0)
         assert not proposal.with_inertia
         proposal.send(transition_s=0.25)
     (data,) = asked

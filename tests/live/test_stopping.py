@@ -32,7 +32,7 @@ from steelyard.live._motion import braking_time_s
 from steelyard.live._rtde import RtdeClient
 from steelyard.robot import load_robot
 from steelyard.twin._backend import NOMINAL_GAINS, SimulatedArm
-from steelyard.twin._controller import SimulatedController
+from steelyard.twin._controller import SERIAL_NUMBER, SimulatedController
 from steelyard.twin._server import ControllerServer
 
 ACCELERATION_LIMIT = 8.0  # [rad/s^2], of an arm whose description has none
@@ -79,7 +79,7 @@ class Probe:
 
 @pytest.fixture(scope="module")
 def arm():
-    robot = load_robot("ur10e")
+    robot = load_robot("ur10e").with_serial(SERIAL_NUMBER)
     return robot.with_drive(
         replace(robot.drive, gain=np.array(NOMINAL_GAINS), gain_std=np.zeros(6))
     )
@@ -195,6 +195,7 @@ def started(moving, tmp_path):
     _, source, probe = moving
     swing().save(tmp_path / "motion.json")
     words = ("move", str(source), "motion.json", "--robot", "ur10e", "--yes", "--speed", "2")
+    words = (*words, "--serial", SERIAL_NUMBER)
     process = subprocess.Popen(
         [sys.executable, "-m", "steelyard", *words],
         cwd=tmp_path,

@@ -52,8 +52,9 @@ def _identified(out: Output, path: Path) -> Path:
     from steelyard.simulation import SimulationOptions, simulate
     from steelyard.trajectory import FourierTrajectory
     from steelyard.twin._backend import NOMINAL_GAINS
+    from steelyard.twin._controller import SERIAL_NUMBER
 
-    robot = load_robot(_ROBOT)
+    robot = load_robot(_ROBOT).with_serial(SERIAL_NUMBER)
     exact = replace(robot.drive, gain=np.array(NOMINAL_GAINS), gain_std=np.zeros(6))
     robot = robot.with_drive(exact)  # of a simulated arm
     with out.progress(f"MuJoCo: the empty {_ROBOT} runs the trajectory of xu2024") as done:

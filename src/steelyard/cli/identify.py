@@ -100,6 +100,12 @@ def command(
     ] = None,
     picture: options.PictureOption = None,
     report: options.ReportOption = None,
+    serial: Annotated[
+        str,
+        typer.Option(
+            help="Serial number of the arm, where the recordings have none.", show_default=False
+        ),
+    ] = "",
     lock: options.LockOption = None,
     flange: options.FlangeOption = None,
     gravity: options.GravityOption = None,
@@ -122,7 +128,7 @@ def command(
     else:
         known = _bounds(bounds)
     out = Output(as_json)
-    arm = options.load_arm(robot, lock, flange, gravity)
+    arm = options.load_arm(robot, lock, flange, gravity).with_serial(serial)
     asked = options.requested(column, joints, degrees=degrees, names=names, rate=rate)
     read = partial(options.read_requested, asked=asked, robot=arm)
     preparation = _preparation(cutoff, torque_cutoff, kinematics, fourier, lowest_speed)

@@ -47,6 +47,13 @@ SpeedOption = Annotated[
 ReplaceFlag = Annotated[
     bool, typer.Option("--replace", help="Let the motion replace a program that runs.")
 ]
+SerialOption = Annotated[
+    str,
+    typer.Option(
+        help="Serial number of the arm; needed where the file or the controller has none.",
+        show_default=False,
+    ),
+]
 TransitionOption = Annotated[float, typer.Option(help="In which the controller changes over [s].")]
 RatingOption = Annotated[
     float | None,
@@ -167,6 +174,11 @@ def arm_and_motion(
         arm = robot
     if named and arm.name != named:
         raise InvalidTrajectory(f"{path} is a motion for {named}, not for {arm.name}")
+    serial = str(content.get("serial") or "")
+    if serial and arm.serial and serial != arm.serial:
+        raise InvalidTrajectory(f"{path} is a motion for number {serial}, not for {arm.serial}")
+    if serial:
+        arm = arm.with_serial(serial)
     if core.n != arm.n:
         raise InvalidTrajectory(f"{path} moves {core.n} joints, {arm.name} has {arm.n}")
     return arm, core

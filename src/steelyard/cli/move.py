@@ -13,6 +13,7 @@ import typer
 from steelyard._computing import interruptible
 from steelyard.cli.live import (
     ReplaceFlag,
+    SerialOption,
     SourceArgument,
     SpeedOption,
     YesFlag,
@@ -45,6 +46,7 @@ def command(
     periods: Annotated[int, typer.Option(help="How often the motion runs.")] = 1,
     speed: SpeedOption = 0.25,
     replace: ReplaceFlag = False,
+    serial: SerialOption = "",
     yes: YesFlag = False,
     as_json: JsonFlag = False,
 ) -> None:
@@ -75,7 +77,9 @@ def command(
             arm,
             trajectory,
             confirm=motion_question(out, yes=yes),
-            request=MotionRequest(periods=periods, tool_speed=speed, replace_program=replace),
+            request=MotionRequest(
+                periods=periods, tool_speed=speed, replace_program=replace, serial=serial
+            ),
             output=output,
             on_report=on_report,
             on_stop=show_stop,

@@ -32,7 +32,7 @@ def command(
     report = None
     with (
         Stream(source_of(source)) as stream,
-        Recorder(output, stream.columns) as recorder,
+        Recorder(output, stream.columns, stream.identity()) as recorder,
         updating_line(quiet=as_json) as (show, tell),
         suppress(KeyboardInterrupt),
     ):

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from steelyard._computing import interruptible
-from steelyard.cli.live import RatingOption, SourceArgument, TransitionOption, YesFlag
+from steelyard.cli.live import RatingOption, SerialOption, SourceArgument, TransitionOption, YesFlag
 from steelyard.cli.options import JsonFlag
 from steelyard.cli.output import Output
 from steelyard.cli.questions import payload_question, show_setting
@@ -28,6 +28,7 @@ def command(
     ] = False,
     transition: TransitionOption = 0.5,
     rating: RatingOption = None,
+    serial: SerialOption = "",
     as_json: JsonFlag = False,
 ) -> None:
     """Sets the payload of a controller and waits for its confirmation.
@@ -43,7 +44,9 @@ def command(
     history = payload.with_suffix(".undo.json")
     confirm = payload_question(out, yes=yes)
     if undo:
-        setting = restore_payload(controller, history, confirm=confirm, transition_s=transition)
+        setting = restore_payload(
+            controller, history, confirm=confirm, transition_s=transition, serial=serial
+        )
     else:
         setting = set_payload(
             controller,
@@ -52,6 +55,7 @@ def command(
             history_file=history,
             rating_kg=rating,
             transition_s=transition,
+            serial=serial,
         )
     show_setting(out, setting)
     old = None

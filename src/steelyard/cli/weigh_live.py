@@ -18,6 +18,7 @@ from steelyard.cli.live import (
     PageOption,
     RatingOption,
     ReplaceFlag,
+    SerialOption,
     SourceArgument,
     SpeedOption,
     TransitionOption,
@@ -70,6 +71,7 @@ def command(
     ] = None,
     speed: SpeedOption = 0.25,
     replace: ReplaceFlag = False,
+    serial: SerialOption = "",
     accuracy: AccuracyOption = 1.0,
     record: Annotated[
         Path | None,
@@ -93,7 +95,7 @@ def command(
     from steelyard.live import TorqueSetup, WeighingRequest, set_payload, source_of
 
     out = Output(as_json)
-    known = DynamicModel.load(model)
+    known = DynamicModel.load(model).with_known_serial(serial)
     controller = source_of(source)
     trajectory = None
     if motion is not None:
@@ -104,6 +106,7 @@ def command(
         reach=reach,
         tool_speed=speed,
         replace_program=replace,
+        serial=serial,
         accuracy=accuracy / 100,
     )
     with opened_page(
@@ -125,6 +128,7 @@ def command(
                 history_file=undo_file(output),
                 rating_kg=rating,
                 transition_s=transition,
+                serial=serial,
             )
             show_setting(out, setting)
         stay(shown)

@@ -65,6 +65,7 @@ class Design(
         seconds: elapsed time with compilation, [s]
         verdict: reason why the search ended, the closest limit, and what was not checked
         robot: name of the arm; empty if a file does not contain it
+        serial: serial number of the arm; empty where it is unknown
         prediction: predicted accuracy of a weighing with this motion, as `torque.ShortestMotion`
             writes it; None for other designs
     """
@@ -80,6 +81,7 @@ class Design(
     verdict: Verdict
     robot: str = ""
     prediction: Mapping[str, Any] | None = None
+    serial: str = ""
 
     def __post_init__(self) -> None:
         infinite = tuple(
@@ -150,6 +152,7 @@ def design(
         seconds=time.perf_counter() - began,
         verdict=verdict_on(search.stopped, certificate),
         robot=robot.name,
+        serial=robot.serial,
     )
 
 

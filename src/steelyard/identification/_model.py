@@ -98,8 +98,18 @@ class DynamicModel(FileValue, error=InvalidSamples, kind="model", version=4):
 
     @property
     def arm(self) -> ArmIdentity:
-        """The kind of arm that was identified, where its name tells it."""
-        return ArmIdentity.named(self.robot.name)
+        """The arm that was identified, as far as it is known."""
+        return self.robot.arm
+
+    def with_known_serial(self, serial: str) -> DynamicModel:
+        """The same model with the serial number of its arm, unless it has one already.
+
+        Args:
+            serial: the number; empty to leave the model as it is
+        """
+        if not serial or self.arm.serial:
+            return self
+        return replace(self, robot=self.robot.with_serial(serial))
 
     @property
     def verdict(self) -> Verdict:

@@ -8,6 +8,7 @@ The layout is JSON, in the metadata of Parquet and in a text array of NPZ.
 
 from __future__ import annotations
 
+import json
 import math
 import zipfile
 from collections.abc import Collection, Iterator, Sequence
@@ -23,13 +24,23 @@ from numpy.typing import NDArray
 from steelyard._arrays import Array
 from steelyard._saved import parsing, replacing
 from steelyard.errors import UnreadableFile
-from steelyard.recording import Recording, imported, recording_of, recording_of_arrays
+from steelyard.recording import (
+    UNKNOWN_ARM,
+    ArmIdentity,
+    Recording,
+    imported,
+    recording_of,
+    recording_of_arrays,
+)
 from steelyard.recording._columns import Requested, find_layout
 from steelyard.recording._layout import Layout, Piece
 from steelyard.recording._notes import Note, NoteKind
 
 GROUP_ROWS = 2**14
 """Rows of a group: half a minute at 500 Hz, 7 MB for an arm with every channel."""
+
+ARM_KEY = "steelyard_arm"
+"""Of the recorded arm in the metadata of a table with the sender's own columns."""
 
 _LAYOUT_KEY = "steelyard"  # of the layout in metadata or archive
 _HEADERS = {
@@ -73,7 +84,20 @@ def _read_arrows(path: Path, requested: Requested) -> Recording:
     columns = {name: np.asarray(table[name]) for name in table.column_names}
     shapes = {name: (column.shape, column.dtype.kind) for name, column in columns.items()}
     found = recording_of_arrays(shapes, lambda wanted: columns, requested, str(path))
-    return replace(found, notes=(*found.notes, *notes))
+    return replace(found, notes=(*found.notes, *notes), arm=_recorded_arm(table.schema, path))
+
+
+def _recorded_arm(schema: Any, path: Path) -> ArmIdentity:
+    """The arm that a live recorder wrote into the metadata of a table."""
+    text = (schema.metadata or {}).get(ARM_KEY.encode())
+    if text is None:
+        return UNKNOWN_ARM
+    try:
+        return ArmIdentity.from_dict(json.loads(text))
+    except (ValueError, TypeError) as error:
+        raise UnreadableFile(
+            f"{path}: the arm that steelyard wrote into the file is damaged: {error}"
+        ) from error
 
 
 def _arrows_table(path: Path) -> tuple[Any, tuple[str, ...]]:
@@ -143,6 +167,9 @@ def _parquet_layout(path: Path, requested: Requested) -> Layout:
     else:
         text = own.decode("utf-8", errors="replace")
     layout = find_layout(schema.names, requested, str(path), own=text)
+    if text is None:
+        arm = _recorded_arm(schema, path)
+        layout = replace(layout, facts={**layout.facts, "arm": arm})
     nothing = {name: np.empty(0) for name in layout.names}
     return layout.in_seconds(lambda: next(_batches(path, layout), nothing), str(path))
 

@@ -74,7 +74,7 @@ def move(
         plan = confirmed_plan(MotionPlan.of(stream, robot, motion, request), stream, confirm)
         recorder = None
         if output is not None:
-            recorder = resources.enter_context(Recorder(output, stream.columns))
+            recorder = resources.enter_context(Recorder(output, stream.columns, plan.arm))
         run = resources.enter_context(MotionRun(plan, stream, on_stop=on_stop))
         for report in record(run, recorder):
             if on_report is not None:
@@ -118,6 +118,7 @@ def set_payload(
     history_file: Path | None = None,
     rating_kg: float | None = None,
     transition_s: float = 0.5,
+    serial: str = "",
 ) -> PayloadSetting:
     """Sets a weighed payload on a controller and waits for its confirmation.
 
@@ -131,8 +132,9 @@ def set_payload(
             only added to. Nothing is written where the controller does not report its payload
         rating_kg: largest payload of the arm, [kg]; as the controller reports it by default
         transition_s: time in which the controller changes over, [s], where it can do that
+        serial: serial number of the arm; needed where the payload or the controller has none
     """
-    proposal = Proposal.of(controller_of(source), payload, rating_kg=rating_kg)
+    proposal = Proposal.of(controller_of(source), payload, rating_kg=rating_kg, serial=serial)
     if not confirm(proposal):
         return PayloadSetting(proposal)
     return proposal.carry_out(history_file, transition_s=transition_s)
@@ -144,6 +146,7 @@ def restore_payload(
     *,
     confirm: Callable[[Proposal], bool],
     transition_s: float = 0.5,
+    serial: str = "",
 ) -> PayloadSetting:
     """Restores the payload that a controller had before `set_payload`.
 
@@ -152,8 +155,9 @@ def restore_payload(
         history_file: file that `set_payload` wrote
         confirm: called with the checked proposal; it is sent only when this returns True
         transition_s: time in which the controller changes over, [s], where it can do that
+        serial: serial number of the arm; needed where the file or the controller has none
     """
-    proposal = Proposal.undo(source, history_file)
+    proposal = Proposal.undo(source, history_file, serial=serial)
     if not confirm(proposal):
         return PayloadSetting(proposal)
     return proposal.carry_out(history_file, transition_s=transition_s)

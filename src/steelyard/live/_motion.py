@@ -61,12 +61,14 @@ class MotionRequest:
         tool_speed: largest speed of the tool, [m/s]; a faster motion is slowed down
         limits: limits of the motion; those of the arm and collisions with itself by default
         replace_program: whether the motion may replace a program that runs
+        serial: serial number of the arm; needed where the robot or the controller has none
     """
 
     periods: int = 1
     tool_speed: float = DEFAULT_TOOL_SPEED
     limits: DesignLimits | None = None
     replace_program: bool = False
+    serial: str = ""
 
     def __post_init__(self) -> None:
         if not self.tool_speed > 0:
@@ -120,7 +122,7 @@ class MotionPlan:
         braking_s: time in which the arm brakes to rest along the path, [s]
         extent: how far and how fast it goes
         replaces: the program that runs and would be replaced; empty where none runs
-        arm: the arm behind the controller, as far as it reports it
+        arm: the arm behind the controller
         request: what the user has chosen
     """
 
@@ -163,8 +165,9 @@ class MotionPlan:
             raise SourceFailed(
                 f"{controller} runs {replaces}: stop it first, or allow the motion to replace it"
             )
-        present = controller.identity(stream.version)
-        require_same_identity(controller, present, ArmIdentity.named(robot.name), "the motion")
+        arm = require_same_identity(
+            controller, stream.identity(), robot.arm, "the motion", serial=request.serial
+        )
         q = controller.posture(row)
         _require_near(robot, core, q)
         rate_hz = controller.command_rate_hz(stream.version)
@@ -185,7 +188,7 @@ class MotionPlan:
             braking_s=braking_s,
             extent=extent,
             replaces=replaces,
-            arm=present,
+            arm=arm,
             request=request,
         )
 

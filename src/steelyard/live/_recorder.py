@@ -13,6 +13,7 @@ Writing and conversion happen on a thread for each file; `add` never waits for t
 from __future__ import annotations
 
 import itertools
+import json
 import os
 import struct
 import threading
@@ -27,7 +28,9 @@ import numpy as np
 
 from steelyard._saved import growing, replacing, require_target
 from steelyard.errors import MissingExtra, UnreadableFile
+from steelyard.io._binary import ARM_KEY
 from steelyard.live._source import Event, EventKind, Row
+from steelyard.recording import UNKNOWN_ARM, ArmIdentity
 
 _BATCH_S = 0.25
 _STREAM = ".arrows"
@@ -48,11 +51,15 @@ class Recorder:
     Args:
         path: `.parquet`, or `.arrows` to keep the stream as it is
         columns: names of the values
+        arm: the arm that is recorded, as far as it is known
     """
 
-    def __init__(self, path: str | Path, columns: tuple[str, ...]) -> None:
+    def __init__(
+        self, path: str | Path, columns: tuple[str, ...], arm: ArmIdentity = UNKNOWN_ARM
+    ) -> None:
         self._path = Path(path)
         self._columns = columns
+        self._arm = arm
         self.rows = 0
         self.dropped = 0
         if self._path.suffix not in (_STREAM, _PARQUET):
@@ -88,7 +95,7 @@ class Recorder:
                 self._file.finish()
                 self._finishing.append(self._file)
             self.files.append(self._next_path())
-            self._file = _File(self.files[-1], self._columns)
+            self._file = _File(self.files[-1], self._columns, self._arm)
             self._clock = row.clock
         if self._file.add(row):
             self.rows += 1
@@ -214,8 +221,9 @@ class _Drops:
 class _File:
     """One file: a stream while it grows, written by a separate thread because disks may be slow."""
 
-    def __init__(self, path: Path, columns: tuple[str, ...]) -> None:
+    def __init__(self, path: Path, columns: tuple[str, ...], arm: ArmIdentity) -> None:
         self._path = path
+        self._arm = arm
         self._stream = path.with_suffix(_STREAM)
         self._columns = columns
         self._open = ExitStack()
@@ -277,7 +285,8 @@ class _File:
         if self._schema is None:
             arrow_types = {float: pa.float64(), int: pa.int64()}
             types = [arrow_types[kind] for kind in self._kinds]
-            self._schema = pa.schema(list(zip(self._columns, types, strict=True)))
+            facts = {ARM_KEY: json.dumps(self._arm.to_dict())}
+            self._schema = pa.schema(list(zip(self._columns, types, strict=True)), facts)
             message = self._schema.serialize().to_pybytes()
         columns = np.frombuffer(b"".join(rows)).reshape(len(rows), -1).T.copy()
         arrays = [

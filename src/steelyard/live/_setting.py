@@ -52,7 +52,7 @@ class Proposal:
         new: the payload to set
         with_inertia: whether it accepts an inertia; otherwise mass and centre alone
         note: what a user should know before setting it; may be empty
-        arm: the arm behind the controller, as far as it reports it
+        arm: the arm behind the controller
         restores: whether the new payload is an earlier one
     """
 
@@ -72,6 +72,7 @@ class Proposal:
         *,
         limits: ErrorLimits | None = None,
         rating_kg: float | None = None,
+        serial: str = "",
     ) -> Proposal:
         """The proposal to set a weighed payload.
 
@@ -81,9 +82,11 @@ class Proposal:
                 without the end effector that its controller knows
             limits: largest uncertainty; 10 % of the mass and 20 mm by default
             rating_kg: largest payload of the arm, [kg]; as the controller reports it by default
+            serial: serial number of the arm; needed where the payload or the controller has none
 
         Raises:
             InvalidInertia: the payload must not be exported, or is above the rating
+            InvalidRobot: it belongs to another arm, or this is not known
             SourceFailed: there is no controller, or it is not ready
         """
         controller = controller_of(source)
@@ -94,7 +97,7 @@ class Proposal:
         products = export.load.inertia_com[3:]
         inertia = tuple(float(x) for x in (*moments, *products))
         new = ControllerPayload(body.mass, tuple(body.com.tolist()), inertia)
-        return cls.to(controller, new, rating_kg=rating_kg, arm=payload.arm)
+        return cls.to(controller, new, rating_kg=rating_kg, arm=payload.arm, serial=serial)
 
     @classmethod
     def to(
@@ -104,6 +107,7 @@ class Proposal:
         *,
         rating_kg: float | None = None,
         arm: ArmIdentity = UNKNOWN_ARM,
+        serial: str = "",
     ) -> Proposal:
         """The proposal to set given numbers; raises where the controller is not ready.
 
@@ -112,9 +116,10 @@ class Proposal:
             new: the payload to set
             rating_kg: largest payload of the arm, [kg]; as the controller reports it by default
             arm: the arm that the payload belongs to, as far as it is known
+            serial: serial number of the arm; needed where `arm` or the controller has none
         """
         status = controller.status()
-        require_same_identity(controller, status.arm, arm, "the payload")
+        present = require_same_identity(controller, status.arm, arm, "the payload", serial=serial)
         rating = rating_kg or status.rating_kg
         if not rating:
             raise InvalidInertia(
@@ -124,7 +129,7 @@ class Proposal:
             raise InvalidInertia(
                 f"{new.mass:.4g} kg is above the rating of this arm, {rating:.4g} kg"
             )
-        return cls(controller, status.payload, new, status.takes_inertia, status.note, status.arm)
+        return cls(controller, status.payload, new, status.takes_inertia, status.note, present)
 
     @property
     def cells(self) -> tuple[tuple[str, str, str, str], ...]:
@@ -170,12 +175,13 @@ class Proposal:
         return PayloadSetting(self, outcome, history_file)
 
     @classmethod
-    def undo(cls, source: Source, path: str | Path) -> Proposal:
+    def undo(cls, source: Source, path: str | Path, *, serial: str = "") -> Proposal:
         """The proposal to restore the payload that a controller had before the last change.
 
         Args:
             source: the controller
             path: file of the history
+            serial: serial number of the arm; needed where the file or the controller has none
         """
         controller = controller_of(source)
         if not controller.capabilities.reports_payload:
@@ -183,7 +189,9 @@ class Proposal:
         change = required_change(path)
         if change.source != str(controller):
             raise SourceFailed(f"{path} is of {change.source}, not of {controller}")
-        proposal = cls.to(controller, change.old, rating_kg=float("inf"), arm=change.arm)
+        proposal = cls.to(
+            controller, change.old, rating_kg=float("inf"), arm=change.arm, serial=serial
+        )
         present = proposal.old
         if present and not present.is_close(change.new, with_inertia=proposal.with_inertia):
             raise SourceFailed(
@@ -218,20 +226,41 @@ class PayloadSetting(NamedTuple):
 
 
 def require_same_identity(
-    controller: Controller, present: ArmIdentity, expected: ArmIdentity, what: str
-) -> None:
-    """Raises `InvalidRobot` where something belongs to another arm.
+    controller: Controller,
+    present: ArmIdentity,
+    expected: ArmIdentity,
+    what: str,
+    *,
+    serial: str = "",
+) -> ArmIdentity:
+    """The arm behind a controller; refused where something belongs to another arm.
 
     Args:
         controller: named in the message
-        present: the arm behind the controller
-        expected: the arm that the thing belongs to
+        present: the arm behind the controller, as far as it reports it
+        expected: the arm that the thing belongs to, as far as it is known
         what: what it is, such as 'the payload'
+        serial: serial number of the arm as the user states it, in place of one that is unknown
+
+    Raises:
+        InvalidRobot: it is another arm, or one of the serial numbers is unknown
     """
-    if present.differs_from(expected):
+    stated = ArmIdentity(serial=serial)
+    ours = expected.completed(stated)
+    theirs = present.completed(stated)
+    if ours.differs_from(theirs):
         raise InvalidRobot(
-            f"{what} belongs to another arm: it is of {expected}, {controller} is {present}"
+            f"{what} belongs to another arm: it is of {ours}, {controller} is {theirs}"
         )
+    if stated.differs_from(theirs):
+        raise InvalidRobot(f"{controller} is {theirs}, not number {serial}")
+    without = [name for name, arm in ((what, ours), (str(controller), theirs)) if not arm.serial]
+    if without:
+        raise InvalidRobot(
+            f"{' and '.join(without)}: the serial number of the arm is unknown, so it may be"
+            " another arm: give its serial number"
+        )
+    return theirs
 
 
 def _not_restorable(controller: Controller) -> SourceFailed:

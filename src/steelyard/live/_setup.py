@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 from steelyard._arrays import Array
 from steelyard.live._source import Row
 from steelyard.payload._tracking import Progress, Tracker
-from steelyard.recording import Sample
+from steelyard.recording import UNKNOWN_ARM, ArmIdentity, Sample
 from steelyard.robot import RobotModel
 from steelyard.verdict import Doubt
 
@@ -123,6 +123,11 @@ class TrackerSetup(ABC):
     @abstractmethod
     def arm(self) -> RobotModel:
         """The arm that a page shows; refused where rows hold no joints."""
+
+    @property
+    def identity(self) -> ArmIdentity:
+        """The arm that the payload belongs to, as far as it is known."""
+        return UNKNOWN_ARM
 
     @property
     @abstractmethod

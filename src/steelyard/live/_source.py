@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, NamedTuple, Self, TypeAlias
 
 from steelyard._computing import real_time_priority
 from steelyard.errors import SourceFailed, UnknownName
-from steelyard.recording import WrenchConvention
+from steelyard.recording import UNKNOWN_ARM, ArmIdentity, WrenchConvention
 from steelyard.recording._columns import Requested
 
 if TYPE_CHECKING:
@@ -283,6 +283,13 @@ class Stream:
     def version(self) -> tuple[int, ...]:
         """Version of the sender's software; empty where the sender does not report it."""
         return self._connection.version
+
+    def identity(self) -> ArmIdentity:
+        """The arm behind the rows, as far as its controller reports it, which is asked for it."""
+        controller = self.source.controller
+        if controller is None:
+            return UNKNOWN_ARM
+        return controller.identity(self.version)
 
     @property
     def wrench_convention(self) -> WrenchConvention | None:

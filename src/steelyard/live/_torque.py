@@ -18,7 +18,7 @@ from steelyard.live._setup import Calibration, ContactDetector, Traces, TrackerS
 from steelyard.live._source import Row
 from steelyard.live._touch import TouchWatch
 from steelyard.payload._tracking import Progress
-from steelyard.recording import Preparation, Sample, recording_of
+from steelyard.recording import ArmIdentity, Preparation, Sample, recording_of
 from steelyard.recording._columns import Requested, find_layout
 from steelyard.recording._layout import Layout
 from steelyard.robot import DriveModel, RobotModel
@@ -60,6 +60,11 @@ class TorqueSetup(TrackerSetup):
     def arm(self) -> RobotModel:
         """The arm that a page shows."""
         return self.model.robot
+
+    @property
+    def identity(self) -> ArmIdentity:
+        """The arm of the model."""
+        return self.model.arm
 
     @cached_property
     def layout(self) -> Layout:

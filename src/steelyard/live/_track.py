@@ -228,7 +228,8 @@ def _track_stream(
         stream = resources.enter_context(Stream(job.source))
         recorder = None
         if options.record is not None:
-            recorder = resources.enter_context(Recorder(options.record, stream.columns))
+            arm = stream.identity()
+            recorder = resources.enter_context(Recorder(options.record, stream.columns, arm))
         weigher = LiveWeigher(job.setup(stream), resume=resume)
         rows = stream.items(options.seconds)
         try:

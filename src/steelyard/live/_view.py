@@ -160,7 +160,8 @@ class View:
             return None
         tracker = copy.deepcopy(self._calibration.tracker)  # Pinocchio's workspace is not shared
         found = tracker.estimate(state)
-        return replace(found, verdict=found.verdict.doubted(*self._calibration.doubts))
+        verdict = found.verdict.doubted(*self._calibration.doubts)
+        return replace(found, verdict=verdict, arm=self.setup.identity)
 
     def _changes(self, snapshot: Snapshot, payload: Payload) -> tuple[Event, ...]:
         """An event once another payload is known well enough to be called heavier or lighter."""

@@ -55,6 +55,7 @@ class WeighingRequest:
             designed motion, and not limited for a given one
         tool_speed: largest speed of the tool, [m/s]; a faster motion is slowed down
         replace_program: whether the motion may replace a program that runs
+        serial: serial number of the arm; needed where the model or the controller has none
         accuracy: half-width of the mass's 95 % interval over the mass at which it has converged
     """
 
@@ -63,6 +64,7 @@ class WeighingRequest:
     reach: float | None = None
     tool_speed: float = DEFAULT_TOOL_SPEED
     replace_program: bool = False
+    serial: str = ""
     accuracy: float = 0.01
 
     def __post_init__(self) -> None:
@@ -104,7 +106,9 @@ class WeighingRequest:
     @property
     def motion_request(self) -> MotionRequest:
         """What `MotionPlan` needs to know."""
-        return MotionRequest(tool_speed=self.tool_speed, replace_program=self.replace_program)
+        return MotionRequest(
+            tool_speed=self.tool_speed, replace_program=self.replace_program, serial=self.serial
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,7 +170,7 @@ def weigh_live(
         plan = confirmed_plan(plan, stream, confirm)
         recorder = None
         if output is not None:
-            recorder = resources.enter_context(Recorder(output, stream.columns))
+            recorder = resources.enter_context(Recorder(output, stream.columns, plan.arm))
         setup = TorqueSetup(model, stream.columns, str(controller), request.accuracy)
         weigher = LiveWeigher(setup)
         run = resources.enter_context(MotionRun(plan, stream, on_stop=on_stop))

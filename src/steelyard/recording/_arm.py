@@ -45,6 +45,14 @@ class ArmIdentity(Value, error=InvalidRecording):
             parts.append(f"number {self.serial}")
         return ", ".join(parts)
 
+    def completed(self, other: ArmIdentity) -> ArmIdentity:
+        """This identity, with what is unknown from another one.
+
+        Args:
+            other: another statement about the same arm
+        """
+        return ArmIdentity(self.kind or other.kind, self.serial or other.serial)
+
     def differs_from(self, other: ArmIdentity) -> bool:
         """Whether both tell the kind or the number, and these are not the same.
 

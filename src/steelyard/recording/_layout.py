@@ -24,6 +24,7 @@ from steelyard._arrays import Array
 from steelyard._codec import Value
 from steelyard._kinds import Shape
 from steelyard.errors import UnreadableFile
+from steelyard.recording._arm import UNKNOWN_ARM, ArmIdentity
 
 WrenchConvention = Literal["load_on_sensor", "sensor_on_load"]
 
@@ -54,6 +55,7 @@ class _Facts(Value, error=UnreadableFile, partial=True):
     epoch_s: float
     wrench_frame: str | None = None
     wrench_convention: str | None = None
+    arm: ArmIdentity = UNKNOWN_ARM
 
 
 @dataclass(frozen=True)
@@ -125,11 +127,15 @@ class Layout:
                 " write it again"
             ) from error
         columns = {channel: tuple(names) for channel, names in content["columns"].items() if names}
-        return cls(columns, content["facts"])
+        facts = dict(content["facts"])
+        if "arm" in facts:
+            facts["arm"] = ArmIdentity.from_dict(facts["arm"])
+        return cls(columns, facts)
 
     def to_json(self) -> str:
         """Columns and facts, for a file that steelyard writes."""
-        return json.dumps({"format": _FORMAT, "columns": self.columns, "facts": self.facts})
+        facts = {**self.facts, "arm": self.facts["arm"].to_dict()}
+        return json.dumps({"format": _FORMAT, "columns": self.columns, "facts": facts})
 
     @property
     def names(self) -> tuple[str, ...]:

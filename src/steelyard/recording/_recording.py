@@ -23,6 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from steelyard._arrays import Array, Mask, read_only
 from steelyard.errors import InvalidRecording, MissingExtra, UnreadableFile
+from steelyard.recording._arm import UNKNOWN_ARM, ArmIdentity
 from steelyard.recording._columns import Requested, find_layout
 from steelyard.recording._layout import AXES, CHANNELS, Layout, Piece, WrenchConvention
 
@@ -107,6 +108,7 @@ class Recording:
         source: description of the origin
         epoch_s: original time of the first row, [s]
         notes: remarks about its origin and conversion, one sentence each
+        arm: the arm that was recorded, as far as it is known
     """
 
     t: Array
@@ -127,6 +129,7 @@ class Recording:
     source: str = ""
     epoch_s: float = 0.0
     notes: Sequence[str] = ()
+    arm: ArmIdentity = UNKNOWN_ARM
 
     def __post_init__(self) -> None:
         t = checked_clock(self.t)

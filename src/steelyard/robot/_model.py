@@ -34,6 +34,7 @@ from steelyard.inertia import (
     checked_transform,
     frame_change_matrix,
 )
+from steelyard.recording import ArmIdentity
 from steelyard.robot._chain import (
     JointLimits,
     KinematicChain,
@@ -67,6 +68,7 @@ class RobotModel(KinematicChain):
         home: a posture to start from, (n,) [rad or m]
         source: where its numbers come from, in words
         held: position of each joint of its URDF that was taken to stand still, by name [rad or m]
+        serial: serial number of one arm of this kind; empty where it is unknown
     """
 
     drive: DriveModel
@@ -74,6 +76,7 @@ class RobotModel(KinematicChain):
     home: Array
     source: str
     held: Mapping[str, float] = field(default_factory=dict)
+    serial: str = ""
 
     @classmethod
     def from_urdf(
@@ -247,6 +250,15 @@ class RobotModel(KinematicChain):
         model = self._pin.copy()
         model.gravity.linear = finite(gravity_base, (3,), "gravity_base", InvalidRobot)
         return replace(self, _pin=model)
+
+    def with_serial(self, serial: str) -> RobotModel:
+        """The same arm with a serial number."""
+        return replace(self, serial=serial)
+
+    @property
+    def arm(self) -> ArmIdentity:
+        """The kind of arm, where its name tells it, and its serial number."""
+        return ArmIdentity.named(self.name, self.serial)
 
     def with_locked(self, locked: Mapping[str, float]) -> RobotModel:
         """The same arm with joints `locked` at positions [rad or m], by name."""
@@ -435,6 +447,7 @@ class RobotDescription(Value, error=InvalidRobot):
         limits: of the joints
         drive: of the joints
         dh: the table it was made from; None for a URDF
+        serial: serial number of the arm; empty where it is unknown
     """
 
     name: str
@@ -453,6 +466,7 @@ class RobotDescription(Value, error=InvalidRobot):
     limits: JointLimits
     drive: DriveModel
     dh: DHTable | None
+    serial: str = ""
 
     @classmethod
     def of(cls, robot: RobotModel) -> RobotDescription:
@@ -476,6 +490,7 @@ class RobotDescription(Value, error=InvalidRobot):
             _pin=model,
             T_joint_link=self.T_joint_link,
             link_names=self.link_names,
+            serial=self.serial,
         )
         links = zip(self.links, self.link_names, strict=True)
         return massless.with_links([InertialParameters.from_vector(x, name) for x, name in links])

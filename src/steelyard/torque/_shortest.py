@@ -354,6 +354,7 @@ class _Weighing:
             seconds=time.perf_counter() - began,
             verdict=verdict,
             robot=robot.name,
+            serial=robot.serial,
         )
         best_of = {one.duration_s: one for one in sorted(found, key=lambda one: -one.share)}
         curve = [best_of[duration_s] for duration_s in sorted(best_of)]

@@ -32,6 +32,9 @@ from steelyard.twin._registers import Registers
 from steelyard.twin._sockets import ScriptSockets
 from steelyard.twin._syntax import Program
 
+SERIAL_NUMBER = "20200000001"
+"""Of a simulated arm unless another one is given."""
+
 _FIRST_TIMESTAMP_S = 100.0
 _ROBOT_OFF = 3
 _ROBOT_RUNNING = 7
@@ -112,7 +115,7 @@ class SimulatedController:
         backend: Backend,
         *,
         version: Sequence[int] = (5, 12, 4, 1101661),
-        serial_number: str = "20200000001",
+        serial_number: str = SERIAL_NUMBER,
         model: str | None = None,
     ) -> None:
         self.backend = backend

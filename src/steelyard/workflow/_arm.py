@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from steelyard._arrays import Array
 from steelyard._computing import Progress, one_blas_thread
-from steelyard.errors import InvalidSamples, SteelyardError
+from steelyard.errors import InvalidRobot, InvalidSamples, SteelyardError
 from steelyard.identification import DynamicModel, Validation
 from steelyard.identification import identify as identify_from_samples
 from steelyard.identification._empty_arm import refit
@@ -122,6 +122,7 @@ class Identification:
         predicted = runs_of(validate, arm, how=settings)
         if not fitted:
             raise InvalidSamples("there are no runs to identify from")
+        arm = _with_recorded_serial(arm, (*fitted, *predicted))
         runs = _prepared(arm, fitted, settings, gains)
         arm = runs.robot
         predicted = tuple(run.prepared(runs.settings, runs.drive, arm.limits) for run in predicted)
@@ -226,6 +227,16 @@ def identify(
         method=method,
         progress=progress,
     ).model
+
+
+def _with_recorded_serial(robot: RobotModel, runs: Sequence[Run]) -> RobotModel:
+    """The robot with the serial number of the recorded arm; several arms are refused."""
+    arm = robot.arm
+    for run in runs:
+        if run.recorded_arm.differs_from(arm):
+            raise InvalidRobot(f"{run.name} was recorded on {run.recorded_arm}, not on {arm}")
+        arm = arm.completed(run.recorded_arm)
+    return robot.with_serial(arm.serial)
 
 
 def with_lag(preparation: Preparation, lag: float | Literal["auto"], n: int) -> Preparation:

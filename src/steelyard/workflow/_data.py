@@ -18,7 +18,15 @@ from steelyard.io import read
 from steelyard.io._recordings import file_kind
 from steelyard.quality import QualityReport, check
 from steelyard.quality._table import counted
-from steelyard.recording import Preparation, Recording, Samples, default_gap_s, is_data_frame
+from steelyard.recording import (
+    UNKNOWN_ARM,
+    ArmIdentity,
+    Preparation,
+    Recording,
+    Samples,
+    default_gap_s,
+    is_data_frame,
+)
 from steelyard.robot import DriveModel, JointLimits, RobotModel
 from steelyard.signals import with_chosen_cutoff
 from steelyard.signals._prepare import UniformRecording
@@ -97,6 +105,13 @@ class Run:
             )
         recording = replace(self.recording, tau=self.recording.tau_target, current=None)
         return replace(self, recording=recording, samples=None)
+
+    @property
+    def recorded_arm(self) -> ArmIdentity:
+        """The arm that was recorded, as far as it is known."""
+        if self.recording is None:
+            return UNKNOWN_ARM
+        return self.recording.arm
 
     @property
     def ready(self) -> Samples:

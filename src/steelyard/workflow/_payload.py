@@ -13,10 +13,10 @@ from steelyard.errors import SteelyardError
 from steelyard.identification import DynamicModel
 from steelyard.identification._temperature import with_temperature_drift
 from steelyard.payload import Payload
-from steelyard.recording import Preparation
+from steelyard.recording import UNKNOWN_ARM, ArmIdentity, Preparation
 from steelyard.torque import weigh as weigh_samples
 from steelyard.torque.methods import METHODS
-from steelyard.verdict import Doubt
+from steelyard.verdict import Doubt, DoubtKind
 from steelyard.workflow._data import Data, Run, preparation_for, qualities, runs_of, temperature_of
 
 if TYPE_CHECKING:
@@ -50,9 +50,33 @@ class Weighing:
         found = self._answer("direct" if self.method == _ALL_METHODS else self.method)
         if self.tool is not None:
             found = found.together_with(self.tool)
-        doubts = [*(doubt for run in self.runs for doubt in run.doubts), *self._arm[1]]
+        doubts = [
+            *(doubt for run in self.runs for doubt in run.doubts),
+            *self._arm[1],
+            *self._other_arm_doubts,
+        ]
         verdict = found.verdict.doubted(*doubts)
-        return replace(found, verdict=verdict, arm=self.model.arm)
+        return replace(found, verdict=verdict, arm=self._weighing_arm)
+
+    @property
+    def _weighing_arm(self) -> ArmIdentity:
+        """The arm that carries the payload: that of the recordings, else that of the model."""
+        arm = UNKNOWN_ARM
+        for run in self.runs:
+            arm = arm.completed(run.recorded_arm)
+        return arm.completed(self.model.arm)
+
+    @property
+    def _other_arm_doubts(self) -> tuple[Doubt, ...]:
+        """Doubts about recordings of another arm than the model's."""
+        return tuple(
+            Doubt(
+                DoubtKind.OTHER_ROBOT,
+                f"{run.name} was recorded on {run.recorded_arm}, the model is of {self.model.arm}",
+            )
+            for run in self.runs
+            if run.recorded_arm.differs_from(self.model.arm)
+        )
 
     @cached_property
     @one_blas_thread()

@@ -1,0 +1,145 @@
+"""`weigh-live` over payloads from nothing to 9 kg: is its mass right on average, and its interval?
+
+The simulated controller, its program, its rows and the weigher are those of the command, without
+sockets and as fast as they go. Each of four models, identified from runs with noise of their own,
+designs a motion from a posture of its own and weighs ten payloads with it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from bench_live import COLUMNS, POSTURE, arm, model_of
+from figure import Figure
+
+from steelyard._units import NORMAL_95
+from steelyard.identification import DynamicModel
+from steelyard.inertia import InertialParameters
+from steelyard.live import LiveWeigher, Row, TorqueSetup
+from steelyard.live._controller import PathCommand
+from steelyard.live._motion import DEFAULT_TOOL_SPEED, braking_time_s, payload_motion
+from steelyard.live._ur_programs import motion_program, register_beat
+from steelyard.payload import Payload
+from steelyard.trajectory import ApproachedTrajectory
+from steelyard.twin._backend import SimulatedArm
+from steelyard.twin._controller import SimulatedController
+
+MODELS = int(os.environ.get("MODELS", "4"))
+MASSES_KG = range(10)
+RATE_HZ = 500.0
+BEAT_REGISTER = 47
+BEAT_STEPS = 4
+FIRST_SEED = 1000  # of models, postures and payloads
+
+
+class Weighed(NamedTuple):
+    """A weighed payload.
+
+    Attributes:
+        model: number of the model
+        truth_kg: mass on the flange, [kg]
+        mass: estimated mass, [kg]
+        std: its standard deviation, [kg]
+        ok: whether the answer may be used
+    """
+
+    model: int
+    truth_kg: float
+    mass: float
+    std: float
+    ok: bool
+
+    @property
+    def error(self) -> float:
+        """Of the mass, [kg]."""
+        return self.mass - self.truth_kg
+
+    @property
+    def inside(self) -> bool:
+        """Whether the 95 % interval contains the true mass."""
+        return abs(self.error) <= NORMAL_95 * self.std
+
+
+def load(mass: float, rng: np.random.Generator, frame: str) -> InertialParameters | None:
+    """A box of some size, somewhere in front of the flange; None for no mass."""
+    if mass == 0:
+        return None
+    com = rng.uniform([-0.03, -0.03, 0.03], [0.03, 0.03, 0.12])
+    sides = rng.uniform(0.06, 0.2, 3)
+    moments = mass / 12 * (np.sum(sides**2) - sides**2)
+    return InertialParameters.from_com(mass, com, np.diag(moments), frame)
+
+
+def program(model: DynamicModel, posture: np.ndarray) -> str:
+    """The program of the motion that `weigh-live` designs from a posture."""
+    core = payload_motion(model, posture, tool_speed=DEFAULT_TOOL_SPEED).trajectory
+    _, v, a = core.amplitudes
+    whole = ApproachedTrajectory.within(
+        core, posture, v_max=np.maximum(0.5, v), a_max=np.maximum(1.0, a), periods=1
+    )
+    braking_s = braking_time_s(model.robot, whole, rate_hz=RATE_HZ)
+    q, _, _ = whole.at(np.arange(0.0, whole.duration_s, 5 / RATE_HZ))
+    return motion_program(
+        PathCommand(q, RATE_HZ, 5, braking_s), register_beat(BEAT_REGISTER), number=1
+    )
+
+
+def rows(controller: SimulatedController, text: str) -> Iterator[Row]:
+    """The rows while the program moves the arm."""
+    controller.run(text)
+    controller.step()
+    step = 0
+    while controller.program_state == "PLAYING":
+        step += 1
+        beat = {f"input_int_register_{BEAT_REGISTER}": step // BEAT_STEPS}
+        controller.receive_inputs(beat)
+        controller.step()
+        out = controller.outputs
+        t = out["timestamp"][0]
+        yield Row(t, (t, *out["actual_q"], *out["actual_current"]))
+
+
+def weighed(
+    model: DynamicModel, text: str, posture: np.ndarray, body: InertialParameters | None, seed: int
+) -> Payload:
+    """What `weigh-live` says about a payload."""
+    world = SimulatedArm(arm(), {0.0: body}, start=posture, seed=seed)
+    weigher = LiveWeigher(TorqueSetup(model, COLUMNS))
+    for row in rows(SimulatedController(world), text):
+        weigher.take(row)
+    payload = weigher.payload()
+    if payload is None:
+        raise SystemExit("nothing was weighed")
+    return payload
+
+
+def series(number: int) -> Iterator[Weighed]:
+    """All payloads, weighed with one model and its motion."""
+    seed = FIRST_SEED + 100 * number
+    rng = np.random.default_rng(seed)
+    model = model_of(arm(), first=seed)
+    posture = POSTURE + rng.uniform(-0.3, 0.3, 6)
+    text = program(model, posture)
+    for mass in MASSES_KG:
+        body = load(float(mass), rng, model.robot.flange)
+        answer = weighed(model, text, posture, body, seed + 10 + mass)
+        yield Weighed(number, float(mass), answer.mass, float(answer.std[0]), answer.verdict.ok)
+
+
+def figures() -> Iterator[Figure]:
+    """Mean error, share of intervals that hold the truth, and the size of errors."""
+    found = [one for number in range(MODELS) for one in series(number)]
+    errors = np.array([one.error for one in found])
+    mean = float(errors.mean())
+    standard_error = float(errors.std(ddof=1) / np.sqrt(len(errors)))
+    inside = 100 * float(np.mean([one.inside for one in found]))
+    count = f"{len(found)} runs of weigh-live, 0 to 9 kg"
+    yield Figure("mean", f"{count}: mean error of the mass", 1e3 * mean, "g")
+    yield Figure(
+        "mean_ratio", "the same over its standard error", abs(mean) / standard_error, "", 1.0
+    )
+    yield Figure("rms", "the same: RMS error", 1e3 * float(np.sqrt(np.mean(errors**2))), "g")
+    yield Figure("outside", "the same: outside the 95 % interval", 100 - inside, "%", 8.0)
