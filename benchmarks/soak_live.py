@@ -226,7 +226,7 @@ class Client:
 class Probe:
     """The simulated arm at every control step.
 
-    A row holds the machine's time, the controller's time, and for each joint position, speed,
+    A row holds the machine's time, the time by control steps, and for each joint position, speed,
     commanded acceleration and acceleration.
     """
 
@@ -238,11 +238,13 @@ class Probe:
     def __init__(self, arm: SimulatedArm) -> None:
         self.rows: list[tuple[float, ...]] = []
         self._arm = arm
+        self._step = 0
 
     def __call__(self, controller: SimulatedController) -> None:
         out = controller.outputs
         joints = (*out["actual_q"], *out["actual_qd"], *out["target_qdd"], *self._arm.acceleration)
-        self.rows.append((time.monotonic(), controller.seconds, *joints))
+        self._step += 1
+        self.rows.append((time.monotonic(), self._step * controller.arm.step_s, *joints))
 
     @property
     def speed(self) -> float:
