@@ -11,13 +11,14 @@ those of the slow clock. A trial counts only if its controller kept to that cloc
 by more than 50 ms is repeated.
 
 Usage: python benchmarks/soak_live.py [--faults 1000] [--seed 0] [--controllers 3]
-       [--slow-motion 1]
+       [--slow-motion 1] [--results FILE]
 """
 
 from __future__ import annotations
 
 import argparse
 import collections
+import json
 import multiprocessing
 import os
 import select
@@ -26,8 +27,9 @@ import socket
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -552,12 +554,16 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--controllers", type=int, default=3, help="trials at once")
     parser.add_argument("--slow-motion", type=float, default=1.0, metavar="FACTOR")
+    parser.add_argument("--results", type=Path, help="file for every result, one JSON per line")
     options = parser.parse_args()
     rng = np.random.default_rng(options.seed)
     trials = [Trial.random(rng) for _ in range(options.faults)]
     results: list[Result] = []
     for result in all_results(trials, options.controllers, options.slow_motion):
         results.append(result)
+        if options.results is not None:
+            with options.results.open("a") as file:
+                print(json.dumps(asdict(result)), file=file)
         if result.problems:
             print(f"{result.number}: {'; '.join(result.problems)}: {result}", flush=True)
         if len(results) % 20 == 0:
