@@ -8,7 +8,6 @@ The layout is JSON, in the metadata of Parquet and in a text array of NPZ.
 
 from __future__ import annotations
 
-import json
 import math
 import zipfile
 from collections.abc import Collection, Iterator, Sequence
@@ -33,14 +32,11 @@ from steelyard.recording import (
     recording_of_arrays,
 )
 from steelyard.recording._columns import Requested, find_layout
-from steelyard.recording._layout import Layout, Piece
+from steelyard.recording._layout import ARM_KEY, Layout, Piece, arm_from_json
 from steelyard.recording._notes import Note, NoteKind
 
 GROUP_ROWS = 2**14
 """Rows of a group: half a minute at 500 Hz, 7 MB for an arm with every channel."""
-
-ARM_KEY = "steelyard_arm"
-"""Of the recorded arm in the metadata of a table with the sender's own columns."""
 
 _LAYOUT_KEY = "steelyard"  # of the layout in metadata or archive
 _HEADERS = {
@@ -92,12 +88,7 @@ def _recorded_arm(schema: Any, path: Path) -> ArmIdentity:
     text = (schema.metadata or {}).get(ARM_KEY.encode())
     if text is None:
         return UNKNOWN_ARM
-    try:
-        return ArmIdentity.from_dict(json.loads(text))
-    except (ValueError, TypeError) as error:
-        raise UnreadableFile(
-            f"{path}: the arm that steelyard wrote into the file is damaged: {error}"
-        ) from error
+    return arm_from_json(text.decode("utf-8", errors="replace"), str(path))
 
 
 def _arrows_table(path: Path) -> tuple[Any, tuple[str, ...]]:

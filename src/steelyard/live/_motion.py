@@ -39,7 +39,11 @@ DEFAULT_TOOL_SPEED = 0.25
 _MAX_DISTANCE = 0.5  # of a joint from the first posture of the motion, [rad]
 _ENTRY_SPEED = 0.5  # [rad/s]
 _ENTRY_ACCELERATION = 1.0  # [rad/s^2]
-_DEFAULT_ACCELERATION = 8.0  # largest acceleration of a joint without a limit, [rad/s^2]
+_DEFAULT_ACCELERATION = 8.0
+"""Largest acceleration of a joint whose robot file has no `a_max`, [rad/s^2]. It is our assumption:
+makers leave the acceleration to the program (URScript's `movej` takes 1.4 rad/s^2 by default) and
+state no limit of their arms."""
+
 _MIN_BRAKING_S = 0.1
 _MAX_BRAKING_S = 0.25
 _MAX_POSTURE_CHANGE = 0.002  # of a joint between the question and the start, [rad]

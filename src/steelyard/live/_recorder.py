@@ -13,7 +13,6 @@ Writing and conversion happen on a thread for each file; `add` never waits for t
 from __future__ import annotations
 
 import itertools
-import json
 import os
 import struct
 import threading
@@ -28,9 +27,9 @@ import numpy as np
 
 from steelyard._saved import growing, replacing, require_target
 from steelyard.errors import MissingExtra, UnreadableFile
-from steelyard.io._binary import ARM_KEY
 from steelyard.live._source import Event, EventKind, Row
 from steelyard.recording import UNKNOWN_ARM, ArmIdentity
+from steelyard.recording._layout import ARM_KEY, arm_to_json
 
 _BATCH_S = 0.25
 _STREAM = ".arrows"
@@ -285,7 +284,7 @@ class _File:
         if self._schema is None:
             arrow_types = {float: pa.float64(), int: pa.int64()}
             types = [arrow_types[kind] for kind in self._kinds]
-            facts = {ARM_KEY: json.dumps(self._arm.to_dict())}
+            facts = {ARM_KEY: arm_to_json(self._arm)}
             self._schema = pa.schema(list(zip(self._columns, types, strict=True)), facts)
             message = self._schema.serialize().to_pybytes()
         columns = np.frombuffer(b"".join(rows)).reshape(len(rows), -1).T.copy()

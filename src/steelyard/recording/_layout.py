@@ -45,6 +45,25 @@ _UNIT_IN_NAME = ("_s", "_ms")
 _MAX_FRANKA_SPEED = 20.0  # [rad/s]; the fastest joint of a Franka arm reaches 5.3
 
 
+ARM_KEY = "steelyard_arm"
+"""Of the recorded arm in the metadata of a table with the sender's own columns."""
+
+
+def arm_to_json(arm: ArmIdentity) -> str:
+    """The text that describes the recorded arm in a file."""
+    return json.dumps(arm.to_dict())
+
+
+def arm_from_json(text: str, place: str) -> ArmIdentity:
+    """The arm that `arm_to_json` wrote into a file, which `place` names in messages."""
+    try:
+        return ArmIdentity.from_dict(json.loads(text))
+    except (ValueError, TypeError, RecursionError) as error:
+        raise UnreadableFile(
+            f"{place}: the arm that steelyard wrote into the file is damaged: {error}"
+        ) from error
+
+
 @dataclass(frozen=True)
 class _Facts(Value, error=UnreadableFile, partial=True):
     """The fields of a Recording that are not signals, in a file that steelyard wrote."""

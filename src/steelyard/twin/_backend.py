@@ -1,8 +1,9 @@
 """The arm behind a simulated controller: in MuJoCo, or from a recording.
 
 The arm in MuJoCo follows its target as in `simulation`: feed-forward by the model of the arm with
-the payload set on the controller, and feedback with three poles at the bandwidth, which has to bear
-friction and the actual payload. `_motion` makes the targets.
+the payload set on the controller and by the friction at the commanded speed, and feedback with
+three poles at the bandwidth, which has to bear the actual payload. `target_moment` does not contain
+friction. `_motion` makes the targets.
 """
 
 from __future__ import annotations
@@ -129,7 +130,7 @@ class SimulatedArm(Backend):
         """The state of the integrator with which the arm stands still, (6,) [rad/s^2]."""
         rest = np.zeros(6)
         needed = self._plant_now.loaded.torque(self._target[0], rest, rest)
-        missing = needed - self._feed_forward(payload)
+        missing = needed - self._feed_forward(payload) - self._friction_compensation()
         return np.asarray(np.linalg.solve(self._inertia, missing))
 
     def step(self, target: Target | None, payload: ControllerPayload) -> tuple[float, Outputs]:
@@ -147,12 +148,13 @@ class SimulatedArm(Backend):
         acceleration = 3 * w**2 * error + 3 * w * (self._target[1] - v) + self._integral
         self._integral = self._integral + w**3 * self._h * error
         target_tau = self._feed_forward(payload)
-        row = plant.step(target_tau + self._inertia @ acceleration, ())
-        tau = self._sensors.noisy_torque(row.tau[None], self._h, self._generator)[0]
+        tau = target_tau + self._friction_compensation() + self._inertia @ acceleration
+        row = plant.step(tau, ())
+        measured = self._sensors.noisy_torque(row.tau[None], self._h, self._generator)[0]
         outputs = {
             "actual_q": self._sensors.encoder(row.q),
             "actual_qd": row.v,
-            "actual_current": tau / self._gain,
+            "actual_current": measured / self._gain,
             "target_q": self._target[0],
             "target_qd": self._target[1],
             "target_qdd": self._target[2],
@@ -178,6 +180,16 @@ class SimulatedArm(Backend):
             if payload.mass:
                 self._model = self._model.with_payload(_body(payload, self._model.flange))
         return np.asarray(self._model.torque(*self._target))
+
+    def _friction_compensation(self) -> Array:
+        """Friction and offset of the drives at the commanded speed, (6,) [Nm].
+
+        Without it, a joint sticks where its motion reverses until the integrator has built up twice
+        its friction, and then catches up with an acceleration that was never commanded.
+        """
+        drive = self._arm.drive
+        friction = drive.friction(drive.transmission.to_drives(self._target[1]))
+        return np.asarray(drive.transmission.to_joints(friction))
 
     def _plant(self, body: InertialParameters | None, q: Array) -> Plant:
         others = q + np.random.default_rng(0).uniform(-1.5, 1.5, (_CHECKED_POSTURES, 6))
