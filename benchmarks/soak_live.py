@@ -189,9 +189,9 @@ def setting(source: UrController, seed: int) -> Answer:
 
 
 def process_context() -> Any:
-    """Makes processes that have the modules of this file already."""
+    """Makes processes that have imported most modules already."""
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["soak_live"])
+    context.set_forkserver_preload(["steelyard.twin._server", "steelyard.excitation._certificate"])
     return context
 
 
