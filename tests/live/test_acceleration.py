@@ -71,7 +71,7 @@ def path_of(arm, seed):
 
 
 def moved(controller, path, *, steps, last_beat=None):
-    """A run of so many steps; after the last beat, `last_beat` is sent, or nothing."""
+    """A run that is stopped after `steps`: by the number `last_beat`, or by silence without one."""
     run = Steps(controller, motion_program(path, register_beat(REGISTER), number=1))
     for k in range(steps):
         run.beat(1 + k // 4)

@@ -1,4 +1,4 @@
-"""Which arm something belongs to: from the stream into files, and checked before anything is sent."""
+"""Which arm something belongs to: from the stream into files, checked before a command."""
 
 from dataclasses import replace
 
