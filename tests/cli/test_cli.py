@@ -15,6 +15,11 @@ import typer
 from conftest import LIMIT, steelyard
 from steelyard.io import read
 
+LIFT = """<robot name="lift"><link name="base"/><link name="column"><inertial><mass value="3"/>
+<origin xyz="0 0 0.1"/><inertia ixx="0.02" iyy="0.02" izz="0.02" ixy="0" ixz="0" iyz="0"/>
+</inertial></link><joint name="up" type="prismatic"><parent link="base"/><child link="column"/>
+<axis xyz="0 0 1"/><limit lower="0" upper="0.35" velocity="0.1" effort="300"/></joint></robot>"""
+
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory) -> Path:
@@ -215,3 +220,13 @@ def test_a_reader_that_closes_the_pipe_early_is_no_error(tmp_path):
         child.stdout.close()
         assert child.stderr.read() == b""
     assert child.returncode == 0
+
+
+def test_a_random_motion_keeps_the_limits_of_a_joint_whose_home_is_at_one(tmp_path):
+    (tmp_path / "lift.urdf").write_text(LIFT)
+    done = steelyard("simulate", "lift.urdf", "-o", "run.npz", "--ideal", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    q = read(tmp_path / "run.npz").q
+    assert q[:, 0].min() > 0.0
+    assert q[:, 0].max() < 0.35
+    assert np.ptp(q[:, 0]) > 0.02

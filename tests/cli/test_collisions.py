@@ -157,7 +157,7 @@ def test_a_limit_must_be_positive_and_power_has_no_usual_one(folder):
 def test_a_picture_of_an_unknown_kind_is_refused(folder):
     done = collisions(folder, "model.json", "free.npz", "--picture", "a.xyz")
     assert isinstance(done.exception, UnreadableFile)
-    assert "a.xyz: the name of this file ends in .png, .svg" in str(done.exception)
+    assert "a.xyz: the name of this file must end in .png, .svg" in str(done.exception)
     assert not (folder / "a.xyz").exists()
     done = collisions(folder, "model.json", "free.npz", "--picture", "model.json/a.png")
     assert isinstance(done.exception, UnreadableFile)

@@ -127,5 +127,5 @@ def test_postures_by_every_method(app, folder):
         run(app, "postures", "kr60ha", "--K", "x")
     with pytest.raises(InvalidSamples, match="Algorithm 1 as printed needs a number --K"):
         run(app, "postures", "kr60ha", "--K", "none", "--as-printed")
-    with pytest.raises(UnreadableFile, match=r"a.txt: the name of this file ends in .csv"):
+    with pytest.raises(UnreadableFile, match=r"a.txt: the name of this file must end in .csv"):
         run(app, "postures-random", "kr60ha", "--count", 4, "-o", folder / "a.txt")

@@ -112,6 +112,14 @@ def test_all_methods_beside_each_other(folder):
     assert "no target torque of the controller" in methods["manufacturer"]
 
 
+def test_a_report_is_html(folder):
+    words = ("weigh", "model.json", "loaded.parquet", "--report", "page.pdf")
+    done = steelyard(*words, cwd=folder)
+    assert done.returncode == 2
+    assert "page.pdf: the name of this file must end in .html or .htm" in done.stderr
+    assert not (folder / "page.pdf").exists()
+
+
 def test_empty_runs_are_for_methods_that_use_them(folder):
     done = steelyard(
         "weigh", "model.json", "loaded.parquet", "--empty", "empty.parquet", cwd=folder

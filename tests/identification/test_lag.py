@@ -89,7 +89,7 @@ def test_a_joint_that_rests_shows_no_lag():
     found = time_lags(ROBOT, [short])
     assert not found.value.any()
     model = replace(sy.identify(ROBOT, [recording(1)], friction="linear"), lag_std=found.std)
-    assert model.lag_sentence.count("_joint unknown") == 6
+    assert model.lag_sentence.endswith("could not be estimated.")
 
 
 def test_torques_at_the_noise_level_say_nothing_about_lags():

@@ -224,10 +224,19 @@ def test_too_short(good):
 def test_a_clock_in_milliseconds(good):
     report = check(replace(good, t=1e3 * good.t), limits=LIMITS)
     finding = only(report, "clock_unit")
-    assert finding.severity == "warning"
-    assert finding.sentence.startswith(
-        "the median step is 10 s: single postures, or a clock in milliseconds"
+    assert finding.severity == "error"
+    assert finding.sentence == (
+        "the median step is 10 s, but the positions follow a smooth motion as at 100 Hz: the clock"
+        " counts milliseconds; divide the times by 1000"
     )
+
+
+def test_postures_are_no_clock_in_milliseconds(good):
+    postures = np.random.default_rng(2).permutation(good.q, axis=0)
+    slow = replace(good, t=1e3 * good.t, q=postures)
+    finding = only(check(slow, limits=LIMITS), "clock_unit")
+    assert finding.severity == "warning"
+    assert "single postures, or a clock in milliseconds?" in finding.sentence
 
 
 @pytest.mark.parametrize("limits", [None, LIMITS])

@@ -7,7 +7,7 @@ import pytest
 
 import steelyard as sy
 from conftest import lively_motion, steelyard
-from steelyard.errors import InvalidRecording
+from steelyard.errors import InvalidRecording, InvalidRobot, InvalidSamples
 from steelyard.inertia import InertialParameters
 from steelyard.robot import DriveModel
 from steelyard.verdict import DoubtKind
@@ -232,3 +232,37 @@ def test_a_joint_that_stays_unexplained_is_a_doubt_however_small_it_is():
         doubts = [doubt for doubt in verdict.doubts if doubt.kind is DoubtKind.UNEXPLAINED_TORQUE]
         assert [doubt.blocks for doubt in doubts] == [blocks]
         assert f"% of the torque of {robot.joint_names[5]}" in doubts[0].words
+
+
+def at_rest(robot):
+    """A recording of one posture."""
+    q = np.tile(np.full(6, 0.3), (500, 1))
+    tau = robot.inverse_dynamics(q, 0 * q, 0 * q)
+    tau += 0.3 * np.random.default_rng(4).normal(size=q.shape)
+    return sy.Recording(np.arange(500) / 100, q, robot.joint_names, tau=tau, source="still")
+
+
+def test_one_posture_is_refused_before_anything_is_fitted(model):
+    with pytest.raises(InvalidSamples, match=r"no joint moves in still, .* does not identify an"):
+        sy.identify(ROBOT, at_rest(ROBOT))
+    with pytest.raises(InvalidSamples, match=r"no joint moves in still, .* determine a payload"):
+        sy.weigh(model, at_rest(ROBOT.with_payload(LOAD)))
+
+
+def test_one_moving_joint_is_named_as_the_cause():
+    q, v, a = (x.copy() for x in lively_motion(ROBOT, 3, duration_s=20.0))
+    q[:, :5] = 0.3
+    v[:, :5] = 0.0
+    a[:, :5] = 0.0
+    tau = ROBOT.torque(q, v, a) + 0.3 * np.random.default_rng(5).normal(size=q.shape)
+    recording = sy.Recording(np.arange(len(q)) / 100, q, ROBOT.joint_names, tau=tau)
+    doubts = sy.identify(ROBOT, recording, friction="linear").verdict.blocking
+    assert "wrist_2_joint never moved: record a motion that swings every joint" in doubts[0].words
+    assert "more), because" in doubts[0].words
+    assert not [doubt for doubt in doubts if "current" in doubt.words]
+
+
+@pytest.mark.parametrize("robot", [ROBOT, "ur10"])
+def test_a_robot_is_no_model(robot, loaded):
+    with pytest.raises(InvalidRobot, match="ur10 is a robot, not an identified model: identify"):
+        sy.weigh(robot, loaded)

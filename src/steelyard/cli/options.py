@@ -172,7 +172,7 @@ def file_to_write(
                     listed = f"{', '.join(endings[:-1])} or {endings[-1]}"
                 else:
                     listed = endings[0]
-                raise UnreadableFile(f"{value}: the name of this file ends in {listed}")
+                raise UnreadableFile(f"{value}: the name of this file must end in {listed}")
             ctx.meta.setdefault(_TARGETS, {})[param.name] = value
             if beside is not None:
                 _saved.require_target(beside(value))
@@ -223,7 +223,10 @@ def _files_in(value: Any) -> Iterator[str]:
 
 
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
-ReportOption = Annotated[Path | None, file_to_write("The report to write (.html).", "--report")]
+ReportOption = Annotated[
+    Path | None,
+    file_to_write("The report to write (.html).", "--report", endings=(".html", ".htm")),
+]
 PictureOption = Annotated[
     Path | None, file_to_write("The picture to write (.png).", "--picture", endings=PICTURES)
 ]

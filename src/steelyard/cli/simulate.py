@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _DEFAULT_COM = "0,0,0.05"
 _DEFAULT_SIZE = 0.1  # [m]
+_MIN_REACH = 0.05  # [rad or m], of a joint around its home
 
 TrajectoryOption = Annotated[
     str | None,
@@ -108,14 +109,18 @@ def sensor_model(*, ideal: bool) -> SensorModel:
 
 
 def _random_motion(robot: RobotModel, seed: int) -> FourierTrajectory:
+    """A random motion around home, or around the middle of joints whose home is at a limit."""
     from steelyard.trajectory import FourierTrajectory
 
-    distance_to_limits = np.minimum(
-        robot.limits.q_max - robot.home, robot.home - robot.limits.q_min
-    )
+    q_min = robot.limits.q_min
+    q_max = robot.limits.q_max
+    centre = robot.home.copy()
+    at_limit = 0.8 * np.minimum(q_max - centre, centre - q_min) < _MIN_REACH
+    centre[at_limit] = 0.5 * (q_min[at_limit] + q_max[at_limit])
+    distance_to_limits = np.minimum(q_max - centre, centre - q_min)
     return FourierTrajectory.random(
-        robot.home,
-        reach=np.clip(0.8 * distance_to_limits, 0.05, 1.0),
+        centre,
+        reach=np.minimum(0.8 * distance_to_limits, 1.0),
         speed=np.minimum(0.6 * robot.limits.v_max, 1.5),
         period_s=10.0,
         harmonics=5,

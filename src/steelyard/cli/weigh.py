@@ -76,8 +76,8 @@ def command(
     as_json: options.JsonFlag = False,
 ) -> None:
     """Weighs the payload of the arm. Exit code 1 when the result is not trustworthy."""
-    from steelyard.identification import DynamicModel
     from steelyard.payload import Payload
+    from steelyard.workflow._data import identified_arm
     from steelyard.workflow._payload import Weighing
 
     if empty and method not in _METHODS_WITH_EMPTY_RUNS:
@@ -86,7 +86,7 @@ def command(
             f" {' or '.join(_METHODS_WITH_EMPTY_RUNS)}"
         )
     out = Output(as_json)
-    arm = DynamicModel.load(model)
+    arm = identified_arm(model)
     asked = options.requested(column, joints, degrees=degrees, names=names, rate=rate)
     read = partial(options.read_requested, asked=asked, robot=arm.robot)
     how = options.preparation_as(arm, cutoff, kinematics)

@@ -33,6 +33,7 @@ _CHOICE_PROGRESS = 0.9  # share of the work that choosing the friction law takes
 _FAST_FREQUENCY = 0.2  # of the sampling rate; central differences are off by a quarter there
 _MAX_FAST_POWER = 0.05  # largest share of a joint's motion above that frequency
 _REST_SPEED = 0.01  # [rad/s]
+_MAX_NAMES = 5  # of parameters in a doubt
 _MIN_TRAVEL = 0.01  # [rad]; smaller steps come from the encoder
 _MAX_UNEXPLAINED = 1 / 3  # of a joint's RMS torque; good fits of large joints leave a tenth
 _MAX_UNEXPLAINED_SMALL_JOINT = 0.5  # the same for joints with small torques
@@ -220,22 +221,32 @@ def _verdict(found: Fit, parameters: ParameterTable, parts: Sequence[Samples]) -
     joint_names = parts[0].joint_names
     doubts = []
     if found.unknown.any():
-        missing = ", ".join(parameters.take(found.unknown).names)
+        missing = _first_names(parameters.take(found.unknown).names)
         speed = np.max([np.abs(part.v).max(axis=0) for part in parts], axis=0)
         still = [
             name for name, v in zip(parts[0].joint_names, speed, strict=True) if v < _REST_SPEED
         ]
         if still:
-            why = f"; {', '.join(still)} never moved"
+            why = (
+                f", because {', '.join(still)} never moved: record a motion that swings every joint"
+            )
         else:
             why = ""
-        which = f"{found.unknown.sum()} of {count} parameters: {missing}{why}"
+        which = f"{found.unknown.sum()} of {count} parameters ({missing}){why}"
         doubts.append(Doubt(DoubtKind.NOT_EXCITED, f"the motion says nothing about {which}"))
         summary = ""
     doubts += _unexplained(found, joint_names)
     doubts += _negative_friction(found, parameters, joint_names)
     doubts += _doubtful_shapes(found, joint_names)
     return Verdict(summary, tuple(doubts))
+
+
+def _first_names(names: Sequence[str]) -> str:
+    """The first of several names, and how many more there are."""
+    listed = ", ".join(names[:_MAX_NAMES])
+    if len(names) > _MAX_NAMES:
+        return f"{listed} and {len(names) - _MAX_NAMES} more"
+    return listed
 
 
 def _unexplained(found: Fit, joint_names: Sequence[str]) -> list[Doubt]:

@@ -145,6 +145,8 @@ class DynamicModel(FileValue, error=InvalidSamples, kind="model", version=4):
                     " joint."
                 )
             return f"Torques and motion are synchronised to within {half[0]:.2g} ms."
+        if not np.isfinite(half).any():
+            return "The time offset between torques and motion could not be estimated."
         pairs = zip(self.robot.joint_names, lag, half, strict=True)
         each = [
             f"{name} {x:.3g} +- {w:.2g}" if np.isfinite(w) else f"{name} unknown"

@@ -16,6 +16,7 @@ from steelyard.verdict import Doubt, DoubtKind
 _MAX_ROWS = 1500  # more samples are thinned
 _MIN_JOINT_TORQUE = 0.005  # of the largest joint's RMS torque; lower limit of the comparison
 _MAX_UNEXPLAINED_TARGETS = 0.2  # of a joint's torque
+_MIN_STROKE = 0.01  # [rad or m], of a joint that moves
 _MIN_TORQUE_SHARE = 0.2  # of the torque that the arm needs
 
 
@@ -60,7 +61,10 @@ def small_torque_doubt(
         return None
     if tau_target is None:
         few = _thinned(len(samples))
-        needed = robot.inverse_dynamics(samples.q[few], samples.v[few], samples.a[few])
+        moving = np.ptp(samples.q, axis=0) > _MIN_STROKE  # the acceleration of others is noise
+        needed = robot.inverse_dynamics(
+            samples.q[few], moving * samples.v[few], moving * samples.a[few]
+        )
     else:
         needed = tau_target[np.isfinite(tau_target).all(axis=1)]
     measured_rms = np.sqrt(np.mean(samples.tau**2, axis=0))

@@ -228,7 +228,8 @@ def _folds(parts: Sequence[Samples]) -> tuple[list[list[Samples]], str]:
     length = len(part) // _STRETCHES
     if length < _MIN_STRETCH_SAMPLES:
         raise InvalidSamples(
-            f"{len(part)} samples are too few to choose a friction law by prediction: state one"
+            f"{len(part)} samples are too few to choose a friction law by prediction: record a"
+            " longer motion, 10 s or more, or state `friction`"
         )
     stretches = [[part.rows(slice(k * length, (k + 1) * length))] for k in range(_STRETCHES)]
     return stretches, f"{_STRETCHES} stretches of one recording"

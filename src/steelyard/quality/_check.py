@@ -36,6 +36,9 @@ from steelyard.recording._notes import NoteKind, has_kind
 SATURATED_TORQUE = 0.999
 """Torque of a saturated drive, over tau_max; the published limit is rounded."""
 
+_MAX_POSTURE_RATE_HZ = 1.0  # of recordings whose rows are postures
+_MIN_SMOOTH_ROWS = 200  # to recognise a motion
+_MAX_SMOOTH_RATIO = 0.5  # RMS of second differences over that of first ones, along a motion
 _MIN_STROKE = 0.01  # [rad]; a joint that moves less shows neither inertia nor friction
 _WINDOW_S = 0.1  # [s]; long compared with noise and lag, short compared with a swing
 _MIN_WINDOW_MOTION = 2e-3  # [rad], RMS over the windows; below it q and v differ by noise
@@ -112,6 +115,9 @@ def check(
     names = {channel: recording.joint_names for channel in signals if channel != "wrench"}
     findings += check_signals(recording.t, signals, names)
     recording = without_impossible(recording)
+    if milliseconds := [*_milliseconds(recording)]:
+        findings = [finding for finding in findings if finding.kind != "clock_unit"]
+        findings += milliseconds
     findings += [*_degrees(recording, limits), *_velocity(recording)]
     findings += [
         *check_jumps(recording.t, recording.q, "q", recording.joint_names),
@@ -161,6 +167,27 @@ def _other_joints(recording: Recording, expected: int) -> Iterator[Finding]:
             " another arm's log, or columns missing?"
         )
         yield Finding("joint_count", "error", text, Place(joints=tuple(recording.joint_names)))
+
+
+def _milliseconds(recording: Recording) -> Iterator[Finding]:
+    """Whether the clock counts milliseconds: slow rows whose positions follow a smooth motion.
+
+    From one posture to another the change of position is as large as the positions differ, and its
+    differences are larger still; along a sampled motion they are small.
+    """
+    if not 0 < recording.rate_hz < _MAX_POSTURE_RATE_HZ or len(recording) < _MIN_SMOOTH_ROWS:
+        return
+    first = np.diff(_finite(recording.q), axis=0)
+    second = np.diff(first, axis=0)
+    change = np.sqrt(np.nanmean(first**2))
+    if not np.sqrt(np.nanmean(second**2)) < _MAX_SMOOTH_RATIO * change:
+        return
+    text = (
+        f"the median step is {1 / recording.rate_hz:.4g} s, but the positions follow a smooth"
+        f" motion as at {1e3 * recording.rate_hz:.4g} Hz: the clock counts milliseconds; divide the"
+        " times by 1000"
+    )
+    yield Finding("clock_unit", "error", text)
 
 
 def _degrees(recording: Recording, limits: _Limits | None) -> Iterator[Finding]:
@@ -308,10 +335,15 @@ def _finite(values: Array) -> Array:
     return np.where(np.isfinite(values), values, np.nan)
 
 
+def moving_joints(recording: Recording) -> Mask:
+    """Which joints of a recording move, (n,)."""
+    q = _finite(recording.q)
+    return np.asarray(np.fmax.reduce(q) - np.fmin.reduce(q) >= _MIN_STROKE)
+
+
 def _still(recording: Recording) -> Iterator[Finding]:
     """Which joints never move."""
-    q = _finite(recording.q)
-    still = np.fmax.reduce(q) - np.fmin.reduce(q) < _MIN_STROKE
+    still = ~moving_joints(recording)
     if still.any():
         place = _place(recording, "q", still)
         who = f"{', '.join(place.joints)} never move{'s' if len(place.joints) == 1 else ''}"

@@ -41,6 +41,7 @@ from steelyard.workflow._data import (
     Run,
     UniformRun,
     qualities,
+    require_motion,
     runs_of,
     short_names,
     temperature_of,
@@ -122,6 +123,7 @@ class Identification:
         predicted = runs_of(validate, arm, how=settings)
         if not fitted:
             raise InvalidSamples("there are no runs to identify from")
+        require_motion(fitted, "identify an arm")
         arm = _with_recorded_serial(arm, (*fitted, *predicted))
         runs = _prepared(arm, fitted, settings, gains)
         arm = runs.robot

@@ -12,7 +12,7 @@ from steelyard.identification import DynamicModel
 from steelyard.payload import Payload
 from steelyard.recording import Recording
 from steelyard.robot import DriveModel
-from steelyard.workflow._data import Data, runs_of
+from steelyard.workflow._data import Data, identified_arm, runs_of
 
 _DEFAULT_THRESHOLD = 6.0  # [Nm], gaz2017
 _DEFAULT_UNIT = "Nm"
@@ -47,10 +47,7 @@ def collisions(
         raise InvalidSamples(
             "thresholds are learned or fixed: give `learn` or `threshold`, not both"
         )
-    if isinstance(model, DynamicModel):
-        arm = model
-    else:
-        arm = DynamicModel.load(model)
+    arm = identified_arm(model)
     load = Payload.load(payload) if isinstance(payload, str | Path) else payload
     watcher = Observer.of(arm, load, kind=observer, gain_hz=bandwidth_hz)
     if learn is not None:

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
 import numpy as np
 
 from steelyard._arrays import Array
-from steelyard.errors import InvalidRecording, InvalidSamples, SteelyardError
+from steelyard.errors import InvalidRecording, InvalidRobot, InvalidSamples, SteelyardError
 from steelyard.identification import DynamicModel
 from steelyard.io import read
 from steelyard.io._recordings import file_kind
 from steelyard.quality import QualityReport, check
+from steelyard.quality._check import moving_joints
 from steelyard.quality._table import counted
 from steelyard.recording import (
     UNKNOWN_ARM,
@@ -27,7 +28,7 @@ from steelyard.recording import (
     default_gap_s,
     is_data_frame,
 )
-from steelyard.robot import DriveModel, JointLimits, RobotModel
+from steelyard.robot import DriveModel, JointLimits, RobotModel, robot_names
 from steelyard.signals import with_chosen_cutoff
 from steelyard.signals._prepare import UniformRecording
 from steelyard.verdict import Doubt, DoubtKind
@@ -112,6 +113,11 @@ class Run:
         if self.recording is None:
             return UNKNOWN_ARM
         return self.recording.arm
+
+    @property
+    def moves(self) -> bool:
+        """Whether a joint moves in the recording."""
+        return self.recording is not None and bool(moving_joints(self.recording).any())
 
     @property
     def ready(self) -> Samples:
@@ -240,6 +246,39 @@ def _errors_name(run: Run) -> Iterator[None]:
         yield
     except SteelyardError as error:
         raise type(error)(f"{run.name}: {error}") from error
+
+
+def identified_arm(model: DynamicModel | str | Path) -> DynamicModel:
+    """The identified arm, from its file where a path is given.
+
+    Args:
+        model: of the empty arm, or its file
+    """
+    if isinstance(model, DynamicModel):
+        return model
+    if isinstance(model, RobotModel) or str(model) in robot_names():
+        name = model.name if isinstance(model, RobotModel) else model
+        raise InvalidRobot(
+            f"{name} is a robot, not an identified model: identify the empty arm first"
+            " (steelyard identify, or sy.identify in Python)"
+        )
+    return DynamicModel.load(model)
+
+
+def require_motion(runs: Sequence[Run], purpose: str) -> None:
+    """Raises an error if no joint moves in any of the recordings.
+
+    Args:
+        runs: of an arm
+        purpose: what the motion is for, as in 'identify an arm'
+    """
+    if not runs or any(run.recording is None or run.moves for run in runs):
+        return
+    names = ", ".join(run.name for run in runs)
+    raise InvalidSamples(
+        f"no joint moves in {names}, and a single posture does not {purpose}: record a motion that"
+        " swings every joint"
+    )
 
 
 def runs_of(

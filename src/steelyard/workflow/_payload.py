@@ -17,7 +17,16 @@ from steelyard.recording import UNKNOWN_ARM, ArmIdentity, Preparation
 from steelyard.torque import weigh as weigh_samples
 from steelyard.torque.methods import METHODS
 from steelyard.verdict import Doubt, DoubtKind
-from steelyard.workflow._data import Data, Run, preparation_for, qualities, runs_of, temperature_of
+from steelyard.workflow._data import (
+    Data,
+    Run,
+    identified_arm,
+    preparation_for,
+    qualities,
+    require_motion,
+    runs_of,
+    temperature_of,
+)
 
 if TYPE_CHECKING:
     from steelyard.inertia import InertialParameters
@@ -125,6 +134,7 @@ class Weighing:
     def _prepared(self, data: Data) -> tuple[Run, ...]:
         robot = self.model.robot
         runs = runs_of(data, robot, how=self._how)
+        require_motion(runs, "determine a payload")
         return tuple(
             run.prepared(self._how, run.drive_for(self.model), robot.limits) for run in runs
         )
@@ -164,8 +174,6 @@ def weigh(
         tool: load of the arm during identification; the answer is then both together
         preparation: how recordings become samples; that of the model by default
     """
-    if isinstance(model, DynamicModel):
-        arm = model
-    else:
-        arm = DynamicModel.load(model)
-    return Weighing(arm, data, method, fixed or {}, empty, tool, preparation).payload
+    return Weighing(
+        identified_arm(model), data, method, fixed or {}, empty, tool, preparation
+    ).payload

@@ -18,7 +18,15 @@ from steelyard.recording import Preparation, Recording, Sample, Samples
 from steelyard.signals import path_of, replay
 from steelyard.torque.tracking import JointTorqueTracker, TorqueTracker, TorqueTrackerOptions
 from steelyard.verdict import Doubt, DoubtKind
-from steelyard.workflow._data import Data, Run, preparation_for, qualities, runs_of, temperature_of
+from steelyard.workflow._data import (
+    Data,
+    Run,
+    identified_arm,
+    preparation_for,
+    qualities,
+    runs_of,
+    temperature_of,
+)
 from steelyard.workflow._tracking import DIRECT, Replay, TrackingOptions
 
 if TYPE_CHECKING:
@@ -59,8 +67,7 @@ class TorqueReplay(Replay):
             accuracy: half-width of the mass's 95 % interval over the mass at which it has converged
             options: tracker and preparation
         """
-        if isinstance(model, str | Path):
-            model = DynamicModel.load(model)
+        model = identified_arm(model)
         runs = runs_of(data, model.robot)
         if len(runs) != 1:
             raise InvalidSamples(f"one recording is tracked at a time, got {len(runs)}")
