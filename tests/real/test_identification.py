@@ -87,6 +87,23 @@ def test_ur10e_by_methods_that_compare_torques(shared_data, method, empty, loade
     assert ("s in common with the empty run" in payload.status) == (method == "torque-change")
 
 
+@pytest.mark.parametrize(
+    ("empty", "loaded", "mass"),
+    [
+        ("unloaded/ur-20_02_19_14harm50sec", "loaded/ur-20_02_19_14harm50secLoad", 2.805),
+        ("unloaded/ur-19_12_23_free", "loaded/ur-19_12_23_load", 1.069),
+    ],
+)
+def test_ur10e_compares_torques_on_the_same_motion_by_itself(shared_data, empty, loaded, mass):
+    before, after = (shared_data / "ur10e" / f"{name}.npz" for name in (empty, loaded))
+    model = sy.identify("ur10e", before, friction="presliding-load")
+    payload = sy.weigh(model, after, empty=before)
+    direct = sy.weigh(model, after)
+    assert (payload.method, direct.method) == ("torque-change", "direct")
+    assert payload.std[0] < direct.std[0]
+    assert abs(payload.unconstrained.mass - mass) < 0.01 * mass
+
+
 def test_panda_predicts_the_second_half_from_the_first(shared_data):
     robot = load_robot("panda")
     recording = read(shared_data / "panda" / "exciting_traj1.npz")

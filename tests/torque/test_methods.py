@@ -360,7 +360,7 @@ def test_refusals_of_methods():
         moving(robot.with_payload(LOAD), 1, 0.5, 2),
     )
     with pytest.raises(
-        UnknownName, match="there is no method 'scale'; the methods are direct, difference"
+        UnknownName, match="there is no method 'scale'; the methods are auto, direct, difference"
     ):
         weigh(model, loaded, method="scale")
     with pytest.raises(
@@ -405,6 +405,42 @@ def test_runs_of_one_motion_are_shifted_until_they_lie_on_each_other():
         model, loaded, method="torque-change", empty=moving(robot, 3, 0.1, 2).rows(slice(100, 600))
     )
     assert "run 1: 5.0 s in common with the empty run, -1.000 s shifted" in short.status
+
+
+def test_an_empty_run_on_the_same_motion_is_compared_with_by_itself():
+    """With torques that no friction law contains: 2 Nm that depend on the position."""
+    robot = load_robot("ur10")
+
+    def recorded(arm, seed, motion):
+        part = moving(arm, seed, 0.1, motion)
+        return replace(part, tau=part.tau + 2.0 * np.sin(5.0 * part.q))
+
+    model = identify(robot, [recorded(robot, 0, 1), recorded(robot, 1, 3)])
+    loaded = recorded(robot.with_payload(LOAD), 2, 2)
+    empty = recorded(robot, 3, 2)
+    direct = weigh(model, loaded)
+    assert direct.method == "direct"
+    both = weigh(model, loaded, empty=[recorded(robot, 4, 5), empty])
+    assert both.method == "torque-change"
+    assert both.std[0] < 0.7 * direct.std[0]
+    assert abs(both.unconstrained.mass - LOAD.mass) < 3 * both.std[0]
+    assert "an empty run has the same motion" in both.status
+    assert f"the model alone gives {direct.unconstrained.mass:.4g} +- " in both.status
+    assert weigh(model, loaded, empty=recorded(robot, 4, 5)).method == "direct"
+
+
+def test_friction_that_changed_between_both_runs_does_not_spoil_the_torque_change():
+    robot = load_robot("ur10")
+    warm = replace(robot.drive, coulomb=0.9 * robot.drive.coulomb)
+    model = identify(robot, [moving(robot, seed, 0.1, 1 + seed) for seed in (0, 1)])
+    model = replace(model, run_spread=10 * model.run_spread)
+    loaded = moving(robot.with_drive(warm).with_payload(LOAD), 2, 0.1, 2)
+    empty = moving(robot, 3, 0.1, 2)
+    found = weigh(model, loaded, method="torque-change", empty=empty)
+    assert abs(found.unconstrained.mass - LOAD.mass) < 3 * found.std[0] < 0.05
+    unchanged = replace(model, run_spread=None)
+    before = weigh(unchanged, loaded, method="torque-change", empty=empty)
+    assert abs(before.unconstrained.mass - LOAD.mass) > abs(found.unconstrained.mass - LOAD.mass)
 
 
 def test_a_model_of_another_arm_is_noticed():

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from steelyard.workflow._payload import Weighing
 
 _TITLE = "What the arm carries"
-_METHODS_WITH_EMPTY_RUNS = ("torque-change", "pooled", "all")
+_METHODS_WITH_EMPTY_RUNS = ("auto", "torque-change", "pooled", "all")
 
 
 def command(
@@ -32,11 +32,11 @@ def command(
     method: Annotated[
         str,
         typer.Option(
-            help="direct, difference, weighted-difference, torque-change, manufacturer, static,"
-            " combined,"
-            " pooled; all to see them beside each other."
+            help="auto (torque-change where --empty has the same motion and is better, else"
+            " direct), direct, difference, weighted-difference, torque-change, manufacturer,"
+            " static, combined, pooled; all to see them beside each other."
         ),
-    ] = "direct",
+    ] = "auto",
     fix: Annotated[
         list[str] | None,
         typer.Option(
@@ -45,7 +45,7 @@ def command(
     ] = None,
     empty: Annotated[
         list[Path] | None,
-        typer.Option(help="Empty runs, for torque-change (the same motions) and pooled."),
+        typer.Option(help="Empty runs, for auto and torque-change (the same motions) and pooled."),
     ] = None,
     tool: Annotated[
         Path | None,

@@ -32,7 +32,11 @@ from steelyard.recording import Samples
 from steelyard.torque._other_causes import other_causes
 from steelyard.torque.methods import METHODS, Answer, WeighingProblem
 from steelyard.torque.methods._problem import FIXED_WEIGHT, fixed_rows
+from steelyard.torque.methods._torque_change import has_same_motions
 from steelyard.verdict import Doubt, DoubtKind
+
+AUTOMATIC = "auto"
+"""The name of the automatic choice of a method."""
 
 _MAX_FIXED_DIFFERENCE_SIGMA = 4.0  # standard deviations between the data and a fixed number
 _LEAST_NOISE = 1e-9  # [Nm or N], of a joint that was not used
@@ -44,7 +48,7 @@ def weigh(
     model: DynamicModel,
     samples: Samples | Iterable[Samples],
     *,
-    method: str = "direct",
+    method: str = AUTOMATIC,
     fixed: Mapping[str, float] | None = None,
     empty: Samples | Iterable[Samples] | None = None,
 ) -> Payload:
@@ -53,15 +57,19 @@ def weigh(
     Args:
         model: of the empty arm
         samples: of the loaded arm, one or many
-        method: a name of `steelyard.torque.methods.METHODS`
+        method: a name of `steelyard.torque.methods.METHODS`, or 'auto': 'torque-change' if an
+            empty run has the same motion and its interval of the mass is the narrower one, else
+            'direct'
         fixed: known numbers by name of `PARAMETER_NAMES` [SI], such as {"mass": 2.8}; cx, cy, cz
             for the centre of mass [m]; 'inertia' for all six, about the flange's origin
         empty: for the methods that need them: runs of the empty arm ('torque-change' on the same
             motion, 'pooled' on any), or the controller's torque of the empty arm on the same motion
             ('manufacturer')
     """
-    if method not in METHODS:
-        raise UnknownName(f"there is no method '{method}'; the methods are {', '.join(METHODS)}")
+    if method not in (AUTOMATIC, *METHODS):
+        raise UnknownName(
+            f"there is no method '{method}'; the methods are {', '.join((AUTOMATIC, *METHODS))}"
+        )
     parts = _checked(model.require_compatible, samples, "weigh from")
     require: Callable[[Samples], None] = model.require_compatible
     if method == "manufacturer":  # a controller's torques are neither measured nor from currents
@@ -70,7 +78,10 @@ def weigh(
     if empty is not None:
         others = _checked(require, empty, "compare with")
     problem = WeighingProblem(model.with_row_cache(), parts, fixed_rows(fixed or {}), others)
-    answer = METHODS[method](problem)
+    if method == AUTOMATIC:
+        method, answer = _narrower(problem)
+    else:
+        answer = METHODS[method](problem)
     covariance, gain_error, shares = answer.widened(problem)
     plain = InertialParameters.from_vector(answer.value, model.robot.flange)
     body, verdict = judge(
@@ -91,6 +102,26 @@ def weigh(
     summary = "; ".join(words for words in (verdict.summary, answer.remark, assumed) if words)
     verdict = replace(verdict, summary=summary)
     return Payload(body, plain, covariance, answer.noise, verdict, method, gain_error, shares)
+
+
+def _narrower(problem: WeighingProblem) -> tuple[str, Answer]:
+    """The method with the narrower interval of the mass, and its answer with a remark.
+
+    Torques on the same motion are compared directly where there are such runs: what a model does
+    not contain is the same in both.
+    """
+    direct = METHODS["direct"](problem)
+    if not has_same_motions(problem):
+        return "direct", direct
+    change = METHODS["torque-change"](problem)
+    variance, other = (answer.widened(problem)[0][0, 0] for answer in (change, direct))
+    if not variance < other:
+        return "direct", direct
+    words = (
+        "an empty run has the same motion: torques were compared run by run (torque-change); the"
+        f" model alone gives {direct.value[0]:.4g} +- {NORMAL_95 * np.sqrt(other):.2g} kg"
+    )
+    return "torque-change", replace(change, remark=f"{words}; {change.remark}")
 
 
 def _assumed(mass: float, gain_error: Array | None, shares: Mapping[str, float]) -> str:

@@ -15,6 +15,7 @@ from steelyard.identification._temperature import with_temperature_drift
 from steelyard.payload import Payload
 from steelyard.recording import UNKNOWN_ARM, ArmIdentity, Preparation
 from steelyard.torque import weigh as weigh_samples
+from steelyard.torque._weigh import AUTOMATIC
 from steelyard.torque.methods import METHODS
 from steelyard.verdict import Doubt, DoubtKind
 from steelyard.workflow._data import (
@@ -41,7 +42,7 @@ class Weighing:
 
     model: DynamicModel
     data: Data
-    method: str = "direct"
+    method: str = AUTOMATIC
     fixed: Mapping[str, float] = field(default_factory=dict)
     empty: Data = ()
     tool: Payload | None = None
@@ -56,7 +57,7 @@ class Weighing:
     @one_blas_thread()
     def payload(self) -> Payload:
         """The weighed payload."""
-        found = self._answer("direct" if self.method == _ALL_METHODS else self.method)
+        found = self._answer(AUTOMATIC if self.method == _ALL_METHODS else self.method)
         if self.tool is not None:
             found = found.together_with(self.tool)
         doubts = [
@@ -155,7 +156,7 @@ def weigh(
     model: DynamicModel | str | Path,
     data: Data,
     *,
-    method: str = "direct",
+    method: str = AUTOMATIC,
     fixed: Mapping[str, float] | None = None,
     empty: Data = (),
     tool: Payload | None = None,
@@ -166,11 +167,13 @@ def weigh(
     Args:
         model: of the empty arm, or its file
         data: of the loaded arm: files, recordings, samples or tables; one or several
-        method: a name of `steelyard.torque.methods.METHODS`
+        method: a name of `steelyard.torque.methods.METHODS`, or 'auto': 'torque-change' if an
+            empty run has the same motion and its interval of the mass is the narrower one, else
+            'direct'
         fixed: known numbers by name of `PARAMETER_NAMES` [SI], such as {"mass": 2.8}; cx, cy, cz
             for the centre of mass [m]; 'inertia' for all six, about the flange's origin
-        empty: runs of the empty arm, for the methods that need them ('torque-change' on the same
-            motions, 'pooled' on any)
+        empty: runs of the empty arm ('auto' and 'torque-change' use those on the same motions,
+            'pooled' uses any)
         tool: load of the arm during identification; the answer is then both together
         preparation: how recordings become samples; that of the model by default
     """

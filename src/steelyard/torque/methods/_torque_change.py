@@ -2,8 +2,9 @@
 
     tau_L - tau_0 = Y J phi
 
-with tau_0 measured before (Khalil, Gautier and Lemoine 2007; 'Algorithm 1' in xu2024), friction
-taken as unchanged; or with tau_0 from the controller's own model of the empty arm (gaz2017 eq.
+with tau_0 measured before (Khalil, Gautier and Lemoine 2007; 'Algorithm 1' in xu2024), where the
+change of friction between two runs is unknown, but has twice the variance of friction between runs
+(`identification._between_runs`; taken as unchanged where that is not known); or with tau_0 from the controller's own model of the empty arm (gaz2017 eq.
 (26), 'manufacturer'), which has no friction, so friction is estimated together with the payload.
 The error of the controller's model is taken to be its difference from the identified model: it is
 converted to a payload, which widens the interval.
@@ -22,6 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -41,7 +43,7 @@ _NEWTON_STEPS = 3
 
 
 def torque_change(problem: WeighingProblem) -> Answer:
-    """The payload from torques before and after, friction taken as unchanged.
+    """The payload from torques before and after on the same motion.
 
     Args:
         problem: loaded runs, and empty runs that include each of their motions
@@ -52,8 +54,23 @@ def torque_change(problem: WeighingProblem) -> Answer:
         )
     found = [_changed(part, problem.empty, f"run {k + 1}") for k, part in enumerate(problem.loaded)]
     pairs = [(loaded, change) for loaded, change, _ in found]
-    answer = _from_change(problem, problem.jacobian, pairs)
+    spread = problem.model.run_spread
+    if spread is None:
+        answer = _from_change(problem, problem.jacobian, pairs)
+    else:
+        varying = np.flatnonzero(spread > 0)
+        mixing = np.column_stack([np.eye(len(spread))[:, varying], problem.jacobian])
+        unchanged = np.zeros((len(varying), len(varying) + 11))
+        unchanged[:, : len(varying)] = np.diag(1.0 / (np.sqrt(2.0) * spread[varying]))
+        answer = _from_change(problem, mixing, pairs, prior=unchanged)
     return replace(answer, remark="; ".join(words for _, _, words in found))
+
+
+def has_same_motions(problem: WeighingProblem) -> bool:
+    """Whether each loaded run has an empty run on the same motion."""
+    return bool(problem.empty) and all(
+        _nearest(part, problem.empty).distance <= _MAX_PATH_DISTANCE for part in problem.loaded
+    )
 
 
 def manufacturer(problem: WeighingProblem) -> Answer:
@@ -77,11 +94,34 @@ def manufacturer(problem: WeighingProblem) -> Answer:
     return _from_change(problem, mixing, pairs, controller_error=controller_error)
 
 
+class _Nearest(NamedTuple):
+    """The empty run whose motion is nearest to that of a loaded run.
+
+    Attributes:
+        empty: its samples
+        shift_s: its delay, [s]
+        rows: of the loaded run that it covers
+        distance: of the positions, RMS of the worst joint, [rad]
+    """
+
+    empty: Samples
+    shift_s: float
+    rows: slice
+    distance: float
+
+
+def _nearest(loaded: Samples, others: Sequence[Samples]) -> _Nearest:
+    """The empty run whose motion is nearest to that of a loaded run."""
+    shifted = [(empty, _shift_s(loaded, empty)) for empty in others]
+    common = [
+        _Nearest(empty, shift_s, *_common(loaded, empty, shift_s)) for empty, shift_s in shifted
+    ]
+    return min(common, key=lambda each: each.distance)
+
+
 def _changed(loaded: Samples, others: Sequence[Samples], name: str) -> tuple[Samples, Samples, str]:
     """The common part of a loaded and the nearest empty run, the torque change, and words."""
-    shifted = [(empty, _shift_s(loaded, empty)) for empty in others]
-    common = [(empty, shift_s, *_common(loaded, empty, shift_s)) for empty, shift_s in shifted]
-    empty, shift_s, rows, distance = min(common, key=lambda each: each[-1])
+    empty, shift_s, rows, distance = _nearest(loaded, others)
     if distance > _MAX_PATH_DISTANCE:
         raise InvalidSamples(
             f"{name}: the loaded and the empty motion differ by {distance:.3f} rad at the best time"
@@ -156,17 +196,19 @@ def _from_change(
     mixing: Array,
     pairs: Sequence[tuple[Samples, Samples]],
     *,
+    prior: Array | None = None,
     controller_error: Sequence[Array] | None = None,
 ) -> Answer:
     """The payload, the last ten unknowns of a mixing, from changes of torque.
 
     Gains scale the change; or only the loaded torques, if those of the empty arm come from a
-    controller. Its error `controller_error`, for each run (N, n) [Nm], converted to a payload, is
+    controller. `prior` are rows [Z z] of unit noise, (r, m + 1). The controller's error `controller_error`, for each run (N, n) [Nm], converted to a payload, is
     one further standard deviation.
     """
     n = problem.model.robot.n
-    prior = np.zeros((len(problem.fixed), mixing.shape[1] + 1))
-    prior[:, -11:] = problem.fixed
+    fixed = np.zeros((len(problem.fixed), mixing.shape[1] + 1))
+    fixed[:, -11:] = problem.fixed
+    prior = fixed if prior is None else np.vstack([prior, fixed])
     rows = [problem.model.rows(change) for _, change in pairs]
     factor = RegressionFactor.of_rows(rows)
     solution = solve_weighted(factor, prior, mixing)
