@@ -121,9 +121,8 @@ def test_a_report_is_html(folder):
 
 
 def test_empty_runs_are_for_methods_that_use_them(folder):
-    done = steelyard(
-        "weigh", "model.json", "loaded.parquet", "--empty", "empty.parquet", cwd=folder
-    )
+    words = ("weigh", "model.json", "loaded.parquet", "--empty", "empty.parquet")
+    done = steelyard(*words, "--method", "direct", cwd=folder)
     assert done.returncode == 2
     assert "the method 'direct' needs no empty runs: leave --empty out, or choose" in done.stderr
 
