@@ -4,10 +4,11 @@
 
 with tau_0 measured before (Khalil, Gautier and Lemoine 2007; 'Algorithm 1' in xu2024), where the
 change of friction between two runs is unknown, but has twice the variance of friction between runs
-(`identification._between_runs`; taken as unchanged where that is not known); or with tau_0 from the controller's own model of the empty arm (gaz2017 eq.
-(26), 'manufacturer'), which has no friction, so friction is estimated together with the payload.
-The error of the controller's model is taken to be its difference from the identified model: it is
-converted to a payload, which widens the interval.
+(`identification._between_runs`; taken as unchanged where that is not known); or with tau_0 from the
+controller's own model of the empty arm (gaz2017 eq. (26), 'manufacturer'), which has no friction,
+so friction is estimated together with the payload. The error of the controller's model is taken to
+be its difference from the identified model: it is converted to a payload, which widens the
+interval.
 
 Two runs of one motion start at different times of their clocks. With loaded positions a_i and empty
 ones b_i at the same rate, the mean square of the distance at a shift of l samples,
@@ -202,8 +203,8 @@ def _from_change(
     """The payload, the last ten unknowns of a mixing, from changes of torque.
 
     Gains scale the change; or only the loaded torques, if those of the empty arm come from a
-    controller. `prior` are rows [Z z] of unit noise, (r, m + 1). The controller's error `controller_error`, for each run (N, n) [Nm], converted to a payload, is
-    one further standard deviation.
+    controller. Its error `controller_error`, for each run (N, n) [Nm], converted to a payload, is
+    one further standard deviation. `prior` are rows [Z z] of unit noise, (r, m + 1).
     """
     n = problem.model.robot.n
     fixed = np.zeros((len(problem.fixed), mixing.shape[1] + 1))
