@@ -20,7 +20,7 @@ from steelyard.verdict import Verdict
 from steelyard_papers import PAPERS, ding2019, liu2025, reproduce
 from steelyard_papers import command as verb
 from steelyard_papers.ding2019 import fits, printed, sections, world
-from steelyard_papers.headline import Claim, opening
+from steelyard_papers.headline import Claim, Count, State, opening
 from steelyard_papers.index import index_html
 from steelyard_papers.liu2025 import answers, cell_sections, literal, motions
 from steelyard_papers.liu2025 import sections as liu_sections
@@ -141,22 +141,37 @@ def test_the_index_links_every_page_and_escapes_words():
     assert "less &amp; more" in text
 
 
-def test_a_number_is_met_within_two_deviations_of_the_papers_method():
+def test_a_printed_number_has_one_of_four_states():
+    runs = [1.0, 1.1, 0.9]
     claims = [
-        Claim("inside", "kg", 1.05, [1.0, 1.1, 0.9], [1.0]),
-        Claim("outside", "kg", 1.5, [1.0, 1.1, 0.9]),
-        Claim("a count", "", 12, [12]),
+        Claim("inside", "kg", 1.05, runs, [1.0], ideal=1.0),
+        Claim("error, here smaller", "kg", 1.5, runs),
+        Claim("error, here larger", "kg", 0.5, runs),
         Claim("rounded", "", 1.23, [1.2342], digit=0.005),
-        Claim("not printed", "", None, [1.0]),
+        Claim("open", "kg", 1.5, {"coarse": [1.4, 1.5, 1.6], "fine": runs}, {"coarse": [7.0]}),
+        Claim("inside, but assumed", "", 1.05, runs, assumption="the noise"),
+        Claim("truth is missed", "kg", 1.5, runs, ideal=2.0),
     ]
-    assert [claim.met for claim in claims] == [True, False, True, True, None]
-    answer, (table, short) = opening(claims, "the rest.", findings=["A finding."])
-    assert answer == ["3 of 4 printed numbers are reproduced by the paper's own method here."]
-    assert tables(table)[0].met == [True, False, True, True, None]
-    assert short.text == ["Not reproduced: the rest.", "A finding."]
+    states = [claim.state for claim in claims]
+    assert states == ["equal", "better here", "worse here", "equal", "depends", "depends",
+                      "worse here"]  # fmt: skip
+    assert claims[4].row[-1] == "depends: equal with coarse"
+    assert claims[4].row[3] == pytest.approx(1.5)
+    assert claims[4].row[5] == 7.0
+    assert claims[5].row[-1] == "depends on the noise"
+    counts = [Count("parameters", 12, 12), Count("contacts", 3, 2)]
+    answer, (table, short) = opening(claims, "the rest.", counts=counts, findings=["A finding."])
+    assert answer == [
+        "Of 7 printed numbers, the paper's own method gives 2 equal within its scatter, 1 better"
+        " and 2 worse here; 2 depend on an assumption that the paper leaves open. Of 2 counts of"
+        " its structure, 1 agree."
+    ]
+    first, structure = tables(table)
+    assert first.met == [True, True, False, True, None, None, False]
+    assert structure.rows == [("parameters", 12, 12, "yes"), ("contacts", 3, 2, "no")]
+    assert short.text == ["Left out: the rest.", "A finding."]
     page = Page("t", answer, [table, short])
-    assert page.html().count('<tr class="met">') == 3
-    assert page.to_dict()["sections"][0]["parts"][0]["met"] == [True, False, True, True, None]
+    assert page.html().count('<tr class="met">') == 4
 
 
 # --- ding2019 ---
@@ -264,10 +279,12 @@ def test_sections_of_ding2019_are_whole(comparison, tx60):
         sections.torque_section(both),
         sections.scatter_section(both, both),
         sections.what_is_missing(),
-        *opening(ding2019._claims(both), "nothing")[1][:1],
+        *opening(ding2019._claims(both), "nothing", counts=ding2019._counts(both))[1][:1],
     ]
     for section in made:
         require_whole(section)
+    assert {claim.state for claim in ding2019._claims(both)} == {State.DEPENDS}
+    assert len(ding2019._claims(both)) == 12
     assert len(tables(made[1])[0].rows) == 58
     assert tables(made[2])[0].rows[1][2] == 22.3964
     assert ding2019._findings(found, both, both)
@@ -431,6 +448,8 @@ def test_sections_of_liu2025_are_whole(cell, kr60):
     ]
     for section in made:
         require_whole(section)
+    names = [claim.what for claim in liu2025._claims(cells, [slow])]
+    assert len(names) == len(set(names)) == 10
     assert tables(made[4])[0].rows[1][2] == 67.34
     assert len(liu2025._findings(planned, cells, noisy)) == 4
 

@@ -19,6 +19,7 @@ from steelyard_papers.xu2024 import (
     published,
     simulated,
     warmth,
+    weighting,
 )
 from steelyard_papers.xu2024.guiding_sections import guiding_section, reductions
 from steelyard_papers.xu2024.online import UR10_ROWS, Xu2024Tracker
@@ -157,6 +158,18 @@ def test_the_truth_of_table_7_in_the_papers_words():
     )
 
 
+def test_the_truth_of_table_7_is_a_steel_cylinder_on_the_flange():
+    """About the origin of frame 6, as footnote 2 of the table has it."""
+    radius, height, density = 0.05, 0.06, 7850.0
+    mass = density * np.pi * radius**2 * height
+    assert mass == pytest.approx(TRUTH.mass, rel=0.06)
+    across = TRUTH.mass * (3 * radius**2 + height**2) / 12 + TRUTH.mass * (height / 2) ** 2
+    assert across == pytest.approx(TRUTH.inertia[0, 0], rel=0.02)
+    assert TRUTH.mass * radius**2 / 2 == pytest.approx(TRUTH.inertia[2, 2], rel=0.03)
+    assert TRUTH.com[2] == pytest.approx(height / 2, rel=0.02)
+    assert TRUTH.is_physical
+
+
 def test_rms_of_the_mass():
     runs = [{"ours": np.array([TRUTH.mass * x])} for x in (1.03, 0.96)]
     assert payload_sections.mass_rms(runs, "ours") == pytest.approx(np.sqrt((9 + 16) / 2))
@@ -207,9 +220,44 @@ def test_every_method_weighs_the_simulated_arm(world):
     assert off["ours"] < 0.01
     assert max(off["Algorithm 1"], off["proposed"]) < 0.05
     assert off["Algorithm 2"] < 0.2
-    section = payload_sections.table_7_section({"MuJoCo": [found, found]})
+    by_step = {1e-4: np.array([3.4, 3.5])}
+    section = payload_sections.table_7_section({"MuJoCo": [found, found]}, by_step)
     require_whole(section)
-    assert len(section.parts) == 2
+    assert len(section.parts) == 3
+
+
+def raw_algorithm_1(world, seed, step):
+    """Algorithm 1 on measured rows, in a few lines of its own: mass error [%]."""
+    rng = [np.random.default_rng([100 * seed + k, 7]) for k in (50, 0)]
+    runs = (world.loaded.truth, world.empty.truth)
+    noise = (TABLE_8["with", "power"], TABLE_8["without", "power"])
+    tau = [
+        run.tau + std * draw.normal(size=run.tau.shape)
+        for run, std, draw in zip(runs, noise, rng, strict=True)
+    ]
+    q = np.round(runs[0].q / step) * step
+    v = (q[2:] - q[:-2]) * 125.0 / 2
+    a = (q[2:] - 2 * q[1:-1] + q[:-2]) * 125.0**2
+    columns = world.robot.regressor(q[1:-1], v, a)[:, :, 50:60]  # of the last link
+    flat = columns.reshape(-1, 10)
+    change = (tau[0] - tau[1])[1:-1].ravel()
+    return 100 * (np.linalg.lstsq(flat, change, rcond=None)[0][0] / TRUTH.mass - 1)
+
+
+def test_encoder_steps_make_algorithm_1_as_light_as_printed():
+    """-3.2 % at 1e-4 rad, -4.4 % at 1.2e-4 rad; printed is -4.11 %, for a step between."""
+    world = simulated.run_world(postures=2, progress=lambda share: None)
+    seeds = range(12)
+    mean = {}
+    for step, expected in ((1e-4, -3.2), (1.15e-4, -4.11), (1.2e-4, -4.4)):
+        found = [simulated.algorithm_1_on_raw_rows(world, seed, step)[0] for seed in seeds]
+        mean[step] = 100 * (np.mean(found) / TRUTH.mass - 1)
+        assert mean[step] == pytest.approx(expected, abs=0.3)
+        own = np.mean([raw_algorithm_1(world, seed, step) for seed in seeds])
+        assert own == pytest.approx(mean[step], abs=0.1)
+    assert simulated.algorithm_1_on_raw_rows(world, 0, 1e-6)[0] == pytest.approx(
+        TRUTH.mass, rel=0.01
+    )
 
 
 def test_commanded_signals_are_shown(world):
@@ -232,9 +280,24 @@ def test_excitation_and_guiding_tables_are_whole(case):
     weighted = excitation._weighted(load_robot("ur10"), motion, np.diag(TABLE_2**2))
     assert weighted != pytest.approx(plain, rel=0.1)
     rounds = [excitation.Round("Table IV", motion, np.eye(6), 1900.0, plain)] * 2
-    motions = excitation.Excitation(motion, {"plainly": plain}, rounds, found, found, 0.2)
+    bound = weighting.WeightingBound({0.0: 160.3, 0.5: 122.0}, 0.82)
+    motions = excitation.Excitation(motion, {"plainly": plain}, rounds, found, found, 0.2, bound)
     require_whole(excitation.excitation_section(motions, case))
     require_whole(payload_sections.what_is_missing())
+
+
+def test_no_weights_of_joints_give_the_printed_condition_number():
+    """At least 160.3 without correlations; joints 2 and 3 correlated by 0.8 or more reach 79.67."""
+    Y = excitation._regressor(load_robot("ur10"), FourierTrajectory.load("xu2024"))
+    bound = weighting.weighting_bound(Y)
+    assert bound.uncorrelated == pytest.approx(160.3, abs=0.2)
+    assert 0.80 < bound.needed < 0.84
+    assert list(bound.by_correlation.values()) == sorted(bound.by_correlation.values())[::-1]
+    rng = np.random.default_rng(4)
+    for _ in range(50):  # no random weights are below the bound
+        weighted = Y * np.exp(rng.normal(size=6))[:, None]
+        assert np.linalg.cond(weighted.reshape(-1, Y.shape[2])) > bound.uncorrelated
+    require_whole(Section("", [], [bound.table]))
 
 
 def guided(seed):

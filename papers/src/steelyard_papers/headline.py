@@ -1,25 +1,51 @@
-"""The start of each page: the paper's numbers beside its method here and ours.
+"""The start of each page: the paper's numbers beside its method here and ours, one row for each.
 
-A printed number counts as reproduced if it lies within two standard deviations of the results of
-the paper's own method over independent seeds (about 95 % of them). A number without seeds counts if
-it agrees to the printed digits.
+The paper's own method is run here, over independent seeds, under each assumption that the paper
+leaves open and that was tried. A printed number lies within the scatter of an assumption if it is
+within two standard deviations (about 95 % of the runs), or agrees to the printed digits where
+nothing is random. Four states follow:
+
+| state | rule |
+|---|---|
+| equal | within the scatter under every assumption |
+| depends | within it under some assumptions only, or the page says which assumption decides |
+| better here | within it under none, and nearer to the ideal value here |
+| worse here | within it under none, and farther from the ideal value here |
+
+Structure, such as the number of base parameters, is counted apart.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 
 import numpy as np
 
 from steelyard.report import Section, Table
 
 _SPREAD_SIGMA = 2.0  # printed spread, in standard deviations
-HEAD = ("what", "unit", "paper", "paper's method here", "± 2 std", "ours", "± 2 std", "met")
+HEAD = ("what", "unit", "paper", "paper's method here", "± 2 std", "ours", "± 2 std", "state")
+_STRUCTURE_HEAD = ("what", "paper", "here", "equal")
 _RULE = (
-    "Reproduced (green): the printed number lies within two standard deviations, over seeds, of"
-    " the results of the paper's own method; without seeds, it agrees to the printed digits."
+    "Equal: the printed number lies within two standard deviations, over seeds, of the results of"
+    " the paper's own method, under every assumption that was tried; without seeds, it agrees to"
+    " the printed digits. Better or worse here: it does not, and the results here are nearer to the"
+    " ideal value, or farther from it. Depends: an assumption decides, which the paper leaves open."
 )
+
+Runs = Sequence[float] | Mapping[str, Sequence[float]]
+"""Results, one for each seed; by assumption where several were tried."""
+
+
+class State(StrEnum):
+    """What became of a printed number."""
+
+    EQUAL = "equal"
+    BETTER = "better here"
+    WORSE = "worse here"
+    DEPENDS = "depends"
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,39 +55,96 @@ class Claim:
     Attributes:
         what: it is, in words
         unit: of all of them; empty for a plain number
-        paper: as printed; None where the paper prints none
-        here: by the paper's method, one for each seed; one alone where nothing is random; none
-            where the paper's method has no such number
+        paper: as printed
+        here: by the paper's method; the row shows the assumption that comes nearest
         ours: the same by our method
         digit: the printed number is known to this, for numbers without seeds
+        ideal: value of a perfect method: the truth, or 0 for an error or a time
+        assumption: that decides, where one alone was tried; empty where it does not
     """
 
     what: str
     unit: str
-    paper: float | None
-    here: Sequence[float] = ()
-    ours: Sequence[float] = ()
+    paper: float
+    here: Runs
+    ours: Runs = ()
     digit: float = 0.0
+    ideal: float = 0.0
+    assumption: str = ""
 
     @property
-    def met(self) -> bool | None:
-        """Whether the paper's own method reproduces the number; None if incomparable."""
-        if self.paper is None or not len(self.here):
-            return None
-        mean, spread = _summary(self.here)
-        return bool(abs(self.paper - _number(mean)) <= (self.digit if spread is None else spread))
+    def state(self) -> State:
+        """What became of the number."""
+        equal = [self._is_equal(values) for values in self._variants.values()]
+        if all(equal) and not self.assumption:
+            return State.EQUAL
+        if any(equal) or self.assumption:
+            return State.DEPENDS
+        mean = _mean(self._variants[self._nearest])
+        if abs(mean - self.ideal) < abs(self.paper - self.ideal):
+            return State.BETTER
+        return State.WORSE
 
     @property
     def row(self) -> tuple[str | float | None, ...]:
         """Cells under `HEAD`."""
-        words = {True: "yes", False: "no", None: ""}[self.met]
-        return self.what, self.unit, self.paper, *_summary(self.here), *_summary(self.ours), words
+        nearest = self._nearest
+        ours: Sequence[float] = ()
+        if isinstance(self.ours, Mapping):
+            ours = self.ours.get(nearest, ())
+        else:
+            ours = self.ours
+        shown = _summary(self._variants[nearest])
+        return self.what, self.unit, self.paper, *shown, *_summary(ours), self._words
+
+    @property
+    def _variants(self) -> Mapping[str, Sequence[float]]:
+        if isinstance(self.here, Mapping):
+            return self.here
+        return {self.assumption: self.here}
+
+    @property
+    def _nearest(self) -> str:
+        """The assumption whose mean comes nearest to the printed number."""
+        return min(self._variants, key=lambda name: abs(_mean(self._variants[name]) - self.paper))
+
+    @property
+    def _words(self) -> str:
+        """The state, and the assumption that it depends on."""
+        if self.state is not State.DEPENDS:
+            return str(self.state)
+        if self.assumption:
+            return f"{self.state} on {self.assumption}"
+        equal = [name for name, values in self._variants.items() if self._is_equal(values)]
+        return f"{self.state}: equal with {', '.join(equal)}"
+
+    def _is_equal(self, values: Sequence[float]) -> bool:
+        mean, spread = _summary(values)
+        if mean is None:
+            return False
+        allowed = self.digit if spread is None else spread
+        return bool(abs(self.paper - mean) <= allowed)
 
 
-def _number(value: float | None) -> float:
-    if value is None:
-        return np.nan
-    return value
+@dataclass(frozen=True)
+class Count:
+    """A number of the structure: how many parameters, coefficients or contacts.
+
+    Attributes:
+        what: is counted
+        paper: as printed
+        here: as found
+    """
+
+    what: str
+    paper: int
+    here: int
+
+
+def _mean(values: Sequence[float]) -> float:
+    if not len(values):
+        return np.inf
+    return float(np.mean(values))
 
 
 def _summary(values: Sequence[float]) -> tuple[float | None, float | None]:
@@ -69,30 +152,61 @@ def _summary(values: Sequence[float]) -> tuple[float | None, float | None]:
     if not len(values):
         return None, None
     if len(values) == 1:
-        return values[0], None  # a count stays a whole number
+        return float(values[0]), None
     return float(np.mean(values)), float(_SPREAD_SIGMA * np.std(values, ddof=1))
 
 
 def opening(
-    claims: Sequence[Claim], missing: str, *, note: str = "", findings: Sequence[str] = ()
+    claims: Sequence[Claim],
+    missing: str,
+    *,
+    counts: Sequence[Count] = (),
+    note: str = "",
+    findings: Sequence[str] = (),
 ) -> tuple[list[str], list[Section]]:
-    """The first section of a page: summary sentence, table and findings.
+    """The first section of a page: summary sentence, tables and findings.
 
     Args:
-        claims: of the paper
-        missing: what was not reproduced, and why
-        note: under the table, after the criterion
+        claims: one for each printed number
+        missing: printed numbers that are left out, and why
+        counts: of the structure
+        note: under the table, after the rule
         findings: in sentences
     """
-    met = [claim.met for claim in claims]
-    counted = f"{sum(x is True for x in met)} of {sum(x is not None for x in met)}"
-    rows = [claim.row for claim in claims]
+    states = [claim.state for claim in claims]
+    met = [_GOOD.get(state) for state in states]
     words = f"{_RULE} {note}".strip()
-    table = Table("What the paper prints, its method here, and ours.", HEAD, rows, words, met)
+    rows = [claim.row for claim in claims]
+    parts = [Table("What the paper prints, its method here, and ours.", HEAD, rows, words, met)]
+    if counts:
+        agree = [count.paper == count.here for count in counts]
+        cells = [
+            (count.what, count.paper, count.here, "yes" if equal else "no")
+            for count, equal in zip(counts, agree, strict=True)
+        ]
+        parts.append(Table("Structure.", _STRUCTURE_HEAD, cells, "", agree))
     return (
-        [f"{counted} printed numbers are reproduced by the paper's own method here."],
+        [_summary_sentence(states, counts)],
         [
-            Section("Paper, paper's method here, ours", [], [table]),
-            Section("In short", [f"Not reproduced: {missing}", *findings]),
+            Section("Paper, paper's method here, ours", [], parts),
+            Section("In short", [f"Left out: {missing}", *findings]),
         ],
     )
+
+
+_GOOD: Mapping[State, bool] = {State.EQUAL: True, State.BETTER: True, State.WORSE: False}
+
+
+def _summary_sentence(states: Sequence[State], counts: Sequence[Count]) -> str:
+    """How many numbers have which state."""
+    number = {state: sum(x is state for x in states) for state in State}
+    sentence = (
+        f"Of {len(states)} printed numbers, the paper's own method gives"
+        f" {number[State.EQUAL]} equal within its scatter, {number[State.BETTER]} better and"
+        f" {number[State.WORSE]} worse here; {number[State.DEPENDS]} depend on an assumption that"
+        " the paper leaves open."
+    )
+    if not counts:
+        return sentence
+    agree = sum(count.paper == count.here for count in counts)
+    return f"{sentence} Of {len(counts)} counts of its structure, {agree} agree."

@@ -28,19 +28,19 @@ from steelyard_papers.ding2019.world import (
     paper_arm,
     run_world,
 )
-from steelyard_papers.headline import Claim, opening
+from steelyard_papers.headline import Claim, Count, opening
 from steelyard_papers.sharing import Progress, part_of, versions
 
 __all__ = ["page"]
 
 
 _MISSING = (
-    "the residuals in Nm and the correlations of Table IV, which belong to an arm whose masses,"
-    " motion,"
-    " noise and friction are not printed (its Table III is in a scaled unit); the motion of Fig."
-    " 3. What"
-    " can be checked is the structure, and that the method works."
+    "the values of Table III, which are in a scaled unit; the motion of Fig. 3. The residuals and"
+    " correlations of Table IV belong to an arm whose masses, motion, noise and friction are not"
+    " printed, so none of them can be confirmed or refuted: what can be checked is the structure,"
+    " and that the method works."
 )
+_ASSUMPTION = "the noise of the torques"
 _NOTE = (
     "Residuals of the verification motion by the parameters of each of ten simulated runs;"
     " friction as in"
@@ -74,7 +74,8 @@ def page(
         found.append(compare(world, arm, progress=part_of(progress, begin + 0.05, end)))
     assumed, gears = found
     findings = _findings(motions, assumed, gears)
-    answer, first = opening(_claims(gears), _MISSING, note=_NOTE, findings=findings)
+    claims = _claims(gears)
+    answer, first = opening(claims, _MISSING, counts=_counts(gears), note=_NOTE, findings=findings)
     return Page(
         "ding2019, recomputed: dynamic parameters of a 6-DOF arm considering friction",
         answer,
@@ -95,26 +96,41 @@ def _claims(found: Comparison) -> list[Claim]:
     """Table IV in the world with friction as in gears, run by run."""
     paper = found.paper.by_run
     ours = found.ours.by_run
-    counted, rank = link_counts(found.world.robot)
-    listed = [name for name in found.paper.names if name in TABLE_3]
     claims = [
-        Claim("parameters of Table III", "", len(TABLE_3), [len(listed)]),
-        Claim("of them of links, eq. (7)", "", counted, [rank]),
-    ]
-    claims += [
         Claim(
             f"RMS of joint {j + 1}",
             "Nm",
             RMS[j],
             [float(x.rms[j]) for x in paper],
             [float(x.rms[j]) for x in ours],
+            assumption=_ASSUMPTION,
         )
         for j in range(6)
     ]
     for j in range(6):
         here, own = ([float(x.correlation[j]) for x in each] for each in (paper, ours))
-        claims.append(Claim(f"correlation of joint {j + 1}", "", CORRELATION[j], here, own))
+        claims.append(
+            Claim(
+                f"correlation of joint {j + 1}",
+                "",
+                CORRELATION[j],
+                here,
+                own,
+                ideal=1.0,
+                assumption=_ASSUMPTION,
+            )
+        )
     return claims
+
+
+def _counts(found: Comparison) -> list[Count]:
+    """The numbers of parameters."""
+    counted, rank = link_counts(found.world.robot)
+    listed = [name for name in found.paper.names if name in TABLE_3]
+    return [
+        Count("parameters of Table III", len(TABLE_3), len(listed)),
+        Count("of them of links, eq. (7)", counted, rank),
+    ]
 
 
 def _findings(motions: Motions, assumed: Comparison, gears: Comparison) -> list[str]:

@@ -11,6 +11,7 @@ from steelyard_papers.gaz2017.contacts import Contacts, predicted, three_contact
 from steelyard_papers.gaz2017.gravity import (
     CHANGING,
     HEAVY_BODY,
+    LIGHT_BODY,
     assumptions,
     draws_of,
     gravity_matrix,
@@ -44,7 +45,7 @@ from steelyard_papers.gaz2017.static_sections import (
     rest_section,
     sensor_section,
 )
-from steelyard_papers.headline import Claim, opening
+from steelyard_papers.headline import Claim, Count, opening
 from steelyard_papers.sharing import Progress, part_of, versions
 
 __all__ = ["page"]
@@ -57,6 +58,9 @@ _MISSING = (
     " arm; the mean squares of Fig. 2, which seem to have lost a power of ten in print; KUKA's own"
     " detector."
 )
+_SENSOR_WORDS = ("noise only", "scales wrong by 1 %")
+"""Assumptions about the torque sensors, in the order of `assumptions`."""
+
 _EXPERIMENTS = {
     "500 postures": ("heavy", False),
     "light payload": ("light", False),
@@ -88,8 +92,9 @@ def page(progress: Progress | None = None, *, draws: int = 5) -> Page:
     rested = {name: reached_masses(reached("none"), x, sensors, seeds) for name, x in came.items()}
     report(1.0)
     findings = _findings(planar, found, inertial, touched)
-    claims = _claims(planar, found, inertial, touched)
-    answer, first = opening(claims, _MISSING, findings=findings)
+    counts = _counts(inertial, touched)
+    claims = _claims(planar, found, inertial)
+    answer, first = opening(claims, _MISSING, counts=counts, findings=findings)
     constant = np.setdiff1d(np.arange(12), CHANGING)
     changed = float(np.sqrt(np.mean((GRAVITY_LOADED_42 - GRAVITY_42)[constant] ** 2)))
     return Page(
@@ -112,11 +117,9 @@ def page(progress: Progress | None = None, *, draws: int = 5) -> Page:
 
 
 def _claims(
-    planar: Planar,
-    found: dict[str, dict[str, Array]],
-    inertial: dict[str, list[Inertial]],
-    touched: Contacts,
+    planar: Planar, found: dict[str, dict[str, Array]], inertial: dict[str, list[Inertial]]
 ) -> list[Claim]:
+    """One claim for each printed number; the scales of the torque sensors are an assumption."""
     claims = [
         Claim(
             "planar arm: mass",
@@ -124,37 +127,45 @@ def _claims(
             1.5,
             planar.masses[:, 0].tolist(),
             planar.masses[:, 1].tolist(),
-        ),
-        Claim("gravity coefficients", "", 12, [len(gravity_matrix())]),
-        Claim("coefficients that an inertial motion shows, most", "", 19, [_most(inertial)]),
+            ideal=1.5,
+        )
     ]
     printed = {"500 postures": HEAVY_44, "light payload": LIGHT_TABLE_1, "ten samples": HEAVY_47}
-    quiet, scaled = list(found.values())[:2]
-    for words, draws in (("noise only", quiet), ("scales wrong by 1 %", scaled)):
-        for name, (mass, com) in printed.items():
-            paper = draws[name][:, 0]
-            ours = draws[name][:, 1]
-            claims.append(
-                Claim(
-                    f"{name}, {words}: mass", "kg", mass, paper[:, 0].tolist(), ours[:, 0].tolist()
-                )
+    truths = {"500 postures": HEAVY_BODY, "light payload": LIGHT_BODY, "ten samples": HEAVY_BODY}
+    worlds = dict(zip(_SENSOR_WORDS, list(found.values())[:2], strict=True))
+    for name, (mass, com) in printed.items():
+        truth = truths[name]
+        here, ours = ({w: x[name][:, k, 0].tolist() for w, x in worlds.items()} for k in range(2))
+        claims.append(Claim(f"{name}: mass", "kg", mass, here, ours, ideal=truth.mass))
+        if name != "light payload":
+            here, ours = (
+                {w: (1e3 * x[name][:, k, 3]).tolist() for w, x in worlds.items()} for k in range(2)
             )
-            if name != "light payload":
-                here = 1e3 * paper[:, 3]
-                own = 1e3 * ours[:, 3]
-                claims.append(
-                    Claim(f"{name}, {words}: cz", "mm", 1e3 * com[2], here.tolist(), own.tolist())
-                )
-    for words, runs in zip(("noise only", "scales wrong by 1 %"), inertial.values(), strict=True):
-        masses = [(float(x.paper[0]), float(x.together.unconstrained.mass)) for x in runs]
-        what = f"ten numbers, {words}: mass"
-        claims.append(
-            Claim(what, "kg", HEAVY_46.mass, [x[0] for x in masses], [x[1] for x in masses])
-        )
-    delays = touched.six.delays_s(touched.paper)
-    claims.append(Claim("contacts found by (48) of 3", "", 3, [int(np.isfinite(delays).sum())]))
-    claims.append(Claim("contacts that the arm stopped for, of 3", "", 3, [len(touched.reactions)]))
+            height = 1e3 * float(truth.com[2])
+            claims.append(Claim(f"{name}: cz", "mm", 1e3 * com[2], here, ours, ideal=height))
+    here = {
+        words: [float(x.paper[0]) for x in runs]
+        for words, runs in zip(_SENSOR_WORDS, inertial.values(), strict=True)
+    }
+    ours = {
+        words: [float(x.together.unconstrained.mass) for x in runs]
+        for words, runs in zip(_SENSOR_WORDS, inertial.values(), strict=True)
+    }
+    claims.append(
+        Claim("ten numbers: mass", "kg", HEAVY_46.mass, here, ours, ideal=HEAVY_BODY.mass)
+    )
     return claims
+
+
+def _counts(inertial: dict[str, list[Inertial]], touched: Contacts) -> list[Count]:
+    """The numbers of the structure, and of contacts."""
+    delays = touched.six.delays_s(touched.paper)
+    return [
+        Count("gravity coefficients", 12, len(gravity_matrix())),
+        Count("coefficients that an inertial motion shows, most", 19, _most(inertial)),
+        Count("contacts found by (48) of 3", 3, int(np.isfinite(delays).sum())),
+        Count("contacts that the arm stopped for, of 3", 3, len(touched.reactions)),
+    ]
 
 
 def _most(inertial: dict[str, list[Inertial]]) -> int:

@@ -208,7 +208,5 @@ def _order_words(answers: Mapping[str, Answers]) -> str:
         " from run to run. Algorithm 2 feels static friction in every posture. In the harshest"
         " world the"
         f" order by RMS error, best first, is {', '.join(order)}; the paper, with one run each, has"
-        " proposed, Algorithm 2, Algorithm 1. The 4.1 % of its Algorithm 1 would need friction"
-        " that changes"
-        " more than here."
+        " proposed, Algorithm 2, Algorithm 1."
     )

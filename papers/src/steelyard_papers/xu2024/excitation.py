@@ -33,6 +33,7 @@ from steelyard_papers.sharing import Progress
 from steelyard_papers.xu2024.motion_sections import Row
 from steelyard_papers.xu2024.printed import CONDITION_NUMBER, TABLE_2, TABLE_8
 from steelyard_papers.xu2024.published import Case
+from steelyard_papers.xu2024.weighting import WeightingBound, weighting_bound
 
 _UNITS = ("kg", "kg m", "kg m", "kg m", *("kg m²",) * 6)
 _WEIGHT_TOLERANCE = 0.15  # smaller relative changes of all weights end the iteration
@@ -70,6 +71,7 @@ class Excitation:
         found: of least condition number
         payload: of least payload uncertainty
         payload_published: geometric mean of the ten standard deviations with Table IV
+        bound: of the condition number of Table IV, over all weights of the joints
     """
 
     published: FourierTrajectory
@@ -78,6 +80,7 @@ class Excitation:
     found: Design
     payload: Design
     payload_published: float
+    bound: WeightingBound
 
 
 def designed(*, starts: int, effort: float, progress: Progress) -> Excitation:
@@ -112,8 +115,9 @@ def designed(*, starts: int, effort: float, progress: Progress) -> Excitation:
     objective = PayloadOptimal(noise.tolist())
     payload = design(robot, objective=objective, limits=limits, start=robot.home, settings=settings)
     progress(1.0)
-    bound = objective.evaluate(robot, published, limits=limits)
-    return Excitation(published, conditions, rounds, found, payload, bound)
+    published_std = objective.evaluate(robot, published, limits=limits)
+    bound = weighting_bound(_regressor(robot, published))
+    return Excitation(published, conditions, rounds, found, payload, published_std, bound)
 
 
 def _rounds(
@@ -197,6 +201,7 @@ def excitation_section(found: Excitation, case: Case) -> Section:
                 ("motion", "value"),
                 rows,
             ),
+            found.bound.table,
             Table(
                 "Objective (18) with the weighting from residuals, iterated.",
                 (
@@ -239,12 +244,14 @@ def _words(found: Excitation) -> list[str]:
         "The weighting can be made anew from residuals, as the paper describes it: Table IV is run"
         " in"
         f" MuJoCo and fitted, and its weighted condition number is {first.condition:.0f}, not"
-        f" {CONDITION_NUMBER}: the paper's residuals must have been distributed over the joints in"
-        f" another way. Searching (18) with that weighting takes its value from {first.value:.0f}"
+        f" {CONDITION_NUMBER}. Searching (18) with that weighting takes its value from {first.value:.0f}"
         " to"
         f" {last.value:.0f} and the weighted condition number to {last.condition:.0f}. The weights"
         " of that motion differ from those that it was searched with by"
         f" {100 * np.abs(after / before - 1).max():.0f} % at most.",
+        "Weights of single joints cannot give the printed number: the least that any of them reach"
+        f" is {found.bound.uncorrelated:.1f}. Residuals of joints 2 and 3 that are correlated by"
+        f" at least {found.bound.needed:.2f} can.",
     ]
 
 

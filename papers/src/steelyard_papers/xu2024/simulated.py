@@ -17,9 +17,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from steelyard._arrays import Array
+from steelyard.errors import InvalidRecording
 from steelyard.identification import DynamicModel, identify
 from steelyard.recording import Recording, Sample, Samples
-from steelyard.robot import RobotModel, load_robot
+from steelyard.robot import ParameterBasis, RobotModel, load_robot
 from steelyard.signals import Preparation, prepare
 from steelyard.simulation import SensorModel, Simulation, SimulationOptions, simulate
 from steelyard.torque.methods._static import postures_at_rest
@@ -31,7 +32,12 @@ from steelyard_papers.xu2024.printed import ALPHA, JOINT_2, TABLE_8, TRUTH
 from steelyard_papers.xu2024.published import RATE_HZ, algorithm_1, plain_estimate, static_payload
 from steelyard_papers.xu2024.recursion import recursion_of
 
+ENCODER_STEPS = (1e-5, 5e-5, 1e-4, 1.15e-4, 1.2e-4, 1.5e-4)
+"""Steps of the encoders that Algorithm 1 is tried with, [rad]; the paper prints none."""
+
+_ENCODER_STEP = 1e-4  # [rad], of Algorithm 1 in the tables
 _COMMANDED = Preparation(kinematics="commanded")
+_RAW = Preparation(cutoff_hz=None, lowest_speed=0.0)
 _EMPTY_RUNS = 3
 _OTHER_MOTION_SEED = 8
 
@@ -217,10 +223,9 @@ def simulated_answers(
         empties = _empties(world, seed)
         model = identify(world.robot, empties, friction="power")
         loaded = prepare(noisy(world.loaded, TABLE_8["with", "power"], 100 * seed + 50), _COMMANDED)
-        YJ = model.rows(loaded).Y[:, :, : len(model.basis)] @ model.basis.payload_jacobian
         found.append(
             {
-                "Algorithm 1": algorithm_1(YJ, loaded.tau - empties[0].tau),
+                "Algorithm 1": algorithm_1_on_raw_rows(world, seed, _ENCODER_STEP),
                 "Algorithm 2": np.append(_static(world, model, seed), np.full(6, np.nan)),
                 "ours": _ours(model, loaded),
             }
@@ -230,6 +235,41 @@ def simulated_answers(
         progress((k + 1) / len(seeds))
     published = recursion_of(models, runs).payloads()
     return [answer | {"proposed": published[k]} for k, answer in enumerate(found)]
+
+
+def algorithm_1_on_raw_rows(world: World, seed: int, encoder_step: float) -> Array:
+    """Khalil's method as the paper feeds it: measured positions, differenced, no filter, (10,).
+
+    Encoder steps become noise of the accelerations, and noise of a regressor makes the estimate
+    too small.
+
+    Args:
+        world: and its runs
+        seed: of the noise
+        encoder_step: [rad]
+    """
+    basis = ParameterBasis.of(world.robot)
+    q = np.round(world.loaded.truth.q / encoder_step) * encoder_step
+    recording = noisy(world.loaded, TABLE_8["with", "power"], 100 * seed + 50)
+    loaded = prepare(replace(recording, q=q), _RAW)
+    empty = noisy(world.empty, TABLE_8["without", "power"], 100 * seed)
+    if empty.tau is None:
+        raise InvalidRecording("the empty run has no torques")
+    YJ = basis.reduce(world.robot.regressor(loaded.q, loaded.v, loaded.a)) @ basis.payload_jacobian
+    return algorithm_1(YJ, loaded.tau - empty.tau)
+
+
+def algorithm_1_by_step(world: World, seeds: Sequence[int]) -> dict[float, Array]:
+    """The mass by Algorithm 1 on raw rows, (seeds,) [kg], by step of the encoders [rad].
+
+    Args:
+        world: and its runs
+        seeds: of the noise
+    """
+    return {
+        step: np.array([algorithm_1_on_raw_rows(world, seed, step)[0] for seed in seeds])
+        for step in ENCODER_STEPS
+    }
 
 
 def _static(world: World, model: DynamicModel, seed: int) -> Array:
