@@ -44,7 +44,8 @@ __all__ = ["page"]
 
 _MISSING = (
     "mx, my and Iyy of Table II, U and V, the torques of Table III and its forces at high speed,"
-    " which have sections of their own below; the errors of Method 1 (0.37 kg, 67 N): on postures at rest it has no reason for them, and"
+    " which have sections of their own below; the errors of Method 1 (0.37 kg, 67 N): on postures"
+    " at rest it has no reason for them, and"
     " which data"
     " with another zero drift it was fed is not printed; the exact 8.6 N of the proposed method,"
     " which need"

@@ -67,8 +67,10 @@ __all__ = ["page"]
 
 _FIRST_SEED = 1000
 _MISSING = (
-    "centre of mass and inertia of Table VII, which are far from any truth in the paper itself; Table"
-    " II, the residuals of a real arm; Tables V and VI and the exponents of Table IX, which are used"
+    "centre of mass and inertia of Table VII, which are far from any truth in the paper itself;"
+    " Table"
+    " II, the residuals of a real arm; Tables V and VI and the exponents of Table IX, which are"
+    " used"
     " as they are; the laws with payload and the nonlinear rows of Table VIII, which are the noise"
     " here; the variances of hand guiding; Table I, errors of other papers on their own arms."
 )

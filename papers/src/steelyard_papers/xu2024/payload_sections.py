@@ -201,9 +201,11 @@ def table_7_section(answers: Mapping[str, Answers], by_step: Mapping[float, Arra
             "In MuJoCo Algorithm 1 gets what the paper means it to get: measured positions,"
             " differenced twice, without a filter. Encoder steps are then noise of the regressor,"
             " which makes the mass too small, the more the coarser the steps. The paper prints"
-            " -4.11 % and no step. Friction that changes between the two runs has a section of its own"
+            " -4.11 % and no step. Friction that changes between the two runs has a section of"
+            " its own"
             " below.",
-            "Inertias are about the origin of frame 6, as footnote 2 of Table VII has them. About that"
+            "Inertias are about the origin of frame 6, as footnote 2 of Table VII has them. About"
+            " that"
             " point the true values are those of a steel cylinder, 100 mm wide and 60 mm high, that"
             " stands on the flange. All units are SI.",
         ],

@@ -96,7 +96,7 @@ TABLE_6 = np.array(
 TRUTH = InertialParameters.from_vector(
     [3.5256, 0.0, 0.0, 3.5256 * 0.0296, 0.0064, 0.0, 0.0064, 0.0, 0.0, 0.0045]
 )
-"""The payload of Table VII. Its inertia is about the origin of frame 6 (footnote 2 of the table)."""
+"""The payload of Table VII; its inertia is about the origin of frame 6 (footnote 2)."""
 
 TABLE_7: dict[str, tuple[float, float | None, float | None, float]] = {
     "m": (3.5256, 3.3807, 3.5581, 3.5242),

@@ -1,7 +1,7 @@
 """How small a weighting of the joints can make the condition number of Table IV.
 
-Objective (18) weighs the regressor with the covariance Lambda of the joints' residuals, which is not
-printed. With S = diag(s) the inverse standard deviations and C the correlations,
+Objective (18) weighs the regressor with the covariance Lambda of the joints' residuals, which is
+not printed. With S = diag(s) the inverse standard deviations and C the correlations,
 
     Lambda^-1 = S C^-1 S,   cond^2 = lambda_max / lambda_min of sum_ij (Lambda^-1)_ij Y_i' Y_j,
 
