@@ -1,4 +1,4 @@
-"""ROS 2 bags without ROS: the same numbers, joints by name, header clock, refusals."""
+"""ROS bags without ROS: the same numbers, joints by name, header clock, refusals."""
 
 import json
 import subprocess
@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
+from rosbags.rosbag1 import Writer as Ros1Writer
 from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin, Writer
 from rosbags.typesys import Stores, get_typestore
 
@@ -118,6 +119,40 @@ def test_numbers_order_and_clock_come_back(tmp_path, motion, plugin, whole):
         "joints are in the order of the messages: shoulder, elbow, wrist",
         "tau is the effort of /joint_states, as requested",
     )
+
+
+def test_a_bag_of_ros1(tmp_path, motion):
+    path = tmp_path / "old.bag"
+    store = get_typestore(Stores.ROS1_NOETIC)
+    kind = "sensor_msgs/msg/JointState"
+    with Ros1Writer(path) as writer:
+        connection = writer.add_connection("/joint_states", kind, typestore=store)
+        for k, (_, received, item) in enumerate(motion.states()):
+            stamp = store.types["builtin_interfaces/msg/Time"](
+                item.header.stamp.sec, item.header.stamp.nanosec
+            )
+            head = store.types["std_msgs/msg/Header"](k, stamp, "")
+            state = store.types[kind](head, item.name, item.position, item.velocity, item.effort)
+            writer.write(connection, int(received), store.serialize_ros1(state, kind))
+    recording = read(path, columns=TORQUE)
+    motion.require_same(recording)
+    assert recording.joint_names == ARM
+    (tmp_path / "cut.bag").write_bytes(path.read_bytes()[:3000])
+    with pytest.raises(UnreadableFile, match=r"cut\.bag: the bag is damaged .*rosbag reindex"):
+        read(tmp_path / "cut.bag", columns=TORQUE)
+
+
+def test_joints_of_another_prefix_are_those_of_the_arm(tmp_path, rng):
+    motion = Motion(rng, tuple(f"fer_joint{k}" for k in (1, 2, 3)))
+    path = write_bag(tmp_path / "bag", motion.states())
+    wanted = ("panda_joint1", "panda_joint3", "panda_joint2")
+    recording = read(path, columns=TORQUE, joint_names=wanted)
+    assert recording.joint_names == wanted
+    np.testing.assert_array_equal(recording.q, motion.q[:, [0, 2, 1]])
+    assert any("fer_joint1 is panda_joint1" in note for note in recording.notes)
+    for other in (("left_joint1", "left_joint2", "left_joint3"), ("panda_joint1", "panda_joint2")):
+        with pytest.raises(UnreadableFile, match="no message of /joint_states has all of"):
+            read(path, columns=TORQUE, joint_names=other)
 
 
 @pytest.mark.parametrize("mode", [CompressionMode.FILE, CompressionMode.MESSAGE])

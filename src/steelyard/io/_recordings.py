@@ -30,7 +30,7 @@ from steelyard.recording import Recording, WrenchConvention, recording_of
 from steelyard.recording._columns import Requested, expanded_names
 from steelyard.recording._layout import Layout, Piece
 
-FileKind = Literal["parquet", "arrows", "npz", "text", "bag"]
+FileKind = Literal["parquet", "arrows", "npz", "text", "matlab", "bag"]
 _SUFFIXES: dict[str, FileKind] = {  # a ROS 2 bag may be a folder too
     ".parquet": "parquet",
     ".arrows": "arrows",
@@ -38,14 +38,17 @@ _SUFFIXES: dict[str, FileKind] = {  # a ROS 2 bag may be a folder too
     ".csv": "text",
     ".tsv": "text",
     ".txt": "text",
+    ".mat": "matlab",
     ".db3": "bag",
     ".mcap": "bag",
+    ".bag": "bag",
 }
 _FIRST_BYTES = {
     ".parquet": (b"PAR1", "Parquet (.parquet)"),
     ".npz": (b"PK", "a zip archive, as NPZ (.npz) and spreadsheets are"),
     ".db3": (b"SQLi", "an SQLite database, as bags (.db3) are"),
     ".mcap": (b"\x89MCA", "a bag (.mcap)"),
+    ".bag": (b"#ROS", "a ROS 1 bag (.bag)"),
 }
 """First bytes of binary files, and the kind of file that has them."""
 
@@ -64,7 +67,7 @@ def read(
     names: str | Sequence[str] = (),
     rate_hz: float | None = None,
 ) -> Recording:
-    """The recording in a file: Parquet, Arrow stream, NPZ, text table or ROS 2 bag.
+    """The recording in a file: Parquet, Arrow stream, NPZ, text table, MATLAB file or ROS bag.
 
     Columns are found by name (`q_0`, `qd_0`, `tau_0`, `actual_q_0`, ...). The `notes` of the
     recording list columns that are not read and a damaged end that was left out. See
@@ -134,6 +137,10 @@ def read_columns(
         from steelyard.io._tables import text_columns
 
         return text_columns(path, wanted, names)
+    if kind == "matlab":
+        from steelyard.io._matlab import matlab_columns
+
+        return matlab_columns(path, wanted)
     return COLUMN_READERS[kind](path, wanted)
 
 
@@ -179,11 +186,15 @@ def recording_blocks(
 
 
 def _read(kind: FileKind, path: Path, requested: Requested) -> Recording:
-    """The whole recording; readers of text and bags are imported on demand."""
+    """The whole recording; readers of text, MATLAB files and bags are imported on demand."""
     if kind == "text":
         from steelyard.io._tables import read_table
 
         return read_table(path, requested)
+    if kind == "matlab":
+        from steelyard.io._matlab import read_matlab
+
+        return read_matlab(path, requested)
     if kind == "bag":
         from steelyard.io._rosbag import read_bag
 

@@ -1,8 +1,8 @@
-"""Messages in ROS 2 bags, read without ROS: topics, joint states and wrenches as arrays.
+"""Messages in ROS bags, read without ROS: topics, joint states and wrenches as arrays.
 
-A bag is a folder with metadata.yaml, or one of its files (.db3, .mcap). The package `rosbags` reads
-the bytes. Both kinds (sensor_msgs/JointState, geometry_msgs/WrenchStamped) are the same in all
-versions of ROS 2.
+A bag of ROS 2 is a folder with metadata.yaml, or one of its files (.db3, .mcap); a bag of ROS 1 is
+a file (.bag). The package `rosbags` reads the bytes. Both kinds (sensor_msgs/JointState,
+geometry_msgs/WrenchStamped) are the same in all versions of ROS, apart from their encoding.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +67,15 @@ class JointStates(_Messages):
     which: Integers
     values: Mapping[str, tuple[Array, Integers]]
 
+    def renamed(self, alias: Mapping[str, str]) -> JointStates:
+        """The messages with other names for some of the joints.
+
+        Args:
+            alias: new names by those in the messages
+        """
+        orders = [tuple(alias.get(name, name) for name in names) for names in self.orders]
+        return replace(self, orders=orders)
+
     def sets(self) -> dict[tuple[str, ...], int]:
         """The number of messages for each set of joints, in any order."""
         counts: dict[frozenset[str], int] = {}
@@ -120,11 +129,13 @@ class Bag:
         place: the path, for messages
         reader: of the package rosbags
         store: known types of messages
+        of_ros1: whether it is of ROS 1, which encodes messages otherwise
     """
 
     place: str
     reader: Any
     store: Any
+    of_ros1: bool = False
 
     @property
     def kinds(self) -> dict[str, str]:
@@ -136,16 +147,21 @@ class Bag:
     def opened(cls, path: Path) -> Iterator[Bag]:
         """The open bag, a folder or a file; failures of its reader become one error."""
         try:
-            from rosbags.rosbag2 import Reader
+            from rosbags.rosbag1 import Reader as Ros1Reader
+            from rosbags.rosbag2 import Reader as Ros2Reader
             from rosbags.typesys import Stores, get_typestore
         except ImportError as error:
             raise MissingExtra("rosbags", "io") from error
+        of_ros1 = path.suffix.lower() == ".bag"
+        make: Any = Ros1Reader if of_ros1 else Ros2Reader
+        store = get_typestore(Stores.ROS1_NOETIC if of_ros1 else Stores.LATEST)
         fault = f"{path}: the bag is damaged or its recorder did not finish it"
         advice = (
-            "copy it again, or repair it with the tools of ROS (ros2 bag reindex, mcap recover)"
+            "copy it again, or repair it with the tools of ROS (ros2 bag reindex, mcap recover,"
+            " rosbag reindex)"
         )
-        with parsing(fault, advice), Reader(path) as reader:
-            yield cls(str(path), reader, get_typestore(Stores.LATEST))
+        with parsing(fault, advice), make(path) as reader:
+            yield cls(str(path), reader, store, of_ros1=of_ros1)
 
     def topics(self, kind: str) -> list[str]:
         """Names of the topics with one kind of message, as 'sensor_msgs/msg/JointState'."""
@@ -154,8 +170,9 @@ class Bag:
     def messages(self, topic: str) -> Iterator[tuple[int, Any]]:
         """Time of reception [ns] and content of each message of a topic."""
         connections = [c for c in self.reader.connections if c.topic == topic]
+        decode = self.store.deserialize_ros1 if self.of_ros1 else self.store.deserialize_cdr
         for connection, received, data in self.reader.messages(connections):
-            yield received, self.store.deserialize_cdr(data, connection.msgtype)
+            yield received, decode(data, connection.msgtype)
 
     def joint_states(self, topic: str) -> JointStates:
         """Every message of a JointState topic."""

@@ -1,4 +1,4 @@
-"""Recordings in ROS 2 bags: sensor_msgs/JointState, and geometry_msgs/WrenchStamped beside it.
+"""Recordings in ROS bags: sensor_msgs/JointState, and geometry_msgs/WrenchStamped beside it.
 
     read("bag", columns={"tau": "effort"}, joint_names=robot.joint_names)
     read("bag.mcap", columns={"q": "/arm/joint_states", "current": "effort"})
@@ -23,7 +23,7 @@ noise.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -43,6 +43,7 @@ from steelyard.io._ros_messages import (
 )
 from steelyard.recording import Recording
 from steelyard.recording._columns import REFUSED, Requested
+from steelyard.recording._joints import joints_by_prefix
 
 _KNOWN = {
     "q": "a topic",
@@ -176,7 +177,7 @@ class Choice:
 
 
 def read_bag(path: Path, requested: Requested) -> Recording:
-    """The recording in a ROS 2 bag."""
+    """The recording in a ROS bag."""
     return _Reader(path, requested).recording()
 
 
@@ -203,7 +204,7 @@ class _Reader:
             wrenches = self.wrenches(bag)
             described = [name for name in bag.topics(TEXT) if "robot_description" in name]
             descriptions = [_first_text(bag, name) for name in described]
-        joints, rows = self.joints(states)
+        states, joints, rows = self.joints(states)
         by_receipt = states.unstamped(rows) or (wrenches is not None and wrenches.unstamped())
         if by_receipt:
             self.notes.append("stamps are zero: times are those of reception, delays included")
@@ -260,8 +261,19 @@ class _Reader:
             )
         return bag.wrenches(self.topic(bag, WRENCH, self.choice.wrench, "wrench"))
 
-    def joints(self, states: JointStates) -> tuple[tuple[str, ...], Integers]:
-        """The joints in their order, and the indices of the messages that have all of them."""
+    def alias(self, joints: Sequence[str], sets: Sequence[tuple[str, ...]]) -> Mapping[str, str]:
+        """The wanted name of each joint of the messages, where names differ by a prefix."""
+        if any(set(joints) <= set(names) for names in sets):
+            return {}
+        found = [same for names in sets if (same := joints_by_prefix(names, joints))]
+        if len(found) != 1:
+            return {}
+        pairs = ", ".join(f"{theirs} is {mine}" for mine, theirs in found[0].items())
+        self.notes.append(f"joints are called by the names of the arm: {pairs}")
+        return {theirs: mine for mine, theirs in found[0].items()}
+
+    def joints(self, states: JointStates) -> tuple[JointStates, tuple[str, ...], Integers]:
+        """The messages, their joints in order, and the indices of those that have all of them."""
         wanted = self.requested.joint_names
         sets = states.sets()
         there = "; ".join(f"{', '.join(names)} ({count} messages)" for names, count in sets.items())
@@ -273,6 +285,8 @@ class _Reader:
                 " choose joints, in the order of the arm, with `joint_names`"
             )
         joints = tuple(wanted) or states.orders[0]
+        alias = self.alias(joints, list(sets))
+        states = states.renamed(alias)
         complete = np.array([set(joints) <= set(names) for names in states.orders])
         rows = np.flatnonzero(complete[states.which])
         if not rows.size:
@@ -288,7 +302,7 @@ class _Reader:
         self.notes += (
             [] if wanted else [f"joints are in the order of the messages: {', '.join(joints)}"]
         )
-        return joints, rows
+        return states, joints, rows
 
     def clock(
         self, messages: JointStates | Wrenches, rows: Integers, *, by_receipt: bool

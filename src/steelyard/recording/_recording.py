@@ -25,6 +25,7 @@ from steelyard._arrays import Array, Mask, read_only
 from steelyard.errors import InvalidRecording, MissingExtra, UnreadableFile
 from steelyard.recording._arm import UNKNOWN_ARM, ArmIdentity
 from steelyard.recording._columns import Requested, find_layout
+from steelyard.recording._joints import joints_by_prefix
 from steelyard.recording._layout import AXES, CHANNELS, Layout, Piece, WrenchConvention
 
 Library = Literal["pandas", "polars", "pyarrow"]
@@ -270,7 +271,13 @@ class Recording:
         return self.to_dataframe("pyarrow").__arrow_c_stream__(requested_schema)
 
     def named(self, joint_names: Sequence[str]) -> Recording:
-        """The recording with names of joints, if it has none and their number agrees."""
+        """The recording with names of joints, if it has none and their number agrees.
+
+        Names that differ by a prefix alone, in the same order, are replaced too.
+        """
+        same = joints_by_prefix(self.joint_names, joint_names)
+        if same is not None and list(same.values()) == list(self.joint_names):
+            return replace(self, joint_names=tuple(joint_names))
         named = self.joint_names != _nameless(self.n) or len(joint_names) != self.n
         if named:
             return self

@@ -1,0 +1,85 @@
+"""Recordings in MATLAB files (.mat, version 7 and before), by SciPy.
+
+Arrays inside of structs are found by their last name where it is unique in the file (`data.q` is
+`q`), else by the whole one. MATLAB often keeps a row for each joint: an array with more columns
+than rows is transposed, which is noted. Version 7.3 is another format (HDF5) and is refused.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from steelyard._arrays import Array
+from steelyard.errors import UnreadableFile
+from steelyard.recording import Recording, recording_of_arrays
+from steelyard.recording._columns import Requested
+
+
+def read_matlab(path: Path, requested: Requested) -> Recording:
+    """The recording in a MATLAB file."""
+    arrays, turned = _arrays(path)
+    shapes = {name: (array.shape, array.dtype.kind) for name, array in arrays.items()}
+    found = recording_of_arrays(shapes, lambda wanted: arrays, requested, str(path))
+    read = [name for name in turned if name in {"t", *found.channels}]
+    if not read:
+        return found
+    note = f"transposed, because they had a row for each joint: {', '.join(read)}"
+    return replace(found, notes=(*found.notes, note))
+
+
+def matlab_columns(path: Path, wanted: Collection[str]) -> tuple[dict[str, Array], tuple[str, ...]]:
+    """Columns of a MATLAB file by name, and no notes."""
+    arrays, _ = _arrays(path)
+    return {
+        name: array.astype(float)
+        for name, array in arrays.items()
+        if name in wanted and array.dtype.kind in "biuf"
+    }, ()
+
+
+def _arrays(path: Path) -> tuple[dict[str, Any], list[str]]:
+    """The arrays of a file by name, (N,) or (N, k), and which of them were transposed."""
+    from scipy.io import loadmat
+    from scipy.io.matlab import MatReadError
+
+    try:
+        content = loadmat(path, simplify_cells=True)
+    except NotImplementedError as error:
+        raise UnreadableFile(
+            f"{path}: it is a MATLAB file of version 7.3 (HDF5); save it with"
+            " save(..., '-v7') in MATLAB"
+        ) from error
+    except (MatReadError, ValueError, TypeError, OSError, KeyError) as error:
+        raise UnreadableFile(
+            f"{path}: it is not a MATLAB file, or it is damaged ({error})"
+        ) from error
+    found = dict(_flat(content))
+    last = Counter(name.rpartition(".")[2] for name in found)
+    turned = []
+    arrays: dict[str, Any] = {}
+    for name, array in found.items():
+        short = name.rpartition(".")[2]
+        if last[short] > 1:
+            short = name
+        if array.ndim == 2 and array.shape[1] > array.shape[0]:
+            turned.append(short)
+            array = array.T
+        arrays[short] = array
+    return arrays, turned
+
+
+def _flat(content: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """The arrays in nested structs, with dots in their names."""
+    for name, value in content.items():
+        if name.startswith("__"):  # of the file itself
+            continue
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{prefix}{name}.")
+        elif isinstance(value, np.ndarray):
+            yield prefix + name, value
