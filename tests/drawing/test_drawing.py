@@ -1,7 +1,6 @@
 """Plots as data, for pages, files and notebooks: peaks and gaps survive, colours by name."""
 
 import re
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,7 +14,6 @@ from steelyard.drawing import (
     notebook_html,
     panel_figure,
     save_picture,
-    vector_html,
 )
 from steelyard.errors import InvalidSamples, UnreadableFile
 
@@ -165,25 +163,3 @@ def test_a_plot_in_a_notebook_is_small_and_needs_nothing_else():
     evil = Plot('"><script>', [Panel("$broken_{ words$", "$x_{$", "", [])])
     evil = notebook_html(("<script>",), [("<script>",)], words="<script>", plot=evil)
     assert "<script>" not in evil
-
-
-def test_a_panel_as_svg_has_its_lines_areas_marks_and_no_foreign_html():
-    t = np.linspace(0, 10, 50)
-    y = np.where((t > 4) & (t < 5), np.nan, np.sin(t))
-    parts = [
-        Band("95 %", t, y - 1, y + 1),
-        Curve("measured <b>", t, y),
-        Curve("asked", t, 0 * t, "dashed"),
-    ]
-    panel = Panel("mass", "time [s]", "mass [kg]", parts, [(3.0, "a <pick>")], y_range=(-2.0, 2.0))
-    found = vector_html(Plot("", [panel, replace(panel, log_y=True, y_range=(0.1, 100.0))], 1))
-    assert found.count("<figure") == 2
-    assert found.count('stroke-dasharray="5 4"') == 2
-    assert "measured <b>" not in found
-    assert "measured &lt;b&gt;" in found
-    assert "a &lt;pick&gt;" in found
-    assert "nan" not in found.lower()
-    line = re.search(r'<path fill="none" stroke="#b8c1cc"[^>]* d="([^"]*)"', found)[1]
-    assert line.count("M") == 2  # a gap stays a gap
-    assert {">0.1<", ">1<", ">10<", ">100<"} <= set(re.findall(r">[\d.]+<", found))
-    assert "<svg" in vector_html(Plot("", [Panel("", "x", "y", [Curve("none", t[:0], t[:0])])], 1))

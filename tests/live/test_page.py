@@ -4,10 +4,11 @@ import json
 import re
 import socket
 import sys
+import threading
 import time
 from contextlib import contextmanager
 from dataclasses import replace
-from itertools import accumulate
+from itertools import accumulate, chain, islice, repeat
 from types import SimpleNamespace
 
 import numpy as np
@@ -18,11 +19,13 @@ from scipy.stats import chi2
 from browser import Browser, chromium
 from conftest import steelyard
 from live_helpers import Rows, served, weighed
+from steelyard.drawing import Band, Curve, Panel, Plot
 from steelyard.errors import MissingExtra, SourceFailed
 from steelyard.identification import identify
 from steelyard.inertia import InertialParameters
 from steelyard.io import write
 from steelyard.live import (
+    Event,
     EventKind,
     LivePage,
     LiveWeigher,
@@ -31,10 +34,13 @@ from steelyard.live import (
     Row,
     TorqueSetup,
     UrController,
+    snapshots_of,
 )
+from steelyard.live._addresses import mode_in_row
 from steelyard.live._controller import ControllerPayload
+from steelyard.live._curves import chart_data, title_html
 from steelyard.live._page import Page
-from steelyard.live._words import answer_html, mismatch_words
+from steelyard.live._words import LinkState, answer_html, link_html, mismatch_words
 from steelyard.robot import load_robot
 from steelyard.signals import prepare
 from steelyard.simulation import SimulationOptions, simulate
@@ -176,7 +182,155 @@ def test_the_scene_is_the_arm_and_its_ellipsoids_are_those_of_the_estimate(weigh
         assert not any(handle.visible for handle in (scene._body, scene._region, scene._centre))
 
 
+def test_a_load_whose_inertia_is_not_known_is_a_ball(weigher):
+    payload = weigher.payload()
+    covariance = payload.covariance.copy()
+    covariance[4:, 4:] = np.inf
+    with shown(weigher) as page:
+        page._scene.carry(replace(payload, covariance=covariance))
+        radius = page._scene._body.scale[0]
+        assert 2700.0 * 4 / 3 * np.pi * radius**3 == pytest.approx(payload.mass)
+        assert page._scene._body.visible
+
+
+# --- curves
+
+
+def test_curves_are_on_one_x_and_within_the_range_of_the_panel():
+    t = np.array([1.0, 2.0, np.nan, 3.0, 5.0])
+    y = np.array([10.0, 2.0, np.nan, 3.0, 1.0])
+    parts = [
+        Band("95 %", t, y - 1, y + 1),
+        Curve("mass <b>", t, y),
+        Curve("asked", np.array([0.0, 6.0]), np.array([2.0, 2.0]), "dashed"),
+    ]
+    panel = Panel("mass", "time [s]", "mass [kg]", parts, y_range=(0.5, 4.0))
+    x, low, high, mass, asked = chart_data(panel)
+    np.testing.assert_array_equal(x, [0, 1, 2, 3, 5, 6])
+    np.testing.assert_array_equal(mass[1:5], [4, 2, 3, 1])
+    np.testing.assert_array_equal(low[1:5], [4, 1, 2, 0.5])
+    np.testing.assert_array_equal(high[1:5], [4, 3, 4, 2])
+    np.testing.assert_array_equal(asked, 2 * np.ones(6))
+    title = title_html(panel, Plot("", [panel]).colours)
+    assert "mass &lt;b&gt;" in title
+    assert "[kg]" in title
+    empty = chart_data(Panel("", "x", "y", [Curve("none", t[:0], t[:0])]))
+    assert [len(column) for column in empty] == [0, 0]
+
+
+def test_curves_are_over_the_time_of_day(weigher, monkeypatch):
+    with shown(weigher) as page:
+        page.close()
+        page._clock_offset_s = np.nan
+        times = []
+        for now_s, t in ((5.0, 100.0), (6.2, 101.0), (7.0, 0.5), (8.0, 1.5)):
+            monkeypatch.setattr(time, "time", lambda now_s=now_s: 1e9 + now_s)
+            times.append(page._time_of_day_s(t) - 1e9)
+    assert times == [5.0, 6.0, 7.0, 8.0]  # the sender's steps; another clock begins at 7 s
+
+
+# --- connection and modes
+
+
+@pytest.mark.parametrize(
+    ("link", "words", "style"),
+    [
+        (LinkState(), "connecting", "wait"),
+        (LinkState(EventKind.CONNECTED, "running"), "connected", "good"),
+        (LinkState(EventKind.CONNECTED, "", "protective stop"), "connected", "wait"),
+        (LinkState(EventKind.CONNECTED, age_s=3.0), "connected, but no rows", "bad"),
+        (LinkState(EventKind.LOST, age_s=3.0), "connection lost, connecting again", "bad"),
+        (LinkState(EventKind.ENDED), "the stream has ended", "bad"),
+    ],
+)
+def test_the_state_of_the_connection_is_shown(link, words, style):
+    found = link_html(link)
+    assert f">{words}<" in found
+    assert f"chip {style}" in found
+    assert ("last row 3 s ago, at " in found) == (link.age_s == 3.0)
+
+
+def test_modes_are_read_from_rows_of_each_maker():
+    assert mode_in_row({"robot_mode": 7.0, "safety_mode": 3.0}) == "running, safety protective stop"
+    assert mode_in_row({"robot_mode": 5.0, "m_load": 0.0}) == "user stop"
+    assert mode_in_row({"q_0": 0.0}) == ""
+
+
+def test_a_lost_connection_is_shown_at_once(weigher):
+    """No row comes after it that would take the next snapshot with it."""
+    lost = Event(EventKind.LOST, "the connection was lost")
+    found = list(islice(snapshots_of(chain([lost], repeat(None)), weigher, every_s=1e9), 1))
+    assert lost in found[0].events
+    with shown(weigher) as page:
+        page.show(found[0])
+        page._write(found[0], ())
+        assert "connection lost, connecting again" in page._link.content
+
+
+# --- nothing fails silently
+
+
+def test_a_page_that_cannot_draw_ends_with_its_reason(weigher, monkeypatch):
+    with shown(weigher) as page:
+        monkeypatch.setattr(page, "_remember", lambda _: 1 / 0)
+        page.show(replace(weigher.snapshots[-1], rows=10**6))
+        end = time.monotonic() + 20
+        while page.failure is None and time.monotonic() < end:
+            time.sleep(0.02)
+        assert isinstance(page.failure, ZeroDivisionError)
+
+
+def test_the_weighing_process_learns_why_the_page_has_ended(weigher):
+    broken = SimpleNamespace(
+        rows_seen=lambda: replace(weigher.rows_seen(), sample="nonsense"),
+        view=weigher.view,
+        row=weigher.row,
+    )
+
+    def look_until_it_ends(page):
+        end = time.monotonic() + 60
+        while time.monotonic() < end:
+            list(page.look(False))
+            time.sleep(0.02)
+
+    with LivePage(weigher.setup, ReplaySource("log.parquet"), PageOptions(port=0)) as page:
+        page.attach(broken)
+        with pytest.raises(SourceFailed, match=r"the page failed: \w+: .*; track without a page"):
+            look_until_it_ends(page)
+
+
+def test_a_button_that_fails_says_so(weigher, monkeypatch):
+    said = []
+    monkeypatch.setattr("steelyard.live._page._say", lambda client, *words: said.append(words))
+    monkeypatch.setattr("steelyard.live._page.stop", lambda arm: 1 / 0)
+    with shown(weigher, UrController("127.0.0.1")) as page:
+        page._stop(SimpleNamespace(client=SimpleNamespace()))
+    assert said == [("This failed", "ZeroDivisionError: division by zero")]
+
+
 # --- in the browser
+
+
+@in_a_browser
+def test_a_phone_shows_stop_button_table_curves_and_arm(weigher, browser):
+    with shown(weigher, UrController("127.0.0.1")) as page:
+        browser.visit(page.url, width=390, height=844)
+        browser.wait("document.querySelectorAll('.uplot canvas').length == 4")
+        box = "[...{}].map(e => e.getBoundingClientRect()).map(r => [r.left, r.right, r.top])"
+        buttons = (
+            "document.querySelectorAll('button')].filter(b => b.innerText.trim() == 'Stop the arm'"
+        )
+        stop = box.format(f"[...{buttons})")
+        browser.wait(f"{stop}[0][2] < 500")  # the panel opens slowly
+        [[left, right, top]] = browser.ask(stop)
+        assert 0 <= left < right <= 390
+        assert right - left > 300
+        assert top > 0
+        for part in (".sy table", ".uplot"):
+            for left, right, _ in browser.ask(box.format(f"document.querySelectorAll('{part}')")):
+                assert 0 <= left < right <= 390
+        assert browser.ask("document.documentElement.scrollWidth") == 390
+        browser.visit("about:blank")
 
 
 @in_a_browser
@@ -195,7 +349,7 @@ def test_numbers_on_the_page_are_those_of_the_estimator_in_both_themes(weigher, 
         assert browser.ask(text("next")).lower() == f"{last.next_step}.".lower()
         [picked] = [event for snapshot in weigher.snapshots for event in snapshot.events]
         assert picked.words in browser.ask(text("events"))
-        browser.wait("document.querySelectorAll('figure svg path').length > 8")
+        browser.wait("document.querySelectorAll('.uplot canvas').length == 4")
         assert "Set payload" not in browser.ask("document.body.innerText")  # a recording takes none
         assert "share" not in browser.ask("document.body.innerText").lower().replace(
             "share [%]", ""
@@ -268,10 +422,31 @@ def test_other_websites_get_no_connection(weigher, host):
 
 
 def test_the_page_cannot_be_published_by_a_tunnel(weigher, monkeypatch):
+    """A browser that asks for a tunnel in spite of the missing button gets none."""
+    import msgspec
+    from viser import _messages
+    from websockets.sync.client import connect
+
     opened = []
+    asked = threading.Event()
     monkeypatch.setattr("viser._tunnel.ViserTunnel.__init__", lambda *_: opened.append(1))
     with shown(weigher) as page:
-        assert page._server.request_share_url() is None
+        own = type(page._server).request_share_url
+
+        def asking(server):
+            assert own(server) is None
+            asked.set()
+
+        monkeypatch.setattr(type(page._server), "request_share_url", asking)
+        version = f"viser-v{viser.__version__}"
+        place = page.url.replace("http", "ws")
+        with connect(place, origin=page.url, subprotocols=[version], max_size=None) as client:
+            camera = _messages.ViewerCameraMessage(
+                (1.0, 0.0, 0.0, 0.0), (1.0,) * 3, 1.0, 0.1, 10.0, 100, 100, (0.0,) * 3, (0.0,) * 3
+            )
+            for message in (camera, _messages.ShareUrlRequest()):
+                client.send(msgspec.msgpack.encode(message.as_serializable_dict()))
+            assert asked.wait(20)
     assert not opened
 
 

@@ -207,7 +207,7 @@ def test_a_page_shows_the_load_and_the_contact_and_sets_nothing(folder):
         mass, half = snapshots[-1].payload.quantities[0].rounded
         assert f">{mass}<" in page._answer.content
         assert f"± {half} kg" in page._answer.content
-        assert "force of a contact" in page._trace.content
+        assert "force of a contact" in page._trace_chart._title.content
         at = snapshots[-1].payload.in_flange().body.com
         np.testing.assert_allclose(page._scene._centre.position, at, atol=1e-6)
     assert snapshots[-1].next_step.startswith("nothing: ")

@@ -4,7 +4,6 @@ from steelyard.drawing._interactive import panel_figure
 from steelyard.drawing._picture import Picture, notebook_html, save_picture
 from steelyard.drawing._plot import Band, Curve, Panel, Plot
 from steelyard.drawing._scene import Scene, Solid
-from steelyard.drawing._vector import vector_html
 
 __all__ = [
     "Band",
@@ -17,5 +16,4 @@ __all__ = [
     "notebook_html",
     "panel_figure",
     "save_picture",
-    "vector_html",
 ]

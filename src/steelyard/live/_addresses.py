@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from steelyard.errors import UnknownName
 from steelyard.live._controller import ControllerPayload
 from steelyard.live._franka import FrankaController
+from steelyard.live._franka import mode_in_row as franka_mode
 from steelyard.live._franka import payload_in_row as franka_payload
 from steelyard.live._replay import ReplaySource
 from steelyard.live._ros2 import PORT as ROS2_PORT
@@ -15,6 +16,7 @@ from steelyard.live._ros2 import Ros2Controller
 from steelyard.live._source import Source
 from steelyard.live._ur import UrController
 from steelyard.live._ur import payload_in_row as ur_payload
+from steelyard.live._ur_modes import mode_in_row as ur_mode
 
 ADDRESSES = (
     "ur://HOST",
@@ -29,6 +31,7 @@ ADDRESSES = (
 _HOST = re.compile(r"[^\s.:/?#@]+(\.[^\s.:/?#@]+)*\.?|\[[0-9A-Fa-f:.]+\]")
 _MAX_PORT = 65535
 _PAYLOAD_READERS = (ur_payload, franka_payload)
+_MODE_READERS = (franka_mode, ur_mode)
 
 
 def source_of(address: str, *, joint_names: Sequence[str] = ()) -> Source:
@@ -76,3 +79,15 @@ def payload_in_row(row: Mapping[str, float]) -> ControllerPayload | None:
         if (payload := payload_in(row)) is not None:
             return payload
     return None
+
+
+def mode_in_row(row: Mapping[str, float]) -> str:
+    """The modes that a row of any maker's controller reports, in words; empty where none.
+
+    Args:
+        row: values by the names of the columns
+    """
+    for mode_in in _MODE_READERS:
+        if mode := mode_in(row):
+            return mode
+    return ""

@@ -45,7 +45,9 @@ _UNFIT_MODES = {
     5: "user stop",
     6: "the arm recovers from an error",
 }
-"""Modes in which rows are not fit for weighing; 1 is idle and 2 moving."""
+"""Modes in which rows are not fit for weighing."""
+
+_MODES = {1: "idle", 2: "moving"} | _UNFIT_MODES
 
 _ECHO_TIMEOUT_S = 1.0
 _START_TIMEOUT_S = 10.0
@@ -130,6 +132,18 @@ def payload_in_row(row: Mapping[str, float]) -> ControllerPayload | None:
     cog = tuple(row[f"F_x_Cload_{k}"] for k in range(3))
     inertia = tuple(row[f"I_load_{k}"] for k in (0, 4, 8, 1, 2, 5))
     return ControllerPayload(row["m_load"], cog, inertia)
+
+
+def mode_in_row(row: Mapping[str, float]) -> str:
+    """The mode in a row with libfranka's names; empty where the row does not tell it.
+
+    Args:
+        row: values by the names of the columns
+    """
+    if "m_load" not in row or "robot_mode" not in row:
+        return ""
+    mode = int(row["robot_mode"])
+    return _MODES.get(mode, f"mode {mode}")
 
 
 class LoadRefused(SourceFailed):

@@ -13,34 +13,39 @@ from __future__ import annotations
 
 import contextlib
 import io
+import math
 import socket
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import partial, wraps
 from html import escape
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 import numpy as np
 
 from steelyard._arrays import Array
-from steelyard.drawing import Curve, Panel, Plot, vector_html
+from steelyard.drawing import Curve, Panel, Plot
 from steelyard.errors import MissingExtra, SourceFailed, SteelyardError
-from steelyard.live._addresses import payload_in_row
+from steelyard.live._addresses import mode_in_row, payload_in_row
 from steelyard.live._controller import Controller
+from steelyard.live._curves import LiveChart
 from steelyard.live._scene import Scene
 from steelyard.live._setting import Proposal
-from steelyard.live._source import Row, Source
+from steelyard.live._source import EventKind, Row, Source
 from steelyard.live._stop import stop
 from steelyard.live._view import Snapshot, View
 from steelyard.live._words import (
+    CONNECTION_EVENTS,
     STALE_S,
+    LinkState,
     answer_html,
     events_html,
+    link_html,
     numbers_html,
     question_html,
 )
@@ -60,9 +65,28 @@ _TRACE_S = 10.0  # length of the plot of traces
 _MAX_POINTS = 400  # of the curve of the mass
 _MIN_POINT_STEP_S = 0.1  # of the curve of the mass
 _MAX_EVENTS = 60
+_MAX_CLOCK_ERROR_S = 1.0  # between the sender's clock and ours, before it counts as another
 _PANEL_WIDTH = 400  # [px]
 _PORT_ATTEMPTS = 1000
 _BRAND = (34, 102, 170)  # RGB
+
+
+_Callback = TypeVar("_Callback", bound=Callable[..., None])
+
+
+def _reported(callback: _Callback) -> _Callback:
+    """Shows any failure of a button on the page; viser would lose it."""
+
+    @wraps(callback)
+    def reporting(page: Page, event: viser.GuiEvent[Any]) -> None:
+        try:
+            callback(page, event)
+        except Exception as error:  # whatever it is, the user must see it
+            if event.client is not None:
+                words = f"{type(error).__name__}: {error}"
+                _say(event.client, "This failed", words)
+
+    return cast("_Callback", reporting)
 
 
 class Page:
@@ -101,6 +125,9 @@ class Page:
         if host in _HERE and source.controller is not None:
             self._movable = source.controller.movable
         self._newest: Snapshot | None = None
+        self._connection: EventKind | None = None  # the last event of the connection
+        self._clock_offset_s = math.nan  # from the sender's time to the time of day
+        self.failure: Exception | None = None  # that has ended the drawing
         self._row: tuple[float, ...] = ()  # values of the newest one
         self._carried: Snapshot | None = None  # whose payload is in the scene
         self._received_s = time.monotonic()  # of the newest row
@@ -118,7 +145,8 @@ class Page:
         self._scene.look(self._server.initial_camera)
         self._build()
         self._dress()
-        self._thread = threading.Thread(target=self._draw, name="steelyard page", daemon=True)
+        self._server.on_client_connect(self._scene.look_from_phone)
+        self._thread = threading.Thread(target=self._run, name="steelyard page", daemon=True)
         self._thread.start()
 
     def __enter__(self) -> Self:
@@ -147,6 +175,9 @@ class Page:
                 self._received_s = time.monotonic()
             self._newest = snapshot
             self._row = snapshot.values
+            for event in snapshot.events:
+                if event.kind in CONNECTION_EVENTS:
+                    self._connection = event.kind
             self._events.extend((clock, str(event.kind), event.words) for event in snapshot.events)
         self._fresh.set()
 
@@ -172,9 +203,10 @@ class Page:
             encoding="utf-8"
         )
         gui.add_html(f"<style>{style}</style>")
-        self._answer = gui.add_html(answer_html(None, self.view.setup.accuracy))
         if self._movable is not None:
             gui.add_button("Stop the arm", color="red").on_click(self._stop)
+        self._link = gui.add_html(link_html(LinkState()))
+        self._answer = gui.add_html(answer_html(None, self.view.setup.accuracy))
         if self._controller is not None:
             self._button = gui.add_button("Set payload …", disabled=True)
             self._button.on_click(self._ask)
@@ -184,13 +216,16 @@ class Page:
         panel = gui.add_panel()
         panel.dock_left()
         panel.set_width(_PANEL_WIDTH)
-        with panel.add_tab("Over time"):
-            self._masses = gui.add_html("")
+        panel.expand()
+        tab = panel.add_tab("Over time")
+        self._mass_chart = LiveChart(gui, tab, 0)
+        self._width_chart = LiveChart(gui, tab, 1)
+        with tab:
             self._chosen = gui.add_dropdown(
-                traces.label, traces.choices, initial_value=traces.first
+                traces.label, traces.choices, initial_value=traces.first, order=2
             )
-            self._trace = gui.add_html("")
-            self._centre = gui.add_html("")
+        self._trace_chart = LiveChart(gui, tab, 3)
+        self._centre_chart = LiveChart(gui, tab, 4)
 
     def _turn(self, event: viser.GuiEvent[Any]) -> None:
         self._dark = event.target.value
@@ -203,6 +238,13 @@ class Page:
         self._scene.dress(dark=self._dark)
 
     # --- on the page's own thread
+
+    def _run(self) -> None:
+        """Draws until the page is closed; a failure is kept, for the process of the page."""
+        try:
+            self._draw()
+        except Exception as error:  # whatever it is, `LivePage` must learn of it
+            self.failure = error
 
     def _draw(self) -> None:
         """Draws new snapshots, and parts that are due, until the page is closed."""
@@ -239,17 +281,22 @@ class Page:
         else:
             last_s = -np.inf
         progress = snapshot.progress
-        if progress is not None and not 0 <= snapshot.t - last_s < self._step_s:
-            point = replace(progress, t=snapshot.t, payload=self._in_flange(progress.payload))
-            if snapshot.t > last_s:
-                self._points = [*self._points, point]
-            else:
-                self._points = [point]
+        t = self._time_of_day_s(snapshot.t)
+        if progress is not None and t - last_s >= self._step_s:
+            point = replace(progress, t=t, payload=self._in_flange(progress.payload))
+            self._points = [*self._points, point]
             if len(self._points) > _MAX_POINTS:
                 self._points = self._points[::2]
                 self._step_s = 2 * self._step_s
         if snapshot.trace is not None:
-            self._traced.append((snapshot.t, snapshot.trace))
+            self._traced.append((t, snapshot.trace))
+
+    def _time_of_day_s(self, t: float) -> float:
+        """The sender's time as the time of day, [s] since 1970; another clock starts anew."""
+        now_s = time.time()
+        if not abs(t + self._clock_offset_s - now_s) < _MAX_CLOCK_ERROR_S:
+            self._clock_offset_s = now_s - t
+        return t + self._clock_offset_s
 
     def _in_flange(self, payload: Payload) -> Payload:
         return payload.in_flange(self.view.setup.arm.flange)
@@ -270,22 +317,26 @@ class Page:
         return time.monotonic() - self._received_s
 
     def _write(self, snapshot: Snapshot, events: Sequence[tuple[str, str, str]]) -> None:
+        values = self._named_values(snapshot)
         configured = None
         if self.view.setup.payload_is_complete:
-            configured = payload_in_row(self._named_values(snapshot))
+            configured = payload_in_row(values)
         age_s = self._age_s
         accuracy = self.view.setup.accuracy
+        link = LinkState(self._connection, mode_in_row(values), snapshot.waiting, age_s)
+        _put(self._link, link_html(link))
         _put(self._answer, answer_html(snapshot, accuracy, age_s=age_s, configured=configured))
         if self._button is not None and self._button.disabled != (age_s >= STALE_S):
             self._button.disabled = age_s >= STALE_S
-        _put(self._numbers, numbers_html(snapshot.payload, configured))
+        _put(self._numbers, numbers_html(snapshot.payload, configured, is_old=age_s >= STALE_S))
         _put(self._log, events_html(snapshot, events))
 
     def _plot(self) -> None:
         if self._points:
-            *masses, centre = tracking_plot(self._points, accuracy=self.view.setup.accuracy).panels
-            _put(self._masses, _drawn(masses))
-            _put(self._centre, _drawn([centre]))
+            plot = tracking_plot(self._points, accuracy=self.view.setup.accuracy)
+            charts = (self._mass_chart, self._width_chart, self._centre_chart)
+            for chart, panel in zip(charts, plot.panels, strict=True):
+                chart.draw(panel, plot.colours)
         if self._traced:
             traces = self.view.setup.traces
             j = traces.choices.index(self._chosen.value)
@@ -293,14 +344,16 @@ class Page:
             rows = np.array([row[:, j] for _, row in self._traced]).T
             curves = [Curve(name, t, y) for name, y in zip(traces.curves, rows, strict=True)]
             title = traces.titles[j]
-            panel = Panel(title, "time [s]", f"{title.split()[0]} [{traces.units[j]}]", curves)
-            _put(self._trace, _drawn([panel]))
+            unit = traces.units[j]
+            plot = Plot("", [Panel(title, "time [s]", f"{title.split()[0]} [{unit}]", curves)])
+            self._trace_chart.draw(plot.panels[0], plot.colours)
 
     def _named_values(self, snapshot: Snapshot) -> dict[str, float]:
         return dict(zip(self.view.setup.columns, snapshot.values, strict=True))
 
     # --- the button, on threads of viser
 
+    @_reported
     def _ask(self, event: viser.GuiEvent[Any]) -> None:
         """Shows old beside new, or why nothing can be set; sends only after another click."""
         client = event.client
@@ -338,6 +391,7 @@ class Page:
             title = f"Payload: {setting.outcome.state}"
             _say(client, title, f"{words[0].upper()}{words[1:]}.")
 
+    @_reported
     def _stop(self, event: viser.GuiEvent[Any]) -> None:
         """Stops the arm and shows what was seen afterwards."""
         if self._movable is None or event.client is None:
@@ -427,10 +481,6 @@ def _controller_to_set(source: Source) -> Controller | None:
 def _put(handle: viser.GuiHtmlHandle, content: str) -> None:
     if handle.content != content:
         handle.content = content
-
-
-def _drawn(panels: Sequence[Panel]) -> str:
-    return f'<div class="sy">{vector_html(Plot("", panels, 1))}</div>'
 
 
 def _say(client: viser.ClientHandle, title: str, words: str) -> None:

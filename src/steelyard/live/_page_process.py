@@ -17,10 +17,11 @@ import os
 import signal
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from steelyard._computing import one_blas_thread
 from steelyard.errors import SourceFailed, SteelyardError
@@ -30,8 +31,12 @@ from steelyard.live._view import Snapshot, View
 from steelyard.live._weigher import LiveWeigher
 from steelyard.robot._geometry import Body
 
+if TYPE_CHECKING:
+    from steelyard.live._page import Page
+
 _START_TIMEOUT_S = 60.0
 _END_TIMEOUT_S = 5.0
+_POLL_S = 0.2  # between two looks at the drawing thread
 _SNAPSHOT_STEP_S = 0.1  # between two snapshots
 _NICENESS = 5  # added to that of the weighing process, for a lower priority
 
@@ -130,6 +135,8 @@ class LivePage:
                 self._send(last)
             if last:
                 yield from self._received(_END_TIMEOUT_S)
+        except SteelyardError:
+            raise
         except (OSError, EOFError) as error:
             raise SourceFailed(
                 "the page's process has ended; track again, or without a page"
@@ -152,8 +159,10 @@ class LivePage:
 
     def _received(self, timeout_s: float) -> Iterator[Snapshot]:
         while (sent := self._in_work) is not None and self._pipe.poll(timeout_s):
-            estimated: Snapshot = self._pipe.recv()
+            estimated: Snapshot | SteelyardError = self._pipe.recv()
             self._in_work = None
+            if isinstance(estimated, SteelyardError):
+                raise estimated
             yield replace(estimated, state=sent.state)
 
     def _send(self, last: bool) -> None:
@@ -199,18 +208,51 @@ def _serve(pipe: Connection, view: View, source: Source, options: PageOptions) -
     except SteelyardError as error:
         pipe.send(error)
         return
-    with page, one_blas_thread():
-        pipe.send(page.url)
+    with page, one_blas_thread(), suppress(_PipeClosed):
+        _send_to(pipe, page.url)
         try:
             while True:
-                received = pipe.recv()
-                if isinstance(received, Row):
-                    page.follow(received)
-                elif isinstance(received, View):
-                    page.view = received
-                else:
-                    snapshot = page.view.estimated(received)
-                    page.show(snapshot)
-                    pipe.send(replace(snapshot, state=None))
-        except (EOFError, OSError):
-            return
+                _answer(pipe, page)
+        except _PipeClosed:
+            raise
+        except Exception as error:  # whatever it is, the weighing process must learn of it
+            words = f"the page failed: {type(error).__name__}: {error}; track without a page"
+            _send_to(pipe, SourceFailed(words))
+            while True:  # until the weighing process has read that and closes the pipe
+                _received_from(pipe)
+
+
+class _PipeClosed(Exception):
+    """The other end of the pipe was closed."""
+
+
+def _answer(pipe: Connection, page: Page) -> None:
+    """Shows what comes from the weighing process, and answers a snapshot with its estimate."""
+    if page.failure is not None:
+        raise page.failure
+    received = _received_from(pipe)
+    if isinstance(received, Row):
+        page.follow(received)
+    elif isinstance(received, View):
+        page.view = received
+    elif isinstance(received, Snapshot):
+        snapshot = page.view.estimated(received)
+        page.show(snapshot)
+        _send_to(pipe, replace(snapshot, state=None))
+
+
+def _received_from(pipe: Connection) -> object:
+    """What has come within a short time; None where nothing has."""
+    try:
+        if pipe.poll(_POLL_S):
+            return pipe.recv()
+    except (EOFError, OSError) as error:
+        raise _PipeClosed from error
+    return None
+
+
+def _send_to(pipe: Connection, value: object) -> None:
+    try:
+        pipe.send(value)
+    except (EOFError, OSError) as error:
+        raise _PipeClosed from error

@@ -3,7 +3,8 @@
 The centre of mass is drawn with its 95 % ellipsoid { c : (c - c0)' C^-1 (c - c0) <= 2.796^2 }, C
 its covariance; the payload as the homogeneous ellipsoid with its mass and inertia, whose semi-axes
 squared are the eigenvalues of 5 S / m, S the second moment of its mass about the centre of mass.
-Both are of true size.
+Both are of true size. Where the inertia is not known well enough for an ellipsoid, a ball of
+aluminium with the mass stands for it.
 """
 
 from __future__ import annotations
@@ -22,9 +23,10 @@ from steelyard.robot import RobotModel
 from steelyard.robot._geometry import Body
 
 if TYPE_CHECKING:
-    from viser import InitialCameraConfig, SceneApi
+    from viser import ClientHandle, InitialCameraConfig, SceneApi
 
 _MARK = 0.008  # [m]
+_BALL_DENSITY = 2700.0  # [kg/m^3] of aluminium, between plastics and steel
 _LINK = (214, 219, 226)
 _DRIVE = (88, 104, 120)
 _LOAD = (34, 102, 170)
@@ -114,8 +116,20 @@ class Scene:
         """
         lengths = np.linalg.norm(self._robot.joint_placements[:, :3, 3], axis=1)
         reach = max(float(lengths.sum()), 0.3)
-        camera.position = (1.1 * reach, -1.3 * reach, 0.9 * reach)
-        camera.look_at = (0.0, 0.0, 0.25 * reach)
+        camera.position = (1.35 * reach, -1.6 * reach, 1.0 * reach)
+        camera.look_at = (0.0, 0.0, 0.3 * reach)
+
+    def look_from_phone(self, client: ClientHandle) -> None:
+        """Lets a browser in portrait format see the arm above the panel at its lower edge.
+
+        Args:
+            client: the browser
+        """
+        if client.camera.aspect < 1:
+            lengths = np.linalg.norm(self._robot.joint_placements[:, :3, 3], axis=1)
+            reach = max(float(lengths.sum()), 0.3)
+            client.camera.position = (1.5 * reach, -1.75 * reach, 0.9 * reach)
+            client.camera.look_at = (0.0, 0.0, -0.7 * reach)
 
     def pose(self, q: Array) -> None:
         """Puts the arm into a posture.
@@ -144,6 +158,8 @@ class Scene:
             _axes(shapes[name]) if name in shapes else None for name in ("region", "inertia")
         )
         known = payload is not None and region is not None
+        if payload is not None and shape is None:
+            shape = _ball(payload.mass)
         for handle, found in ((self._body, shape), (self._region, region)):
             handle.visible = known and found is not None
             if payload is not None and known and found is not None:
@@ -152,6 +168,12 @@ class Scene:
         self._centre.visible = known
         if payload is not None and known:
             self._centre.position = payload.body.com
+
+
+def _ball(mass: float) -> tuple[tuple[float, float, float], Array]:
+    """Semi-axes [m] and direction as w x y z of a ball of aluminium with a mass."""
+    radius = float((3 * max(mass, 0.0) / (4 * np.pi * _BALL_DENSITY)) ** (1 / 3))
+    return (radius, radius, radius), np.array([1.0, 0.0, 0.0, 0.0])
 
 
 def _pose(T: Array) -> tuple[Array, Array]:

@@ -7,7 +7,7 @@ changed. Otherwise brakes or hands may carry part of the load.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from operator import itemgetter
 
 from steelyard.live._source import SETTLING_S, Event, EventKind, Judge, Values
@@ -77,6 +77,21 @@ def safety_obstacle(safety: int) -> str:
     if safety == _SAFETY_NORMAL:
         return ""
     return f"its safety mode is {SAFETY_MODES.get(safety, safety)}, not normal"
+
+
+def mode_in_row(row: Mapping[str, float]) -> str:
+    """Robot and safety mode in a row with RTDE's names; empty where the row does not tell them.
+
+    Args:
+        row: values by the names of the columns
+    """
+    if not {"robot_mode", "safety_mode"} <= set(row):
+        return ""
+    robot = int(row["robot_mode"])
+    safety = int(row["safety_mode"])
+    robot_words = ROBOT_MODES.get(robot, f"robot mode {robot}")
+    safety_words = SAFETY_MODES.get(safety, f"mode {safety}")
+    return f"{robot_words}, safety {safety_words}"
 
 
 class UrJudge(Judge):

@@ -26,6 +26,7 @@ from steelyard.workflow._tracking import RESUME_S, load_state
 
 _SNAPSHOT_STEP_S = 0.1  # time between two snapshots
 _PAGE_STEP_S = 1 / 30  # the same with a page, whose arm moves smoothly
+_SILENCE = (EventKind.LOST, EventKind.ENDED)  # no rows come after these events
 _NEW_CLOCK_S = 1.0  # pause between the last sample on one clock and the first row on the next
 
 
@@ -215,7 +216,8 @@ def snapshots_of(
             if recorder is not None and isinstance(item, Row):
                 recorder.add(item)
             weigher.take(item)
-            if time.monotonic() >= due_s:
+            is_silence = isinstance(item, Event) and item.kind in _SILENCE
+            if is_silence or time.monotonic() >= due_s:
                 due_s = time.monotonic() + step_s
-                yield from snapshots(False)
+                yield from snapshots(is_silence)
         yield from snapshots(True)

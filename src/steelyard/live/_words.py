@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable
 from html import escape
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,6 +24,9 @@ _EVENT_STYLES: dict[str, str] = {
     **dict.fromkeys(_GOOD_EVENTS, "good"),
     **dict.fromkeys(_BAD_EVENTS, "bad"),
 }
+CONNECTION_EVENTS = (EventKind.CONNECTED, EventKind.LOST, EventKind.ENDED)
+"""Events of the connection to an arm."""
+
 STALE_S = 1.0
 """Age of the newest row from which its numbers are old, [s]."""
 
@@ -48,6 +53,62 @@ def progress_words(snapshot: Snapshot, accuracy: float) -> str:
     force = np.linalg.norm(snapshot.contact.wrench[:3])
     std = np.linalg.norm(snapshot.contact.std[:3])
     return f"{words}; contact {force:.2f} +- {NORMAL_95 * std:.2f} N"
+
+
+class LinkState(NamedTuple):
+    """The connection to an arm, and the state of the arm.
+
+    Attributes:
+        connection: the last event of the connection; None before the first row
+        mode: modes of the controller, in words; empty where it reports none
+        waiting: why rows are not weighed now; empty where they are
+        age_s: age of the newest row, [s]
+    """
+
+    connection: EventKind | None = None
+    mode: str = ""
+    waiting: str = ""
+    age_s: float = 0.0
+
+    @property
+    def words(self) -> str:
+        """The connection in words."""
+        if self.connection is EventKind.LOST:
+            return "connection lost, connecting again"
+        if self.connection is EventKind.ENDED:
+            return "the stream has ended"
+        if self.connection is None:
+            return "connecting"
+        if self.age_s >= STALE_S:
+            return "connected, but no rows"
+        return "connected"
+
+    @property
+    def style(self) -> str:
+        """Good, bad, or to wait for."""
+        if self.connection in (EventKind.LOST, EventKind.ENDED) or self.age_s >= STALE_S:
+            return "bad"
+        if self.connection is None or self.waiting:
+            return "wait"
+        return "good"
+
+
+def link_html(link: LinkState) -> str:
+    """The connection and the modes of the arm, and how old the newest row is.
+
+    Args:
+        link: the connection
+    """
+    age = ""
+    if link.connection is not None and link.age_s >= STALE_S:
+        last = time.strftime("%H:%M:%S", time.localtime(time.time() - link.age_s))
+        age = f"last row {link.age_s:.0f} s ago, at {last}"
+    return (
+        f'<div class="sy link"><span class="chip {link.style}"'
+        f' data-name="connection">{escape(link.words)}</span>'
+        f'<span data-name="mode">{escape(link.mode)}</span>'
+        f'<span class="soft" data-name="age">{age}</span></div>'
+    )
 
 
 def answer_html(
@@ -111,8 +172,16 @@ def mismatch_words(payload: Payload | None, configured: ControllerPayload | None
     )
 
 
-def numbers_html(payload: Payload | None, configured: ControllerPayload | None) -> str:
-    """The ten numbers with their intervals, beside those that are set on the controller."""
+def numbers_html(
+    payload: Payload | None, configured: ControllerPayload | None, *, is_old: bool = False
+) -> str:
+    """The ten numbers with their intervals, beside those that are set on the controller.
+
+    Args:
+        payload: the weighed payload; None before it is known
+        configured: the payload that is set on the controller, where it is to be compared
+        is_old: whether no rows have come for some time: everything is grey
+    """
     if payload is None:
         return ""
     lines = []
@@ -135,7 +204,10 @@ def numbers_html(payload: Payload | None, configured: ControllerPayload | None) 
     head = f"<tr><th></th><th>weighed</th><th>± 95 %</th>{last}</tr>"
     note = f"In the frame '{escape(payload.body.frame)}', inertia about its origin."
     table = f"<table>{head}{''.join(lines)}</table>"
-    return f'<div class="sy"><h2>Payload</h2>{table}<p class="soft">{note}</p></div>'
+    old = ""
+    if is_old:
+        old = " old"
+    return f'<div class="sy{old}"><h2>Payload</h2>{table}<p class="soft">{note}</p></div>'
 
 
 def events_html(snapshot: Snapshot, events: Iterable[tuple[str, str, str]]) -> str:

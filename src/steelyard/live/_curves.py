@@ -1,0 +1,157 @@
+"""A panel of curves and bands on a live page, drawn by viser's uPlot in the browser.
+
+uPlot draws all curves on one sorted x. The curves of a panel are therefore interpolated on the
+union of their x, and cut off at the range of the panel, from which uPlot chooses its axis.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from steelyard._arrays import Array
+from steelyard.drawing import Band, Curve, Panel
+
+if TYPE_CHECKING:
+    from viser import GuiApi, GuiHtmlHandle, GuiTabHandle, GuiUplotHandle
+
+_HEIGHT = 150  # [px]
+_PADDING = (8, 28, 0, 0)  # top, right, bottom, left, [px]
+_LINEAR = 1  # distributions of uPlot
+_LOGARITHMIC = 3
+_BAND_OPACITY = "33"  # of 255, hexadecimal
+_NO_ROLLOVER = (None,) * 6
+_CLOCK = (  # formats of the time of day, by the smallest step of the axis in seconds
+    (3600, "{HH}:{mm}", *_NO_ROLLOVER, 1),
+    (60, "{HH}:{mm}", *_NO_ROLLOVER, 1),
+    (1, "{HH}:{mm}:{ss}", *_NO_ROLLOVER, 1),
+    (0.001, "{ss}.{fff}", *_NO_ROLLOVER, 1),
+)
+
+
+class LiveChart:
+    """A title with the keys of the curves, and a chart below it once there are values.
+
+    The names and kinds of the curves stay the same; their values change.
+
+    Args:
+        gui: of the page
+        tab: that holds the chart
+        order: of the chart in the tab
+    """
+
+    def __init__(self, gui: GuiApi, tab: GuiTabHandle, order: int) -> None:
+        self._gui = gui
+        self._tab = tab
+        self._order = order
+        with tab:
+            self._title: GuiHtmlHandle = gui.add_html("", order=order)
+        self._chart: GuiUplotHandle | None = None
+
+    def draw(self, panel: Panel, colours: Mapping[str, str]) -> None:
+        """Shows a panel.
+
+        Args:
+            panel: curves and bands over the time of day, [s] since 1970
+            colours: by the names of curves and bands
+        """
+        title = title_html(panel, colours)
+        if self._title.content != title:
+            self._title.content = title
+        if self._chart is None:
+            self._chart = self._created(panel, colours)
+        else:
+            self._chart.data = chart_data(panel)
+
+    def _created(self, panel: Panel, colours: Mapping[str, str]) -> GuiUplotHandle:
+        """A new chart with the curves of a panel."""
+        series: list[Any] = [{}]
+        bands: list[Any] = []
+        for part in panel.curves:
+            colour = colours[part.name]
+            if isinstance(part, Band):
+                bands.append(
+                    {"series": (len(series) + 1, len(series)), "fill": colour + _BAND_OPACITY}
+                )
+                series += [{"width": 0, "points": {"show": False}} for _ in range(2)]
+            else:
+                series.append(_line(part, colour))
+        distribution = _LINEAR
+        if panel.log_y:
+            distribution = _LOGARITHMIC
+        ticks = {"show": False}
+        axes: Any = (
+            {"values": _CLOCK, "size": 30, "space": 70, "ticks": ticks},
+            {"size": 48, "ticks": ticks},
+        )
+        scales: Any = {"x": {"time": True}, "y": {"distr": distribution}}
+        with self._tab:
+            return self._gui.add_uplot(
+                chart_data(panel),
+                tuple(series),
+                bands=tuple(bands) or None,
+                scales=scales,
+                axes=axes,
+                legend={"show": False},
+                height=_HEIGHT,
+                padding=_PADDING,
+                order=self._order + 0.5,
+            )
+
+
+def _line(curve: Curve, colour: str) -> dict[str, Any]:
+    line: dict[str, Any] = {"stroke": colour, "width": 1.6, "points": {"show": False}}
+    if curve.style == "dashed":
+        line["dash"] = (5, 4)
+    return line
+
+
+def chart_data(panel: Panel) -> tuple[Array, ...]:
+    """The common x of a panel, then the values of its curves; a band has a low and a high one.
+
+    Args:
+        panel: with numbers on x
+    """
+    parts = [np.asarray(part.x, dtype=float) for part in panel.curves]
+    every = np.concatenate([np.zeros(0), *parts])
+    x = np.unique(every[np.isfinite(every)])
+    columns = [x]
+    for part in panel.curves:
+        values = [part.low, part.high] if isinstance(part, Band) else [part.y]
+        for y in values:
+            columns.append(_on(x, np.asarray(part.x, dtype=float), y, panel.y_range))
+    return tuple(columns)
+
+
+def _on(x: Array, own_x: Array, y: Array, y_range: tuple[float, float] | None) -> Array:
+    """A curve on another x, cut off at a range; NaN where it has no values at all."""
+    values = np.asarray(y, dtype=float)
+    known = np.isfinite(own_x) & np.isfinite(values)
+    if not known.any():
+        return np.full(len(x), np.nan)
+    found = np.interp(x, own_x[known], values[known])
+    if y_range is not None:
+        found = np.clip(found, *y_range)
+    return np.asarray(found)
+
+
+def title_html(panel: Panel, colours: Mapping[str, str]) -> str:
+    """The title of a panel with its unit, and the keys of its curves.
+
+    Args:
+        panel: to name
+        colours: by the names of curves and bands
+    """
+    unit = panel.y.rpartition("[")[2].rstrip("]")
+    keys = "".join(
+        f'<span class="key"><i class="{style}" style="background:{colours[name]}"></i>'
+        f"{escape(name)}</span>"
+        for name, style in panel.legend
+    )
+    return (
+        f'<div class="sy chart"><b>{escape(panel.title)}</b>'
+        f' <span class="soft">[{escape(unit)}]</span><div>{keys}</div></div>'
+    )
