@@ -1,5 +1,7 @@
 """Construction of InertialParameters: refusals, shapes, copies."""
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -149,7 +151,26 @@ def test_every_way_to_write_a_body_reads_back(rng, make):
 
 
 def test_a_missing_extra_says_how_to_get_it():
-    error = MissingExtra("mujoco", "simulation")
+    error = MissingExtra.of("mujoco", "simulation")
     assert isinstance(error, SteelyardError)
     assert isinstance(error, ImportError)
     assert str(error) == "this needs mujoco: pip install 'steelyard[simulation]'"
+    assert str(MissingExtra.of("polars")) == "this needs polars: pip install polars"
+
+
+def every_error():
+    waiting = [SteelyardError]
+    while waiting:
+        yield (cls := waiting.pop())
+        waiting += [below for below in cls.__subclasses__() if below.__module__ == cls.__module__]
+
+
+def test_every_error_can_be_pickled_and_made_again_with_another_text():
+    found = list(every_error())
+    assert MissingExtra in found
+    for cls in found:
+        error = cls("what is wrong")
+        again = pickle.loads(pickle.dumps(error))
+        assert type(again) is cls
+        assert str(again) == "what is wrong"
+        assert str(type(error)(f"run 1: {error}")) == "run 1: what is wrong"

@@ -265,7 +265,7 @@ def test_the_headline_is_short_and_rounded_by_the_interval():
     _, vague = judged_with_inertia(0.003 * np.eye(3), 0.01)
     assert weighed(vague).headline == (
         "OK: 2.831 +- 0.060 kg, centre known to 2 mm."
-        " Inertia is not known well enough and is exported as a ball."
+        " Inertia is not known well enough and is exported as a sphere."
     )
     assert weighed(Verdict("", (ASIDE,))).headline.startswith("OK, WITH CARE: 2.831")
     blocked = weighed(Verdict("", (TOUCHED,))).headline

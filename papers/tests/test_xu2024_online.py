@@ -23,7 +23,7 @@ from steelyard.torque.tracking import TorqueTracker, TorqueTrackerOptions
 from steelyard.trajectory import FourierTrajectory
 from steelyard.verdict import DoubtKind, Verdict
 from steelyard.workflow import TrackingOptions
-from steelyard_papers.xu2024.online import UR10_ROWS, Xu2024Tracker, estimator_for
+from steelyard_papers.xu2024.online import UR10_ROWS, Xu2024Tracker, tracker_for
 from steelyard_papers.xu2024.printed import TABLE_6, TABLE_8, TRUTH
 from steelyard_papers.xu2024.recursion import recursion_of
 
@@ -183,14 +183,12 @@ def test_it_works_on_another_robot():
 @pytest.fixture
 def installed(monkeypatch):
     """The papers' tracker, as it is found where the package is installed."""
-    plug = EntryPoint(
-        "xu2024", "steelyard_papers.xu2024.online:estimator_for", "steelyard.estimators"
-    )
+    plug = EntryPoint("xu2024", "steelyard_papers.xu2024.online:tracker_for", "steelyard.trackers")
     monkeypatch.setattr("steelyard.workflow._torque_tracking.entry_points", lambda group: [plug])
 
 
 def test_the_plug_in_is_found_and_gives_the_answer_of_the_tracker(model, tmp_path, installed):
-    assert estimator_for(model, 0.01).rows == UR10_ROWS
+    assert tracker_for(model, 0.01).rows == UR10_ROWS
     t = np.arange(400) / 125
     q, v, a = FourierTrajectory.load("xu2024").at(t)
     Y = model.basis.reduce(model.robot.regressor(q, v, a))

@@ -102,9 +102,15 @@ class SolverFailed(SteelyardError, RuntimeError):
 class MissingExtra(SteelyardError, ImportError):
     """An optional dependency that is not installed; the message names the extra with it."""
 
-    def __init__(self, package: str, extra: str) -> None:
+    @classmethod
+    def of(cls, package: str, extra: str = "") -> MissingExtra:
+        """The error for a package.
+
+        Args:
+            package: that is not installed
+            extra: of steelyard that installs it; empty for a package that no extra installs
+        """
+        wanted = package
         if extra:
             wanted = f"'steelyard[{extra}]'"
-        else:
-            wanted = package
-        super().__init__(f"this needs {package}: pip install {wanted}")
+        return cls(f"this needs {package}: pip install {wanted}")

@@ -302,7 +302,7 @@ def test_a_payload_alone_goes_to_the_flange(folder, rng, target, name):
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-9 * np.abs(expected).max())
 
 
-def test_an_inertia_that_is_hardly_known_becomes_a_ball(folder):
+def test_an_inertia_that_is_hardly_known_becomes_a_sphere(folder):
     def moments(*words):
         text = export(folder, "patch", "payload", "mine.urdf", "needle.json", *words)
         robot = RobotModel.from_urdf_text(URDF)
@@ -312,9 +312,9 @@ def test_an_inertia_that_is_hardly_known_becomes_a_ball(folder):
         return text, payload.in_frame("tool0", T)
 
     radius = (3 * 2.5 / (4 * np.pi * 2700)) ** (1 / 3)
-    text, ball = moments()
-    np.testing.assert_allclose(ball.inertia_com, 0.4 * 2.5 * radius**2 * np.eye(3), atol=1e-12)
-    np.testing.assert_allclose(ball.com, NEEDLE.com, atol=1e-12)
+    text, sphere = moments()
+    np.testing.assert_allclose(sphere.inertia_com, 0.4 * 2.5 * radius**2 * np.eye(3), atol=1e-12)
+    np.testing.assert_allclose(sphere.com, NEEDLE.com, atol=1e-12)
     assert "It is very uncertain: the largest half-width exceeds" in text
     assert (
         "It is not written; the inertia here is that of a homogeneous sphere of 2700 kg/m^3 with a"

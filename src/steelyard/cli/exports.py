@@ -64,7 +64,7 @@ ComErrorOption = Annotated[
 InertiaOption = Annotated[
     str | None,
     typer.Option(
-        help="Inertia to write: estimated, sphere (a homogeneous ball) or none (a point)."
+        help="Inertia to write: estimated, sphere (a homogeneous one) or none (a point)."
         " Default: the estimate where it is known, otherwise sphere."
     ),
 ]

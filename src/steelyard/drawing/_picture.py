@@ -130,7 +130,7 @@ def _matplotlib() -> AbstractContextManager[None]:
     try:
         import matplotlib
     except ModuleNotFoundError as error:
-        raise MissingExtra("matplotlib", "report") from error
+        raise MissingExtra.of("matplotlib", "report") from error
     return matplotlib.rc_context({"text.parse_math": False})
 
 

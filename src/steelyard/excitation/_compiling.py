@@ -21,7 +21,7 @@ def jax_numpy() -> tuple[Any, Any]:
         import jax
         import jax.numpy as jnp
     except ModuleNotFoundError as error:
-        raise MissingExtra("jax", "excitation") from error
+        raise MissingExtra.of("jax", "excitation") from error
     _enable_compilation_cache(jax)
     return jax, jnp
 

@@ -98,7 +98,7 @@ def filesystem(address: str) -> tuple[Any, str]:
     try:
         from fsspec.core import url_to_fs
     except ImportError:
-        raise MissingExtra("fsspec", "fleet") from None
+        raise MissingExtra.of("fsspec", "fleet") from None
     try:
         fs, path = url_to_fs(address)
     except (ImportError, ValueError) as error:

@@ -76,7 +76,7 @@ def engine(scheduler: str | None = None, workers: int | None = None) -> Iterator
         import dask
         import distributed
     except ImportError:
-        raise MissingExtra("dask and distributed", "fleet") from None
+        raise MissingExtra.of("dask and distributed", "fleet") from None
     settings = {
         "distributed.comm.timeouts.connect": _CONNECT_TIMEOUT_S,
         "distributed.worker.daemon": True,

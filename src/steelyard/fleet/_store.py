@@ -60,7 +60,7 @@ class Store:
         try:
             import pyarrow.dataset  # noqa: F401
         except ImportError:
-            raise MissingExtra("pyarrow", "fleet") from None
+            raise MissingExtra.of("pyarrow", "fleet") from None
         self.folder = Path(folder)
         self._logs = self.folder / "logs"
         self._reductions: dict[str, Reduction] = {}

@@ -332,7 +332,7 @@ def _clarabel() -> Any:
     try:
         import clarabel
     except ImportError as error:
-        raise MissingExtra("clarabel", "identification") from error
+        raise MissingExtra.of("clarabel", "identification") from error
     return clarabel
 
 

@@ -6,8 +6,8 @@ between them change neither with the units of mass and length nor with the link'
 real, with a margin for rounding, if X >= (1e-5 + 1e-6 tr X) 1. The scale of a drive parameter is
 its nominal value, or the value that would explain a tenth of all torque if that is larger.
 
-A nominal link that is no real body (a massless one, for example) is replaced by a ball halfway
-between two joints. All such balls have the same mass: the one that, together with the drives,
+A nominal link that is no real body (a massless one, for example) is replaced by a sphere halfway
+between two joints. All such spheres have the same mass: the one that, together with the drives,
 explains the torques best.
 
 A bound on a centre of mass is linear too: low <= mx / m means mx - low m >= 0 (gaz2017 eq. (36)).
@@ -193,15 +193,15 @@ def unit_columns(A: Array) -> tuple[Array, Array]:
 
 
 def _generic_links(robot: RobotModel) -> list[InertialParameters]:
-    """Balls of 1 kg halfway between the joints, spread over a quarter of the distance."""
+    """Spheres of 1 kg halfway between the joints, spread over a quarter of the distance."""
     ends = np.array([*robot.joint_placements[1:, :3, 3], robot.T_joint_flange[:3, 3]])
     distance = np.linalg.norm(ends, axis=1)
     mean = distance.mean() or 0.2
     bodies = []
     for name, end, far, T in zip(robot.link_names, ends, distance, robot.T_joint_link, strict=True):
         spread = (max(far, mean) / 4) ** 2
-        ball = InertialParameters.from_com(1.0, end / 2, 2 * spread * np.eye(3), "joint")
-        bodies.append(ball.in_frame(name, np.linalg.inv(T)))
+        sphere = InertialParameters.from_com(1.0, end / 2, 2 * spread * np.eye(3), "joint")
+        bodies.append(sphere.in_frame(name, np.linalg.inv(T)))
     return bodies
 
 
@@ -215,19 +215,19 @@ def _physical_links(
         return list(links)
     n = nominal.n
     given = np.concatenate([body.vector * real for body, real in zip(links, known, strict=True)])
-    balls = np.concatenate(
+    spheres = np.concatenate(
         [body.vector * (not real) for body, real in zip(generic, known, strict=True)]
     )
     shares, length = unit_columns(
-        np.column_stack([information[:, : 10 * n] @ balls, information[:, 10 * n :]])
+        np.column_stack([information[:, : 10 * n] @ spheres, information[:, 10 * n :]])
     )
     rest = z - information[:, : 10 * n] @ given
     mass = float(np.linalg.lstsq(shares, rest, rcond=_RELATIVE_RANK)[0][0] / length[0])
     if mass <= 0:
         mass = float(np.linalg.norm(rest) / length[0]) or 1.0
     return [
-        body if real else InertialParameters.from_vector(mass * ball.vector, ball.frame)
-        for body, ball, real in zip(links, generic, known, strict=True)
+        body if real else InertialParameters.from_vector(mass * sphere.vector, sphere.frame)
+        for body, sphere, real in zip(links, generic, known, strict=True)
     ]
 
 

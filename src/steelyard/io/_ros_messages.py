@@ -151,7 +151,7 @@ class Bag:
             from rosbags.rosbag2 import Reader as Ros2Reader
             from rosbags.typesys import Stores, get_typestore
         except ImportError as error:
-            raise MissingExtra("rosbags", "io") from error
+            raise MissingExtra.of("rosbags", "io") from error
         of_ros1 = path.suffix.lower() == ".bag"
         make: Any = Ros1Reader if of_ros1 else Ros2Reader
         store = get_typestore(Stores.ROS1_NOETIC if of_ros1 else Stores.LATEST)

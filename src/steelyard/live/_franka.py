@@ -297,7 +297,7 @@ class _FrankaJudge(ModeJudge):
 def _require(host: str) -> None:
     """Checks the library and the host name before a process is started for them."""
     if importlib.util.find_spec("pylibfranka") is None:
-        raise MissingExtra("pylibfranka (Linux with glibc 2.34 or newer)", "franka")
+        raise MissingExtra.of("pylibfranka (Linux with glibc 2.34 or newer)", "franka")
     try:
         socket.getaddrinfo(host, None)
     except (OSError, UnicodeError) as error:  # the second for an empty part of a name

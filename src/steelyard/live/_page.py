@@ -405,7 +405,7 @@ def _served(host: str, port: int) -> viser.ViserServer:
     try:
         import viser  # noqa: F401
     except ImportError as error:
-        raise MissingExtra("viser", "live") from error
+        raise MissingExtra.of("viser", "live") from error
     try:
         with socket.create_server((host, 0)):
             pass

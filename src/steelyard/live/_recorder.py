@@ -325,5 +325,5 @@ def _pyarrow() -> Any:
         import pyarrow
         import pyarrow.ipc
     except ImportError as error:
-        raise MissingExtra("pyarrow", "io") from error
+        raise MissingExtra.of("pyarrow", "io") from error
     return pyarrow

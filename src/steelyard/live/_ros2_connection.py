@@ -342,7 +342,7 @@ def _open_websocket(controller: Ros2Controller) -> Any:
         from websockets.sync.client import connect
         from websockets.typing import Subprotocol
     except ImportError as error:
-        raise MissingExtra("websockets", "ros2") from error
+        raise MissingExtra.of("websockets", "ros2") from error
     hint = (
         "does foxglove_bridge run there (ros2 launch foxglove_bridge foxglove_bridge_launch.xml)?"
     )
@@ -379,5 +379,5 @@ def typestore() -> Any:
     try:
         from rosbags.typesys import Stores, get_typestore
     except ImportError as error:
-        raise MissingExtra("rosbags", "ros2") from error
+        raise MissingExtra.of("rosbags", "ros2") from error
     return get_typestore(Stores.LATEST)

@@ -22,7 +22,7 @@ from steelyard.recording import DEFAULT_CUTOFF_HZ, Sample
 from steelyard.recording._columns import Requested, find_layout
 from steelyard.robot import RobotModel
 from steelyard.verdict import Doubt
-from steelyard.workflow._wrist import WristRig
+from steelyard.workflow._wrist_data import WristRig
 from steelyard.wrist import WristSensor
 from steelyard.wrist.tracking import (
     SensorMotion,

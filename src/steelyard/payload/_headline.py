@@ -17,7 +17,7 @@ _BAR_LENGTH = 20  # characters for the whole variance
 _INERTIA = {
     Fitness.USE: "",
     Fitness.CARE: " Use the inertia with care.",
-    Fitness.DO_NOT_USE: " Inertia is not known well enough and is exported as a ball.",
+    Fitness.DO_NOT_USE: " Inertia is not known well enough and is exported as a sphere.",
 }
 _NEXT = {
     "noise": "record more motion: steelyard design ROBOT",

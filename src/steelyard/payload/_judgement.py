@@ -45,7 +45,7 @@ from steelyard.payload._plausibility import implausible_doubt
 from steelyard.verdict import EVERYTHING, Aspect, Doubt, DoubtKind, Verdict
 
 _MIN_THICKNESS = 1e-3  # [m], t
-_INITIAL_RADIUS = 0.05  # [m], of the ball at which the search starts
+_INITIAL_RADIUS = 0.05  # [m], of the sphere at which the search starts
 _MIN_MU = 1e-10
 _MU_FACTOR = 0.2  # between two points of the central path
 _MAX_NEWTON_STEPS = 50
@@ -391,7 +391,7 @@ def _cone() -> Array:
 
 
 def _initial_body(body: InertialParameters) -> InertialParameters:
-    """A ball of the estimated mass at the estimated centre of mass."""
+    """A homogeneous sphere of the estimated mass at the estimated centre of mass."""
     mass = max(body.mass, 1e-3)
     com = np.clip(body.first_moment / mass, -3.0, 3.0)
     return InertialParameters.from_com(

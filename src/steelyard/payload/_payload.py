@@ -369,8 +369,8 @@ class Payload(FileValue, error=InvalidSamples, kind="payload", version=5, derive
             T_target_payload: pose of the payload's frame in the frame of the target, (4, 4); the
                 identity by default
             limits: largest permitted uncertainty; 10 % of the mass and 20 mm by default
-            inertia: 'estimated', 'sphere' (that of a homogeneous ball) or 'none' (a point mass); by
-                default the estimate if it is known, else that of a ball
+            inertia: 'estimated', 'sphere' (that of a homogeneous one) or 'none' (a point mass); by
+                default the estimate if it is known, else that of a sphere
             force: whether to export a doubtful payload; the text then states the doubts
             name: of the payload, in formats with names
             number: of the payload, in formats with numbers

@@ -1,8 +1,8 @@
 """Numbers that no tool or part has: usually a wrong unit, scale or arm.
 
-A body whose second moments are those of a ball of radius r, r^2 = 5 / 3 of its squared radius of
-gyration, is nowhere less dense than that ball. The largest principal moment gives the largest r, so
-that the density is a lower limit.
+A body whose second moments are those of a sphere of radius r, r^2 = 5 / 3 of its squared radius of
+gyration, is nowhere less dense than that sphere. The largest principal moment gives the largest r,
+so that the density is a lower limit.
 """
 
 from __future__ import annotations

@@ -439,4 +439,4 @@ def imported(module: str) -> Any:
         return import_module(module)
     except ImportError as error:
         package = module.partition(".")[0]
-        raise MissingExtra(package, "io" if package == "pyarrow" else "") from error
+        raise MissingExtra.of(package, "io" if package == "pyarrow" else "") from error

@@ -277,6 +277,6 @@ def _library() -> str:
     """Plotly's script, compressed."""
     spec = importlib.util.find_spec("plotly")
     if spec is None or spec.origin is None:
-        raise MissingExtra("plotly", "report")
+        raise MissingExtra.of("plotly", "report")
     script = Path(spec.origin).parent / "package_data" / "plotly.min.js"
     return base64.b64encode(gzip.compress(script.read_bytes(), 9, mtime=0)).decode("ascii")

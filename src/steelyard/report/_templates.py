@@ -36,7 +36,7 @@ def _environment(package: str) -> jinja2.Environment:
     try:
         import jinja2
     except ModuleNotFoundError as error:
-        raise MissingExtra("jinja2", "report") from error
+        raise MissingExtra.of("jinja2", "report") from error
     packages = dict.fromkeys((package, _SHARED))
     loader = jinja2.ChoiceLoader([jinja2.PackageLoader(name, "assets") for name in packages])
     environment = jinja2.Environment(

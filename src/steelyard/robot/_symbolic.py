@@ -55,7 +55,7 @@ try:
     import sympy as sp
     from sympy.polys import fields, rings
 except ImportError as error:
-    raise MissingExtra("sympy", "robot") from error
+    raise MissingExtra.of("sympy", "robot") from error
 
 
 _Exact = NDArray[np.object_]  # rationals and polynomials

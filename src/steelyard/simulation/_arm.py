@@ -160,7 +160,7 @@ def _import_mujoco() -> Any:
     try:
         import mujoco
     except ImportError as error:
-        raise MissingExtra("mujoco", "simulation") from error
+        raise MissingExtra.of("mujoco", "simulation") from error
     return mujoco
 
 

@@ -122,7 +122,7 @@ def tracker_named(name: str, model: DynamicModel, accuracy: float) -> JointTorqu
     if name == DIRECT:
         options = TorqueTrackerOptions(accuracy=accuracy)
         return TorqueTracker(model, model.kinematics, options=options)
-    others = {entry.name: entry for entry in entry_points(group="steelyard.estimators")}
+    others = {entry.name: entry for entry in entry_points(group="steelyard.trackers")}
     if name in others:
         tracker: JointTorqueTracker[Any] = others[name].load()(model, accuracy)
         return tracker

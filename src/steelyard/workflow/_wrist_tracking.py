@@ -10,19 +10,16 @@ from typing import TYPE_CHECKING, cast
 from steelyard._arrays import Array
 from steelyard.io._wrist import SensorDescription
 from steelyard.payload import Payload
-from steelyard.quality import check
 from steelyard.recording import Sample
 from steelyard.robot import RobotModel
 from steelyard.verdict import Doubt, DoubtKind
 from steelyard.workflow._tracking import Replay, WristTrackingOptions
-from steelyard.workflow._wrist import WristRig, WristSource
-from steelyard.wrist._recording import WristRecording, complete_rows
+from steelyard.workflow._wrist_data import WristRig, WristSource
 from steelyard.wrist.tracking import (
     SensorMotion,
     WristPath,
     WristTracker,
     WristTrackerOptions,
-    motion_of,
 )
 from steelyard.wrist.tracking._path import CALIBRATION_S
 
@@ -74,19 +71,18 @@ class WristReplay(Replay):
             options: cut-off, and whether the base is level
         """
         rig = WristRig.of(robot, sensor).in_motion
-        table = rig.table(source)
-        motion, doubts = _motion(rig, source, table)
+        data = rig.data(source)
+        table = data.table
+        table.require_timed()
+        motion = data.motion
         first = table.t < table.t[0] + CALIBRATION_S
-        arm = None
-        if rig.holds_joints(source):
-            arm = rig.robot
         cutoff_hz = options.cutoff_hz
         path = WristPath.calibrated(
             table.t[first],
             motion[first],
             table.wrench[first],
             table.sensor,
-            robot=arm,
+            robot=data.arm,
             cutoff_hz=cutoff_hz,
         )
         made = f"Kalman smoother, cut-off {cutoff_hz:g} Hz, {path.delay_s:.2f} s late"
@@ -104,7 +100,9 @@ class WristReplay(Replay):
             table.wrench,
             path=path,
             tracker=tracker,
-            doubts=doubts,
+            doubts=tuple(
+                Doubt(DoubtKind.RECORDING, words, blocks=False) for words in data.warnings
+            ),
             delay_s=path.delay_s,
             duration_s=float(table.t[-1]),
         )
@@ -127,20 +125,3 @@ class WristReplay(Replay):
 
         page = wrench_page(cast("WristPayload", payload), None, None)
         return replace(page, sections=(*page.sections, curve))
-
-
-def _motion(
-    rig: WristRig, source: WristSource, table: WristRecording
-) -> tuple[Array, tuple[Doubt, ...]]:
-    """The motion in the rows of a source, and faults with which it can be tracked nevertheless."""
-    table.require_timed()
-    warnings = table.warnings
-    if rig.holds_joints(source):
-        recording = rig.recording(source)
-        quality = check(recording)
-        quality.require_ok()
-        warnings = quality.warnings
-        motion = recording.q[complete_rows(recording)]
-    else:
-        motion = motion_of(table)
-    return motion, tuple(Doubt(DoubtKind.RECORDING, words, blocks=False) for words in warnings)

@@ -298,7 +298,7 @@ class Xu2024Tracker:
         return np.flatnonzero(single if single.any() else last)
 
 
-def estimator_for(model: DynamicModel, accuracy: float) -> Xu2024Tracker:
+def tracker_for(model: DynamicModel, accuracy: float) -> Xu2024Tracker:
     """The published recursion as a tracker; for a UR10 with the rows of the paper.
 
     Args:

@@ -1,6 +1,6 @@
 """The interface of a tracker of joint torques, ours or that of another package.
 
-A package adds a tracker by the entry point `steelyard.estimators`: a function of the model of the
+A package adds a tracker by the entry point `steelyard.trackers`: a function of the model of the
 empty arm and the requested accuracy that returns a `JointTorqueTracker`.
 """
 
