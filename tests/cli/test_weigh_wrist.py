@@ -173,7 +173,7 @@ def test_tables_with_a_doubled_column_or_texts_are_refused(folder):
         (twice, "it has two columns 'fz'; rename or remove one"),
         (folder / "texts.npz", "the array 'fz' holds <U32, not numbers; convert it"),
     ):
-        done = run("weigh-wrist", "--static", name, "--sensor", folder / "sensor.toml")
+        done = run("weigh-wrist", "at-rest", name, "--sensor", folder / "sensor.toml")
         assert isinstance(done.exception, UnreadableFile), done.exception
         assert words in str(done.exception)
 
@@ -183,7 +183,7 @@ def test_a_row_with_an_impossible_wrench_is_left_out_when_tracking(folder):
     wrench = recording.wrench.copy()
     wrench[700] = 1e12
     masses = [
-        sy.track(replace(recording, wrench=data), robot="ur10").payload.mass
+        sy.track_wrist(replace(recording, wrench=data), robot="ur10").payload.mass
         for data in (recording.wrench, wrench)
     ]
     assert masses[1] == pytest.approx(masses[0], rel=1e-3)

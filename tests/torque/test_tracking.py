@@ -235,7 +235,7 @@ def test_poor_motion_is_said_with_the_motion_that_would_help(direct):
 
 def test_the_advised_swing_helps_as_promised(direct):
     state = fed(direct, stream()[:60])
-    answer = direct._answer(direct._drained(state))
+    answer = direct._advice(direct._drained(state))
     q = stream()[59].motion[0]
     joint, promised = answer.best_motion(direct._rows, q)
     t = (np.arange(250) + 0.5) / 125
@@ -247,9 +247,9 @@ def test_the_advised_swing_helps_as_promised(direct):
     swing[2, :, joint] = -0.3 * w**2 * np.sin(w * t)
     tau = load_robot("ur10").with_payload(LOAD).torque(*swing)
     more = (Sample.of_joints(*row) for row in zip(10 + t, *swing, tau, strict=True))
-    after = direct._answer(direct._drained(fed(direct, more, state)))
-    assert np.sqrt(after.covariance[0, 0]) == pytest.approx(promised, rel=0.15)
-    assert promised < np.sqrt(answer.covariance[0, 0])
+    after = direct._advice(direct._drained(fed(direct, more, state)))
+    assert np.sqrt(after.evidence.covariance[0, 0]) == pytest.approx(promised, rel=0.15)
+    assert promised < np.sqrt(answer.evidence.covariance[0, 0])
 
 
 def test_shares_are_told_without_exponents_and_no_promise_is_worse_than_all(direct):
@@ -559,7 +559,7 @@ def test_drift_and_common_errors_are_those_of_batch_and_say_what_no_motion_can_s
         parts = [found.shares[name] * found.covariance[0, 0] for found in (online, batch)]
         assert parts[0] == pytest.approx(parts[1], rel=1e-5)
     assert 0 < online.shares["friction"] < 0.2
-    answer = estimator._answer(estimator._drained(state))
+    answer = estimator._advice(estimator._drained(state))
     assert 0.04 < answer.reachable < answer.half_width
     assert f"no motion brings it below {100 * answer.reachable:.0f} %" in online.status
     assert "for the gains" in online.status
@@ -585,7 +585,7 @@ def test_uncertain_gains_widen_as_a_simulated_error_of_a_gain_does():
             arm, "measured", 0.5 * np.ones(6), TorqueTrackerOptions(alarm=None)
         )
         state = fed(estimator, [s._replace(effort=s.effort * factors) for s in stream()])
-        return estimator._answer(estimator._drained(state))
+        return estimator._advice(estimator._drained(state)).evidence
 
     gain = load_robot("ur10").drive.gain
     relative = 0.01 * (np.arange(6) == j)
@@ -596,7 +596,10 @@ def test_uncertain_gains_widen_as_a_simulated_error_of_a_gain_does():
     )
     added = np.sqrt(np.diag(exact.covariance - sure.covariance))[:4]
     np.testing.assert_allclose(
-        added, 0.01 * np.abs((moved.x - sure.x)[:4]) / step, rtol=0.1, atol=2e-4
+        added,
+        0.01 * np.abs((moved.plain.vector - sure.plain.vector)[:4]) / step,
+        rtol=0.1,
+        atol=2e-4,
     )
 
 
@@ -608,11 +611,11 @@ def test_an_arm_that_contradicts_its_model_is_said_and_widens(direct):
     rows = [Sample.of_joints(*row) for row in zip(part.t, part.q, part.v, part.a, tau, strict=True)]
     estimator = TorqueTracker(model(), "measured", options=TorqueTrackerOptions(alarm=None))
     state = fed(estimator, rows)
-    answer = estimator._answer(estimator._drained(state))
-    assert answer.contradiction > 1.5
+    answer = estimator._advice(estimator._drained(state))
+    assert answer.evidence.contradiction > 1.5
     found = estimator.estimate(state, physical=False)
     assert found.std[0] > 1.4 * direct.estimate(fed(direct, stream()), physical=False).std[0]
-    assert found.verdict.has(DoubtKind.CONTRADICTS_MODEL) == (answer.contradiction > 3)
+    assert found.verdict.has(DoubtKind.CONTRADICTS_MODEL) == (answer.evidence.contradiction > 3)
 
 
 def test_a_negative_mass_is_not_to_be_trusted():
@@ -628,13 +631,13 @@ def test_a_negative_mass_is_not_to_be_trusted():
 def test_when_the_mass_is_known_the_least_known_number_gets_the_advice():
     estimator = TorqueTracker(model(), "measured", options=TorqueTrackerOptions(accuracy=0.5))
     state = fed(estimator, stream()[:300])
-    answer = estimator._answer(estimator._drained(state))
+    answer = estimator._advice(estimator._drained(state))
     which = answer.least_known
     assert which >= 4  # an inertia, which slow motion hardly shows
     q = stream()[299].motion[0]
     promised = answer.best_motion(estimator._rows, q, which)[1]
     others = [answer.best_motion(estimator._rows, q, k)[1] for k in range(10)]
-    assert promised == others[which] < np.sqrt(answer.covariance[which, which])
+    assert promised == others[which] < np.sqrt(answer.evidence.covariance[which, which])
     status = estimator.estimate(state, physical=False).status
     assert status.startswith("converged")
     if "least known" in status:

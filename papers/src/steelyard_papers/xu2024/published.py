@@ -123,8 +123,8 @@ def plain_estimate(estimator: TorqueTracker, state: TorqueTrackerState) -> tuple
         estimator: ours
         state: of it
     """
-    answer = estimator._answer(estimator._drained(state))
-    return answer.x[:10], np.sqrt(np.diag(answer.covariance))
+    found = estimator.estimate(state, physical=False, advice=False)
+    return found.unconstrained.vector, found.std
 
 
 def algorithm_1(YJ: Array, change: Array) -> Array:

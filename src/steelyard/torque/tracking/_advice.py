@@ -9,17 +9,16 @@ by (0.1 m)^2, the size of a part in a gripper.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from steelyard._arrays import Array, Mask
+from steelyard._arrays import Array
 from steelyard._units import NORMAL_95
 from steelyard.identification import DynamicModel
 from steelyard.inertia import PARAMETER_NAMES
-from steelyard.payload._judgement import large_residual_doubt, model_doubt
+from steelyard.payload._judgement import Evidence, large_residual_doubt, model_doubt
 from steelyard.torque.tracking._rows import TorqueRows
 from steelyard.torque.tracking._state import TorqueTrackerOptions, TorqueTrackerState
 from steelyard.verdict import Doubt, DoubtKind
@@ -39,42 +38,35 @@ _LARGEST_NEGLIGIBLE_MASS = 0.1  # [kg]
 _MIN_IMPROVEMENT = 0.7  # largest ratio of standard deviations after and before, for advice
 
 
-class TorqueAnswer(NamedTuple):
-    """The numbers behind a payload.
+class Advice(NamedTuple):
+    """What to say about an estimate, from the solution behind it.
 
     Attributes:
+        evidence: the estimate, its covariance and what its verdict depends on
         x: all unknowns, (m,)
-        covariance: of the payload, (10, 10); infinite where unknown
-        unknown: which of the ten the motion does not determine, (10,)
-        unobservable: which of the ten this arm's kinematics never shows, (10,)
         S: factor of the covariance of all unknowns, S S', (m, m)
         weights: of the joints' rows, (n,)
-        contradiction: how far the samples have moved the arm, RMS over the RMS that noise alone
-            makes
         gain_error: how one standard deviation of each cause of wrong gains moves the payload, (10,
             causes); None where gains are exact
-        shares: of the mass's variance, by what makes it, see `Payload`; none where it is unknown
     """
 
+    evidence: Evidence
     x: Array
-    covariance: Array
-    unknown: Mask
-    unobservable: Mask
     S: Array
     weights: Array
-    contradiction: float
     gain_error: Array | None
-    shares: Mapping[str, float]
 
     @property
     def half_width(self) -> float:
         """Half-width of the mass's 95 % interval over the mass."""
-        return float(NORMAL_95 * np.sqrt(self.covariance[0, 0]) / max(abs(self.x[0]), 1e-12))
+        return float(
+            NORMAL_95 * np.sqrt(self.evidence.covariance[0, 0]) / max(abs(self.x[0]), 1e-12)
+        )
 
     @property
     def reachable(self) -> float:
         """The half-width that would be left after endless motion: drive gains, and their drift."""
-        share = self.shares.get("gains", 0.0) + self.shares.get("drift", 0.0)
+        share = self.evidence.shares.get("gains", 0.0) + self.evidence.shares.get("drift", 0.0)
         if share:
             return float(np.sqrt(share) * self.half_width)
         return 0.0
@@ -86,7 +78,7 @@ class TorqueAnswer(NamedTuple):
         noise: ArrayLike,
         options: TorqueTrackerOptions,
     ) -> tuple[Doubt, ...]:
-        """What counts against the answer beside its own numbers.
+        """What counts against the estimate beside its own numbers.
 
         Args:
             model: of the empty arm
@@ -103,7 +95,7 @@ class TorqueAnswer(NamedTuple):
             )
         strange = strange or state.spread.doubt(model.robot.joint_names)
         if options.forgetting_s is None:
-            least = float(np.sqrt(self.covariance[0, 0]))
+            least = float(np.sqrt(self.evidence.covariance[0, 0]))
         else:
             least = np.inf
         scale = state.other_scale(model.robot.drive.gain_drift or 0.0, least)
@@ -126,7 +118,9 @@ class TorqueAnswer(NamedTuple):
     @property
     def least_known(self) -> int:
         """Which of the ten is known least, for a part of 0.1 m."""
-        std = np.where(self.unobservable, 0.0, np.sqrt(np.diag(self.covariance)))
+        std = np.sqrt(np.diag(self.evidence.covariance))
+        if self.evidence.unobservable is not None:
+            std = np.where(self.evidence.unobservable, 0.0, std)
         return int((std / _TYPICAL_SIZE).argmax())
 
     def best_motion(self, rows: TorqueRows, q: Array, which: int = 0) -> tuple[int, float]:
@@ -179,7 +173,7 @@ class TorqueAnswer(NamedTuple):
         """
         if not np.isfinite(state.reach).all():
             return "move the arm: nothing is known yet"
-        half = NORMAL_95 * float(np.sqrt(self.covariance[0, 0]))
+        half = NORMAL_95 * float(np.sqrt(self.evidence.covariance[0, 0]))
         if self.half_width > 1.0 and half < _LARGEST_NEGLIGIBLE_MASS:
             return f"nothing: less than {abs(self.x[0]) + half:.2g} kg is carried"
         if self.half_width > accuracy:
@@ -188,7 +182,7 @@ class TorqueAnswer(NamedTuple):
             which = self.least_known
         joint, after, now, _ = _best_swing(self, state, rows, which)
         move = f"move {rows.robot.joint_names[joint]}"
-        if self.unknown[which]:
+        if self.evidence.unknown[which]:
             return f"{move}: {_NAMES_IN_WORDS[which]} is unknown"
         if after < _MIN_IMPROVEMENT * now and which:
             return f"{move}: {_NAMES_IN_WORDS[which]} is known least"
@@ -213,44 +207,44 @@ class TorqueAnswer(NamedTuple):
         )
 
 
-def _how_well(answer: TorqueAnswer, accuracy: float) -> str:
-    if answer.unknown[0]:
+def _how_well(advice: Advice, accuracy: float) -> str:
+    if advice.evidence.unknown[0]:
         return ""
-    if answer.half_width <= accuracy:
-        return f"converged: the mass is known to {_percent(answer.half_width)}"
-    kilograms = answer.x[0]
-    half = NORMAL_95 * np.sqrt(answer.covariance[0, 0])
+    if advice.half_width <= accuracy:
+        return f"converged: the mass is known to {_percent(advice.half_width)}"
+    kilograms = advice.x[0]
+    half = NORMAL_95 * np.sqrt(advice.evidence.covariance[0, 0])
     known = f"mass {kilograms:.4g} +- {half:.2g} kg"
-    if answer.half_width < 1.0:
-        known = f"the mass is known to {_percent(answer.half_width)}"
-    if answer.reachable > accuracy:
-        if answer.shares["gains"] > answer.shares["drift"]:
+    if advice.half_width < 1.0:
+        known = f"the mass is known to {_percent(advice.half_width)}"
+    if advice.reachable > accuracy:
+        if advice.evidence.shares["gains"] > advice.evidence.shares["drift"]:
             limit = "gains"
         else:
             limit = "drift of the gains"
-        return f"{known}; no motion brings it below {_percent(answer.reachable)}, for the {limit}"
+        return f"{known}; no motion brings it below {_percent(advice.reachable)}, for the {limit}"
     return f"{known}, {_percent(accuracy)} is requested"
 
 
 def _best_swing(
-    answer: TorqueAnswer, state: TorqueTrackerState, rows: TorqueRows, which: int
+    advice: Advice, state: TorqueTrackerState, rows: TorqueRows, which: int
 ) -> tuple[int, float, float, float]:
     """The most helpful joint, the deviation after its swing and now, and the remaining variance."""
-    joint, std = answer.best_motion(rows, (state.reach[0] + state.reach[1]) / 2, which)
-    now = float(np.sqrt(answer.covariance[which, which]))
-    if answer.unknown[which]:
+    joint, std = advice.best_motion(rows, (state.reach[0] + state.reach[1]) / 2, which)
+    now = float(np.sqrt(advice.evidence.covariance[which, which]))
+    if advice.evidence.unknown[which]:
         return joint, std, now, 0.0
     stays = max(
-        now**2 - float(answer.S[which] @ answer.S[which]), 0.0
+        now**2 - float(advice.S[which] @ advice.S[which]), 0.0
     )  # gains, a model that does not fit
     return joint, float(np.sqrt(std**2 + stays)), now, stays
 
 
-def _advice(answer: TorqueAnswer, state: TorqueTrackerState, rows: TorqueRows, which: int) -> str:
-    joint, std, now, stays = _best_swing(answer, state, rows, which)
+def _advice(advice: Advice, state: TorqueTrackerState, rows: TorqueRows, which: int) -> str:
+    joint, std, now, stays = _best_swing(advice, state, rows, which)
     name = rows.robot.joint_names[joint]
     if which:
-        if answer.unknown[which]:
+        if advice.evidence.unknown[which]:
             known = ""
         else:
             known = f" (+- {NORMAL_95 * now:.2g} {_UNITS[which]})"
@@ -259,13 +253,13 @@ def _advice(answer: TorqueAnswer, state: TorqueTrackerState, rows: TorqueRows, w
             return f"{words}: a swing of {name} would help most"
         return ""
     if std > _MIN_IMPROVEMENT * now:
-        if answer.reachable > answer.half_width / np.sqrt(2):
+        if advice.reachable > advice.half_width / np.sqrt(2):
             return ""
         if stays > now**2 / 2:
             return "more motion will hardly help: the model limits it"
         return "keep moving"
-    half = NORMAL_95 * std / max(abs(answer.x[0]), 1e-12)
-    if answer.unknown[0] or half > 1.0:
+    half = NORMAL_95 * std / max(abs(advice.x[0]), 1e-12)
+    if advice.evidence.unknown[0] or half > 1.0:
         words = ""
     else:
         words = f" (to {_percent(half)})"

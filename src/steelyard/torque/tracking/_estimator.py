@@ -39,7 +39,7 @@ from steelyard.torque._prior import (
     slow_noise,
 )
 from steelyard.torque.methods._problem import WeighingProblem
-from steelyard.torque.tracking._advice import TorqueAnswer
+from steelyard.torque.tracking._advice import Advice
 from steelyard.torque.tracking._change import Creep, after_rest, change_statistic, friction_change
 from steelyard.torque.tracking._factor import (
     NOTHING_STD,
@@ -177,30 +177,23 @@ class TorqueTracker:
             advice: search for a motion that would help, and name it in the verdict
         """
         state = self._drained(state)
-        answer = self._answer(state)
-        plain = InertialParameters.from_vector(answer.x[:10], self.model.robot.flange)
-        body, verdict = judge(
-            Evidence(
-                plain,
-                answer.covariance,
-                answer.unknown,
-                unobservable=answer.unobservable,
-                contradiction=answer.contradiction,
-                doubts=answer.doubts(state, self.model, np.asarray(self.noise), self.options),
-                shares=answer.shares,
-                look_for_body=physical,
-                arm=self.model.robot.name,
-            )
-        )
-        words = answer.words(state, self._rows, accuracy=self.options.accuracy, advice=advice)
+        known = self._advice(state)
+        evidence = known.evidence
+        doubts = known.doubts(state, self.model, np.asarray(self.noise), self.options)
+        body, verdict = judge(replace(evidence, doubts=doubts, look_for_body=physical))
+        words = known.words(state, self._rows, accuracy=self.options.accuracy, advice=advice)
         verdict = replace(
             verdict, summary="; ".join(part for part in (words, verdict.summary) if part)
         )
         noise = np.asarray(self.noise) * np.sqrt(state.spread.inflation)
-        errors = answer.gain_error
-        shares = answer.shares
         return Payload(
-            body, plain, answer.covariance, noise, verdict, gain_error=errors, shares=shares
+            body,
+            evidence.plain,
+            evidence.covariance,
+            noise,
+            verdict,
+            gain_error=known.gain_error,
+            shares=evidence.shares,
         )
 
     def progress(self, state: TorqueTrackerState, *, advice: bool = True) -> Progress:
@@ -241,7 +234,7 @@ class TorqueTracker:
     def next_step(self, state: TorqueTrackerState) -> str:
         """What to do to learn more, a sentence without a full stop."""
         state = self._drained(state)
-        return self._answer(state).next_step(state, self._rows, accuracy=self.options.accuracy)
+        return self._advice(state).next_step(state, self._rows, accuracy=self.options.accuracy)
 
     def torque(self, state: TorqueTrackerState, sample: Sample[Array]) -> Array:
         """Torque by the estimate and by the empty arm, (2, n) [Nm or N]; NaN at rest.
@@ -279,7 +272,7 @@ class TorqueTracker:
 
     def converged(self, state: TorqueTrackerState) -> bool:
         """Whether the mass is known to the requested accuracy."""
-        return self._answer(self._drained(state)).half_width <= self.options.accuracy
+        return self._advice(self._drained(state)).half_width <= self.options.accuracy
 
     # --- inside
 
@@ -494,8 +487,10 @@ class TorqueTracker:
         Changes within seconds of each other point to noise that the model does not contain.
         """
         young = state.windows < _MIN_WINDOWS_BETWEEN_CHANGES
-        before = self._answer(state._replace(known=state.at_previous_window))
-        episode = Episode(state.start_s, state.window.start_s, before.x[:10], before.covariance)
+        before = self._advice(state._replace(known=state.at_previous_window)).evidence
+        episode = Episode(
+            state.start_s, state.window.start_s, before.plain.vector, before.covariance
+        )
         known = state.at_previous_window.restarted(self._friction_change)
         if state.rest is None:
             noise_before = state.noise_before
@@ -522,24 +517,24 @@ class TorqueTracker:
             history=(*state.history[-_MAX_EPISODES + 1 :], episode),
         )
 
-    def _answer(self, state: TorqueTrackerState) -> TorqueAnswer:
-        """The answer with the friction of the empty runs, unless the samples contradict it."""
+    def _advice(self, state: TorqueTrackerState) -> Advice:
+        """Advice with the friction of the empty runs, unless the samples contradict it."""
         if len(self._friction):
             known = state.known.plus(self._friction)
-            answer, by_friction = self._answer_of(state, known, self._systematic, self._friction)
+            advice, by_friction = self._advice_of(state, known, self._systematic, self._friction)
             if by_friction <= MAX_FRICTION_CONTRADICTION:
-                return answer
+                return advice
         nothing = self._friction[:0]
-        return self._answer_of(state, state.known, self._systematic_free, nothing)[0]
+        return self._advice_of(state, state.known, self._systematic_free, nothing)[0]
 
-    def _answer_of(
+    def _advice_of(
         self,
         state: TorqueTrackerState,
         known: Knowledge,
         systematic: SystematicErrors,
         of_friction: Array,
-    ) -> tuple[TorqueAnswer, float]:
-        """The answer with some knowledge, and the contradiction of the friction alone."""
+    ) -> tuple[Advice, float]:
+        """Advice from some knowledge, and the contradiction of the friction alone."""
         S = known.inverse
         x = known.solution
         inflation = state.spread.inflation
@@ -567,7 +562,13 @@ class TorqueTracker:
         covariance = (covariance + covariance.T) / 2
         if unknown[0]:
             shares = {}
-        answer = TorqueAnswer(
-            x, covariance, unknown, self._unobservable, S, self._weights, moved, gain_error, shares
+        evidence = Evidence(
+            InertialParameters.from_vector(x[:10], self.model.robot.flange),
+            covariance,
+            unknown,
+            unobservable=self._unobservable,
+            contradiction=moved,
+            shares=shares,
+            arm=self.model.robot.name,
         )
-        return answer, by_friction
+        return Advice(evidence, x, S, self._weights, gain_error), by_friction
