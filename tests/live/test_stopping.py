@@ -38,6 +38,9 @@ from steelyard.twin._server import ControllerServer
 ACCELERATION_LIMIT = 8.0  # [rad/s^2], of an arm whose description has none
 FAST = MotionRequest(tool_speed=2.0)
 REST = 0.01  # [rad/s]
+RATE_HZ = 500.0  # of the control steps
+ATTEMPTS = 10
+PATIENCE_S = 120.0  # with a busy machine; what is judged is the clock of the simulated arm
 
 
 class Probe:
@@ -58,12 +61,27 @@ class Probe:
     def speed(self):
         return max(map(abs, self.rows[-1][7:13]))
 
-    def moving(self, speed=0.5, within_s=20.0):
-        """Returns when the arm is fast."""
-        end = time.monotonic() + within_s
-        while self.speed < speed:
+    def until(self, reached):
+        """Returns when the arm has reached something, however slow this machine is."""
+        end = time.monotonic() + PATIENCE_S
+        while not reached():
             assert time.monotonic() < end
             time.sleep(0.002)
+
+    def moving(self, speed=0.5):
+        """Returns when the arm is fast."""
+        self.until(lambda: self.speed >= speed)
+
+    def passes(self, seconds):
+        """Returns when so much time has passed on the clock of the arm."""
+        end = self.t + seconds
+        self.until(lambda: self.t >= end)
+
+    def at_rest(self, rest_s=0.2):
+        """Returns when the arm has rested for a while on its own clock."""
+        count = round(rest_s * RATE_HZ)
+        self.passes(rest_s)
+        self.until(lambda: all(max(map(abs, row[7:13])) < REST for row in self.rows[-count:]))
 
     def after(self, t):
         """Seconds from an instant to rest for good, and the largest acceleration since then."""
@@ -87,62 +105,88 @@ def arm():
 
 @pytest.fixture(scope="module")
 def served_arm(arm):
+    """A controller whose clock goes slower on a busy machine, and never hurries to catch up."""
     probe = Probe()
     world = SimulatedArm(arm, start=START)
-    with ControllerServer(SimulatedController(world), on_step=probe) as found:
-        yield found, UrController(found.host, found.port, timeout_s=1.0), probe
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("steelyard.twin._server._MAX_LAG_S", 0.01)
+        with ControllerServer(SimulatedController(world), on_step=probe) as found:
+            probe.until(lambda: probe.rows)
+            yield found, UrController(found.host, found.port, timeout_s=1.0), probe
 
 
 @pytest.fixture
 def moving(served_arm):
     """A controller whose arm stands at the start, without faults."""
-    found, source, probe = served_arm
+    found, _, probe = served_arm
+    to_the_start(found, probe)
+    return served_arm
+
+
+@pytest.fixture
+def patient(monkeypatch):
+    """A busy machine may keep rows back for longer: such a motion does not fail."""
+    monkeypatch.setattr("steelyard.live._playing._STALL_S", 5.0)
+
+
+def to_the_start(found, probe):
     found.controller.fault("normal")
     found.controller.dashboard("stop")
-    time.sleep(0.3)
+    probe.at_rest()
     found.controller.place(START)
-    time.sleep(0.7)
-    return found, source, probe
+    probe.at_rest()
 
 
 @contextmanager
 def during(probe, action, speed=0.5):
     """Carries an action out on another thread while the arm moves; gives its instant."""
     instants = []
+    ended = threading.Event()
 
     def act():
-        probe.moving(speed)
-        instants.append(probe.t)
-        action()
+        probe.until(lambda: probe.speed >= speed or ended.is_set())
+        if not ended.is_set():
+            instants.append(probe.t)
+            action()
 
     thread = threading.Thread(target=act)
     thread.start()
     try:
         yield instants
     finally:
+        ended.set()
         thread.join()
 
 
-def settle(probe):
-    time.sleep(0.6)
+def failed_motion(arm, moving, fault, confirm=lambda plan: True):
+    """A motion that a fault of the controller ends: its error, and the instant of the fault.
+
+    A machine so busy that the motion fails before the fault begins it again.
+    """
+    found, source, probe = moving
+    for _ in range(ATTEMPTS):
+        with (
+            during(probe, lambda: found.controller.fault(fault)) as instants,
+            pytest.raises(MotionFailed) as raised,
+        ):
+            move(source, arm, swing(), confirm=confirm, request=FAST)
+        probe.at_rest()
+        if instants:
+            return raised.value, instants[0]
+        to_the_start(found, probe)
+    return pytest.fail("the machine is too busy to begin a motion")
 
 
 @pytest.mark.parametrize("fault", ["stall:1.5", "mute", "close", "reset"])
 def test_a_stream_that_fails_stops_the_arm(arm, moving, fault):
-    found, source, probe = moving
-    with (
-        during(probe, lambda: found.controller.fault(fault)) as instants,
-        pytest.raises(MotionFailed) as raised,
-    ):
-        move(source, arm, swing(), confirm=lambda plan: True, request=FAST)
-    settle(probe)
-    rest_s, acceleration = probe.after(instants[0])
+    _, _, probe = moving
+    error, failed = failed_motion(arm, moving, fault)
+    rest_s, acceleration = probe.after(failed)
     assert rest_s < 0.5
     assert acceleration < 1.2 * ACCELERATION_LIMIT
-    assert raised.value.moved is Moved.YES
-    if raised.value.report.state is not RestState.NOT_KNOWN:
-        assert raised.value.report.at_rest
-    found.controller.fault("normal")
+    assert error.moved is Moved.YES
+    if error.report.state is not RestState.NOT_KNOWN:
+        assert error.report.at_rest
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError("a bug")])
@@ -174,17 +218,11 @@ def test_an_exception_and_ctrl_c_stop_the_arm(arm, moving, error):
 
 
 def test_the_arm_brakes_on_its_path(arm, moving):
-    found, source, probe = moving
+    _, _, probe = moving
     plans = []
-    with (
-        during(probe, lambda: found.controller.fault("mute")) as instants,
-        pytest.raises(MotionFailed),
-    ):
-        move(source, arm, swing(), confirm=lambda plan: not plans.append(plan), request=FAST)
-    settle(probe)
-    found.controller.fault("normal")
-    path = plans[0].trajectory.at(np.arange(0, plans[0].trajectory.duration_s, 0.002))[0]
-    braked = np.array([row[1:7] for row in probe.rows if row[0] > instants[0] + 0.1])
+    _, failed = failed_motion(arm, moving, "mute", confirm=lambda plan: not plans.append(plan))
+    path = plans[-1].trajectory.at(np.arange(0, plans[-1].trajectory.duration_s, 0.002))[0]
+    braked = np.array([row[1:7] for row in probe.rows if row[0] > failed + 0.1])
     distances = [np.abs(path - q).max(axis=1).min() for q in braked[::10]]
     assert max(distances) < 0.01
 
@@ -213,7 +251,7 @@ def test_a_killed_process_stops_the_arm(started):
     process, _, probe = started
     killed = probe.t
     os.kill(process.pid, signal.SIGKILL)
-    time.sleep(1.2)
+    probe.at_rest()
     rest_s, acceleration = probe.after(killed)
     assert rest_s < 1.0
     assert acceleration < 1.2 * ACCELERATION_LIMIT
@@ -267,6 +305,7 @@ def test_stop_says_what_it_saw(moving):
     found.controller.place(START)
 
 
+@pytest.mark.usefixtures("patient")
 def test_the_beats_go_by_a_socket_where_all_registers_are_taken(arm, moving):
     found, source, probe = moving
     registers = ",".join(f"input_int_register_{k}" for k in range(48))
@@ -277,20 +316,15 @@ def test_the_beats_go_by_a_socket_where_all_registers_are_taken(arm, moving):
             client.receive(taker.recv(4096))
         done = move(source, arm, swing(period_s=0.8, speed=0.3), confirm=lambda plan: True)
         assert done.moved is Moved.YES
-        with (
-            during(probe, lambda: found.controller.fault("mute")) as instants,
-            pytest.raises(MotionFailed),
-        ):
-            move(source, arm, swing(), confirm=lambda plan: True, request=FAST)
-        settle(probe)
-        rest_s, _ = probe.after(instants[0])
+        _, failed = failed_motion(arm, moving, "mute")
+        rest_s, _ = probe.after(failed)
         assert rest_s < 0.5
-        found.controller.fault("normal")
 
 
 # --- before it moves
 
 
+@pytest.mark.usefixtures("patient")
 def test_a_posture_that_changed_since_the_question_is_asked_about_again(arm, moving):
     found, source, probe = moving
     plans = []
@@ -299,7 +333,7 @@ def test_a_posture_that_changed_since_the_question_is_asked_about_again(arm, mov
         plans.append(plan)
         if len(plans) == 1:
             found.controller.place(START + 0.1)
-            time.sleep(0.7)
+            probe.at_rest(0.5)
         return True
 
     begun = probe.t
@@ -317,7 +351,7 @@ def test_the_program_refuses_to_start_elsewhere(arm, moving, monkeypatch):
 
     def confirm(plan):
         found.controller.place(START + 0.1)
-        time.sleep(0.7)
+        probe.at_rest(0.5)
         return True
 
     with pytest.raises(MotionFailed, match="no longer where the motion begins") as raised:
@@ -327,6 +361,7 @@ def test_the_program_refuses_to_start_elsewhere(arm, moving, monkeypatch):
     assert probe.speed < REST
 
 
+@pytest.mark.usefixtures("patient")
 def test_an_answer_may_take_its_time(arm, moving, monkeypatch):
     _, source, _ = moving
     monkeypatch.setattr("steelyard.live._playing._MAX_DELAY_S", 0.6)
@@ -370,10 +405,11 @@ def test_a_motion_too_fast_to_brake_is_refused(arm, moving):
     assert plan.braking_s == braking_time_s(arm, plan.trajectory, rate_hz=500.0)
 
 
+@pytest.mark.usefixtures("patient")
 def test_a_running_program_is_replaced_only_on_request(arm, moving):
-    found, source, _ = moving
+    found, source, probe = moving
     found.controller.fault("busy")
-    time.sleep(0.2)
+    probe.passes(0.1)
     with pytest.raises(SourceFailed, match=r"runs the program .*other_program.*: stop it first"):
         move(source, arm, swing(), confirm=lambda plan: True)
     plans = []
@@ -406,7 +442,7 @@ def test_controllers_that_are_not_ready_get_no_motion(arm, moving, fault, words)
     found, source, probe = moving
     log = len(found.controller.log)
     found.controller.fault(fault)
-    time.sleep(0.7)
+    probe.passes(0.1)
     with pytest.raises(SourceFailed, match=words) as raised:
         move(source, arm, swing(), confirm=lambda plan: True)
     assert "\n" not in str(raised.value)
