@@ -5,7 +5,7 @@ READY := .venv/.ready
 # Bytecode is kept, also where the environment says otherwise: it saves seconds in every process.
 TESTS := OPENBLAS_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest
 
-.PHONY: demo live-demo check test lint style types fast-tests all-tests docs bench soak clean
+.PHONY: demo live-demo check test lint style types fast-tests all-tests docs bench mutants soak clean
 
 demo: $(READY)  ## weigh a simulated payload and show it
 	$(BIN)/steelyard demo
@@ -23,7 +23,7 @@ fast-tests: $(READY)
 	$(TESTS) -m "not slow"
 
 all-tests: $(READY)
-	$(TESTS) -n 3 --dist loadfile
+	$(TESTS) -n 3 --dist loadfile --no-loadscope-reorder
 
 lint: style types
 
@@ -40,6 +40,9 @@ docs: $(READY)  ## a site of the documents and the docstrings, searchable withou
 
 bench: $(READY)  ## speed and accuracy beside a reference, in one table
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/run.py
+
+mutants: $(READY)  ## 100 small faults in lines that decide: do the tests of the package notice them?
+	PYTHONDONTWRITEBYTECODE= $(BIN)/python benchmarks/mutants.py
 
 soak: $(READY)  ## ten million online steps, killed writers, malformed files, designs (docs/explanation/trust.md)
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/soak_files.py

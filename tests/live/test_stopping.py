@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -124,9 +125,12 @@ def moving(served_arm):
 
 
 @pytest.fixture
-def patient(monkeypatch):
-    """A busy machine may keep rows back for longer: such a motion does not fail."""
-    monkeypatch.setattr("steelyard.live._playing._STALL_S", 5.0)
+def patient(moving, monkeypatch):
+    """The same controller; rows that a busy machine keeps back do not end a motion."""
+    found, _, probe = moving
+    monkeypatch.setattr("steelyard.live._playing._STALL_S", 20.0)
+    monkeypatch.setattr("steelyard.live._playing._START_STALL_S", 20.0)
+    return found, UrController(found.host, found.port, timeout_s=20.0), probe
 
 
 def to_the_start(found, probe):
@@ -266,7 +270,7 @@ def test_ctrl_c_stops_the_arm_and_says_what_was_seen(started):
     rest_s, acceleration = probe.after(interrupted)
     assert rest_s < 0.5
     assert acceleration < 1.2 * ACCELERATION_LIMIT
-    assert "The arm is at rest, 0." in stderr
+    assert re.search(r"The arm is at rest, \d\.\d+ s after the request\.", stderr)
     assert process.returncode == 130
     assert "stopped" not in stderr
 
@@ -305,9 +309,8 @@ def test_stop_says_what_it_saw(moving):
     found.controller.place(START)
 
 
-@pytest.mark.usefixtures("patient")
-def test_the_beats_go_by_a_socket_where_all_registers_are_taken(arm, moving):
-    found, source, probe = moving
+def test_the_beats_go_by_a_socket_where_all_registers_are_taken(arm, moving, patient):
+    found, source, probe = patient
     registers = ",".join(f"input_int_register_{k}" for k in range(48))
     client = RtdeClient(("timestamp",), (), inputs=(registers,), rate_hz=1.0)
     with socket.create_connection((found.host, found.port)) as taker:
@@ -324,9 +327,8 @@ def test_the_beats_go_by_a_socket_where_all_registers_are_taken(arm, moving):
 # --- before it moves
 
 
-@pytest.mark.usefixtures("patient")
-def test_a_posture_that_changed_since_the_question_is_asked_about_again(arm, moving):
-    found, source, probe = moving
+def test_a_posture_that_changed_since_the_question_is_asked_about_again(arm, patient):
+    found, source, probe = patient
     plans = []
 
     def confirm(plan):
@@ -361,9 +363,8 @@ def test_the_program_refuses_to_start_elsewhere(arm, moving, monkeypatch):
     assert probe.speed < REST
 
 
-@pytest.mark.usefixtures("patient")
-def test_an_answer_may_take_its_time(arm, moving, monkeypatch):
-    _, source, _ = moving
+def test_an_answer_may_take_its_time(arm, patient, monkeypatch):
+    _, source, _ = patient
     monkeypatch.setattr("steelyard.live._playing._MAX_DELAY_S", 0.6)
 
     def confirm(plan):
@@ -405,9 +406,8 @@ def test_a_motion_too_fast_to_brake_is_refused(arm, moving):
     assert plan.braking_s == braking_time_s(arm, plan.trajectory, rate_hz=500.0)
 
 
-@pytest.mark.usefixtures("patient")
-def test_a_running_program_is_replaced_only_on_request(arm, moving):
-    found, source, probe = moving
+def test_a_running_program_is_replaced_only_on_request(arm, patient):
+    found, source, probe = patient
     found.controller.fault("busy")
     probe.passes(0.1)
     with pytest.raises(SourceFailed, match=r"runs the program .*other_program.*: stop it first"):

@@ -30,6 +30,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -203,6 +204,7 @@ def _smoothed(power: Array) -> Array:
     return np.asarray((total[centre + half + 1] - total[centre - half]) / (2 * half + 1))
 
 
+@cache
 def _fast_fft_length(count: int) -> int:
     """The smallest length of at least `count` with prime factors 2, 3 and 5 only, for the FFT."""
     odd: list[int] = [3**i * 5**j for i in range(20) for j in range(14) if 3**i * 5**j < 2 * count]

@@ -1,0 +1,234 @@
+"""Mutation testing: small faults in lines that decide, and whether the tests of the package fail.
+
+python benchmarks/mutants.py [COUNT] [--seed SEED] [--package NAME]
+
+Each mutant changes one place of the library in a copy of the repository: a comparison, a threshold,
+a sign, a logical operator, an index of first or last, or a call that only has an effect (`fsync`).
+Then the tests of its package run until the first failure. Survivors are printed with the changed
+line; those that matter deserve a test that fails on them. The exit code is 1 if more than a tenth
+survive.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+SOURCE = Path("src/steelyard")
+COPIED = ("src", "tests", "papers", "benchmarks", "docs", "examples")
+LIMIT_S = 900.0  # of the tests of one mutant; one that runs for longer is killed
+MAX_SURVIVORS = 0.1
+EFFECTS = {"fsync", "flush", "close", "sort", "setflags", "clear", "unlink", "replace", "flock"}
+OPPOSITE: dict[type[ast.AST], type[ast.AST]] = {
+    ast.Lt: ast.Gt,
+    ast.Gt: ast.Lt,
+    ast.LtE: ast.GtE,
+    ast.GtE: ast.LtE,
+    ast.Eq: ast.NotEq,
+    ast.NotEq: ast.Eq,
+    ast.Is: ast.IsNot,
+    ast.IsNot: ast.Is,
+    ast.And: ast.Or,
+    ast.Or: ast.And,
+    ast.Sub: ast.Add,  # a sum is left alone: it may be one of texts, and every test would fail
+}
+OTHER_NAME = {"min": "max", "max": "min", "minimum": "maximum", "maximum": "minimum"}
+"""Calls that are replaced by their opposites."""
+
+TOP_LEVEL_TESTS = ("tests/io/test_files_out.py", "tests/test_round_trips.py", "tests/io")
+"""Tests of modules that belong to no package; so are all test modules directly in `tests`."""
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A change of one node of a module.
+
+    Attributes:
+        path: of the module, relative to the repository
+        line: of the node
+        number: of the node in `ast.walk`
+        before: the changed line
+    """
+
+    path: Path
+    line: int
+    number: int
+    before: str
+
+    @property
+    def package(self) -> str:
+        """The package whose tests must notice it; empty for modules outside of packages."""
+        inside = self.path.relative_to(SOURCE)
+        return inside.parts[0] if len(inside.parts) > 1 else ""
+
+    @property
+    def after(self) -> str:
+        """The text of the changed node, in one line."""
+        node = nodes_of(self.mutated())[self.number]
+        return " ".join(ast.unparse(node).split())[:100]
+
+    def mutated(self) -> ast.Module:
+        """The tree of the module with its change."""
+        tree = ast.parse((ROOT / self.path).read_text())
+        change = change_of(nodes_of(tree)[self.number])
+        if change is None:
+            raise ValueError(f"{self.path}:{self.line} holds nothing to change")
+        change()
+        return tree
+
+
+def nodes_of(tree: ast.Module) -> list[ast.AST]:
+    return list(ast.walk(tree))
+
+
+def change_of(node: ast.AST) -> Callable[[], None] | None:
+    """What changes a node in place; None where there is nothing to change."""
+    if isinstance(node, ast.Compare) and type(node.ops[0]) in OPPOSITE:
+        return lambda: node.ops.__setitem__(0, OPPOSITE[type(node.ops[0])]())
+    if isinstance(node, ast.BoolOp | ast.BinOp) and type(node.op) in OPPOSITE:
+        return lambda: setattr(node, "op", OPPOSITE[type(node.op)]())
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        return lambda: setattr(node, "op", ast.UAdd())
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        return lambda: setattr(node, "operand", ast.UnaryOp(ast.Not(), node.operand))
+    if isinstance(node, ast.Assign) and _is_threshold(node):
+        return lambda: setattr(node, "value", ast.Constant(10 * node.value.value))
+    if isinstance(node, ast.Subscript) and ast.unparse(node.slice) in ("0", "-1"):
+        other = 0 if ast.unparse(node.slice) == "-1" else -1
+        return lambda: setattr(node, "slice", ast.Constant(other))
+    if isinstance(node, ast.Expr) and _called(node.value) in EFFECTS:
+        return lambda: setattr(node, "value", ast.Constant(None))
+    if isinstance(node, ast.Call) and _called(node) in OTHER_NAME:
+        return lambda: _rename(node.func)
+    return None
+
+
+def _is_threshold(node: ast.Assign) -> bool:
+    """Whether it gives a constant of a module its number."""
+    name = node.targets[0]
+    return (
+        isinstance(name, ast.Name)
+        and name.id.isupper()
+        and isinstance(node.value, ast.Constant)
+        and type(node.value.value) in (int, float)
+    )
+
+
+def _called(node: ast.AST) -> str:
+    """The name of the function that a call calls; empty for other nodes."""
+    if not isinstance(node, ast.Call):
+        return ""
+    return getattr(node.func, "attr", getattr(node.func, "id", ""))
+
+
+def _rename(function: ast.AST) -> None:
+    field = "attr" if isinstance(function, ast.Attribute) else "id"
+    setattr(function, field, OTHER_NAME[getattr(function, field)])
+
+
+def every_mutant(package: str | None) -> list[Mutant]:
+    """All places of the library that can be changed."""
+    return [
+        mutant
+        for path in sorted((ROOT / SOURCE).rglob("*.py"))
+        for mutant in _mutants_of(path.relative_to(ROOT))
+        if package is None or mutant.package == package
+    ]
+
+
+def _mutants_of(path: Path) -> Iterator[Mutant]:
+    text = (ROOT / path).read_text()
+    lines = text.splitlines()
+    for number, node in enumerate(nodes_of(ast.parse(text))):
+        if change_of(node) is not None:
+            line = node.lineno
+            yield Mutant(path, line, number, lines[line - 1].strip())
+
+
+def tests_of(package: str) -> list[str]:
+    """The tests that must notice a fault in a package."""
+    if not package:
+        return [*TOP_LEVEL_TESTS, *(f"tests/{path.name}" for path in ROOT.glob("tests/test_*.py"))]
+    wanted = [f"tests/{package}", f"tests/laws/test_{package}_laws.py"]
+    return [name for name in wanted if (ROOT / name).exists()]
+
+
+def run_tests(copy: Path, tests: list[str]) -> bool:
+    """Whether the tests pass in a copy of the repository."""
+    paths = os.pathsep.join(str(copy / folder) for folder in ("src", "papers/src"))
+    environment = {**os.environ, "PYTHONPATH": paths, "OPENBLAS_NUM_THREADS": "1"}
+    words = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests]
+    try:
+        done = subprocess.run(
+            words, cwd=copy, env=environment, capture_output=True, timeout=LIMIT_S, check=False
+        )
+    except subprocess.TimeoutExpired:
+        return False
+    if done.returncode not in (0, 1, 2):
+        raise RuntimeError(f"{' '.join(words)}: {done.stdout.decode()[-2000:]}")
+    return done.returncode == 0
+
+
+def survives(mutant: Mutant, copy: Path) -> bool:
+    """Whether the tests of the package pass in spite of a mutant."""
+    target = copy / mutant.path
+    original = target.read_text()
+    target.write_text(ast.unparse(ast.fix_missing_locations(mutant.mutated())))
+    try:
+        return run_tests(copy, tests_of(mutant.package))
+    finally:
+        target.write_text(original)
+
+
+def copied(folder: Path) -> Path:
+    """A copy of the repository, without environments and caches."""
+    copy = folder / "repository"
+    copy.mkdir()
+    ignored = shutil.ignore_patterns("__pycache__", "*.egg-info", "out")
+    for name in COPIED:
+        shutil.copytree(ROOT / name, copy / name, ignore=ignored)
+    for path in ROOT.iterdir():
+        if path.is_file():
+            shutil.copy(path, copy)
+    return copy
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("count", nargs="?", type=int, default=100)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--package", help="only mutants of this package")
+    given = parser.parse_args()
+    mutants = every_mutant(given.package)
+    drawn = random.Random(given.seed).sample(mutants, min(given.count, len(mutants)))
+    print(f"{len(drawn)} of {len(mutants)} mutants, seed {given.seed}")
+    survivors = []
+    with tempfile.TemporaryDirectory() as folder:
+        copy = copied(Path(folder))
+        for number, mutant in enumerate(drawn, 1):
+            begin_s = time.monotonic()
+            alive = survives(mutant, copy)
+            state = "SURVIVED" if alive else "killed"
+            place = f"{mutant.path}:{mutant.line}"
+            print(f"{number:4} {state:9} {time.monotonic() - begin_s:5.0f} s  {place}")
+            if alive:
+                survivors.append(mutant)
+                print(f"       {mutant.before}\n    -> {mutant.after}", flush=True)
+    share = len(survivors) / max(len(drawn), 1)
+    print(f"{len(drawn) - len(survivors)} killed, {len(survivors)} survived ({100 * share:.0f} %)")
+    return int(share > MAX_SURVIVORS)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
