@@ -1,29 +1,34 @@
 """`weigh-live` over payloads from nothing to 9 kg: is its mass right on average, and its interval?
 
 The simulated controller, its program, its rows and the weigher are those of the command, without
-sockets and as fast as they go. Each of four models, identified from runs with noise of their own,
-designs a motion from a posture of its own and weighs ten payloads with it.
+sockets and as fast as they go. Each of four models, identified from three runs, designs a motion
+from a posture of its own and weighs ten payloads with it. As the intervals assume, friction and
+offsets of the drives are a new draw in every run, empty or loaded; the local gravity is known.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-from bench_live import COLUMNS, POSTURE, arm, model_of
+from bench_live import COLUMNS, POSTURE, arm
 from figure import Figure
 
 from steelyard._units import NORMAL_95
-from steelyard.identification import DynamicModel
+from steelyard.identification import DynamicModel, identify
 from steelyard.inertia import InertialParameters
 from steelyard.live import LiveWeigher, Row, TorqueSetup
 from steelyard.live._controller import PathCommand
 from steelyard.live._motion import DEFAULT_TOOL_SPEED, braking_time_s, payload_motion
 from steelyard.live._ur_programs import motion_program, register_beat
 from steelyard.payload import Payload
-from steelyard.trajectory import ApproachedTrajectory
+from steelyard.robot import RobotModel
+from steelyard.signals import prepare
+from steelyard.simulation import simulate
+from steelyard.trajectory import ApproachedTrajectory, FourierTrajectory
 from steelyard.twin._backend import SimulatedArm
 from steelyard.twin._controller import SimulatedController
 
@@ -33,6 +38,11 @@ RATE_HZ = 500.0
 BEAT_REGISTER = 47
 BEAT_STEPS = 4
 FIRST_SEED = 1000  # of models, postures and payloads
+EMPTY_RUNS = 3
+GRAVITY = (0.0, 0.0, -9.8123)  # [m/s^2], a local value
+COULOMB_SPREAD = 0.01  # standard deviation between runs, relative; as a UR10e over weeks
+VISCOUS_SPREAD = 0.05  # the same
+OFFSET_SPREAD = 0.01  # of the offset of a drive between runs, over its Coulomb friction
 
 
 class Weighed(NamedTuple):
@@ -73,6 +83,34 @@ def load(mass: float, rng: np.random.Generator, frame: str) -> InertialParameter
     return InertialParameters.from_com(mass, com, np.diag(moments), frame)
 
 
+def local_arm() -> RobotModel:
+    """The arm where it stands."""
+    return arm().with_gravity(GRAVITY)
+
+
+def with_friction_of_the_day(robot: RobotModel, rng: np.random.Generator) -> RobotModel:
+    """The arm with the friction of another run."""
+    drive = robot.drive
+    coulomb, viscous, offset = rng.normal(size=(3, robot.n))
+    changed = replace(
+        drive,
+        coulomb=(1 + COULOMB_SPREAD * coulomb) * drive.coulomb,
+        viscous=(1 + VISCOUS_SPREAD * viscous) * drive.viscous,
+        offset=drive.offset + OFFSET_SPREAD * offset * drive.coulomb,
+    )
+    return robot.with_drive(changed)
+
+
+def identified(robot: RobotModel, rng: np.random.Generator, seed: int) -> DynamicModel:
+    """The empty arm, from runs on several days."""
+    motion = FourierTrajectory.load("xu2024")
+    runs = [
+        simulate(with_friction_of_the_day(robot, rng), motion, seed=seed + k).recording
+        for k in range(EMPTY_RUNS)
+    ]
+    return identify(robot, [prepare(run, drive=robot.drive) for run in runs])
+
+
 def program(model: DynamicModel, posture: np.ndarray) -> str:
     """The program of the motion that `weigh-live` designs from a posture."""
     core = payload_motion(model, posture, tool_speed=DEFAULT_TOOL_SPEED).trajectory
@@ -102,11 +140,8 @@ def rows(controller: SimulatedController, text: str) -> Iterator[Row]:
         yield Row(t, (t, *out["actual_q"], *out["actual_current"]))
 
 
-def weighed(
-    model: DynamicModel, text: str, posture: np.ndarray, body: InertialParameters | None, seed: int
-) -> Payload:
-    """What `weigh-live` says about a payload."""
-    world = SimulatedArm(arm(), {0.0: body}, start=posture, seed=seed)
+def weighed(model: DynamicModel, text: str, world: SimulatedArm) -> Payload:
+    """What `weigh-live` says about the payload of a simulated arm."""
     weigher = LiveWeigher(TorqueSetup(model, COLUMNS))
     for row in rows(SimulatedController(world), text):
         weigher.take(row)
@@ -120,12 +155,15 @@ def series(number: int) -> Iterator[Weighed]:
     """All payloads, weighed with one model and its motion."""
     seed = FIRST_SEED + 100 * number
     rng = np.random.default_rng(seed)
-    model = model_of(arm(), first=seed)
+    robot = local_arm()
+    model = identified(robot, rng, seed)
     posture = POSTURE + rng.uniform(-0.3, 0.3, 6)
     text = program(model, posture)
     for mass in MASSES_KG:
-        body = load(float(mass), rng, model.robot.flange)
-        answer = weighed(model, text, posture, body, seed + 10 + mass)
+        today = with_friction_of_the_day(robot, rng)
+        body = load(float(mass), rng, robot.flange)
+        world = SimulatedArm(today, {0.0: body}, start=posture, seed=seed + 10 + mass)
+        answer = weighed(model, text, world)
         yield Weighed(number, float(mass), answer.mass, float(answer.std[0]), answer.verdict.ok)
 
 

@@ -181,7 +181,7 @@ def failed_motion(arm, moving, fault, confirm=lambda plan: True):
     return pytest.fail("the machine is too busy to begin a motion")
 
 
-@pytest.mark.parametrize("fault", ["stall:1.5", "mute", "close", "reset"])
+@pytest.mark.parametrize("fault", ["stall:1.5", "mute", "late:0.5", "close", "reset"])
 def test_a_stream_that_fails_stops_the_arm(arm, moving, fault):
     _, _, probe = moving
     error, failed = failed_motion(arm, moving, fault)
