@@ -41,9 +41,9 @@ def test_a_controller_without_a_serial_number_gets_nothing_unless_it_is_stated()
     with ros2() as (source, asked):
         words = r"ros2://\S+: the serial number of the arm is unknown, .*: give its serial number$"
         with pytest.raises(InvalidRobot, match=words):
-            Proposal.of(source, weighed(), rating_kg=10.0)
+            proposed(source, weighed(), rating_kg=10.0)
         with pytest.raises(InvalidRobot, match="belongs to another arm"):
-            Proposal.of(source, weighed(), rating_kg=10.0, serial="1")
+            proposed(source, weighed(), rating_kg=10.0, serial="1")
         assert not asked
 
 
@@ -279,7 +279,7 @@ def test_a_driver_with_the_six_moments_beside_mass_and_centre_gets_them(duration
     time_field = "builtin_interfaces/Duration" if duration else "float64"
     moments = "\n".join(f"float64 {name}" for name in ("ixx", "iyy", "izz", "ixy", "ixz", "iyz"))
     with ros2(f"{PLAIN}\n{moments}\n{time_field} transition_time") as (source, asked):
-        proposal = Proposal.of(source, weighed(2.5), rating_kg=10.0)
+        proposal = proposed(source, weighed(2.5), rating_kg=10.0)
         assert proposal.with_inertia
         proposal.send(transition_s=0.25)
     (data,) = asked
@@ -292,7 +292,7 @@ def test_a_driver_with_the_six_moments_beside_mass_and_centre_gets_them(duration
 
 def test_a_driver_with_some_of_the_moments_is_not_given_an_inertia():
     with ros2(f"{PLAIN}\nfloat64 ixx") as (source, _):
-        assert not Proposal.of(source, weighed(2.5), rating_kg=10.0).with_inertia
+        assert not proposed(source, weighed(2.5), rating_kg=10.0).with_inertia
 
 
 def test_a_payload_is_published_as_a_stamped_inertia():
