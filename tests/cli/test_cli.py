@@ -11,8 +11,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 import typer
+from typer.main import get_command
 
 from conftest import LIMIT, steelyard
+from steelyard.cli import _app
+from steelyard.cli.output import Output
 from steelyard.io import read
 
 LIFT = """<robot name="lift"><link name="base"/><link name="column"><inertial><mass value="3"/>
@@ -230,3 +233,30 @@ def test_a_random_motion_keeps_the_limits_of_a_joint_whose_home_is_at_one(tmp_pa
     assert q[:, 0].min() > 0.0
     assert q[:, 0].max() < 0.35
     assert np.ptp(q[:, 0]) > 0.02
+
+
+def every_command(command, words=()):
+    """A command and those of its groups, with the words that start them."""
+    if not hasattr(command, "commands"):
+        yield words, command
+        return
+    for name, inner in command.commands.items():
+        yield from every_command(inner, (*words, name))
+
+
+def test_help_names_values_in_words_and_explains_every_option():
+    program = get_command(_app(""))
+    for words, command in every_command(program):
+        context = command.make_context(" ".join(words), [], resilient_parsing=True)
+        assert not re.search(r"<[\w\[\] ]+>", command.get_help(context)), words
+        for parameter in command.params:
+            assert parameter.help, (words, parameter.name)
+            assert parameter.help[0].isupper(), (words, parameter.name, parameter.help)
+
+
+def test_tables_cut_no_name(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "60")
+    names = [f"a_rather_long_name_of_joint_{k}" for k in range(5)]
+    Output(False).table("Title", ("", *names), [("row", *"12345")])
+    printed = capsys.readouterr().out
+    assert all(name in printed for name in names)

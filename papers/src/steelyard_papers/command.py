@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def command(
     paper: Annotated[
-        str, typer.Argument(help="ding2019, gaz2017, xu2024, liu2025 or all.")
+        str, typer.Argument(help="Label of a paper: ding2019, gaz2017, xu2024, liu2025 or all.")
     ] = "all",
     output: Annotated[
         Path, typer.Option("--output", "-o", help="The folder for the pages.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from importlib import import_module
 from typing import Annotated, Any
@@ -127,6 +128,7 @@ def _app(first: str) -> typer.Typer:
         add_completion=True,
         pretty_exceptions_enable=False,
         rich_markup_mode=None,  # brackets are units
+        context_settings={"max_content_width": shutil.get_terminal_size().columns},
     )
     app.callback()(_steelyard)
     listed = [first] if first in _COMMANDS else list(_COMMANDS)

@@ -22,7 +22,10 @@ if TYPE_CHECKING:
 
 _MAX_PORT = 65535
 SourceArgument = Annotated[
-    str, typer.Argument(help="ur://HOST, ros2://HOST?tau=effort, franka://HOST or replay:FILE.")
+    str,
+    typer.Argument(
+        help="Source of rows: ur://HOST, ros2://HOST?tau=effort, franka://HOST or replay:FILE."
+    ),
 ]
 SecondsOption = Annotated[
     float, typer.Option(help="How long [s]; until Ctrl-C by default.", show_default=False)

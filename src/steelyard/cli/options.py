@@ -71,6 +71,15 @@ _PATCHED = "patched"  # a file that is read and may be overwritten, where -o nam
 class Verb(TyperCommand):
     """A command that checks the files to write before it starts."""
 
+    def get_help(self, ctx: Any) -> str:
+        """The help, in which FILE, NUMBER or TEXT stand for values."""
+        for parameter in self.params:
+            if parameter.metavar is None:
+                parameter.metavar = _metavar(parameter)
+            if parameter.param_type_name == "argument":  # its help says what it is
+                vars(parameter)["display_type"] = lambda ctx: ""
+        return super().get_help(ctx)
+
     def invoke(self, ctx: Any) -> Any:
         """Runs it."""
         targets = ctx.meta.pop(_TARGETS, {})
@@ -89,6 +98,20 @@ class Verb(TyperCommand):
             raise typer.Exit from None
         finally:
             _running_command.reset(running)
+
+
+def _metavar(parameter: Any) -> str | None:
+    """What the help shows for the value of a parameter; None for a flag."""
+    if parameter.param_type_name == "argument":
+        return str(parameter.name).upper()
+    if getattr(parameter, "is_flag", False):
+        return None
+    descriptor = parameter.type_descriptor
+    if descriptor.is_path or descriptor.annotation == list[Path]:
+        return "FILE"
+    if descriptor.is_ranged or descriptor.annotation in (int, float):
+        return "NUMBER"
+    return "TEXT"
 
 
 def with_options(message: str) -> str:

@@ -33,6 +33,7 @@ _STYLES = {
     Fitness.DO_NOT_USE: "bold red",
 }
 _LONGEST_LINE = 1000  # of a complaint, which may quote a file
+_WIDEST_TABLE = 10_000  # characters
 _OF_THE_SCREEN = ("as_json", "report", "picture")
 _PACKAGES = ("steelyard", "numpy", "scipy", "pin", "mujoco", "plotly")
 
@@ -127,8 +128,9 @@ class Output:
         *,
         words: Sequence[int] = (0,),
     ) -> None:
-        """Prints a table: columns of words to the left, numbers to the right."""
+        """Prints a table: columns of words to the left, numbers to the right; no word is cut."""
         from rich.console import Console
+        from rich.measure import Measurement
         from rich.table import Table
         from rich.text import Text
 
@@ -139,7 +141,10 @@ class Output:
             table.add_column(header, justify="left" if i in words else "right", header_style="dim")
         for row in rows:
             table.add_row(*(Text(cell) for cell in row))
-        Console(soft_wrap=not sys.stdout.isatty()).print(table)
+        unbounded = Console(width=_WIDEST_TABLE)
+        minimum = Measurement.get(unbounded, unbounded.options, table).minimum
+        width = max(Console().width, minimum)
+        Console(width=width, soft_wrap=not sys.stdout.isatty()).print(table)
 
     def payload(self, title: str, payload: Payload) -> None:
         """Prints the numbers of a payload with their 95 % intervals."""

@@ -82,10 +82,11 @@ def command(
         ),
     ] = None,
     kinematics: Annotated[
-        str | None, typer.Option(help="measured or commanded motion; as the model's by default.")
+        str | None,
+        typer.Option(help="The motion to use: measured or commanded. Default: that of the model."),
     ] = None,
     tracker: Annotated[
-        str, typer.Option(help="direct, or xu2024 (with the package papers).")
+        str, typer.Option(help="Tracker: direct, or xu2024 (with the package papers).")
     ] = "direct",
     accuracy: AccuracyOption = 1.0,
     save_state: SaveStateOption = None,

@@ -32,39 +32,39 @@ def command(
     method: Annotated[
         str,
         typer.Option(
-            help="auto (torque-change where --empty has the same motion and is better, else"
+            help="Method: auto (torque-change where --empty has the same motion and is better, else"
             " direct), direct, difference, weighted-difference, torque-change, manufacturer,"
-            " static, combined, pooled; all to see them beside each other."
+            " static, combined or pooled; all to compare them."
         ),
     ] = "auto",
     fix: Annotated[
         list[str] | None,
-        typer.Option(
-            help="A number that is known, as mass=2.8, cx=0 or inertia=0; may be repeated."
-        ),
+        typer.Option(help="A known number, as mass=2.8, cx=0 or inertia=0 [SI]. May be repeated."),
     ] = None,
     empty: Annotated[
         list[Path] | None,
-        typer.Option(help="Empty runs, for auto and torque-change (the same motions) and pooled."),
+        typer.Option(
+            help="A recording of the empty arm, for the methods auto and torque-change (the same"
+            " motion) and pooled. May be repeated."
+        ),
     ] = None,
     tool: Annotated[
         Path | None,
         typer.Option(
-            help="A tool the arm carried when it was identified (.json): answer with both."
+            help="A tool that the arm carried when it was identified (.json). The result then"
+            " includes both."
         ),
     ] = None,
     cutoff: Annotated[
         float | None,
         typer.Option(
             min=options.LOWEST_HZ,
-            help="Of the filter on the motion [Hz]; as the model's, by default.",
+            help="Cut-off of the filter on the motion [Hz]. Default: that of the model.",
         ),
     ] = None,
     kinematics: Annotated[
         str | None,
-        typer.Option(
-            help="measured or commanded motion; as the model's, by default, and it must be."
-        ),
+        typer.Option(help="The motion to use: measured or commanded. Default: that of the model."),
     ] = None,
     picture: options.PictureOption = None,
     report: options.ReportOption = None,

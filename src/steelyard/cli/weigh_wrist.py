@@ -30,7 +30,9 @@ app = typer.Typer(
 
 RestArgument = Annotated[Path, typer.Argument(help="A recording with postures at rest.")]
 MotionArgument = Annotated[Path, typer.Argument(help="A recording in motion.")]
-MethodOption = Annotated[str, typer.Option(help="ml, restricted, rrtls, wls, ls, tls or rtls.")]
+MethodOption = Annotated[
+    str, typer.Option(help="Method: ml, restricted, rrtls, wls, ls, tls or rtls.")
+]
 LevelFlag = Annotated[bool, typer.Option("--level", help="The base is known to be level.")]
 OutputOption = Annotated[
     Path | None, options.file_to_write("The payload to write (.json).", "--output", "-o")

@@ -325,7 +325,7 @@ class UrDriverJudge(ModeJudge):
 
 
 def open_socket(controller: Ros2Controller) -> Any:
-    """A socket that speaks the protocol: a WebSocket, or a node in this process.
+    """A socket for the protocol: a WebSocket, or a node in this process.
 
     Args:
         controller: whose address it is
