@@ -182,3 +182,12 @@ def test_saturated_torques_do_not_count():
     np.testing.assert_array_equal(samples.usable[:, 0], ~(high | low))
     assert samples.usable[:, 1].all()
     assert any("saturated, such rows are left out" in words for words in samples.warnings)
+
+
+@pytest.mark.parametrize("series", [4, 7])
+def test_torques_that_the_model_does_not_contain_do_not_accuse_gravity(series):
+    """Springs at the joints: weights at single joints then contradict each other."""
+    springs = np.array([0.0, 20.0, 10.0, 2.0, 1.0, 1.0])
+    parts = [moved(ROBOT, series), moved(ROBOT, series + 1)]
+    found = identify(ROBOT, [replace(part, tau=part.tau + springs * part.q) for part in parts])
+    assert not found.verdict.has(DoubtKind.GRAVITY)

@@ -19,7 +19,10 @@ weights and correlation in time of its own.
 
 For the empty arm, gravity is tested: its size g (1 + e), and two perpendicular directions. Links
 show their masses twice, by weight and by inertia; if these disagree, gravity is wrong, or the clock
-runs at another rate (inertia goes with its square). If there are several runs, another scale of the
+runs at another rate (inertia goes with its square). The weight at one joint alone, beside those at
+the others, should not differ at all: what it differs by measures how wrong such a number may be on
+this arm for other reasons (scales of single torques, friction that no law contains), and counts as
+a standard deviation of the size of gravity. If there are several runs, another scale of the
 links' torque is tested in each of them, with friction of its own: gains, or masses on the arm, that
 have changed.
 """
@@ -295,7 +298,7 @@ def _gravity_doubts(
         [np.stack(x[:1], axis=2) for x in weights],
         lambda found: abs(found.e[0]) / _MIN_GRAVITY_ERROR,
     )
-    if larger is not None:
+    if larger is not None and larger.is_significant(_disagreement(fit, [x[0] for x in weights])):
         words = (
             "weight and inertia of the links contradict each other: gravity would be"
             f" {1 + larger.e[0]:.2f} times as large as stated; check the clock of the recording and"
@@ -313,6 +316,24 @@ def _gravity_doubts(
         " the stated gravity: level it, or give its direction"
     )
     return [Doubt(DoubtKind.TILTED_BASE, words)]
+
+
+def _disagreement(fit: Fitted, weights: Sequence[Array]) -> float:
+    """RMS by which the weight at single joints differs from that at the others, beyond noise.
+
+    Args:
+        weights: torque of the links' weight in each run, (N, n) [Nm or N]
+    """
+    n = weights[0].shape[1]
+    total = 0.0
+    precision = 0.0
+    for j in range(n):
+        alone = [each[:, :, None] * (np.arange(n) == j)[:, None] for each in weights]
+        found = fit._score_step(alone, 1)
+        if len(found.e) and 0 < found.covariance[0, 0] < 1:
+            total += float(found.e[0] ** 2 / found.covariance[0, 0]) - 1.0
+            precision += float(1.0 / found.covariance[0, 0])
+    return float(np.sqrt(max(total, 0.0) / max(precision, 1e-300)))
 
 
 def _run_doubts(fit: Fitted, parameters: ParameterTable, links: Array, drift: float) -> list[Doubt]:

@@ -152,7 +152,8 @@ def _doubts(
     residual_doubt = None
     others = tuple[Doubt, ...]()
     if method != "static":  # at rest, residuals are friction
-        others = other_causes(problem, answer.value, mass_std)
+        same = replace(problem, friction_known=answer.friction_known)
+        others = other_causes(same, answer.value, mass_std)
         torque_rms = np.sqrt(np.mean(np.concatenate([part.tau for part in parts]) ** 2, axis=0))
         residual_doubt = large_residual_doubt(
             model.robot.joint_names,

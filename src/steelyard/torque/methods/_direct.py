@@ -40,19 +40,18 @@ def with_prior(problem: WeighingProblem, measured: Array) -> Answer:
         measured: further rows [Z z] of unit noise, n rows (one for each joint) for each of k
             observations, (k n, p + 11)
     """
-    friction = problem.friction_prior
-    answer, contradiction_by_friction = _solved(problem, friction, measured)
-    if contradiction_by_friction > MAX_FRICTION_CONTRADICTION:
-        free, _ = _solved(problem, friction[:0], measured)
-        return replace(free, remark=OTHER_FRICTION)
+    answer, by_friction = _solved(problem, measured)
+    if by_friction > MAX_FRICTION_CONTRADICTION:
+        free, _ = _solved(replace(problem, friction_known=False), measured)
+        return replace(free, remark=OTHER_FRICTION, friction_known=False)
     return answer
 
 
-def _solved(problem: WeighingProblem, friction: Array, measured: Array) -> tuple[Answer, float]:
-    """The answer with rows [Z z] of the friction, and how far the loaded runs move these."""
+def _solved(problem: WeighingProblem, measured: Array) -> tuple[Answer, float]:
+    """The answer, and how far the loaded runs move the friction of the empty runs."""
     model = problem.model
     mixing = problem.mixing
-    prior = _Prior(problem.prior(), friction, measured)
+    prior = _Prior(problem.prior(), problem.friction_prior, measured)
     theta = model.estimate.value
     for _ in range(problem.iterations):
         rows = [model.rows(part, theta) for part in problem.loaded]

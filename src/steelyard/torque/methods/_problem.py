@@ -43,12 +43,14 @@ class WeighingProblem:
         loaded: runs of the loaded arm, each in the order of time
         fixed: rows [Z z] of fixed numbers of the payload, (k, 11)
         empty: runs of the empty arm, or its controller's torques; only some methods need them
+        friction_known: whether friction of the loaded runs is like that of the empty runs
     """
 
     model: DynamicModel
     loaded: Sequence[Samples]
     fixed: Array
     empty: Sequence[Samples] = ()
+    friction_known: bool = True
 
     @property
     def jacobian(self) -> Array:
@@ -98,6 +100,8 @@ class WeighingProblem:
     def friction_prior(self) -> Array:
         """Rows [Z z] of the friction of the loaded run, a draw like that of the empty runs."""
         known = friction_rows(self.model)
+        if not self.friction_known:
+            known = known[:0]
         return np.insert(known, [known.shape[1] - 1] * 10, 0.0, axis=1)
 
 
@@ -120,6 +124,7 @@ class Answer:
         remark: further information on how it was found, in words
         shift: possible bias of the ten numbers by noise of the measured motion, (10,); None for
             none
+        friction_known: whether friction was taken to be like that of the empty runs
     """
 
     value: Array
@@ -134,6 +139,7 @@ class Answer:
     doubts: tuple[Doubt, ...] = ()
     remark: str = ""
     shift: Array | None = None
+    friction_known: bool = True
 
     @classmethod
     def of(
