@@ -65,3 +65,26 @@ def test_objective_40_is_the_condition_of_the_normal_matrix():
     C = rows.exact(arm, *motion.at(t)).reshape(-1, 10)
     value = Liu2025(gravity=True).evaluate(arm, motion)
     assert value == pytest.approx(np.linalg.cond(C.T @ C), rel=1e-6)
+
+
+def test_objective_40_as_printed_is_singular_for_every_motion_of_a_wrist():
+    """Without weight a point mass in the centre of the wrist leaves no trace in the wrench."""
+    arm = load_robot("kr60ha")
+    middle = [0.0, -1.57, 1.57, 0.3, 0.8, 0.2]
+    t = np.arange(250) / 25.0
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        sine, cosine = np.zeros((6, 5)), np.zeros((6, 5))
+        sine[3:], cosine[3:] = rng.normal(size=(2, 3, 5)) / 2
+        signals = FourierTrajectory(sine, cosine, middle, 10.0).at(t)
+        without, counted = (
+            RegressorRows("wrench", np.arange(10), np.ones(6), gravity).exact(arm, *signals)
+            for gravity in (False, True)
+        )
+        ranks = [np.linalg.matrix_rank(x.reshape(-1, 10), tol=1e-7) for x in (without, counted)]
+        assert ranks == [9, 10]
+        nothing = np.linalg.svd(without.reshape(-1, 10))[2][-1]
+        mass, moment = nothing[0], nothing[1:4]
+        wrist = moment / mass
+        places = arm.forward_kinematics(signals[0]) @ np.append(wrist, 1.0)
+        assert np.ptp(places[:, :3], axis=0).max() < 1e-6  # it stands still

@@ -368,6 +368,38 @@ def test_objective_40_without_weight_does_not_know_the_size_of_a_small_motion(kr
     assert values[2][1] > 50 * values[1][1] > values[0][1]
 
 
+def test_the_papers_filter_is_tuned_on_an_earlier_run(cell, monkeypatch):
+    """No sample of the run that is weighed reaches the tuning of the causal filter."""
+    from steelyard.wrist._kalman import PoseKalmanFilter
+
+    _, runs, answer, _ = cell
+    seen = []
+    tuned = PoseKalmanFilter.tuned.__func__
+
+    def watched(cls, step_s, position, quaternion, **more):
+        seen.append(position)
+        return tuned(cls, step_s, position, quaternion, **more)
+
+    monkeypatch.setattr(PoseKalmanFilter, "tuned", classmethod(watched))
+    answers.answers_of(runs, 0)
+    places = runs.robot.forward_kinematics(runs.fast.q)[:, :3, 3]
+    np.testing.assert_allclose(seen[0], places, atol=1e-3)
+    assert set(answer.same_signals) == set(answers.SAME_SIGNALS)
+
+
+def test_both_methods_are_compared_on_the_same_signals(cell):
+    table = liu_sections.same_signals_table([cell[2]])
+    assert [row[0] for row in table.rows] == [
+        "proposed, causal motion", "ours, causal motion",
+        "proposed, zero-phase motion", "ours, zero-phase motion", "ours, sample by sample",
+    ]  # fmt: skip
+    mass = {row[0]: row[1] for row in table.rows}
+    answer = cell[2]
+    off = 1e3 * abs(answer.payloads["proposed"].unconstrained.mass - liu_world.LOAD.mass)
+    assert mass["proposed, causal motion"] == pytest.approx(off)
+    assert table.rows[-1][3].endswith(" of 10")
+
+
 def test_both_stages_weigh_the_plate_and_method_2_leaves_the_tilt(cell):
     _, _, answer, (fast, _) = cell
     load = liu_world.LOAD

@@ -63,6 +63,16 @@ def example():
     return planar.planar_example(duration_s=8.0)
 
 
+def test_the_planar_mass_has_no_bias_of_the_simulator():
+    """A mass matrix that is renewed in step with the rows once made it 1.5042 kg."""
+    found = planar.planar_example(progress=lambda share: None)
+    mean = found.masses.mean(axis=0)
+    assert (mean > 1.4992).all()
+    assert (mean < 1.5010).all()
+    spread = found.masses.std(axis=0, ddof=1)
+    assert (np.abs(mean - 1.5) < 2 * spread).all()
+
+
 def test_the_planar_payload_comes_out(example):
     np.testing.assert_allclose(example.payload, [1.5, 0.45, 0.15, 0.1813], rtol=0.05)
     np.testing.assert_allclose(example.pi[0], example.pi[1], atol=0.05)

@@ -280,6 +280,7 @@ class WrenchSamples:
         rotation_std: float | None = None,
         settle_s: float = 0.5,
         decimate: bool = False,
+        earlier: WristRecording | None = None,
     ) -> WrenchSamples:
         """The samples with the motion of the sensor by a causal Kalman filter, as in liu2025.
 
@@ -292,14 +293,18 @@ class WrenchSamples:
             rotation_std: noise of the orientation, [rad]; from its differences by default
             settle_s: left out at the start, while the filter converges, [s]
             decimate: whether to keep only two rows for each length of the mean
+            earlier: recording whose motion tunes the filter; the recording itself by default, which
+                no filter can know while it runs
         """
         t, position, quaternion, wrench, words = _pose_on_uniform_clock(recording)
         step_s = float((t[-1] - t[0]) / (len(t) - 1))
         stated = recording.sensor.motion_noise
+        known_motion = (position, quaternion)
+        if earlier is not None:
+            _, *known_motion, _, _ = _pose_on_uniform_clock(earlier)
         kalman = PoseKalmanFilter.tuned(
             step_s,
-            position,
-            quaternion,
+            *known_motion,
             position_std=stated.get("position") if position_std is None else position_std,
             rotation_std=stated.get("rotation") if rotation_std is None else rotation_std,
         )

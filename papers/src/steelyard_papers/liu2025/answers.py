@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from steelyard._arrays import Array
 from steelyard.control._contact_force import ContactForce, contact_force
+from steelyard.errors import InvalidRecording
+from steelyard.io._wrist import SensorDescription
+from steelyard.live import track_wrist
+from steelyard.payload import Payload
+from steelyard.recording import Recording
+from steelyard.robot import RobotModel
+from steelyard.simulation import Truth
 from steelyard.wrist import (
     Postures,
     StaticWeight,
@@ -39,6 +47,9 @@ METHODS = {
 }
 """By key: the name of each method in tables."""
 
+SAME_SIGNALS = ("causal motion", "zero-phase motion")
+"""Signals that the proposed method and ours are compared on."""
+
 STRONG = {
     "ls": "LS",
     "tls": "TLS",
@@ -61,6 +72,8 @@ class Answers:
         payloads: by the keys of `METHODS`
         cell: sensor, arm and base of this seed
         causal: wrench and motion of the excitation, by the paper's filter
+        same_signals: the proposed method and ours on the same signals, by the signals
+        online: ours, sample by sample
     """
 
     drift: Array
@@ -69,13 +82,16 @@ class Answers:
     payloads: dict[str, WristPayload]
     cell: Cell
     causal: WrenchSamples
+    same_signals: dict[str, tuple[WristPayload, WristPayload]]
+    online: Payload
 
 
 def answers_of(world: World, seed: int, faults: Faults = PERFECT) -> Answers:
     """Every method on the postures and the excitation of one seed.
 
     The proposed method is the paper's two stages as printed (`literal`), on motion from a causal
-    Kalman filter. Ours is offline: restricted static stage, zero-phase motion, maximum likelihood.
+    Kalman filter that is tuned on an earlier run of another motion. Ours is offline: restricted
+    static stage, zero-phase motion, maximum likelihood. Both are also given the same signals.
 
     Args:
         world: the true signals
@@ -91,15 +107,53 @@ def answers_of(world: World, seed: int, faults: Faults = PERFECT) -> Answers:
     static = weigh_static(postures)
     static_tls = weigh_linear(postures)
     moving = measured(robot, world.excitation, drift, rng, cell=cell)
-    causal = WrenchSamples.from_pose_causal(WristRecording.of_joints(moving, robot, SENSOR))
+    causal = WrenchSamples.from_pose_causal(
+        WristRecording.of_joints(moving, robot, SENSOR),
+        earlier=_earlier(world, world.fast, drift, cell, [1000 + seed, 2]),
+    )
+    offline = WrenchSamples.from_joints(robot, moving, SENSOR)
     payloads = {
         "method_1": method_1(postures, gravity_base=UPRIGHT),
         "method_1_moving": method_1(moving_postures(causal, every=10), gravity_base=UPRIGHT),
         "method_2": method_2(causal, static_tls),
         "proposed": proposed(causal, static_tls),
-        "ours": weigh_dynamic(WrenchSamples.from_joints(robot, moving, SENSOR), static),
+        "ours": weigh_dynamic(offline, static),
     }
-    return Answers(drift, static, static_tls, payloads, cell, causal)
+    by_causal, by_zero_phase = SAME_SIGNALS
+    same = {
+        by_causal: (payloads["proposed"], weigh_dynamic(causal, static)),
+        by_zero_phase: (proposed(offline, static_tls), payloads["ours"]),
+    }
+    online = _tracked(robot, at_rest, moving)
+    return Answers(drift, static, static_tls, payloads, cell, causal, same, online)
+
+
+def _earlier(
+    world: World, truth: Truth, drift: Array, cell: Cell, seed: Sequence[int]
+) -> WristRecording:
+    """A run before the one that is weighed, which the paper's filter is tuned on."""
+    rng = np.random.default_rng(seed)
+    run = measured(world.robot, truth, drift, rng, cell=cell)
+    return WristRecording.of_joints(run, world.robot, SENSOR)
+
+
+def _tracked(robot: RobotModel, at_rest: Recording, moving: Recording) -> Payload:
+    """Ours, sample by sample: the postures, then the excitation, in one stream."""
+    pause_s = 1.0
+    start_s = at_rest.t[-1] + pause_s
+    both = replace(
+        moving,
+        t=np.concatenate([at_rest.t, moving.t + start_s]),
+        q=np.concatenate([at_rest.q, moving.q]),
+        wrench=np.concatenate([_wrench(at_rest), _wrench(moving)]),
+    )
+    return track_wrist(both, robot, sensor=SensorDescription(SENSOR)).payload
+
+
+def _wrench(recording: Recording) -> Array:
+    if recording.wrench is None:
+        raise InvalidRecording("the run has no wrench")
+    return recording.wrench
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,11 +188,12 @@ def contacts_of(world: World, answers: Answers, speed: str, seed: int) -> Contac
     moved = answers.drift + rng.normal(size=6) * [3, 3, 5, 0.2, 0.2, 0.2]
     same = measured(robot, truth, answers.drift, rng, cell=answers.cell)
     other = measured(robot, truth, moved, rng, cell=answers.cell)
-    samples = WrenchSamples.from_pose_causal(
-        WristRecording.of_joints(same, robot, SENSOR), settle_s=0.3
-    )
-    later = WrenchSamples.from_pose_causal(
-        WristRecording.of_joints(other, robot, SENSOR), settle_s=0.3
+    earlier = _earlier(world, world.excitation, answers.drift, answers.cell, [2000 + seed, 2])
+    samples, later = (
+        WrenchSamples.from_pose_causal(
+            WristRecording.of_joints(run, robot, SENSOR), settle_s=0.3, earlier=earlier
+        )
+        for run in (same, other)
     )
     offline = WrenchSamples.from_joints(robot, other, SENSOR, decimate=False)
     payloads = answers.payloads

@@ -123,9 +123,11 @@ def _static_std(found: PostureSet) -> tuple[float, float, float]:
 
 
 def _motion_table(motions: Motions) -> Table:
-    rows = []
+    rows: list[tuple[str | float | None, ...]] = [
+        ("(40) as printed: weight not counted, ten columns", "singular", None, None, None)
+    ]
     for name, found, value in (
-        ("(40) as printed: weight not counted", motions.printed, motions.printed_with_weight),
+        ("the same without its dependent column", motions.printed, motions.printed_with_weight),
         ("(40) with weight counted", motions.found, motions.found.value),
     ):
         speed = float(found.trajectory.amplitudes[1].max())
@@ -140,7 +142,10 @@ def _motion_table(motions: Motions) -> Table:
             "largest speed [rad/s]",
         ),
         rows,
-        "The paper prints no value.",
+        "As printed, C'C is singular for every motion of joints 4 to 6, so (40) has no value: a"
+        " point"
+        " mass in the centre of the wrist does not move, and without its weight nothing shows it."
+        " The second row leaves one column out. The paper prints no value.",
     )
 
 
