@@ -16,7 +16,7 @@ from hypothesis.extra.numpy import arrays
 from steelyard import _saved
 from steelyard.errors import MissingExtra, SteelyardError, UnreadableFile
 from steelyard.io import read, write
-from steelyard.recording import CHANNELS, Recording
+from steelyard.recording import CHANNELS, ArmIdentity, Recording
 
 SUFFIXES = (".parquet", ".npz")
 
@@ -33,6 +33,7 @@ def full(rng, rows=40, n=3) -> Recording:
         wrench_frame="tool0",
         wrench_convention="sensor_on_load",
         source="a test, in words",
+        arm=ArmIdentity("ur10e", "20195500123"),
         notes=("one thing happened", "another too"),
         **signals,
     )
