@@ -221,7 +221,8 @@ def main() -> int:
             alive = survives(mutant, copy)
             state = "SURVIVED" if alive else "killed"
             place = f"{mutant.path}:{mutant.line}"
-            print(f"{number:4} {state:9} {time.monotonic() - begin_s:5.0f} s  {place}")
+            seconds = time.monotonic() - begin_s
+            print(f"{number:4} {state:9} {seconds:5.0f} s  {place}", flush=True)
             if alive:
                 survivors.append(mutant)
                 print(f"       {mutant.before}\n    -> {mutant.after}", flush=True)

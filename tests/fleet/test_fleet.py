@@ -17,6 +17,7 @@ from fleet_logs import FRICTION, START, log, tiny_arm, tiny_fleet, write_catalog
 from steelyard.errors import MissingExtra, SteelyardError, UnreadableFile
 from steelyard.fleet import Fleet
 from steelyard.fleet._arms import merge
+from steelyard.fleet._catalogue import read_catalogue
 from steelyard.fleet._reduce import Reduction, packed, unpacked
 from steelyard.identification import RegressionFactor
 from steelyard.io import write
@@ -270,6 +271,15 @@ REFUSED = {
     "robot,model,file,load\na,ur10,x.npz,heavy\n": "row 1: could not convert string to float:"
     " 'heavy'",
 }
+
+
+def test_times_are_texts_or_seconds_since_1970(tmp_path):
+    path = tmp_path / "catalogue.csv"
+    path.write_text("robot,model,file,time\na,ur10,x.npz,1772344800\na,ur10,y.npz,1772344800.5\n")
+    times = [entry.time for entry in read_catalogue(str(path))]
+    assert times == [START, START + timedelta(seconds=0.5)]
+    path.write_text("robot,model,file,time\na,ur10,x.npz,2026-03-01T07:00:00+01:00\n")
+    assert [entry.time for entry in read_catalogue(str(path))] == [START]
 
 
 @pytest.mark.parametrize(("text", "words"), REFUSED.items(), ids=range(len(REFUSED)))
