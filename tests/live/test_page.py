@@ -182,7 +182,7 @@ def test_the_scene_is_the_arm_and_its_ellipsoids_are_those_of_the_estimate(weigh
         assert not any(handle.visible for handle in (scene._body, scene._region, scene._centre))
 
 
-def test_a_load_whose_inertia_is_not_known_is_a_ball(weigher):
+def test_a_load_whose_inertia_is_not_known_is_a_sphere(weigher):
     payload = weigher.payload()
     covariance = payload.covariance.copy()
     covariance[4:, 4:] = np.inf
@@ -471,7 +471,11 @@ def test_old_rows_are_grey_and_nothing_can_be_set(weigher, monkeypatch):
 
 def test_a_controller_with_another_payload_is_a_warning():
     payload = weighed(2.5)
-    assert mismatch_words(payload, ControllerPayload(2.51)) == ""
+    near = ControllerPayload(2.51, (0.002, -0.002, 0.051))
+    assert mismatch_words(payload, near) == ""
+    assert mismatch_words(payload, near._replace(cog=(0.001, -0.002, 0.095))) == (
+        "The controller's centre of mass is 45 mm from the weighed one, outside its interval."
+    )
     assert mismatch_words(payload, None) == ""
     words = mismatch_words(payload, ControllerPayload(1.0))
     assert words == "The controller is set to 1.000 kg, outside 2.500 ± 0.049 kg."

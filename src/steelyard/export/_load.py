@@ -26,7 +26,8 @@ from steelyard.verdict import Aspect, Doubt, Fitness, Verdict
 _ENTRIES = ("Ixx", "Iyy", "Izz", "Ixy", "Ixz", "Iyz")
 _ENTRY_INDICES = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
 _ROUNDING = 1e-9  # of the largest entry of the inertia about the origin
-_SPHERE_DENSITY = 2700.0  # [kg/m^3] of aluminium, between plastics and steel
+SPHERE_DENSITY = 2700.0
+"""Of a sphere that stands for a body of unknown inertia: aluminium, [kg/m^3]."""
 DEFAULT_NAME = "payload"
 """Name of a payload, in formats with names."""
 DEFAULT_NUMBER = 1
@@ -141,13 +142,13 @@ class Load:
         if choice == "estimated":
             return self
         if choice == "sphere":
-            radius = (3 * self.body.mass / (4 * np.pi * _SPHERE_DENSITY)) ** (1 / 3)
+            radius = (3 * self.body.mass / (4 * np.pi * SPHERE_DENSITY)) ** (1 / 3)
         else:
             radius = 0.0
         instead = "a point mass"
         if radius:
             instead = (
-                f"a homogeneous sphere of {_SPHERE_DENSITY:g} kg/m^3 with a diameter of"
+                f"a homogeneous sphere of {SPHERE_DENSITY:g} kg/m^3 with a diameter of"
                 f" {2e3 * radius:.3g} mm"
             )
         words = f"{self._inertia_words()} It is not written; the inertia here is that of {instead}."

@@ -7,13 +7,13 @@ union of their x, and cut off at the range of the panel, from which uPlot choose
 from __future__ import annotations
 
 from collections.abc import Mapping
-from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from steelyard._arrays import Array
 from steelyard.drawing import Band, Curve, Panel
+from steelyard.live._words import page_part
 
 if TYPE_CHECKING:
     from viser import GuiApi, GuiHtmlHandle, GuiTabHandle, GuiUplotHandle
@@ -146,12 +146,5 @@ def title_html(panel: Panel, colours: Mapping[str, str]) -> str:
         colours: by the names of curves and bands
     """
     unit = panel.y.rpartition("[")[2].rstrip("]")
-    keys = "".join(
-        f'<span class="key"><i class="{style}" style="background:{colours[name]}"></i>'
-        f"{escape(name)}</span>"
-        for name, style in panel.legend
-    )
-    return (
-        f'<div class="sy chart"><b>{escape(panel.title)}</b>'
-        f' <span class="soft">[{escape(unit)}]</span><div>{keys}</div></div>'
-    )
+    keys = [{"name": name, "style": style, "colour": colours[name]} for name, style in panel.legend]
+    return page_part("chart", {"title": panel.title, "unit": unit, "keys": keys})

@@ -21,7 +21,6 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial, wraps
-from html import escape
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
@@ -46,6 +45,7 @@ from steelyard.live._words import (
     answer_html,
     events_html,
     link_html,
+    message_html,
     numbers_html,
     question_html,
 )
@@ -486,5 +486,5 @@ def _put(handle: viser.GuiHtmlHandle, content: str) -> None:
 def _say(client: viser.ClientHandle, title: str, words: str) -> None:
     modal = client.gui.add_modal(title)
     with modal:
-        client.gui.add_html(f'<div class="sy"><p>{escape(words)}</p></div>')
+        client.gui.add_html(message_html(words))
         client.gui.add_button("Close", color="gray").on_click(lambda _: modal.close())

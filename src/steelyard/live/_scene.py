@@ -3,8 +3,8 @@
 The centre of mass is drawn with its 95 % ellipsoid { c : (c - c0)' C^-1 (c - c0) <= 2.796^2 }, C
 its covariance; the payload as the homogeneous ellipsoid with its mass and inertia, whose semi-axes
 squared are the eigenvalues of 5 S / m, S the second moment of its mass about the centre of mass.
-Both are of true size. Where the inertia is not known well enough for an ellipsoid, a ball of
-aluminium with the mass stands for it.
+Both are of true size. Where the inertia is not known well enough for an ellipsoid, a sphere of
+aluminium with the mass stands for it, as in exports.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from steelyard._arrays import Array
+from steelyard.export._load import SPHERE_DENSITY
 from steelyard.payload import Payload
 from steelyard.payload._views import ellipsoids
 from steelyard.robot import RobotModel
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from viser import ClientHandle, InitialCameraConfig, SceneApi
 
 _MARK = 0.008  # [m]
-_BALL_DENSITY = 2700.0  # [kg/m^3] of aluminium, between plastics and steel
 _LINK = (214, 219, 226)
 _DRIVE = (88, 104, 120)
 _LOAD = (34, 102, 170)
@@ -159,7 +159,7 @@ class Scene:
         )
         known = payload is not None and region is not None
         if payload is not None and shape is None:
-            shape = _ball(payload.mass)
+            shape = _sphere(payload.mass)
         for handle, found in ((self._body, shape), (self._region, region)):
             handle.visible = known and found is not None
             if payload is not None and known and found is not None:
@@ -170,9 +170,9 @@ class Scene:
             self._centre.position = payload.body.com
 
 
-def _ball(mass: float) -> tuple[tuple[float, float, float], Array]:
-    """Semi-axes [m] and direction as w x y z of a ball of aluminium with a mass."""
-    radius = float((3 * max(mass, 0.0) / (4 * np.pi * _BALL_DENSITY)) ** (1 / 3))
+def _sphere(mass: float) -> tuple[tuple[float, float, float], Array]:
+    """Semi-axes [m] and direction as w x y z of a homogeneous sphere with a mass."""
+    radius = float((3 * max(mass, 0.0) / (4 * np.pi * SPHERE_DENSITY)) ** (1 / 3))
     return (radius, radius, radius), np.array([1.0, 0.0, 0.0, 0.0])
 
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
-from html import escape
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,6 +16,8 @@ from steelyard.live._source import EventKind
 from steelyard.live._view import Snapshot
 from steelyard.payload import Payload
 from steelyard.payload._tracking import relative_half_width
+from steelyard.report._templates import render
+from steelyard.verdict import Doubt
 
 _GOOD_EVENTS = (EventKind.PICK, EventKind.DROP)
 _BAD_EVENTS = (EventKind.LOST, EventKind.ENDED, EventKind.MODE, EventKind.GAP, EventKind.CONTACT)
@@ -30,6 +31,7 @@ CONNECTION_EVENTS = (EventKind.CONNECTED, EventKind.LOST, EventKind.ENDED)
 STALE_S = 1.0
 """Age of the newest row from which its numbers are old, [s]."""
 
+_MIN_CENTRE_ERROR = 0.002  # of the controller's centre of mass that is reported, [m]
 _DIGITS = (3, 1, 1, 1, *[4] * 6)  # of the ten numbers of a controller's payload
 
 
@@ -103,12 +105,7 @@ def link_html(link: LinkState) -> str:
     if link.connection is not None and link.age_s >= STALE_S:
         last = time.strftime("%H:%M:%S", time.localtime(time.time() - link.age_s))
         age = f"last row {link.age_s:.0f} s ago, at {last}"
-    return (
-        f'<div class="sy link"><span class="chip {link.style}"'
-        f' data-name="connection">{escape(link.words)}</span>'
-        f'<span data-name="mode">{escape(link.mode)}</span>'
-        f'<span class="soft" data-name="age">{age}</span></div>'
-    )
+    return page_part("link", {"link": link, "age": age})
 
 
 def answer_html(
@@ -127,31 +124,30 @@ def answer_html(
         configured: the payload that is set on the controller, where it is to be compared
     """
     if snapshot is None:
-        return '<div class="sy"><h1>…</h1><p class="soft">waiting for rows</p></div>'
+        return page_part("waiting", {})
     payload = snapshot.payload
-    if payload is None:
-        mass, half = ("unknown", "")
-    else:
+    mass, half = ("unknown", "")
+    doubts: tuple[Doubt, ...] = ()
+    if payload is not None:
         mass, half = payload.quantities[0].rounded
-    kind, words = _state(snapshot, accuracy)
-    old = ""
-    if age_s >= STALE_S:
-        kind = "plain"
-        words = f"no rows for {age_s:.0f} s: these numbers are old"
-        old = " old"
-    warning = mismatch_words(payload, configured)
-    step = f"{snapshot.next_step[:1].upper()}{snapshot.next_step[1:]}."
-    doubts = () if payload is None else payload.verdict.blocking
-    paragraphs = [f"<p>{escape(str(doubt))}</p>" for doubt in doubts]
-    return (
-        f'<div class="sy{old}"><h1><span data-name="mass">{mass}</span>'
-        f"<small>{f'± {half} kg' if half else 'mass'}</small></h1>"
-        f'<span class="chip {kind}" data-name="state">{escape(words)}</span>'
-        f'<div class="bar"><i style="width:{_share(payload, accuracy):.0f}%"></i></div>'
-        f'<p class="warning" data-name="mismatch">{escape(warning)}</p>'
-        f'<h2>Next</h2><div class="next" data-name="next">{escape(step)}</div>'
-        f'<div class="soft">{"".join(paragraphs)}</div></div>'
-    )
+        doubts = payload.verdict.blocking
+    style, state = _state(snapshot, accuracy)
+    is_old = age_s >= STALE_S
+    if is_old:
+        style = "plain"
+        state = f"no rows for {age_s:.0f} s: these numbers are old"
+    values = {
+        "mass": mass,
+        "half": half,
+        "style": style,
+        "state": state,
+        "is_old": is_old,
+        "share": _share(payload, accuracy),
+        "warning": mismatch_words(payload, configured),
+        "step": f"{snapshot.next_step[:1].upper()}{snapshot.next_step[1:]}.",
+        "doubts": doubts,
+    }
+    return page_part("answer", values)
 
 
 def mismatch_words(payload: Payload | None, configured: ControllerPayload | None) -> str:
@@ -164,12 +160,19 @@ def mismatch_words(payload: Payload | None, configured: ControllerPayload | None
     if payload is None or configured is None or not payload.verdict.ok:
         return ""
     half = NORMAL_95 * float(payload.std[0])
-    if not abs(payload.mass - configured.mass) > half:
-        return ""
-    return (
-        f"The controller is set to {configured.mass:.3f} kg, outside {payload.mass:.3f} ±"
-        f" {half:.3f} kg."
-    )
+    if abs(payload.mass - configured.mass) > half:
+        return (
+            f"The controller is set to {configured.mass:.3f} kg, outside {payload.mass:.3f} ±"
+            f" {half:.3f} kg."
+        )
+    distance = np.abs(payload.com - np.array(configured.cog))
+    allowed = np.maximum(NORMAL_95 * payload.com_std, _MIN_CENTRE_ERROR)
+    if (distance > allowed).any():
+        return (
+            f"The controller's centre of mass is {1e3 * np.linalg.norm(distance):.0f} mm from the"
+            " weighed one, outside its interval."
+        )
+    return ""
 
 
 def numbers_html(
@@ -184,30 +187,26 @@ def numbers_html(
     """
     if payload is None:
         return ""
-    lines = []
     theirs = _numbers_of(configured)
+    lines = []
     for k, number in enumerate(payload.quantities):
         value, half = number.rounded
-        name = number.name.split(" about ")[0]
-        unit = number.unit.replace("^2", "²")
-        lines.append(
-            f'<tr><td>{name} <span class="soft">{unit}</span></td><td'
-            f' data-name="{name}">{value}</td>'
-            f'<td class="soft">{half}</td>'
-            + (f'<td data-name="configured {name}">{theirs[k]}</td>' if theirs else "")
-            + "</tr>"
-        )
-    if theirs:
-        last = "<th>controller</th>"
-    else:
-        last = ""
-    head = f"<tr><th></th><th>weighed</th><th>± 95 %</th>{last}</tr>"
-    note = f"In the frame '{escape(payload.body.frame)}', inertia about its origin."
-    table = f"<table>{head}{''.join(lines)}</table>"
-    old = ""
-    if is_old:
-        old = " old"
-    return f'<div class="sy{old}"><h2>Payload</h2>{table}<p class="soft">{note}</p></div>'
+        line = {
+            "name": number.name.split(" about ")[0],
+            "unit": _with_powers(number.unit),
+            "value": value,
+            "half": half,
+        }
+        if theirs:
+            line["configured"] = theirs[k]
+        lines.append(line)
+    values = {
+        "lines": lines,
+        "is_compared": bool(theirs),
+        "is_old": is_old,
+        "frame": payload.body.frame,
+    }
+    return page_part("numbers", values)
 
 
 def events_html(snapshot: Snapshot, events: Iterable[tuple[str, str, str]]) -> str:
@@ -218,35 +217,35 @@ def events_html(snapshot: Snapshot, events: Iterable[tuple[str, str, str]]) -> s
         events: time of day, kind and words of each
     """
     lines = [
-        f'<li><time>{clock}</time><span><b class="tag'
-        f' {_EVENT_STYLES.get(kind, "plain")}">{escape(kind)}</b>'
-        f" {escape(words)}</span></li>"
+        {"clock": clock, "kind": kind, "words": words, "style": _EVENT_STYLES.get(kind, "plain")}
         for clock, kind, words in events
     ]
-    counts = f"{snapshot.rows} rows, {snapshot.missing} missing, {snapshot.dropped} dropped"
-    log = f'<ol data-name="events">{"".join(lines[::-1])}</ol>'
-    return (
-        f'<div class="sy"><h2>Events</h2>{log}<p class="soft" data-name="counts">{counts}</p></div>'
-    )
+    return page_part("events", {"snapshot": snapshot, "events": lines[::-1]})
 
 
 def question_html(proposal: Proposal) -> str:
     """The payload that is set on the controller now, beside the new one."""
-    lines = "".join(
-        f'<tr><td>{name} <span class="soft">{unit.replace("^2", "²")}</span></td><td>{old}</td>'
-        f"<td><b>{new}</b></td></tr>"
-        for name, old, new, unit in proposal.cells
-    )
-    if proposal.note:
-        note = f" Note: {escape(proposal.note)}."
-    else:
-        note = ""
-    return (
-        f'<div class="sy"><table><tr><th></th><th>now</th><th>new</th></tr>{lines}</table><p'
-        ' class="soft">'
-        "The physical body nearest to the estimate, inertia about its centre of gravity. A"
-        f" controller may zero its force sensor: let nothing touch the tool.{note}</p></div>"
-    )
+    cells = [(name, old, new, _with_powers(unit)) for name, old, new, unit in proposal.cells]
+    return page_part("question", {"cells": cells, "note": proposal.note})
+
+
+def message_html(words: str) -> str:
+    """A message to the user."""
+    return page_part("message", {"words": words})
+
+
+def page_part(name: str, values: Mapping[str, Any]) -> str:
+    """A part of the page.
+
+    Args:
+        name: of its template
+        values: what the template mentions, by name
+    """
+    return render("steelyard.live", f"{name}.html", values)
+
+
+def _with_powers(unit: str) -> str:
+    return unit.replace("^2", "²")
 
 
 def _state(snapshot: Snapshot, accuracy: float) -> tuple[str, str]:
