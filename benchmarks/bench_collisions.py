@@ -23,7 +23,6 @@ from steelyard.control.collision import (
     Detections,
     Detector,
     Observer,
-    ObserverSample,
     Residuals,
     Thresholds,
 )
@@ -31,7 +30,7 @@ from steelyard.identification import identify
 from steelyard.identification.gains import gains_from_targets
 from steelyard.inertia import InertialParameters
 from steelyard.io import read
-from steelyard.recording import Recording
+from steelyard.recording import Recording, Sample
 from steelyard.robot import DriveModel, RobotModel, load_robot
 from steelyard.signals import Preparation, prepare
 from steelyard.simulation import Push, SensorModel, Simulation, SimulationOptions, simulate
@@ -288,10 +287,10 @@ def step_time() -> Figure:
     robot = load_robot("lwr4")
     observer = Observer.of(robot)
     q, v, tau = np.random.default_rng(0).normal(size=(3, 4000, robot.n))
-    state = observer.init(ObserverSample(0.0, q[0], v[0], tau[0]))
+    state = observer.init(Sample(0.0, np.array([q[0], v[0]]), tau[0]))
     times = []
     for i in range(1, len(q)):
-        sample = ObserverSample(0.001 * i, q[i], v[i], tau[i])
+        sample = Sample(0.001 * i, np.array([q[i], v[i]]), tau[i])
         began = time.perf_counter()
         state = observer.step(state, sample)
         times.append(time.perf_counter() - began)

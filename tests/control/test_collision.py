@@ -10,14 +10,13 @@ from steelyard.control.collision import (
     Detector,
     FrameForce,
     Observer,
-    ObserverSample,
     Residuals,
     Thresholds,
 )
 from steelyard.errors import InvalidRecording, InvalidRobot, InvalidSamples, UnknownName
 from steelyard.identification import identify
 from steelyard.inertia import InertialParameters
-from steelyard.recording import Recording
+from steelyard.recording import Recording, Sample
 from steelyard.robot import DriveModel, RobotModel
 from steelyard.signals import Preparation, prepare
 from steelyard.simulation import Push, SensorModel, SimulationOptions, simulate
@@ -273,11 +272,9 @@ def test_holes_and_time_that_goes_back_are_refused_and_repeats_ignored(learned, 
 
 def test_samples_that_are_none_are_refused(learned):
     with pytest.raises(InvalidSamples, match="has 3 joints, the sample"):
-        learned.observer.init(ObserverSample(0.0, np.zeros(2), np.zeros(2), np.zeros(2)))
+        learned.observer.init(Sample(0.0, np.zeros((2, 2)), np.zeros(2)))
     with pytest.raises(InvalidSamples, match="is not finite"):
-        learned.observer.init(
-            ObserverSample(0.0, np.array([0, np.nan, 0]), np.zeros(3), np.zeros(3))
-        )
+        learned.observer.init(Sample(0.0, np.array([[0, np.nan, 0], np.zeros(3)]), np.zeros(3)))
 
 
 def test_currents_need_gains_and_bad_rows_are_left_out(learned, free, robot):

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from scipy.signal import lfilter
 
-from steelyard.control.collision import ArmDynamics, FrameForce, Observer, ObserverSample
+from steelyard.control.collision import ArmDynamics, FrameForce, Observer
 from steelyard.control.collision._dynamics import TorqueUncertainty
 from steelyard.control.collision._thresholds import _Tail
 from steelyard.identification import identify
 from steelyard.inertia import InertialParameters
-from steelyard.recording import Samples
+from steelyard.recording import Sample, Samples
 from steelyard.robot import DriveModel, RobotModel, load_robot
 from steelyard.robot._momentum import MomentumDynamics
 from steelyard.trajectory import FourierTrajectory
@@ -144,9 +144,9 @@ def test_the_residual_follows_a_constant_push_with_its_own_pole_for_any_steps(ar
         observer = Observer.of(arm, kind=kind, gain_hz=3.0)
         for seed in (1, 2):
             t = np.cumsum(np.random.default_rng(seed).uniform(0.001, 0.05, 40))
-            state = observer.init(ObserverSample(t[0], q, np.zeros(3), tau))
+            state = observer.init(Sample(t[0], np.array([q, np.zeros(3)]), tau))
             for now in t[1:]:
-                state = observer.step(state, ObserverSample(now, q, np.zeros(3), tau))
+                state = observer.step(state, Sample(now, np.array([q, np.zeros(3)]), tau))
             reached = 1 - np.exp(-2 * np.pi * 3.0 * (t[-1] - t[0]))
             np.testing.assert_allclose(state.residual, reached * push, rtol=1e-9)
 
@@ -160,11 +160,11 @@ def test_a_moving_arm_shows_the_push_and_nothing_else(arm, kind):
     push = np.array([5.0, -4.0, 3.0]) * (t > 1.5)[:, None]
     tau = robot.torque(q, v, a) - push
     observer = Observer.of(robot, kind=kind, gain_hz=5.0)
-    state = observer.init(ObserverSample(t[0], q[0], v[0], tau[0]))
+    state = observer.init(Sample(t[0], np.array([q[0], v[0]]), tau[0]))
     filtered = np.zeros(3 if kind != "energy" else 1)
     kept = np.exp(-2 * np.pi * 5.0 / 2000.0)
     for i in range(1, len(t)):
-        state = observer.step(state, ObserverSample(t[i], q[i], v[i], tau[i]))
+        state = observer.step(state, Sample(t[i], np.array([q[i], v[i]]), tau[i]))
         wanted = push[i] if kind != "energy" else np.array([v[i] @ push[i]])
         filtered = kept * filtered + (1 - kept) * wanted
         if i % 500 == 250:
@@ -177,9 +177,9 @@ def test_no_friction_at_rest_is_taken_for_a_contact_but_more_than_it_is(arm):
     q = np.array([0.4, -0.7, 1.1])
     for share in (-0.99, -0.3, 0.6, 0.99, 1.5):
         tau = arm.gravity_torque(q) + share * DRIVE.coulomb
-        state = observer.init(ObserverSample(0.0, q, np.zeros(3), tau))
+        state = observer.init(Sample(0.0, np.array([q, np.zeros(3)]), tau))
         for i in range(1, 200):
-            state = observer.step(state, ObserverSample(0.01 * i, q, np.zeros(3), tau))
+            state = observer.step(state, Sample(0.01 * i, np.array([q, np.zeros(3)]), tau))
         np.testing.assert_allclose(state.residual, -share * DRIVE.coulomb, rtol=1e-6)
         if abs(share) < 1:
             assert not state.beyond_friction.any()
@@ -192,10 +192,10 @@ def test_friction_is_known_again_once_the_joint_slides(arm):
     observer = Observer.of(arm.with_drive(DRIVE), gain_hz=5.0)
     t, q, v, a = moving(3, 500.0)
     tau = observer.arm.robot.torque(q, v, a)
-    state = observer.init(ObserverSample(t[0], q[0], v[0], tau[0]))
+    state = observer.init(Sample(t[0], np.array([q[0], v[0]]), tau[0]))
     quick, slack = [], []
     for i in range(1, len(t)):
-        state = observer.step(state, ObserverSample(t[i], q[i], v[i], tau[i]))
+        state = observer.step(state, Sample(t[i], np.array([q[i], v[i]]), tau[i]))
         quick.append(np.abs(v[max(0, i - 100) : i + 1]).min(axis=0) > 0.1)
         slack.append(state.slack.max(axis=0) / DRIVE.coulomb)
     assert np.array(slack)[np.array(quick)].max() < 0.05

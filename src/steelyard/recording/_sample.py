@@ -1,4 +1,4 @@
-"""One instant of filtered signals: what a tracker takes."""
+"""One instant of filtered signals: what trackers and observers take."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ class Sample(NamedTuple, Generic[M]):
 
     Attributes:
         t: time, [s], on any clock that goes forwards
-        motion: of joints: position, velocity and acceleration, (3, n) [rad or m, s]; of a wrist
-            sensor: see `steelyard.wrist.tracking.SensorMotion`
+        motion: of joints: position, velocity and acceleration, (3, n) [rad or m, s], for observers
+            of contacts also without acceleration, (2, n); of a wrist sensor: see
+            `steelyard.wrist.tracking.SensorMotion`
         effort: torque that the drive applies to each joint, (n,) [Nm or N]; or what the load does
             to a wrist sensor, (6,) [N, Nm], in the sensor frame
         fault: why it cannot be used, a name of the tracker's counts; empty for a usable sample

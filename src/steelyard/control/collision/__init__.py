@@ -2,7 +2,7 @@
 
 from steelyard.control.collision._detection import Contact, Detections, Detector
 from steelyard.control.collision._dynamics import ArmDynamics, FrameForce
-from steelyard.control.collision._observer import Observer, ObserverSample, ObserverState
+from steelyard.control.collision._observer import Observer, ObserverState
 from steelyard.control.collision._reaction import Guard, Pace, Reaction
 from steelyard.control.collision._residuals import Residuals
 from steelyard.control.collision._thresholds import Thresholds
@@ -15,7 +15,6 @@ __all__ = [
     "FrameForce",
     "Guard",
     "Observer",
-    "ObserverSample",
     "ObserverState",
     "Pace",
     "Reaction",

@@ -23,13 +23,13 @@ import numpy as np
 
 from steelyard import _saved
 from steelyard._arrays import Array, Mask
-from steelyard.control.collision._observer import Observer, ObserverSample, ObserverState
+from steelyard.control.collision._observer import Observer, ObserverState
 from steelyard.control.collision._residuals import Residuals
 from steelyard.control.collision._thresholds import Thresholds
 from steelyard.drawing import notebook_html
 from steelyard.errors import InvalidRecording, InvalidSamples
 from steelyard.quality._table import counted
-from steelyard.recording import Recording
+from steelyard.recording import Recording, Sample
 from steelyard.robot import DriveModel
 from steelyard.verdict import Doubt, DoubtKind, Verdict
 
@@ -179,12 +179,16 @@ class Detector:
         verdict = Verdict(summary, tuple(_doubts(self, contacts, residuals)))
         return Detections(tuple(contacts), residuals, threshold, self, verdict)
 
-    def init(self, sample: ObserverSample) -> _DetectorState:
-        """The state at the first sample: free."""
+    def init(self, sample: Sample[Array]) -> _DetectorState:
+        """The state at the first sample, without a contact.
+
+        Args:
+            sample: as for `Observer.init`
+        """
         seen = self.observer.init(sample)
         return self._free(seen, self._threshold(seen, sample))
 
-    def step(self, state: _DetectorState, sample: ObserverSample) -> _DetectorState:
+    def step(self, state: _DetectorState, sample: Sample[Array]) -> _DetectorState:
         """The next state."""
         seen = self.observer.step(state.observer, sample)
         return self._judged(state, seen, self._threshold(seen, sample))
@@ -214,8 +218,8 @@ class Detector:
             contact = self._grown(contact, seen, ratio, since, confirmed, last)
         return _DetectorState(seen, threshold, since, last, contact, ended)
 
-    def _threshold(self, seen: ObserverState, sample: ObserverSample) -> Array:
-        motion = np.array([sample.q, seen.v, seen.a], dtype=float)[None]
+    def _threshold(self, seen: ObserverState, sample: Sample[Array]) -> Array:
+        motion = np.array([sample.motion[0], seen.v, seen.a], dtype=float)[None]
         return np.asarray(self.thresholds.at(self.observer, motion, seen.memory)[0])
 
     def _grown(

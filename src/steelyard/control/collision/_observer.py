@@ -40,7 +40,6 @@ from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from steelyard._arrays import Array
 from steelyard.control.collision._dynamics import ArmDynamics
@@ -48,6 +47,7 @@ from steelyard.errors import InvalidSamples, UnknownName
 from steelyard.identification import DynamicModel
 from steelyard.inertia import InertialParameters
 from steelyard.payload import Payload
+from steelyard.recording import Sample
 from steelyard.robot import RobotModel
 from steelyard.robot._transmission import JointFriction
 
@@ -57,22 +57,6 @@ _SMOOTH_WIDTHS = 2.0  # of a smooth sign, in w_0
 _MIN_REST_SPEED = 0.01  # [rad/s], lower limit of w_0
 ObserverKind = Literal["momentum", "inverse-dynamics", "energy"]
 _FORMER_NAMES = {"direct": "inverse-dynamics"}  # former names of observers
-
-
-class ObserverSample(NamedTuple):
-    """Motion and torque of one instant.
-
-    Attributes:
-        t: time, [s], on any clock that goes forwards
-        q: joint position, (n,) [rad or m]
-        v: joint velocity, (n,) [rad/s or m/s]
-        tau: torque that the drive applies to the joint, (n,) [Nm or N]
-    """
-
-    t: float
-    q: ArrayLike
-    v: ArrayLike
-    tau: ArrayLike
 
 
 class ObserverState(NamedTuple):
@@ -249,8 +233,12 @@ class Observer(ABC):
     def _slack(self, before: Array, s: Array, v: Array, load: Array) -> Array:
         return self._unknown_friction.at(before, s, v, load)
 
-    def init(self, sample: ObserverSample) -> ObserverState:
-        """The state at the first sample: no contact."""
+    def init(self, sample: Sample[Array]) -> ObserverState:
+        """The state at the first sample, without a contact.
+
+        Args:
+            sample: joint positions and velocities, (2, n), and torques; accelerations are not used
+        """
         q, v, tau = self._checked(sample)
         memory, friction, load = self.arm.friction.step(self.arm.friction.init(q, v), q, v, tau)
         store, supply = self._balance(q, v, tau, friction)
@@ -260,8 +248,12 @@ class Observer(ABC):
             float(sample.t), zero, store, supply, slack, memory, v, np.zeros(self.arm.n)
         )
 
-    def step(self, state: ObserverState, sample: ObserverSample) -> ObserverState:
-        """The next state; a repeated time changes nothing."""
+    def step(self, state: ObserverState, sample: Sample[Array]) -> ObserverState:
+        """The next state; a repeated time changes nothing.
+
+        Args:
+            sample: as for `init`
+        """
         q, v, tau = self._checked(sample)
         h = sample.t - state.t
         if h == 0:
@@ -280,11 +272,13 @@ class Observer(ABC):
         a = kept * state.a + (1.0 - kept) / h * (v - state.v)
         return ObserverState(float(sample.t), residual, store, supply, slack, memory, v, a)
 
-    def _checked(self, sample: ObserverSample) -> tuple[Array, Array, Array]:
-        q, v, tau = np.array(sample[1:], dtype=float)
-        if q.shape != (self.arm.n,):
+    def _checked(self, sample: Sample[Array]) -> tuple[Array, Array, Array]:
+        q, v = np.array(sample.motion, dtype=float)[:2]
+        tau = np.array(sample.effort, dtype=float)
+        if q.shape != (self.arm.n,) or tau.shape != q.shape:
             raise InvalidSamples(
-                f"{self.arm.robot.name} has {self.arm.n} joints, the sample has the shape {q.shape}"
+                f"{self.arm.robot.name} has {self.arm.n} joints, the sample has positions of shape"
+                f" {q.shape} and torques of shape {tau.shape}"
             )
         if not np.isfinite(q @ q + v @ v + tau @ tau):
             raise InvalidSamples(f"the sample at t = {sample.t} s is not finite")

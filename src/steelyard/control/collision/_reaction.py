@@ -25,8 +25,8 @@ import numpy as np
 
 from steelyard._arrays import Array
 from steelyard.control.collision._detection import Contact, Detector, _DetectorState
-from steelyard.control.collision._observer import ObserverSample
 from steelyard.errors import InvalidSamples
+from steelyard.recording import Sample
 
 
 class Pace(NamedTuple):
@@ -159,7 +159,7 @@ class Guard:
             v: joint velocity, (n,) [rad/s or m/s]
             tau: torque that the drive applies to the joint, (n,) [Nm or N]
         """
-        sample = ObserverSample(t, q, v, tau)
+        sample = Sample(t, np.array([q, v], dtype=float), np.asarray(tau, dtype=float))
         if self._state is None:
             self._state = self._detector.init(sample)
             return

@@ -21,10 +21,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from steelyard._arrays import Array, Mask
-from steelyard.control.collision._observer import Observer, ObserverSample, ObserverState
+from steelyard.control.collision._observer import Observer, ObserverState
 from steelyard.errors import InvalidRecording
 from steelyard.quality import check
-from steelyard.recording import Recording
+from steelyard.recording import Recording, Sample
 from steelyard.robot import DriveModel, RobotModel
 from steelyard.signals import joint_torque
 
@@ -55,7 +55,7 @@ class Residuals:
     """
 
     observer: Observer
-    samples: Sequence[ObserverSample] = field(repr=False)
+    samples: Sequence[Sample[Array]] = field(repr=False)
     states: Sequence[ObserverState] = field(repr=False)
     t: Array
     q: Array
@@ -66,7 +66,7 @@ class Residuals:
     slack: Array
 
     @classmethod
-    def of(cls, observer: Observer, samples: Sequence[ObserverSample]) -> Residuals:
+    def of(cls, observer: Observer, samples: Sequence[Sample[Array]]) -> Residuals:
         """The residuals along two or more samples.
 
         Args:
@@ -81,7 +81,7 @@ class Residuals:
             samples,
             states,
             t=np.array([state.t for state in states]),
-            q=np.array([sample.q for sample in samples], dtype=float),
+            q=np.array([sample.motion[0] for sample in samples], dtype=float),
             v=np.array([state.v for state in states]),
             a=np.array([state.a for state in states]),
             direction=np.array([state.memory[0] for state in states]),
@@ -127,7 +127,7 @@ class Residuals:
             speed = v[keep]
         return cls.of(
             observer,
-            [ObserverSample(float(t[i]), q[i], speed[i], tau[k]) for i, k in enumerate(keep)],
+            [Sample(float(t[i]), np.array([q[i], speed[i]]), tau[k]) for i, k in enumerate(keep)],
         )
 
     def __len__(self) -> int:
