@@ -189,7 +189,7 @@ class Detector:
         return self._free(seen, self._threshold(seen, sample))
 
     def step(self, state: _DetectorState, sample: Sample[Array]) -> _DetectorState:
-        """The next state."""
+        """The state after one more sample."""
         seen = self.observer.step(state.observer, sample)
         return self._judged(state, seen, self._threshold(seen, sample))
 
