@@ -299,12 +299,14 @@ class WrenchSamples:
         t, position, quaternion, wrench, words = _pose_on_uniform_clock(recording)
         step_s = float((t[-1] - t[0]) / (len(t) - 1))
         stated = recording.sensor.motion_noise
-        known_motion = (position, quaternion)
+        tuning_position = position
+        tuning_quaternion = quaternion
         if earlier is not None:
-            _, *known_motion, _, _ = _pose_on_uniform_clock(earlier)
+            _, tuning_position, tuning_quaternion, _, _ = _pose_on_uniform_clock(earlier)
         kalman = PoseKalmanFilter.tuned(
             step_s,
-            *known_motion,
+            tuning_position,
+            tuning_quaternion,
             position_std=stated.get("position") if position_std is None else position_std,
             rotation_std=stated.get("rotation") if rotation_std is None else rotation_std,
         )
