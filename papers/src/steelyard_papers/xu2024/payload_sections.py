@@ -65,13 +65,13 @@ class Online:
         return float(100 * np.diff(ndtr(far))[0])
 
 
-def online_section(online: Online, case: Case, rule: Table) -> Section:
+def online_section(online: Online, case: Case, *tables: Table) -> Section:
     """Fig. 6: convergence of the recursion and of ours.
 
     Args:
         online: over many runs
         case: of the paper, for the bound
-        rule: of convergence in MuJoCo
+        tables: of the rule of convergence
     """
     percent = 100 / TRUTH.mass
     rows: list[Row] = [
@@ -132,13 +132,34 @@ def online_section(online: Online, case: Case, rule: Table) -> Section:
                 ),
                 rows,
             ),
-            rule,
+            *tables,
             Plot(
                 "The mass in one run; the band is the bound around the truth, 95 %.",
                 [_mass_panel(curves, 0.5), _mass_panel(curves, 0.03)],
             ),
             Plot("Fig. 6: the base parameters that the paper watches.", panels, columns=3),
         ],
+    )
+
+
+def share_table(by_share: Mapping[float, Array]) -> Table:
+    """When the recursion converges, over the share of Table VIII that is white noise.
+
+    Args:
+        by_share: times of each seed [s], by share
+    """
+    rows: list[Row] = []
+    for share, times in by_share.items():
+        met = times[np.isfinite(times)]
+        spread = float(met.std(ddof=1)) if len(met) > 1 else None
+        mean = float(met.mean()) if len(met) else None
+        rows.append((share, mean, spread, f"{len(met)} of {len(times)}"))
+    return Table(
+        "Convergence by the paper's rule, over the share of Table VIII that is white noise.",
+        ("share", "converged after [s]", "standard deviation [s]", "converged within 10 s"),
+        rows,
+        f"Printed: {CONVERGED_S} s. Table VIII is what a law of friction leaves along the motion,"
+        " of which only a part is white noise; the paper does not say how much.",
     )
 
 

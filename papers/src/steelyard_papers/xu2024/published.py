@@ -229,6 +229,29 @@ def runs_of(case: Case, seeds: Sequence[int], *, progress: Progress) -> Runs:
     return Runs(answers, np.array(ours_at), published)
 
 
+WHITE_SHARES = (0.2, 0.35, 0.5, 0.75, 1.0)
+"""Shares of Table VIII that are tried as white noise of the torques."""
+
+
+def convergence_by_share(seeds: Sequence[int]) -> dict[float, Array]:
+    """When the paper's rule stops the recursion, (seeds,) [s], by the share that is white noise.
+
+    Table VIII is what a friction law leaves along the motion. How much of it is white noise, and
+    how much comes again with the motion, is not printed.
+
+    Args:
+        seeds: of the noise
+    """
+    found = {}
+    for share in WHITE_SHARES:
+        case = published_case(share * TABLE_8["without", "power"])
+        tau = np.stack([case.torque(seed) for seed in seeds])
+        start = np.tile(case.model.estimate.value, (len(seeds), 1))
+        Y = np.broadcast_to(case.Y, (len(seeds), *case.Y.shape))
+        found[share] = run_recursion(case.model, Y, tau, start=start).converged_s
+    return found
+
+
 @dataclass(frozen=True, eq=False)
 class Curves:
     """One run over time (Fig. 6).
