@@ -195,3 +195,51 @@ def test_several_loaded_runs_narrow_the_intervals():
     assert abs(four.unconstrained.mass - LOAD.mass) < 3 * four.std[0]
     with pytest.raises(InvalidSamples, match="no samples to weigh from"):
         weigh(model, [])
+
+
+@pytest.fixture(scope="module")
+def weighed():
+    robot = load_robot("ur10")
+    model = identify(robot, samples(robot, 0, 0.5))
+    return model, weigh(model, samples(robot.with_payload(LOAD), 1, 0.5, 2))
+
+
+def test_the_inertia_about_the_centre_of_mass_has_a_spread(weighed):
+    _, found = weighed
+    np.testing.assert_array_equal(found.inertia_com, found.body.inertia_com)
+    draws = np.random.default_rng(0).multivariate_normal(
+        found.body.vector, found.covariance, 20_000
+    )
+    spread = np.std([InertialParameters.from_vector(draw).inertia_com for draw in draws], axis=0)
+    np.testing.assert_allclose(found.inertia_com_std, spread, rtol=0.1)
+    names = [each.name for each in found.inertia_com_quantities]
+    assert names[1] == "Ixy about the centre of mass"
+    assert found.inertia_com_quantities[1].value == found.inertia_com[0, 1]
+    unknown = replace(found, covariance=np.diag(np.full(10, np.inf)))
+    assert np.isinf(unknown.inertia_com_std).all()
+
+
+def test_a_picture_is_one_line_and_draws_on_given_axes(weighed):
+    from matplotlib.figure import Figure
+
+    model, found = weighed
+    axes = Figure().subplots(1, 2)
+    picture = found.plot(ax=axes)
+    assert repr(picture).startswith("<Picture: The payload on the flange")
+    assert "\n" not in repr(picture)
+    assert [ax.get_title(loc="left") for ax in axes] == [x.title for x in picture.panels[:2]]
+    assert axes[0].lines
+    assert len(picture.figure().axes) == len(picture.panels)
+    alone = Figure().subplots()
+    model.plot(ax=alone)
+    assert alone.get_title(loc="left") == "shoulder_pan_joint"
+
+
+def test_the_parameters_of_a_model_as_a_table(weighed):
+    model, _ = weighed
+    table = model.to_dataframe()
+    assert list(table.columns) == ["name", "joint", "value", "std", "half_width", "unit"]
+    row = table.set_index("name").loc["Fc3"]
+    assert row["joint"] == "elbow_joint"
+    assert row["value"] == model.estimate.value[list(model.estimate.names).index("Fc3")]
+    assert row["unit"] == "Nm"

@@ -150,7 +150,9 @@ class Output:
         """Prints the numbers of a payload with their 95 % intervals."""
         self.headline(payload)
         print()
-        self.table(title, ("", "weighed", "+-", "unit"), [x.cells for x in payload.quantities])
+        quantities = list(payload.quantities)
+        quantities[10:10] = payload.inertia_com_quantities
+        self.table(title, ("", "weighed", "+-", "unit"), [x.cells for x in quantities])
 
     def headline(self, payload: Payload) -> None:
         """Prints the headline, coloured if possible, shares of the variance, and the next step."""

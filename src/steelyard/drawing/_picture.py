@@ -50,8 +50,36 @@ class Picture:
 
     plots: Sequence[Plot]
 
+    def __repr__(self) -> str:
+        captions = "; ".join(plot.caption.split(":")[0].rstrip(".") for plot in self.plots)
+        return f"<Picture: {captions}>"
+
     def _repr_html_(self) -> str:
         return "".join(map(_image, self.plots))
+
+    @property
+    def panels(self) -> tuple[Panel, ...]:
+        """The panels of all plots."""
+        return tuple(panel for plot in self.plots for panel in plot.panels)
+
+    def figure(self) -> Any:
+        """The plots as a figure of Matplotlib, whose axes can be changed."""
+        with _matplotlib():
+            return _figure(self.plots, _WIDTH, "", ())
+
+    def draw(self, axes: Any) -> None:
+        """Draws the panels on axes of Matplotlib, in their order.
+
+        Args:
+            axes: one or several; further panels are left out
+        """
+        given = np.atleast_1d(np.asarray(axes, dtype=object)).ravel()
+        colours = {name: colour for plot in self.plots for name, colour in plot.colours.items()}
+        with _matplotlib():
+            for ax, panel in zip(given, self.panels, strict=False):
+                _draw_panel(ax, panel, colours)
+                ax.set_xlabel(panel.x)
+                ax.set_ylabel(panel.y)
 
     def save(self, path: str | Path) -> None:
         """Writes them as a .png, .svg, .pdf or .jpg file."""

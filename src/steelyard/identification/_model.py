@@ -7,7 +7,7 @@ from copy import copy
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -23,7 +23,7 @@ from steelyard.identification._least_squares import solve_weighted
 from steelyard.identification._left_out import prediction_error
 from steelyard.identification._problem import RowMaker, Rows, require_same_joints
 from steelyard.identification._validation import FrictionChoice, Validation, validation_of
-from steelyard.recording import ArmIdentity, Preparation, Samples
+from steelyard.recording import ArmIdentity, Library, Preparation, Samples, data_frame
 from steelyard.robot import ParameterBasis, RobotModel
 from steelyard.robot._friction import FrictionLaw
 from steelyard.robot._parameters import FRICTION_AND_OFFSET_KINDS, ParameterKind
@@ -245,8 +245,29 @@ class DynamicModel(FileValue, error=InvalidSamples, kind="model", version=4):
             ("", "value [SI]", "std"), rows, words=str(self), plot=self.plot().plots[0]
         )
 
-    def plot(self) -> Picture:
-        """Friction and offset of each joint against its speed, with 95 % intervals."""
+    def to_dataframe(self, library: Library = "pandas") -> Any:
+        """A table with the columns name, joint, value, std, half_width (95 %) and unit.
+
+        Args:
+            library: whose table: 'pandas', 'polars' or 'pyarrow'
+        """
+        parameters = self.estimate.parameters
+        columns = {
+            "name": list(self.estimate.names),
+            "joint": [self.robot.joint_names[each.joint] for each in parameters],
+            "value": self.estimate.value.tolist(),
+            "std": self.estimate.std.tolist(),
+            "half_width": (NORMAL_95 * self.estimate.std).tolist(),
+            "unit": [each.unit for each in parameters],
+        }
+        return data_frame(columns, library)
+
+    def plot(self, ax: Any = None) -> Picture:
+        """Friction and offset of each joint against its speed, with 95 % intervals.
+
+        Args:
+            ax: axes of Matplotlib to draw the joints on, one or several; none by default
+        """
         from steelyard.drawing import Band, Curve, Panel, Picture, Plot
 
         n = self.robot.n
@@ -269,7 +290,10 @@ class DynamicModel(FileValue, error=InvalidSamples, kind="model", version=4):
             region = Band("95 %", x, y - width, y + width)
             parts: list[Curve | Band] = [region, Curve("friction and offset", x, y)]
             panels.append(Panel(name, "speed [rad/s or m/s]", "torque [Nm or N]", parts))
-        return Picture([Plot(f"Friction against speed, law '{self.law.name}'.", panels, 3)])
+        picture = Picture([Plot(f"Friction against speed, law '{self.law.name}'.", panels, 3)])
+        if ax is not None:
+            picture.draw(ax)
+        return picture
 
     @classmethod
     def load(cls, path: str | Path) -> Self:

@@ -88,6 +88,10 @@ class Quantity(NamedTuple):
         return self.name, *self.rounded, self.unit
 
 
+_ENTRY_OF_INERTIA = np.array([[0, 3, 4], [3, 1, 5], [4, 5, 2]])  # among xx, yy, zz, xy, xz, yz
+_INERTIA_INDICES = {
+    name: ("xyz".index(name[1]), "xyz".index(name[2])) for name in PARAMETER_NAMES[4:]
+}
 _ROUNDING = 1e-6  # of the sum of all shares
 _UNKNOWN_TOGETHER = "the mass or centre of mass of the tool or of the part is unknown"
 _CAUSES = ("noise", "friction", "gains", "drift", "motion", "gravity")
@@ -206,6 +210,32 @@ class Payload(FileValue, error=InvalidSamples, kind="payload", version=5, derive
         return np.asarray(np.sqrt(np.maximum(variances, 0.0)))
 
     @property
+    def inertia_com(self) -> Array:
+        """Inertia about the centre of mass, (3, 3) [kg m^2], along the axes of the frame."""
+        return self.body.inertia_com
+
+    @property
+    def inertia_com_std(self) -> Array:
+        """Standard deviation of `inertia_com`, (3, 3) [kg m^2]; infinite if unknown."""
+        if self.body.mass == 0 or not np.isfinite(self.covariance).all():
+            return np.full((3, 3), np.inf)
+        variances = np.diag(self.body.inertia_com_covariance(self.covariance))
+        std = np.sqrt(np.maximum(variances, 0.0))
+        return np.asarray(std[_ENTRY_OF_INERTIA])
+
+    @property
+    def inertia_com_quantities(self) -> tuple[Quantity, ...]:
+        """Inertia about the centre of mass in units of reports; empty if the mass is zero."""
+        if self.body.mass == 0:
+            return ()
+        value = self.inertia_com
+        std = self.inertia_com_std
+        return tuple(
+            Quantity(f"{name} about the centre of mass", float(value[i]), float(std[i]), "kg m^2")
+            for name, i in _INERTIA_INDICES.items()
+        )
+
+    @property
     def excited(self) -> tuple[str, ...]:
         """Names of the known numbers, measured or fixed, of `PARAMETER_NAMES`."""
         return tuple(
@@ -307,15 +337,22 @@ class Payload(FileValue, error=InvalidSamples, kind="payload", version=5, derive
         badge = self.verdict.fitness(Aspect.MASS), self.headline
         return notebook_html(headers, cells, badge=badge, words=str(self.verdict), plot=plot)
 
-    def plot(self) -> Picture:
-        """The payload on its frame, and its centre of mass enlarged; a notebook shows it."""
+    def plot(self, ax: Any = None) -> Picture:
+        """The payload on its frame, and its centre of mass enlarged; a notebook shows it.
+
+        Args:
+            ax: axes of Matplotlib to draw the views on, one or several; none by default
+        """
         from steelyard.drawing import Picture
         from steelyard.payload._views import body_plot, com_plot
 
         if not self.body.mass > 0:
             raise InvalidSamples("the mass is not positive: there is no payload to draw")
         views = body_plot(self.body, self.covariance, origin=self.body.frame)
-        return Picture([views, com_plot(self.body, self.covariance)])
+        picture = Picture([views, com_plot(self.body, self.covariance)])
+        if ax is not None:
+            picture.draw(ax)
+        return picture
 
     # --- for programs and files
 
