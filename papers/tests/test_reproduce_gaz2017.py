@@ -1,5 +1,7 @@
 """Parts of the page of gaz2017: laws, recovered truths, whole tables, without the page."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -7,7 +9,7 @@ from steelyard.inertia import InertialParameters
 from steelyard.report import Section, Table
 from steelyard.robot import load_robot
 from steelyard.simulation import SimulationOptions, simulate
-from steelyard_papers import PAPERS
+from steelyard_papers import PAPERS, gaz2017
 from steelyard_papers.gaz2017 import (
     at_rest,
     contacts,
@@ -21,6 +23,7 @@ from steelyard_papers.gaz2017.approach import Reached, come_to_rest
 from steelyard_papers.gaz2017.collision import CONTACTS_S, LIMIT_NM
 from steelyard_papers.gaz2017.gravity import CHANGING, HEAVY_BODY, LIGHT_BODY, Sensors
 from steelyard_papers.gaz2017.printed import DIFFERENCE_43, HEAVY_44, HEAVY_46, PI_34, PI_LOADED_34
+from steelyard_papers.headline import State
 from steelyard_papers.visit import Visit
 
 QUIET = Sensors("quiet", 1e-6, 0.0)
@@ -330,3 +333,25 @@ def test_moving_tables_are_whole(rng):
     require_whole(moving_sections.few_section(static, prediction))
     require_whole(moving_sections.what_is_missing())
     assert isinstance(contacts.without_inertia(np.array([1.0, 0.1, 0.0, 0.2])), InertialParameters)
+
+
+def test_each_printed_number_has_one_row_whatever_the_sensors_are_assumed_to_be():
+    """The mass of ten samples is printed as 3.059 kg: within the scatter with wrong scales only."""
+    rng = np.random.default_rng(6)
+
+    def draws(spread):
+        centre = np.array([3.0, 0.0, 0.0, 0.12])
+        names = ("500 postures", "light payload", "ten samples")
+        return {name: centre + spread * rng.normal(size=(5, 2, 4)) for name in names}
+
+    found = {"a": draws(1e-4), "b": draws(0.1), "c": draws(0.2)}
+    answer = SimpleNamespace(
+        paper=np.array([3.0]), together=SimpleNamespace(unconstrained=SimpleNamespace(mass=3.0))
+    )
+    inertial = {"a": [answer, answer], "b": [answer, answer]}
+    flat = SimpleNamespace(masses=1.5 + 1e-3 * rng.normal(size=(5, 2)))
+    claims = {claim.what: claim for claim in gaz2017._claims(flat, found, inertial)}
+    assert len(claims) == 7
+    assert claims["planar arm: mass"].state is State.EQUAL
+    assert claims["ten samples: mass"].row[-1] == "depends: equal with scales wrong by 1 %"
+    assert claims["ten numbers: mass"].state is State.WORSE  # 28 g off, printed 13 g
