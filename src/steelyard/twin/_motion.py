@@ -300,13 +300,13 @@ class SpeedTool(Motion):
         return _with_velocity(now, v, step_s)
 
 
-class MoveJoints(Motion):
-    """`movej`: straight in joint space, with a trapezoidal speed; from rest.
+class _StraightMove(Motion):
+    """A straight motion from rest to a goal, with a trapezoidal speed.
 
     Args:
-        goal: (6,) [rad]
-        speed: of the leading joint, [rad/s]
-        acceleration: of the leading joint, [rad/s^2]
+        goal: in the space of the motion
+        speed: largest speed in that space
+        acceleration: largest acceleration in that space
         duration_s: of the whole motion, [s]; 0 for as fast as speed and acceleration allow
     """
 
@@ -330,15 +330,62 @@ class MoveJoints(Motion):
         """See `Motion`; an arm that moves is stopped first."""
         if self._profile is None:
             if now.speed > _REST_SPEED:
-                return _towards(now, np.zeros(len(now.q)), self._acceleration, step_s)
-            self._start = now.q
-            distance = float(np.abs(self._goal - self._start).max())
+                return _towards(now, np.zeros(len(now.q)), self._braking, step_s)
+            self._start = self._here(now.q)
+            distance = self._distance()
             self._profile = Trapezoid(distance, self._speed, self._acceleration, self._duration_s)
         self._t += scaling * step_s
-        profile = self._profile
-        if self._t >= profile.duration_s - 1e-9:
+        if self._t >= self._profile.duration_s - 1e-9:
             self.finished = True
-            return Target.at_rest(self._goal)
+            return Target.at_rest(self._last_posture(now))
+        return self._along(self._profile, now, step_s, scaling)
+
+    @property
+    @abstractmethod
+    def _braking(self) -> float:
+        """Acceleration with which a moving arm is stopped first, [rad/s^2]."""
+
+    @abstractmethod
+    def _here(self, q: Array) -> Array:
+        """Where a posture is in the space of the motion."""
+
+    @abstractmethod
+    def _distance(self) -> float:
+        """Length of the path from start to goal."""
+
+    @abstractmethod
+    def _last_posture(self, now: Target) -> Array:
+        """The joints at the goal, (6,) [rad]."""
+
+    @abstractmethod
+    def _along(self, profile: Trapezoid, now: Target, step_s: float, scaling: float) -> Target:
+        """The target at the present time of the profile."""
+
+
+class MoveJoints(_StraightMove):
+    """`movej`: straight in joint space, with a trapezoidal speed; from rest.
+
+    Args:
+        goal: (6,) [rad]
+        speed: of the leading joint, [rad/s]
+        acceleration: of the leading joint, [rad/s^2]
+        duration_s: of the whole motion, [s]; 0 for as fast as speed and acceleration allow
+    """
+
+    @property
+    def _braking(self) -> float:
+        return self._acceleration
+
+    def _here(self, q: Array) -> Array:
+        return q
+
+    def _distance(self) -> float:
+        return float(np.abs(self._goal - self._start).max())
+
+    def _last_posture(self, now: Target) -> Array:
+        return self._goal
+
+    def _along(self, profile: Trapezoid, now: Target, step_s: float, scaling: float) -> Target:
         direction = (self._goal - self._start) / profile.distance
         position, speed, acceleration = profile.at(self._t)
         return Target(
@@ -348,7 +395,7 @@ class MoveJoints(Motion):
         )
 
 
-class MoveTool(Motion):
+class MoveTool(_StraightMove):
     """`movel`: the tool moves in a straight line, with a trapezoidal speed; from rest.
 
     Args:
@@ -368,34 +415,25 @@ class MoveTool(Motion):
         *,
         kinematics: ToolKinematics,
     ) -> None:
-        self._goal = goal
-        self._speed = speed
-        self._acceleration = acceleration
-        self._duration_s = duration_s
+        super().__init__(goal, speed, acceleration, duration_s)
         self._kinematics = kinematics
-        self._profile: Trapezoid | None = None
-        self._start = goal
-        self._t = 0.0
 
-    def replan(self) -> None:
-        """Begins at the present posture."""
-        self._profile = None
-        self._t = 0.0
+    @property
+    def _braking(self) -> float:
+        return DEFAULT_DECELERATION
 
-    def advance(self, now: Target, step_s: float, scaling: float) -> Target:
-        """See `Motion`; an arm that moves is stopped first."""
-        if self._profile is None:
-            if now.speed > _REST_SPEED:
-                return _towards(now, np.zeros(len(now.q)), DEFAULT_DECELERATION, step_s)
-            self._start = self._kinematics.pose(now.q)
-            distance = self._kinematics.distance(self._start, self._goal)
-            self._profile = Trapezoid(distance, self._speed, self._acceleration, self._duration_s)
-        self._t += scaling * step_s
-        if self._t >= self._profile.duration_s - 1e-9:
-            self.finished = True
-            return Target.at_rest(self._kinematics.inverse(self._goal, now.q))
-        position, _, _ = self._profile.at(self._t)
-        share = position / self._profile.distance
+    def _here(self, q: Array) -> Array:
+        return self._kinematics.pose(q)
+
+    def _distance(self) -> float:
+        return self._kinematics.distance(self._start, self._goal)
+
+    def _last_posture(self, now: Target) -> Array:
+        return self._kinematics.inverse(self._goal, now.q)
+
+    def _along(self, profile: Trapezoid, now: Target, step_s: float, scaling: float) -> Target:
+        position, _, _ = profile.at(self._t)
+        share = position / profile.distance
         pose = self._kinematics.between(self._start, self._goal, share)
         q = self._kinematics.inverse(pose, now.q)
         v = (q - now.q) / step_s
