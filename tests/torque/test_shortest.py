@@ -425,7 +425,7 @@ def test_the_command_asks_as_python_does_and_prints_writes_and_draws(folder, fou
             "--typical is KGkg:X,Y,Z, say 3.5kg:0,0,0.05",
         ),
         (("--accuracy", "mass=1%", "--typical", "2kg:0,0"), "got '0,0'"),
-        (("--accuracy", "mass=1%", "--typical", "2kg:0,0,nan"), "got '2kg:0,0,nan'"),
+        (("--accuracy", "mass=1%", "--typical", "2kg:0,0,nan"), "got '0,0,nan'"),
         (("--accuracy", "mass=1%", "--typical", "--kg"), "got '--kg'"),
         (("--accuracy", "mass=1%", "--typical", "1e5e5kg"), "got '1e5e5kg'"),
         (("--accuracy", "mass=1%", "--typical", "0kg"), "must be positive, got 0 kg"),
