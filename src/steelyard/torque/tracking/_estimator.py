@@ -1,17 +1,19 @@
 """The payload while the arm moves: the estimate of `weigh`, one sample at a time.
 
-Without forgetting it equals `weigh` with the same noise of the joints (`tests/contracts/`). Unknown
-are the payload, friction, and the arm with what its empty runs say as a prior (see `factor`).
-Samples are taken in blocks of five, and the work is shared: one step makes the rows, the next
-updates the factor by QR. Windows of 0.2 s are tested for a change (see `change`); where one is
-found, the last two windows are thrown away, and the payload restarts while the arm stays known.
-Residuals that are wider than the model says widen the
-answer: with information A_j from joint j whose variance is f_j times what was assumed,
+Without forgetting, the estimate equals that of `weigh` with the same noise of the joints
+(`tests/contracts/`). The unknowns are the payload, friction and the arm; the empty runs are the
+prior of the arm (`_factor`). Samples are processed in blocks of five, and the work is divided: one
+step builds the rows, the next updates the factor by QR. Windows of 0.2 s are tested for a change of
+the payload (`_change`). After a change the last two windows are discarded and the payload restarts,
+while the arm stays known.
+
+Residuals that are wider than the model predicts widen the covariance. With the information A_j from
+joint j, whose variance is f_j times the assumed one,
 
     C = A^-1 + A^-1 sum_j (f_j - 1) A_j A^-1
 
-(columns of payload and friction only, the arm is known from elsewhere; and no more than max_j f_j
-times A^-1, which holds with all columns).
+for the columns of payload and friction, because the arm is known from elsewhere. C is limited to
+max_j f_j times A^-1, an upper bound with all columns.
 """
 
 from __future__ import annotations

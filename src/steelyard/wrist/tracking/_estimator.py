@@ -1,19 +1,21 @@
 """The payload on a wrist sensor while the arm moves; states are values.
 
-Samples are taken in windows of 0.2 s. A window in which the sensor stands still belongs to a rest;
-a rest that has ended (its first and last window left out) is a posture, as in the static stage.
-Other windows go into the sums (`sums`), and one step later the solution is found (`solve`). Each
-window is first compared with what the load so far predicts: its summed residual r has
+Samples are processed in windows of 0.2 s. A window in which the sensor stands still belongs to a
+rest. When a rest has ended, its windows without the first and the last become a posture, as in the
+static stage. All other windows are added to the sums (`_sums`), and the next step solves for the
+unknowns (`_solve`). Before that, each window is compared with the prediction of the present load:
+its summed residual r has the covariance
 
     cov r = N f Sw + Z C Z'        (long-run noise of N samples, and the uncertainty of the load)
 
-and where r' cov^-1 r is far beyond chance, the window is not used: the load is touched, or it is
-another one. Five such windows in a row that *a* load explains as well as before, drift and tilt
-being those known, are another load: the one before goes to the history, and the sums start again
-from these five. Five that no load explains are a contact, and the next five are tried.
+Where r' cov^-1 r is far beyond chance, the window is not used: something touches the load, or the
+load is another one. Five such windows in a row are fitted with a new load, with drift and tilt as
+they are known. If the fit is as good as before, the load has changed: the previous one goes to the
+history, and the sums start again from these five windows. Otherwise they are a contact, and the
+next five windows are tried.
 
-The contact force is the measured wrench less that of the load and the drift, with the covariance of
-both.
+The contact force is the measured wrench without that of the load and the drift; its covariance is
+that of both.
 """
 
 from __future__ import annotations

@@ -1,28 +1,29 @@
 """Rows of a wrist sensor become samples: motion by a Kalman smoother with a fixed delay.
 
-    rows (jitter, holes, NaN) -> a uniform grid -> smoothed, differentiated -> Sample, `delay_s`
-    late
+    rows (jitter, gaps, NaN) -> a uniform grid -> smoothed, differentiated -> Sample, `delay_s` late
 
-**The smoother.** A coordinate of the motion is taken for a chain of four integrators driven by
-white noise of density q; a row measures the first one with the variance r, every T seconds. Its
-spectrum is q / w^8, that of the noise r T, so that in the steady state the best estimate of the
-coordinate and of its derivatives, from rows before *and* after it, is the measured signal behind
+**The smoother.** Each coordinate of the motion is modelled as a chain of four integrators driven by
+white noise of density q. A row measures the coordinate itself with the variance r, every T seconds.
+The spectrum of the coordinate is q / w^8, that of the measurement noise r T. In the steady state,
+the best estimate of the coordinate and of its derivatives, from rows before *and* after an instant,
+is the measured signal filtered by
 
     q / w^8 / (q / w^8 + r T) = 1 / (1 + (w / w_c)^8),      w_c = (q / (r T))^(1/8)
 
-which is a Butterworth low-pass of order four run forwards and backwards: the zero-phase filter of
-the batch. The cut-off says how lively the motion is in units of its noise. What the rows after an
-instant add is waited for (`steelyard.signals.FixedLag`), so the answer comes late, but has no lag:
-a Kalman filter without the wait (liu2025, `wrist.kalman`) gives an acceleration that is some rows
-old, beside a wrench that is not, and no noise model covers that. The wrench goes through the same
-filter; a filter that acts alike on both sides of wrench = Y phi changes nothing in phi.
+This is a Butterworth low-pass of order four that is run forwards and backwards: the zero-phase
+filter of the batch. The cut-off w_c states how fast the motion changes relative to its noise. The
+path waits for the rows after an instant (`steelyard.signals.FixedLag`); samples are therefore
+delayed, but motion and wrench belong to the same instant. A Kalman filter that does not wait
+(liu2025, `wrist._kalman`) gives an acceleration that is some rows older than the wrench beside it,
+which no noise model covers. The wrench passes the same filter: a filter that acts alike on both
+sides of wrench = Y phi leaves phi unchanged.
 
 **The noise.** The covariance of acceleration, angular velocity and angular acceleration is r times
-the sum of the squared response of filter and differences. r comes from the sensor's file, else from
-a calibration rest: fourth differences of the first rows, which also forgive a motion.
+the sum of the squared impulse response of filter and differences. r is stated in the sensor's file,
+or estimated from fourth differences of the first rows, which a slow motion hardly changes.
 
-Orientations of a pose are smoothed as rotation vectors seen from the one in the middle of the
-window, where their derivatives are angular velocity and angular acceleration.
+Orientations of a pose are smoothed as rotation vectors relative to the orientation in the middle of
+the window, where their derivatives are angular velocity and angular acceleration.
 """
 
 from __future__ import annotations
