@@ -21,7 +21,7 @@ from steelyard_papers.xu2024 import (
     warmth,
     weighting,
 )
-from steelyard_papers.xu2024.guiding_sections import guiding_section, reductions
+from steelyard_papers.xu2024.guiding_sections import guiding_section, map_table, reductions
 from steelyard_papers.xu2024.online import UR10_ROWS, Xu2024Tracker
 from steelyard_papers.xu2024.printed import (
     ALPHA,
@@ -342,6 +342,17 @@ def test_guiding_tables_are_whole_and_hold_the_reductions():
     require_whole(section)
     np.testing.assert_allclose(reductions(found, "half", "mean"), 50.0)
     np.testing.assert_allclose(reductions(found, "half", "variance"), 75.0)
+
+
+def test_the_printed_reductions_come_out_near_a_quarter_of_the_friction(monkeypatch):
+    """16.5, 22.6 and 45.6 % with a quarter taken off at 0.25 m/s; printed 13.0, 25.8, 44.2 %."""
+    monkeypatch.setattr(guiding, "FRICTION_SHARES", (0.25, 0.95))
+    monkeypatch.setattr(guiding, "SPEEDS", (0.25,))
+    found = guiding.guiding_map(seeds=1)
+    assert set(found) == {(0.25, 0.25), (0.95, 0.25)}
+    np.testing.assert_allclose(found[0.25, 0.25][0], [16.5, 22.6, 45.6], atol=2.5)
+    assert found[0.95, 0.25][0, 2] > 65
+    require_whole(Section("", [], [map_table(found)]))
 
 
 # --- the central claims, and friction that changes ---

@@ -28,9 +28,10 @@ from steelyard_papers.xu2024.excitation import Excitation, designed, excitation_
 from steelyard_papers.xu2024.guiding import (
     XU2024_MEAN_REDUCTION,
     GuidingReproduction,
+    guiding_map,
     reproduce_xu2024_guiding,
 )
-from steelyard_papers.xu2024.guiding_sections import guiding_section, reductions
+from steelyard_papers.xu2024.guiding_sections import guiding_section, map_table, reductions
 from steelyard_papers.xu2024.motion_sections import (
     friction_section,
     signal_section,
@@ -121,7 +122,11 @@ def page(
     fits = [friction_fits(world, seed) for seed in range(3)]
     found = reproduce_xu2024_guiding(progress=part_of(progress, 0.8, 1.0))
     answers = dict(zip(_WORLDS, (runs.answers, rough.answers, simulated), strict=True))
-    claims = _claims(motions, by_share, answers, by_step, fits=fits, found=found)
+    by_friction = guiding_map()
+    claims = [
+        *_claims(motions, by_share, answers, by_step, fits=fits),
+        *(_guiding_claim(axis, found, by_friction) for axis in range(3)),
+    ]
     changed = int((np.abs(case.J).max(axis=1) > 0).sum())
     counts = [
         Count("base parameters", 58, len(case.model.estimate.value)),
@@ -147,7 +152,7 @@ def page(
             harsh_section(harsh, warming()),
             signal_section(world, identified(world, 0)),
             friction_section(fits[0]),
-            guiding_section(found),
+            guiding_section(found, map_table(by_friction)),
             what_is_missing(),
         ],
         _settings(seeds, few, starts),
@@ -161,9 +166,8 @@ def _claims(
     by_step: Mapping[float, Array],
     *,
     fits: Sequence[dict[tuple[str, str], FrictionFit]],
-    found: Sequence[GuidingReproduction],
 ) -> list[Claim]:
-    """One claim for each printed number."""
+    """One claim for each printed number but those of hand guiding."""
     ideal = answers[_WORLDS[0]]
     simulated = answers[_WORLDS[2]]
     mass = TRUTH.mass
@@ -217,7 +221,6 @@ def _claims(
             ideal=mass,
         ),
         *(_friction_claim(joint, fits) for joint in range(6)),
-        *(_guiding_claim(axis, found) for axis in range(3)),
     ]
 
 
@@ -233,14 +236,22 @@ def _friction_claim(joint: int, fits: Sequence[dict[tuple[str, str], FrictionFit
     )
 
 
-def _guiding_claim(axis: int, found: Sequence[GuidingReproduction]) -> Claim:
+def _guiding_claim(
+    axis: int,
+    found: Sequence[GuidingReproduction],
+    by_friction: Mapping[tuple[float, float], Array],
+) -> Claim:
     """The mean force of hand guiding that the payload's compensation saves."""
     kinds = {"eased": "95 % of friction taken off", "half": "50 % of friction taken off"}
+    here = {words: reductions(found, key, "mean")[:, axis].tolist() for key, words in kinds.items()}
+    for (share, speed), values in by_friction.items():
+        words = f"{100 * share:.0f} % of friction taken off, 0.3 x 0.4 m, {speed:g} m/s"
+        here[words] = values[:, axis].tolist()
     return Claim(
         f"hand guiding: mean |F{'xyz'[axis]}| falls by",
         "%",
         100 * XU2024_MEAN_REDUCTION[axis],
-        {words: reductions(found, key, "mean")[:, axis].tolist() for key, words in kinds.items()},
+        here,
         {kinds["eased"]: [100 * float(x.with_ours.mean_reduction[axis]) for x in found]},
         ideal=100.0,
     )

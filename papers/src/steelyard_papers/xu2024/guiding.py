@@ -67,6 +67,12 @@ ASSUMPTIONS: dict[str, tuple[str, TeachMode, Hand]] = {
 }
 """By key: in words, what the drives do, and the hand."""
 _PATH = RectanglePath(sides=np.array([0.15, 0.15]), speed=0.1)
+_WIDE_SIDES = np.array([0.3, 0.4])  # [m], of the rectangle of the map
+FRICTION_SHARES = (0.25, 0.5, 0.95)
+"""Shares of the friction that the drives take off, in the map."""
+SPEEDS = (0.15, 0.25)
+"""Speeds of the hand in the map, [m/s]."""
+_MAP_SEEDS = 2
 _FIRST_SEED = 10
 _STEADY_SEEDS = 3
 
@@ -115,18 +121,62 @@ def reproduce_xu2024_guiding(
     return found
 
 
-def _guided(runs: Sequence[Simulation], seed: int, path: RectanglePath) -> GuidingReproduction:
+def guiding_map(*, seeds: int = _MAP_SEEDS) -> dict[tuple[float, float], Array]:
+    """By how much the mean force falls, (seeds, 3) [%], by share of friction and speed [m/s].
+
+    The paper prints neither what its arm takes off in teaching mode, nor place, size and speed of
+    the rectangle. Here it is larger than in the tables.
+
+    Args:
+        seeds: of all noise
+    """
     robot = load_robot("ur10")
-    truth = runs[1].truth.payload
+    truth = _truth()
+    runs = [_simulated(robot, payload, 0, None) for payload in (None, truth)]
+    found: dict[tuple[float, float], list[Array]] = {
+        (share, speed): [] for share in FRICTION_SHARES for speed in SPEEDS
+    }
+    for seed in range(_FIRST_SEED, _FIRST_SEED + seeds):
+        model, published, _ = _known(runs, seed)
+        for (share, speed), reductions in found.items():
+            without, compensated = (
+                TeachMode(friction_share=share).guide(
+                    robot,
+                    model,
+                    payload_true=truth,
+                    payload_known=known,
+                    path=RectanglePath(sides=_WIDE_SIDES, speed=speed),
+                    hand=Hand(),
+                    options=_options(seed),
+                )
+                for known in (None, published)
+            )
+            reductions.append(100 * GuidingComparison(without, compensated).mean_reduction)
+    return {key: np.array(values) for key, values in found.items()}
+
+
+def _options(seed: int) -> GuidedOptions:
+    return GuidedOptions(seed=seed, step_s=0.004, control_every=2, rows_every=2, taking_hold_s=1.0)
+
+
+def _known(
+    runs: Sequence[Simulation], seed: int
+) -> tuple[DynamicModel, InertialParameters, Payload]:
+    """The model of the empty arm, and the payload by the paper's recursion and by ours."""
+    robot = load_robot("ur10")
     empty, loaded = (
         prepare(_with_other_noise(run, robot.drive, 2 * seed + k), _COMMANDED, drive=robot.drive)
         for k, run in enumerate(runs)
     )
     model = identify(robot, empty, friction="power")
-    published, ours = _weighed(model, loaded)
-    options = GuidedOptions(
-        seed=seed, step_s=0.004, control_every=2, rows_every=2, taking_hold_s=1.0
-    )
+    return model, *_weighed(model, loaded)
+
+
+def _guided(runs: Sequence[Simulation], seed: int, path: RectanglePath) -> GuidingReproduction:
+    robot = load_robot("ur10")
+    truth = runs[1].truth.payload
+    model, published, ours = _known(runs, seed)
+    options = _options(seed)
 
     def dragged(key: str, known: Payload | InertialParameters | None) -> GuidedRun:
         _, teach, hand = ASSUMPTIONS[key]
