@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
+
+from steelyard._arrays import Array
 from steelyard._computing import one_blas_thread
 from steelyard.control.collision import Detections, Detector, Observer, Thresholds
 from steelyard.control.collision._observer import ObserverKind
@@ -14,7 +17,8 @@ from steelyard.recording import Recording
 from steelyard.robot import DriveModel
 from steelyard.workflow._data import Data, identified_arm, runs_of
 
-_DEFAULT_THRESHOLD = 6.0  # [Nm], gaz2017
+_DEFAULT_LEVEL = 5.0  # standard deviations of the torques around the model of the empty arm
+_MIN_THRESHOLD = 1e-3  # [Nm or N], of a joint without noise
 _DEFAULT_UNIT = "Nm"
 
 
@@ -38,8 +42,8 @@ def collisions(
         payload: of the arm, or its file; none by default
         learn: a motion without contact, for thresholds and the friction of the day
         false_alarms_per_hour: rate for learned thresholds, [1/h]
-        threshold: fixed threshold of all residuals, instead of learned ones, [Nm, N or W]; 6 Nm by
-            default
+        threshold: fixed threshold of all residuals, instead of learned ones, [Nm, N or W]; by
+            default that of each joint is five times the noise of its torques around the model
         observer: 'momentum', 'inverse-dynamics' or 'energy'
         bandwidth_hz: of the observer's filter, [Hz]
     """
@@ -60,10 +64,10 @@ def collisions(
             " default threshold: give `threshold` or `learn`"
         )
     else:
-        detector = Detector(
-            watcher,
-            Thresholds.fixed(watcher, _DEFAULT_THRESHOLD if threshold is None else threshold),
-        )
+        limit: float | Array = np.maximum(_DEFAULT_LEVEL * arm.estimate.noise, _MIN_THRESHOLD)
+        if threshold is not None:
+            limit = threshold
+        detector = Detector(watcher, Thresholds.fixed(watcher, limit))
     watched, drive = _recording(arm, data)
     return detector.detect(watched, drive=drive)
 

@@ -145,7 +145,7 @@ class Thresholds:
         if np.ptp(level) == 0:
             words = f"{level[0, 0]:g}"
         else:
-            words = " ".join(f"{x:g}" for x in level[0])
+            words = " ".join(f"{x:.3g}" for x in level[0])
         return cls(level, f"fixed at {words} {observer.unit}")
 
     @classmethod
