@@ -37,8 +37,8 @@ def command(
     threshold: Annotated[
         float | None,
         typer.Option(
-            help="Threshold of all joints [Nm] instead of --learn; by default five times the noise of"
-            " each joint in the model; of the observer energy [W], without a default."
+            help="Threshold of all joints [Nm] instead of --learn; by default five times the"
+            " noise of each joint in the model; of the observer energy [W], without a default."
         ),
     ] = None,
     observer: Annotated[
