@@ -250,6 +250,13 @@ def test_the_state_of_the_connection_is_shown(link, words, style):
     assert ("last row 3 s ago, at " in found) == (link.age_s == 3.0)
 
 
+def test_a_mode_that_is_not_known_any_more_is_the_last_one():
+    running = LinkState(EventKind.CONNECTED, "running, safety normal")
+    assert ">running, safety normal<" in link_html(running)
+    for link in (running._replace(age_s=3.0), running._replace(connection=EventKind.LOST)):
+        assert ">last mode: running, safety normal<" in link_html(link)
+
+
 def test_modes_are_read_from_rows_of_each_maker():
     assert mode_in_row({"robot_mode": 7.0, "safety_mode": 3.0}) == "running, safety protective stop"
     assert mode_in_row({"robot_mode": 5.0, "m_load": 0.0}) == "user stop"

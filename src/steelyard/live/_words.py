@@ -94,6 +94,13 @@ class LinkState(NamedTuple):
             return "wait"
         return "good"
 
+    @property
+    def mode_words(self) -> str:
+        """The modes; marked as the last known ones where no rows come."""
+        if self.mode and self.style == "bad":
+            return f"last mode: {self.mode}"
+        return self.mode
+
 
 def link_html(link: LinkState) -> str:
     """The connection and the modes of the arm, and how old the newest row is.
