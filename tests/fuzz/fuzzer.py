@@ -263,6 +263,7 @@ def paths_in(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     return parts
 
 
+_MAY_BE_ABSENT = ("arm",)  # recordings of other programs do not say which arm they are of
 _ANY_LENGTH = ("doubts", "unchecked", "history", "pending")
 
 
@@ -278,7 +279,8 @@ def broken_value(rng: random.Random, content: dict[str, Any]) -> tuple[bool, str
     words = f"{'.'.join(map(str, path))} "
     if kind == 0:
         holder.pop(last)
-        return before not in (None, {}, []) and not free, words + "gone"
+        sound = free or before in (None, {}, []) or last in _MAY_BE_ABSENT
+        return not sound, words + "gone"
     if kind == 1 and isinstance(holder, dict):
         holder["unheard_of"] = before
         return True, words + "doubled under another name"
