@@ -114,7 +114,7 @@ class RealCase:
         run = self.loaded
         if self.payload is not None:
             samples = sy.prepare(
-                replace(run, current=None, tau=np.zeros_like(run.q)),
+                replace(run, current=None, tau=np.array(run.q)),
                 sy.Preparation(cutoff_hz=8.0, lowest_speed=0.0, trim_s=0.0),
             )
             torque = model.robot.payload_regressor(samples.q, samples.v, samples.a)

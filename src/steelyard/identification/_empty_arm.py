@@ -19,6 +19,7 @@ from steelyard.identification._left_out import (
     left_out_squares,
     prediction_error,
 )
+from steelyard.identification._misfit import misfit_of
 from steelyard.identification._model import DynamicModel
 from steelyard.identification._other_causes import empty_arm_doubts
 from steelyard.identification._problem import RowMaker, Rows, require_same_joints, samples_of
@@ -208,6 +209,13 @@ def _model(
         run_spread=spread_between_runs(
             parameters, found.theta, estimate.noise, found.inflation, found.factor
         ),
+        misfit=misfit_of(
+            robot,
+            parts,
+            rows,
+            parameters,
+            estimate.noise * np.sqrt(np.maximum(found.inflation, 1.0)),
+        ),
     )
 
 
@@ -279,7 +287,7 @@ def _unexplained(found: Fit, joint_names: Sequence[str]) -> list[Doubt]:
     )
     words = (
         f"{which} stay unexplained; check the direction of gravity (a tilted base, a wall mount),"
-        " signs and gains of the drives, and whether this is the robot of the recording"
+        " signs and gains of the drives, and whether this is the recorded robot"
     )
     return [Doubt(DoubtKind.UNEXPLAINED_TORQUE, words, blocks=bool(blocking.any()))]
 
@@ -351,7 +359,7 @@ def _prediction_doubts(found: Fit, rows: Sequence[Rows]) -> list[Doubt]:
     if error <= _MAX_PREDICTION_ERROR:
         return []
     words = (
-        "the fit does not predict stretches of its own recordings that are left out: torques are"
+        "the fit does not predict stretches of its own recordings that are left out; torques are"
         f" off by {100 * unseen.mean():.0f} % (mean over the joints), where the fit leaves"
         f" {100 * float((np.sqrt(fitted) / size).mean()):.0f} %; record more or livelier motion"
     )

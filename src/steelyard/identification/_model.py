@@ -21,6 +21,7 @@ from steelyard.identification._estimate import Estimate
 from steelyard.identification._factor import RegressionFactor
 from steelyard.identification._least_squares import solve_weighted
 from steelyard.identification._left_out import prediction_error
+from steelyard.identification._misfit import Misfit
 from steelyard.identification._problem import RowMaker, Rows, require_same_joints
 from steelyard.identification._validation import FrictionChoice, Validation, validation_of
 from steelyard.recording import ArmIdentity, Library, Preparation, Samples, data_frame
@@ -46,7 +47,7 @@ _RELEVANT_SETTINGS = (*_FILTER_SETTINGS, "fourier_period_s", "fourier_harmonics"
 
 
 @dataclass(frozen=True, eq=False)
-class DynamicModel(FileValue, error=InvalidSamples, kind="model", version=4):
+class DynamicModel(FileValue, error=InvalidSamples, kind="model", version=5):
     """An arm whose base parameters and friction were identified from measurements.
 
     Attributes:
@@ -70,6 +71,7 @@ class DynamicModel(FileValue, error=InvalidSamples, kind="model", version=4):
         rate_hz: sampling rate of the fitted samples, [Hz]; None if they have several
         run_spread: standard deviation of each parameter between runs, (p,) [SI]: of friction and
             offsets; None if friction of other runs is taken as unknown
+        misfit: how large other causes appear in runs of the empty arm
     """
 
     robot: Annotated[RobotModel, Size("n", attrgetter("n"))]
@@ -87,6 +89,7 @@ class DynamicModel(FileValue, error=InvalidSamples, kind="model", version=4):
     motion_shift: Annotated[Array | None, Shape("p")] = None
     rate_hz: Annotated[float | None, POSITIVE] = None
     run_spread: Annotated[Array | None, Shape("p"), NOT_NEGATIVE] = None
+    misfit: Misfit = field(default_factory=Misfit)
     basis: ParameterBasis = field(init=False, repr=False)
     _maker: RowMaker = field(init=False, repr=False)
 
@@ -337,11 +340,15 @@ class DynamicModel(FileValue, error=InvalidSamples, kind="model", version=4):
             daily = self.estimate.parameters.daily
             covariance[daily, daily] = np.inf
             return covariance
-        runs = max(len(self.factor.rows) // self.robot.n, 1)
         estimated = np.diag(covariance) > 0  # not set
-        variance = np.where(estimated, self.run_spread**2 * (1 + 1 / runs), 0.0)
+        variance = np.where(estimated, self.run_spread**2 * (1 + 1 / self.runs), 0.0)
         covariance[np.diag_indices_from(covariance)] += variance
         return covariance
+
+    @property
+    def runs(self) -> int:
+        """Number of runs that it was fitted to."""
+        return max(len(self.factor.rows) // self.robot.n, 1)
 
     @property
     def gain_response(self) -> Array:

@@ -13,7 +13,9 @@ weights W, its inverse A^-1 and its residuals r,
     G = A^-1 Y'W X,     V = X'W (X - Y G),     e = V^-1 X'W r,     and theta moves by -G e.
 
 The covariance of e is V^-1 M V^-1, M that of (X - Y G)'W times correlated noise (and G'Z'Z G of a
-prior with rows Z). It is slightly too small, since the noise that the fit has absorbed is missing.
+prior with rows Z). The fit has absorbed part of the noise of N rows of a joint: residuals are scaled
+up to N / (N - kappa h), h the unknowns that the joint determines, kappa the widening of its variance
+by correlation in time.
 Only if e is significant by this test and the answer moves, the fit is repeated with the cause, with
 weights and correlation in time of its own.
 
@@ -37,7 +39,11 @@ import numpy as np
 from scipy.special import chdtri
 
 from steelyard._arrays import Array
-from steelyard.identification._covariance import correlated_covariance, covariance_of_sums
+from steelyard.identification._covariance import (
+    correlated_covariance,
+    covariance_of_sums,
+    widening,
+)
 from steelyard.identification._least_squares import Solution, solve_grams
 from steelyard.identification._problem import Rows
 from steelyard.recording import Samples
@@ -50,6 +56,7 @@ FALSE_ALARM_PROBABILITY = 5e-4
 
 _MAX_ROWS = 2500  # more samples are thinned
 _MIN_SCREENED_EFFECT = 0.5  # of a relevant effect, for a fit after the score test
+_MIN_FREE_SHARE = 0.25  # of the rows, lower limit of the degrees of freedom
 _MIN_COLUMN = 1e-9  # smallest share of a column that the unknowns do not explain
 _GRAVITY_RANGE = (9.75, 9.85)  # [m/s^2], equator to poles with a margin
 _MIN_GRAVITY_ERROR = 0.02  # relative; local gravity differs by 0.005
@@ -59,33 +66,43 @@ _MAX_COMPARED_RUNS = 8  # more runs are compared in groups of neighbours
 
 
 @dataclass(frozen=True, eq=False)
-class _CauseFit:
+class CauseFit:
     """A fit that includes a cause.
 
     Attributes:
         e: size of the cause, (k,)
         covariance: of e, (k, k)
         value: the m unknowns of the fit with the cause, (m,)
+        response: change of the m unknowns with e, (m, k); None if it was not computed
     """
 
     e: Array
     covariance: Array
     value: Array
+    response: Array | None = None
 
-    def is_significant(self, extra_std: float = 0.0, tests: int = 1) -> bool:
+    def squared_size(self, extra_std: float = 0.0, widening: float = 1.0) -> float:
+        """The squared size e'C^-1 e of the cause; NaN if the data do not determine it.
+
+        Args:
+            extra_std: standard deviation of each number for known reasons
+            widening: factor of the covariance, see `_misfit`
+        """
+        C = widening * self.covariance + extra_std**2 * np.eye(len(self.e))
+        if not len(self.e) or not np.isfinite(C).all() or not (np.diag(C) > 0).all():
+            return float("nan")
+        return float(self.e @ np.linalg.solve(C, self.e))
+
+    def is_significant(self, extra_std: float = 0.0, tests: int = 1, widening: float = 1.0) -> bool:
         """Whether the cause is significant.
 
         Args:
             extra_std: standard deviation of each number for known reasons
             tests: number of tests for causes of this kind
+            widening: factor of the covariance, see `_misfit`
         """
-        C = self.covariance + extra_std**2 * np.eye(len(self.e))
-        if not len(self.e) or not np.isfinite(C).all() or not (np.diag(C) > 0).all():
-            return False
-        return bool(
-            self.e @ np.linalg.solve(C, self.e)
-            > chdtri(len(self.e), FALSE_ALARM_PROBABILITY / tests)
-        )
+        limit = chdtri(len(self.e), FALSE_ALARM_PROBABILITY / tests)
+        return bool(self.squared_size(extra_std, widening) > limit)
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,7 +152,7 @@ class Fitted:
         """The torque that the fit predicts, for each run, (N, n) [Nm or N]."""
         return [part.Y @ (self.mixing @ self.value) for part in self.rows]
 
-    def shift_ratio(self, which: int, smallest: float) -> Callable[[_CauseFit], float]:
+    def shift_ratio(self, which: int, smallest: float) -> Callable[[CauseFit], float]:
         """The change of one of the unknowns by a cause, over the smallest relevant change.
 
         Args:
@@ -147,12 +164,13 @@ class Fitted:
     def with_cause(
         self,
         cause: Sequence[Array],
-        effect: Callable[[_CauseFit], float],
+        effect: Callable[[CauseFit], float],
         *,
         extra_std: float = 0.0,
         tests: int = 1,
         nuisance: Sequence[Array] = (),
-    ) -> _CauseFit | None:
+        widening: float = 1.0,
+    ) -> CauseFit | None:
         """The fit with a cause if the cause is significant and relevant, else None.
 
         Args:
@@ -161,20 +179,29 @@ class Fitted:
             extra_std: standard deviation of each number of the cause for known reasons
             tests: number of tests for causes of this kind
             nuisance: columns of each run with unknown coefficients that are not tested, (N, n, f)
+            widening: factor of the covariance of the cause, see `_misfit`
         """
         k = cause[0].shape[2]
         columns = list(cause)
         if nuisance:
             columns = [np.concatenate(pair, axis=2) for pair in zip(cause, nuisance, strict=True)]
         screened = self._score_step(columns, k)
-        if not screened.is_significant(extra_std, tests):
+        if not screened.is_significant(extra_std, tests, widening):
             return None
         if effect(screened) < _MIN_SCREENED_EFFECT:
             return None
         found = self._refitted(columns, k)
-        if effect(found) >= 1.0 and found.is_significant(extra_std, tests):
+        if effect(found) >= 1.0 and found.is_significant(extra_std, tests, widening):
             return found
         return None
+
+    def step(self, cause: Sequence[Array]) -> CauseFit:
+        """The fit with a cause, by one step from the fit without it.
+
+        Args:
+            cause: its columns in each run, (N, n, k)
+        """
+        return self._score_step(cause, cause[0].shape[2])
 
     @cached_property
     def _weighted(self) -> tuple[list[Array], Array, Array]:
@@ -188,7 +215,7 @@ class Fitted:
         tau = np.concatenate([(part.tau * w).ravel() for part, w in each])
         return weights, Y, tau - Y @ (self.mixing @ self.value)
 
-    def _score_step(self, columns: Sequence[Array], k: int) -> _CauseFit:
+    def _score_step(self, columns: Sequence[Array], k: int) -> CauseFit:
         """The cause in the first k columns, by one step from the fit without it."""
         weights, Y, residuals = self._weighted
         each = zip(columns, weights, strict=True)
@@ -212,22 +239,45 @@ class Fitted:
         unit = length[:k][kept]
         known = self.prior[:, :-1] @ taken
         spread = inverse @ (self._noise_of(left, residuals - left @ e) + known.T @ known) @ inverse
-        return _CauseFit(e / unit, spread / np.outer(unit, unit), self.value - taken @ e)
+        return CauseFit(
+            e / unit, spread / np.outer(unit, unit), self.value - taken @ e, -taken * unit
+        )
 
     def _noise_of(self, columns: Array, residuals: Array) -> Array:
         """The covariance of sums of columns times noise with the spectrum of residuals, (k, k)."""
         n = self.rows[0].tau.shape[1]
         first = 0
         total = np.zeros((columns.shape[1], columns.shape[1]))
-        for part in self.rows:
+        for part, restored in zip(self.rows, self._restored, strict=True):
             last = first + part.tau.size
             x = columns[first:last].reshape(len(part.tau), n, columns.shape[1])
             r = residuals[first:last].reshape(-1, n)
-            total += sum(covariance_of_sums(x[:, j], r[:, j]) for j in range(n))
+            total += sum(restored[j] * covariance_of_sums(x[:, j], r[:, j]) for j in range(n))
             first = last
         return total
 
-    def _refitted(self, columns: Sequence[Array], k: int) -> _CauseFit:
+    @cached_property
+    def _restored(self) -> Array:
+        """Variance of the noise over that of the residuals, for each run and joint, (runs, n)."""
+        n = self.rows[0].tau.shape[1]
+        weights = self.solution.weights.reshape(-1, n)
+        _, _, residuals = self._weighted
+        inverse = self.mixing @ self.solution.inverse @ self.mixing.T
+        out = np.ones(weights.shape)
+        first = 0
+        for run, part in enumerate(self.rows):
+            left = residuals[first : first + part.tau.size].reshape(-1, n)
+            first += part.tau.size
+            for j in np.flatnonzero(part.usable.any(axis=0)):
+                used = part.usable[:, j]
+                Y = part.Y[used, j]
+                fitted = weights[run, j] ** 2 * float(np.sum((Y @ inverse) * Y))
+                count = int(used.sum())
+                free = count - widening([left[used, j]]) * fitted
+                out[run, j] = count / max(free, _MIN_FREE_SHARE * count)
+        return out
+
+    def _refitted(self, columns: Sequence[Array], k: int) -> CauseFit:
         """The fit with further columns, of which the first k are the cause."""
         p = len(self.mixing)
         more = columns[0].shape[2]
@@ -243,9 +293,7 @@ class Fitted:
         solution = _solved(both, known, wide)
         covariance, _ = correlated_covariance(both, solution, prior=known, mixing=wide)
         shown = m + np.flatnonzero(np.diag(solution.inverse)[m : m + k] > 0)
-        return _CauseFit(
-            solution.value[shown], covariance[np.ix_(shown, shown)], solution.value[:m]
-        )
+        return CauseFit(solution.value[shown], covariance[np.ix_(shown, shown)], solution.value[:m])
 
 
 def _solved(rows: Sequence[Rows], prior: Array, mixing: Array) -> Solution:
@@ -368,7 +416,7 @@ def _run_doubts(fit: Fitted, parameters: ParameterTable, links: Array, drift: fl
         return []
     _, scale, run = max(found)
     words = (
-        f"the runs of the empty arm contradict each other: torques of its links are {1 + scale:.3f}"
+        f"the runs of the empty arm contradict each other; torques of its links are {1 + scale:.3f}"
         f" times as large in run {run} of {count} as in the others; check whether gains, units or"
         " the load of the arm have changed"
     )

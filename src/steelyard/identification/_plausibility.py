@@ -37,7 +37,7 @@ def other_robot_doubt(robot: RobotModel, run: str, targets: Samples) -> Doubt | 
         return None
     words = (
         f"{run}: no masses on the links of {robot.name} explain the controller's own torques"
-        f" ({100 * residual[j]:.0f} % of those of {robot.joint_names[j]} are left): is it the"
+        f" ({100 * residual[j]:.0f} % of those of {robot.joint_names[j]} are left); is it the"
         " recording of another robot, or is gravity in another direction?"
     )
     return Doubt(DoubtKind.OTHER_ROBOT, words)
@@ -74,7 +74,7 @@ def small_torque_doubt(
         return None
     words = (
         f"{run}: the torque of {robot.joint_names[j]} is {measured_rms[j]:.3g} Nm (RMS), the arm"
-        f" needs about {needed_rms[j]:.3g} Nm: if it is a motor current [A], read it as a current;"
+        f" needs about {needed_rms[j]:.3g} Nm; if it is a motor current [A], read it as a current;"
         " else check its unit"
     )
     return Doubt(DoubtKind.RECORDING, words)

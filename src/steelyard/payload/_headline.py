@@ -26,6 +26,8 @@ _NEXT = {
     "drift": "record the empty arm right before or after, and identify again: steelyard identify",
     "motion": "identify with an automatic cut-off (steelyard identify)",
     "gravity": "identify with the local gravity (steelyard identify)",
+    "scale": "record a livelier motion: steelyard design ROBOT",
+    "force": "record a livelier motion: steelyard design ROBOT",
 }
 
 

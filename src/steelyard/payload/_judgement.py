@@ -65,6 +65,8 @@ _REMEDY = {
     "drift": "an empty run right before or after",
     "motion": "a lower cut-off",
     "gravity": "the local gravity",
+    "scale": "a livelier motion",
+    "force": "a livelier motion",
 }
 _CHECK = "check that the model is of this arm, and that nothing touched the arm"
 
@@ -90,6 +92,8 @@ class Evidence:
         look_for_body: whether to look for the nearest real body, which takes much longer than the
             processing of a sample
         arm: name of the arm, whose rating limits the mass; empty if unknown
+        body_covariance: without causes that may act, in whose metric the nearest real body is
+            sought, (10, 10); the covariance by default
     """
 
     plain: InertialParameters
@@ -104,6 +108,7 @@ class Evidence:
     beyond_empty_arm: bool = True
     look_for_body: bool = True
     arm: str = ""
+    body_covariance: Array | None = None
 
 
 def judge(evidence: Evidence) -> tuple[InertialParameters, Verdict]:
@@ -246,7 +251,10 @@ def _body(evidence: Evidence, *, look: bool) -> tuple[InertialParameters, str, D
         found = f"with {', '.join(evidence.fixed)} as given all others were excited"
     if not look:
         return plain, found, None
-    body, distance = nearest_physical(plain, evidence.covariance)
+    metric = evidence.covariance
+    if evidence.body_covariance is not None:
+        metric = evidence.body_covariance
+    body, distance = nearest_physical(plain, metric)
     if distance == 0.0:
         return body, f"{found}, and they are those of a real body", None
     if distance < _MAX_BODY_DISTANCE:

@@ -94,7 +94,7 @@ _INERTIA_INDICES = {
 }
 _ROUNDING = 1e-6  # of the sum of all shares
 _UNKNOWN_TOGETHER = "the mass or centre of mass of the tool or of the part is unknown"
-_CAUSES = ("noise", "friction", "gains", "drift", "motion", "gravity")
+_CAUSES = ("noise", "friction", "gains", "drift", "motion", "gravity", "scale", "force")
 _ALWAYS_SHARED = ("noise", "friction", "gains", "drift")
 
 
@@ -136,7 +136,8 @@ class Payload(FileValue, error=InvalidSamples, kind="payload", version=5, derive
             errors, (10, causes), included in the covariance; None if torques were measured
         shares: of the mass's variance, by cause: 'noise', 'friction' (of the day, and by
             contradiction of the empty arm), 'gains', their 'drift' since the empty runs, noise of
-            the 'motion', and 'gravity' if only its nominal size is known
+            the 'motion', 'gravity' if only its nominal size is known, and another 'scale' of the
+            torques or a steady 'force' where the data do not exclude them
         arm: the arm that carried it, as far as it is known
     """
 

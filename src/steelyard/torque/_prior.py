@@ -286,7 +286,21 @@ def shifted(
     """
     if shift is None:
         return covariance, dict(shares)
-    wide = covariance + np.outer(shift, shift)
+    return enlarged(covariance, shares, name, np.outer(shift, shift))
+
+
+def enlarged(
+    covariance: Array, shares: Mapping[str, float], name: str, added: Array
+) -> tuple[Array, dict[str, float]]:
+    """A payload's covariance and shares with the covariance of one more cause.
+
+    Args:
+        covariance: without it, (10, 10)
+        shares: of the mass's variance, without it
+        name: of the cause
+        added: covariance by the cause, (10, 10)
+    """
+    wide = covariance + added
     known = np.isfinite(wide[0, 0]) and wide[0, 0] > 0
     if known:
         rest = float(covariance[0, 0] / wide[0, 0])

@@ -29,7 +29,8 @@ from steelyard.inertia import PARAMETER_NAMES, InertialParameters
 from steelyard.payload import Evidence, Payload, judge
 from steelyard.payload._judgement import large_residual_doubt, model_doubt
 from steelyard.recording import Samples
-from steelyard.torque._other_causes import other_causes
+from steelyard.torque._other_causes import OtherCauses, other_causes
+from steelyard.torque._prior import enlarged
 from steelyard.torque.methods import METHODS, Answer, WeighingProblem
 from steelyard.torque.methods._problem import FIXED_WEIGHT, fixed_rows
 from steelyard.torque.methods._torque_change import has_same_motions
@@ -38,6 +39,7 @@ from steelyard.verdict import Doubt, DoubtKind
 AUTOMATIC = "auto"
 """The name of the automatic choice of a method."""
 
+_METHODS_WITH_PRIOR = ("direct", "combined", "pooled")  # whose response to causes is known
 _MAX_FIXED_DIFFERENCE_SIGMA = 4.0  # standard deviations between the data and a fixed number
 _LEAST_NOISE = 1e-9  # [Nm or N], of a joint that was not used
 _INFLUENCE_STEP = 10  # rows between those that show the influence of a joint
@@ -83,6 +85,10 @@ def weigh(
     else:
         answer = METHODS[method](problem)
     covariance, gain_error, shares = answer.widened(problem)
+    causes = _other_causes(problem, answer, covariance, method)
+    known_causes = covariance
+    for name, added in causes.added.items():
+        covariance, shares = enlarged(covariance, shares, name, added)
     plain = InertialParameters.from_vector(answer.value, model.robot.flange)
     body, verdict = judge(
         Evidence(
@@ -93,13 +99,15 @@ def weigh(
             unobservable=problem.unobservable,
             fixed=tuple(fixed or ()),
             contradiction=answer.contradiction,
-            doubts=_doubts(problem, answer, method, fixed or {}, np.sqrt(covariance[0, 0])),
+            doubts=_doubts(problem, answer, method, fixed or {}, causes.doubts),
             shares=shares,
             arm=model.robot.name,
+            body_covariance=known_causes,
         )
     )
     assumed = _assumed(plain.mass, gain_error, shares)
-    summary = "; ".join(words for words in (verdict.summary, answer.remark, assumed) if words)
+    parts_of_summary = (verdict.summary, answer.remark, causes.remark, assumed)
+    summary = "; ".join(words for words in parts_of_summary if words)
     verdict = replace(verdict, summary=summary)
     return Payload(body, plain, covariance, answer.noise, verdict, method, gain_error, shares)
 
@@ -124,6 +132,19 @@ def _narrower(problem: WeighingProblem) -> tuple[str, Answer]:
     return "torque-change", replace(change, remark=f"{words}; {change.remark}")
 
 
+def _other_causes(
+    problem: WeighingProblem, answer: Answer, covariance: Array, method: str
+) -> OtherCauses:
+    """Other causes of an answer; of methods without a prior, their effect is not known."""
+    if method == "static":  # at rest, residuals are friction
+        return OtherCauses()
+    same = replace(problem, friction_known=answer.friction_known)
+    causes = other_causes(same, answer.value, float(np.sqrt(covariance[0, 0])))
+    if method in _METHODS_WITH_PRIOR:
+        return causes
+    return OtherCauses(causes.doubts)
+
+
 def _assumed(mass: float, gain_error: Array | None, shares: Mapping[str, float]) -> str:
     """The assumed accuracy of torques, in words: a common scale error of all runs is invisible."""
     if not shares or mass <= 0:
@@ -144,16 +165,13 @@ def _doubts(
     answer: Answer,
     method: str,
     fixed: Mapping[str, float],
-    mass_std: float,
+    others: Sequence[Doubt],
 ) -> tuple[Doubt, ...]:
     """Doubts about an answer apart from its own numbers."""
     model = problem.model
     parts = problem.loaded
     residual_doubt = None
-    others = tuple[Doubt, ...]()
     if method != "static":  # at rest, residuals are friction
-        same = replace(problem, friction_known=answer.friction_known)
-        others = other_causes(same, answer.value, mass_std)
         torque_rms = np.sqrt(np.mean(np.concatenate([part.tau for part in parts]) ** 2, axis=0))
         residual_doubt = large_residual_doubt(
             model.robot.joint_names,
@@ -199,7 +217,7 @@ def _noisy_motion(answer: Answer) -> Doubt | None:
     words = (
         f"noise of the measured motion may have moved {PARAMETER_NAMES[int(share.argmax())]} by"
         f" {share.max():.1f} standard deviations of the torque noise (the mass by"
-        f" {answer.shift[0]:+.3g} kg): use a lower cut-off for both runs, such as 'auto'"
+        f" {answer.shift[0]:+.3g} kg); use a lower cut-off for both runs, such as 'auto'"
     )
     return Doubt(DoubtKind.NOISY_MOTION, words, blocks=False)
 
@@ -228,6 +246,8 @@ def _contradicted_fixed(
         return None
     rows = problem.fixed / FIXED_WEIGHT
     covariance, _, _ = free.widened(without)
+    for added in _other_causes(without, free, covariance, method).added.values():
+        covariance = covariance + added
     std = np.sqrt(np.einsum("ki,ij,kj->k", rows[:, :-1], covariance, rows[:, :-1]))
     z = np.abs(rows[:, :-1] @ free.value - rows[:, -1]) / std
     if z.max() < _MAX_FIXED_DIFFERENCE_SIGMA:

@@ -350,7 +350,7 @@ def _doubts(
     if share > _MAX_CONTACT_SHARE:
         yield Doubt(
             DoubtKind.MOSTLY_CONTACT,
-            f"{100 * share:.0f} % of the recording would be contact: check whether the arm carries"
+            f"{100 * share:.0f} % of the recording would be contact; check whether the arm carries"
             " another payload, whether model and payload are of this arm, and the sign and unit of"
             " the torques",
         )

@@ -121,8 +121,7 @@ class Spread(NamedTuple):
         j = int(times.argmax())
         words = (
             f"{joint_names[j]} deviates {times[j]:.0f} times as much as the model says, for longer"
-            " than noise"
-            " does: is the model that of this arm, and did nothing touch it?"
+            " than noise does; is the model that of this arm, and did nothing touch it?"
         )
         return Doubt(DoubtKind.UNEXPLAINED_TORQUE, words)
 

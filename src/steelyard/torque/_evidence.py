@@ -1,0 +1,135 @@
+"""Whether a cause other than a load acts: its probability, and what follows for the payload.
+
+Let e be the size of a cause as a fit finds it, with the covariance C (misfit of the arm included,
+see `identification._misfit`) and nu degrees of freedom. Without the cause, e is Student's t around
+zero with C; with it, around zero with C + P, P the prior covariance of the cause. With k columns
+their ratio is the Bayes factor
+
+    log B = (nu + k) / 2 [log(1 + e'C^-1 e / nu) - log(1 + e'(C + P)^-1 e / nu)]
+            - 1/2 log det (C + P) / det C.
+
+R runs of the empty arm agree with each other, so by the rule of succession the next one differs
+with the odds 1 : R + 1; o_c of these belong to cause c. The causes exclude each other, and have the
+probabilities
+
+    w_c = b_c / (1 + sum of all b),      b_c = B_c o_c / (R + 1).
+
+If the cause acts, e has the mean f = P (C + P)^-1 e and the covariance F = P - P (C + P)^-1 P, and
+the payload differs from the one without it by G f, G its response to e. The payload without a cause
+stays the answer; its covariance is the mean square distance from it,
+
+    C_payload + sum_c w_c G_c (F_c + f_c f_c') G_c',
+
+so that the interval is as narrow as without causes where the data exclude them, and holds both
+answers where they do not. A cause is proven if its probability exceeds 90 %; it blocks the payload
+if it also moves the mass by more than the half-width without it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from steelyard._arrays import Array
+from steelyard.identification._misfit import CauseMisfit
+from steelyard.identification._other_causes import CauseFit
+
+PROVEN = 0.9
+"""Probability from which a cause counts as proven."""
+
+
+@dataclass(frozen=True, eq=False)
+class Cause:
+    """A cause that may act in a loaded run.
+
+    Attributes:
+        name: for shares of the variance
+        e: its size by the fit, (k,)
+        covariance: of e, misfit included, (k, k)
+        freedom: degrees of freedom of the covariance
+        prior: covariance of the cause if it acts, (k, k)
+        response: change of the ten numbers of the payload with e, (10, k)
+        odds: prior odds of the cause before any run of the empty arm, o_c
+    """
+
+    name: str
+    e: Array
+    covariance: Array
+    freedom: float
+    prior: Array
+    response: Array
+    odds: float
+
+    @classmethod
+    def of(
+        cls,
+        name: str,
+        found: CauseFit,
+        misfit: CauseMisfit,
+        *,
+        prior_std: float,
+        odds: float,
+        extra_std: float = 0.0,
+    ) -> Cause | None:
+        """The cause that a fit has found; None if the data do not determine it.
+
+        Args:
+            name: of the cause
+            found: the fit; the payload is the last of its unknowns
+            misfit: of the arm
+            prior_std: standard deviation of each number of the cause if it acts
+            odds: prior odds of the cause
+            extra_std: standard deviation of each number for known reasons
+        """
+        if found.response is None or not np.isfinite(found.squared_size()):
+            return None
+        unit = np.eye(len(found.e))
+        return cls(
+            name,
+            found.e,
+            misfit.widening * found.covariance + extra_std**2 * unit,
+            misfit.tail_freedom,
+            prior_std**2 * unit,
+            found.response[-10:],
+            odds,
+        )
+
+    @property
+    def log_bayes_factor(self) -> float:
+        """The logarithm of the Bayes factor for the cause."""
+        k = len(self.e)
+        wide = self.covariance + self.prior
+        narrow_size = self.e @ np.linalg.solve(self.covariance, self.e) / self.freedom
+        wide_size = self.e @ np.linalg.solve(wide, self.e) / self.freedom
+        tails = np.log1p(narrow_size) - np.log1p(wide_size)
+        volumes = np.linalg.slogdet(wide)[1] - np.linalg.slogdet(self.covariance)[1]
+        return float((self.freedom + k) / 2 * tails - volumes / 2)
+
+    @property
+    def shift(self) -> Array:
+        """The change of the payload by the cause, if it acts, (10,)."""
+        shrunk = self.prior @ np.linalg.solve(self.covariance + self.prior, self.e)
+        return np.asarray(self.response @ shrunk)
+
+    @property
+    def mean_square(self) -> Array:
+        """The mean square change of the payload by the cause, if it acts, (10, 10)."""
+        gain = self.prior @ np.linalg.inv(self.covariance + self.prior)
+        left = self.prior - gain @ self.prior
+        return np.asarray(self.response @ left @ self.response.T + np.outer(self.shift, self.shift))
+
+
+def probabilities(causes: Sequence[Cause], runs: int) -> Array:
+    """The probability of each cause, (c,).
+
+    Args:
+        causes: that exclude each other
+        runs: number of runs of the empty arm
+    """
+    logs = np.array([np.log(cause.odds) + cause.log_bayes_factor for cause in causes])
+    logs = logs - np.log(runs + 1.0)
+    top = max(0.0, float(logs.max(initial=0.0)))
+    weights = np.exp(logs - top)
+    return np.asarray(weights / (np.exp(-top) + weights.sum()))
