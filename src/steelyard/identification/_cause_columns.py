@@ -14,7 +14,12 @@ TIME_PARTS = 6
 
 
 def forces(robot: RobotModel, q: Array) -> Array:
-    """The torque that holds 1 N at the flange along x, y or z of the base, (N, n, 3)."""
+    """The torque that holds 1 N at the flange along x, y or z of the base, (N, n, 3).
+
+    Args:
+        robot: the arm
+        q: postures, (N, n) [rad or m]
+    """
     still = np.zeros_like(q)
     return np.stack(
         [robot.with_gravity(g).payload_regressor(q, still, still)[:, :, 0] for g in np.eye(3)], 2
@@ -22,14 +27,22 @@ def forces(robot: RobotModel, q: Array) -> Array:
 
 
 def drifts(shape: tuple[int, ...]) -> Array:
-    """Offsets that go from -1 to 1 Nm during a run, one column for each joint, (N, n, n)."""
+    """Offsets that go from -1 to 1 Nm during a run, one column for each joint, (N, n, n).
+
+    Args:
+        shape: of the torques, (N, n)
+    """
     columns = np.zeros((*shape, shape[1]))
     columns[:, range(shape[1]), range(shape[1])] = np.linspace(-1.0, 1.0, shape[0])[:, None]
     return columns
 
 
 def in_parts(weight: Sequence[Array]) -> list[Array]:
-    """The torque of a weight of 1 N, (N, n) of each run, in each part of the time but the first."""
+    """The torque of a weight of 1 N in each part of the time but the first.
+
+    Args:
+        weight: its torque throughout each run, (N, n)
+    """
     count = sum(map(len, weight))
     columns = []
     first = 0
