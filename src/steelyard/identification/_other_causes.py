@@ -13,9 +13,9 @@ weights W, its inverse A^-1 and its residuals r,
     G = A^-1 Y'W X,     V = X'W (X - Y G),     e = V^-1 X'W r,     and theta moves by -G e.
 
 The covariance of e is V^-1 M V^-1, M that of (X - Y G)'W times correlated noise (and G'Z'Z G of a
-prior with rows Z). The fit has absorbed part of the noise of N rows of a joint: residuals are scaled
-up to N / (N - kappa h), h the unknowns that the joint determines, kappa the widening of its variance
-by correlation in time.
+prior with rows Z). The fit has absorbed part of the noise of N rows of a joint: residuals are
+scaled up to N / (N - kappa h), h the unknowns that the joint determines, kappa the widening of its
+variance by correlation in time.
 Only if e is significant by this test and the answer moves, the fit is repeated with the cause, with
 weights and correlation in time of its own.
 
