@@ -43,8 +43,8 @@ def test_a_ur10_with_friction_and_noise_weighs_its_payload():
             payload = weigh(identify(robot, empty), loaded)
             found.append((payload.unconstrained.vector - LOAD.vector) / payload.std)
             assert payload.body.is_physical
-            room = payload.shares.get("scale", 0.0) + payload.shares.get("force", 0.0)
-            assert payload.std[0] * np.sqrt(1 - room) < 0.01
+            share = payload.shares.get("scale", 0.0) + payload.shares.get("force", 0.0)
+            assert payload.std[0] * np.sqrt(1 - share) < 0.01
             assert payload.std[0] < 0.014
             assert (payload.com_std < 0.003).all()
             np.testing.assert_allclose(payload.body.com, LOAD.com, atol=3 * payload.com_std.max())

@@ -160,9 +160,9 @@ def test_the_answer_moves_with_a_gain_that_drifts_as_it_says(method):
 
 
 def without_causes(payload):
-    """The variance of the mass without room for another scale or a force, [kg^2]."""
-    room = payload.shares.get("scale", 0.0) + payload.shares.get("force", 0.0)
-    return payload.covariance[0, 0] * (1 - room)
+    """The variance of the mass without another scale or a force, [kg^2]."""
+    causes = payload.shares.get("scale", 0.0) + payload.shares.get("force", 0.0)
+    return payload.covariance[0, 0] * (1 - causes)
 
 
 def test_a_drift_of_the_gains_is_covered_and_says_its_share():

@@ -96,7 +96,7 @@ def other_causes(problem: WeighingProblem, value: Array, mass_std: float) -> Oth
 
 
 def effect_of(causes: Sequence[Cause], runs: int, mass_std: float) -> OtherCauses:
-    """What causes do to an answer: doubts about those that are proven, room for the others.
+    """What causes do to an answer: doubts about those that are proven, a wider interval for others.
 
     Args:
         causes: that exclude each other
