@@ -180,7 +180,7 @@ class Advice(NamedTuple):
             which = 0
         else:
             which = self.least_known
-        joint, after, now, _ = _best_swing(self, state, rows, which)
+        joint, after, now = _best_swing(self, state, rows, which)
         move = f"move {rows.robot.joint_names[joint]}"
         if self.evidence.unknown[which]:
             return f"{move}: {_NAMES_IN_WORDS[which]} is unknown"
@@ -228,20 +228,25 @@ def _how_well(advice: Advice, accuracy: float) -> str:
 
 def _best_swing(
     advice: Advice, state: TorqueTrackerState, rows: TorqueRows, which: int
-) -> tuple[int, float, float, float]:
-    """The most helpful joint, the deviation after its swing and now, and the remaining variance."""
+) -> tuple[int, float, float]:
+    """The most helpful joint, and the standard deviation after its swing and now.
+
+    Errors of gains stay as they are; all other parts of the variance shrink together.
+    """
     joint, std = advice.best_motion(rows, (state.reach[0] + state.reach[1]) / 2, which)
     now = float(np.sqrt(advice.evidence.covariance[which, which]))
     if advice.evidence.unknown[which]:
-        return joint, std, now, 0.0
-    stays = max(
-        now**2 - float(advice.S[which] @ advice.S[which]), 0.0
-    )  # gains, a model that does not fit
-    return joint, float(np.sqrt(std**2 + stays)), now, stays
+        return joint, std, now
+    if advice.gain_error is None:
+        by_gains = 0.0
+    else:
+        by_gains = min(float(advice.gain_error[which] @ advice.gain_error[which]), now**2)
+    remaining = std**2 / float(advice.S[which] @ advice.S[which])
+    return joint, float(np.sqrt(remaining * (now**2 - by_gains) + by_gains)), now
 
 
 def _advice(advice: Advice, state: TorqueTrackerState, rows: TorqueRows, which: int) -> str:
-    joint, std, now, stays = _best_swing(advice, state, rows, which)
+    joint, std, now = _best_swing(advice, state, rows, which)
     name = rows.robot.joint_names[joint]
     if which:
         if advice.evidence.unknown[which]:
@@ -255,8 +260,6 @@ def _advice(advice: Advice, state: TorqueTrackerState, rows: TorqueRows, which: 
     if std > _MIN_IMPROVEMENT * now:
         if advice.reachable > advice.half_width / np.sqrt(2):
             return ""
-        if stays > now**2 / 2:
-            return "more motion will hardly help: the model limits it"
         return "keep moving"
     half = NORMAL_95 * std / max(abs(advice.x[0]), 1e-12)
     if advice.evidence.unknown[0] or half > 1.0:
