@@ -38,10 +38,11 @@ def refused(folder, words):
 
 def test_what_is_read_is_never_overwritten(folder):
     os.link(folder / "loaded.npz", folder / "same.npz")
+    os.link(folder / "model.json", folder / "model.html")
     for words in (
         "weigh model.json loaded.npz -o loaded.npz",
         "weigh model.json loaded.npz -o same.npz",
-        "weigh model.json loaded.npz --report model.json",
+        "weigh model.json loaded.npz --report model.html",
         "identify planar2r empty.npz -o empty.npz",
         "identify planar2r empty.npz --validate loaded.npz -o loaded.npz",
         "identify planar2r empty.npz --gains mass=0.5:loaded.npz -o loaded.npz",
@@ -51,12 +52,13 @@ def test_what_is_read_is_never_overwritten(folder):
     ):
         assert "would be overwritten" in refused(folder, words), words
     (folder / "same.npz").unlink()
+    (folder / "model.html").unlink()
 
 
 def test_two_files_need_two_names(folder):
     os.symlink("x.json", folder / "link.html")
     for words in (
-        "weigh model.json loaded.npz -o x.json --report ./x.json",
+        "weigh model.json loaded.npz -o x.html --report ./x.html",
         "weigh model.json loaded.npz -o x.json --report link.html",
     ):
         assert "written twice" in refused(folder, words), words
@@ -82,7 +84,7 @@ def test_folders_devices_and_names_that_cannot_be(folder, verb):
 
 
 def test_a_command_that_fails_later_has_written_nothing(folder, monkeypatch):
-    assert "ends in .png" in refused(
+    assert "must end in .png" in refused(
         folder, "identify planar2r empty.npz -o x.json --picture p.txt"
     )
     monkeypatch.setattr("steelyard.report._html._library", lambda: 1 / 0)

@@ -41,9 +41,9 @@ def test_a_controller_without_a_serial_number_gets_nothing_unless_it_is_stated()
     with ros2() as (source, asked):
         words = r"ros2://\S+: the serial number of the arm is unknown, .*: give its serial number$"
         with pytest.raises(InvalidRobot, match=words):
-            proposed(source, weighed(), rating_kg=10.0)
+            Proposal.of(source, weighed(), rating_kg=10.0)
         with pytest.raises(InvalidRobot, match="belongs to another arm"):
-            proposed(source, weighed(), rating_kg=10.0, serial="1")
+            Proposal.of(source, weighed(), rating_kg=10.0, serial="1")
         assert not asked
 
 

@@ -145,6 +145,7 @@ class ArmInMjcf:
             "limits": _fields(JointLimits.none(n)),
             "drive": _fields(DriveModel.ideal(n)),
             "dh": None,
+            "serial": "",
             "links": [self._carried(j, without).vector for j in range(n)],
         }
         return RobotModel.from_dict(content)

@@ -65,7 +65,7 @@ _CLOCK_ROUNDING_S = 1e-4
 _MIN_LATE_SAMPLES = 10  # late samples in order after which the clock counts as set back
 _MIN_WINDOWS_BETWEEN_CHANGES = 15  # changes that follow sooner widen the assumed noise
 _OUTLIER_RMS = 5.0  # root mean square of a block's residuals, in standard deviations
-_UNKNOWN_STD_SHARE = 1e-2  # a number is unknown above this share of the prior's deviation
+_UNKNOWN_STD_SHARE = 1e-3  # a number is unknown above this share of the prior's deviation
 
 
 @dataclass(frozen=True, eq=False)
