@@ -196,16 +196,15 @@ def markdown(cells: Sequence[Cell]) -> list[str]:
             mine = [
                 c for c in group if signals.get(c.part, "joints") == signal and c.corruption == kind
             ]
-            entries.append(_entry(mine, kind))
+            entries.append(_entry(mine))
         lines.append(f"| {signal} | {kind} | {' | '.join(entries)} |")
     return lines
 
 
-def _entry(cells: Sequence[Cell], kind: str) -> str:
+def _entry(cells: Sequence[Cell]) -> str:
+    """What became of the runs: blocked, trusted and right, trusted and wrong."""
     if not cells:
         return ""
-    if kind == "clean":
-        good = [cell for cell in cells if cell.is_good]
-        return f"{sum(map(_blocked, good))} of {len(good)} good ones blocked"
-    bad = [cell for cell in cells if cell.is_bad]
-    return f"{sum(map(_blocked, bad))} of {len(bad)} wrong ones caught"
+    blocked = sum(map(_blocked, cells))
+    wrong = sum(cell.trusted and cell.is_bad for cell in cells)
+    return f"{len(cells) - blocked - wrong} / {blocked} / {wrong}"

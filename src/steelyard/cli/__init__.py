@@ -148,7 +148,7 @@ def _plug_in(app: typer.Typer) -> None:
     """Adds the commands of other packages; one that is not installed says how to install it."""
     from importlib.metadata import entry_points
 
-    found = entry_points(group="steelyard.verbs")
+    found = entry_points(group="steelyard.commands")
     for entry in found:
         app.command(name=entry.name, cls=Verb)(entry.load())
     for name in _IN_OTHER_PACKAGES.keys() - {entry.name for entry in found}:

@@ -17,7 +17,7 @@ from steelyard.cli.output import Output
 from steelyard.recording import DEFAULT_CUTOFF_HZ
 
 if TYPE_CHECKING:
-    from steelyard.wrist import StaticWeight, WristPayload
+    from steelyard.wrist import StaticFit, WristPayload
 
 _TITLE = "What the sensor carries, in the sensor frame"
 
@@ -172,7 +172,7 @@ def _weigh(ctx: typer.Context) -> None:
     out.emit(facts, show, files=files, verdict=payload.verdict, requested=requested)
 
 
-def _show(output: Output, payload: WristPayload, static: StaticWeight | None) -> None:
+def _show(output: Output, payload: WristPayload, static: StaticFit | None) -> None:
     output.payload(f"{_TITLE} (95 % intervals)", payload)
     print()
     if static is not None:
@@ -190,7 +190,7 @@ def _show(output: Output, payload: WristPayload, static: StaticWeight | None) ->
     output.verdict(payload.verdict)
 
 
-def _facts(payload: WristPayload, static: StaticWeight | None) -> dict[str, Any]:
+def _facts(payload: WristPayload, static: StaticFit | None) -> dict[str, Any]:
     facts = payload.to_dict() | {
         "drift_std": payload.drift_std,
         "inclination_degrees": np.degrees(payload.inclination),

@@ -27,7 +27,7 @@ from steelyard.report._pieces import (
 from steelyard.report._scene import arm_scene
 from steelyard.robot._parameters import LINK_KINDS
 from steelyard.verdict import Aspect
-from steelyard.wrist import StaticWeight, WrenchSamples, WristPayload
+from steelyard.wrist import StaticFit, WrenchSamples, WristPayload
 
 _PARAMETER_UNITS = tuple(kind.unit for kind in LINK_KINDS)
 
@@ -95,7 +95,7 @@ def motions_section(
 def wrench_page(
     payload: WristPayload,
     samples: WrenchSamples | None = None,
-    static: StaticWeight | None = None,
+    static: StaticFit | None = None,
     *,
     scene: Scene | None = None,
 ) -> Page:
@@ -319,7 +319,7 @@ def _motion_section(payload: WristPayload, samples: WrenchSamples) -> Section:
     )
 
 
-def _static_section(static: StaticWeight, payload: WristPayload) -> Section:
+def _static_section(static: StaticFit, payload: WristPayload) -> Section:
     number = np.arange(1, len(static.postures) + 1).astype(float)
     std = np.sqrt(static.postures.variance)
     panels = []

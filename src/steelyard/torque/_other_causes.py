@@ -33,8 +33,8 @@ _MAX_ROWS = 2500  # more samples are thinned
 _MIN_ROWS = 100  # fewer are not tested
 _MIN_EFFECT_SIGMA = 1.0  # smallest relevant change of the mass, in standard deviations
 _SCALE_STD = 0.05  # of a changed scale of the torques
-# Odds: larger ones widen intervals of sound runs, smaller ones trust more wrong answers of
-# benchmarks/bench_gates.py (seeds 0 to 8).
+# Odds: larger ones widen the intervals of sound runs, simulated and real; smaller ones trust more
+# wrong answers. Chosen with benchmarks/bench_gates.py (seeds 0 to 8) and the widths of real runs.
 _SCALE_ODDS = 0.2
 _FORCE_ODDS = 0.1
 _FORCE_SHARE = 0.3  # standard deviation of a steady force, over the weight of the load

@@ -25,7 +25,7 @@ from steelyard.verdict import Doubt, DoubtKind
 from steelyard.workflow._wrist_data import WristData, WristRig, WristSource
 from steelyard.wrist import (
     Postures,
-    StaticWeight,
+    StaticFit,
     WrenchSamples,
     WristPayload,
     weigh_dynamic,
@@ -53,7 +53,7 @@ class WristWeighing:
 
     @cached_property
     @one_blas_thread()
-    def at_rest(self) -> StaticWeight | None:
+    def at_rest(self) -> StaticFit | None:
         """The static answer, with the yaw of the sensor if unknown; None without postures."""
         if self._at_rest is None:
             return None

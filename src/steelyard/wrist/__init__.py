@@ -2,7 +2,7 @@
 
 from steelyard.wrist._dynamic import weigh_dynamic
 from steelyard.wrist._kalman import PoseKalmanFilter
-from steelyard.wrist._payload import StaticWeight, WristPayload
+from steelyard.wrist._payload import StaticFit, WristPayload
 from steelyard.wrist._recording import WristRecording, WristSensor
 from steelyard.wrist._rest import Postures, RestRule
 from steelyard.wrist._samples import WrenchSamples
@@ -12,7 +12,7 @@ __all__ = [
     "PoseKalmanFilter",
     "Postures",
     "RestRule",
-    "StaticWeight",
+    "StaticFit",
     "WrenchSamples",
     "WristPayload",
     "WristRecording",

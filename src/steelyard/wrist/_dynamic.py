@@ -30,7 +30,7 @@ from steelyard.wrist._checks import (
 from steelyard.wrist._payload import (
     STATIC_INDICES,
     STATIC_TILT,
-    StaticWeight,
+    StaticFit,
     WristPayload,
     drift_doubt,
     tilt_doubt,
@@ -111,7 +111,7 @@ class _Setting:
 
 def weigh_dynamic(
     samples: WrenchSamples,
-    static: StaticWeight | None = None,
+    static: StaticFit | None = None,
     *,
     estimator: WrenchEstimator | None = None,
     gravity_base: ArrayLike | None = None,
@@ -176,7 +176,7 @@ def weigh_dynamic(
 
 def _setting(
     samples: WrenchSamples,
-    static: StaticWeight | None,
+    static: StaticFit | None,
     estimator: WrenchEstimator,
     *,
     gravity_base: ArrayLike | None,

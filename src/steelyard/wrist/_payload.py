@@ -167,7 +167,7 @@ class WristPayload(
 
 
 @dataclass(frozen=True, eq=False)
-class StaticWeight:
+class StaticFit:
     """The result of the static stage: what postures at rest determine.
 
     Attributes:

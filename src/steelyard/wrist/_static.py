@@ -35,7 +35,7 @@ from steelyard.wrist._checks import unexplained_wrench_doubts
 from steelyard.wrist._payload import (
     STATIC_NAMES,
     STATIC_TILT,
-    StaticWeight,
+    StaticFit,
     drift_doubt,
     tilt_doubt,
 )
@@ -55,7 +55,7 @@ def weigh_static(
     gravity_base: ArrayLike = GRAVITY_DOWN,
     tilt: bool = True,
     yaw_axis: ArrayLike | None = None,
-) -> StaticWeight:
+) -> StaticFit:
     """Mass, centre of mass, zero drifts and tilt of the base, from postures at rest.
 
     Args:
@@ -88,7 +88,7 @@ def weigh_static(
             best = moving
     value, covariance = model.twelve(best)
     yaw, yaw_std = model.yaw(best)
-    return StaticWeight(
+    return StaticFit(
         value,
         covariance,
         nominal,

@@ -18,7 +18,7 @@ from steelyard.robot import RobotModel
 from steelyard.simulation import Truth
 from steelyard.wrist import (
     Postures,
-    StaticWeight,
+    StaticFit,
     WrenchSamples,
     WristPayload,
     WristRecording,
@@ -77,8 +77,8 @@ class Answers:
     """
 
     drift: Array
-    static: StaticWeight
-    static_tls: StaticWeight
+    static: StaticFit
+    static_tls: StaticFit
     payloads: dict[str, WristPayload]
     cell: Cell
     causal: WrenchSamples

@@ -9,7 +9,7 @@ import numpy as np
 from steelyard._arrays import Array
 from steelyard.wrist import (
     Postures,
-    StaticWeight,
+    StaticFit,
     WrenchSamples,
     WristPayload,
     weigh_dynamic,
@@ -29,7 +29,7 @@ def method_1(postures: Postures, *, gravity_base: Array) -> WristPayload:
     return weigh_linear(postures, gravity_base=gravity_base).payload()
 
 
-def method_2(samples: WrenchSamples, static: StaticWeight) -> WristPayload:
+def method_2(samples: WrenchSamples, static: StaticFit) -> WristPayload:
     """Method 2: recursive total least squares of the dynamic equation; ignores the tilt.
 
     Args:
@@ -42,7 +42,7 @@ def method_2(samples: WrenchSamples, static: StaticWeight) -> WristPayload:
     return weigh_dynamic(samples, upright, estimator=ESTIMATORS["rtls"])
 
 
-def regression_of_ten(samples: WrenchSamples, static: StaticWeight) -> WrenchRegression:
+def regression_of_ten(samples: WrenchSamples, static: StaticFit) -> WrenchRegression:
     """The regression of the ten parameters alone, drift and tilt taken from the static stage.
 
     Args:

@@ -23,7 +23,7 @@ import numpy as np
 from steelyard._arrays import Array
 from steelyard.inertia import InertialParameters
 from steelyard.verdict import Verdict
-from steelyard.wrist import StaticWeight, WrenchSamples, WristPayload
+from steelyard.wrist import StaticFit, WrenchSamples, WristPayload
 from steelyard.wrist._regressor import wrench_regressor, wrench_tensor
 from steelyard.wrist.estimators._recursive import RecursiveTotalLeastSquares
 
@@ -58,7 +58,7 @@ def step(M: Array, v: Array, Z: Array, P: Array, forgetting: float = 1.0) -> tup
     return M, new / -new[-1]
 
 
-def proposed(samples: WrenchSamples, static: StaticWeight) -> WristPayload:
+def proposed(samples: WrenchSamples, static: StaticFit) -> WristPayload:
     """The payload by both stages as printed.
 
     Args:
@@ -90,13 +90,13 @@ def proposed(samples: WrenchSamples, static: StaticWeight) -> WristPayload:
     )
 
 
-def _rows(samples: WrenchSamples, static: StaticWeight) -> Array:
+def _rows(samples: WrenchSamples, static: StaticFit) -> Array:
     """[A F] of every sample, zero drift and tilt taken from stage 1, (N, 6, 11)."""
     A = wrench_regressor(samples.features(static.gravity_base))
     return np.concatenate([A, (samples.wrench - static.drift)[:, :, None]], axis=2)
 
 
-def step_costs(samples: WrenchSamples, static: StaticWeight, count: int = 300) -> dict[str, float]:
+def step_costs(samples: WrenchSamples, static: StaticFit, count: int = 300) -> dict[str, float]:
     """The time of one more sample by each of Table I's estimators, median, [s].
 
     Args:

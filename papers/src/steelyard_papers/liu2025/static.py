@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 from steelyard._arrays import Array
 from steelyard._units import GRAVITY_DOWN
 from steelyard.verdict import Verdict
-from steelyard.wrist import Postures, StaticWeight
+from steelyard.wrist import Postures, StaticFit
 from steelyard.wrist._regressor import BaseGravity, wrench_regressor
 
 LinearMethod = Literal["ls", "tls"]
@@ -28,7 +28,7 @@ LinearMethod = Literal["ls", "tls"]
 
 def weigh_linear(
     postures: Postures, method: LinearMethod = "tls", *, gravity_base: ArrayLike = GRAVITY_DOWN
-) -> StaticWeight:
+) -> StaticFit:
     """Mass, centre of mass, zero drifts and tilt of the base, from postures at rest.
 
     Args:
@@ -49,7 +49,7 @@ def weigh_linear(
     covariance = _covariance(chosen, nominal, method, variance)
     nothing = np.full(6, np.nan)
     verdict = Verdict(f"{len(chosen)} postures by {method}, for comparison")
-    return StaticWeight(
+    return StaticFit(
         value, covariance, nominal, chosen, residual, freedom, nothing, nothing, 0.0, 0.0, verdict
     )  # fmt: skip
 
