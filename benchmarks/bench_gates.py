@@ -164,7 +164,7 @@ def _keys(place: made.Place, parts: tuple[str, ...]) -> Iterator[dict[str, Any]]
 
 def _by_wrist(there: Arm, recording: Recording, way: str) -> Payload:
     if way == "tracking":
-        return sy.track(recording, robot=there.robot).payload
+        return sy.track_wrist(recording, there.robot).payload
     return sy.weigh_wrist(dynamic=recording, robot=there.robot)
 
 

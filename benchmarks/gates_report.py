@@ -187,6 +187,7 @@ def markdown(cells: Sequence[Cell]) -> list[str]:
         "other friction": [c for c in cells if c.world not in (*LAW_WORLDS, "real")],
         "real recordings": [c for c in cells if c.world == "real"],
     }
+    groups = {name: group for name, group in groups.items() if group}
     lines = [f"| signal | corruption | {' | '.join(groups)} |", "|---|---|" + "---|" * len(groups)]
     signals = {"wrist": "wrist", "tracking": "joints, tracked"}
     rows = dict.fromkeys((signals.get(c.part, "joints"), c.corruption) for c in cells)
