@@ -27,6 +27,7 @@ from steelyard.wrist import (
 from steelyard.wrist._regression import WrenchRegression
 from steelyard.wrist._regressor import BaseGravity, feature_covariance, features, wrench_regressor
 from steelyard.wrist.tracking import WristPath, WristTracker, WristTrackerOptions, motion_of
+from steelyard.wrist.tracking._estimator import _whitening
 from steelyard.wrist.tracking._solve import WristProblem
 from steelyard.wrist.tracking._state import postures_of
 from steelyard.wrist.tracking._sums import Sums, lifted_rows
@@ -478,3 +479,12 @@ def test_poses_weigh_as_joints_do_and_the_cutoff_counts():
     smoother = weigh_wrist(dynamic=pose_recording(stream), cutoff_hz=3.0)
     assert smoother.mass != poses.mass
     assert (smoother.noise < 0.8 * poses.noise).all()
+
+
+def test_the_factor_of_a_prior_survives_a_covariance_that_rounding_makes_singular(rng):
+    A = rng.standard_normal((8, 8))
+    C = A @ A.T
+    L = _whitening(C)
+    np.testing.assert_allclose(L.T @ L @ C, np.eye(8), atol=1e-8)
+    line = np.outer(np.arange(1.0, 9.0), np.arange(1.0, 9.0))
+    assert np.isfinite(_whitening(1e7 * line + 1e-9 * np.eye(8))).all()

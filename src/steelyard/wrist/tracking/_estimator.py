@@ -476,7 +476,7 @@ class WristTracker:
     def _without_load(self, state: WristTrackerState) -> Array:
         """Drift and tilt of the solution alone, as rows of a prior."""
         kept = self._free[LOAD.stop :]
-        L = np.linalg.cholesky(np.linalg.inv(state.known.covariance[np.ix_(kept, kept)])).T
+        L = _whitening(state.known.covariance[np.ix_(kept, kept)])
         rows = np.zeros((len(kept), UNKNOWNS + 1))
         rows[:, kept] = L
         rows[:, -1] = L @ state.known.value[kept]
@@ -528,3 +528,15 @@ def _next_step(payload: WristPayload, *, converged: bool) -> str:
     if not payload.knows_inertia:
         return "turn the wrist about all of its axes: the inertia is not known"
     return "nothing: the mass is known as requested"
+
+
+def _whitening(covariance: Array) -> Array:
+    """L with L' L = C^-1, also where rounding makes C singular, as nonsensical readings do.
+
+    Args:
+        covariance: C, (k, k), with positive variances
+    """
+    std = np.sqrt(np.diag(covariance))
+    values, vectors = np.linalg.eigh(covariance / np.outer(std, std))
+    values = np.maximum(values, len(std) * np.finfo(float).eps * values.max())
+    return np.asarray(vectors.T / np.sqrt(values)[:, None] / std)
