@@ -1,5 +1,6 @@
 """An arm behind the real server of foxglove-sdk; the test is its clock."""
 
+import time
 from contextlib import contextmanager
 
 import numpy as np
@@ -75,7 +76,20 @@ class Arm:
         )
 
     def start(self):
-        self.server = foxglove.start_server(
+        """Starts the server; its port may be taken for a moment after a stop."""
+        end = time.monotonic() + 10.0
+        while True:
+            try:
+                self.server = self._started()
+                break
+            except RuntimeError:
+                if not self.port or time.monotonic() > end:
+                    raise
+                time.sleep(0.05)
+        self.port = self.server.port
+
+    def _started(self):
+        return foxglove.start_server(
             host="127.0.0.1",
             port=self.port,
             context=self.context,
@@ -84,7 +98,6 @@ class Arm:
             supported_encodings=["cdr"],
             services=self.services,
         )
-        self.port = self.server.port
 
     def stop(self):
         self.server.stop()
