@@ -18,7 +18,7 @@ from steelyard.excitation import (
 )
 from steelyard.excitation._gradients import MotionSlacks, RegressorRows
 from steelyard.excitation._space import MotionSpace
-from steelyard.robot import DriveModel, JointLimits, RobotModel, load_robot, robot_names
+from steelyard.robot import DriveModel, JointLimits, RobotModel, load_robot
 from steelyard.robot._geometry import Body, CollisionModel
 
 OBJECTIVES = (ConditionNumber(), DOptimal(), Xu2024(), Liu2025(gravity=True), PayloadOptimal())
@@ -49,7 +49,7 @@ def assert_same_rows(robot, rng):
         np.testing.assert_allclose(found, rows.exact(robot, q, v, a), atol=1e-10)
 
 
-@pytest.mark.parametrize("name", robot_names())
+@pytest.mark.parametrize("name", ["gen3", "kr300", "lwr4", "planar2r", "tx60", "ur10e"])
 def test_jax_rows_are_those_of_pinocchio_for_bundled_arms(name, rng):
     assert_same_rows(load_robot(name), rng)
 

@@ -26,7 +26,7 @@ from steelyard.robot import (
     robot_names,
 )
 
-ARMS = robot_names()
+ARMS = ("gen3", "kr300", "kr60ha", "lwr4", "panda", "planar2r", "tx60", "ur10", "ur10e")
 
 
 # --- own kinematics and dynamics

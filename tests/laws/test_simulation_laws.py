@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from steelyard.inertia import InertialParameters
-from steelyard.robot import DHTable, DriveModel, RobotModel, load_robot, robot_names
+from steelyard.robot import DHTable, DriveModel, RobotModel, load_robot
 from steelyard.simulation import Push, SensorModel, SimulationOptions, simulate
 
-ARMS = robot_names()
+ARMS = ("gen3", "kr300", "kr60ha", "lwr4", "panda", "planar2r", "tx60", "ur10", "ur10e")
 IDEAL = SensorModel.ideal()
 TILTED = np.array([1.5, -2.0, -9.4])
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
 from steelyard.errors import InvalidRobot, UnknownName, UnreadableFile
 from steelyard.robot import load_robot, robot_names
@@ -22,8 +23,44 @@ def write(tmp_path):
     return write
 
 
+POSTURE = np.array([0.3, -0.7, 0.9, -1.1, 0.6, 1.2, -0.4])  # [rad]
+FLANGES = {  # position [m] and rotation vector [rad], from the chains of public URDFs
+    "ur3e": [-0.41114, -0.34392, 0.25407, 1.08198, -0.27458, 0.26194],
+    "ur5e": [-0.72207, -0.44894, 0.34045, 1.08198, -0.27458, 0.26194],
+    "ur16e": [-0.7355, -0.5105, 0.39442, 1.08198, -0.27458, 0.26194],
+    "ur20": [-1.38604, -0.77245, 0.61607, 1.08198, -0.27458, 0.26194],
+    "fr3": [-0.2498, 0.36066, 0.85787, -1.6249, -2.47238, -0.6363],
+    "iiwa7": [-0.26932, 0.32155, 0.87767, -1.72809, 1.06333, 0.60814],
+    "med7": [-0.26932, 0.32155, 0.87767, -1.72809, 1.06333, 0.60814],
+    "iiwa14": [-0.28162, 0.31774, 0.91297, -1.72809, 1.06333, 0.60814],
+    "xarm6": [-0.1505, -0.03913, 0.04676, 2.46553, 0.31744, -0.4564],
+    "xarm7": [-0.14265, -0.29618, 0.16575, 2.01557, 0.12054, -1.59121],
+    "gen3": [-0.5756, 0.32615, 0.66287, 0.61716, -1.03077, -0.79605],
+    "gofa5": [0.30642, 0.10318, 0.59749, 0.19938, 1.9968, -0.23931],
+    "kr300": [2.31265, -0.58897, 1.0774, -0.19938, 1.9968, 0.23931],
+    "xmate7p": [-0.71842, -0.42345, 0.8433, -0.61716, -1.03077, 0.79605],
+}
+
+
 def test_the_bundled_arms():
-    assert robot_names() == ("kr60ha", "lwr4", "panda", "planar2r", "tx60", "ur10", "ur10e")
+    papers = ("kr60ha", "lwr4", "panda", "planar2r", "tx60", "ur10", "ur10e")
+    assert sorted(robot_names()) == sorted((*papers, *FLANGES))
+
+
+@pytest.mark.parametrize("name", FLANGES)
+def test_flanges_are_where_the_manufacturers_descriptions_have_them(name):
+    robot = load_robot(name)
+    T = robot.forward_kinematics(POSTURE[: robot.n])
+    turn = Rotation.from_matrix(T[:3, :3]).as_rotvec()
+    np.testing.assert_allclose([*T[:3, 3], *turn], FLANGES[name], atol=2e-5)
+    assert "Flange: the" in robot.source
+    assert np.isfinite(robot.limits.v_max).all()
+
+
+def test_kuka_axes_turn_as_the_controller_counts_them():
+    # seen from above, a positive A1 turns clockwise
+    turned = load_robot("kr300").forward_kinematics([0.1, -1.0, 1.2, 0.0, 0.4, 0.0])
+    assert turned[1, 3] < -0.1
 
 
 @pytest.mark.parametrize("name", robot_names())
@@ -44,7 +81,7 @@ def test_a_robot_file_is_read_in_full(write):
             'title = "Mine"\nsource = "My bench."\nlink_source = "Weighed."\nconvention ='
             ' "classic"\n'
             "gravity_base = [0.0, 9.81, 0.0]\nhome = [0.1, 0.2]\nflange_translation = [0.0, 0.0,"
-            " 0.05]\n"
+            " 0.05]\nflange_rpy = [0.3, -0.2, 0.5]\n"
             + JOINT
             + LINK
             + "v_max = 1.5\na_max = 2.5\ntau_max = 90.0\n"
@@ -75,6 +112,9 @@ def test_a_robot_file_is_read_in_full(write):
     np.testing.assert_allclose(robot.links[1].inertia_com[0, 1], 0.001)
     offset = np.linalg.inv(robot.T_joint_link[-1]) @ robot.T_joint_flange
     np.testing.assert_allclose(offset[:3, 3], [0, 0, 0.05], atol=1e-15)
+    c, s = np.cos([0.3, -0.2, 0.5]), np.sin([0.3, -0.2, 0.5])
+    x_axis = [c[2] * c[1], s[2] * c[1], -s[1]]  # roll, pitch, yaw as in a URDF
+    np.testing.assert_allclose(offset[:3, 0], x_axis, atol=1e-12)
     drive = robot.drive
     np.testing.assert_array_equal(
         [drive.rotor_inertia, drive.coulomb, drive.gain], [[0.1, 0.2], [3, 3], [11, 12]]
@@ -109,7 +149,8 @@ def test_a_file_that_is_no_toml_or_nested_without_end(write):
 
 def test_an_unknown_name_is_answered_with_the_known_ones():
     with pytest.raises(
-        UnknownName, match=r"no robot 'ur99': bundled are kr60ha, .*, ur10e; or give a \.urdf or"
+        UnknownName,
+        match=r"no robot 'ur99': bundled are fr3, gen3, .*, xmate7p; or give a \.urdf or",
     ):
         load_robot("ur99")
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
+from scipy.spatial.transform import Rotation
 
 from steelyard import _saved
 from steelyard._arrays import Array
@@ -77,6 +78,8 @@ class _ArmFile(Value, error=InvalidRobot, partial=True):
     convention: Convention = "modified"
     gravity_base: Annotated[Array | None, Shape(3)] = None
     flange_translation: Annotated[Array, Shape(3)] = field(default_factory=lambda: np.zeros(3))
+    flange_rpy: Annotated[Array, Shape(3)] = field(default_factory=lambda: np.zeros(3))
+    flange_source: str = ""
     home: Annotated[Array | None, Shape("n")] = None
     drive: Mapping[str, Any] = field(default_factory=dict)
 
@@ -88,8 +91,22 @@ class _ArmFile(Value, error=InvalidRobot, partial=True):
     @property
     def words(self) -> str:
         """Where its numbers come from."""
-        given = (self.title, self.source, self.link_source)
+        given = (self.title, self.source, self._flange_words, self.link_source)
         return "".join(f"{words.rstrip('.')}. " for words in given if words).strip()
+
+    @property
+    def _flange_words(self) -> str:
+        if not self.flange_source:
+            return ""
+        return f"Flange: {self.flange_source[0].lower()}{self.flange_source[1:]}"
+
+    @property
+    def T_link_flange(self) -> Array:
+        """The flange in the last frame of the table, (4, 4); angles as in a URDF."""
+        T = np.eye(4)
+        T[:3, :3] = Rotation.from_euler("xyz", self.flange_rpy).as_matrix()
+        T[:3, 3] = self.flange_translation
+        return T
 
     def column(self, name: str) -> Array:
         """A number of each joint, (n,)."""
@@ -147,8 +164,6 @@ def _robot(arm: _ArmFile, name: str) -> RobotModel:
         raise InvalidRobot("it has no [[joint]]")
     limits = {key: arm.column(key) for key in _LIMITS}
     JointLimits.require_order(limits["q_min"], limits["q_max"], arm.joint_names)
-    T_link_flange = np.eye(4)
-    T_link_flange[:3, 3] = arm.flange_translation
     columns = {key: arm.column(key) for key in _DH}
     types = tuple(joint.type for joint in arm.joint)
     robot = RobotModel.from_dh(
@@ -158,7 +173,7 @@ def _robot(arm: _ArmFile, name: str) -> RobotModel:
         links=[_body(joint.link, f"link{i + 1}") for i, joint in enumerate(arm.joint)],
         limits=JointLimits(**limits),
         drive=_drive(arm),
-        T_link_flange=T_link_flange,
+        T_link_flange=arm.T_link_flange,
     )
     if arm.gravity_base is not None:
         robot = robot.with_gravity(arm.gravity_base)
