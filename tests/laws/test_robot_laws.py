@@ -23,10 +23,9 @@ from steelyard.robot import (
     ParameterBasis,
     RobotModel,
     load_robot,
-    robot_names,
 )
 
-ARMS = ("gen3", "kr300", "kr60ha", "lwr4", "panda", "planar2r", "tx60", "ur10", "ur10e")
+ARMS = ("kr300", "xarm6", "kr60ha", "lwr4", "panda", "planar2r", "tx60", "ur10", "ur10e")
 
 
 # --- own kinematics and dynamics
@@ -129,8 +128,14 @@ def table_in_file(name):
     table = {key: [j[key] for j in joints] for key in ("alpha", "a", "d", "theta")}
     table |= {"types": ["revolute"] * len(joints), "convention": content["convention"]}
     links = [j["link"] for j in joints]
-    clouds = [cloud_of(b["mass"], b["com"], np.diag(b["inertia_com_diagonal"])) for b in links]
+    clouds = [cloud_of(b["mass"], b["com"], inertia_in_file(b)) for b in links]
     return table, clouds, np.array(content.get("gravity_base", (0, 0, -9.81)))
+
+
+def inertia_in_file(link):
+    if "inertia_com" in link:
+        return np.array(link["inertia_com"])
+    return np.diag(link["inertia_com_diagonal"])
 
 
 def motion(rng, n, count=6):
