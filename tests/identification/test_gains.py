@@ -616,3 +616,25 @@ def test_temperatures_of_a_controller_are_read(tmp_path):
     )
     recording = sy.read(tmp_path / "log.csv")
     np.testing.assert_allclose(recording.temperature, values[:, 12:])
+
+
+# --- the robot file against the controller
+
+
+@pytest.mark.parametrize(("wrong", "chosen", "blocked"), [
+    (1.0, "auto", None),
+    (1.2, "auto", True),
+    (1.2, "robot", False),
+])  # fmt: skip
+def test_gains_of_a_file_are_compared_with_the_controllers_targets(robot, wrong, chosen, blocked):
+    log = targets(robot, seed=3, commanded=True)
+    noise = 0.02 * np.random.default_rng(7).normal(size=log.q.shape)
+    arm = robot.with_drive(replace(robot.drive, gain=wrong * GAIN))
+    log = replace(log, current=log.current_target + noise)
+    verdict = sy.identify(arm, log, friction="linear", gains=chosen).verdict
+    doubts = [doubt for doubt in verdict.doubts if doubt.kind is DoubtKind.GAINS]
+    if blocked is None:
+        assert doubts == []
+    else:
+        assert [doubt.blocks for doubt in doubts] == [blocked]
+        assert "state `gains` as 'targets' or 'robot'" in doubts[0].words

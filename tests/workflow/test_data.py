@@ -194,6 +194,9 @@ def test_angles_in_degrees_are_refused_by_the_limits_of_the_arm(model, loaded):
         sy.weigh(model, small)
 
 
+OTHER_ROBOT = DoubtKind.OTHER_ROBOT
+
+
 def with_targets(robot, trajectory_seed):
     """A recording with the torques of a controller that knows the arm but for its friction."""
     q, v, a = lively_motion(robot, trajectory_seed, duration_s=20.0)
@@ -215,6 +218,17 @@ def test_the_recording_of_another_robot_is_told_by_the_controllers_torques():
     assert "no masses on the links of kr60ha explain the controller's own torques" in str(
         model.verdict
     )
+
+
+def test_torques_of_another_bundled_arm_fit_it_better():
+    """Measured torques alone: a Panda's log that is stated to be an LWR 4+."""
+    panda = sy.load_robot("panda")
+    recording = replace(recorded(panda, 1, 1), joint_names=[f"j{k}" for k in range(7)])
+    assert not sy.identify("panda", recording, friction="linear").verdict.has(OTHER_ROBOT)
+    model = sy.identify("lwr4", recording, friction="linear")
+    words = [doubt.words for doubt in model.verdict.blocking if doubt.kind is OTHER_ROBOT]
+    assert len(words) == 1
+    assert "these torques fit panda far better than lwr4" in words[0]
 
 
 def test_a_joint_that_stays_unexplained_is_a_doubt_however_small_it_is():

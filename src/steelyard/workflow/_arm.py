@@ -22,6 +22,7 @@ from steelyard.identification._fit import FitMethod
 from steelyard.identification._lag import time_lags
 from steelyard.identification._plausibility import other_robot_doubt, small_torque_doubt
 from steelyard.identification._temperature import with_temperature_drift
+from steelyard.identification._witnesses import gains_doubt, other_kinematics_doubt
 from steelyard.identification.gains import (
     DriveGains,
     gains_from_known_mass,
@@ -150,6 +151,7 @@ class Identification:
             *_prediction_doubts(model, fitted, predicted),
             *_other_robot_doubts(arm, fitted, runs.targets),
             *_small_torque_doubts(arm, fitted),
+            *_gains_doubts(runs, gains),
         ]
         if drive_gains is not None:
             doubts += drive_gains.verdict.doubts
@@ -462,7 +464,29 @@ def _other_robot_doubts(
         doubt = other_robot_doubt(robot, run.name, samples)
         if doubt is not None:
             return [doubt]
+    for run in runs:
+        doubt = other_kinematics_doubt(robot, run.name, run.ready)
+        if doubt is not None:
+            return [doubt]
     return []
+
+
+def _gains_doubts(runs: _PreparedRuns, wanted: Gains) -> list[Doubt]:
+    """A doubt about gains of the robot file that contradict the controller's targets.
+
+    It does not block if the user chose the file's gains.
+    """
+    recordings = [run.recording for run in runs.fitted]
+    if runs.drive is None or runs.gains is not None or not isinstance(wanted, str):
+        return []
+    try:
+        targets = _gains_by_targets([each for each in recordings if each is not None])
+    except SteelyardError:
+        return []  # the recordings have no targets, or targets that do not determine the gains
+    doubt = gains_doubt(runs.drive, targets)
+    if doubt is None:
+        return []
+    return [replace(doubt, blocks=wanted == "auto")]
 
 
 def _small_torque_doubts(robot: RobotModel, runs: Sequence[Run]) -> list[Doubt]:

@@ -1,0 +1,153 @@
+"""Second sources that have to agree with the stated arm.
+
+**Gains.** A robot file and the controller's targets both state torque per ampere. With z the
+logarithms of their ratios and C the covariance by the errors of both, the common ratio and the
+differences between joints are tested, each as chi-square.
+
+**Kinematics.** Torques of the empty arm are fitted with the kinematics of every bundled arm that
+has as many joints (links, rotors, Coulomb and viscous friction, offsets; joints weighted by their
+residuals). With r_j the residuals of joint j, another arm fits better by
+
+    mean over j of log(r_j of the stated arm / r_j of the other arm).
+
+Friction that no law contains is the same in both fits. Arms whose links differ in lengths only
+(a UR10 and a UR10e) have equal fits: base parameters absorb the lengths. Their masses do not tell
+them apart either, because a tool of 1 kg at the flange changes the torques as much.
+
+Thresholds: `benchmarks/bench_witnesses.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from scipy.special import chdtri
+
+from steelyard._arrays import Array
+from steelyard.identification._other_causes import FALSE_ALARM_PROBABILITY
+from steelyard.identification.gains import DriveGains
+from steelyard.recording import Samples
+from steelyard.robot import DriveModel, ParameterBasis, RobotModel, load_robot, robot_names
+from steelyard.verdict import Doubt, DoubtKind
+
+_MAX_ROWS = 700  # more samples are thinned
+_FRICTION_SPEED = 0.02  # [rad/s or m/s], over which friction reverses
+_ITERATIONS = 3  # of fit and weights
+_MIN_RESIDUAL = 1e-3  # of a joint's torque; lower limit of the residuals that weight it
+_RELATIVE_RANK = 1e-10  # smaller eigenvalues, over the largest, count as zero
+_MIN_BETTER_FIT = 0.05  # mean logarithm of residuals; sound runs of 12 arms reach 0.009
+
+
+def gains_doubt(drive: DriveModel, targets: DriveGains) -> Doubt | None:
+    """A doubt if gains of a robot file contradict those of the controller's targets.
+
+    Args:
+        drive: with the gains of the file and their tolerances
+        targets: gains from the controller's targets
+    """
+    known = targets.known & (targets.value != 0)
+    if drive.gain is None or not known.any():
+        return None
+    z = np.log(np.abs(drive.gain[known] / targets.value[known]))
+    C = np.zeros((len(z), len(z)))
+    for errors in (drive.gain_errors, targets.in_drive(drive).gain_errors):
+        C += errors[known] @ errors[known].T
+    if not _contradicts(z, C):
+        return None
+    joint = int(np.abs(z).argmax())
+    stated = float(drive.gain[known][joint])
+    found = float(targets.value[known][joint])
+    words = (
+        f"the robot file and the controller's targets contradict each other: {stated:.3g} and"
+        f" {found:.3g} Nm/A for joint {int(np.flatnonzero(known)[joint]) + 1}; check that the file"
+        " is that of this arm, then state `gains` as 'targets' or 'robot'"
+    )
+    return Doubt(DoubtKind.GAINS, words)
+
+
+def _contradicts(z: Array, C: Array) -> bool:
+    """Whether the mean of z, or what differs from it, is significant."""
+    information = np.linalg.inv(C)
+    total = float(information.sum())
+    mean = float((information @ z).sum()) / total
+    rest = z - mean
+    limit = FALSE_ALARM_PROBABILITY / 2
+    if mean**2 * total > chdtri(1, limit):
+        return True
+    return len(z) > 1 and float(rest @ information @ rest) > chdtri(len(z) - 1, limit)
+
+
+def other_kinematics_doubt(robot: RobotModel, run: str, samples: Samples) -> Doubt | None:
+    """A doubt if the kinematics of another bundled arm fit torques far better.
+
+    Args:
+        robot: the stated arm
+        run: name of the recording, for the message
+        samples: of the empty arm
+    """
+    if robot.drive.coupling is not None:
+        return None
+    own = _residuals(robot, samples)
+    better: dict[str, float] = {}
+    for other in _others(robot):
+        ratio = np.log(own / np.maximum(_residuals(other, samples), 1e-300))
+        better[other.name] = float(np.mean(ratio))
+    if not better:
+        return None
+    name = max(better, key=lambda each: better[each])
+    if not better[name] > _MIN_BETTER_FIT:
+        return None
+    words = (
+        f"{run}: these torques fit {name} far better than {robot.name}, with residuals"
+        f" {np.exp(better[name]):.2f} times as small; is it the recording of another robot?"
+    )
+    return Doubt(DoubtKind.OTHER_ROBOT, words)
+
+
+def _others(robot: RobotModel) -> Iterator[RobotModel]:
+    """The other bundled arms with as many joints, in the gravity of the stated one."""
+    for name in robot_names():
+        other = load_robot(name)
+        if name != robot.name and other.n == robot.n:
+            yield other.with_gravity(robot.gravity_base)
+
+
+def _residuals(robot: RobotModel, samples: Samples) -> Array:
+    """RMS residuals of each joint after a fit of links, rotors, friction and offsets, (n,)."""
+    few = _thinned(len(samples))
+    v = samples.v[few]
+    grams = _grams(robot, samples.q[few], v, samples.a[few], samples.tau[few])
+    rms = np.sqrt(np.maximum(grams[:, -1, -1], 1e-300) / len(v))
+    left = rms
+    for _ in range(_ITERATIONS):
+        A = np.einsum("j,jab->ab", np.maximum(left, _MIN_RESIDUAL * rms) ** -2.0, grams)
+        scale = 1.0 / np.sqrt(np.maximum(np.diag(A)[:-1], 1e-300))
+        unit = A[:-1, :-1] * np.outer(scale, scale)
+        inverse = np.linalg.pinv(unit, rcond=_RELATIVE_RANK, hermitian=True)
+        solution = np.append(scale * (inverse @ (scale * A[:-1, -1])), -1.0)
+        squares = np.einsum("a,jab,b->j", solution, grams, solution)
+        left = np.sqrt(np.maximum(squares, 0.0) / len(v))
+    return np.asarray(np.maximum(left, _MIN_RESIDUAL * rms))
+
+
+def _grams(robot: RobotModel, q: Array, v: Array, a: Array, tau: Array) -> Array:
+    """Z'Z of each joint with Z = [links and rotors, friction, offset, torque], (n, k + 1, k + 1)."""
+    basis = ParameterBasis.of(robot)
+    rigid = basis.parameters.rigid
+    chunks = robot.regressor_chunks(q, v, a)
+    Y = np.concatenate([basis.reduce(chunk)[:, :, rigid] for _, chunk in chunks])
+    p = Y.shape[2]
+    grams = []
+    for j in range(robot.n):
+        own = np.column_stack([np.tanh(v[:, j] / _FRICTION_SPEED), v[:, j], np.ones(len(v))])
+        Z = np.zeros((len(v), p + 3 * robot.n + 1))
+        Z[:, :p] = Y[:, j]
+        Z[:, p + 3 * j : p + 3 * j + 3] = own
+        Z[:, -1] = tau[:, j]
+        grams.append(Z.T @ Z)
+    return np.array(grams)
+
+
+def _thinned(count: int) -> slice:
+    return slice(0, None, -(-count // _MAX_ROWS))
