@@ -36,7 +36,7 @@ _FRICTION_SPEED = 0.02  # [rad/s or m/s], over which friction reverses
 _ITERATIONS = 3  # of fit and weights
 _MIN_RESIDUAL = 1e-3  # of a joint's torque; lower limit of the residuals that weight it
 _RELATIVE_RANK = 1e-10  # smaller eigenvalues, over the largest, count as zero
-_MIN_BETTER_FIT = 0.05  # mean logarithm of residuals; sound runs of 12 arms reach 0.009
+_MIN_BETTER_FIT = 0.05  # mean logarithm of residuals; sound runs of 12 arms reach 0.010
 
 
 def gains_doubt(drive: DriveModel, targets: DriveGains) -> Doubt | None:
@@ -132,7 +132,7 @@ def _residuals(robot: RobotModel, samples: Samples) -> Array:
 
 
 def _grams(robot: RobotModel, q: Array, v: Array, a: Array, tau: Array) -> Array:
-    """Z'Z of each joint with Z = [links and rotors, friction, offset, torque], (n, k + 1, k + 1)."""
+    """Z'Z of each joint, Z = [links and rotors, friction, offset, torque], (n, k + 1, k + 1)."""
     basis = ParameterBasis.of(robot)
     rigid = basis.parameters.rigid
     chunks = robot.regressor_chunks(q, v, a)
