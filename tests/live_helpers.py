@@ -22,6 +22,7 @@ from steelyard.trajectory import FourierTrajectory
 from steelyard.twin._controller import SERIAL_NUMBER, SimulatedController
 from steelyard.twin._server import ControllerServer
 from steelyard.verdict import Verdict
+from waiting import PATIENCE_S
 
 START = np.array([0.0, -1.3, 1.2, -1.4, -1.2, 0.3])
 
@@ -129,20 +130,25 @@ def loaded_panda():
     return identify(robot, prepare(run(0))), run(1, load)
 
 
-def watched_panda(folder, address, send):
-    """The facts that a live command prints for the rows of `loaded_panda`, and its exit code."""
+def watched_panda(folder, address, send, wait_for_listener):
+    """The facts that a live command prints for the rows of `loaded_panda`, and its exit code.
+
+    The rows come four times as fast as they were measured; `wait_for_listener` gets the seconds
+    that it may take.
+    """
     model, loaded = loaded_panda()
     model.save(folder / "model.json")
 
     def play():
+        wait_for_listener(PATIENCE_S)
         for row in zip(loaded.t, loaded.q, loaded.v, loaded.tau, strict=True):
             send(*row)
-            time.sleep(0.004)
+            time.sleep(0.002)
 
-    player = threading.Timer(1.0, play)  # after the listener has started
+    player = threading.Thread(target=play)
     player.start()
     done = steelyard(
-        "track", address, "--model", "model.json", "--seconds", "5", "--json", cwd=folder
+        "track", address, "--model", "model.json", "--seconds", "3", "--json", cwd=folder
     )
     player.join()
     return json.loads(done.stdout) if done.stdout else {}, done

@@ -1,5 +1,6 @@
 """An arm behind the real server of foxglove-sdk; the test is its clock."""
 
+import threading
 import time
 from contextlib import contextmanager
 
@@ -67,6 +68,7 @@ class Arm:
         if accepts_messages:
             self.capabilities.append(websocket.Capability.ClientPublish)
         self.announced, self.received = {}, []
+        self.subscribed = threading.Event()
         self.start()
 
     def _channel(self, topic, kind, encoding="cdr"):
@@ -105,6 +107,7 @@ class Arm:
     def on_subscribe(self, client, channel):
         if (message := self.latched.get(channel.topic)) is not None:
             self.channels[channel.topic].log(message)
+        self.subscribed.set()
 
     def on_unsubscribe(self, client, channel):
         pass

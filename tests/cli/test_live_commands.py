@@ -40,6 +40,7 @@ from steelyard.trajectory import FourierTrajectory
 from steelyard.twin._backend import NOMINAL_GAINS, RecordedArm
 from steelyard.twin._controller import SERIAL_NUMBER, SimulatedController
 from steelyard.twin._server import ControllerServer
+from waiting import wait_until
 
 LOAD_KG = 2.5
 
@@ -182,10 +183,8 @@ def test_a_recorder_that_can_write_no_more_is_said(tmp_path, monkeypatch, fault)
     monkeypatch.setattr("steelyard.live._recorder._BATCH_S", 0.001)
     monkeypatch.setattr(os, "fsync", lambda _: (_ for _ in ()).throw(fault))
     recorder = Recorder(tmp_path / "log.arrows", ("t",))
-    recorder.add(Row(0.0, (0.0,)))
-    time.sleep(0.05)
     with pytest.raises(UnreadableFile, match=r"cannot write .*log\.arrows: .*No space left"):
-        recorder.add(Row(0.1, (0.1,)))
+        wait_until(lambda: recorder.add(Row(0.0, (0.0,))))
     with pytest.raises(UnreadableFile, match="No space left"):
         recorder.close()
 

@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from contextlib import contextmanager
 from itertools import count
 
@@ -15,6 +14,7 @@ import pytest
 from conftest import steelyard
 from fleet_logs import tiny_fleet
 from steelyard.fleet import Fleet
+from waiting import wait_until
 
 LOGS = 16
 
@@ -22,14 +22,6 @@ LOGS = 16
 @pytest.fixture(scope="module")
 def catalogue(tmp_path_factory):
     return tiny_fleet(tmp_path_factory.mktemp("logs"), arms=2, logs=LOGS // 2)[0]
-
-
-def until(true, *, patience_s=90.0):
-    """Waits until something is true."""
-    end = time.monotonic() + patience_s
-    while not true():
-        assert time.monotonic() < end, "nothing happened"
-        time.sleep(0.01)
 
 
 def rows(store):
@@ -53,7 +45,7 @@ def cluster(tmp_path):
     processes = [dask("scheduler", "--port", "0", "--scheduler-file", str(file), *local)]
     alone = ("--nthreads", "1", "--no-nanny", "--scheduler-file", str(file), "--no-dashboard")
     processes += [dask("worker", *alone, "--local-directory", str(tmp_path)) for _ in range(2)]
-    until(lambda: file.exists() and file.read_text().rstrip().endswith("}"))
+    wait_until(lambda: file.exists() and file.read_text().rstrip().endswith("}"))
     address = json.loads(file.read_text())["address"]
     yield address, processes[1:]
     for process in processes:
@@ -68,7 +60,7 @@ def test_a_cluster_of_which_a_worker_is_killed(catalogue, cluster, tmp_path):
     store = tmp_path / "store"
 
     def kill():
-        until(lambda: len(rows(store)) >= 2)
+        wait_until(lambda: len(rows(store)) >= 2)
         workers[0].send_signal(signal.SIGKILL)
 
     killer = threading.Thread(target=kill)

@@ -192,7 +192,8 @@ def test_track_weighs_what_the_arm_carries(fake, tmp_path):
     def send(t, q, v, tau):
         fake.say(" ".join(["state", *map(repr, map(float, [100 + t, *q, *v, *tau]))]))
 
-    found, done = watched_panda(tmp_path, f"franka://{fake.host}", send)
+    address = f"franka://{fake.host}"
+    found, done = watched_panda(tmp_path, address, send, lambda _: fake.heard("connected"))
     assert done.returncode == 0, done.stderr
     assert found["mass"] == pytest.approx(1.5, rel=0.1)
     assert found["rows"] > 300

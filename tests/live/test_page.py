@@ -47,6 +47,7 @@ from steelyard.simulation import SimulationOptions, simulate
 from steelyard.trajectory import FourierTrajectory
 from steelyard.twin._backend import NOMINAL_GAINS
 from steelyard.twin._controller import SERIAL_NUMBER
+from waiting import wait_until
 
 viser = pytest.importorskip("viser")
 in_a_browser = pytest.mark.skipif(chromium() is None, reason="no Chromium on this machine")
@@ -281,9 +282,7 @@ def test_a_page_that_cannot_draw_ends_with_its_reason(weigher, monkeypatch):
     with shown(weigher) as page:
         monkeypatch.setattr(page, "_remember", lambda _: 1 / 0)
         page.show(replace(weigher.snapshots[-1], rows=10**6))
-        end = time.monotonic() + 20
-        while page.failure is None and time.monotonic() < end:
-            time.sleep(0.02)
+        wait_until(lambda: page.failure is not None)
         assert isinstance(page.failure, ZeroDivisionError)
 
 
@@ -294,16 +293,10 @@ def test_the_weighing_process_learns_why_the_page_has_ended(weigher):
         row=weigher.row,
     )
 
-    def look_until_it_ends(page):
-        end = time.monotonic() + 60
-        while time.monotonic() < end:
-            list(page.look(False))
-            time.sleep(0.02)
-
     with LivePage(weigher.setup, ReplaySource("log.parquet"), PageOptions(port=0)) as page:
         page.attach(broken)
         with pytest.raises(SourceFailed, match=r"the page failed: \w+: .*; track without a page"):
-            look_until_it_ends(page)
+            wait_until(lambda: any(page.look(False)), pause_s=0.02)
 
 
 def test_a_button_that_fails_says_so(weigher, monkeypatch):

@@ -254,7 +254,8 @@ def test_watch_weighs_what_the_arm_carries(tmp_path):
         def send(t, q, v, tau):
             arm.publish("/joint_states", joint_state(100 + t, names, q, v, tau))
 
-        found, done = watched_panda(tmp_path, f"ros2://127.0.0.1:{arm.port}?tau=effort", send)
+        address = f"ros2://127.0.0.1:{arm.port}?tau=effort"
+        found, done = watched_panda(tmp_path, address, send, arm.subscribed.wait)
     assert done.returncode == 0, done.stderr
     assert found["mass"] == pytest.approx(1.5, rel=0.1)
     assert found["rows"] > 300

@@ -22,6 +22,7 @@ from steelyard.live._ros2_node import NodeSocket, RosClient
 from steelyard.live._ros2_publisher import ERROR, OK, STALE, WARN, facts_of, status_of
 from steelyard.payload import Payload
 from steelyard.verdict import Doubt, DoubtKind, Verdict
+from waiting import PATIENCE_S, wait_until
 
 LAUNCH = Path(__file__).parents[2] / "ros2/steelyard_ros/launch/track.launch.py"
 INERTIA_STAMPED = "geometry_msgs/msg/InertiaStamped"
@@ -70,10 +71,8 @@ def test_facts_name_the_mass_with_its_half_width_and_the_doubts():
     assert set(facts_of(snapshot(None))) == {"rows", "missing", "dropped"}
 
 
-def received(arm, count, limit_s=5.0):
-    end = time.monotonic() + limit_s
-    while len(arm.received) < count and time.monotonic() < end:
-        time.sleep(0.01)
+def received(arm, count):
+    wait_until(lambda: len(arm.received) >= count)
     return [(topic, kind, STORE.deserialize_cdr(data, kind)) for topic, kind, data in arm.received]
 
 
@@ -132,13 +131,14 @@ def test_the_command_tracks_and_publishes(tmp_path):
     with bridge(names=names, accepts_messages=True) as arm:
 
         def play():
+            assert arm.subscribed.wait(PATIENCE_S)
             for t, q, v, tau in zip(loaded.t, loaded.q, loaded.v, loaded.tau, strict=True):
                 arm.publish("/joint_states", joint_state(100 + t, names, q, v, tau))
-                time.sleep(0.004)
+                time.sleep(0.002)
 
-        player = threading.Timer(1.0, play)
+        player = threading.Thread(target=play)
         player.start()
-        values = launch_values(model="model.json", effort="tau", seconds="5", topic="/load")
+        values = launch_values(model="model.json", effort="tau", seconds="3", topic="/load")
         _, track, address, *more = launch_module().words(values, bridge=True)
         address = address.replace("localhost:8765", f"127.0.0.1:{arm.port}")
         done = steelyard(track, address, *more, "--json", cwd=tmp_path)
@@ -204,8 +204,7 @@ def test_a_node_streams_rows_like_a_bridge(monkeypatch):
         return joint_state(100 + k / 500, ARM, [k, k + 0.1, k + 0.2], [0, 0, 0], [1, 2, 3])
 
     def answer():
-        while "/joint_states" not in node.subscriptions:
-            time.sleep(0.005)
+        wait_until(lambda: "/joint_states" in node.subscriptions)
         node.subscriptions["/joint_states"][1](state(0))
 
     thread = threading.Thread(target=answer)

@@ -26,6 +26,7 @@ from steelyard.live import (
 from steelyard.live import _recorder as recorder_module
 from steelyard.live._rtde import Kind, Package
 from steelyard.live._source import Connection
+from waiting import PATIENCE_S
 
 COLUMNS = ("timestamp", "actual_q_0")
 
@@ -136,13 +137,19 @@ def test_a_reader_thread_that_fails_says_so():
 
 
 def test_a_slow_disk_costs_rows_that_are_counted_but_no_memory(tmp_path, monkeypatch):
+    hanging = threading.Event()
     released = threading.Event()
+
+    def hang(number):
+        hanging.set()
+        released.wait(PATIENCE_S)
+
     monkeypatch.setattr(recorder_module, "_MAX_WAITING_ROWS", 10)
     monkeypatch.setattr(recorder_module, "_BATCH_S", 0.01)
-    monkeypatch.setattr(recorder_module.os, "fsync", lambda number: released.wait(5.0))
+    monkeypatch.setattr(recorder_module.os, "fsync", hang)
     with Recorder(tmp_path / "log.arrows", COLUMNS) as recorder:
         recorder.add(Row(0.0, (0.0, 0.0)))
-        time.sleep(0.1)  # the disk hangs
+        assert hanging.wait(PATIENCE_S)
         rows = [Row(0.002 * k, (0.002 * k, 0.0)) for k in range(1, 31)]
         *_, last = record(rows, recorder)
         assert (recorder.rows, recorder.dropped) == (11, 20)
@@ -154,20 +161,19 @@ def test_a_slow_disk_costs_rows_that_are_counted_but_no_memory(tmp_path, monkeyp
 
 def test_a_new_clock_does_not_wait_for_the_conversion(tmp_path, monkeypatch):
     convert = recorder_module._File._convert
-    threads = []
+    added = threading.Event()
+    waits = []
 
-    def slowly(file):
-        threads.append(threading.current_thread())
-        time.sleep(0.5)
+    def after_the_next_row(file):
+        waits.append(added.wait(20.0))
         convert(file)
 
-    monkeypatch.setattr(recorder_module._File, "_convert", slowly)
+    monkeypatch.setattr(recorder_module._File, "_convert", after_the_next_row)
     with Recorder(tmp_path / "log.parquet", COLUMNS) as recorder:
         recorder.add(Row(5.0, (5.0, 0.0)))
-        begun = time.monotonic()
         recorder.add(Row(0.0, (0.0, 0.0), clock=1))
-        assert time.monotonic() - begun < 0.2
-    assert threading.current_thread() not in threads
+        added.set()
+    assert waits == [True, True]
     assert [path.name for path in recorder.files] == ["log.parquet", "log-2.parquet"]
     assert all(path.exists() for path in recorder.files)
 

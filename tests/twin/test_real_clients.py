@@ -16,6 +16,7 @@ from steelyard.live import Stream, UrController
 from steelyard.live._controller import ControllerPayload
 from steelyard.robot import load_robot
 from steelyard.twin import ControllerServer, SimulatedArm, SimulatedController
+from waiting import wait_until
 
 START = [0.0, -1.3, 1.2, -1.4, -1.2, 0.3]
 
@@ -181,8 +182,12 @@ receive = rtde_receive.RTDEReceiveInterface(sys.argv[1])
 print(io.setStandardDigitalOut(3, True), io.setConfigurableDigitalOut(1, True))
 print(io.setSpeedSlider(0.5), io.setInputIntRegister(20, 11))
 print(io.setAnalogOutputVoltage(1, 0.25))
-time.sleep(0.3)
-print("state", receive.getActualDigitalOutputBits(), receive.getTargetSpeedFraction())
+end = time.monotonic() + 20
+state = (0, 0)
+while state != (520, 0.5) and time.monotonic() < end:
+    time.sleep(0.01)
+    state = receive.getActualDigitalOutputBits(), receive.getTargetSpeedFraction()
+print("state", *state)
 """
 
 
@@ -191,7 +196,7 @@ def test_ur_rtde_writes_outputs_registers_and_the_speed():
     with ControllerServer(arm_controller(), host=own_host(), port=30004) as found:
         output = client_output(IO, found.host)
         registers = found.controller.registers
-    assert output.splitlines()[-1] == f"state {(1 << 3) + (1 << 9)} 0.5"
+    assert output.splitlines()[-1] == "state 520 0.5"  # outputs 3 and 9
     assert "False" not in output
     assert registers.input("int", 20) == 11
     assert registers.analog[1] == 0.25
@@ -201,11 +206,14 @@ URX = """
 import json, sys, time
 import urx
 
+def wait_until(condition):
+    end = time.monotonic() + 20
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.01)
+
 robot = urx.URRobot(sys.argv[1], use_rt=True)
-robot.set_payload(1.5)
-time.sleep(0.3)
 robot.send_program("set_digital_out(2, True)")
-time.sleep(0.5)
+wait_until(lambda: robot.secmon.get_digital_out(2))
 found = {
     "running": robot.is_running(),
     "q": robot.getj(),
@@ -216,8 +224,9 @@ found = {
 goal = list(found["q"])
 goal[0] += 0.1
 robot.movej(goal, acc=1.0, vel=0.5)
-time.sleep(0.5)
+wait_until(lambda: abs(robot.getj()[0] - goal[0]) < 1e-3)
 found["moved"] = robot.getj()
+robot.set_payload(1.5)
 print(json.dumps(found))
 sys.stdout.flush()
 robot.close()
@@ -229,6 +238,7 @@ def test_urx_reads_the_state_and_moves_the_arm():
     controller = arm_controller(version=(3, 15, 8, 106339))  # it knows software 3 only
     with ControllerServer(controller, host=own_host(), port=30004) as found:
         output = client_output(URX, found.host)
+        wait_until(lambda: controller.payload.mass == 1.5)
     said = json.loads(output.splitlines()[-1])
     assert said["running"]
     np.testing.assert_allclose(said["q"], START, atol=1e-3)
@@ -237,4 +247,3 @@ def test_urx_reads_the_state_and_moves_the_arm():
     np.testing.assert_allclose(said["pose"], expected, atol=1e-3)
     assert said["output"] == 1
     np.testing.assert_allclose(said["moved"], [0.1, *START[1:]], atol=2e-3)
-    assert controller.payload.mass == 1.5

@@ -1,7 +1,6 @@
 """The simulated controller: scripts, dashboard, MuJoCo."""
 
 import socket
-import time
 
 import numpy as np
 import pytest
@@ -18,6 +17,7 @@ from steelyard.robot import load_robot
 from steelyard.twin._backend import RecordedArm, SimulatedArm
 from steelyard.twin._controller import SimulatedController
 from steelyard.twin._server import ControllerServer
+from waiting import wait_until
 
 WEIGHED = ControllerPayload(2.498, (0.001, -0.002, 0.05), (0.01, 0.011, 0.005, 0.0, -0.001, 0.0))
 HOME = np.array([0.0, -1.57, 0.0, -1.57, 0.0, 0.0])
@@ -47,13 +47,8 @@ def send_script(found, text, *, read=79):
             read -= len(connection.recv(read))
 
 
-def logged(found, words, within_s=2.0):
-    end = time.monotonic() + within_s
-    while time.monotonic() < end:
-        if any(words in line for line in found.controller.log):
-            return True
-        time.sleep(0.01)
-    return False
+def logged(found, words):
+    return wait_until(lambda: any(words in line for line in found.controller.log))
 
 
 # --- scripts
