@@ -279,6 +279,7 @@ class MotionRun:
             link.beat()
         except SourceFailed:
             self._link = None  # the program stops by itself
+            link.close()
 
     # --- stopping
 

@@ -369,6 +369,7 @@ class Stream:
             words = f"reading {self.source} failed: {type(error).__name__}: {error}"
             self._put([Event(EventKind.ENDED, words, self._clock.last_s)])
         finally:
+            self._connection.close()  # it may be newer than the one that close() has closed
             with self._filled:
                 self._ended = True
                 self._filled.notify_all()

@@ -338,7 +338,7 @@ class _UrConnection(Connection):
             self._last_row_s = time.monotonic()
             self.columns = self._client.recipe.columns
             self.version = self._client.controller
-        except SourceFailed:
+        except BaseException:
             self._socket.close()
             raise
 
