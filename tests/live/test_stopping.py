@@ -223,15 +223,26 @@ def test_the_arm_brakes_on_its_path(arm, moving):
     assert max(distances) < 0.01
 
 
+PATIENT_COMMAND = """
+import sys
+from steelyard.__main__ import main
+from steelyard.live import _playing
+
+_playing._STALL_S = 20.0
+_playing._START_STALL_S = 20.0
+sys.exit(main())
+"""
+
+
 @pytest.fixture
 def started(moving, tmp_path):
-    """A process that moves the arm, which has begun."""
+    """A process that moves the arm, which has begun; rows that come late do not end its motion."""
     _, source, probe = moving
     swing().save(tmp_path / "motion.json")
     words = ("move", str(source), "motion.json", "--robot", "ur10e", "--yes", "--speed", "2")
     words = (*words, "--serial", SERIAL_NUMBER)
     process = subprocess.Popen(
-        [sys.executable, "-m", "steelyard", *words],
+        [sys.executable, "-c", PATIENT_COMMAND, *words],
         cwd=tmp_path,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
