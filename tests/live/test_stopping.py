@@ -186,8 +186,8 @@ def test_a_stream_that_fails_stops_the_arm(arm, moving, fault):
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError("a bug")])
-def test_an_exception_and_ctrl_c_stop_the_arm(arm, moving, error):
-    _, source, probe = moving
+def test_an_exception_and_ctrl_c_stop_the_arm(arm, patient, error):
+    _, source, probe = patient
     instants, reports = [], []
 
     def on_report(report):
