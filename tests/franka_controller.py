@@ -3,7 +3,7 @@
 TCP 1337, version 10 of the protocol; states by UDP. Lines on stdin command it: `row K T` sends a
 state whose numbers can be recognised (q = K + (0, 0.1, ...), at T seconds), `state T Q V TAU` any
 other, `mode M`, `speed V`, `run` sends 1,000 per second from now on, `auto on` does so for all who
-connect, `close` ends the connection. On stdout it says that it listens, that somebody has
+connect, `close` ends the connection. On stdout it says that it listens, that a client has
 connected, and what load was set.
 """
 
