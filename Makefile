@@ -44,9 +44,8 @@ bench: $(READY)  ## speed and accuracy beside a reference, in one table
 mutants: $(READY)  ## 100 small faults in lines that decide: do the tests of the package notice them?
 	PYTHONDONTWRITEBYTECODE= $(BIN)/python benchmarks/mutants.py
 
-soak: $(READY)  ## ten million online steps, killed writers, malformed files, designs (docs/explanation/trust.md)
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/soak_files.py
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/soak.py
+soak: $(READY)  ## an hour: steps, malformed files, corrupted recordings, killed writers, faults; one table
+	$(BIN)/python benchmarks/soak.py
 
 $(READY): pyproject.toml papers/pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv

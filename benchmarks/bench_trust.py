@@ -42,6 +42,7 @@ RUN_S = 20.0
 RATE_HZ = 125.0
 CHANCE = 1.5  # times the half-width: of 1,000 cells without a fault, three lie outside
 GRAVITY = 9.81
+LOAD_LOST = "a fifth lost half way"
 
 
 @dataclass(frozen=True)
@@ -271,7 +272,7 @@ def corruptions(name: str) -> dict[str, Callable[[Runs], Runs]]:
         "hand down 10 N/2.5 kg": lambda runs: runs.late(
             partial(pushed, robot, -0.41 * weight, 0.0, 99.0)
         ),
-        "a fifth lost half way": lambda runs: runs.late(partial(_load_lost, robot, body)),
+        LOAD_LOST: lambda runs: runs.late(partial(_load_lost, robot, body)),
         "empty arm 20 % heavier": lambda runs: replace(
             runs, empty=tuple(_heavier(robot, run) for run in runs.empty)
         ),
@@ -331,7 +332,9 @@ class Cell:
 
 def cell(name: str, seed: int, source: str, law: str, kind: str) -> Cell:
     clean = recorded(name, seed)
-    truth = payload(name)
+    truth = payload(name).mass
+    if ONLINE and kind == LOAD_LOST:
+        truth *= 0.8  # the answer is the load that is there at the end
     runs = corruptions(name)[kind](clean)
     try:
         if runs.empty is clean.empty and runs.robot is clean.robot:
@@ -345,8 +348,8 @@ def cell(name: str, seed: int, source: str, law: str, kind: str) -> Cell:
             found = sy.weigh(model, loaded)
     except SteelyardError as error:
         return Cell("refused", str(error))
-    percent = 100 / truth.mass
-    error = percent * (found.body.mass - truth.mass)
+    percent = 100 / truth
+    error = percent * (found.body.mass - truth)
     half = percent * 1.96 * found.std[0]
     if not found.verdict.ok:
         return Cell(

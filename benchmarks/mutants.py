@@ -1,12 +1,14 @@
-"""Mutation testing: small faults in lines that decide, and whether the tests of the package fail.
+"""Mutation testing: small faults in lines that decide, and whether the tests that run them fail.
 
-python benchmarks/mutants.py [COUNT] [--seed SEED] [--package NAME]
+python benchmarks/mutants.py [COUNT] [--seed SEED] [--package NAME] [--record]
 
 Each mutant changes one place of the library in a copy of the repository: a comparison, a threshold,
 a sign, a logical operator, an index of first or last, or a call that only has an effect (`fsync`).
-Then the tests of its package run until the first failure. Survivors are printed with the changed
-line; those that matter deserve a test that fails on them. The exit code is 1 if more than a tenth
-survive.
+Then tests of this place run, the quickest first, until the first failure or for a minute. Which of
+the quick tests run it is recorded once (a minute or two; `--record` does it again, after tests or
+the library have changed).
+Survivors are printed with the changed line; those that matter deserve a test that fails on them.
+The exit code is 1 if more than a tenth survive.
 """
 
 from __future__ import annotations
@@ -24,10 +26,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
-SOURCE = Path("src/steelyard")
+from mutant_tests import ROOT, SOURCE, TIMES, Server, tests_of
+
 COPIED = ("src", "tests", "papers", "benchmarks", "docs", "examples")
-LIMIT_S = 900.0  # of the tests of one mutant; one that runs for longer is killed
 MAX_SURVIVORS = 0.1
 EFFECTS = {"fsync", "flush", "close", "sort", "setflags", "clear", "unlink", "replace", "flock"}
 OPPOSITE: dict[type[ast.AST], type[ast.AST]] = {
@@ -45,9 +46,6 @@ OPPOSITE: dict[type[ast.AST], type[ast.AST]] = {
 }
 OTHER_NAME = {"min": "max", "max": "min", "minimum": "maximum", "maximum": "minimum"}
 """Calls that are replaced by their opposites."""
-
-TOP_LEVEL_TESTS = ("tests/io/test_files_out.py", "tests/test_round_trips.py", "tests/io")
-"""Tests of modules that belong to no package; so are all test modules directly in `tests`."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +66,7 @@ class Mutant:
 
     @property
     def package(self) -> str:
-        """The package whose tests must notice it; empty for modules outside of packages."""
+        """The package that it is in; empty for modules outside of packages."""
         inside = self.path.relative_to(SOURCE)
         return inside.parts[0] if len(inside.parts) > 1 else ""
 
@@ -156,39 +154,26 @@ def _mutants_of(path: Path) -> Iterator[Mutant]:
             yield Mutant(path, line, number, lines[line - 1].strip())
 
 
-def tests_of(package: str) -> list[str]:
-    """The tests that must notice a fault in a package."""
-    if not package:
-        return [*TOP_LEVEL_TESTS, *(f"tests/{path.name}" for path in ROOT.glob("tests/test_*.py"))]
-    wanted = [f"tests/{package}", f"tests/laws/test_{package}_laws.py"]
-    return [name for name in wanted if (ROOT / name).exists()]
-
-
-def run_tests(copy: Path, tests: list[str]) -> bool:
-    """Whether the tests pass in a copy of the repository."""
-    paths = os.pathsep.join(str(copy / folder) for folder in ("src", "papers/src"))
-    environment = {**os.environ, "PYTHONPATH": paths, "OPENBLAS_NUM_THREADS": "1"}
-    words = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests]
-    try:
-        done = subprocess.run(
-            words, cwd=copy, env=environment, capture_output=True, timeout=LIMIT_S, check=False
-        )
-    except subprocess.TimeoutExpired:
-        return False
-    if done.returncode not in (0, 1, 2):
-        raise RuntimeError(f"{' '.join(words)}: {done.stdout.decode()[-2000:]}")
-    return done.returncode == 0
-
-
-def survives(mutant: Mutant, copy: Path) -> bool:
-    """Whether the tests of the package pass in spite of a mutant."""
+def survives(mutant: Mutant, copy: Path, server: Server) -> bool:
+    """Whether the tests of a changed line pass; true where no test runs it."""
+    tree = ast.parse((ROOT / mutant.path).read_text())
+    tests = tests_of(mutant.path, nodes_of(tree)[mutant.number], tree)
+    if not tests:
+        return True
     target = copy / mutant.path
     original = target.read_text()
     target.write_text(ast.unparse(ast.fix_missing_locations(mutant.mutated())))
     try:
-        return run_tests(copy, tests_of(mutant.package))
+        return server.passes(tests)
     finally:
         target.write_text(original)
+
+
+def record() -> None:
+    """Runs the quick tests once and notes which lines each of them runs."""
+    paths = os.pathsep.join(str(ROOT / folder) for folder in ("src", "papers/src"))
+    words = [sys.executable, str(ROOT / "benchmarks" / "mutant_tests.py"), "record"]
+    subprocess.run(words, cwd=ROOT, env={**os.environ, "PYTHONPATH": paths}, check=False)
 
 
 def copied(folder: Path) -> Path:
@@ -204,28 +189,35 @@ def copied(folder: Path) -> Path:
     return copy
 
 
+def shown(number: int, mutant: Mutant, copy: Path, server: Server) -> bool:
+    """Whether a mutant survives; printed."""
+    begin_s = time.monotonic()
+    alive = survives(mutant, copy, server)
+    state = "SURVIVED" if alive else "killed"
+    seconds = time.monotonic() - begin_s
+    print(f"{number:4} {state:9} {seconds:5.0f} s  {mutant.path}:{mutant.line}", flush=True)
+    if alive:
+        print(f"       {mutant.before}\n    -> {mutant.after}", flush=True)
+    return alive
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("count", nargs="?", type=int, default=100)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--package", help="only mutants of this package")
+    parser.add_argument("--record", action="store_true", help="note again which test runs what")
     given = parser.parse_args()
+    if given.record or not TIMES.exists():
+        record()
     mutants = every_mutant(given.package)
     drawn = random.Random(given.seed).sample(mutants, min(given.count, len(mutants)))
     print(f"{len(drawn)} of {len(mutants)} mutants, seed {given.seed}")
-    survivors = []
     with tempfile.TemporaryDirectory() as folder:
         copy = copied(Path(folder))
-        for number, mutant in enumerate(drawn, 1):
-            begin_s = time.monotonic()
-            alive = survives(mutant, copy)
-            state = "SURVIVED" if alive else "killed"
-            place = f"{mutant.path}:{mutant.line}"
-            seconds = time.monotonic() - begin_s
-            print(f"{number:4} {state:9} {seconds:5.0f} s  {place}", flush=True)
-            if alive:
-                survivors.append(mutant)
-                print(f"       {mutant.before}\n    -> {mutant.after}", flush=True)
+        server = Server(copy)
+        survivors = [m for number, m in enumerate(drawn, 1) if shown(number, m, copy, server)]
+        server.close()
     share = len(survivors) / max(len(drawn), 1)
     print(f"{len(drawn) - len(survivors)} killed, {len(survivors)} survived ({100 * share:.0f} %)")
     return int(share > MAX_SURVIVORS)

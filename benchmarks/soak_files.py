@@ -1,10 +1,13 @@
-"""Writers killed at any moment, thousands of malformed files, designs checked by other kinematics.
+"""Writers killed at any moment, malformed files, designs checked by other kinematics.
 
-Usage: python benchmarks/soak_files.py [--kills 150] [--cases 2000] [--designs 1000] [--seed 0]
+Usage: python benchmarks/soak_files.py [--kills 150] [--builds 10] [--cases 5000] [--designs 1000]
+       [--seed 0]
 
 A writer of each kind (state, design, model, page) is killed again and again while it replaces a
-file; after each kill the file must be the old or the new one, whole. Designs are checked by a chain
-of Denavit-Hartenberg matrices and differences in time, which share no code with the search:
+file; after each kill the file must be the old or the new one, whole. A build of a fleet is killed
+at any moment and repeated; its models must be those of a build that was not disturbed. Malformed
+files, arguments and streams are those of tests/fuzz. Designs are checked by a chain of
+Denavit-Hartenberg matrices and differences in time, which share no code with the search:
 `--designs 1000` takes an hour, 10000 a night.
 """
 
@@ -26,6 +29,9 @@ import numpy as np
 
 from steelyard import _saved
 from steelyard.robot import DHTable, load_robot
+
+HERE = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(HERE / "tests"))
 
 Writer = Callable[[Path], None]
 ARMS = ("ur10", "panda", "tx60", "kr60ha")
@@ -87,6 +93,40 @@ def killed(kind: str, pair: tuple[Writer, Writer], kills: int) -> int:
     left = [name for name in os.listdir() if name.endswith(".part")]
     print(f"{kind}: {kills} kills, {wrong} broken files, {len(left)} parts left behind", flush=True)
     return wrong + len(left)
+
+
+def builds(count: int) -> int:
+    """How often a fleet whose builds were killed has other models than one without."""
+    from fleet_logs import tiny_fleet
+    from steelyard.fleet import Fleet
+
+    tiny_fleet(Path(), arms=1, logs=6)
+    rng = random.Random(0)
+    began = time.perf_counter()
+    sound = built("undisturbed")
+    once_s = time.perf_counter() - began
+    wrong = 0
+    for number in range(count):
+        for _ in range(3):
+            child = os.fork()
+            if child == 0:
+                Fleet.build("catalogue.csv", f"store{number}", workers=1)
+                os._exit(0)
+            time.sleep(rng.uniform(0.0, once_s))
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+        wrong += not np.array_equal(sound, built(f"store{number}"))
+    print(f"fleet: {3 * count} killed builds, {wrong} of {count} with other models", flush=True)
+    return wrong
+
+
+def built(store: str) -> np.ndarray:
+    """The parameters of the arm of a fleet, from a store that exists or not."""
+    from steelyard.fleet import Fleet
+
+    fleet = Fleet.build("catalogue.csv", store, workers=1)
+    fleet.identify()
+    return np.asarray(fleet.model("arm0").base_parameters)
 
 
 def heights(table: DHTable, q: np.ndarray) -> np.ndarray:
@@ -169,21 +209,31 @@ def main() -> int:
     """The number of things that went wrong."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--kills", type=int, default=150)
-    parser.add_argument("--cases", type=int, default=2000)
+    parser.add_argument("--builds", type=int, default=10)
+    parser.add_argument("--cases", type=int, default=5000)
     parser.add_argument("--designs", type=int, default=1000)
-    parser.add_argument("--seed", type=int, default=0, help="of the first design")
+    parser.add_argument("--seed", type=int, default=0, help="of the cases, and the first design")
     given = parser.parse_args()
-    wrong = 0
-    here = Path(__file__).resolve().parents[1]
+    wrong = tried = 0
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         for kind, pair in writers().items() if given.kills else ():
             wrong += killed(kind, pair, given.kills)
-        os.chdir(here)
+            tried += given.kills
+        if given.builds:
+            wrong += builds(given.builds)
+            tried += 3 * given.builds
+        os.chdir(HERE)
     if given.cases:
-        fuzzer = here / "tests" / "fuzz" / "fuzzer.py"
-        wrong += subprocess.run([sys.executable, str(fuzzer), str(given.cases), "1"]).returncode
-    return wrong + (designs(given.designs, given.seed) if given.designs else 0)
+        fuzzer = HERE / "tests" / "fuzz" / "fuzzer.py"
+        words = [sys.executable, str(fuzzer), str(given.cases), str(given.seed)]
+        wrong += subprocess.run(words).returncode
+        tried += given.cases
+    if given.designs:
+        wrong += designs(given.designs, given.seed)
+        tried += given.designs
+    print(f"{tried} cases, {wrong} wrong")
+    return wrong
 
 
 if __name__ == "__main__":

@@ -86,6 +86,7 @@ def test_bad_input_is_one_line_and_exit_code_2(folder):
         ("ur10", "none.json", {}, "cannot read .*none.json"),
         ("ur10", "payload.json", {"mass_true": -1.0}, "--mass-true must be positive"),
         ("ur10", "payload.json", {"sides": "1"}, "--sides is 2 numbers with commas"),
+        ("ur10", "payload.json", {"sides": "1e308,0.1"}, "--sides"),
         ("m.json", "payload.json", {"flange": "x"}, "an identified arm has its own"),
     ],
 )

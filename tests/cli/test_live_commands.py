@@ -433,6 +433,11 @@ def test_verbs_say_in_one_line_what_is_wrong(folder):
             ("track", "ur://127.0.0.1:9", "--model", "model.json", "--page", "here"),
             "--page is [HOST:]PORT[,URDF], say 8080; got 'here'",
         ),
+        (
+            ("track", "ur://127.0.0.1:9", "--model", "model.json", "--page", "99999"),
+            "--page",
+        ),
+        (("track", "ur://127.0.0.1:9", "--model", "model.json", "--page", "-1"), "--page"),
         (("simulate", "ur10e"), "Missing option '--output'"),
         (("serve", "ur10e", "--rtde", "here"), "--rtde is HOST:PORT"),
         (("serve", "ur10e", "--payload-at", "2.5kg"), "--payload-at is S=KGkg:X,Y,Z"),

@@ -365,7 +365,20 @@ def test_tables_that_do_not_fit(tmp_path):
         row + "1,2,3\n" + row.partition("\n")[2], "line 3 is damaged, .* 3 fields instead of 10"
     )
     refused(row, "the quaternion in row 1 has length 2, not 1")
+    refused(row.replace("1,1", "nan,1"), "no row has a number in every named column")
     refused(row, "does not say which columns are the wrench", replace(description, columns={}))
     only = {"wrench": list("abcdef")}
     refused(row, "the orientation of the sensor is missing", replace(description, columns=only))
     refused(row, "wrench needs 6 columns, got 1", replace(description, columns={"wrench": ["a"]}))
+
+
+def test_rows_of_a_table_without_a_number_are_left_out(tmp_path):
+    """A hole in a quaternion, or in any other named column, costs its row only."""
+    (tmp_path / "sensor.toml").write_text(SENSOR)
+    log = tmp_path / "log.csv"
+    whole = "1,1,1,1,1,1,0.5,0.5,0.5,0.5\n"
+    holes = [whole.replace("0.5", "nan", 1), whole.replace("1", "inf", 1), whole]
+    log.write_text("a,b,c,d,e,f,w,x,y,z\n" + whole + "".join(holes))
+    made = SensorDescription.load(tmp_path / "sensor.toml").recording(log)
+    assert len(made) == 2
+    assert "left out 2 rows with NaN" in made.notes

@@ -3,6 +3,7 @@
 import json
 import os
 import sys
+import zipfile
 from dataclasses import fields
 
 import numpy as np
@@ -280,6 +281,30 @@ def test_unfinished_and_damaged_files(tmp_path, rng):
     (tmp_path / "flipped.npz").write_bytes(flipped)
     with pytest.raises(SteelyardError, match=r"flipped\.npz: the archive is damaged"):
         read(tmp_path / "flipped.npz")
+
+
+def test_what_a_library_raises_while_it_parses_is_one_line(tmp_path, rng):
+    """A header of NPZ that no parser follows; every byte of the footer of Parquet changed."""
+    header = b"{'descr': " + b"[" * 9000
+    with zipfile.ZipFile(tmp_path / "deep.npz", "w") as archive:
+        size = len(header).to_bytes(2, "little")
+        archive.writestr("q.npy", b"\x93NUMPY\x01\x00" + size + header)
+    with pytest.raises(SteelyardError, match=r"deep\.npz"):
+        read(tmp_path / "deep.npz")
+    write(full(rng, rows=9), tmp_path / "a.parquet")
+    sound = (tmp_path / "a.parquet").read_bytes()
+    footer = int.from_bytes(sound[-8:-4], "little")
+    complaints = []
+    for at in range(len(sound) - 8 - footer, len(sound) - 8, 41):
+        broken = bytearray(sound)
+        broken[at] ^= 0xFF
+        (tmp_path / "a.parquet").write_bytes(broken)
+        try:
+            read(tmp_path / "a.parquet")  # some bytes are of no importance
+        except SteelyardError as error:
+            complaints.append(str(error))
+    assert len(complaints) > 20
+    assert all("a.parquet" in words and "\n" not in words for words in complaints)
 
 
 def test_files_without_rows(tmp_path):

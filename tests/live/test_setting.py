@@ -316,3 +316,22 @@ def test_a_payload_is_published_as_a_stamped_inertia():
     assert (found.m, *centre) == pytest.approx((2.5, 0.001, -0.002, 0.05))
     moments = (found.ixx, found.iyy, found.izz, found.ixy, found.ixz, found.iyz)
     assert moments == pytest.approx(INERTIA, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("change", "agrees"),
+    [
+        ({"mass": 2.10005}, True),
+        ({"mass": 2.2}, False),
+        ({"mass": 2.1002}, False),
+        ({"cog": (0.01, 0.0, 0.05002)}, False),
+        ({"cog": (0.01, 0.0, 0.050005)}, True),
+        ({"inertia": (0.01, 0.01, 0.01, 0.0, 0.0, 2e-5)}, False),
+    ],
+)
+def test_an_echo_is_the_payload_that_was_sent(change, agrees):
+    """Within the resolution of a controller's outputs: 0.1 g, 0.01 mm, 1e-5 kg m^2."""
+    sent = ControllerPayload(2.1, (0.01, 0.0, 0.05), (0.01, 0.01, 0.01, 0.0, 0.0, 0.0))
+    echo = sent._replace(**change)
+    assert sent.is_close(echo) is agrees
+    assert sent.is_close(echo, with_inertia=False) is (agrees or "inertia" in change)

@@ -82,6 +82,20 @@ def test_a_connection_that_drips_texts_instead_of_rows_is_lost():
         connection.close()
 
 
+def test_whatever_a_web_socket_raises_is_one_line(monkeypatch):
+    """The library raises even AssertionError where what comes is no handshake."""
+
+    def connect(*_, **__):
+        raise AssertionError
+
+    monkeypatch.setattr("websockets.sync.client.connect", connect)
+    with (
+        dripping() as controller,
+        pytest.raises(SourceFailed, match="answers, but not as a Foxglove bridge"),
+    ):
+        source_of(f"ros2://127.0.0.1:{controller.port}?tau=effort").connect()
+
+
 def read_for(connection, seconds):
     end = time.monotonic() + seconds
     while time.monotonic() < end:

@@ -8,6 +8,7 @@ from steelyard.errors import InvalidSamples, UnknownName
 from steelyard.identification import identify
 from steelyard.inertia import InertialParameters
 from steelyard.payload._judgement import nearest_physical
+from steelyard.payload._plausibility import implausible_doubt
 from steelyard.recording import Samples
 from steelyard.robot import load_robot
 from steelyard.signals import replay
@@ -243,3 +244,29 @@ def test_the_parameters_of_a_model_as_a_table(weighed):
     assert row["joint"] == "elbow_joint"
     assert row["value"] == model.estimate.value[list(model.estimate.names).index("Fc3")]
     assert row["unit"] == "Nm"
+
+
+@pytest.mark.parametrize(
+    ("mass", "com", "gyration", "arm", "words"),
+    [
+        (2501.0, 0.1, 0.3, "", "no arm carries 2501 kg"),
+        (16.0, 0.1, 0.1, "ur10", "far above the rating of ur10, 10 kg"),
+        (4e-6, 0.1, 0.1, "", "no arm weighs as little as 4e-06 kg"),
+        (4.0, 2.5, 0.1, "", "the centre of mass is 2.5 m away"),
+        (4.0, 0.1, 2.5, "", "needs a load of several metres"),
+        (40.0, 0.1, 0.01, "", "is that of no material"),
+    ],
+)
+def test_a_body_that_no_tool_or_part_has_is_said(mass, com, gyration, arm, words):
+    """Beyond each limit with a small uncertainty; not within a large one."""
+    body = InertialParameters.from_com(mass, [com, 0, 0], mass * gyration**2 * np.eye(3))
+    sure = np.diag((1e-3 * np.maximum(np.abs(body.vector), 1e-3 * mass)) ** 2)
+    doubt = implausible_doubt(body, sure, arm)
+    assert words in doubt.words
+    assert doubt.blocks
+    assert implausible_doubt(body, np.diag(np.full(10, 1e8 * mass**2)), arm) is None
+
+
+def test_an_ordinary_load_is_plausible():
+    body = InertialParameters.from_com(4.0, [0.02, -0.01, 0.07], np.diag([0.03, 0.025, 0.02]))
+    assert implausible_doubt(body, np.diag((1e-3 * np.abs(body.vector)) ** 2), "ur10") is None

@@ -148,10 +148,14 @@ class SensorDescription:
         listed = [column for names in self.columns.values() for column in names]
         wanted = {*listed, *(_split_slice(column)[0] for column in listed)}
         table, notes = read_columns(path, wanted, self.tables.names)
-        arrays = {
-            name: _gathered(table, names, name, path) * self.scale.get(name, 1.0)
-            for name, names in self.columns.items()
-        }
+        arrays, left_out = _complete_rows(
+            {
+                name: _gathered(table, names, name, path) * self.scale.get(name, 1.0)
+                for name, names in self.columns.items()
+            },
+            path,
+        )
+        notes = (*notes, *left_out)
         N = len(arrays["wrench"])
         motion: dict[str, Array] = {
             name: arrays[name]
@@ -318,6 +322,27 @@ def _gathered(table: Mapping[str, Array], names: Sequence[str], signal: str, pat
             f"{path}: {signal} needs {_COLUMN_COUNTS[signal]} columns, got {array.shape[1]}"
         )
     return array
+
+
+def _complete_rows(
+    arrays: Mapping[str, Array], path: Path
+) -> tuple[dict[str, Array], tuple[str, ...]]:
+    """The rows in which all numbers are finite, and a note about the others."""
+    lengths = {len(array) for array in arrays.values()}
+    if len(lengths) > 1:
+        raise UnreadableFile(
+            f"{path}: its signals have {' and '.join(map(str, sorted(lengths)))} rows; they must"
+            " have as many"
+        )
+    needed = [array for name, array in arrays.items() if name != "temperature"]
+    complete = np.all([np.isfinite(array).all(axis=1) for array in needed], axis=0)
+    missing = int(np.sum(~complete))
+    if missing == len(complete):
+        raise UnreadableFile(f"{path}: no row has a number in every named column")
+    kept = {name: array[complete] for name, array in arrays.items()}
+    if not missing:
+        return kept, ()
+    return kept, (f"left out {missing} rows with NaN",)
 
 
 def _split_slice(name: str) -> tuple[Any, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -338,7 +339,6 @@ def open_socket(controller: Ros2Controller) -> Any:
 def _open_websocket(controller: Ros2Controller) -> Any:
     """A WebSocket that uses one version of the protocol, or one clear line."""
     try:
-        from websockets.exceptions import InvalidHandshake
         from websockets.sync.client import connect
         from websockets.typing import Subprotocol
     except ImportError as error:
@@ -360,8 +360,9 @@ def _open_websocket(controller: Ros2Controller) -> Any:
             max_queue=_MAX_QUEUED_MESSAGES,
             open_timeout=controller.timeout_s,
             close_timeout=0.5,
+            logger=_quiet_logger(),
         )
-    except (InvalidHandshake, OSError, EOFError) as error:
+    except Exception as error:  # the library raises many kinds on what is no handshake
         tcp.close()
         raise SourceFailed(
             f"{host}, port {port} answers, but not as a Foxglove bridge: {hint}"
@@ -372,6 +373,15 @@ def _open_websocket(controller: Ros2Controller) -> Any:
             f"{controller} is a WebSocket of another kind, not a Foxglove bridge: {hint}"
         )
     return websocket
+
+
+def _quiet_logger() -> logging.Logger:
+    """A logger that prints nothing: errors of the connection become one line of ours."""
+    logger = logging.getLogger("steelyard.live.websocket")
+    logger.propagate = False
+    if not logger.handlers:
+        logger.addHandler(logging.NullHandler())
+    return logger
 
 
 def typestore() -> Any:

@@ -23,6 +23,7 @@ RATED_MASS = {
 
 _MAX_OVERLOAD = 1.5  # of the rating
 _MAX_MASS = 2300.0  # [kg], of the largest arms
+_MIN_MASS = 1e-4  # [kg]; an arm feels no smaller weight, but units may be wrong
 _MAX_SIZE = 2.0  # [m], of the centre from the flange, and of the radius of gyration
 _MAX_DENSITY = 22_600.0  # [kg/m^3], osmium
 
@@ -43,6 +44,8 @@ def implausible_doubt(body: InertialParameters, covariance: Array, arm: str = ""
         words = f"{body.mass:.4g} kg is far above the rating of {arm}, {rated:g} kg"
     elif least > _MAX_MASS:
         words = f"no arm carries {body.mass:.4g} kg"
+    elif body.mass + NORMAL_95 * float(std[0]) < _MIN_MASS:
+        words = f"no arm weighs as little as {body.mass:.2g} kg"
     elif _com_distance(body, covariance) > _MAX_SIZE:
         words = f"the centre of mass is {np.linalg.norm(body.com):.2g} m away"
     elif np.isfinite(std).all():

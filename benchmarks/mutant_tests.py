@@ -1,0 +1,346 @@
+"""Which tests run a line, and how they end for a changed module; for `mutants.py`.
+
+The quick tests (those of `make check`) run once under coverage, with the test as the context of its
+lines; what a fixture runs for several tests counts for each of them. Slow tests are not recorded:
+their modules are chosen by the names that they mention.
+
+A server process imports the large libraries once, but nothing of steelyard, and forks for each
+mutant. The fork runs the recorded tests of the changed line, the quickest first, then the slow
+modules, until one fails or the time is over.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import re
+import resource
+import signal
+import subprocess
+import sys
+import time
+from collections import defaultdict
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+SOURCE = Path("src/steelyard")
+RECORDS = ROOT / "out" / "mutants"
+TIMES = RECORDS / "times.json"
+COVERED = RECORDS / "coverage.sqlite"
+NOT_RECORDED = ("architecture", "fuzz", "real")
+"""Folders of tests that read sources only, take long, or need recordings from elsewhere."""
+SHARED_FOLDERS = ("contracts", "laws", "recovery")  # of tests of several packages
+MAX_SLOW_MODULES = 3
+FIXTURE = "fixture:"  # what the context of a fixture begins with
+BUDGET_S = 60.0  # of processor time for the tests of one mutant; what passes until then survives
+LIMIT_S = 600.0  # of wall time; a mutant that makes a test wait for longer is noticed
+LIBRARIES = (
+    *("numpy", "scipy.optimize", "scipy.signal", "scipy.linalg", "scipy.stats", "scipy.spatial"),
+    *("pinocchio", "mujoco", "pyarrow.parquet", "pyarrow.csv", "typer", "rich.console"),
+    *("matplotlib.figure", "clarabel", "sympy", "hypothesis", "jinja2", "rosbags.typesys"),
+)
+
+
+class Times(NamedTuple):
+    """How long each recorded test took, and which tests use each fixture."""
+
+    seconds: dict[str, float]
+    users: dict[str, list[str]]
+
+
+# --- recording
+
+
+class Recorder:
+    """A plug-in of pytest that names the context of each line: a test or a fixture of several."""
+
+    def __init__(self, coverage: Any) -> None:
+        self.coverage = coverage
+        self.seconds: dict[str, float] = defaultdict(float)
+        self.users: dict[str, set[str]] = defaultdict(set)
+
+    def pytest_runtest_logstart(self, nodeid: str) -> None:
+        self.test = nodeid
+        self.coverage.switch_context(nodeid)
+
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        self.seconds[report.nodeid] += report.duration
+
+    def pytest_collection_finish(self, session: Any) -> None:
+        for item in session.items:
+            for name, definitions in item._fixtureinfo.name2fixturedefs.items():
+                self.users[f"{FIXTURE}{definitions[-1].baseid}:{name}"].add(item.nodeid)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_fixture_setup(self, fixturedef: Any) -> Any:
+        """Gives a fixture of several tests a context of its own."""
+        if fixturedef.scope == "function":
+            return (yield)
+        self.coverage.switch_context(f"{FIXTURE}{fixturedef.baseid}:{fixturedef.argname}")
+        try:
+            return (yield)
+        finally:
+            self.coverage.switch_context(self.test)
+
+
+def record() -> int:
+    """Runs the quick tests in this process and writes what they run; pytest's exit code."""
+    import coverage
+
+    RECORDS.mkdir(parents=True, exist_ok=True)
+    source = [str(ROOT / SOURCE)]
+    measured = coverage.Coverage(data_file=str(COVERED), source=source, config_file=False)
+    measured.erase()
+    recorder = Recorder(measured)
+    measured.start()
+    left_out = [f"--ignore=tests/{name}" for name in NOT_RECORDED]
+    words = ["-q", "-p", "no:cacheprovider", "-m", "not slow", *left_out, "tests"]
+    code = pytest.main(words, plugins=[recorder])
+    measured.stop()
+    measured.save()
+    users = {name: sorted(tests) for name, tests in recorder.users.items()}
+    TIMES.write_text(json.dumps([recorder.seconds, users]))
+    return int(code)
+
+
+# --- choosing tests
+
+
+@cache
+def times() -> Times:
+    """What was recorded."""
+    return Times(*json.loads(TIMES.read_text()))
+
+
+def tests_of(path: Path, node: ast.AST, tree: ast.Module) -> list[str]:
+    """The tests for a node of a module: recorded ones, the quickest first, then slow modules."""
+    return [*_recorded_tests(path, node, tree), *_slow_modules(path, _names(node, tree))]
+
+
+def _recorded_tests(path: Path, node: ast.AST, tree: ast.Module) -> list[str]:
+    """The quick tests that run the lines of a node.
+
+    Where there are none: those that run its statement or its function; for a constant those that
+    run a line with its name.
+    """
+    import coverage
+
+    data = coverage.CoverageData(str(COVERED))
+    data.read()
+    lines = data.contexts_by_lineno(str(ROOT / path))
+    seconds, users = times()
+    for wanted in _places(node, tree):
+        contexts = {context for line in wanted for context in lines.get(line, ()) if context}
+        tests = {test for context in contexts for test in users.get(context, [context])}
+        found = [test for test in tests if test in seconds]
+        if found:
+            own = f"tests/{path.relative_to(SOURCE).parts[0]}/"
+            return sorted(found, key=lambda test: (not test.startswith(own), seconds[test]))
+    return []
+
+
+def _places(node: ast.AST, tree: ast.Module) -> list[list[int]]:
+    """Lines whose tests run a node: its own first, then those of what surrounds it."""
+    around = _around(node, tree)
+    functions = [outer for outer in around if isinstance(outer, ast.FunctionDef)]
+    if functions:
+        return [_lines(inner) for inner in (node, around[0], functions[0])]
+    names = {name.id for name in ast.walk(around[0]) if isinstance(name, ast.Name)}
+    return [_uses(names, tree)]
+
+
+def _around(node: ast.AST, tree: ast.Module) -> list[ast.stmt]:
+    """The statements that contain a node, the smallest first."""
+    statements = [
+        outer
+        for outer in ast.walk(tree)
+        if isinstance(outer, ast.stmt)
+        and outer.lineno <= node.lineno
+        and node.end_lineno <= outer.end_lineno
+    ]
+    return sorted(statements, key=lambda outer: outer.end_lineno - outer.lineno)
+
+
+def _lines(node: ast.AST) -> list[int]:
+    return list(range(node.lineno, node.end_lineno + 1))
+
+
+def _uses(names: set[str], tree: ast.Module) -> list[int]:
+    """The lines of functions that use names."""
+    return [
+        name.lineno
+        for function in ast.walk(tree)
+        if isinstance(function, ast.FunctionDef)
+        for name in ast.walk(function)
+        if isinstance(name, ast.Name) and name.id in names
+    ]
+
+
+def _names(node: ast.AST, tree: ast.Module) -> list[str]:
+    """The names of the functions and classes that contain a node, and of the module's public ones.
+
+    The first ones tell more about which tests concern the node.
+    """
+    kinds = (ast.FunctionDef, ast.ClassDef)
+    inner = [outer.name for outer in _around(node, tree) if isinstance(outer, kinds)]
+    public = [item.name for item in tree.body if isinstance(item, kinds)]
+    return [name for name in dict.fromkeys([*inner, *public]) if not name.startswith("_")]
+
+
+def _slow_modules(path: Path, names: list[str]) -> list[str]:
+    """The slow modules of tests that mention the names most; the package's own count twice."""
+    package = path.relative_to(SOURCE).parts[0]
+    ranked = {}
+    for module, text in _slow_texts().items():
+        folder = module.parts[1]
+        if folder not in (package, *SHARED_FOLDERS, "cli", module.name):
+            continue
+        mentions = sum(
+            len(re.findall(rf"\b{name}\b", text)) / (1 + rank) for rank, name in enumerate(names)
+        )
+        mentions += 3 * len(re.findall(rf"\b{path.stem}\b", text))
+        ranked[str(module)] = mentions * (2 if folder == package else 1)
+    best = sorted(ranked, key=ranked.get, reverse=True)[:MAX_SLOW_MODULES]
+    return [module for module in best if ranked[module] > 0]
+
+
+@cache
+def _slow_texts() -> dict[Path, str]:
+    """The texts of the modules of tests that are not recorded, by path in the repository."""
+    recorded = {test.partition("::")[0] for test in times().seconds}
+    paths = [path.relative_to(ROOT) for path in (ROOT / "tests").rglob("test_*.py")]
+    return {
+        path: (ROOT / path).read_text()
+        for path in sorted(paths)
+        if str(path) not in recorded and path.parts[1] not in NOT_RECORDED
+    }
+
+
+# --- running tests
+
+
+class InOrder:
+    """A plug-in of pytest: tests in a given order, up to a failure or the end of the time."""
+
+    def __init__(self, tests: list[str]) -> None:
+        self.rank = {test: number for number, test in enumerate(tests)}
+        self.failed = False
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, items: list[Any]) -> None:
+        last = len(self.rank)
+        items.sort(
+            key=lambda item: self.rank.get(
+                item.nodeid, self.rank.get(item.nodeid.partition("::")[0], last)
+            )
+        )
+
+    def pytest_collectreport(self, report: Any) -> None:
+        self.failed = self.failed or report.failed
+
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        self.failed = self.failed or report.failed
+
+    def pytest_runtest_teardown(self, item: Any) -> None:
+        if time.process_time() > BUDGET_S:
+            item.session.shouldstop = "the time is over"
+
+
+def serve() -> None:
+    """Reads a list of tests from each line of the input, and answers whether one fails."""
+    import importlib
+    import warnings
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for name in LIBRARIES:
+            importlib.import_module(name)
+    if any(name.partition(".")[0] == "steelyard" for name in sys.modules):
+        raise RuntimeError("the server must not import what is changed")
+    for line in sys.stdin:
+        print(json.dumps(_forked(json.loads(line))), flush=True)
+
+
+def _forked(tests: list[str]) -> bool:
+    """Whether tests pass in a fork; those that do not end do not pass."""
+    child = os.fork()
+    if child == 0:
+        os.setsid()
+        limit = int(2 * BUDGET_S)
+        resource.setrlimit(resource.RLIMIT_CPU, (limit, limit))
+        quiet = os.open(os.environ["MUTANT_LOG"], os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        for stream in (1, 2):
+            os.dup2(quiet, stream)
+        os._exit(_run(tests))
+    end_s = time.monotonic() + LIMIT_S
+    ended = 0
+    while not ended and time.monotonic() < end_s:
+        ended, status = os.waitpid(child, os.WNOHANG)
+        time.sleep(0.05)
+    _end_group(child)
+    return bool(ended) and os.waitstatus_to_exitcode(status) == 0
+
+
+def _end_group(leader: int) -> None:
+    """Ends a fork and the processes that its tests started."""
+    try:
+        os.killpg(leader, signal.SIGKILL)
+        os.waitpid(leader, 0)
+    except (ProcessLookupError, ChildProcessError):
+        return
+
+
+def _run(tests: list[str]) -> int:
+    order = InOrder(tests)
+    try:
+        pytest.main(["-x", "-q", "-p", "no:cacheprovider", *tests], plugins=[order])
+    except BaseException:  # a mutant may break whatever pytest calls: noticed as well
+        return 1
+    return int(order.failed)
+
+
+class Server:
+    """The process that runs the tests of mutants, in a copy of the repository."""
+
+    def __init__(self, copy: Path) -> None:
+        paths = os.pathsep.join(str(copy / folder) for folder in ("src", "papers/src"))
+        environment = {
+            **os.environ,
+            "PYTHONPATH": paths,
+            "OPENBLAS_NUM_THREADS": "1",
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "MUTANT_LOG": str(copy.parent / "log.txt"),
+        }
+        self.process = subprocess.Popen(
+            [sys.executable, str(copy / "benchmarks" / Path(__file__).name), "serve"],
+            cwd=copy,
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def passes(self, tests: list[str]) -> bool:
+        """Whether tests pass; those that do not end do not pass."""
+        self.process.stdin.write(json.dumps(tests) + "\n")
+        self.process.stdin.flush()
+        answer = self.process.stdout.readline()
+        if not answer:
+            raise RuntimeError("the process that runs the tests ended")
+        return bool(json.loads(answer))
+
+    def close(self) -> None:
+        self.process.stdin.close()
+        self.process.wait(timeout=LIMIT_S)
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "serve":
+        serve()
+    else:
+        sys.exit(record())
