@@ -412,9 +412,9 @@ def test_flat_signals(good):
     def flat(tau):
         tau[:, 2] = 0.25
 
-    finding = only(check(changed(good, "tau", flat)), "flat")
+    finding = only(check(changed(good, "tau", flat)), "unmeasured")
     assert (finding.severity, finding.place.joints) == ("warning", ("elbow",))
-    assert finding.sentence == "tau is constant (elbow): it was not measured, or not logged"
+    assert finding.sentence.startswith("tau of elbow was not measured or not logged (one value")
     finding = only(check(changed(good, "current", lambda i: 0 * i)), "flat")
     assert (finding.severity, finding.place.channel) == ("error", "current")
     assert "every column" in finding.sentence

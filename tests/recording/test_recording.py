@@ -78,12 +78,19 @@ def dead(shape, column):
         *(
             ({name: dead((20, 2), 1)}, rf"{name}, column 2 of 2: every value is NaN")
             for name in CHANNELS
+            if not name.startswith(("tau", "current"))
         ),
+        ({"tau": np.full((20, 2), np.nan)}, r"tau, column 1 of 2: every value is NaN"),
     ],
 )
 def test_recording_refusals(rng, changes, message):
     with pytest.raises(InvalidRecording, match=message):
         recording(rng, **changes)
+
+
+def test_a_joint_may_have_no_torque(rng):
+    made = recording(rng, tau=dead((20, 2), 1))
+    assert np.isnan(made.tau[:, 1]).all()
 
 
 def test_the_clock_starts_at_zero_and_remembers(rng):

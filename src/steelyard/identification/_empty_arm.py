@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from steelyard._arrays import Array, Mask
 from steelyard._computing import Progress
 from steelyard._units import NORMAL_95
 from steelyard.errors import InvalidSamples
@@ -182,7 +183,7 @@ def _model(
         found.theta,
         found.covariance[:p, :p] + np.outer(shift, shift),
         parameters,
-        np.sqrt(np.mean(found.noise**2, axis=0)),
+        _noise_of_joints(found),
         found.inflation,
         found.condition,
         verdict,
@@ -219,6 +220,19 @@ def _model(
     )
 
 
+def _noise_of_joints(found: Fit) -> Array:
+    """The noise of each joint over the parts in which it has rows, (n,) [Nm or N].
+
+    A joint without any rows counts as noisy as the noisiest of the others.
+    """
+    rows = found.factor.rows.reshape(found.noise.shape)
+    parts = (rows > 0).sum(axis=0)
+    squares = np.where(rows > 0, found.noise**2, 0.0).sum(axis=0)
+    noise = np.sqrt(squares / np.maximum(parts, 1))
+    noise[parts == 0] = noise.max()
+    return noise
+
+
 def _verdict(found: Fit, parameters: ParameterTable, parts: Sequence[Samples]) -> Verdict:
     if found.law.carrying is None:
         left_out = 0
@@ -229,24 +243,48 @@ def _verdict(found: Fit, parameters: ParameterTable, parts: Sequence[Samples]) -
     joint_names = parts[0].joint_names
     doubts = []
     if found.unknown.any():
-        missing = _first_names(parameters.take(found.unknown).names)
-        speed = np.max([np.abs(part.v).max(axis=0) for part in parts], axis=0)
-        still = [
-            name for name, v in zip(parts[0].joint_names, speed, strict=True) if v < _REST_SPEED
-        ]
-        if still:
-            why = (
-                f", because {', '.join(still)} never moved: record a motion that swings every joint"
-            )
-        else:
-            why = ""
-        which = f"{found.unknown.sum()} of {count} parameters ({missing}){why}"
-        doubts.append(Doubt(DoubtKind.NOT_EXCITED, f"the motion says nothing about {which}"))
+        doubts.append(_not_excited(found, parameters, parts, count))
         summary = ""
     doubts += _unexplained(found, joint_names)
     doubts += _negative_friction(found, parameters, joint_names)
     doubts += _doubtful_shapes(found, joint_names)
     return Verdict(summary, tuple(doubts))
+
+
+def _not_excited(
+    found: Fit, parameters: ParameterTable, parts: Sequence[Samples], count: int
+) -> Doubt:
+    """A doubt about parameters that the rows do not show.
+
+    Where torques of a joint were not measured, what only they show stays unknown. If that is the
+    drive of this joint alone, the doubt does not block: no other joint feels this drive.
+
+    Args:
+        count: of all parameters
+    """
+    joint_names = parts[0].joint_names
+    missing = _first_names(parameters.take(found.unknown).names)
+    which = f"{found.unknown.sum()} of {count} parameters ({missing})"
+    speed = np.max([np.abs(part.v).max(axis=0) for part in parts], axis=0)
+    moved = speed >= _REST_SPEED
+    rows = found.factor.rows.reshape(-1, len(joint_names)).sum(axis=0)
+    unmeasured = moved & (rows == 0)
+    if moved.all() and unmeasured.any():
+        names = ", ".join(np.array(joint_names)[unmeasured])
+        words = f"without torques of {names}, {which} stay unknown: feed-forward and collision"
+        words += " detection of such joints need a recording with their torques"
+        others = found.unknown & ~(_of_joints(parameters, unmeasured) & ~parameters.links)
+        return Doubt(DoubtKind.NOT_EXCITED, words, blocks=bool(others.any()))
+    why = ""
+    if not moved.all():
+        still = ", ".join(np.array(joint_names)[~moved])
+        why = f", because {still} never moved: record a motion that swings every joint"
+    return Doubt(DoubtKind.NOT_EXCITED, f"the motion says nothing about {which}{why}")
+
+
+def _of_joints(parameters: ParameterTable, joints: Mask) -> Mask:
+    """Which parameters belong to the links and drives of joints, (p,)."""
+    return np.array([bool(joints[parameter.joint]) for parameter in parameters])
 
 
 def _first_names(names: Sequence[str]) -> str:

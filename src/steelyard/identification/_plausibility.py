@@ -69,6 +69,8 @@ def small_torque_doubt(
         needed = tau_target[np.isfinite(tau_target).all(axis=1)]
     measured_rms = np.sqrt(np.mean(samples.tau**2, axis=0))
     needed_rms = np.sqrt(np.mean(needed**2, axis=0))
+    unmeasured = ~samples.mask.any(axis=0)
+    needed_rms[unmeasured] = 0.0
     j = int(needed_rms.argmax())
     if measured_rms[j] >= _MIN_TORQUE_SHARE * needed_rms[j]:
         return None

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from steelyard._arrays import Array, Mask
+from steelyard.quality._jolts import find_jolts
 from steelyard.quality._table import (
     GAP_STEPS,
     MIN_ROWS,
@@ -111,6 +112,9 @@ def check(
     ]
     if joints != recording.n:
         limits = None
+    unmeasured = [*_unmeasured(recording)]
+    findings += unmeasured
+    recording = with_zeros_for_unmeasured(recording)
     signals = {channel: getattr(recording, channel) for channel in recording.channels}
     names = {channel: recording.joint_names for channel in signals if channel != "wrench"}
     findings += check_signals(recording.t, signals, names)
@@ -124,6 +128,7 @@ def check(
         *_still(recording),
     ]
     findings += [*_flat_effort(recording), *_saturation(recording, repeated_rows(signals))]
+    findings += _jolts(recording)
     if limits is not None:
         findings += [
             *_at_torque_limit(recording, limits),
@@ -377,6 +382,59 @@ def _joints_in(
         yield j, f"in {rows}, first {values[row, j]:.4g} {place}", place
 
 
+def _jolts(recording: Recording) -> Iterator[Finding]:
+    """Where torques of several moving joints jump together."""
+    for jolt in find_jolts(recording):
+        names = tuple(recording.joint_names[j] for j in jolt.joints)
+        text = (
+            f"a jolt at {jolt.peak_s:.2f} s: the torques of {', '.join(names)} jump together;"
+            f" rows from {jolt.start_s:.2f} to {jolt.end_s:.2f} s do not count in fits"
+        )
+        yield Finding("jolt", "warning", text, Place(joints=names, t_s=jolt.peak_s))
+
+
+def unmeasured_efforts(recording: Recording, channel: str) -> Mask:
+    """Which joints move but have a torque or current that is constant or never a number, (n,).
+
+    Args:
+        channel: tau or current
+    """
+    values = getattr(recording, channel)
+    if values is None or len(recording) < MIN_ROWS:
+        return np.zeros(recording.n, bool)
+    finite = np.isfinite(values)
+    first = np.where(finite.any(axis=0), values[finite.argmax(axis=0), range(recording.n)], 0.0)
+    constant = ((values == first) | ~finite).all(axis=0)
+    return np.asarray(constant & moving_joints(recording))
+
+
+def with_zeros_for_unmeasured(recording: Recording) -> Recording:
+    """The recording with 0 for torques and currents of moving joints that were not measured."""
+    changed: dict[str, Any] = {}
+    for channel in ("tau", "current"):
+        dead = unmeasured_efforts(recording, channel)
+        if dead.any() and not dead.all():
+            changed[channel] = np.where(dead, 0.0, getattr(recording, channel))
+    if changed:
+        return replace(recording, **changed)
+    return recording
+
+
+def _unmeasured(recording: Recording) -> Iterator[Finding]:
+    """Which joints move without a torque or current that was measured."""
+    for channel in ("tau", "current"):
+        dead = unmeasured_efforts(recording, channel)
+        if dead.any() and not dead.all():
+            place = _place(recording, channel, dead)
+            who = ", ".join(place.joints)
+            text = (
+                f"{channel} of {who} was not measured or not logged (one value, or no number at"
+                " all, while the joint moves): its rows are left out, and what only they show stays"
+                " unknown"
+            )
+            yield Finding("unmeasured", "warning", text, place)
+
+
 def _flat_effort(recording: Recording) -> Iterator[Finding]:
     """Which torques, currents and forces are missing or constant."""
     if not set(_MEASURED) & set(recording.channels):
@@ -387,6 +445,9 @@ def _flat_effort(recording: Recording) -> Iterator[Finding]:
         if channel not in (*_MEASURED, *_TARGETS) or len(recording) < MIN_ROWS:
             continue
         flat = (values == values[0]).all(axis=0)
+        if channel != "wrench":
+            dead = unmeasured_efforts(recording, channel)
+            flat &= ~dead | dead.all()
         if flat.any():
             if channel == "wrench":
                 place = Place(channel)

@@ -11,7 +11,14 @@ import numpy as np
 from steelyard._arrays import Array, Mask
 from steelyard.errors import InvalidRecording, InvalidSamples
 from steelyard.quality import check
-from steelyard.quality._check import SATURATED_TORQUE, saturated, without_impossible
+from steelyard.quality._check import (
+    SATURATED_TORQUE,
+    saturated,
+    unmeasured_efforts,
+    with_zeros_for_unmeasured,
+    without_impossible,
+)
+from steelyard.quality._jolts import Jolt, find_jolts
 from steelyard.recording import Preparation, Recording, Samples
 from steelyard.robot import DriveModel, JointLimits
 from steelyard.signals._cutoff import chosen_cutoff_hz
@@ -88,6 +95,8 @@ class UniformRecording:
         limits: limits of the joints; None if unknown
         warnings: warnings of the quality check
         signals: torque and motion on the uniform clock
+        unmeasured: joints that move but whose torque was not measured, (n,)
+        jolts: around which torques do not count
     """
 
     recording: Recording
@@ -96,6 +105,8 @@ class UniformRecording:
     limits: JointLimits | None
     warnings: tuple[str, ...]
     signals: _Signals
+    unmeasured: Mask
+    jolts: tuple[Jolt, ...] = ()
     _filtered: dict[Preparation, _Motion] = field(default_factory=dict, repr=False)
 
     @classmethod
@@ -119,9 +130,12 @@ class UniformRecording:
         report = check(recording, limits=limits, gain=gain)
         report.require_ok()
         recording = without_impossible(recording)
+        unmeasured = _unmeasured_torques(recording, drive)
+        recording = with_zeros_for_unmeasured(recording)
         tau = joint_torque(recording, drive)
         signals = _uniform(_select(recording, clock, tau, _torque_source(drive)), clock)
-        return cls(recording, clock, drive, limits, report.warnings, signals)
+        jolts = find_jolts(recording)
+        return cls(recording, clock, drive, limits, report.warnings, signals, unmeasured, jolts)
 
     def has_clock_of(self, settings: Preparation) -> bool:
         """Whether other settings select and resample the recording in the same way."""
@@ -141,6 +155,9 @@ class UniformRecording:
         signals, usable = _synchronised(motion.signals, settings, motion.v)
         usable &= ~_saturated(self.recording, self.drive, self.limits, signals.t, settings.lag_s)
         usable &= np.abs(motion.v) >= settings.lowest_speed
+        usable &= ~self.unmeasured
+        for jolt in self.jolts:
+            usable[jolt.covers(signals.t, settings.turning_s)] = False
         steps = [*signals.steps, motion.derivation]
         if settings.lowest_speed > 0:
             unused = 1 - usable.mean()
@@ -237,6 +254,16 @@ def joint_torque(recording: Recording, drive: DriveModel | None = None) -> Array
             " give them with dataclasses.replace(robot.drive, gain=...)"
         )
     return drive.torque_from_current(recording.current)
+
+
+def _unmeasured_torques(recording: Recording, drive: DriveModel | None) -> Mask:
+    """Which joints move without a measured torque, (n,); none if no joint has one."""
+    dead = unmeasured_efforts(recording, "tau" if drive is None else "current")
+    if dead.all():
+        return np.zeros_like(dead)
+    if drive is not None:  # one drive may turn several joints
+        return np.asarray(dead @ (drive.transmission.matrix != 0))
+    return dead
 
 
 def _torque_source(drive: DriveModel | None) -> str:

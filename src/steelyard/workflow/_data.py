@@ -17,7 +17,7 @@ from steelyard.identification import DynamicModel
 from steelyard.io import read
 from steelyard.io._recordings import file_kind
 from steelyard.quality import QualityReport, check
-from steelyard.quality._check import moving_joints
+from steelyard.quality._check import moving_joints, with_zeros_for_unmeasured
 from steelyard.quality._table import counted
 from steelyard.recording import (
     UNKNOWN_ARM,
@@ -160,7 +160,8 @@ class Run:
         recording = self.recording
         if recording is None or not recording.rate_hz:
             return (self,)
-        effort = recording.current if recording.tau is None else recording.tau
+        measured = with_zeros_for_unmeasured(recording)
+        effort = measured.current if measured.tau is None else measured.tau
         signals = np.hstack([x for x in (recording.q, effort) if x is not None])
         rows = np.flatnonzero(np.isfinite(signals).all(axis=1))
         steps = np.diff(recording.t[rows])
