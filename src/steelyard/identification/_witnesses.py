@@ -36,6 +36,7 @@ _FRICTION_SPEED = 0.02  # [rad/s or m/s], over which friction reverses
 _ITERATIONS = 3  # of fit and weights
 _MIN_RESIDUAL = 1e-3  # of a joint's torque; lower limit of the residuals that weight it
 _RELATIVE_RANK = 1e-10  # smaller eigenvalues, over the largest, count as zero
+_MIN_LENGTH = 1e-3  # [m]; shorter lengths of a table count as zero
 _MIN_BETTER_FIT = 0.05  # mean logarithm of residuals; sound runs of 12 arms reach 0.010
 
 
@@ -90,9 +91,9 @@ def other_kinematics_doubt(robot: RobotModel, run: str, samples: Samples) -> Dou
         return None
     own = _residuals(robot, samples)
     better: dict[str, float] = {}
-    for other in _others(robot):
+    for names, other in _others(robot):
         ratio = np.log(own / np.maximum(_residuals(other, samples), 1e-300))
-        better[other.name] = float(np.mean(ratio))
+        better[names] = float(np.mean(ratio))
     if not better:
         return None
     name = max(better, key=lambda each: better[each])
@@ -105,12 +106,30 @@ def other_kinematics_doubt(robot: RobotModel, run: str, samples: Samples) -> Dou
     return Doubt(DoubtKind.OTHER_ROBOT, words)
 
 
-def _others(robot: RobotModel) -> Iterator[RobotModel]:
-    """The other bundled arms with as many joints, in the gravity of the stated one."""
+def _others(robot: RobotModel) -> Iterator[tuple[str, RobotModel]]:
+    """The other bundled arms with as many joints, in the gravity of the stated one.
+
+    Of arms whose links differ in lengths only, one stands for all, with the names of all.
+    """
+    alike: dict[object, list[RobotModel]] = {}
     for name in robot_names():
         other = load_robot(name)
-        if name != robot.name and other.n == robot.n:
-            yield other.with_gravity(robot.gravity_base)
+        if other.n == robot.n and not other.same_kinematics(robot):
+            alike.setdefault(_structure(other), []).append(other)
+    if robot.dh is not None:
+        alike.pop(_structure(robot), None)
+    for arms in alike.values():
+        names = " or ".join(arm.name for arm in arms)
+        yield names, arms[0].with_gravity(robot.gravity_base)
+
+
+def _structure(robot: RobotModel) -> object:
+    """What kinematics have in common if lengths differ only, for comparison."""
+    table = robot.dh
+    if table is None:
+        return robot.name
+    lengths = np.abs(np.array([table.a, table.d])) > _MIN_LENGTH
+    return table.convention, tuple(np.round(table.alpha, 3)), tuple(lengths.ravel())
 
 
 def _residuals(robot: RobotModel, samples: Samples) -> Array:
