@@ -230,7 +230,7 @@ def _noise_of_joints(found: Fit) -> Array:
     squares = np.where(rows > 0, found.noise**2, 0.0).sum(axis=0)
     noise = np.sqrt(squares / np.maximum(parts, 1))
     noise[parts == 0] = noise.max()
-    return noise
+    return np.asarray(noise)
 
 
 def _verdict(found: Fit, parameters: ParameterTable, parts: Sequence[Samples]) -> Verdict:
