@@ -33,13 +33,13 @@ def jolted(recording, at_s, size, joints):
     return replace(recording, tau=tau)
 
 
-def kinds(recording):
+def found_kinds(recording):
     return [finding.kind for finding in check(recording).findings]
 
 
 @pytest.mark.parametrize("seed", range(6))
 def test_reversals_and_noise_are_no_jolts(seed):
-    assert "jolt" not in kinds(run(seed))
+    assert "jolt" not in found_kinds(run(seed))
 
 
 def test_a_jolt_is_found_where_it_is_and_its_rows_do_not_count():
@@ -56,7 +56,7 @@ def test_a_jolt_is_found_where_it_is_and_its_rows_do_not_count():
 
 
 def test_a_spike_in_one_joint_is_no_jolt():
-    assert "jolt" not in kinds(jolted(run(1), 3.0, 25.0, [1, 0, 0, 0, 0, 0]))
+    assert "jolt" not in found_kinds(jolted(run(1), 3.0, 25.0, [1, 0, 0, 0, 0, 0]))
 
 
 @pytest.mark.parametrize("value", [0.0, -3.2, np.nan])
