@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from steelyard.report import Section, Table
-from steelyard.robot import load_robot
 from steelyard.trajectory import FourierTrajectory
 from steelyard_papers import PAPERS
 from steelyard_papers.xu2024 import (
@@ -21,6 +20,7 @@ from steelyard_papers.xu2024 import (
     warmth,
     weighting,
 )
+from steelyard_papers.xu2024.arm import ur10
 from steelyard_papers.xu2024.guiding_sections import guiding_section, map_table, reductions
 from steelyard_papers.xu2024.online import UR10_ROWS, Xu2024Tracker
 from steelyard_papers.xu2024.printed import (
@@ -201,10 +201,10 @@ def test_a_visit_rests_in_every_posture_and_its_derivatives_agree():
 
 
 def test_the_loaded_arm_has_the_printed_friction():
-    drive = simulated.loaded_arm(load_robot("ur10")).drive
+    drive = simulated.loaded_arm(ur10()).drive
     assert (drive.coulomb[1], drive.viscous[1], drive.offset[1]) == JOINT_2["with", "power"]
     np.testing.assert_array_equal(drive.exponent, ALPHA["with"])
-    np.testing.assert_array_equal(drive.coulomb[2:], load_robot("ur10").drive.coulomb[2:])
+    np.testing.assert_array_equal(drive.coulomb[2:], ur10().drive.coulomb[2:])
 
 
 @pytest.fixture(scope="module")
@@ -284,9 +284,9 @@ def test_excitation_and_guiding_tables_are_whole(case):
     motion = FourierTrajectory.load("xu2024")
     names = dict.fromkeys(("m", "mx", "my", "mz", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Izz"), 0.1)
     found = SimpleNamespace(condition_number=90.0, trajectory=motion, std=names, value=0.1)
-    plain = excitation._weighted(load_robot("ur10"), motion, np.eye(6))
+    plain = excitation._weighted(ur10(), motion, np.eye(6))
     assert plain == pytest.approx(179.2, abs=0.1)
-    weighted = excitation._weighted(load_robot("ur10"), motion, np.diag(TABLE_2**2))
+    weighted = excitation._weighted(ur10(), motion, np.diag(TABLE_2**2))
     assert weighted != pytest.approx(plain, rel=0.1)
     rounds = [excitation.Round("Table IV", motion, np.eye(6), 1900.0, plain)] * 2
     bound = weighting.WeightingBound({0.0: 160.3, 0.5: 122.0}, 0.82)
@@ -297,7 +297,7 @@ def test_excitation_and_guiding_tables_are_whole(case):
 
 def test_no_weights_of_joints_give_the_printed_condition_number():
     """At least 160.3 without correlations; joints 2 and 3 correlated by 0.8 or more reach 79.67."""
-    Y = excitation._regressor(load_robot("ur10"), FourierTrajectory.load("xu2024"))
+    Y = excitation._regressor(ur10(), FourierTrajectory.load("xu2024"))
     bound = weighting.weighting_bound(Y)
     assert bound.uncorrelated == pytest.approx(160.3, abs=0.2)
     assert 0.80 < bound.needed < 0.84
@@ -323,7 +323,7 @@ def guided(seed):
     less = replace_force(run, 0.5)
     pair = guiding.GuidingComparison(run, less)
     return SimpleNamespace(
-        robot=load_robot("ur10"),
+        robot=ur10(),
         truth=TRUTH,
         published=TRUTH,
         ours=TRUTH,
@@ -395,7 +395,7 @@ def test_drives_warm_up_from_the_room_to_the_warmest():
 
 
 def test_warmer_drives_have_less_viscous_friction():
-    robot = load_robot("ur10")
+    robot = ur10()
     warm = warmth._changed(robot, warmth.CHANGES[-1], warm=True).drive
     assert (warm.viscous < 0.7 * robot.drive.viscous).all()
     np.testing.assert_allclose(

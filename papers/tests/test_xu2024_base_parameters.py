@@ -5,13 +5,17 @@ import pytest
 import sympy as sp
 
 from steelyard.inertia import InertialParameters
-from steelyard.robot import ParameterBasis, load_robot
+from steelyard.robot import ParameterBasis
 from steelyard.robot._symbolic import SymbolicBasis
+from steelyard_papers.xu2024 import arm
 from steelyard_papers.xu2024.printed import EPSILON, PI
 
 TABLE_III = {"a3": 0.612, "a4": 0.5723, "d4": 0.163941, "d5": 0.1157, "d6": 0.0922}
 PAYLOAD = InertialParameters.from_com(
-    2.7, [0.02, -0.03, 0.11], [[0.02, 1e-3, 2e-3], [1e-3, 0.03, -3e-3], [2e-3, -3e-3, 0.025]]
+    2.7,
+    [0.02, -0.03, 0.11],
+    [[0.02, 1e-3, 2e-3], [1e-3, 0.03, -3e-3], [2e-3, -3e-3, 0.025]],
+    arm.FLANGE,
 )
 
 
@@ -23,7 +27,7 @@ def printed():
 
 @pytest.fixture(scope="module")
 def ur10():
-    return load_robot("ur10")
+    return arm.ur10()
 
 
 @pytest.fixture(scope="module")

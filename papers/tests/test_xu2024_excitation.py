@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from steelyard.excitation import ConditionNumber, DesignLimits, Xu2024
-from steelyard.robot import load_robot
 from steelyard.trajectory import FourierTrajectory
+from steelyard_papers.xu2024.arm import ur10
 
 
 @pytest.fixture(scope="module")
 def arm():
-    return load_robot("ur10")
+    return ur10()
 
 
 @pytest.fixture(scope="module")

@@ -23,6 +23,7 @@ from steelyard.torque.tracking import TorqueTracker, TorqueTrackerOptions
 from steelyard.trajectory import FourierTrajectory
 from steelyard.verdict import DoubtKind, Verdict
 from steelyard.workflow import TrackingOptions
+from steelyard_papers.xu2024.arm import ur10
 from steelyard_papers.xu2024.online import UR10_ROWS, Xu2024Tracker, tracker_for
 from steelyard_papers.xu2024.printed import TABLE_6, TABLE_8, TRUTH
 from steelyard_papers.xu2024.recursion import recursion_of
@@ -33,7 +34,7 @@ A3, A4, D5, D6 = 0.612, 0.5723, 0.1157, 0.0922
 
 @pytest.fixture(scope="module")
 def model():
-    robot = load_robot("ur10")
+    robot = ur10()
     shapes = (robot.drive.exponent, np.ones(6), np.ones(6))
     law = FrictionLaw("given", "exact", True, False, False, *shapes, fixed=True)
     parameters = ParameterBasis.of(robot).parameters
@@ -214,7 +215,7 @@ def test_the_plug_in_is_found_and_gives_the_answer_of_the_tracker(model, tmp_pat
 @pytest.fixture(scope="module")
 def runs():
     """An empty and a loaded run of MuJoCo along Table IV, with encoder steps of 1e-4 rad."""
-    robot = load_robot("ur10")
+    robot = ur10()
     motion = FourierTrajectory.load("xu2024")
     sensors = SensorModel(encoder_step=1e-4, torque_std=0.5, wrist_sensor=False)
     made = [
@@ -233,7 +234,7 @@ def test_live_rows_file_rows_and_the_batch_recursion_give_the_same_numbers(
 ):
     empty, loaded = runs
     how = Preparation(kinematics=kinematics)
-    model = identify(load_robot("ur10"), prepare(empty, how), friction="power")
+    model = identify(ur10(), prepare(empty, how), friction="power")
     raw = prepare(loaded, replace(how, cutoff_hz=None, lowest_speed=0.0))
     if kinematics == "measured":
         raw = raw.rows(slice(1, -1))  # the first and last row have one neighbour
@@ -274,7 +275,7 @@ def test_encoder_steps_spoil_the_recursion_on_measured_rows_and_not_on_commanded
     errors = {}
     for kinematics in ("measured", "commanded"):
         how = Preparation(kinematics=kinematics)
-        model = identify(load_robot("ur10"), prepare(empty, how), friction="power")
+        model = identify(ur10(), prepare(empty, how), friction="power")
         tracker = Xu2024Tracker(model, kinematics, rows=UR10_ROWS)
         state = tracker.init()
         for sample in replay(loaded, how, unfiltered=True):
@@ -287,7 +288,7 @@ def test_encoder_steps_spoil_the_recursion_on_measured_rows_and_not_on_commanded
 def test_the_command_tracks_a_stream_with_it_and_refuses_a_filter(runs, installed, tmp_path):
     empty, loaded = runs
     how = Preparation(kinematics="commanded")
-    identify(load_robot("ur10"), prepare(empty, how)).save(tmp_path / "model.json")
+    identify(ur10(), prepare(empty, how)).save(tmp_path / "model.json")
     write(loaded.rows(slice(0, 130)), tmp_path / "loaded.npz")
     words = ["track", f"replay:{tmp_path / 'loaded.npz'}", "--model", str(tmp_path / "model.json")]
     words += ["--tracker", "xu2024"]

@@ -5,7 +5,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from steelyard.errors import InvalidRobot, UnknownName, UnreadableFile
-from steelyard.robot import load_robot, robot_names
+from steelyard.robot import DHTable, RobotModel, load_robot, robot_names
 
 ZERO = "alpha = 0\na = 0.0\ntheta = 0.0\n"
 JOINT = f'[[joint]]\nname = "lift"\ntype = "prismatic"\n{ZERO}d = 0.2\nq_min = 0.0\nq_max = 0.5\n'
@@ -121,6 +121,26 @@ def test_a_robot_file_is_read_in_full(write):
     )
     np.testing.assert_array_equal(drive.coupling, [[30, 0], [5, 40]])
     assert drive.sign_width == 0.02
+
+
+def test_bundled_arms_say_which_frame_their_makers_call_the_flange():
+    assert [name for name in robot_names() if " Flange: " not in load_robot(name).source] == []
+
+
+def test_the_flange_of_the_ur10_is_that_of_its_maker():
+    """By the maker's own table: classic DH, base turned by 180 degrees about z."""
+    half = np.pi / 2
+    maker = DHTable(
+        alpha=[half, 0, 0, half, -half, 0],
+        a=[0, -0.612, -0.5723, 0, 0, 0],
+        d=[0.1273, 0, 0, 0.163941, 0.1157, 0.0922],
+        theta=np.zeros(6),
+        convention="classic",
+    )
+    T_base_maker = np.diag([-1.0, -1.0, 1.0, 1.0])
+    q = np.array([0.3, -1.1, 0.7, 0.4, -0.9, 1.3])
+    expected = T_base_maker @ RobotModel.from_dh(maker).forward_kinematics(q)
+    np.testing.assert_allclose(load_robot("ur10").forward_kinematics(q), expected, atol=1e-4)
 
 
 def test_a_bare_robot_file_is_enough(write):

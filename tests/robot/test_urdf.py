@@ -21,7 +21,7 @@ def test_a_file_reads_like_its_text(tmp_path, tiny, load):
     path = tmp_path / "tiny.urdf"
     path.write_text(tiny["revolute"])
     robot = RobotModel.from_urdf(path)
-    assert robot.source == "tiny.urdf"
+    assert robot.source == "tiny.urdf. Flange: 'hand' (the last link of the arm)"
     assert robot.name == "tiny"
     np.testing.assert_array_equal(robot.parameters, load(tiny["revolute"]).parameters)
 
@@ -157,7 +157,7 @@ def test_without_a_named_flange_the_arm_ends_where_fingers_branch_off(tiny, load
     text = tiny["mimic"].replace("tool0", "grip")
     assert (load(text).joint_names, load(text).flange) == (("shoulder", "wrist"), "hand")
     assert load(text, flange="grip").flange == "grip"
-    assert load(text, locked={"finger_right": 0.0}).joint_names[-1] == "finger_left"
+    assert load(text, locked={"finger_right": 0.0}).joint_names == ("shoulder", "wrist")
 
 
 def test_a_camera_that_pans_is_no_arm(load):
@@ -179,10 +179,56 @@ def test_two_arms_are_refused_until_a_flange_is_named(load):
     ]
     text = robot_text(*links, *arms)
     with pytest.raises(
-        InvalidRobot, match=r"several arms at 'a_0' and 'b_0'; name the frame of one arm's flange"
+        InvalidRobot, match=r"several arms; name the .* them: `flange='a2'`, `flange='b2'`"
     ):
         load(text)
     assert load(text, flange="b2").joint_names == ("b_0", "b_1", "b_2")
+
+
+@pytest.mark.parametrize(
+    ("tips", "flange", "arm_joints", "reason"),
+    [
+        (["fixed w finger_1", "fixed w x_end_effector"], "x_end_effector", 3, "the end effector"),
+        (["fixed w finger_1", "fixed w finger_2"], "w", 3, "the last link"),
+        (["fixed w grip_frame", "gripper w moving_jaw"], "w", 3, "the last link"),
+        (["fixed w stator", "jointGripper stator mover"], "stator", 3, "the last link"),
+        (["fixed w arm_tool", "fixed arm_tool hand_tool"], "arm_tool", 3, "a tool frame"),
+        (["fixed w hand_tcp", "fixed w left_flange"], "left_flange", 3, "the flange"),
+        (["fixed w panda_link8", "fixed w hand_tcp"], "panda_link8", 3, "the flange"),
+        (["fixed w tool_camera"], "w", 3, "the last link"),
+        (["hand_yaw w palm"], "palm", 4, "the last link"),
+    ],
+)
+def test_the_flange_is_chosen_by_names_and_never_behind_a_gripper(
+    load, tips, flange, arm_joints, reason
+):
+    chain = [("j0", "base", "u"), ("j1", "u", "v"), ("gripper_roll", "v", "w")]
+    joints = [joint(name, "revolute", parent, child, "0 1 0") for name, parent, child in chain]
+    names = ["base", "u", "v", "w"]
+    for k, tip in enumerate(tips):
+        kind, parent, child = tip.split()
+        if kind == "fixed":
+            joints.append(joint(f"fixed_{k}", "fixed", parent, child))
+        else:
+            joints.append(joint(kind, "revolute", parent, child, "0 1 0"))
+        names.append(child)
+    robot = load(robot_text(*map(link, names), *joints))
+    assert (robot.flange, robot.n) == (flange, arm_joints)
+    assert f"Flange: '{flange}' " in robot.source
+    assert reason in robot.source
+
+
+def test_a_gripper_joint_with_the_name_of_its_parent_link_stands_still(load):
+    names = ["base", "u", "v", "gripper", "jaw"]
+    chain = [
+        joint("j0", "revolute", "base", "u", "0 1 0"),
+        joint("j1", "revolute", "u", "v", "0 1 0"),
+        joint("j2", "revolute", "v", "gripper", "0 1 0"),
+        joint("gripper", "revolute", "gripper", "jaw", "0 1 0"),
+    ]
+    robot = load(robot_text(*map(link, names), *chain))
+    assert (robot.flange, robot.joint_names) == ("gripper", ("j0", "j1", "j2"))
+    assert "other choices: `flange='jaw'`" in robot.source
 
 
 def test_friction_of_dynamics_is_read(two_links, load):
@@ -204,10 +250,8 @@ def test_locks_must_name_joints_and_places(tiny, load):
         load(tiny["revolute"], locked={"shoulder": 0.1, "elbow": 0.2, "wrist": 0.3})
 
 
-def test_an_unknown_flange_is_answered_with_those_behind_the_last_joint(tiny, load):
-    with pytest.raises(
-        UnknownName, match="'knee' is no frame behind the last joint; those are wrist, hand"
-    ):
+def test_an_unknown_flange_is_answered_with_candidates(tiny, load):
+    with pytest.raises(UnknownName, match="has no frame 'knee'; candidates are `flange='hand'`"):
         load(tiny["revolute"], flange="knee")
 
 

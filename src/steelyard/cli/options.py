@@ -380,8 +380,8 @@ def load_arm(
 
     locked = named_numbers(lock, "--lock is JOINT=NUMBER, say finger=0.02")
     robot = load_robot(name, locked=locked, flange=flange)
-    if robot.held:
-        print(robot.source, file=sys.stderr)
+    if Path(name).suffix in (".urdf", ".xml") and (robot.held or flange is None):
+        print(with_options(robot.source), file=sys.stderr)
     if gravity is None:
         return robot
     return robot.with_gravity(numbers(gravity, "--gravity is X,Y,Z [m/s^2], say 0,9.81,0", count=3))

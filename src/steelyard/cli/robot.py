@@ -64,12 +64,15 @@ def command(
 def _show(
     output: Output, robot: RobotModel, basis: ParameterBasis, formulas: list[str], *, rigid: bool
 ) -> None:
-    # which was said when it was read
-    if robot.held:
-        source = ""
-    else:
+    source = ""
+    if robot.flange not in robot.last_links:  # that of a URDF was printed when it was read
         source = f"{robot.source}\n"
     print(f"{robot.name}: {robot.n} joints, flange frame '{robot.flange}'\n{source}")
+    others = [name for name in robot.last_links if name != robot.flange]
+    if others and robot.flange in robot.last_links:  # else a table, which has one flange
+        rows = [(name, f"--flange {name}") for name in others]
+        output.table("Other frames behind the last joint", ("frame", "option"), rows, words=(0, 1))
+        print()
     rows = [
         (joint, kind, *(number(getattr(robot.limits, limit)[j]) for limit in _LIMITS))
         for j, (joint, kind) in enumerate(zip(robot.joint_names, robot.joint_types, strict=True))
@@ -97,6 +100,7 @@ def _facts(robot: RobotModel, basis: ParameterBasis, formulas: list[str]) -> dic
         "joints": list(robot.joint_names),
         "joint_types": list(robot.joint_types),
         "flange": robot.flange,
+        "flange_candidates": list(robot.last_links),
         "gravity_base": robot.gravity_base,
         "held": dict(robot.held),
         **{name: getattr(robot.drive, name) for name in _FRICTION},

@@ -144,6 +144,11 @@ class KinematicChain:
         return tuple(f.name for f in self._pin.frames)
 
     @property
+    def last_links(self) -> tuple[str, ...]:
+        """Names of the link frames behind the last joint, which can be the flange."""
+        return links_behind_last_joint(self._pin)
+
+    @property
     def joint_placements(self) -> Array:
         """Each joint frame in the joint frame before it at q = 0, (n, 4, 4)."""
         return np.array([placement.homogeneous for placement in self._pin.jointPlacements[1:]])
@@ -272,6 +277,15 @@ def joints_in_a_row(
     return model
 
 
+def links_behind_last_joint(model: pin.Model) -> tuple[str, ...]:
+    """Names of the link frames that the last joint carries."""
+    return tuple(
+        frame.name
+        for frame in model.frames
+        if frame.parentJoint == model.nv and frame.type == pin.FrameType.BODY
+    )
+
+
 def locked_chain(model: pin.Model, locked: Mapping[str, float], source: str) -> pin.Model:
     """The model without some of its joints, which stand still.
 
@@ -287,9 +301,26 @@ def locked_chain(model: pin.Model, locked: Mapping[str, float], source: str) -> 
         if not np.isfinite(position):
             raise InvalidRobot(f"joint '{name}' cannot be locked at {position}")
         q[model.joints[model.getJointId(name)].idx_q] = position
-    if locked:
-        return pin.buildReducedModel(model, [model.getJointId(name) for name in locked], q)
-    return model
+    if not locked:
+        return model
+    numbers = [model.getJointId(name) for name in locked]
+    return pin.buildReducedModel(_with_unique_names(model, numbers), numbers, q)
+
+
+def _with_unique_names(model: pin.Model, joints: Sequence[int]) -> pin.Model:
+    """The model in which no link has the name of one of the joints, as Pinocchio needs it.
+
+    Args:
+        joints: numbers of the joints that will be locked
+    """
+    made = model.copy()
+    for number in joints:
+        name = made.names[number]
+        if made.existFrame(name, pin.FrameType.BODY):
+            frame = made.getFrameId(name, pin.FrameType.JOINT)
+            made.names[number] = f"{name} (joint)"
+            made.frames[frame].name = f"{name} (joint)"
+    return made
 
 
 def _subspace(joint: pin.JointModel) -> Array:

@@ -127,17 +127,28 @@ def load_robot(
 
     Args:
         locked: position of each joint that shall not move, by name [rad or m]
-        flange: frame for payloads of a URDF; as in `RobotModel.from_urdf` by default
+        flange: frame for payloads; that of the table, or as in `RobotModel.from_urdf` by default
     """
     path = Path(name)
     if path.suffix in (".urdf", ".xml"):
         return RobotModel.from_urdf(path, flange=flange, locked=locked)
     robot = _from_table(name)
-    if flange not in (None, robot.flange):
-        raise UnknownName(f"{robot.name} has no other flange than '{robot.flange}'; got '{flange}'")
+    if flange is not None:
+        robot = _with_flange(robot, flange)
     if locked:
         return robot.with_locked(locked)
     return robot
+
+
+def _with_flange(robot: RobotModel, flange: str) -> RobotModel:
+    """The arm of a table with its own flange, or with the last frame of the table as the flange."""
+    known = (robot.flange, *robot.last_links)
+    if flange not in known:
+        raise UnknownName(
+            f"the flange of {robot.name} is '{known[0]}', or '{known[1]}' for the last frame of its"
+            f" table; got '{flange}'"
+        )
+    return replace(robot, flange=flange)
 
 
 def _from_table(name: str | Path) -> RobotModel:

@@ -93,8 +93,8 @@ class RobotModel(KinematicChain):
         position nearest to zero, and `source` says so. Friction is that of <dynamics>.
 
         Args:
-            flange: frame for payloads; by default 'tool0' or 'flange' where there is one, else
-                where fingers branch off, else the last link
+            flange: frame for payloads; by default a link that is named as a flange, an end effector
+                or a tool frame, else the last link before a gripper; `source` says which
             locked: position of each joint that shall not move, by name [rad or m]
             gravity_base: gravity, pointing down, (3,) [m/s^2], in the base frame
         """
@@ -127,17 +127,14 @@ class RobotModel(KinematicChain):
         model.gravity.linear = finite(gravity_base, (3,), "gravity_base", InvalidRobot)
         n = model.nv
         coulomb, viscous = parsed.friction
-        if parsed.held:
-            still = ", ".join(f"{name} = {x:g}" for name, x in parsed.held.items())
-            source += f". Held still, not on the way to the flange '{parsed.flange}': {still}"
         return cls(
             name=model.name,
-            flange=parsed.flange,
+            flange=parsed.choice.frame,
             limits=parsed.limits,
             drive=DriveModel(np.zeros(n), coulomb=coulomb, viscous=viscous),
             dh=None,
             home=parsed.limits.nearest_to_zero,
-            source=source,
+            source=f"{source}{parsed.words}",
             _pin=model,
             T_joint_link=np.tile(np.eye(4), (n, 1, 1)),
             link_names=parsed.link_names,

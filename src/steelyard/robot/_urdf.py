@@ -15,11 +15,11 @@ import pinocchio as pin
 
 from steelyard._arrays import Array
 from steelyard.errors import InvalidRobot, UnknownName, UnreadableFile
-from steelyard.robot._chain import JointLimits, locked_chain
+from steelyard.robot._chain import JointLimits, links_behind_last_joint, locked_chain
+from steelyard.robot._flange import FlangeChoice
 
 _MOVABLE = ("revolute", "prismatic", "continuous")
 _UNLIMITED = "1e9"
-_MIN_ARM_JOINTS = 3  # a shorter chain is a finger
 _INERTIA_KEYS = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
 
 
@@ -31,7 +31,7 @@ class ParsedURDF:
         model: the Pinocchio model, unlocked joints only
         limits: of its joints
         link_names: name of the link that each joint moves
-        flange: name of the frame for payloads
+        choice: the frame for payloads, and why it was chosen
         friction: Coulomb [Nm or N] and viscous [Nm s/rad or N s/m] friction of <dynamics>, (2, n)
         held: position of each joint that stands still because it is not on the way to the flange
             [rad or m]
@@ -40,9 +40,19 @@ class ParsedURDF:
     model: pin.Model
     limits: JointLimits
     link_names: tuple[str, ...]
-    flange: str
+    choice: FlangeChoice
     friction: Array
     held: Mapping[str, float]
+
+    @property
+    def words(self) -> str:
+        """What was chosen for the user, a full stop before each sentence: flange and held joints."""
+        sentences = [self.choice.sentence(links_behind_last_joint(self.model))]
+        if self.held:
+            still = ", ".join(f"{name} = {x:g}" for name, x in self.held.items())
+            flange = self.choice.frame
+            sentences.append(f"Held still, not on the way to the flange '{flange}': {still}")
+        return "".join(f". {sentence}" for sentence in sentences if sentence)
 
     @classmethod
     def of(
@@ -53,8 +63,7 @@ class ParsedURDF:
         Args:
             source: where it comes from, for messages
             locked: position of each joint that shall not move, by name [rad or m]
-            flange: frame for payloads; 'tool0', 'flange', where fingers branch off, or the last
-                link
+            flange: frame for payloads; by the rule of `steelyard.robot._flange` by default
         """
         root = _xml(text, source)
         joints = {j.get("name", ""): j for j in root.findall("joint") if j.get("type") != "fixed"}
@@ -67,8 +76,9 @@ class ParsedURDF:
         except (ValueError, RuntimeError) as error:
             raise InvalidRobot(f"{source} is not a usable URDF: {_one_line(error)}") from error
         model = locked_chain(model, locked, source)
-        way, end = _way_to_flange(model, joints, flange, source)
-        ranges = {name: limits[name][:2] for name in tuple(model.names)[1:] if name not in way}
+        choice = FlangeChoice.of(root, model, flange, source)
+        off_way = [name for name in tuple(model.names)[1:] if name not in choice.way]
+        ranges = {name: limits[name][:2] for name in off_way}
         held = _standing(ranges, locked, joints)
         model = locked_chain(model, held, source)
         if model.nv == 0:
@@ -83,8 +93,8 @@ class ParsedURDF:
         JointLimits.require_order(q_min, q_max, names)
         made = JointLimits(q_min, q_max, v_max, np.full(len(names), np.inf), tau_max)
         friction = np.array([_friction(joints[name], source) for name in names]).T
-        found = _flange(model, flange or end, source)
-        return cls(model, made, _link_names(model, joints), found, friction, held)
+        _require_behind_last_joint(model, choice.frame, source)
+        return cls(model, made, _link_names(model, joints), choice, friction, held)
 
 
 def read_urdf(path: str | Path) -> str:
@@ -144,23 +154,14 @@ def _mesh_paths(name: str, folders: Sequence[Path]) -> Iterator[Path]:
             yield folder / inside
 
 
-def _flange(model: pin.Model, requested: str | None, source: str) -> str:
-    """The name of the flange frame: the requested one, 'tool0', 'flange', or the last link."""
-    on_last = [f.name for f in model.frames if f.parentJoint == model.nv]
-    if requested is not None:
-        if requested not in on_last:
-            raise UnknownName(
-                f"{source}: '{requested}' is no frame behind the last joint; those are"
-                f" {', '.join(on_last)}"
-            )
-        return requested
-    for usual in ("tool0", "flange"):
-        if usual in on_last:
-            return usual
-    links = [
-        f.name for f in model.frames if f.parentJoint == model.nv and f.type == pin.FrameType.BODY
-    ]
-    return str(links[-1] if links else on_last[-1])
+def _require_behind_last_joint(model: pin.Model, flange: str, source: str) -> None:
+    """Refuses a flange that no joint moves."""
+    on_last = [frame.name for frame in model.frames if frame.parentJoint == model.nv]
+    if flange not in on_last:
+        raise UnknownName(
+            f"{source}: '{flange}' is no frame behind the last joint; those are"
+            f" {', '.join(on_last)}"
+        )
 
 
 def _xml(text: str, source: str) -> ET.Element:
@@ -245,45 +246,6 @@ def _limits(joint: ET.Element, source: str) -> tuple[float, float, float, float]
             )
     lower, upper, speed, effort = values
     return lower, upper, speed or math.inf, effort or math.inf
-
-
-def _way_to_flange(
-    model: pin.Model, joints: Mapping[str, ET.Element], flange: str | None, source: str
-) -> tuple[list[str], str | None]:
-    """The joints between base and flange, and the link where the arm ends if branches follow it.
-
-    Without a flange the way goes on where most joints follow. Joints that mimic others, and those
-    that are mimicked, are fingers.
-    """
-    names = list(model.names)
-    parents = list(model.parents)
-    for known in (flange,) if flange is not None else ("tool0", "flange"):
-        ends = [frame.parentJoint for frame in model.frames if frame.name == known]
-        if ends:
-            return [names[i] for i in model.supports[ends[0]]][1:], None
-    mimics = {
-        name: m.get("joint") for name in names[1:] if (m := joints[name].find("mimic")) is not None
-    }
-    fingers = {*mimics, *mimics.values()}
-    after = [0] * len(names)  # joints on the longest way outwards, without fingers
-    for i in range(len(names) - 1, 0, -1):
-        after[i] += names[i] not in fingers
-        after[parents[i]] = max(after[parents[i]], after[i])
-    way: list[str] = []
-    at = 0
-    while branches := [i for i in range(1, len(names)) if parents[i] == at]:
-        first, *others = sorted(branches, key=lambda i: -after[i])
-        if not after[first] or (others and after[others[0]] == after[first]):
-            if after[first] >= _MIN_ARM_JOINTS:
-                raise InvalidRobot(
-                    f"{source} branches into several arms at '{names[first]}' and"
-                    f" '{names[others[0]]}'; name the frame of one arm's flange with `flange`"
-                )
-            parent = joints[names[first]].find("parent")
-            return way, None if parent is None else parent.get("link")
-        way.append(names[first])
-        at = first
-    return way, None
 
 
 def _standing(

@@ -26,10 +26,11 @@ from steelyard.excitation import (
 )
 from steelyard.inertia import PARAMETER_NAMES
 from steelyard.report import Section, Table
-from steelyard.robot import ParameterBasis, RobotModel, load_robot
+from steelyard.robot import ParameterBasis, RobotModel
 from steelyard.simulation import SensorModel, SimulationOptions, simulate
 from steelyard.trajectory import FourierTrajectory
 from steelyard_papers.sharing import Progress
+from steelyard_papers.xu2024.arm import ur10
 from steelyard_papers.xu2024.motion_sections import Row
 from steelyard_papers.xu2024.printed import CONDITION_NUMBER, TABLE_2, TABLE_8
 from steelyard_papers.xu2024.published import Case
@@ -91,7 +92,7 @@ def designed(*, starts: int, effort: float, progress: Progress) -> Excitation:
         effort: of each search
         progress: called with the share that is done
     """
-    robot = load_robot("ur10")
+    robot = ur10()
     published = FourierTrajectory.load("xu2024")
     limits = DesignLimits.envelope(published)
     noise = TABLE_8["without", "power"]

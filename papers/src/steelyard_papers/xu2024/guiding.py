@@ -25,13 +25,14 @@ from steelyard.identification import DynamicModel, identify
 from steelyard.inertia import InertialParameters
 from steelyard.payload import Payload
 from steelyard.recording import Recording, Sample, Samples
-from steelyard.robot import DriveModel, RobotModel, load_robot
+from steelyard.robot import DriveModel, RobotModel
 from steelyard.signals import Preparation, prepare
 from steelyard.simulation import SensorModel, Simulation, SimulationOptions, simulate
 from steelyard.simulation._guided import GuidedOptions, GuidedRun, Hand
 from steelyard.torque import weigh
 from steelyard.torque.tracking import TorqueTracker
 from steelyard.trajectory import FourierTrajectory
+from steelyard_papers.xu2024.arm import FLANGE, ur10
 from steelyard_papers.xu2024.recursion import recursion_of
 
 Progress = Callable[[float], None]
@@ -110,7 +111,7 @@ def reproduce_xu2024_guiding(
         path: of the hand
         progress: called with the share that is done
     """
-    robot = load_robot("ur10")
+    robot = ur10()
     truth = _truth()
     runs = [_simulated(robot, payload, 0, None) for payload in (None, truth)]
     found = []
@@ -130,7 +131,7 @@ def guiding_map(*, seeds: int = _MAP_SEEDS) -> dict[tuple[float, float], Array]:
     Args:
         seeds: of all noise
     """
-    robot = load_robot("ur10")
+    robot = ur10()
     truth = _truth()
     runs = [_simulated(robot, payload, 0, None) for payload in (None, truth)]
     found: dict[tuple[float, float], list[Array]] = {
@@ -163,7 +164,7 @@ def _known(
     runs: Sequence[Simulation], seed: int
 ) -> tuple[DynamicModel, InertialParameters, Payload]:
     """The model of the empty arm, and the payload by the paper's recursion and by ours."""
-    robot = load_robot("ur10")
+    robot = ur10()
     empty, loaded = (
         prepare(_with_other_noise(run, robot.drive, 2 * seed + k), _COMMANDED, drive=robot.drive)
         for k, run in enumerate(runs)
@@ -173,7 +174,7 @@ def _known(
 
 
 def _guided(runs: Sequence[Simulation], seed: int, path: RectanglePath) -> GuidingReproduction:
-    robot = load_robot("ur10")
+    robot = ur10()
     truth = runs[1].truth.payload
     model, published, ours = _known(runs, seed)
     options = _options(seed)
@@ -214,7 +215,7 @@ def _weighed(model: DynamicModel, loaded: Samples) -> tuple[InertialParameters, 
 
 def _truth() -> InertialParameters:
     spread = np.diag((_BLOCK @ _BLOCK - _BLOCK**2) * _MASS / 12)
-    return InertialParameters.from_com(_MASS, _COM, spread, "flange")
+    return InertialParameters.from_com(_MASS, _COM, spread, FLANGE)
 
 
 def xu2024_guided_arm(
@@ -226,7 +227,7 @@ def xu2024_guided_arm(
         seed: of the torque noise
         progress: called with the share that is done
     """
-    robot = load_robot("ur10")
+    robot = ur10()
     truth = _truth()
     empty = _run(robot, None, 2 * seed, _part(progress, 0.0, 0.5))
     loaded = _run(robot, truth, 2 * seed + 1, _part(progress, 0.5, 0.5))

@@ -10,10 +10,10 @@ from steelyard.identification import DynamicModel
 from steelyard.inertia import PARAMETER_NAMES
 from steelyard.recording import Recording, Samples
 from steelyard.report import Section, Table
-from steelyard.robot import load_robot
 from steelyard.robot._symbolic import SymbolicBasis
 from steelyard.signals import Preparation, prepare
 from steelyard_papers.sharing import every
+from steelyard_papers.xu2024.arm import ur10
 from steelyard_papers.xu2024.printed import (
     ALPHA,
     EPSILON,
@@ -36,7 +36,7 @@ def structure_section() -> Section:
     """The appendix: 58 base parameters and the 22 that a payload changes."""
     import sympy as sp
 
-    basis = SymbolicBasis.of(load_robot("ur10"))
+    basis = SymbolicBasis.of(ur10())
     masses = {f"M{j}": sp.Add(*sp.symbols(f"m{j}:7")) for j in (3, 4, 5)}
     printed = [sp.sympify(line).subs(masses) for line in PI]
     pairs = zip(basis.expressions, printed, strict=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from steelyard.inertia import InertialParameters
+from steelyard_papers.xu2024.arm import FLANGE
 
 CONDITION_NUMBER = 79.67
 CONVERGED_S = 6.59
@@ -94,7 +95,7 @@ TABLE_6 = np.array(
 )
 
 TRUTH = InertialParameters.from_vector(
-    [3.5256, 0.0, 0.0, 3.5256 * 0.0296, 0.0064, 0.0, 0.0064, 0.0, 0.0, 0.0045]
+    [3.5256, 0.0, 0.0, 3.5256 * 0.0296, 0.0064, 0.0, 0.0064, 0.0, 0.0, 0.0045], FLANGE
 )
 """The payload of Table VII; its inertia is about the origin of frame 6 (footnote 2)."""
 

@@ -16,7 +16,7 @@ import numpy as np
 from steelyard._arrays import Array
 from steelyard.identification import DynamicModel, Estimate, FrictionLaw, RegressionFactor
 from steelyard.recording import Sample
-from steelyard.robot import ParameterBasis, RobotModel, load_robot
+from steelyard.robot import ParameterBasis, RobotModel
 from steelyard.torque.tracking import (
     TorqueTracker,
     TorqueTrackerOptions,
@@ -25,6 +25,7 @@ from steelyard.torque.tracking import (
 from steelyard.trajectory import FourierTrajectory
 from steelyard.verdict import Verdict
 from steelyard_papers.sharing import Progress
+from steelyard_papers.xu2024.arm import ur10
 from steelyard_papers.xu2024.online import UR10_ROWS, Xu2024Tracker
 from steelyard_papers.xu2024.printed import TABLE_6, TABLE_8, TRUTH
 from steelyard_papers.xu2024.recursion import Recursion, run_recursion
@@ -100,7 +101,7 @@ def published_case(noise: Array = TABLE_8["without", "power"]) -> Case:
     Args:
         noise: of the torques, (6,) [Nm]
     """
-    robot = load_robot("ur10")
+    robot = ur10()
     shapes = (robot.drive.exponent, np.ones(6), np.ones(6))
     law = FrictionLaw("given", "exact", True, False, False, *shapes, fixed=True)
     parameters = ParameterBasis.of(robot).parameters

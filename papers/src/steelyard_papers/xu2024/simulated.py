@@ -20,7 +20,7 @@ from steelyard._arrays import Array
 from steelyard.errors import InvalidRecording
 from steelyard.identification import DynamicModel, identify
 from steelyard.recording import Recording, Sample, Samples
-from steelyard.robot import ParameterBasis, RobotModel, load_robot
+from steelyard.robot import ParameterBasis, RobotModel
 from steelyard.signals import Preparation, prepare
 from steelyard.simulation import SensorModel, Simulation, SimulationOptions, simulate
 from steelyard.torque.methods._static import postures_at_rest
@@ -28,6 +28,7 @@ from steelyard.torque.tracking import TorqueTracker
 from steelyard.trajectory import FourierTrajectory, Trajectory
 from steelyard_papers.sharing import Progress
 from steelyard_papers.visit import Visit
+from steelyard_papers.xu2024.arm import ur10
 from steelyard_papers.xu2024.printed import ALPHA, JOINT_2, TABLE_8, TRUTH
 from steelyard_papers.xu2024.published import RATE_HZ, algorithm_1, plain_estimate, static_payload
 from steelyard_papers.xu2024.recursion import recursion_of
@@ -88,7 +89,7 @@ def run_world(*, step_s: float = 0.001, postures: int = 12, progress: Progress) 
         postures: at rest
         progress: called with the share that is done
     """
-    robot = load_robot("ur10")
+    robot = ur10()
     carrier = loaded_arm(robot)
     published = FourierTrajectory.load("xu2024")
     other = FourierTrajectory.random(

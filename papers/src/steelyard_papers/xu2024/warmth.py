@@ -22,11 +22,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from steelyard._arrays import Array
-from steelyard.robot import RobotModel, load_robot
+from steelyard.robot import RobotModel
 from steelyard.simulation import SensorModel, Simulation, SimulationOptions, simulate
 from steelyard.trajectory import FourierTrajectory, Trajectory
 from steelyard_papers.sharing import Progress, part_of
 from steelyard_papers.visit import Visit
+from steelyard_papers.xu2024.arm import ur10
 from steelyard_papers.xu2024.printed import TRUTH
 from steelyard_papers.xu2024.published import RATE_HZ
 from steelyard_papers.xu2024.simulated import World, loaded_arm, simulated_answers
@@ -61,7 +62,7 @@ class Warming:
 
 def warming() -> Warming:
     """Fig. 8: ten runs of the published motion."""
-    robot = load_robot("ur10")
+    robot = ur10()
     motion = FourierTrajectory.load("xu2024")
     v = motion.at(np.arange(1250) / 125.0)[1]
     drive = robot.drive
@@ -130,7 +131,7 @@ def harsh_world(change: Change, *, step_s: float = 0.002) -> World:
         change: between them
         step_s: of the motions; the visits of postures take twice as much, [s]
     """
-    robot = load_robot("ur10")
+    robot = ur10()
     published = FourierTrajectory.load("xu2024")
     empty = _changed(robot, change, warm=False)
     loaded = _changed(loaded_arm(robot), change, warm=True)
