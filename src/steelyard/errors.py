@@ -87,6 +87,22 @@ class NoTime(UnreadableFile):
     """A table of joint positions without a time column."""
 
 
+class NoHeader(UnreadableFile):
+    """A text table without names of columns.
+
+    Attributes:
+        count: number of its columns
+    """
+
+    def __init__(self, message: str, count: int) -> None:
+        super().__init__(message)
+        self.count = count
+
+
+class UnclearEffort(UnreadableFile):
+    """An effort that may be a torque or a motor current; the message says how to choose."""
+
+
 class SimulationFailed(SteelyardError, RuntimeError):
     """A simulation that diverged or left its valid range."""
 

@@ -21,6 +21,7 @@ __all__ = ["run"]
 
 _GROUPS = {
     "Prepare": {
+        "start": "start.command",
         "demo": "demo.command",
         "demo-live": "demo.live_command",
         "example": "demo.example_command",

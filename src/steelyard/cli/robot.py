@@ -70,8 +70,12 @@ def _show(
     print(f"{robot.name}: {robot.n} joints, flange frame '{robot.flange}'\n{source}")
     others = [name for name in robot.last_links if name != robot.flange]
     if others and robot.flange in robot.last_links:  # else a table, which has one flange
-        rows = [(name, f"--flange {name}") for name in others]
-        output.table("Other frames behind the last joint", ("frame", "option"), rows, words=(0, 1))
+        output.table(
+            "Other frames behind the last joint",
+            ("frame", "option"),
+            [(name, f"--flange {name}") for name in others],
+            words=(0, 1),
+        )
         print()
     rows = [
         (joint, kind, *(number(getattr(robot.limits, limit)[j]) for limit in _LIMITS))

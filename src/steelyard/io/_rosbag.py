@@ -31,7 +31,7 @@ from typing import Any
 import numpy as np
 
 from steelyard._arrays import Array
-from steelyard.errors import InvalidRecording, UnknownName, UnreadableFile
+from steelyard.errors import InvalidRecording, UnclearEffort, UnknownName, UnreadableFile
 from steelyard.io._ros_messages import (
     JOINT_STATE,
     TEXT,
@@ -130,9 +130,9 @@ class Choice:
         if not there and self.effort:
             raise self.refusal(f"{topic} has no effort; nothing can be read as {self.effort}")
         if there and self.effort is None:
-            raise self.refusal(
-                f"{topic} has an effort, which is a torque or a current depending on the driver;"
-                f" give {how}"
+            raise UnclearEffort(
+                f"{self.place}: {topic} has an effort, which is a torque or a current depending on"
+                f" the driver; give {how}"
             )
 
     def require_usable_effort(

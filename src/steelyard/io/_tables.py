@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from steelyard._arrays import Array
-from steelyard.errors import UnreadableFile
+from steelyard.errors import NoHeader, UnreadableFile
 from steelyard.io._binary import chosen_once
 from steelyard.quality._table import counted
 from steelyard.recording import Recording, imported, recording_of
@@ -88,6 +88,11 @@ def text_columns(
         return {}, ()
     columns, damage = _columns(data, header, chosen, path)
     return columns, (damage,) if damage else ()
+
+
+def text_column_names(path: Path) -> tuple[str, ...]:
+    """Names of the columns of a text table."""
+    return tuple(_header(_text(path), path, ()).names)
 
 
 def _columns(
@@ -168,10 +173,11 @@ def _without_names(data: bytes, begin: int, given: Sequence[str], path: Path) ->
             but = f" (and {len(given)} names were given)"
         else:
             but = ""
-        raise UnreadableFile(
+        raise NoHeader(
             f"{path}: it has no header but {count} columns of numbers{but}; name each of them, in"
             " their order, for example with `names=['t', 'q_0', 'current_0']` (columns whose names"
-            " are not those of a signal are ignored)"
+            " are not those of a signal are ignored)",
+            count,
         )
     return replace(header, names=list(given))
 

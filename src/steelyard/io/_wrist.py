@@ -168,7 +168,7 @@ class SensorDescription:
             arrays["t"][:, 0] if "t" in arrays else np.arange(N) / (self.rate_hz or 1.0),
             arrays["wrench"],
             self._orientation(arrays, path),
-            sensor=self.sensor,
+            sensor=self._sensor_as_told(path),
             motion=motion,
             timed=not self.postures and ("t" in arrays or self.rate_hz is not None),
             source=path.name,
@@ -176,6 +176,18 @@ class SensorDescription:
         if notes:
             return replace(made, notes=(*made.notes, *notes))
         return made
+
+    def _sensor_as_told(self, path: Path) -> WristSensor:
+        """The sensor with the convention that the caller states about tables."""
+        convention = self.tables.wrench_convention
+        if convention in (None, self.sensor.convention):
+            return self.sensor
+        if "convention" in self.stated:
+            raise InvalidRecording(
+                f"{path}: the convention is stated as '{convention}', the description of the sensor"
+                f" says '{self.sensor.convention}': correct one"
+            )
+        return replace(self.sensor, convention=convention)
 
     def of_joints(self, source: str | Path | Recording, robot: RobotModel) -> WristRecording:
         """The wrench of an arm's recording, with the sensor's pose from its joints.

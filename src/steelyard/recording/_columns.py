@@ -24,6 +24,7 @@ from pathlib import PurePath
 
 from steelyard.errors import NoTime, UnknownName, UnreadableFile
 from steelyard.recording._layout import AXES, Layout, WrenchConvention
+from steelyard.recording._notes import Note, NoteKind
 
 _MAX_REPEATS = 1000  # of a word in a list of names such as q*6
 _STATE = "state."  # before each word of the robot's state in libfranka's logToCSV
@@ -410,7 +411,11 @@ def _left_out(columns: Iterable[_Column]) -> list[str]:
     """Notes about columns that are not read, with the reasons."""
     words = _grouped(columns)
     notes = [f"not read: {word}, because {REFUSED[word]}" for word in words if word in REFUSED]
-    notes += [f"not read: {word} is {_AMBIGUOUS[word]}" for word in words if word in _AMBIGUOUS]
+    notes += [
+        Note(f"not read: {word} is {_AMBIGUOUS[word]}", NoteKind.UNCLEAR_EFFORT)
+        for word in words
+        if word in _AMBIGUOUS
+    ]
     known = [word for word in words if word in _CHANNEL]
     unknown = [word for word in words if word not in {*REFUSED, *_AMBIGUOUS, *known}]
     notes += [f"not read, as requested: {', '.join(known)}"] if known else []

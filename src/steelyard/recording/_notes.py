@@ -11,6 +11,7 @@ class NoteKind(StrEnum):
 
     GENERAL = "general"
     DAMAGED_END = "damaged_end"  # the file was read only up to its last complete row
+    UNCLEAR_EFFORT = "unclear_effort"  # columns were not read: torques or currents
 
 
 class Note(str):

@@ -36,6 +36,7 @@ from steelyard.wrist._payload import (
     tilt_doubt,
     weak_inertia_doubt,
 )
+from steelyard.wrist._recording import OTHER_CONVENTION
 from steelyard.wrist._regression import WrenchEstimator, WrenchFit, WrenchRegression
 from steelyard.wrist._regressor import (
     BODY,
@@ -146,7 +147,7 @@ def weigh_dynamic(
     if setting.value[0] < 0 and setting.value[0] < -3 * np.sqrt(fit.covariance[0, 0]):
         raise InvalidRecording(
             f"the load weighs {setting.value[0]:.3f} kg: the sign of the wrench is not as stated;"
-            " use `convention='sensor_on_load'` instead of 'load_on_sensor' (or the reverse)"
+            f" {OTHER_CONVENTION}"
         )
     full = np.zeros((18, 18))
     count = len(setting.free)

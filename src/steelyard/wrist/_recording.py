@@ -34,6 +34,13 @@ _MOTION = ("position", "acceleration", "angular_velocity")
 _SIGNALS = ("t", "wrench", "R_base_sensor", *_MOTION, "temperature")
 
 
+OTHER_CONVENTION = (
+    "state the other convention, `wrench_convention='sensor_on_load'` where nothing or"
+    " 'load_on_sensor' was stated, or as the key convention in the description of the sensor"
+)
+"""Advice for a wrench of the wrong sign."""
+
+
 @dataclass(frozen=True, eq=False)
 class WristSensor(Value, error=InvalidRecording):
     """A force/torque sensor at the wrist.

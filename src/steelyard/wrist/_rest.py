@@ -32,7 +32,7 @@ from scipy.spatial.transform import Rotation
 from steelyard._arrays import Array, Mask
 from steelyard._kinds import NOT_NEGATIVE, Shape
 from steelyard.errors import InvalidRecording
-from steelyard.wrist._recording import WristRecording
+from steelyard.wrist._recording import OTHER_CONVENTION, WristRecording
 from steelyard.wrist._regression import long_run_sum
 
 _MAX_SCATTER_RATIO = 6.0  # of a run to the median of all runs
@@ -241,8 +241,8 @@ class Postures:
         if along < -0.5 * weight and weight > 3 * residual:
             raise InvalidRecording(
                 f"the load weighs {along / size:.3f} kg: the sign of the wrench is not as"
-                " stated; use `convention='sensor_on_load'` instead of 'load_on_sensor' (or the"
-                " reverse), or, for an arm that hangs from the ceiling, state `gravity_base`"
+                f" stated; {OTHER_CONVENTION}; for an arm that hangs from the ceiling, state"
+                " `gravity_base`"
             )
 
     def extra_variance(self, residual: Array, freedom: int) -> Array:

@@ -1,0 +1,412 @@
+"""`steelyard start LOG [ARM]`: looks at a log, asks what it does not tell, and weighs.
+
+What is done is a list of ordinary commands. They are shown, run one after the other, and written
+into commands.sh beside their results.
+"""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from steelyard import _saved
+from steelyard.cli import options
+from steelyard.errors import InvalidRecording, UnknownName
+
+if TYPE_CHECKING:
+    from steelyard.robot import RobotModel
+    from steelyard.workflow._first_look import FirstLook
+
+_MAX_QUESTIONS = 5
+_MOUNTINGS = {"floor": "", "ceiling": "0,0,9.81", "wall": None}
+_LISTED_ARMS = 8
+_MODEL_ENDING = ".json"
+
+
+def command(
+    log: Annotated[Path, typer.Argument(help="A recording of the arm.")],
+    arm: Annotated[
+        str | None, typer.Argument(help="A bundled arm, or a .urdf or .toml file.")
+    ] = None,
+    is_empty: Annotated[
+        bool, typer.Option("--is-empty", help="The arm carries nothing in LOG.")
+    ] = False,
+    empty: Annotated[
+        Path | None,
+        typer.Option(
+            help="A recording of the empty arm, or its model (.json). The arm then carries a"
+            " payload in LOG."
+        ),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="Folder for the results. Default: LOG-results."),
+    ] = None,
+    flange: options.FlangeOption = None,
+    gravity: options.GravityOption = None,
+    column: options.ColumnOption = None,
+    names: options.NamesOption = None,
+    rate: options.RateOption = None,
+    degrees: options.DegreesFlag = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Ask nothing; what cannot be found must be given.")
+    ] = False,
+) -> None:
+    """Looks at a log, asks at most five questions, and identifies or weighs.
+
+    The commands that do it again are written into commands.sh.
+    """
+    from steelyard.workflow._first_look import FirstLook
+
+    if is_empty and empty is not None:
+        raise UnknownName("--is-empty and --empty exclude each other: LOG is empty or loaded")
+    known_arm = None
+    if arm is not None:
+        known_arm = options.load_arm(arm, None, flange)
+    asked = options.requested(column, None, degrees=degrees, names=names, rate=rate)
+    look = FirstLook.at(log, asked, None if known_arm is None else known_arm.n)
+    session = _Session(
+        log=log,
+        folder=output or log.with_name(f"{log.stem}-results"),
+        questions=_Questions(yes=yes),
+        look=look,
+        arm_name=arm,
+        flange=flange,
+        gravity=gravity,
+        is_empty=is_empty,
+        empty=empty,
+    )
+    session.describe()
+    if look.has_effort:
+        session.plan_joint_torques()
+    elif look.has_wrench:
+        session.plan_wrist_sensor()
+    else:
+        raise InvalidRecording(
+            f"{log} has neither torques, motor currents nor a wrench, so nothing can be weighed;"
+            " record one of them, or name its columns with --column tau=NAME"
+        )
+    session.run()
+
+
+@dataclass
+class _Questions:
+    """Asks in a terminal, at most five times; with --yes and elsewhere answers must be given."""
+
+    yes: bool
+    asked: int = 0
+
+    def choose(self, question: str, answers: Sequence[str], *, refusal: str) -> str:
+        """One of the answers; the first is the default.
+
+        Args:
+            question: to ask
+            answers: that are allowed
+            refusal: the message where nothing can be asked
+        """
+        self._require(refusal)
+        for number, answer in enumerate(answers, 1):
+            print(f"  {number}  {answer}")
+        reply = typer.prompt(question, default="1")
+        self.asked += 1
+        if reply in answers:
+            return str(reply)
+        if reply.isdigit() and 1 <= int(reply) <= len(answers):
+            return answers[int(reply) - 1]
+        raise UnknownName(f"'{reply}' is none of the answers: {', '.join(answers)}")
+
+    def text(self, question: str, *, refusal: str) -> str:
+        """Any text."""
+        self._require(refusal)
+        self.asked += 1
+        return str(typer.prompt(question)).strip()
+
+    @property
+    def may_ask(self) -> bool:
+        """Whether one more question is allowed."""
+        return not self.yes and sys.stdin.isatty() and self.asked < _MAX_QUESTIONS
+
+    def _require(self, refusal: str) -> None:
+        if not self.may_ask:
+            raise UnknownName(refusal)
+
+
+@dataclass
+class _Session:
+    """What is known about a log, and the commands that follow from it."""
+
+    log: Path
+    folder: Path
+    questions: _Questions
+    look: FirstLook
+    arm_name: str | None
+    flange: str | None
+    gravity: str | None
+    is_empty: bool
+    empty: Path | None
+    commands: list[list[str]] = field(default_factory=list)
+    later: str = ""
+
+    def describe(self) -> None:
+        """Prints what the log shows."""
+        look = self.look
+        if look.recording is None:
+            columns = look.sensor_columns or {}
+            print(f"{self.log}: a wrist sensor, with {', '.join(columns)}.")
+            return
+        found = look.recording
+        rate = f"{found.rate_hz:.4g} Hz"
+        if look.needs_rate:
+            rate = "no time column"
+        print(
+            f"{self.log}: {len(found)} rows, {found.n} joints, {rate};"
+            f" signals: {', '.join(found.channels)}."
+        )
+        if look.asked.degrees:
+            print("Its angles are in degrees (--degrees).")
+        if look.asked.names:
+            print(
+                f"It has no header; its columns are read as {_short(look.asked.names)} (--names)."
+            )
+
+    def plan_joint_torques(self) -> None:
+        """The commands for torques or currents of the joints."""
+        carries = self._carries()
+        robot = self._arm()
+        self._clarify()
+        self._mounting()
+        arm = [self.arm_name or robot.name, *self._arm_options()]
+        told = self._told()
+        model = self.folder / "model.json"
+        if self.empty is not None and self.empty.suffix == _MODEL_ENDING:
+            model = self.empty
+        else:
+            run = self.log if carries == "nothing" else self.empty
+            report = self.folder / "model.html"
+            words = ["identify", arm[0], str(run), "-o", str(model), "--report", str(report)]
+            self.commands.append([*words, *arm[1:], *told])
+        if carries == "nothing":
+            self.later = f"steelyard start LOADED {arm[0]} --empty {model}"
+            return
+        payload = self.folder / "payload.json"
+        report = self.folder / "payload.html"
+        words = ["weigh", str(model), str(self.log), "-o", str(payload), "--report", str(report)]
+        self.commands.append([*words, *told])
+        self.later = f"steelyard export ur {payload} (or abb, kuka, ...)"
+
+    def plan_wrist_sensor(self) -> None:
+        """The commands for a wrist sensor, whose description is written."""
+        robot = None
+        if self.look.recording is not None:
+            robot = self._arm()
+        self._mounting()
+        sensor = self.folder / "sensor.toml"
+        timed = not self.look.needs_rate and "t" in (self.look.sensor_columns or {"t": []})
+        stage = "in-motion" if timed else "at-rest"
+        convention = self._convention(robot, timed=timed)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        _saved.write_text(sensor, self._sensor_text(convention))
+        print(f"Written: {sensor}; the sign of the mass says that the convention is {convention}.")
+        payload = self.folder / "payload.json"
+        report = self.folder / "payload.html"
+        words = ["weigh-wrist", stage, str(self.log), "--sensor", str(sensor)]
+        if robot is not None:
+            words += ["--robot", self.arm_name or robot.name, *self._arm_options()]
+        elif self.gravity is not None:
+            words += ["--gravity", self.gravity]
+        self.commands.append([*words, "-o", str(payload), "--report", str(report), *self._told()])
+        self.later = f"steelyard export ur {payload} (or abb, kuka, ...)"
+
+    def run(self) -> None:
+        """Shows the commands, writes them, and runs them until one fails."""
+        lines = [shlex.join(["steelyard", *words]) for words in self.commands]
+        print("\nThis will run:")
+        for line in lines:
+            print(f"  {line}")
+        self.folder.mkdir(parents=True, exist_ok=True)
+        script = self.folder / "commands.sh"
+        _saved.write_text(script, "\n".join(["#!/bin/sh -e", *lines, ""]))
+        for words, line in zip(self.commands, lines, strict=True):
+            print(f"\n$ {line}", flush=True)
+            # descriptors 1 and 2 of this process discard what they get (`__main__`)
+            done = subprocess.run(
+                [sys.executable, "-m", "steelyard", *words],
+                stdout=sys.stdout,
+                stderr=sys.stderr,
+                check=False,
+            )
+            code = done.returncode
+            if code:
+                print(f"\nIt stopped here with exit code {code}. Commands: {script}")
+                raise typer.Exit(code)
+        print(f"\nCommands: {script}")
+        print(f"Next: {self.later}")
+
+    def _carries(self) -> str:
+        """'nothing' or 'a payload'; asks for a run of the empty arm where there is a payload."""
+        if self.is_empty:
+            return "nothing"
+        if self.empty is not None:
+            return "a payload"
+        carries = self.questions.choose(
+            "What does the arm carry in this log?",
+            ("nothing", "a payload"),
+            refusal="say what the arm carries: --is-empty for nothing, or --empty FILE for a"
+            " payload, with a recording of the empty arm or its model",
+        )
+        if carries == "a payload":
+            answer = self.questions.text(
+                "A recording of the empty arm, or its model (.json)",
+                refusal="give --empty FILE, a recording of the empty arm or its model",
+            )
+            self.empty = Path(answer)
+            if not self.empty.exists():
+                raise InvalidRecording(
+                    f"there is no file {self.empty}; a payload is weighed against the empty arm:"
+                    " record it on a similar motion, and name the file with --empty"
+                )
+        return carries
+
+    def _arm(self) -> RobotModel:
+        """The arm: named, found in the log, or chosen."""
+        from steelyard.robot import load_robot
+
+        if self.arm_name is None:
+            found = self.look.bundled_arms()
+            if found.sure:
+                self.arm_name = found.names[0]
+                print(f"The arm: {self.arm_name}, by the log.")
+            else:
+                listed = [*found.names[:_LISTED_ARMS], "another one"]
+                likely = ", ".join(found.names) or "none with so many joints"
+                self.arm_name = self.questions.choose(
+                    "Which arm is it? The likeliest comes first",
+                    listed,
+                    refusal="the log does not say which arm it is of: name it after the log, a"
+                    f" .urdf or .toml file or a bundled arm (likely: {likely})",
+                )
+            if self.arm_name == "another one":
+                self.arm_name = self.questions.text(
+                    "Its .urdf or .toml file, or bundled name", refusal="name the arm after the log"
+                )
+        robot = load_robot(self.arm_name, flange=self.flange)
+        print(f"{robot.name}: {options.with_options(robot.source)}")
+        return robot
+
+    def _clarify(self) -> None:
+        """Asks for the meaning of an effort and for a rate, where the log does not tell."""
+        if self.look.effort_word:
+            answer = self.questions.choose(
+                "Are the efforts torques or motor currents?",
+                ("torques [Nm]", "motor currents [A]"),
+                refusal=_effort_refusal(self.look),
+            )
+            meaning = "tau" if answer.startswith("torques") else "current"
+            needs_rate = self.look.needs_rate
+            self.look = self.look.with_effort(meaning)
+            if needs_rate:
+                self._ask_rate()
+        elif self.look.needs_rate:
+            self._ask_rate()
+
+    def _ask_rate(self) -> None:
+        text = self.questions.text(
+            "Rows per second [Hz]", refusal="the log has no time column: give its --rate"
+        )
+        rule = "the rate is a number [Hz], say 125"
+        self.look = self.look.with_rate(options.numbers(text, rule, count=1)[0])
+
+    def _mounting(self) -> None:
+        """Asks how the arm is mounted, or says that it stands upright."""
+        if self.gravity is not None:
+            return
+        if not self.questions.may_ask:
+            print("Gravity: as for an arm on the floor (--gravity X,Y,Z for another mounting).")
+            return
+        answer = self.questions.choose("How is the arm mounted?", tuple(_MOUNTINGS), refusal="")
+        found = _MOUNTINGS[answer]
+        if found is None:
+            raise UnknownName(
+                "for an arm on a wall give the direction of fall in its base frame, as in"
+                " --gravity 0,9.81,0, and start again"
+            )
+        self.gravity = found or None
+
+    def _arm_options(self) -> list[str]:
+        given = {"--flange": self.flange, "--gravity": self.gravity}
+        return [word for name, value in given.items() if value for word in (name, value)]
+
+    def _told(self) -> list[str]:
+        """Options about the log itself."""
+        asked = self.look.asked
+        words = []
+        for signal, name in asked.columns.items():
+            words += ["--column", f"{signal}={name if isinstance(name, str) else ','.join(name)}"]
+        if asked.names:
+            words += ["--names", _short(asked.names)]
+        if asked.rate_hz is not None and self.look.has_effort:
+            words += ["--rate", f"{asked.rate_hz:g}"]
+        if asked.degrees:
+            words.append("--degrees")
+        return words
+
+    def _convention(self, robot: RobotModel | None, *, timed: bool) -> str:
+        """The convention of the wrench for which the mass is positive."""
+        from steelyard.workflow._first_look import wrench_convention
+
+        gravity = None
+        if self.gravity is not None:
+            gravity = options.numbers(self.gravity, "--gravity is X,Y,Z [m/s^2]", count=3)
+        if robot is not None and gravity is not None:
+            robot = robot.with_gravity(gravity)
+        return wrench_convention(self.look, robot, gravity_base=gravity, timed=timed)
+
+    def _sensor_text(self, convention: str) -> str:
+        """The content of sensor.toml."""
+        lines = [
+            f"# Description of the wrist sensor in {self.log.name}; all keys: docs/howto/wrist.md",
+            f'convention = "{convention}"',
+            'frame = "sensor"',
+            "translation = [0.0, 0.0, 0.0]  # the sensor in the flange frame [m]",
+            "rotation_rpy_degrees = [0.0, 0.0, 0.0]",
+        ]
+        if self.look.sensor_columns:
+            lines += ["", "[columns]"]
+            for signal, columns in self.look.sensor_columns.items():
+                listed = ", ".join(f'"{name}"' for name in columns)
+                lines.append(f"{signal} = [{listed}]")
+        return "\n".join([*lines, ""])
+
+
+def _effort_refusal(look: FirstLook) -> str:
+    if look.asked.names:
+        current = [name.replace("tau_", "current_") for name in look.asked.names]
+        return (
+            f"say whether the last columns are torques, --names {_short(look.asked.names)}, or"
+            f" motor currents, --names {_short(current)}"
+        )
+    return (
+        f"say what '{look.effort_word}' is: --column tau={look.effort_word} for torques [Nm],"
+        f" --column current={look.effort_word} for motor currents [A]"
+    )
+
+
+def _short(names: Sequence[str]) -> str:
+    """Names of columns as they are typed: t,q*6,tau*6."""
+    parts: list[tuple[str, int]] = []
+    for name in names:
+        word, _, index = name.rpartition("_")
+        if not (word and index.isdigit()):
+            parts.append((name, 0))
+        elif parts and parts[-1][0] == word and int(index) == parts[-1][1]:
+            parts[-1] = (word, parts[-1][1] + 1)
+        else:
+            parts.append((word, 1))
+    return ",".join(word if not count else f"{word}*{count}" for word, count in parts)

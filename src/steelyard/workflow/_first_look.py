@@ -1,0 +1,379 @@
+"""A first look at a log: what its columns are, and which arm it may be of.
+
+Nothing here decides what only a person can know. A `FirstLook` holds what the file shows and what
+it leaves open: whether an effort is a torque or a current, the rate of a table without time, the
+arm among those that fit.
+
+A table without a header is understood by its numbers: a first column that grows by equal steps is
+time, the first block of n columns is the position, a block that is the derivative of the position
+is the velocity, and the last block is the effort.
+
+Bundled arms are compared by the names of their joints. Where names do not tell, each arm with the
+same number of joints is fitted to the torques by ordinary least squares, and the arm that leaves
+the smallest residual comes first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from steelyard._arrays import Array
+from steelyard.errors import NoHeader, NoTime, SteelyardError, UnclearEffort, UnreadableFile
+from steelyard.io._recordings import file_kind, read_as
+from steelyard.io._tables import text_column_names, text_columns
+from steelyard.io._wrist import SensorDescription
+from steelyard.quality import check
+from steelyard.recording import Recording, WrenchConvention
+from steelyard.recording._columns import Requested
+from steelyard.recording._joints import joints_by_prefix
+from steelyard.recording._notes import NoteKind, has_kind
+from steelyard.robot import RobotModel, load_robot, robot_names
+from steelyard.signals import prepare
+from steelyard.workflow._wrist import WristWeighing
+
+_EFFORT = "effort"
+_JOINT_COUNTS: tuple[int, ...] = (6, 7, 5, 4, 8, 9, 3, 2)  # of arms, the most frequent first
+_MAX_STEP_SPREAD = 0.5  # of a clock, relative to its median step
+_MIN_CORRELATION = 0.9  # between a velocity and the differences of the position
+_FITTED_ROWS = 300  # rows that arms are compared on
+_ASSUMED_WRENCH = Requested(wrench_frame="sensor", wrench_convention="load_on_sensor")
+_WRENCH_NAMES = (("fx", "fy", "fz"), ("force_x", "force_y", "force_z"))
+_TORQUE_NAMES = (
+    ("tx", "ty", "tz"),
+    ("mx", "my", "mz"),
+    ("torque_x", "torque_y", "torque_z"),
+    ("moment_x", "moment_y", "moment_z"),
+)
+_QUATERNION_NAMES = (
+    ("qx", "qy", "qz", "qw"),
+    ("quat_x", "quat_y", "quat_z", "quat_w"),
+    ("orientation_x", "orientation_y", "orientation_z", "orientation_w"),
+)
+_POSITION_NAMES = (("x", "y", "z"), ("px", "py", "pz"), ("pos_x", "pos_y", "pos_z"))
+_TIME_NAMES = (("t",), ("time",), ("timestamp",), ("t_s",), ("time_s",))
+
+
+@dataclass(frozen=True, eq=False)
+class FirstLook:
+    """What a log shows without any statement of its user.
+
+    Attributes:
+        path: of the log
+        asked: statements with which it can be read, found or given
+        recording: the log; None where it has no joints, or cannot be read yet
+        effort_word: columns whose meaning, torque or current, is open; empty where it is clear
+        needs_rate: whether it has no time column
+        sensor_columns: columns of a wrist sensor with its pose, by signal; empty for a log of
+            joints
+    """
+
+    path: Path
+    asked: Requested
+    recording: Recording | None = None
+    effort_word: str = ""
+    needs_rate: bool = False
+    sensor_columns: dict[str, list[str]] | None = None
+
+    @classmethod
+    def at(cls, path: str | Path, asked: Requested, joint_count: int | None = None) -> FirstLook:
+        """A look at a file.
+
+        Args:
+            path: of the log
+            asked: what its user states already
+            joint_count: number of joints of the arm, where it is known
+        """
+        path = Path(path)
+        try:
+            recording = _read(path, asked)
+        except NoHeader as error:
+            if asked.names:
+                raise
+            return cls._without_header(path, asked, error.count, joint_count)
+        except NoTime:
+            found = replace(cls.at(path, replace(asked, rate_hz=1.0), joint_count), asked=asked)
+            return replace(found, needs_rate=True)
+        except UnclearEffort:
+            silent = replace(asked, columns={**asked.columns, "tau": []})
+            return cls(path, asked, _read(path, silent), _EFFORT)
+        except UnreadableFile:
+            columns = _sensor_columns(path)
+            if not columns:
+                raise
+            return cls(path, asked, sensor_columns=columns)
+        return cls._of(path, asked, recording)
+
+    @classmethod
+    def _without_header(
+        cls, path: Path, asked: Requested, count: int, joint_count: int | None
+    ) -> FirstLook:
+        names = _names_by_numbers(path, count, joint_count)
+        asked = replace(asked, names=names)
+        if "t" in names or asked.rate_hz is not None:
+            found = cls._of(path, asked, _read(path, asked))
+        else:
+            found = cls._of(path, asked, _read(path, replace(asked, rate_hz=1.0)))
+            found = replace(found, asked=asked, needs_rate=True)
+        return replace(found, effort_word="tau")
+
+    @classmethod
+    def _of(cls, path: Path, asked: Requested, recording: Recording) -> FirstLook:
+        """A look at a recording that can be read; angles in degrees are noticed."""
+        if not asked.degrees and _in_degrees(recording):
+            asked = replace(asked, degrees=True)
+            recording = _read(path, asked)
+        effort_word = ""
+        if any(has_kind(note, NoteKind.UNCLEAR_EFFORT) for note in recording.notes):
+            effort_word = _EFFORT
+        return cls(path, asked, recording, effort_word)
+
+    @property
+    def has_effort(self) -> bool:
+        """Whether it has torques or currents, or columns that may be."""
+        if self.recording is None:
+            return False
+        read = self.recording.tau is not None or self.recording.current is not None
+        return read or bool(self.effort_word)
+
+    @property
+    def has_wrench(self) -> bool:
+        """Whether it has the wrench of a wrist sensor."""
+        if self.sensor_columns:
+            return True
+        return self.recording is not None and self.recording.wrench is not None
+
+    def with_effort(self, meaning: str) -> FirstLook:
+        """The same log with open columns read as 'tau' or 'current'."""
+        if not self.effort_word:
+            return self
+        if self.asked.names:
+            names = [name.replace("tau_", f"{meaning}_") for name in self.asked.names]
+            asked = replace(self.asked, names=tuple(names))
+        else:
+            asked = replace(self.asked, columns={**self.asked.columns, meaning: self.effort_word})
+        return self._read_again(asked)
+
+    def with_rate(self, rate_hz: float) -> FirstLook:
+        """The same log with so many rows per second [Hz]."""
+        return self._read_again(replace(self.asked, rate_hz=rate_hz))
+
+    def _read_again(self, asked: Requested) -> FirstLook:
+        if self.needs_rate and asked.rate_hz is None:
+            return replace(self, asked=asked, effort_word="")
+        recording = _read(self.path, asked)
+        return FirstLook(self.path, asked, recording)
+
+    def bundled_arms(self) -> BundledArms:
+        """The bundled arms that it may be of."""
+        if self.recording is None:
+            return BundledArms(())
+        return BundledArms.like(self.recording)
+
+
+@dataclass(frozen=True)
+class BundledArms:
+    """Bundled arms that a log may be of, the likeliest first.
+
+    Attributes:
+        names: of the arms
+        sure: whether the log itself tells that it is the first one
+    """
+
+    names: tuple[str, ...]
+    sure: bool = False
+
+    @classmethod
+    def like(cls, recording: Recording) -> BundledArms:
+        """Arms with the joints of a recording."""
+        if recording.arm.kind in robot_names():
+            return cls((recording.arm.kind,), sure=True)
+        arms = [load_robot(name) for name in robot_names()]
+        same_count = [arm for arm in arms if arm.n == recording.n]
+        same_names = [arm for arm in same_count if _same_joints(arm, recording.joint_names)]
+        if len(same_names) == 1:
+            return cls((same_names[0].name,), sure=True)
+        fitting = sorted(same_names or same_count, key=lambda arm: _misfit(arm, recording))
+        return cls(tuple(arm.name for arm in fitting))
+
+
+def _read(path: Path, asked: Requested) -> Recording:
+    """The recording; a wrench without a frame and convention gets the usual ones for a first look.
+
+    Args:
+        path: of the log
+        asked: what is stated about it
+    """
+    specific = (NoHeader, NoTime, UnclearEffort)
+    try:
+        return read_as(path, asked)
+    except specific:
+        raise
+    except UnreadableFile as refusal:
+        try:
+            return read_as(path, replace(asked, assumed=_ASSUMED_WRENCH))
+        except specific:
+            raise
+        except UnreadableFile:
+            raise refusal from None
+
+
+def _same_joints(arm: RobotModel, names: Sequence[str]) -> bool:
+    """Whether a recording has the joints of an arm, but for a prefix that means something."""
+    if tuple(names) == arm.joint_names:
+        return not _numbered(names)
+    matched = joints_by_prefix(tuple(names), arm.joint_names)
+    return matched is not None and not _numbered(arm.joint_names)
+
+
+def _numbered(names: Sequence[str]) -> bool:
+    """Whether names tell no more than the number of each joint."""
+    return all(
+        name.lower().removeprefix("joint").removeprefix("_").removeprefix("a").isdigit()
+        for name in names
+    )
+
+
+def _misfit(arm: RobotModel, recording: Recording) -> float:
+    """Share of the torques that no parameters of an arm explain; 1 and more where unknown.
+
+    Positions outside of the arm's limits count as 1 more.
+    """
+    limits = arm.limits
+    inside = (recording.q >= limits.q_min) & (recording.q <= limits.q_max)
+    penalty = float(not inside.all())
+    if recording.tau is None:
+        return 1.0 + penalty
+    try:
+        samples = prepare(recording)
+    except SteelyardError:
+        return 1.0 + penalty
+    rows = np.linspace(0, len(samples.q) - 1, min(_FITTED_ROWS, len(samples.q))).astype(int)
+    Y = arm.regressor(samples.q[rows], samples.v[rows], samples.a[rows])
+    tau = samples.tau[rows]
+    scale = tau.std(axis=0) + np.finfo(float).tiny
+    Y = (Y / scale[:, None]).reshape(tau.size, -1)
+    y = (tau / scale).ravel()
+    solution = np.linalg.lstsq(Y, y, rcond=None)[0]
+    return float(np.sqrt(np.mean((y - Y @ solution) ** 2) / np.mean(y**2))) + penalty
+
+
+def _in_degrees(recording: Recording) -> bool:
+    findings = check(recording).findings
+    return any(finding.kind == "degrees" and finding.severity == "error" for finding in findings)
+
+
+def _names_by_numbers(path: Path, count: int, joint_count: int | None) -> tuple[str, ...]:
+    """Names of the columns of a table without a header; the effort is called tau."""
+    columns = [f"column_{k}" for k in range(count)]
+    values, _ = text_columns(path, columns, columns)
+    numbers = np.column_stack([values[name] for name in columns])
+    times = 0
+    if _is_clock(numbers[:, 0]):
+        times = 1
+    n = _joint_count(count - times, joint_count)
+    if n is None:
+        raise UnreadableFile(
+            f"{path}: {count} columns of numbers without names are not a time and blocks of"
+            " positions and torques of one arm; name them with `names`, as in"
+            " `names=['t', 'q_0', 'tau_0']`"
+        )
+    blocks = numbers[:, times:].reshape(len(numbers), -1, n)
+    words = ["q"] + ["other"] * (blocks.shape[1] - 2) + ["tau"]
+    for k in range(1, len(words) - 1):
+        if _is_derivative(blocks[:, k], blocks[:, 0]) and "v" not in words:
+            words[k] = "v"
+    names = [f"{word}_{j}" for word in words for j in range(n)]
+    others = [f"other{k}" for k in range(len(names))]
+    named = [
+        other if name.startswith("other") else name
+        for name, other in zip(names, others, strict=True)
+    ]
+    return ("t",) * times + tuple(named)
+
+
+def _joint_count(columns: int, known: int | None) -> int | None:
+    """Number of joints of so many columns: that of the arm, or the likeliest; None if none fits."""
+    likely = _JOINT_COUNTS
+    if known is not None:
+        likely = (known,)
+    return next((n for n in likely if columns % n == 0 and columns // n >= 2), None)
+
+
+def _is_clock(values: Array) -> bool:
+    steps = np.diff(values)
+    if not len(steps) or not (steps > 0).all():
+        return False
+    median = np.median(steps)
+    return bool(np.mean(np.abs(steps - median) < _MAX_STEP_SPREAD * median) > 0.9)
+
+
+def _is_derivative(values: Array, position: Array) -> bool:
+    """Whether a block follows the differences of the positions, (N, n) each."""
+    slope = np.gradient(position, axis=0).ravel()
+    both = np.corrcoef(slope, values.ravel())
+    return bool(both[0, 1] > _MIN_CORRELATION)
+
+
+def _sensor_columns(path: Path) -> dict[str, list[str]]:
+    """Columns of wrench, pose and time in a text table, by the usual names; empty without both."""
+    if file_kind(path) != "text":
+        return {}
+    try:
+        names = text_column_names(path)
+    except UnreadableFile:
+        return {}
+    force = _named(names, _WRENCH_NAMES)
+    torque = _named(names, _TORQUE_NAMES)
+    quaternion = _named(names, _QUATERNION_NAMES)
+    if not (force and torque and quaternion):
+        return {}
+    found = {
+        "t": _named(names, _TIME_NAMES),
+        "wrench": force + torque,
+        "quaternion": quaternion,
+        "position": _named(names, _POSITION_NAMES),
+    }
+    return {signal: columns for signal, columns in found.items() if columns}
+
+
+def _named(names: Sequence[str], usual: Sequence[Sequence[str]]) -> list[str]:
+    """The columns with one of the usual sets of names, whatever their case; empty if none fits."""
+    by_name = {name.lower().replace(".", "_"): name for name in names}
+    for wanted in usual:
+        if all(word in by_name for word in wanted):
+            return [by_name[word] for word in wanted]
+    return []
+
+
+def wrench_convention(
+    look: FirstLook, robot: RobotModel | None, *, gravity_base: Sequence[float] | None, timed: bool
+) -> WrenchConvention:
+    """The convention of a wrist sensor's readings for which the load's mass is positive.
+
+    Args:
+        look: at a log with a wrench
+        robot: the arm; None for a table with the pose of the sensor
+        gravity_base: gravity, (3,) [m/s^2], in the base frame; None for an upright arm
+        timed: whether the rows follow each other in time; postures at rest otherwise
+    """
+    gravity = None
+    if gravity_base is not None:
+        gravity = np.asarray(gravity_base, dtype=float)
+    conventions: tuple[WrenchConvention, ...] = ("load_on_sensor", "sensor_on_load")
+    for convention in conventions:
+        told = replace(look.asked, wrench_convention=convention)
+        sensor = SensorDescription(
+            gravity_base=gravity, columns=look.sensor_columns or {}, tables=told
+        )
+        weighing = WristWeighing(static=look.path, robot=robot, sensor=sensor)
+        if timed:
+            weighing = WristWeighing(dynamic=look.path, robot=robot, sensor=sensor)
+        with suppress(SteelyardError):
+            if weighing.payload.unconstrained.mass > 0:
+                return convention
+    return "load_on_sensor"

@@ -1,0 +1,156 @@
+"""`steelyard start`: what it finds in a log, what it asks for, and the commands that it writes."""
+
+import re
+import subprocess
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+
+from conftest import steelyard
+from steelyard.cli import start
+from steelyard.cli.start import _Questions, _short
+from steelyard.recording._columns import Requested, expanded_names
+from steelyard.robot import load_robot
+from steelyard.trajectory import FourierTrajectory
+from steelyard.workflow._first_look import FirstLook
+from steelyard.wrist import WristPayload
+
+LOAD = [2.0, 0.02, -0.06, 0.1]  # mass and first moments [kg, kg m]
+
+
+@pytest.fixture(scope="module")
+def motion():
+    """Time, positions, speeds and torques of a UR10 with its nominal links, without friction."""
+    robot = load_robot("ur10")
+    t = np.arange(0, 6, 0.008)
+    q, v, a = FourierTrajectory.load("ur10_payload").at(t)
+    noise = 0.05 * np.random.default_rng(5).normal(size=q.shape)
+    return t, q, v, robot.torque(q, v, a) + noise
+
+
+@pytest.fixture
+def ran(monkeypatch):
+    """Commands that would be run."""
+    commands = []
+
+    def fake(words, **_):
+        commands.append(words[3:])
+        return subprocess.CompletedProcess(words, 0)
+
+    monkeypatch.setattr(start.subprocess, "run", fake)
+    return commands
+
+
+def table(path, *blocks, delimiter=";"):
+    np.savetxt(path, np.column_stack(blocks), delimiter=delimiter, fmt="%.6f")
+    return path
+
+
+def test_a_table_without_header_in_degrees_is_understood(tmp_path, motion, ran):
+    t, q, v, tau = motion
+    table(tmp_path / "empty.csv", t, np.degrees(q), np.degrees(v), tau)
+    words = ("start", "empty.csv", "ur10", "--is-empty", "--yes")
+    refused = steelyard(*words, cwd=tmp_path)
+    assert refused.returncode == 2
+    assert "--names t,q*6,v*6,tau*6, or motor currents, --names t,q*6,v*6,current*6" in (
+        refused.stderr
+    )
+    done = steelyard(*words, "--names", "t,q*6,v*6,tau*6", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    (identify,) = ran
+    assert identify[:3] == ["identify", "ur10", "empty.csv"]
+    assert identify[-3:] == ["--names", "t,q*6,v*6,tau*6", "--degrees"]
+    script = (tmp_path / "empty-results" / "commands.sh").read_text()
+    assert "steelyard identify ur10 empty.csv" in script
+    assert "steelyard start LOADED ur10 --empty empty-results/model.json" in done.stdout
+
+
+def test_a_loaded_log_is_weighed_against_the_empty_one(tmp_path, motion, ran):
+    t, q, _, tau = motion
+    names = ["t", *(f"{word}_{j}" for word in ("q", "tau") for j in range(6))]
+    for name in ("empty", "loaded"):
+        rows = np.column_stack([t, q, tau])
+        np.savetxt(
+            tmp_path / f"{name}.csv", rows, delimiter=",", header=",".join(names), comments=""
+        )
+    done = steelyard("start", "loaded.csv", "ur10", "--empty", "empty.csv", "--yes", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert [words[0] for words in ran] == ["identify", "weigh"]
+    assert ran[0][2] == "empty.csv"
+    assert ran[1][1:3] == ["loaded-results/model.json", "loaded.csv"]
+    assert "Gravity: as for an arm on the floor" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ((), "say what the arm carries: --is-empty for nothing, or --empty FILE"),
+        (("--is-empty",), "the log does not say which arm it is of: .*likely: ur10"),
+        (("--is-empty", "--empty", "x.csv"), "exclude each other"),
+    ],
+)
+def test_what_the_log_does_not_tell_must_be_given(tmp_path, motion, ran, options, message):
+    t, q, _, tau = motion
+    table(tmp_path / "log.csv", t, q, tau)
+    names = ("--names", "t,q*6,tau*6")
+    refused = steelyard("start", "log.csv", "--yes", *names, *options, cwd=tmp_path)
+    assert refused.returncode == 2
+    assert not ran
+    assert re.search(message, refused.stderr)
+
+
+def test_the_likeliest_arm_is_the_one_that_explains_the_torques(tmp_path, motion):
+    t, q, _, tau = motion
+    path = table(tmp_path / "log.csv", t, q, tau)
+    arms = FirstLook.at(path, Requested(names=expanded_names("t,q*6,tau*6"))).bundled_arms()
+    assert arms.names[0] == "ur10"
+    assert not arms.sure
+    assert all(load_robot(name).n == 6 for name in arms.names)
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_wrist_table_gets_a_description_with_the_right_sign(tmp_path, ran, sign):
+    rng = np.random.default_rng(3)
+    R = Rotation.random(12, random_state=rng)
+    gravity = R.inv().apply([0, 0, -9.81])
+    mass, first_moment = LOAD[0], np.array(LOAD[1:])
+    wrench = np.column_stack([mass * gravity, np.cross(first_moment, gravity)])
+    wrench = sign * wrench + [4.0, -2.0, 6.0, 0.2, -0.3, 0.1] + 0.01 * rng.normal(size=(12, 6))
+    header = "Fx,Fy,Fz,Tx,Ty,Tz,qx,qy,qz,qw"
+    rows = np.column_stack([wrench, R.as_quat()])
+    np.savetxt(tmp_path / "ft.csv", rows, delimiter=",", header=header, comments="")
+    done = steelyard("start", "ft.csv", "--yes", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    convention = {1: "load_on_sensor", -1: "sensor_on_load"}[sign]
+    text = (tmp_path / "ft-results" / "sensor.toml").read_text()
+    assert f'convention = "{convention}"' in text
+    (words,) = ran
+    assert words[:3] == ["weigh-wrist", "at-rest", "ft.csv"]
+    steelyard(*words, cwd=tmp_path)  # the command works as it is written
+    found = WristPayload.load(tmp_path / "ft-results" / "payload.json")
+    assert found.mass == pytest.approx(2.0, abs=0.01)
+
+
+def test_five_questions_are_the_most(monkeypatch):
+    monkeypatch.setattr(start.sys.stdin, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr(start.typer, "prompt", lambda *_, **__: "1")
+    questions = _Questions(yes=False)
+    for _ in range(5):
+        assert questions.choose("?", ("a", "b"), refusal="no") == "a"
+    assert not questions.may_ask
+
+
+def test_a_log_without_effort_ends_with_a_final_word(tmp_path, motion):
+    t, q, v, _ = motion
+    names = ["t", *(f"{word}_{j}" for word in ("q", "v") for j in range(6))]
+    rows = np.column_stack([t, q, v])
+    np.savetxt(tmp_path / "log.csv", rows, delimiter=",", header=",".join(names), comments="")
+    refused = steelyard("start", "log.csv", "ur10", "--yes", "--is-empty", cwd=tmp_path)
+    assert refused.returncode == 2
+    assert "neither torques, motor currents nor a wrench" in refused.stderr
+
+
+def test_names_are_typed_in_short():
+    assert _short(expanded_names("t,q*6,current*6")) == "t,q*6,current*6"
+    assert _short(("t", "q_0", "other7", "tau_0", "tau_1")) == "t,q*1,other7,tau*2"
