@@ -49,9 +49,11 @@ def command(
         Path | None,
         typer.Option("--output", "-o", help="Folder for the results. Default: LOG-results."),
     ] = None,
+    lock: options.LockOption = None,
     flange: options.FlangeOption = None,
     gravity: options.GravityOption = None,
     column: options.ColumnOption = None,
+    joints: options.JointsOption = None,
     names: options.NamesOption = None,
     rate: options.RateOption = None,
     degrees: options.DegreesFlag = False,
@@ -69,8 +71,8 @@ def command(
         raise UnknownName("--is-empty and --empty exclude each other: LOG is empty or loaded")
     known_arm = None
     if arm is not None:
-        known_arm = options.load_arm(arm, None, flange)
-    asked = options.requested(column, None, degrees=degrees, names=names, rate=rate)
+        known_arm = options.load_arm(arm, lock, flange)
+    asked = options.requested(column, joints, degrees=degrees, names=names, rate=rate)
     look = FirstLook.at(log, asked, None if known_arm is None else known_arm.n)
     session = _Session(
         log=log,
@@ -78,6 +80,8 @@ def command(
         questions=_Questions(yes=yes),
         look=look,
         arm_name=arm,
+        known_arm=known_arm,
+        lock=lock or [],
         flange=flange,
         gravity=gravity,
         is_empty=is_empty,
@@ -147,6 +151,8 @@ class _Session:
     questions: _Questions
     look: FirstLook
     arm_name: str | None
+    known_arm: RobotModel | None
+    lock: list[str]
     flange: str | None
     gravity: str | None
     is_empty: bool
@@ -276,8 +282,6 @@ class _Session:
 
     def _arm(self) -> RobotModel:
         """The arm: named, found in the log, or chosen."""
-        from steelyard.robot import load_robot
-
         if self.arm_name is None:
             found = self.look.bundled_arms()
             if found.sure:
@@ -296,8 +300,11 @@ class _Session:
                 self.arm_name = self.questions.text(
                     "Its .urdf or .toml file, or bundled name", refusal="name the arm after the log"
                 )
-        robot = load_robot(self.arm_name, flange=self.flange)
-        print(f"{robot.name}: {options.with_options(robot.source)}")
+        robot = self.known_arm
+        if robot is None:
+            robot = options.load_arm(self.arm_name, self.lock, self.flange)
+        if Path(self.arm_name).suffix not in (".urdf", ".xml"):  # which is described when read
+            print(f"{robot.name}: {robot.source}")
         return robot
 
     def _clarify(self) -> None:
@@ -340,8 +347,12 @@ class _Session:
         self.gravity = found or None
 
     def _arm_options(self) -> list[str]:
-        given = {"--flange": self.flange, "--gravity": self.gravity}
-        return [word for name, value in given.items() if value for word in (name, value)]
+        words = [word for joint in self.lock for word in ("--lock", joint)]
+        if self.flange:
+            words += ["--flange", self.flange]
+        if self.gravity:
+            words += ["--gravity", self.gravity]
+        return words
 
     def _told(self) -> list[str]:
         """Options about the log itself."""
@@ -349,6 +360,8 @@ class _Session:
         words = []
         for signal, name in asked.columns.items():
             words += ["--column", f"{signal}={name if isinstance(name, str) else ','.join(name)}"]
+        if asked.joint_names:
+            words += ["--joints", ",".join(asked.joint_names)]
         if asked.names:
             words += ["--names", _short(asked.names)]
         if asked.rate_hz is not None and self.look.has_effort:
