@@ -289,7 +289,7 @@ class _Session:
                 print(f"The arm: {self.arm_name}, by the log.")
             else:
                 listed = [*found.names[:_LISTED_ARMS], "another one"]
-                likely = ", ".join(found.names) or "none with so many joints"
+                likely = ", ".join(found.names) or "none with this number of joints"
                 self.arm_name = self.questions.choose(
                     "Which arm is it? The likeliest comes first",
                     listed,

@@ -46,7 +46,7 @@ class ParsedURDF:
 
     @property
     def words(self) -> str:
-        """What was chosen for the user, a full stop before each sentence: flange and held joints."""
+        """What was chosen: flange and held joints, each with a full stop before it."""
         sentences = [self.choice.sentence(links_behind_last_joint(self.model))]
         if self.held:
             still = ", ".join(f"{name} = {x:g}" for name, x in self.held.items())

@@ -159,7 +159,7 @@ class FirstLook:
         return self._read_again(asked)
 
     def with_rate(self, rate_hz: float) -> FirstLook:
-        """The same log with so many rows per second [Hz]."""
+        """The same log with a number of rows per second [Hz]."""
         return self._read_again(replace(self.asked, rate_hz=rate_hz))
 
     def _read_again(self, asked: Requested) -> FirstLook:
@@ -297,7 +297,7 @@ def _names_by_numbers(path: Path, count: int, joint_count: int | None) -> tuple[
 
 
 def _joint_count(columns: int, known: int | None) -> int | None:
-    """Number of joints of so many columns: that of the arm, or the likeliest; None if none fits."""
+    """Number of joints for a number of columns: that of the arm, or the likeliest; or None."""
     likely = _JOINT_COUNTS
     if known is not None:
         likely = (known,)
