@@ -6,20 +6,24 @@ their modules are chosen by the names that they mention.
 
 A server process imports the large libraries once, but nothing of steelyard, and forks for each
 mutant. The fork runs the recorded tests of the changed line, the quickest first, then the slow
-modules, until one fails or the time is over.
+modules, until one fails or the time is over. A test that also fails without the change does not
+count.
 """
 
 from __future__ import annotations
 
 import ast
+import contextlib
 import json
 import os
 import re
 import resource
+import select
 import signal
 import subprocess
 import sys
 import time
+import traceback
 from collections import defaultdict
 from functools import cache
 from pathlib import Path
@@ -35,14 +39,15 @@ COVERED = RECORDS / "coverage.sqlite"
 NOT_RECORDED = ("architecture", "fuzz", "real")
 """Folders of tests that read sources only, take long, or need recordings from elsewhere."""
 SHARED_FOLDERS = ("contracts", "laws", "recovery")  # of tests of several packages
-MAX_SLOW_MODULES = 3
+MAX_SLOW_MODULES = 4
 FIXTURE = "fixture:"  # what the context of a fixture begins with
+NO_TEST = "?"  # in place of the name of a test: it does not end, or cannot be imported
 BUDGET_S = 60.0  # of processor time for the tests of one mutant; what passes until then survives
 LIMIT_S = 600.0  # of wall time; a mutant that makes a test wait for longer is noticed
 LIBRARIES = (
     *("numpy", "scipy.optimize", "scipy.signal", "scipy.linalg", "scipy.stats", "scipy.spatial"),
     *("pinocchio", "mujoco", "pyarrow.parquet", "pyarrow.csv", "typer", "rich.console"),
-    *("matplotlib.figure", "clarabel", "sympy", "hypothesis", "jinja2", "rosbags.typesys"),
+    *("matplotlib.figure", "clarabel", "sympy", "jinja2", "rosbags.typesys"),
 )
 
 
@@ -204,7 +209,8 @@ def _slow_modules(path: Path, names: list[str]) -> list[str]:
             len(re.findall(rf"\b{name}\b", text)) / (1 + rank) for rank, name in enumerate(names)
         )
         mentions += 3 * len(re.findall(rf"\b{path.stem}\b", text))
-        ranked[str(module)] = mentions * (2 if folder == package else 1)
+        own = folder == package
+        ranked[str(module)] = mentions * (2 if own else 1) + 0.1 * own
     best = sorted(ranked, key=ranked.get, reverse=True)[:MAX_SLOW_MODULES]
     return [module for module in best if ranked[module] > 0]
 
@@ -229,7 +235,7 @@ class InOrder:
 
     def __init__(self, tests: list[str]) -> None:
         self.rank = {test: number for number, test in enumerate(tests)}
-        self.failed = False
+        self.failed = ""
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[Any]) -> None:
@@ -241,10 +247,12 @@ class InOrder:
         )
 
     def pytest_collectreport(self, report: Any) -> None:
-        self.failed = self.failed or report.failed
+        if report.failed:
+            self.failed = NO_TEST
 
     def pytest_runtest_logreport(self, report: Any) -> None:
-        self.failed = self.failed or report.failed
+        if report.failed:
+            self.failed = report.nodeid
 
     def pytest_runtest_teardown(self, item: Any) -> None:
         if time.process_time() > BUDGET_S:
@@ -252,7 +260,7 @@ class InOrder:
 
 
 def serve() -> None:
-    """Reads a list of tests from each line of the input, and answers whether one fails."""
+    """Reads a list of tests from each line of the input, and answers which one fails."""
     import importlib
     import warnings
 
@@ -266,8 +274,9 @@ def serve() -> None:
         print(json.dumps(_forked(json.loads(line))), flush=True)
 
 
-def _forked(tests: list[str]) -> bool:
-    """Whether tests pass in a fork; those that do not end do not pass."""
+def _forked(tests: list[str]) -> str:
+    """The first test that fails in a fork: empty if none does, NO_TEST if the fork does not end."""
+    reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
         os.setsid()
@@ -276,32 +285,30 @@ def _forked(tests: list[str]) -> bool:
         quiet = os.open(os.environ["MUTANT_LOG"], os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         for stream in (1, 2):
             os.dup2(quiet, stream)
-        os._exit(_run(tests))
-    end_s = time.monotonic() + LIMIT_S
-    ended = 0
-    while not ended and time.monotonic() < end_s:
-        ended, status = os.waitpid(child, os.WNOHANG)
-        time.sleep(0.05)
-    _end_group(child)
-    return bool(ended) and os.waitstatus_to_exitcode(status) == 0
+        os.write(writing, b"=" + _run(tests).encode())
+        sys.stdout.flush()
+        os._exit(0)
+    os.close(writing)
+    ready, _, _ = select.select([reading], [], [], LIMIT_S)
+    answer = os.read(reading, 4096).decode() if ready else ""
+    os.close(reading)
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    if not answer:
+        return NO_TEST
+    return answer[1:]
 
 
-def _end_group(leader: int) -> None:
-    """Ends a fork and the processes that its tests started."""
-    try:
-        os.killpg(leader, signal.SIGKILL)
-        os.waitpid(leader, 0)
-    except (ProcessLookupError, ChildProcessError):
-        return
-
-
-def _run(tests: list[str]) -> int:
+def _run(tests: list[str]) -> str:
+    """The first test that fails."""
     order = InOrder(tests)
     try:
         pytest.main(["-x", "-q", "-p", "no:cacheprovider", *tests], plugins=[order])
     except BaseException:  # a mutant may break whatever pytest calls: noticed as well
-        return 1
-    return int(order.failed)
+        traceback.print_exc()
+        return NO_TEST
+    return order.failed
 
 
 class Server:
@@ -325,14 +332,14 @@ class Server:
             text=True,
         )
 
-    def passes(self, tests: list[str]) -> bool:
-        """Whether tests pass; those that do not end do not pass."""
+    def failing(self, tests: list[str]) -> str:
+        """The first test that fails: empty if none does, NO_TEST for errors outside of tests."""
         self.process.stdin.write(json.dumps(tests) + "\n")
         self.process.stdin.flush()
         answer = self.process.stdout.readline()
         if not answer:
             raise RuntimeError("the process that runs the tests ended")
-        return bool(json.loads(answer))
+        return str(json.loads(answer))
 
     def close(self) -> None:
         self.process.stdin.close()

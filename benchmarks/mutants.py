@@ -26,10 +26,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from mutant_tests import ROOT, SOURCE, TIMES, Server, tests_of
+from mutant_tests import NO_TEST, ROOT, SOURCE, TIMES, Server, tests_of
 
 COPIED = ("src", "tests", "papers", "benchmarks", "docs", "examples")
 MAX_SURVIVORS = 0.1
+SOUND_TESTS = "tests/test_errors.py"
 EFFECTS = {"fsync", "flush", "close", "sort", "setflags", "clear", "unlink", "replace", "flock"}
 OPPOSITE: dict[type[ast.AST], type[ast.AST]] = {
     ast.Lt: ast.Gt,
@@ -154,19 +155,47 @@ def _mutants_of(path: Path) -> Iterator[Mutant]:
             yield Mutant(path, line, number, lines[line - 1].strip())
 
 
-def survives(mutant: Mutant, copy: Path, server: Server) -> bool:
-    """Whether the tests of a changed line pass; true where no test runs it."""
-    tree = ast.parse((ROOT / mutant.path).read_text())
-    tests = tests_of(mutant.path, nodes_of(tree)[mutant.number], tree)
-    if not tests:
+class Bench:
+    """A copy of the repository in which mutants are tried.
+
+    Args:
+        folder: for the copy
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.copy = copied(folder)
+        self.server = Server(self.copy)
+        self.steady: dict[str, bool] = {}
+        if self.server.failing([SOUND_TESTS]):
+            raise RuntimeError(f"{SOUND_TESTS} fails without a change")
+
+    def survives(self, mutant: Mutant) -> bool:
+        """Whether the tests of a changed line pass; true where no test runs it."""
+        tree = ast.parse((ROOT / mutant.path).read_text())
+        tests = tests_of(mutant.path, nodes_of(tree)[mutant.number], tree)
+        changed = ast.unparse(ast.fix_missing_locations(mutant.mutated()))
+        while tests:
+            failed = self._failing_with(mutant.path, changed, tests)
+            if not failed:
+                return True
+            if failed == NO_TEST or self._passes_unchanged(failed):
+                return False
+            tests = [test for test in tests if test not in (failed, failed.partition("::")[0])]
         return True
-    target = copy / mutant.path
-    original = target.read_text()
-    target.write_text(ast.unparse(ast.fix_missing_locations(mutant.mutated())))
-    try:
-        return server.passes(tests)
-    finally:
-        target.write_text(original)
+
+    def _failing_with(self, path: Path, changed: str, tests: list[str]) -> str:
+        target = self.copy / path
+        original = target.read_text()
+        target.write_text(changed)
+        try:
+            return self.server.failing(tests)
+        finally:
+            target.write_text(original)
+
+    def _passes_unchanged(self, test: str) -> bool:
+        if test not in self.steady:
+            self.steady[test] = not self.server.failing([test])
+        return self.steady[test]
 
 
 def record() -> None:
@@ -189,10 +218,10 @@ def copied(folder: Path) -> Path:
     return copy
 
 
-def shown(number: int, mutant: Mutant, copy: Path, server: Server) -> bool:
+def shown(number: int, mutant: Mutant, bench: Bench) -> bool:
     """Whether a mutant survives; printed."""
     begin_s = time.monotonic()
-    alive = survives(mutant, copy, server)
+    alive = bench.survives(mutant)
     state = "SURVIVED" if alive else "killed"
     seconds = time.monotonic() - begin_s
     print(f"{number:4} {state:9} {seconds:5.0f} s  {mutant.path}:{mutant.line}", flush=True)
@@ -214,10 +243,9 @@ def main() -> int:
     drawn = random.Random(given.seed).sample(mutants, min(given.count, len(mutants)))
     print(f"{len(drawn)} of {len(mutants)} mutants, seed {given.seed}")
     with tempfile.TemporaryDirectory() as folder:
-        copy = copied(Path(folder))
-        server = Server(copy)
-        survivors = [m for number, m in enumerate(drawn, 1) if shown(number, m, copy, server)]
-        server.close()
+        bench = Bench(Path(folder))
+        survivors = [mutant for k, mutant in enumerate(drawn, 1) if shown(k, mutant, bench)]
+        bench.server.close()
     share = len(survivors) / max(len(drawn), 1)
     print(f"{len(drawn) - len(survivors)} killed, {len(survivors)} survived ({100 * share:.0f} %)")
     return int(share > MAX_SURVIVORS)

@@ -20,6 +20,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from steelyard._arrays import Array
+from steelyard.errors import SteelyardError
 
 Sizes: TypeAlias = dict[str, int]
 _LARGEST_INTEGER = 2**53  # whole numbers above it are not exact as floating-point numbers
@@ -134,6 +135,8 @@ class Range:
         """The range in words; empty where every number is allowed."""
         if self.low == -math.inf and self.high == math.inf:
             return ""
+        if self.above and self.high < math.inf:
+            return f" above {self.low:g}, up to {self.high:g}"
         if self.above:
             return f" above {self.low:g}"
         if self.high == math.inf:
@@ -597,6 +600,21 @@ def _parsed(size: str) -> tuple[int, str, int]:
 def joined(place: str, name: str) -> str:
     """The path of a field inside a place."""
     return f"{place}.{name}" if place else name
+
+
+def require_number(
+    value: float, allowed: Range, argument: str, error: type[SteelyardError]
+) -> None:
+    """Refuses an argument that is not finite, or outside of a range.
+
+    Args:
+        value: of the argument
+        allowed: its range
+        argument: its name
+        error: what is raised
+    """
+    if not abs(value) < math.inf or allowed.broken_by(value):
+        raise error(f"`{argument}` must be a number{allowed.words}, got {str(value)[:20]}")
 
 
 def require_names(

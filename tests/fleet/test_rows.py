@@ -6,8 +6,9 @@ from datetime import UTC, datetime
 import numpy as np
 import pytest
 
-from steelyard.errors import UnreadableFile
+from steelyard.errors import UnknownName, UnreadableFile
 from steelyard.fleet import LogPayload, LogRow, SeriesChange, to_table
+from steelyard.fleet._engine import engine
 from steelyard.fleet._rows import KnownLog, read_rows
 
 TIME = datetime(2026, 3, 1, 6, 30, tzinfo=UTC)
@@ -109,3 +110,12 @@ def test_sizes_that_do_not_fit_are_refused():
         replace(LOG, noise=(1.0, 2.0, 3.0))
     with pytest.raises(UnreadableFile, match="has 11 numbers, which are no triangles of 2 joints"):
         replace(LOG, factor=np.arange(11.0))
+
+
+@pytest.mark.parametrize("workers", [0, -1, 10**9, int("1" * 500)])
+def test_a_number_of_processes_is_that_of_one_machine(workers):
+    with (
+        pytest.raises(UnknownName, match="`workers` must be a number from 1 to 1024, got"),
+        engine(workers=workers),
+    ):
+        pass

@@ -40,7 +40,8 @@ from stream_cases import broken_controllers, stream_case
 
 from steelyard import cli
 
-LIMIT_S, LIMIT_MB = 30, 1500
+LIMIT_S, LIMIT_MB = 30, 1500  # of processor time and memory
+WAITING_LIMIT_S = 300  # of wall time: a busy machine is no hang
 IN_A_FORK = 25
 MAX_MASS_ERROR = 0.1  # of a trusted answer, relative to the truth
 MAX_SIGMA = 2.5  # standard deviations of a trusted answer
@@ -119,8 +120,10 @@ def follow(cases: list[Case], pipe: IO[bytes]) -> None:
         for stream in (1, 2):
             os.ftruncate(stream, 0)
             os.lseek(stream, 0, os.SEEK_SET)
-        signal.alarm(LIMIT_S)
+        signal.alarm(WAITING_LIMIT_S)
+        signal.setitimer(signal.ITIMER_PROF, LIMIT_S)
         code, out, err = run(case.words)
+        signal.setitimer(signal.ITIMER_PROF, 0)
         signal.alarm(0)
         left = cleaned(Path(), sound, case)
         megabytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
@@ -150,7 +153,7 @@ def cleaned(folder: Path, sound: set[str], case: Case) -> list[str]:
 def judged(case: Case, end: Outcome) -> str:
     """What is wrong with an outcome, in a word; empty where nothing is."""
     complaints = [line for line in end.stderr.splitlines() if line.startswith("error: ")]
-    if end.code == -signal.SIGALRM:
+    if end.code in (-signal.SIGALRM, -signal.SIGPROF):
         return "hang"
     if end.code not in (0, 1, 2) or "Traceback" in end.stderr:
         return "traceback"

@@ -676,7 +676,7 @@ def test_what_is_requested_acts_on_a_given_motion(model):
     assert enough.trajectory(model, START) is motion
     with pytest.raises(InvalidTrajectory, match=r"takes \w+ 0\.\d+ rad from where it stands, more"):
         WeighingRequest(motion=motion, reach=0.9 * furthest).trajectory(model, START)
-    with pytest.raises(InvalidTrajectory, match="period_s must be positive, got 0"):
+    with pytest.raises(InvalidTrajectory, match=r"`period_s` must be a number above 0.*got 0"):
         WeighingRequest(period_s=0.0)
 
 

@@ -10,8 +10,15 @@ import pytest
 
 from conftest import steelyard
 from live_helpers import weighed
-from steelyard.errors import InvalidInertia, InvalidRobot, SourceFailed
-from steelyard.live import FrankaController, ReplaySource, SettingState, publish_payload
+from steelyard.errors import InvalidInertia, InvalidRobot, InvalidTrajectory, SourceFailed
+from steelyard.live import (
+    FrankaController,
+    MotionRequest,
+    ReplaySource,
+    SettingState,
+    WeighingRequest,
+    publish_payload,
+)
 from steelyard.live._controller import ControllerPayload
 from steelyard.live._setting import Proposal
 from steelyard.twin._controller import SERIAL_NUMBER
@@ -335,3 +342,33 @@ def test_an_echo_is_the_payload_that_was_sent(change, agrees):
     echo = sent._replace(**change)
     assert sent.is_close(echo) is agrees
     assert sent.is_close(echo, with_inertia=False) is (agrees or "inertia" in change)
+
+
+@pytest.mark.parametrize("rating_kg", [float("nan"), float("inf"), -1.0, 0.0, 1e308])
+def test_a_rating_is_that_of_an_arm(rating_kg):
+    """NaN is not below any mass: a payload above the rating would pass."""
+    heavy = ControllerPayload(500.0)
+    with pytest.raises(InvalidInertia, match="`rating_kg` must be a number above 0, up to 5000"):
+        Proposal.to(FrankaController("127.0.0.1"), heavy, rating_kg=rating_kg)
+
+
+@pytest.mark.parametrize("transition_s", [float("nan"), float("inf"), -0.1, 61.0])
+def test_a_transition_takes_a_minute_at_most(transition_s):
+    proposal = Proposal(FrankaController("127.0.0.1"), None, ControllerPayload(1.0))
+    with pytest.raises(InvalidInertia, match="`transition_s` must be a number from 0 to 60"):
+        proposal.send(transition_s=transition_s)
+
+
+@pytest.mark.parametrize(
+    "request_of",
+    [
+        lambda: MotionRequest(tool_speed=float("inf")),
+        lambda: MotionRequest(tool_speed=0.0),
+        lambda: MotionRequest(periods=0),
+        lambda: WeighingRequest(reach=float("inf")),
+        lambda: WeighingRequest(accuracy=float("nan")),
+    ],
+)
+def test_numbers_of_a_motion_are_those_of_an_arm(request_of):
+    with pytest.raises(InvalidTrajectory, match=r"`\w+` must be a number .*, got"):
+        request_of()

@@ -59,7 +59,11 @@ _PARAMETER_OF_ARGUMENT = {
     "joint_names": "joints",
     "locked": "lock",
     "longest_s": "longest",
+    "period_s": "period",
     "rate_hz": "rate",
+    "rating_kg": "rating",
+    "tool_speed": "speed",
+    "transition_s": "transition",
 }
 """Parameters of commands by arguments of the library, where their names differ."""
 

@@ -16,12 +16,14 @@ from itertools import islice
 from typing import Any, Protocol, TypeAlias, TypeVar
 
 from steelyard._computing import one_blas_thread
-from steelyard.errors import MissingExtra, SolverFailed
+from steelyard._kinds import Range, require_number
+from steelyard.errors import MissingExtra, SolverFailed, UnknownName
 
 MERGE_FAN_IN = 8
 """The largest number of inputs of a merge."""
 
 _TASKS_PER_WORKER = 4  # submitted at once
+_WORKERS = Range(1, 1024)  # processes on one machine
 _CONNECT_TIMEOUT_S = 10.0
 _THREADS = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 T = TypeVar("T")
@@ -68,6 +70,8 @@ def engine(scheduler: str | None = None, workers: int | None = None) -> Iterator
         workers: number of processes on this machine, by default the number of cores; one means
             this process itself
     """
+    if workers is not None:
+        require_number(workers, _WORKERS, "workers", UnknownName)
     count = workers or os.cpu_count() or 1
     if scheduler is None and count == 1:
         yield _InProcess()

@@ -22,6 +22,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from steelyard._arrays import Array
+from steelyard._kinds import Range, require_number
 from steelyard.errors import InvalidTrajectory, SourceFailed
 from steelyard.excitation import Design, DesignLimits, DesignSettings, PayloadOptimal, Scene, design
 from steelyard.identification import DynamicModel
@@ -44,6 +45,10 @@ _DEFAULT_ACCELERATION = 8.0
 makers leave the acceleration to the program (URScript's `movej` takes 1.4 rad/s^2 by default) and
 state no limit of their arms."""
 
+TOOL_SPEEDS = Range(0.0, 10.0, above=True)
+"""Speeds of a tool that a user may ask for, [m/s]."""
+
+_PERIODS = Range(1, 10_000)
 _MIN_BRAKING_S = 0.1
 _MAX_BRAKING_S = 0.25
 _MAX_POSTURE_CHANGE = 0.002  # of a joint between the question and the start, [rad]
@@ -75,8 +80,8 @@ class MotionRequest:
     serial: str = ""
 
     def __post_init__(self) -> None:
-        if not self.tool_speed > 0:
-            raise InvalidTrajectory(f"tool_speed must be positive, got {self.tool_speed}")
+        require_number(self.tool_speed, TOOL_SPEEDS, "tool_speed", InvalidTrajectory)
+        require_number(self.periods, _PERIODS, "periods", InvalidTrajectory)
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
+from steelyard._kinds import Range, require_number
 from steelyard.errors import InvalidInertia, InvalidRobot, SourceFailed
 from steelyard.export import ErrorLimits, Export
 from steelyard.live._controller import (
@@ -28,6 +29,8 @@ from steelyard.live._source import Source
 from steelyard.payload import Payload
 from steelyard.recording import UNKNOWN_ARM, ArmIdentity
 
+_RATINGS_KG = Range(0.0, 5000.0, above=True)
+_TRANSITIONS_S = Range(0.0, 60.0)
 _QUANTITIES = (
     ("mass", "kg"),
     ("centre of gravity x", "mm"),
@@ -118,6 +121,8 @@ class Proposal:
             arm: the arm that the payload belongs to, as far as it is known
             serial: serial number of the arm; needed where `arm` or the controller has none
         """
+        if rating_kg is not None:
+            require_number(rating_kg, _RATINGS_KG, "rating_kg", InvalidInertia)
         status = controller.status()
         present = require_same_identity(controller, status.arm, arm, "the payload", serial=serial)
         rating = rating_kg or status.rating_kg
@@ -147,6 +152,7 @@ class Proposal:
         Args:
             transition_s: time in which the controller changes over, [s], where it can do that
         """
+        require_number(transition_s, _TRANSITIONS_S, "transition_s", InvalidInertia)
         request = PayloadRequest(self.new, self.old, transition_s, self.with_inertia)
         return self.controller.set_payload(request)
 
@@ -190,7 +196,7 @@ class Proposal:
         if change.source != str(controller):
             raise SourceFailed(f"{path} is of {change.source}, not of {controller}")
         proposal = cls.to(
-            controller, change.old, rating_kg=float("inf"), arm=change.arm, serial=serial
+            controller, change.old, rating_kg=_RATINGS_KG.high, arm=change.arm, serial=serial
         )
         present = proposal.old
         if present and not present.is_close(change.new, with_inertia=proposal.with_inertia):

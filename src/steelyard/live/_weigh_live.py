@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from steelyard._arrays import Array
+from steelyard._kinds import Range, require_number
 from steelyard.errors import InvalidSamples, InvalidTrajectory
 from steelyard.excitation import Design
 from steelyard.identification import DynamicModel
@@ -38,6 +39,13 @@ from steelyard.live._weigher import LiveWeigher, snapshots_of
 from steelyard.payload import Payload
 from steelyard.robot import RobotModel
 from steelyard.trajectory import FourierTrajectory
+
+_ALLOWED = {
+    "period_s": Range(0.0, 3600.0, above=True),
+    "reach": Range(0.0, 20.0, above=True),
+    "accuracy": Range(0.0, 10.0, above=True),
+}
+"""Numbers that a user may ask for."""
 
 _PERIOD_S = 6.0  # of a motion that is designed here
 _REACH = 0.6  # of such a motion, [rad]
@@ -68,10 +76,10 @@ class WeighingRequest:
     accuracy: float = 0.01
 
     def __post_init__(self) -> None:
-        for name in ("period_s", "reach", "accuracy"):
+        for name, allowed in _ALLOWED.items():
             value = getattr(self, name)
-            if value is not None and not value > 0:
-                raise InvalidTrajectory(f"{name} must be positive, got {value}")
+            if value is not None:
+                require_number(value, allowed, name, InvalidTrajectory)
 
     def trajectory(self, model: DynamicModel, posture: Array) -> FourierTrajectory:
         """The motion of an arm that stands in a posture.
