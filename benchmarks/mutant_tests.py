@@ -42,7 +42,7 @@ SHARED_FOLDERS = ("contracts", "laws", "recovery")  # of tests of several packag
 MAX_SLOW_MODULES = 4
 FIXTURE = "fixture:"  # what the context of a fixture begins with
 NO_TEST = "?"  # in place of the name of a test: it does not end, or cannot be imported
-BUDGET_S = 60.0  # of processor time for the tests of one mutant; what passes until then survives
+BUDGET_S = 25.0  # of processor time for the tests of one mutant; what passes until then survives
 LIMIT_S = 600.0  # of wall time; a mutant that makes a test wait for longer is noticed
 LIBRARIES = (
     *("numpy", "scipy.optimize", "scipy.signal", "scipy.linalg", "scipy.stats", "scipy.spatial"),
