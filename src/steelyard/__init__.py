@@ -36,10 +36,10 @@ if TYPE_CHECKING:
     from steelyard.signals import prepare as prepare
     from steelyard.simulation import simulate as simulate
     from steelyard.trajectory import FourierTrajectory as FourierTrajectory
-    from steelyard.verdict import Verdict as Verdict
     from steelyard.workflow import collisions as collisions
     from steelyard.workflow import contact as contact
     from steelyard.workflow import identify as identify
+    from steelyard.workflow import picks as picks
     from steelyard.workflow import weigh as weigh
     from steelyard.workflow import weigh_wrist as weigh_wrist
     from steelyard.wrist import WristRecording as WristRecording
@@ -56,7 +56,6 @@ _MODULES = {
     "RobotModel": "robot",
     "Samples": "recording",
     "SteelyardError": "errors",
-    "Verdict": "verdict",
     "WristRecording": "wrist",
     "WristSensor": "wrist",
     "check": "quality",
@@ -66,6 +65,7 @@ _MODULES = {
     "identify": "workflow._arm",
     "load": "io",
     "load_robot": "robot",
+    "picks": "workflow._picks",
     "prepare": "signals",
     "read": "io",
     "simulate": "simulation",

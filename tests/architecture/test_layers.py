@@ -35,6 +35,7 @@ LAYERS = {
     "torque": 7,
     "wrist": 7,
     "control": 8,
+    "picking": 8,
     "report": 9,
     "io": 9,
     "workflow": 10,

@@ -41,6 +41,7 @@ _GROUPS = {
         "weigh-wrist": "weigh_wrist.app",
         "track": "track.command",
         "track-wrist": "track.wrist_command",
+        "picks": "picks.command",
     },
     "Live": {
         "record": "record.command",

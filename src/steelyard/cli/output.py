@@ -225,6 +225,15 @@ class Output:
         print(json.dumps(content, indent=2, allow_nan=False))
 
 
+def json_line(facts: Mapping[str, Any]) -> str:
+    """Facts as JSON in one line; numbers that are not finite become null.
+
+    Args:
+        facts: by name; arrays are welcome
+    """
+    return json.dumps(_saved.plain(facts, not_finite=lambda number: None), allow_nan=False)
+
+
 def number(value: float, digits: int = 4) -> str:
     """The value with that many significant digits; a dash where it is not finite."""
     if math.isfinite(value):

@@ -124,8 +124,8 @@ class _Replayed(Connection):
 
 
 def _names(channel: str, count: int) -> list[str]:
-    if channel == "t":
-        return ["t"]
+    if channel in ("t", "gripper"):
+        return [channel]
     if channel == "wrench":
         return [f"wrench_stamped.{axis}" for axis in AXES]
     return [f"{channel}_{k}" for k in range(count)]

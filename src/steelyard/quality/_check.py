@@ -115,7 +115,11 @@ def check(
     unmeasured = [*_unmeasured(recording)]
     findings += unmeasured
     recording = with_zeros_for_unmeasured(recording)
-    signals = {channel: getattr(recording, channel) for channel in recording.channels}
+    signals = {
+        channel: getattr(recording, channel)
+        for channel in recording.channels
+        if channel != "gripper"
+    }
     names = {channel: recording.joint_names for channel in signals if channel != "wrench"}
     findings += check_signals(recording.t, signals, names)
     recording = without_impossible(recording)
@@ -237,6 +241,8 @@ def without_impossible(recording: Recording) -> Recording:
     """The recording with NaN in place of values that are impossible in any unit."""
     changed: dict[str, Any] = {}
     for name in recording.channels:
+        if name == "gripper":
+            continue
         values = getattr(recording, name)
         if (beyond := np.abs(values) > _MAX_VALUE[name.split("_")[0]]).any():
             changed[name] = np.where(beyond, np.nan, values)
@@ -248,6 +254,8 @@ def without_impossible(recording: Recording) -> Recording:
 def _impossible(recording: Recording) -> Iterator[Finding]:
     """Which signals have impossible values: a few are left out, many are an error."""
     for name in recording.channels:
+        if name == "gripper":
+            continue
         values = np.abs(_finite(getattr(recording, name)))
         beyond = values > _MAX_VALUE[name.split("_")[0]]
         if not beyond.any():

@@ -52,6 +52,7 @@ _WORDS: dict[str, tuple[str, ...]] = {  # libfranka's first where they differ, t
     "tau_target": ("tau_target", "tau_des", "target_moment"),
     "temperature": ("temperature", "joint_temperatures"),
     "wrench": ("wrench", "ft_raw_wrench"),
+    "gripper": ("gripper",),
 }
 _CHANNEL = {word: channel for channel, words in _WORDS.items() for word in words}
 _STEELYARD_COLUMN = re.compile(rf"({'|'.join(_WORDS)})(\..+|\[\d+\]|_\d+)?", re.DOTALL)
@@ -233,6 +234,8 @@ def expanded_names(text: str) -> tuple[str, ...]:
 
 def _own_layout(layout: Layout, names: Sequence[str], requested: Requested, place: str) -> Layout:
     """The layout of a file that steelyard wrote; only joints may be renamed in it."""
+    if requested.columns == {"gripper": "".join(layout.columns.get("gripper", ()))}:
+        requested = replace(requested, columns={})
     if requested != Requested(joint_names=requested.joint_names):
         raise UnreadableFile(
             f"{place}: steelyard wrote this file, which describes its own columns in radians;"
@@ -339,7 +342,7 @@ def _in_order(channel: str, group: list[_Column], place: str) -> list[_Column]:
 def _like_q(channel: str, group: list[_Column], q: list[_Column], *, place: str) -> tuple[str, ...]:
     """The names of a channel's columns; where they name joints, in the order of q."""
     order = list(AXES) if channel == "wrench" else [column.label for column in q]
-    if channel == "t" or not all(
+    if channel in ("t", "gripper") or not all(
         isinstance(label, str) for label in (*order, *(c.label for c in group))
     ):
         return tuple(column.name for column in group)
@@ -375,7 +378,7 @@ def _require(
                 f"{place}: the column '{name}' exists or is used more than once; rename one"
             )
     for channel, group in found.items():
-        count = {"t": 1, "wrench": 6}.get(channel, len(found["q"]))
+        count = {"t": 1, "wrench": 6, "gripper": 1}.get(channel, len(found["q"]))
         if len(group) != count:
             raise UnreadableFile(
                 f"{place}: {channel} has {len(group)} columns, but {count} are needed"

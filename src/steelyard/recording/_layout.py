@@ -35,6 +35,9 @@ CHANNELS = ("q", "v", "tau", "current", *_COMMANDED, "temperature")
 AXES = ("fx", "fy", "fz", "tx", "ty", "tz")
 """The columns of a wrench."""
 
+OTHER_CHANNELS = ("wrench", "gripper")
+"""The signals that do not belong to joints: (N, 6) and (N, 1)."""
+
 Piece = dict[str, Array]
 """Some rows: 't' (N,), and each channel (N, k)."""
 
@@ -93,6 +96,7 @@ class _Columns(Value, error=UnreadableFile, partial=True):
     tau_target: _JointColumns | None = None
     temperature: _JointColumns | None = None
     wrench: Annotated[tuple[str, ...] | None, Shape(6)] = None
+    gripper: Annotated[tuple[str, ...] | None, Shape(1)] = None
 
 
 @dataclass(frozen=True)

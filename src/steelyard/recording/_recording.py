@@ -26,7 +26,14 @@ from steelyard.errors import InvalidRecording, MissingExtra, UnreadableFile
 from steelyard.recording._arm import UNKNOWN_ARM, ArmIdentity
 from steelyard.recording._columns import Requested, find_layout
 from steelyard.recording._joints import joints_by_prefix
-from steelyard.recording._layout import AXES, CHANNELS, Layout, Piece, WrenchConvention
+from steelyard.recording._layout import (
+    AXES,
+    CHANNELS,
+    OTHER_CHANNELS,
+    Layout,
+    Piece,
+    WrenchConvention,
+)
 
 Library = Literal["pandas", "polars", "pyarrow"]
 _CONSTRUCTORS: Mapping[Library, str] = {
@@ -110,6 +117,7 @@ class Recording:
         wrench: force and torque of a wrist sensor, (N, 6) [N, Nm], in `wrench_frame`
         wrench_frame: frame of the wrench; needed with a wrench
         wrench_convention: 'load_on_sensor' or 'sensor_on_load'; needed with a wrench
+        gripper: a digital output or the position of a gripper, (N, 1), in any unit
         source: description of the origin
         epoch_s: original time of the first row, [s]
         notes: remarks about its origin and conversion, one sentence each
@@ -131,6 +139,7 @@ class Recording:
     wrench: Array | None = None
     wrench_frame: str | None = None
     wrench_convention: WrenchConvention | None = None
+    gripper: Array | None = None
     source: str = ""
     epoch_s: float = 0.0
     notes: Sequence[str] = ()
@@ -150,6 +159,7 @@ class Recording:
         for channel in CHANNELS:
             self._freeze(channel, (len(t), n))
         self._freeze("wrench", (len(t), 6))
+        self._freeze("gripper", (len(t), 1))
         known = self.wrench_frame is not None and self.wrench_convention in get_args(
             WrenchConvention
         )
@@ -202,7 +212,9 @@ class Recording:
     @property
     def channels(self) -> tuple[str, ...]:
         """Names of the recorded signals."""
-        return tuple(name for name in (*CHANNELS, "wrench") if getattr(self, name) is not None)
+        return tuple(
+            name for name in (*CHANNELS, *OTHER_CHANNELS) if getattr(self, name) is not None
+        )
 
     @property
     def signals(self) -> dict[str, Array]:
@@ -214,12 +226,14 @@ class Recording:
         """The fields that are not signals, by name."""
         names = (item.name for item in dataclass_fields(self))
         return {
-            name: getattr(self, name) for name in names if name not in ("t", *CHANNELS, "wrench")
+            name: getattr(self, name)
+            for name in names
+            if name not in ("t", *CHANNELS, *OTHER_CHANNELS)
         }
 
     def column_names(self, channel: str) -> tuple[str, ...]:
         """Names of the columns of a signal in a table: `q.<joint>`, `wrench.fx`, ..."""
-        labels = {"t": (), "wrench": AXES}.get(channel, self.joint_names)
+        labels = {"t": (), "wrench": AXES, "gripper": ()}.get(channel, self.joint_names)
         if len(set(labels)) < len(labels):
             return tuple(f"{channel}_{k + 1}" for k in range(self.n))
         return tuple(f"{channel}.{label}" for label in labels) or (channel,)

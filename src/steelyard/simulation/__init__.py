@@ -3,5 +3,26 @@
 from steelyard.simulation._arm import Push
 from steelyard.simulation._run import Simulation, SimulationOptions, Truth, simulate
 from steelyard.simulation._sensors import SensorModel
+from steelyard.simulation._shift import (
+    PlannedFault,
+    PlannedPause,
+    ShiftPlan,
+    ShiftSimulation,
+    TruePick,
+    simulate_shift,
+)
 
-__all__ = ["Push", "SensorModel", "Simulation", "SimulationOptions", "Truth", "simulate"]
+__all__ = [
+    "PlannedFault",
+    "PlannedPause",
+    "Push",
+    "SensorModel",
+    "ShiftPlan",
+    "ShiftSimulation",
+    "Simulation",
+    "SimulationOptions",
+    "TruePick",
+    "Truth",
+    "simulate",
+    "simulate_shift",
+]

@@ -166,6 +166,10 @@ class _Friction:
         self._law_for_load = (drive.friction(speeds, np.ones_like(speeds)) - drive.offset - plain).T
         self.absent = not self._law.any() and not self._law_for_load.any()
 
+    def with_drive(self, drive: DriveModel) -> _Friction:
+        """The friction of other drives over the same steps."""
+        return _Friction(drive, step_s=self._h, mobility=self._mobility)
+
     def while_turning(self, u: Array, load: Array) -> tuple[Array, Sequence[int]]:
         """Friction with offset at the present speed, (n,) [Nm], and the indices of stiff drives.
 

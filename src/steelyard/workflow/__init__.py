@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from steelyard.workflow._arm import identify as identify
     from steelyard.workflow._contacts import collisions as collisions
     from steelyard.workflow._payload import weigh as weigh
+    from steelyard.workflow._picks import picks as picks
     from steelyard.workflow._tracking import Tracking as Tracking
     from steelyard.workflow._tracking import TrackingOptions as TrackingOptions
     from steelyard.workflow._tracking import WristTrackingOptions as WristTrackingOptions
@@ -23,6 +24,7 @@ _MODULES = {
     "collisions": "_contacts",
     "contact": "_wrist",
     "identify": "_arm",
+    "picks": "_picks",
     "weigh": "_payload",
     "weigh_wrist": "_wrist",
 }

@@ -1,0 +1,270 @@
+"""`steelyard picks LOG --model MODEL`: what each pick of a shift weighed."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from steelyard import _saved
+from steelyard.cli import options
+from steelyard.cli.output import Output, json_line
+from steelyard.errors import UnknownName
+
+if TYPE_CHECKING:
+    from steelyard.picking import Pick, PickingOptions, Shift
+    from steelyard.recording._columns import Requested
+
+_TABLES = (".csv", ".parquet", ".jsonl", ".json")
+_BIT = re.compile(r"(?P<column>.+):(?P<bit>\d+)")
+_ALARM_TIMEOUT_S = 10.0
+
+ModelOption = Annotated[
+    Path, typer.Option("--model", help="The arm with its empty gripper (.json, from identify).")
+]
+GripperOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COLUMN[:BIT]",
+        help="The column of the gripper: a digital output, a position, or a bit of a field of"
+        " outputs. Default: the column 'gripper', else carries are found by rests.",
+    ),
+]
+PartsOption = Annotated[
+    Path | None,
+    typer.Option(
+        help="Table of parts (.csv): name, mass, tolerance [kg], cx, cy, cz, com_tolerance, size"
+        " [m]."
+    ),
+]
+ExpectOption = Annotated[
+    str | None,
+    typer.Option(metavar="A,B,...", help="Parts of the table that are picked in turn."),
+]
+KnownOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="PICK=MASS", help="A pick that was weighed, as 5=0.512 [kg]. May be repeated."
+    ),
+]
+ClosedOption = Annotated[
+    str,
+    typer.Option(help="The value of the gripper that means closed: high, low, or auto to find it."),
+]
+FalseAlarmsOption = Annotated[
+    float,
+    typer.Option(min=1e-3, max=500.0, help="Stated rate of false alarms per 1,000 good picks."),
+]
+MarginOption = Annotated[
+    float,
+    typer.Option(
+        min=0.0, help="Time that does not count after gripping and lifting, before placing [s]."
+    ),
+]
+FollowFlag = Annotated[
+    bool, typer.Option("--follow", help="Print one JSON object per pick and line.")
+]
+AlarmOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COMMAND",
+        help="A command to run at each alarm, with the pick as JSON on its input.",
+    ),
+]
+
+
+def command(
+    ctx: typer.Context,
+    log: Annotated[Path, typer.Argument(help="A log of the arm at work.")],
+    model: ModelOption,
+    gripper: GripperOption = None,
+    parts: PartsOption = None,
+    expect: ExpectOption = None,
+    known: KnownOption = None,
+    closed: ClosedOption = "auto",
+    false_alarms: FalseAlarmsOption = 1.0,
+    margin: MarginOption = 0.1,
+    output: Annotated[
+        Path | None,
+        options.file_to_write(
+            "The picks to write (.csv, .parquet, .jsonl, or all as .json).",
+            "--output",
+            "-o",
+            endings=_TABLES,
+        ),
+    ] = None,
+    report: options.ReportOption = None,
+    follow: FollowFlag = False,
+    on_alarm: AlarmOption = None,
+    column: options.ColumnOption = None,
+    joints: options.JointsOption = None,
+    names: options.NamesOption = None,
+    rate: options.RateOption = None,
+    degrees: options.DegreesFlag = False,
+    as_json: options.JsonFlag = False,
+) -> None:
+    """Weighs each pick of a shift: one part, two, none, or the wrong one. Exit code 1 at alarms."""
+    from steelyard.io._parts import read_parts
+    from steelyard.workflow._data import identified_arm
+    from steelyard.workflow._picks import Picking
+
+    out = Output(as_json)
+    arm = identified_arm(model)
+    asked = options.requested(column, joints, degrees=degrees, names=names, rate=rate)
+    asked, bit = _with_gripper(asked, gripper)
+    how = picking_options(expect, known, closed, false_alarms, margin, bit)
+    table = () if parts is None else read_parts(parts)
+    recording = options.read_requested(log, asked, robot=arm.robot)
+    found = Picking(arm, {str(log): recording}, table, how)
+    shift = found.shift
+    with _saved.together():
+        if output is not None:
+            write_shift(shift, output)
+        out.report(ctx, found.page, [model, log, parts], report=report)
+    for pick in shift.alarms:
+        run_at_alarm(on_alarm, pick)
+    if follow:
+        _print_lines(shift.picks)
+    else:
+        facts = facts_of(shift) | {"file": output, "report": report}
+        out.emit(facts, lambda: _show(shift), files={"Picks": output, "Report": report})
+    if shift.has_alarms:
+        raise typer.Exit(1)
+
+
+def _with_gripper(asked: Requested, gripper: str | None) -> tuple[Requested, int | None]:
+    """The user's statements with the column of the gripper, and its bit."""
+    if gripper is None:
+        return asked, None
+    bit = None
+    if match := _BIT.fullmatch(gripper):
+        gripper = match["column"]
+        bit = int(match["bit"])
+    return replace(asked, columns={**asked.columns, "gripper": gripper}), bit
+
+
+def picking_options(
+    expect: str | None,
+    known: list[str] | None,
+    closed: str,
+    false_alarms: float,
+    margin: float,
+    bit: int | None,
+) -> PickingOptions:
+    """The options of a command.
+
+    Args:
+        expect: names with commas between them
+        known: as PICK=MASS
+        closed: high, low or auto
+        false_alarms: per 1,000 good picks
+        margin: [s]
+        bit: of the gripper's column
+    """
+    from steelyard.picking import PickingOptions
+
+    masses = {}
+    for name, mass in options.named_numbers(known, "--known is PICK=MASS, say 5=0.512").items():
+        if not name.isdecimal():
+            raise UnknownName(f"--known is PICK=MASS, say 5=0.512; '{name}' is no number of a pick")
+        masses[int(name)] = mass
+    if closed not in ("auto", "high", "low"):
+        raise UnknownName(f"--closed is auto, high or low; got '{closed}'")
+    return PickingOptions(
+        false_alarms_per_1000=false_alarms,
+        expect=tuple(name.strip() for name in expect.split(",")) if expect else (),
+        known=masses,
+        closed="high" if closed == "high" else "low" if closed == "low" else "auto",
+        bit=bit,
+        margin_s=margin,
+    )
+
+
+def write_shift(shift: Shift, path: Path) -> None:
+    """Writes the picks of a shift: .csv, .parquet or .jsonl; everything as .json.
+
+    Args:
+        shift: to write
+        path: of the file
+    """
+    ending = path.suffix.lower()
+    if ending == ".json":
+        shift.save(path)
+    elif ending == ".jsonl":
+        _saved.write_text(path, "".join(f"{json_line(pick.row())}\n" for pick in shift.picks))
+    else:
+        from steelyard.fleet._store import write_table
+
+        write_table(shift.to_dataframe("pyarrow"), path)
+
+
+def run_at_alarm(command: str | None, pick: Pick) -> None:
+    """Runs a user's command with a pick as JSON on its input; says where it fails.
+
+    Args:
+        command: as in a shell, without pipes; None for none
+        pick: with a fault
+    """
+    if command is None:
+        return
+    try:
+        done = subprocess.run(
+            shlex.split(command),
+            input=json_line(pick.row()) + "\n",
+            text=True,
+            timeout=_ALARM_TIMEOUT_S,
+            check=False,
+        )
+        problem = f"ended with {done.returncode}" if done.returncode else ""
+    except (OSError, ValueError) as error:
+        problem = f"could not be run: {error}"
+    except subprocess.TimeoutExpired:
+        problem = f"did not end within {_ALARM_TIMEOUT_S:g} s and was stopped"
+    if problem:
+        print(f"warning: --on-alarm, pick {pick.number}: '{command}' {problem}", file=sys.stderr)
+
+
+def facts_of(shift: Shift) -> dict[str, Any]:
+    """A shift for programs."""
+    return {
+        "picks": [pick.row() for pick in shift.picks],
+        "counts": shift.counts,
+        "alarms": [pick.number for pick in shift.alarms],
+        "batches": [
+            {
+                "part": batch.part,
+                "picks": batch.picks,
+                "mass": batch.mass.value,
+                "half_width": batch.mass.half_width,
+                "scatter": batch.scatter,
+                "alarm": batch.is_alarm,
+            }
+            for batch in shift.batches
+        ],
+        "false_alarms_per_1000": shift.false_alarms_per_1000,
+        "notes": list(shift.notes),
+    }
+
+
+def _print_lines(picks: Iterable[Pick]) -> None:
+    for pick in picks:
+        print(json_line(pick.row()), flush=True)
+
+
+def _show(shift: Shift) -> None:
+    """Prints a line for each pick, then the shift as a whole."""
+    for pick in shift.picks:
+        print(pick.line)
+    print()
+    print(f"{shift.summary}.")
+    for batch in shift.batches:
+        print(f"{batch.words[0].upper()}{batch.words[1:]}.")
+    for note in shift.notes:
+        print(f"Note: {options.with_options(note)}.")

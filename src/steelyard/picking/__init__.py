@@ -1,0 +1,6 @@
+"""Picks of a shift: each part weighed during ordinary work, and judged."""
+
+from steelyard.picking._pick import Decision, Measured, Pick
+from steelyard.picking._shift import Batch, PickingOptions, Shift
+
+__all__ = ["Batch", "Decision", "Measured", "Pick", "PickingOptions", "Shift"]

@@ -1,0 +1,309 @@
+"""One stretch, weighed with what is known of the arm at its time.
+
+The unknowns are the arm's parameters x and the ten numbers phi of the part; its first number is the
+mass. The prior of phi is that of a part of the table (`payload.Part`), with a mass that is free.
+
+**Absolute and relative.** The variance of the mass has a part that is the same in all picks of a
+shift, by links and rotors of the model, and a part of this pick's own, by noise and by friction
+since the last empty stretch. With V the covariance of the unknowns and r the rigid parameters,
+
+    common = V_mr V_rr^-1 V_rm,     own = V_mm - common.
+
+**Changes on the way.** A carry is cut into blocks. That the part was lost at a time means that its
+columns vanish after it; that it slipped, that its first moments change there by that of 30 mm. The
+evidence of either, averaged over the possible times, over that of an unchanged part is a number
+whose expectation is 1 for unchanged parts, so it exceeds 1 / a with a probability of at most a
+(Markov). Parts settle in the fingers, and no model is exact, so a part whose centre moves by 4 mm
+counts as unchanged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
+
+import numpy as np
+
+from steelyard._arrays import Array
+from steelyard.payload import Part
+from steelyard.picking._arm_state import (
+    Arm,
+    ArmState,
+    Equations,
+    Posterior,
+    posterior,
+    root_of,
+)
+from steelyard.picking._segments import Stretch
+from steelyard.torque._prior import by_gravity
+
+_BLOCK_S = 0.12  # [s]; longer than the memory of the torques' noise
+_SLIP_STD = 0.03  # of each coordinate of the centre of a part that slips [m]
+_SETTLING_STD = 0.004  # of each coordinate of the centre of an unchanged part [m]
+_MIN_BLOCKS_APART = 2  # blocks before and after a change on the way
+
+
+@dataclass(frozen=True)
+class Mass:
+    """A mass with its errors.
+
+    Attributes:
+        value: [kg]
+        own_std: standard deviation of what differs from pick to pick [kg]
+        common_std: standard deviation of what all picks of a shift share [kg]
+    """
+
+    value: float
+    own_std: float
+    common_std: float
+
+    @property
+    def std(self) -> float:
+        """Standard deviation with all errors [kg]."""
+        return float(np.hypot(self.own_std, self.common_std))
+
+
+@dataclass(frozen=True)
+class Change:
+    """Something that may have happened to the part on the way.
+
+    Attributes:
+        evidence: log of the evidence for it over that of an unchanged part
+        time_s: when it is likeliest to have happened [s]
+        mass: of the part if it did
+    """
+
+    evidence: float
+    time_s: float
+    mass: Mass
+
+
+@dataclass(frozen=True, eq=False)
+class Carry:
+    """The equations of a stretch, block by block, and what was known of the arm before.
+
+    Attributes:
+        arm: of the model
+        before: state of the empty arm at the time of the stretch
+        part: whose centre and inertia are expected
+        blocks: equations in the arm's parameters, in the order of time
+        sums: equations of sums over the rows of each joint and block, over their noise
+        times: beginning of each block [s]
+    """
+
+    arm: Arm
+    before: ArmState
+    part: Part
+    blocks: Sequence[Equations]
+    sums: Equations
+    times: Sequence[float]
+
+    @classmethod
+    def of(
+        cls, arm: Arm, state: ArmState, stretch: Stretch, part: Part, *, noise: float = 1.0
+    ) -> Carry:
+        """The carry of a stretch; friction that grows with the load is iterated.
+
+        Args:
+            arm: of the model
+            state: after the last empty stretch
+            stretch: with rows that count
+            part: that is expected
+            noise: variance of the noise over that of the model
+        """
+        before = arm.at(state, stretch.weighed_s)
+        theta = before.value
+        if stretch.closed:
+            theta = theta + arm.jacobian @ part.body().vector
+        for step in range(arm.iterations):
+            weighted = arm.weighted_rows(stretch.samples, stretch.counting, theta)
+            carry = cls(arm, before, part, *_blocks(weighted, stretch, noise))
+            if step + 1 < arm.iterations:
+                theta = arm.mixing @ carry.free.value
+        return carry
+
+    @cached_property
+    def whole(self) -> Equations:
+        """The equations of the whole stretch in the arm's parameters."""
+        return _sum(self.blocks)
+
+    @cached_property
+    def free(self) -> Posterior:
+        """Arm and part with a free mass."""
+        return self.fitted(self.part.mass, self.part.free_mass_std)
+
+    def fitted(self, mass: float, mass_std: float, part: Part | None = None) -> Posterior:
+        """Arm and part under a hypothesis about the mass.
+
+        Args:
+            mass: expected [kg]
+            mass_std: its standard deviation [kg]
+            part: whose centre and inertia are expected; that of the carry by default
+        """
+        return self._posterior(self.whole.mixed(self.arm.mixing), mass, mass_std, part)
+
+    def _posterior(
+        self, equations: Equations, mass: float, mass_std: float, part: Part | None = None
+    ) -> Posterior:
+        part = part or self.part
+        value = np.append(self.before.value, mass * part.shape)
+        root = _block_diagonal(self.before.root, root_of(part.covariance(mass_std)))
+        return posterior(value, root, equations)
+
+    @property
+    def surprise(self) -> tuple[float, int]:
+        """Misfit of the sums over blocks, and its degrees of freedom; the mass is free."""
+        found = self._posterior(
+            self.sums.mixed(self.arm.mixing), self.part.mass, self.part.free_mass_std
+        )
+        return found.misfit, self.sums.rows
+
+    @property
+    def mass(self) -> Mass:
+        """The mass of what is carried."""
+        return self.mass_of(self.free)
+
+    def mass_of(self, found: Posterior) -> Mass:
+        """The mass in a solution, with its errors."""
+        p = len(self.before.value)
+        V = found.covariance
+        rigid = np.append(self.arm.rigid, np.zeros(len(V) - p, bool))
+        across = V[p, rigid]
+        common = float(across @ np.linalg.pinv(V[np.ix_(rigid, rigid)], hermitian=True) @ across)
+        own = max(float(V[p, p]) - common, 0.0)
+        value = float(found.value[p])
+        gravity = by_gravity(self.arm.model.robot, found.value[p : p + 10])
+        if gravity is not None:
+            common += float(gravity[0] ** 2)
+        common += self._by_gains(value)
+        return Mass(value, float(np.sqrt(own)), float(np.sqrt(max(common, 0.0))))
+
+    def _by_gains(self, mass: float) -> float:
+        """Variance of the mass by errors of drive gains that all drives share, [kg^2]."""
+        drive = self.arm.model.robot.drive
+        shared = (drive.gain_common or 0.0) ** 2 + (drive.gain_drift or 0.0) ** 2
+        if drive.gain_std is not None:
+            shared += float(np.mean(np.square(drive.gain_std)))
+        return float(shared * mass**2)
+
+    def early(self, until_s: float) -> Mass:
+        """The mass from the first blocks.
+
+        Args:
+            until_s: blocks that begin before this time count [s]
+        """
+        first = [block for block, t_s in zip(self.blocks, self.times, strict=True) if t_s < until_s]
+        equations = _sum(first or self.blocks[:1]).mixed(self.arm.mixing)
+        return self.mass_of(self._posterior(equations, self.part.mass, self.part.free_mass_std))
+
+    @cached_property
+    def centre_shift(self) -> float:
+        """Distance of the centre from the expected one, in its own tolerances."""
+        p = len(self.before.value)
+        moved = self.free.value[p + 1 : p + 4] - self.free.value[p] * np.array(self.part.com)
+        return float(np.linalg.norm(moved) / max(self.part.mass * self.part.com_tolerance, 1e-9))
+
+    def lost(self) -> Change:
+        """Whether the part was lost on the way."""
+        empty = np.column_stack([np.eye(len(self.before.value)), 0 * self.arm.jacobian])
+        found = [
+            self._with_change(
+                self._sum_before(k).mixed(self.arm.mixing) + self._sum_after(k).mixed(empty)
+            )
+            for k in self._change_times
+        ]
+        return self._likeliest(found, [self.free] * len(found))
+
+    def slipped(self) -> Change:
+        """Whether the part slipped on the way."""
+        moved = self.arm.jacobian[:, 1:4]
+        before = np.column_stack([self.arm.mixing, 0 * moved])
+        after = np.column_stack([self.arm.mixing, moved])
+        slipped = []
+        unchanged = []
+        for k in self._change_times:
+            equations = self._sum_before(k).mixed(before) + self._sum_after(k).mixed(after)
+            slipped.append(self._with_change(equations, _SLIP_STD))
+            unchanged.append(self._with_change(equations, _SETTLING_STD))
+        return self._likeliest(slipped, unchanged)
+
+    @property
+    def _change_times(self) -> range:
+        """The first blocks after possible changes on the way."""
+        return range(_MIN_BLOCKS_APART, len(self.blocks) - _MIN_BLOCKS_APART + 1)
+
+    @cached_property
+    def _cumulative(self) -> list[Equations]:
+        return list(accumulate(self.blocks))
+
+    def _sum_before(self, k: int) -> Equations:
+        return self._cumulative[k - 1]
+
+    def _sum_after(self, k: int) -> Equations:
+        return self.whole - self._cumulative[k - 1]
+
+    def _likeliest(self, changed: Sequence[Posterior], unchanged: Sequence[Posterior]) -> Change:
+        """The change at its likeliest time, with its evidence over all possible times."""
+        if not changed:
+            return Change(-np.inf, np.nan, self.mass)
+        logs, others = (
+            np.array([found.log_evidence for found in group]) for group in (changed, unchanged)
+        )
+        best = int(np.argmax(logs))
+        evidence = np.logaddexp.reduce(logs) - np.logaddexp.reduce(others)
+        time_s = float(self.times[self._change_times[best]])
+        return Change(float(evidence), time_s, self.mass_of(changed[best]))
+
+    def _with_change(self, equations: Equations, centre_std: float = 0.0) -> Posterior:
+        """Arm and part by equations of a part that changes on the way.
+
+        Args:
+            equations: with the change of the first moments as further unknowns, if they have it
+            centre_std: standard deviation of the change of the centre [m]
+        """
+        part = self.part
+        value = np.append(self.before.value, part.mass * part.shape)
+        root = _block_diagonal(self.before.root, root_of(part.covariance(part.free_mass_std)))
+        more = len(equations.b) - len(value)
+        if more:
+            value = np.append(value, np.zeros(more))
+            mass = max(abs(float(self.free.value[len(self.before.value)])), part.mass)
+            root = _block_diagonal(root, mass * centre_std * np.eye(more))
+        return posterior(value, root, equations)
+
+
+def _blocks(
+    weighted: Array, stretch: Stretch, noise: float
+) -> tuple[list[Equations], Equations, list[float]]:
+    """The equations of blocks of equal length, of sums over them, and their beginnings [s]."""
+    places = np.flatnonzero(stretch.counting)
+    count = max(round(stretch.counting_s / _BLOCK_S), 1)
+    t = stretch.samples.t
+    parts = [part for part in np.array_split(places, count) if part.size]
+    width = weighted.shape[2]
+    blocks = [Equations.of(weighted[part].reshape(-1, width)).scaled(noise) for part in parts]
+    sums = np.concatenate([_joint_sums(weighted[part]) for part in parts])
+    return blocks, Equations.of(sums).scaled(noise), [float(t[part[0]]) for part in parts]
+
+
+def _joint_sums(weighted: Array) -> Array:
+    """Sums over rows [Y tau] of each joint, over the root of their number, (n, p + 1)."""
+    count = weighted.any(axis=2).sum(axis=0)
+    return np.asarray(weighted.sum(axis=0) / np.sqrt(np.maximum(count, 1))[:, None])
+
+
+def _sum(blocks: Sequence[Equations]) -> Equations:
+    total = blocks[0]
+    for block in blocks[1:]:
+        total = total + block
+    return total
+
+
+def _block_diagonal(first: Array, second: Array) -> Array:
+    a = len(first)
+    out = np.zeros((a + len(second), a + len(second)))
+    out[:a, :a] = first
+    out[a:, a:] = second
+    return out

@@ -1,0 +1,125 @@
+"""What a pick is, by its mass: limits with a stated rate of false alarms.
+
+A part of mass M and tolerance T fits a measured mass m of standard deviation s where
+
+    |m - M| <= T + z s
+
+with z such that good parts, even those at the end of their tolerance, fail with a probability of at
+most a (half of it on either side for parts in the middle). The stated rate of false alarms is
+shared: four fifths for the mass, a tenth each for parts that are lost and that slip.
+
+A pick is an alarm only where the expected part does not fit. Where it does, but nothing or two
+parts would fit as well, this motion cannot tell, and the pick is unclear.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.stats import norm
+
+from steelyard._units import NORMAL_95
+from steelyard.payload import Part
+from steelyard.picking._pick import Decision
+
+MASS_SHARE = 0.8
+"""Of the false alarms: by the mass."""
+
+CHANGE_SHARE = 0.1
+"""Of the false alarms: by a part that is lost, and by one that slips."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How far a measured mass may lie from that of a part.
+
+    Attributes:
+        false_alarms: stated rate, per pick
+    """
+
+    false_alarms: float
+
+    @property
+    def deviations(self) -> float:
+        """z, in standard deviations."""
+        return float(norm.isf(MASS_SHARE * self.false_alarms / 2))
+
+    @property
+    def change_evidence(self) -> float:
+        """Log of the evidence from which a part counts as lost, or as slipped."""
+        return float(-np.log(CHANGE_SHARE * self.false_alarms))
+
+    def fits(self, value: float, std: float, mass: float, tolerance: float) -> bool:
+        """Whether a measured mass may be one of a mass with a tolerance, all in kg."""
+        return abs(value - mass) <= tolerance + self.deviations * std
+
+    def distance(self, value: float, std: float, mass: float, tolerance: float) -> float:
+        """How far a measured mass lies beyond a tolerance, in standard deviations."""
+        return max(abs(value - mass) - tolerance, 0.0) / max(std, 1e-12)
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A decision.
+
+    Attributes:
+        decision: what the pick is
+        fits: name of the part that fits; empty if none does
+        reasons: one sentence without a full stop each
+    """
+
+    decision: Decision
+    fits: str
+    reasons: tuple[str, ...] = ()
+
+
+def judged_by_mass(
+    value: float,
+    std: float,
+    expected: Sequence[Part],
+    others: Sequence[Part],
+    limits: Limits,
+) -> Judged:
+    """The decision from a measured mass.
+
+    Args:
+        value: [kg]
+        std: its standard deviation [kg]
+        expected: parts that are fine
+        others: all parts of the table
+        limits: with the stated rate of false alarms
+    """
+    fitting = [part for part in expected if limits.fits(value, std, part.mass, part.tolerance)]
+    empty = limits.fits(value, std, 0.0, 0.0)
+    if fitting:
+        best = min(fitting, key=lambda part: limits.distance(value, std, part.mass, part.tolerance))
+        return _of_fitting(value, std, best, limits, empty=empty)
+    if empty:
+        return Judged(Decision.MISSING, "", (f"nothing carried: {_mass(value, std)}",))
+    for part in expected:
+        if limits.fits(value, std, 2 * part.mass, 2 * part.tolerance):
+            words = f"{_mass(value, std)} is twice '{part.name}' ({2 * part.mass:.3f} kg)"
+            return Judged(Decision.DOUBLE, part.name, (words,))
+    wrong = [part for part in others if limits.fits(value, std, part.mass, part.tolerance)]
+    should = " or ".join(f"'{part.name}' {part.mass:.3f}" for part in expected[:3])
+    words = f"{_mass(value, std)} instead of {should} kg"
+    if wrong:
+        names = " or ".join(f"'{part.name}'" for part in wrong)
+        return Judged(Decision.WRONG_PART, wrong[0].name, (f"{words}; {names} fits",))
+    return Judged(Decision.FOREIGN, "", (f"{words}; no part of the table fits",))
+
+
+def _of_fitting(value: float, std: float, part: Part, limits: Limits, *, empty: bool) -> Judged:
+    """The decision where an expected part fits."""
+    twice = limits.fits(value, std, 2 * part.mass, 2 * part.tolerance)
+    if not empty and not twice:
+        return Judged(Decision.GOOD, part.name)
+    what = " and ".join(words for words, fits in (("nothing", empty), ("two parts", twice)) if fits)
+    words = f"{_mass(value, std)} does not tell '{part.name}' from {what}"
+    return Judged(Decision.UNCLEAR, part.name, (words,))
+
+
+def _mass(value: float, std: float) -> str:
+    return f"{value:.3f} +- {NORMAL_95 * std:.3f} kg"

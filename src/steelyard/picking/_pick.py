@@ -1,0 +1,126 @@
+"""One pick as a value, and the decision about it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from operator import attrgetter
+from typing import Annotated, Any
+
+from steelyard._codec import Value
+from steelyard._kinds import INFINITE, NOT_NEGATIVE, Range
+from steelyard._units import NORMAL_95
+from steelyard.errors import InvalidSamples
+
+
+class Decision(StrEnum):
+    """What a pick is."""
+
+    GOOD = "good"
+    MISSING = "missing"  # nothing carried
+    DOUBLE = "double"  # two parts instead of one
+    WRONG_PART = "wrong part"  # another part of the table
+    FOREIGN = "foreign part"  # no part of the table
+    LOST = "lost"  # on the way
+    SLIPPED = "slipped"  # its centre of mass moved on the way
+    UNCLEAR = "unclear"  # this motion cannot tell
+    NOT_WEIGHED = "not weighed"  # too short, or damaged
+
+    @property
+    def is_alarm(self) -> bool:
+        """Whether it is a fault of the pick."""
+        return self not in (Decision.GOOD, Decision.UNCLEAR, Decision.NOT_WEIGHED)
+
+
+@dataclass(frozen=True)
+class Measured(Value, error=InvalidSamples, derived={"half_width": attrgetter("half_width")}):
+    """A measured mass.
+
+    Attributes:
+        value: [kg]
+        std: its standard deviation [kg]; infinite if unknown
+    """
+
+    value: Annotated[float, INFINITE]
+    std: Annotated[float, INFINITE, NOT_NEGATIVE]
+
+    @property
+    def half_width(self) -> float:
+        """Half the width of the 95 % interval [kg]."""
+        return NORMAL_95 * self.std
+
+    def __str__(self) -> str:
+        return f"{self.value:.3f} +- {self.half_width:.3f} kg"
+
+
+@dataclass(frozen=True)
+class Pick(Value, error=InvalidSamples):
+    """A pick: when it was, what it weighed, and what it is.
+
+    Attributes:
+        number: of the pick in the log, from 1
+        close_s: when the gripper closed [s]
+        open_s: when it opened [s]
+        decision: what it is
+        part: name of the part that it was compared with; empty if no part is known
+        fits: name of the part that fits; empty if none does
+        mass: absolute, from the arm's model; its interval holds all errors. None if not weighed
+        relative: mass compared with known picks, or with other picks of the same part; errors that
+            are common to all picks cancel. None if there is nothing to compare with
+        early: mass 0.3 s into the lift. None if not weighed
+        early_decision: from this mass alone
+        reasons: for the decision, one sentence without a full stop each
+    """
+
+    number: Annotated[int, Range(1)]
+    close_s: float
+    open_s: float
+    decision: Decision
+    part: str = ""
+    fits: str = ""
+    mass: Measured | None = None
+    relative: Measured | None = None
+    early: Measured | None = None
+    early_decision: Decision | None = None
+    reasons: tuple[str, ...] = ()
+
+    @property
+    def is_alarm(self) -> bool:
+        """Whether it is a fault of the pick."""
+        return self.decision.is_alarm
+
+    @property
+    def line(self) -> str:
+        """The pick as one short line."""
+        words = f"{self.number:4d}  {self.close_s:8.2f} s  "
+        if self.mass is None:
+            words += f"{'':18s}"
+        else:
+            words += f"{self.mass.value:7.3f} +- {self.mass.half_width:5.3f} kg"
+        if self.relative is not None:
+            words += f"  ({self.relative.value:7.3f} +- {self.relative.half_width:5.3f})"
+        words += f"  {self.decision}"
+        if self.decision is Decision.WRONG_PART:
+            words += f" ({self.fits})"
+        if self.reasons and self.decision is not Decision.GOOD:
+            words += f": {self.reasons[0]}"
+        return words
+
+    def row(self) -> dict[str, Any]:
+        """The pick as one row of a table: plain numbers and texts, masses in kg, times in s."""
+        out: dict[str, Any] = {
+            "number": self.number,
+            "close_s": self.close_s,
+            "open_s": self.open_s,
+            "decision": str(self.decision),
+            "alarm": self.is_alarm,
+            "part": self.part,
+            "fits": self.fits,
+        }
+        for name in ("mass", "relative", "early"):
+            measured = getattr(self, name)
+            out[name] = None if measured is None else measured.value
+            out[f"{name}_half_width"] = None if measured is None else measured.half_width
+        out["early_decision"] = None if self.early_decision is None else str(self.early_decision)
+        out["reasons"] = "; ".join(self.reasons)
+        return out

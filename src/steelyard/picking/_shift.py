@@ -1,0 +1,426 @@
+"""A shift: its picks, judged one after the other, and the values that describe them all.
+
+A measured mass is compared with the expected part in two ways.
+
+- **Absolute**: the mass from the arm's model, with all errors. It needs nothing but the model.
+- **Relative**: against picks of known mass, or against the median of the last good picks of the
+  same part. Errors that are common to all picks cancel, so its interval is narrower. The median
+  alone would hide a lot that is wrong as a whole, so the mean of the lot is judged by its absolute
+  mass.
+
+The relative mass decides where it can be had; else the absolute one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Any, Literal
+
+import numpy as np
+
+from steelyard._arrays import Array
+from steelyard._codec import FileValue
+from steelyard._kinds import Shape
+from steelyard.errors import InvalidSamples, UnknownName
+from steelyard.payload import Part
+from steelyard.picking._carry import Mass
+from steelyard.picking._decide import Judged, Limits, judged_by_mass
+from steelyard.picking._pick import Decision, Measured, Pick
+from steelyard.picking._weigher import Weighed
+from steelyard.recording import Library, data_frame
+
+_MIN_MEDIAN_PICKS = 8
+_MEDIAN_PICKS = 50
+_MEDIAN_VARIANCE = 1.571  # of a median of k values, over that of their mean: pi / 2
+_UNKNOWN_PART_TOLERANCE = 0.05  # of the median, where no table of parts is given
+_MIN_UNKNOWN_PICKS = 3
+
+
+@dataclass(frozen=True)
+class PickingOptions:
+    """How picks are found, weighed and judged.
+
+    Attributes:
+        false_alarms_per_1000: stated rate of false alarms among 1,000 good picks
+        expect: names of the parts that are picked in turn; empty if any part of the table is fine
+        known: masses of picks that were weighed otherwise, by number of the pick [kg]
+        closed: whether the gripper is closed where its signal is 'high' or 'low'; 'auto' to find
+            out from the torques
+        bit: of a gripper column that holds a field of digital outputs, from 0; None for the column
+            itself
+        margin_s: time that does not count after gripping or lifting, and before placing [s]
+        min_pulse_s: shorter pulses of the gripper are chatter [s]
+        min_carry_s: shorter carries are not weighed [s]
+        early_s: time into the lift of the early answer [s]
+    """
+
+    false_alarms_per_1000: float = 1.0
+    expect: tuple[str, ...] = ()
+    known: Mapping[int, float] = field(default_factory=dict)
+    closed: Literal["auto", "high", "low"] = "auto"
+    bit: int | None = None
+    margin_s: float = 0.1
+    min_pulse_s: float = 0.05
+    min_carry_s: float = 0.3
+    early_s: float = 0.3
+
+    def __post_init__(self) -> None:
+        if not 0 < self.false_alarms_per_1000 < 1000:
+            raise InvalidSamples(
+                "`false_alarms_per_1000` must lie between 0 and 1000, got"
+                f" {self.false_alarms_per_1000:g}"
+            )
+        if self.closed not in ("auto", "high", "low"):
+            raise UnknownName(f"`closed` is auto, high or low, got '{self.closed}'")
+        for name in ("margin_s", "min_pulse_s", "min_carry_s", "early_s"):
+            if not getattr(self, name) >= 0:
+                raise InvalidSamples(f"`{name}` must not be negative, got {getattr(self, name):g}")
+        if self.bit is not None and not 0 <= self.bit < 63:
+            raise InvalidSamples(f"`bit` lies between 0 and 62, got {self.bit}")
+        for number, mass in self.known.items():
+            if number < 1 or not mass >= 0:
+                raise InvalidSamples(
+                    "`known` picks are a number from 1 and a mass that is not negative, got"
+                    f" {number} and {mass:g} kg"
+                )
+
+    @property
+    def limits(self) -> Limits:
+        """The limits with the stated rate of false alarms."""
+        return Limits(self.false_alarms_per_1000 / 1000)
+
+
+@dataclass(frozen=True)
+class References:
+    """What relative masses are compared with.
+
+    Attributes:
+        known: errors of picks whose mass is known, and their own deviations [kg]
+        recent: absolute masses of the last good picks of each part, by name [kg]
+    """
+
+    known: tuple[tuple[float, float], ...] = ()
+    recent: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+
+    def relative(self, mass: Mass, part: Part) -> Measured | None:
+        """The mass relative to known picks, or to recent ones of the part; None without them."""
+        if self.known:
+            errors = np.array(self.known)
+            weights = 1.0 / np.maximum(errors[:, 1], 1e-9) ** 2
+            error = float(weights @ errors[:, 0] / weights.sum())
+            return Measured(
+                mass.value - error, float(np.hypot(mass.own_std, weights.sum() ** -0.5))
+            )
+        recent = self.recent.get(part.name, ())
+        if len(recent) < _MIN_MEDIAN_PICKS:
+            return None
+        own = mass.own_std * float(np.sqrt(1 + _MEDIAN_VARIANCE / len(recent)))
+        return Measured(mass.value - float(np.median(recent)) + part.mass, own)
+
+    def with_known(self, mass: Mass, known: float) -> References:
+        """The references with one more pick of known mass [kg]."""
+        return replace(self, known=(*self.known, (mass.value - known, mass.own_std)))
+
+    def with_good(self, mass: Mass, name: str) -> References:
+        """The references with one more good pick of a part."""
+        kept = (*self.recent.get(name, ()), mass.value)[-_MEDIAN_PICKS:]
+        return replace(self, recent={**self.recent, name: kept})
+
+
+@dataclass(frozen=True, eq=False)
+class PickJudge:
+    """Decides what picks are.
+
+    Attributes:
+        parts: of the table; empty if there is none
+        options: with the stated rate of false alarms
+    """
+
+    parts: tuple[Part, ...]
+    options: PickingOptions
+
+    def __post_init__(self) -> None:
+        names = [part.name for part in self.parts]
+        for name in self.options.expect:
+            if name not in names:
+                raise UnknownName(
+                    f"`expect`: there is no part '{name}' in the table, but {', '.join(names)}"
+                )
+
+    def expected(self, number: int, references: References) -> list[Part]:
+        """The parts that are fine as a pick with a number, from 1; empty if nothing is known."""
+        if self.options.expect:
+            name = self.options.expect[(number - 1) % len(self.options.expect)]
+            return [part for part in self.parts if part.name == name]
+        if self.parts:
+            return list(self.parts)
+        recent = references.recent.get("", ())
+        if len(recent) < _MIN_UNKNOWN_PICKS:
+            return []
+        mass = float(np.median(recent))
+        return [Part("", max(mass, 1e-6), _UNKNOWN_PART_TOLERANCE * mass)]
+
+    def judged(
+        self, number: int, weighed: Weighed, references: References
+    ) -> tuple[Pick, References]:
+        """A pick, and the references after it.
+
+        Args:
+            number: of the pick, from 1
+            weighed: the carry
+            references: before
+        """
+        expected = self.expected(number, references)
+        stretch = weighed.stretch
+        if not expected:
+            return self._without_part(number, weighed, references)
+        part, mass = self._best(expected, weighed)
+        relative = references.relative(mass, part)
+        deciding = relative or Measured(mass.value, mass.std)
+        found = self._judged_by_mass(deciding, expected)
+        found = self._changed(weighed, expected) or found
+        early = weighed.early
+        first = self._judged_by_mass(Measured(early.value, early.std), expected)
+        pick = Pick(
+            number,
+            stretch.start_s,
+            stretch.end_s,
+            found.decision,
+            part.name,
+            found.fits,
+            Measured(mass.value, mass.std),
+            relative,
+            Measured(early.value, early.std),
+            first.decision,
+            (*found.reasons, *_remarks(weighed)),
+        )
+        if found.decision is Decision.GOOD:
+            references = references.with_good(mass, part.name)
+        return pick, references
+
+    def _best(self, expected: Sequence[Part], weighed: Weighed) -> tuple[Part, Mass]:
+        """The expected part that is nearest to what was weighed with its centre, and the mass."""
+        limits = self.options.limits
+        pairs = [(part, self._mass(part, weighed)) for part in expected]
+        return min(
+            pairs,
+            key=lambda pair: limits.distance(
+                pair[1].value, pair[1].std, pair[0].mass, pair[0].tolerance
+            ),
+        )
+
+    def _mass(self, part: Part, weighed: Weighed) -> Mass:
+        """The mass of a carry with the centre and the inertia of a part."""
+        names = [one.name for one in self.parts]
+        if part.name in names:
+            return weighed.masses[names.index(part.name)]
+        return weighed.masses[0]
+
+    def _judged_by_mass(self, mass: Measured, expected: Sequence[Part]) -> Judged:
+        return judged_by_mass(mass.value, mass.std, expected, self.parts, self.options.limits)
+
+    def _changed(self, weighed: Weighed, expected: Sequence[Part]) -> Judged | None:
+        """A part that was lost or that slipped on the way; None for neither.
+
+        A part that slips keeps its mass, so a slip counts only where its mass is then right.
+        """
+        limit = self.options.limits.change_evidence
+        lost = weighed.lost
+        slipped = weighed.slipped
+        if lost.evidence > limit and lost.evidence >= slipped.evidence:
+            return Judged(Decision.LOST, "", (f"nothing carried after {lost.time_s:.2f} s",))
+        if slipped.evidence <= limit:
+            return None
+        mass = Measured(slipped.mass.value, slipped.mass.std)
+        by_mass = self._judged_by_mass(mass, expected)
+        if by_mass.decision is not Decision.GOOD:
+            return None
+        words = f"its centre of mass moved at about {slipped.time_s:.2f} s"
+        return Judged(Decision.SLIPPED, by_mass.fits, (words,))
+
+    def _without_part(
+        self, number: int, weighed: Weighed, references: References
+    ) -> tuple[Pick, References]:
+        """A pick where neither a table nor earlier picks say what to expect."""
+        mass = weighed.masses[0]
+        early = weighed.early
+        empty = self.options.limits.fits(mass.value, mass.std, 0.0, 0.0)
+        found = Judged(Decision.UNCLEAR, "", ("no part is known to compare it with yet",))
+        if empty:
+            found = Judged(Decision.MISSING, "", ("nothing carried",))
+        else:
+            references = references.with_good(mass, "")
+        pick = Pick(
+            number,
+            weighed.stretch.start_s,
+            weighed.stretch.end_s,
+            found.decision,
+            mass=Measured(mass.value, mass.std),
+            early=Measured(early.value, early.std),
+            reasons=found.reasons,
+        )
+        return pick, references
+
+
+def _remarks(weighed: Weighed) -> tuple[str, ...]:
+    """What else to know about a pick."""
+    if weighed.blank:
+        return ("no empty stretch came before: its interval is wider",)
+    return ()
+
+
+@dataclass(frozen=True)
+class Batch:
+    """All good picks of a part together.
+
+    Attributes:
+        part: its name
+        picks: their number
+        mass: mean of the absolute masses; its interval holds the errors that all picks share
+        scatter: standard deviation of single picks [kg]
+        is_alarm: whether the mean lies outside the tolerance
+        words: what it means, a sentence without a full stop
+    """
+
+    part: str
+    picks: int
+    mass: Measured
+    scatter: float
+    is_alarm: bool
+    words: str
+
+
+@dataclass(frozen=True, eq=False)
+class Shift(FileValue, error=InvalidSamples, kind="shift", version=1):
+    """The picks of a log.
+
+    Attributes:
+        picks: in the order of time
+        parts: of the table; empty if there was none
+        false_alarms_per_1000: stated rate
+        friction_t: times of the empty stretches, (k,) [s]
+        friction: of each joint at 0.5 rad/s over that of the model, (k, n)
+        common_std: deviation of the mass that all picks share, of each pick, (N,) [kg]; NaN where
+            it was not weighed
+        joint_names: n names
+        notes: remarks about the log, one sentence without a full stop each
+        source: of the log
+    """
+
+    picks: tuple[Pick, ...]
+    parts: tuple[Part, ...]
+    false_alarms_per_1000: float
+    friction_t: Annotated[Array, Shape("k")]
+    friction: Annotated[Array, Shape("k", "n")]
+    common_std: tuple[float, ...]
+    joint_names: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+    source: str = ""
+
+    def __len__(self) -> int:
+        return len(self.picks)
+
+    @property
+    def alarms(self) -> tuple[Pick, ...]:
+        """Picks with a fault."""
+        return tuple(pick for pick in self.picks if pick.is_alarm)
+
+    @property
+    def has_alarms(self) -> bool:
+        """Whether a pick or a whole batch has a fault."""
+        return bool(self.alarms) or any(batch.is_alarm for batch in self.batches)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """The number of picks by decision."""
+        return {
+            str(decision): count
+            for decision in Decision
+            if (count := sum(pick.decision is decision for pick in self.picks))
+        }
+
+    @property
+    def batches(self) -> tuple[Batch, ...]:
+        """The good picks of each part together."""
+        names = dict.fromkeys(pick.part for pick in self.picks)
+        found = (self._batch(name) for name in names)
+        return tuple(batch for batch in found if batch is not None)
+
+    def _batch(self, name: str) -> Batch | None:
+        chosen = [
+            (pick.mass, common)
+            for pick, common in zip(self.picks, self.common_std, strict=True)
+            if pick.part == name and pick.decision is Decision.GOOD and pick.mass is not None
+        ]
+        if not chosen:
+            return None
+        values = np.array([mass.value for mass, _ in chosen])
+        own = np.array([max(mass.std**2 - common**2, 0.0) for mass, common in chosen])
+        common_std = float(np.median([common for _, common in chosen]))
+        std = float(np.sqrt(own.sum() / len(own) ** 2 + common_std**2))
+        scatter = float(values.std(ddof=1)) if len(values) > 1 else 0.0
+        mean = Measured(float(values.mean()), std)
+        part = next((part for part in self.parts if part.name == name), None)
+        limits = Limits(self.false_alarms_per_1000 / 1000)
+        alarm = part is not None and not limits.fits(
+            mean.value, mean.std, part.mass, part.tolerance
+        )
+        title = f"'{name}'" if name else "picks"
+        words = f"{len(values)} good {title}: mean {mean}, single picks scatter by {scatter:.3f} kg"
+        if part is not None and alarm:
+            words += f"; the lot as a whole is not {part.mass:.3f} +- {part.tolerance:.3f} kg"
+        return Batch(name, len(values), mean, scatter, alarm, words)
+
+    @property
+    def summary(self) -> str:
+        """The shift in one sentence."""
+        counts = ", ".join(f"{count} {name}" for name, count in self.counts.items())
+        words = f"{len(self.picks)} picks: {counts or 'none'}"
+        return f"{words}; at most {self.false_alarms_per_1000:g} false alarms per 1,000 good picks"
+
+    def to_dataframe(self, library: Library = "pandas") -> Any:
+        """A table with one row per pick; masses in kg, times in s.
+
+        Args:
+            library: whose table: 'pandas', 'polars' or 'pyarrow'
+        """
+        rows = [pick.row() for pick in self.picks]
+        names = Pick(1, 0.0, 0.0, Decision.GOOD).row()
+        columns: dict[str, Sequence[object] | Array] = {}
+        for name in names:
+            columns[name] = [row[name] for row in rows]
+            if name.startswith(("mass", "relative", "early")) and name != "early_decision":
+                columns[name] = np.array(columns[name], dtype=float)
+        return data_frame(columns, library)
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        return self.to_dataframe("pyarrow").__arrow_c_stream__(requested_schema)
+
+    def __str__(self) -> str:
+        return self.summary
+
+    def __repr__(self) -> str:
+        return f"<Shift: {self.summary}>"
+
+
+def judged_picks(
+    judge: PickJudge, weighed: Iterable[tuple[int, Weighed]]
+) -> list[tuple[Pick, float]]:
+    """The picks of carries, with the deviation that all share [kg]; known ones count for all.
+
+    Args:
+        judge: that decides
+        weighed: carries with their numbers, from 1
+    """
+    carries = list(weighed)
+    references = References()
+    known = judge.options.known
+    for number, carry in carries:
+        if number in known:
+            references = references.with_known(carry.masses[0], known[number])
+    out = []
+    for number, carry in carries:
+        pick, references = judge.judged(number, carry, references)
+        out.append((pick, carry.masses[0].common_std))
+    return out

@@ -1,0 +1,228 @@
+"""Weighs the stretches of a shift one after the other; the state is a value.
+
+Empty stretches update what is known of the arm. They are also weighed, as if something were
+carried: these blank readings should be zero within their own deviations. Where they scatter more
+than that, all deviations are widened by the root of
+
+    f = (K_0 + sum z^2) / (K_0 + K),     K_0 = 10,     at least 1,
+
+K the number of blank readings so far. An empty stretch that weighs far more than its deviation
+(something hangs in the open gripper, or the arm was touched) does not update the arm.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from steelyard._arrays import Array
+from steelyard.identification import DynamicModel
+from steelyard.payload import Part
+from steelyard.picking._arm_state import LONG_PAUSE_S, Arm, ArmState
+from steelyard.picking._carry import Carry, Change, Mass
+from steelyard.picking._segments import Stretch
+
+_ASSUMED_BLANKS = 10.0
+_MAX_BLANK_DEVIATIONS = 6.0
+_MAX_REFUSED_BLANKS = 3  # in a row; after them friction is taken to have changed
+_LARGEST_SQUARE = 25.0  # of a blank reading over its deviation, in the mean
+_ASSUMED_FREEDOM = 50.0  # of the model's noise, which the shift corrects
+_MIN_NOISE = 0.04  # variance over that of the model
+_LARGEST_MISFIT = 4.0  # of a stretch, over its degrees of freedom
+_KEPT_MISFIT = 0.99  # of its weight after the next stretch
+_SHOWN_SPEED = 0.5  # [rad/s or m/s], of the friction that is shown
+
+
+@dataclass(frozen=True, eq=False)
+class Weighed:
+    """A carry that was weighed.
+
+    Attributes:
+        stretch: of the log
+        masses: with the centre and the inertia of each part of the table, in its order
+        early: mass after the beginning of the lift, with those of the first part
+        lost: whether the part was lost on the way
+        slipped: whether it slipped on the way
+        blank: whether no empty stretch came before
+    """
+
+    stretch: Stretch
+    masses: tuple[Mass, ...]
+    early: Mass
+    lost: Change
+    slipped: Change
+    blank: bool
+
+
+@dataclass(frozen=True, eq=False)
+class WeigherState:
+    """What is known after some stretches.
+
+    Attributes:
+        arm: the empty arm
+        misfit: of the torques, chi-square by the noise of the model
+        misfit_freedom: its degrees of freedom
+        blanks: number of blank readings
+        blank_squares: sum of their squares over their variances
+        refused: empty stretches in a row that did not update the arm
+        friction: time [s], then friction of each joint over that of the model, per empty stretch
+        notes: remarks, one sentence without a full stop each
+    """
+
+    arm: ArmState
+    misfit: float = 0.0
+    misfit_freedom: float = 0.0
+    blanks: int = 0
+    blank_squares: float = 0.0
+    refused: int = 0
+    friction: tuple[tuple[float, ...], ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def noise(self) -> float:
+        """Variance of the torques' noise in the shift over that of the model."""
+        mean = (_ASSUMED_FREEDOM + self.misfit) / (_ASSUMED_FREEDOM + self.misfit_freedom)
+        return max(mean, _MIN_NOISE)
+
+    def with_misfit(self, misfit: float, freedom: int) -> WeigherState:
+        """The state after one more stretch.
+
+        Args:
+            misfit: of its torques, chi-square by the present noise
+            freedom: its degrees of freedom
+        """
+        misfit = min(misfit, _LARGEST_MISFIT * freedom) * self.noise
+        return replace(
+            self,
+            misfit=_KEPT_MISFIT * self.misfit + misfit,
+            misfit_freedom=_KEPT_MISFIT * self.misfit_freedom + freedom,
+        )
+
+    @property
+    def widening(self) -> float:
+        """Factor of all standard deviations, by the scatter of blank readings; at least 1."""
+        mean = (_ASSUMED_BLANKS + self.blank_squares) / (_ASSUMED_BLANKS + self.blanks)
+        return float(np.sqrt(max(mean, 1.0)))
+
+
+@dataclass(frozen=True, eq=False)
+class StretchWeigher:
+    """Weighs stretches with the model of the empty arm.
+
+    Attributes:
+        arm: of the model
+        parts: of the table, at least one
+        early_s: time into the lift of the early mass [s]
+        margin_s: time at the beginning of the motion that does not count [s]
+    """
+
+    arm: Arm
+    parts: tuple[Part, ...]
+    early_s: float = 0.3
+    margin_s: float = 0.1
+
+    @classmethod
+    def of(
+        cls, model: DynamicModel, parts: Sequence[Part], *, early_s: float, margin_s: float
+    ) -> StretchWeigher:
+        """The weigher of a model and a table of parts."""
+        return cls(Arm.of(model), tuple(parts), early_s, margin_s)
+
+    def init(self) -> WeigherState:
+        """The state before the shift."""
+        return WeigherState(self.arm.first)
+
+    def with_empty(self, state: WeigherState, stretch: Stretch) -> WeigherState:
+        """The state after an empty stretch.
+
+        Args:
+            state: before
+            stretch: with an open gripper, and with rows that count
+        """
+        state = self._after_pause(state, stretch)
+        carry = Carry.of(self.arm, state.arm, stretch, self.parts[0], noise=state.noise)
+        mass = carry.mass
+        z = mass.value / mass.std
+        if abs(z) > _MAX_BLANK_DEVIATIONS * state.widening:
+            return self._refused(state, stretch, mass)
+        arm = carry.before.after(carry.whole, stretch.weighed_s)
+        return replace(
+            state.with_misfit(*carry.surprise),
+            arm=arm,
+            blanks=state.blanks + 1,
+            blank_squares=state.blank_squares + min(z**2, _LARGEST_SQUARE),
+            refused=0,
+            friction=(*state.friction, (stretch.weighed_s, *self.friction_of(arm).tolist())),
+        )
+
+    def weighed(self, state: WeigherState, stretch: Stretch) -> tuple[WeigherState, Weighed]:
+        """The state after a carry, and what was carried.
+
+        Args:
+            state: before
+            stretch: with a closed gripper, and with rows that count
+        """
+        state = self._after_pause(state, stretch)
+        first = Carry.of(self.arm, state.arm, stretch, self.parts[0], noise=state.noise)
+        widening = state.widening
+        masses = [_widened(first.mass, widening)]
+        for part in self.parts[1:]:
+            found = first.fitted(part.mass, part.free_mass_std, part)
+            masses.append(_widened(first.mass_of(found), widening))
+        early = first.early(stretch.lift_s + self.margin_s + self.early_s)
+        found_all = Weighed(
+            stretch,
+            tuple(masses),
+            _widened(early, widening),
+            _weakened(first.lost(), widening),
+            _weakened(first.slipped(), widening),
+            blank=state.blanks == 0,
+        )
+        return state.with_misfit(*first.surprise), found_all
+
+    def friction_of(self, state: ArmState) -> Array:
+        """Friction of each joint at 0.5 rad/s over that of the model, (n,)."""
+        model = self.arm.model
+        law = model.law
+        speeds = np.full(model.robot.n, _SHOWN_SPEED)
+        columns = law.at(speeds, None, np.ones(model.robot.n))
+        now = (columns * law.coefficients(model.estimate.parameters, state.value)).sum(axis=0)
+        then = (columns * model.friction.coefficients).sum(axis=0)
+        return np.asarray(now / np.where(np.abs(then) > 1e-9, then, 1.0))
+
+    def _after_pause(self, state: WeigherState, stretch: Stretch) -> WeigherState:
+        """The state with a note where friction begins anew."""
+        pause_s = stretch.start_s - state.arm.t_s
+        if not np.isfinite(pause_s) or pause_s <= LONG_PAUSE_S:
+            return state
+        arm = self.arm.at(state.arm, stretch.weighed_s)
+        words = (
+            f"after the pause of {pause_s / 60:.0f} min before {stretch.start_s:.0f} s friction"
+            " is taken as unknown again"
+        )
+        return replace(state, arm=arm, notes=(*state.notes, words))
+
+    def _refused(self, state: WeigherState, stretch: Stretch, mass: Mass) -> WeigherState:
+        """The state after an empty stretch that is not empty, or of an arm that has changed."""
+        words = (
+            f"with an open gripper the arm seems to carry {mass.value:.3f} kg from"
+            f" {stretch.start_s:.1f} s on; this stretch does not count as empty"
+        )
+        refused = state.refused + 1
+        arm = state.arm
+        if refused >= _MAX_REFUSED_BLANKS:
+            arm = replace(self.arm.first, t_s=stretch.weighed_s)
+            words += ", and friction is taken as unknown again"
+            refused = 0
+        return replace(state, arm=arm, refused=refused, notes=(*state.notes, words))
+
+
+def _widened(mass: Mass, factor: float) -> Mass:
+    return Mass(mass.value, factor * mass.own_std, factor * mass.common_std)
+
+
+def _weakened(change: Change, factor: float) -> Change:
+    """A change by torques whose deviations are larger by a factor."""
+    return Change(change.evidence / factor**2, change.time_s, _widened(change.mass, factor))

@@ -1,0 +1,401 @@
+"""The picks of a shift, from a log of ordinary work."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from steelyard._arrays import Array
+from steelyard._computing import one_blas_thread
+from steelyard._units import NORMAL_95
+from steelyard.errors import InvalidSamples
+from steelyard.identification import DynamicModel
+from steelyard.identification._temperature import with_temperature_drift
+from steelyard.io._parts import read_parts
+from steelyard.payload import Part
+from steelyard.picking import Decision, Pick, PickingOptions, Shift
+from steelyard.picking._carry import Carry, Mass
+from steelyard.picking._segments import GripperState, Stretch, gripper_states, rests
+from steelyard.picking._shift import PickJudge, judged_picks
+from steelyard.picking._weigher import StretchWeigher, Weighed, WeigherState
+from steelyard.recording import Preparation, Samples
+from steelyard.workflow._data import (
+    Data,
+    Run,
+    identified_arm,
+    preparation_for,
+    require_motion,
+    runs_of,
+    temperature_of,
+)
+
+if TYPE_CHECKING:
+    from steelyard.report import Page
+
+_ANY_PART = Part("", 1.0, com_tolerance=0.15)
+_MIN_REST_S = 0.15  # between two motions [s]
+_MIN_POLARITY_DEVIATIONS = 4.0
+_POLARITY_STRETCHES = 6  # of either state
+_MIN_CARRIED_DEVIATIONS = 5.0  # of something carried, where there is no gripper and no table
+
+
+@dataclass(frozen=True, eq=False)
+class _Log:
+    """A log without gaps: samples, and the states of the gripper, on the clock of the whole log.
+
+    Attributes:
+        samples: prepared as those of the model
+        states: of the gripper; None if it was not recorded
+        chatter: number of short pulses of the gripper
+    """
+
+    samples: Samples
+    states: tuple[GripperState, ...] | None
+    chatter: int
+
+    @classmethod
+    def of(cls, run: Run, start_s: float, options: PickingOptions) -> _Log:
+        """The log of a prepared run that starts at a time of the whole log [s]."""
+        recording = run.recording
+        if recording is None:
+            return cls(run.ready, None, 0)
+        offset_s = recording.epoch_s - start_s
+        samples = replace(run.ready, start_s=run.ready.start_s + offset_s)
+        if recording.gripper is None:
+            return cls(samples, None, 0)
+        signal = _bit(recording.gripper[:, 0], options.bit)
+        found = gripper_states(recording.t + offset_s, signal, min_pulse_s=options.min_pulse_s)
+        return cls(samples, found.states, found.chatter)
+
+    def between(self, start_s: float, end_s: float) -> Samples | None:
+        """The samples between two times [s]; None if there are hardly any."""
+        first, last = np.searchsorted(self.samples.t, [start_s, end_s])
+        if last - first < 2:
+            return None
+        return self.samples.rows(slice(int(first), int(last)))
+
+
+def _bit(signal: Array, bit: int | None) -> Array:
+    """A bit of a signal of whole numbers, (N,); the signal itself without one."""
+    if bit is None:
+        return signal
+    known = np.isfinite(signal)
+    whole = np.where(known, signal, 0.0).astype(np.int64)
+    return np.where(known, (whole >> bit) & 1, np.nan)
+
+
+@dataclass(frozen=True, eq=False)
+class Picking:
+    """The steps of `picks`, each computed when it is first needed.
+
+    Attributes:
+        model: of the empty arm
+        data: of the shift
+        parts: of the table; empty if there is none
+        options: how picks are found, weighed and judged
+        preparation: how recordings become samples; that of the model by default
+    """
+
+    model: DynamicModel
+    data: Data
+    parts: tuple[Part, ...] = ()
+    options: PickingOptions = field(default_factory=PickingOptions)
+    preparation: Preparation | None = None
+
+    @cached_property
+    def runs(self) -> tuple[Run, ...]:
+        """The log, prepared, in pieces without gaps."""
+        how = preparation_for(self.model, self.preparation)
+        robot = self.model.robot
+        runs = runs_of(self.data, robot, how=how)
+        require_motion(runs, "show picks")
+        return tuple(run.prepared(how, run.drive_for(self.model), robot.limits) for run in runs)
+
+    @cached_property
+    def logs(self) -> tuple[_Log, ...]:
+        """The pieces of the log on one clock."""
+        recorded = [run.recording for run in self.runs if run.recording is not None]
+        start_s = min((recording.epoch_s for recording in recorded), default=0.0)
+        return tuple(_Log.of(run, start_s, self.options) for run in self.runs)
+
+    @cached_property
+    def weigher(self) -> StretchWeigher:
+        """Weighs stretches."""
+        model, _ = with_temperature_drift(self.model, temperature_of(self.runs))
+        return StretchWeigher.of(
+            model,
+            self.parts or (_ANY_PART,),
+            early_s=self.options.early_s,
+            margin_s=self.options.margin_s,
+        )
+
+    @cached_property
+    @one_blas_thread()
+    def shift(self) -> Shift:
+        """The picks."""
+        judge = PickJudge(self.parts, self.options)
+        found = list(self._weighed_stretches())
+        state = found[-1][0] if found else self.weigher.init()
+        carries = [(number, weighed) for _, number, weighed in found if number]
+        judged = dict(
+            zip(
+                (number for number, weighed in carries if isinstance(weighed, Weighed)),
+                judged_picks(judge, ((k, one) for k, one in carries if isinstance(one, Weighed))),
+                strict=True,
+            )
+        )
+        pairs = [
+            (weighed, 0.0) if isinstance(weighed, Pick) else judged[number]
+            for number, weighed in carries
+            if weighed is not None
+        ]
+        times = np.array([row[0] for row in state.friction])
+        n = self.model.robot.n
+        return Shift(
+            tuple(pick for pick, _ in pairs),
+            self.parts,
+            self.options.false_alarms_per_1000,
+            times,
+            np.array([row[1:] for row in state.friction]).reshape(-1, n),
+            tuple(common for _, common in pairs),
+            self.model.robot.joint_names,
+            (*self._notes(state, [pick for pick, _ in pairs]), *state.notes),
+            self.runs[0].name,
+        )
+
+    def page(self) -> Page:
+        """The report on the shift."""
+        from steelyard.report._picks import picks_page
+
+        return picks_page(self.shift)
+
+    def _weighed_stretches(
+        self,
+    ) -> Iterator[tuple[WeigherState, int, Weighed | Pick | None]]:
+        """States along the shift, with the number and the carry of each pick, or 0 and None."""
+        state = self.weigher.init()
+        number = 0
+        for stretch in self._stretches():
+            if not stretch.closed:
+                if stretch.counting_s >= self.options.min_carry_s:
+                    state = self.weigher.with_empty(state, stretch)
+                yield state, 0, None
+                continue
+            number += 1
+            if stretch.counting_s < self.options.min_carry_s:
+                yield state, number, _too_short(number, stretch)
+            else:
+                state, weighed = self.weigher.weighed(state, stretch)
+                yield state, number, weighed
+
+    def _stretches(self) -> Iterator[Stretch]:
+        """The stretches of the log in the order of time."""
+        if all(log.states is None for log in self.logs):
+            yield from self._stretches_between_rests()
+            return
+        closed_high = self._closed_is_high()
+        for log in self.logs:
+            for gripper in log.states or ():
+                samples = log.between(gripper.start_s, gripper.end_s)
+                if samples is not None:
+                    yield self._stretch(samples, gripper, closed=gripper.high == closed_high)
+
+    def _stretch(self, samples: Samples, gripper: GripperState, *, closed: bool) -> Stretch:
+        return Stretch.of(
+            samples,
+            closed=closed,
+            start_s=gripper.start_s,
+            end_s=gripper.end_s,
+            margin_s=self.options.margin_s,
+        )
+
+    # --- which state of the gripper is closed
+
+    def _closed_is_high(self) -> bool:
+        """Whether the gripper is closed where its signal is high."""
+        if self.options.closed != "auto":
+            return self.options.closed == "high"
+        high, low = (self._masses(is_high) for is_high in (True, False))
+        if not high or not low:
+            raise InvalidSamples(
+                "the gripper column has hardly any edges with motion between them, so it is not"
+                " clear which of its values means closed: give `closed='high'` or `closed='low'`"
+            )
+        difference, std = _difference(high, low)
+        if abs(difference) < _MIN_POLARITY_DEVIATIONS * std:
+            raise InvalidSamples(
+                "it is not clear which value of the gripper means closed: the arm carries"
+                f" {difference:.3f} +- {NORMAL_95 * std:.3f} kg more where it is high; give"
+                " `closed='high'` or `closed='low'`"
+            )
+        return difference > 0
+
+    def _masses(self, high: bool) -> list[Mass]:
+        """What the arm seems to carry in the first stretches of a state of the gripper."""
+        found: list[Mass] = []
+        state = self.weigher.init()
+        part = self.weigher.parts[0]
+        for log in self.logs:
+            for gripper in log.states or ():
+                samples = log.between(gripper.start_s, gripper.end_s)
+                if gripper.high != high or samples is None or len(found) >= _POLARITY_STRETCHES:
+                    continue
+                stretch = self._stretch(samples, gripper, closed=False)
+                if stretch.counting_s >= self.options.min_carry_s:
+                    found.append(Carry.of(self.weigher.arm, state.arm, stretch, part).mass)
+        return found
+
+    # --- without a gripper
+
+    def _stretches_between_rests(self) -> Iterator[Stretch]:
+        """Motions between rests; those with a part, without a rest's change, are one carry."""
+        state = self.weigher.init()
+        pending: Stretch | None = None
+        for log in self.logs:
+            for stretch in self._motions(log):
+                if stretch.counting_s < self.options.min_carry_s:
+                    continue
+                if self._carries(state, stretch):
+                    if pending is None:
+                        pending = replace(stretch, closed=True)
+                    else:
+                        pending = self._joined(log, pending, stretch)
+                    continue
+                if pending is not None:
+                    yield pending
+                    pending = None
+                state = self.weigher.with_empty(state, stretch)
+                yield stretch
+        if pending is not None:
+            yield pending
+
+    def _motions(self, log: _Log) -> Iterator[Stretch]:
+        """The motions of a log between its rests, taken as empty."""
+        still = rests(log.samples, min_rest_s=_MIN_REST_S)
+        t = log.samples.t
+        ends = [float(t[0]), *(0.5 * (a + b) for a, b in still), float(t[-1])]
+        for start_s, end_s in pairwise(ends):
+            samples = log.between(start_s, end_s)
+            if samples is not None:
+                gripper = GripperState(high=False, start_s=start_s, end_s=end_s, whole=True)
+                yield self._stretch(samples, gripper, closed=False)
+
+    def _joined(self, log: _Log, first: Stretch, second: Stretch) -> Stretch:
+        """Two motions with the same part as one carry; the later one alone after a gap."""
+        samples = log.between(first.start_s, second.end_s)
+        if samples is None or samples.t[0] > first.start_s + 1.0:
+            return replace(second, closed=True)
+        return Stretch.of(
+            samples,
+            closed=True,
+            start_s=first.start_s,
+            end_s=second.end_s,
+            margin_s=self.options.margin_s,
+        )
+
+    def _carries(self, state: WeigherState, stretch: Stretch) -> bool:
+        """Whether something is carried along a motion."""
+        part = self.weigher.parts[0]
+        carry = Carry.of(self.weigher.arm, state.arm, stretch, part, noise=state.noise)
+        if not self.parts:
+            mass = carry.mass
+            return mass.value > _MIN_CARRIED_DEVIATIONS * mass.std * state.widening
+        nothing = carry.fitted(0.0, 1e-3 * part.mass).log_evidence
+        return any(
+            carry.fitted(one.mass, max(one.tolerance, 0.05 * one.mass), one).log_evidence > nothing
+            for one in self.parts
+        )
+
+    # --- notes
+
+    def _notes(self, state: WeigherState, picks: Sequence[Pick]) -> Iterator[str]:
+        """Remarks about the log, one sentence without a full stop each."""
+        for run in self.runs:
+            if run.cut:
+                yield run.cut
+        chatter = sum(log.chatter for log in self.logs)
+        if chatter:
+            yield (
+                f"{chatter} pulses of the gripper shorter than {self.options.min_pulse_s:g} s were"
+                " taken as chatter"
+            )
+        if all(log.states is None for log in self.logs):
+            yield (
+                "there is no gripper column: carries were found by rests and by their mass, so a"
+                " missing part cannot be distinguished from an empty way"
+            )
+        if picks and not state.blanks:
+            yield (
+                "there is no empty stretch: friction of this shift is not known beyond the model,"
+                " and intervals are wide"
+            )
+        if not self.parts:
+            yield (
+                "there is no table of parts: picks are compared with the median of earlier ones,"
+                " within 5 %"
+            )
+        yield from _alike(self.parts)
+        if len(self.parts) > 1 and not self.options.expect:
+            yield "any part of the table counts as good; name the expected ones to notice others"
+        for number in self.options.known:
+            if all(pick.number != number or pick.mass is None for pick in picks):
+                yield f"pick {number}, whose mass is given, was not weighed"
+
+
+def _too_short(number: int, stretch: Stretch) -> Pick:
+    """A carry that cannot be weighed."""
+    words = f"only {stretch.counting_s:.2f} s of motion count"
+    return Pick(number, stretch.start_s, stretch.end_s, Decision.NOT_WEIGHED, reasons=(words,))
+
+
+def _difference(first: Sequence[Mass], second: Sequence[Mass]) -> tuple[float, float]:
+    """The difference of the medians of two groups of masses, and its standard deviation [kg]."""
+    values = [np.array([mass.value for mass in group]) for group in (first, second)]
+    difference = float(np.median(values[0]) - np.median(values[1]))
+    variance = sum(
+        float(np.mean([mass.own_std**2 for mass in group])) / len(group)
+        for group in (first, second)
+    )
+    return difference, float(np.sqrt(variance))
+
+
+def _alike(parts: Sequence[Part]) -> Iterator[str]:
+    """Parts whose masses overlap, as a sentence for each pair."""
+    for k, one in enumerate(parts):
+        for other in parts[k + 1 :]:
+            if abs(one.mass - other.mass) <= one.tolerance + other.tolerance:
+                yield (
+                    f"'{one.name}' and '{other.name}' have masses that cannot be distinguished"
+                    f" ({one.mass:g} +- {one.tolerance:g} and {other.mass:g} +-"
+                    f" {other.tolerance:g} kg)"
+                )
+
+
+def picks(
+    log: Data,
+    model: DynamicModel | str | Path,
+    *,
+    parts: Sequence[Part] | str | Path = (),
+    options: PickingOptions | None = None,
+    preparation: Preparation | None = None,
+) -> Shift:
+    """The picks in a log of ordinary work: what each weighed, and whether it was the right part.
+
+    Args:
+        log: a recording with the signal of the gripper (`Recording.gripper`), or its file; without
+            it, carries are found by rests and by their mass
+        model: of the arm with its empty gripper, or its file
+        parts: that are picked, or a CSV file of them (`read_parts`)
+        options: how picks are found, weighed and judged
+        preparation: how recordings become samples; that of the model by default
+    """
+    table = read_parts(parts) if isinstance(parts, str | Path) else tuple(parts)
+    return Picking(
+        identified_arm(model), log, table, options or PickingOptions(), preparation
+    ).shift

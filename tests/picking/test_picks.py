@@ -1,0 +1,236 @@
+"""Picks of logs whose truth is known: faults are found, masses and intervals hold."""
+
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+
+import steelyard as sy
+from picking_shifts import CARRY, COVER, FAULTS, HOUSING, arm, faulty, model, plan, shift
+from steelyard.errors import InvalidRecording, InvalidSamples, UnknownName
+from steelyard.picking import Decision, PickingOptions, Shift
+from steelyard.simulation import PlannedFault, PlannedPause, simulate_shift
+
+GOOD = {"good": "good", "heavier": "foreign part"}
+
+
+def decisions(found):
+    return [str(pick.decision) for pick in found.picks]
+
+
+def of_truth(truth):
+    return [GOOD.get(pick.fault, pick.fault) for pick in truth]
+
+
+@cache
+def found_faulty():
+    return sy.picks(faulty()[0], model(), parts=[HOUSING])
+
+
+def test_faults_are_found_and_good_picks_are_good():
+    _, truth = faulty()
+    found = found_faulty()
+    assert decisions(found) == of_truth(truth)
+    assert [pick.number for pick in found.alarms] == [fault.pick for fault in FAULTS]
+    assert found.has_alarms
+    assert found.notes == ()
+
+
+def test_masses_and_their_intervals_hold():
+    _, truth = faulty()
+    found = found_faulty()
+    pairs = [
+        (pick.mass, true.mass)
+        for pick, true in zip(found.picks, truth, strict=True)
+        if true.fault != "lost"
+    ]
+    deviations = np.array([(mass.value - true) / mass.std for mass, true in pairs])
+    assert np.abs(deviations).max() < 3.5
+    assert 0.3 < np.sqrt(np.mean(deviations**2)) < 1.5
+    assert max(mass.half_width for mass, _ in pairs[2:]) < 0.1
+
+
+def test_the_early_answer_sees_a_missing_part_of_two_kilograms():
+    missing = found_faulty().picks[3]
+    assert missing.early_decision is Decision.MISSING
+    assert missing.early.half_width > missing.mass.half_width
+
+
+def test_another_part_of_the_table_is_named():
+    made = plan(parts=(HOUSING, COVER), faults=(PlannedFault(7, "other", part="cover"),))
+    log, _ = shift(arm(), made, 21)
+    options = PickingOptions(expect=("housing", "cover"))
+    found = sy.picks(log, model(), parts=[HOUSING, COVER], options=options)
+    wrong = found.picks[6]
+    assert wrong.decision is Decision.WRONG_PART
+    assert wrong.fits == "cover"
+    assert [pick.number for pick in found.alarms] == [7]
+    any_part = sy.picks(log, model(), parts=[HOUSING, COVER])
+    assert not any_part.alarms
+    assert any("expected ones" in note for note in any_part.notes)
+
+
+def test_a_part_that_slips_is_noticed_although_its_mass_is_right():
+    made = plan(parts=(replace(HOUSING, mass=6.0),), faults=(PlannedFault(9, "slipped"),))
+    log, _ = shift(arm(), made, 31)
+    found = sy.picks(log, model(), parts=[replace(HOUSING, mass=6.0)])
+    assert [(pick.number, pick.decision) for pick in found.alarms] == [(9, Decision.SLIPPED)]
+
+
+def test_known_picks_take_an_error_of_all_masses_away():
+    log, truth = shift(arm(), plan(), 41)
+    heavier = replace(log, tau=1.05 * log.tau)
+    part = replace(HOUSING, tolerance=0.05)
+    options = PickingOptions(known={2: truth[1].mass, 3: truth[2].mass, 5: truth[4].mass})
+    found = sy.picks(heavier, model(), parts=[part], options=options)
+    last = [(pick, true) for pick, true in zip(found.picks, truth, strict=True)][6:]
+    relative = np.mean([pick.relative.value - true.mass for pick, true in last])
+    absolute = np.mean([pick.mass.value - true.mass for pick, true in last])
+    assert abs(relative) < 0.5 * abs(absolute)
+    assert all(pick.relative.std < 2 * pick.mass.std for pick, _ in last)
+
+
+def test_a_lot_that_is_wrong_as_a_whole_is_an_alarm():
+    log, _ = shift(arm(), plan(parts=(replace(HOUSING, mass=2.022),)), 51)
+    found = sy.picks(log, model(), parts=[replace(HOUSING, tolerance=0.001)])
+    assert len(found.alarms) < 6
+    assert found.batches[0].is_alarm
+    assert found.has_alarms
+
+
+def test_without_a_table_picks_are_compared_with_earlier_ones():
+    log, _ = faulty()
+    found = sy.picks(log, model())
+    assert decisions(found)[:3] == ["unclear"] * 3
+    assert found.picks[3].decision is Decision.MISSING
+    assert found.picks[5].decision is Decision.DOUBLE
+    assert any("no table of parts" in note for note in found.notes)
+
+
+def test_without_a_gripper_carries_are_found_by_rests():
+    log, truth = shift(arm(), plan(cycles=8), 61)
+    found = sy.picks(replace(log, gripper=None), model(), parts=[HOUSING])
+    assert len(found) == 8
+    assert decisions(found) == ["good"] * 8
+    for pick, true in zip(found.picks, truth, strict=True):
+        assert abs(pick.close_s - true.close_s) < 0.15
+    assert any("missing part" in note for note in found.notes)
+
+
+def test_polarity_is_found_and_may_be_given():
+    log, truth = faulty()
+    inverted = replace(log, gripper=1.0 - log.gripper)
+    assert decisions(sy.picks(inverted, model(), parts=[HOUSING])) == of_truth(truth)
+    given = PickingOptions(closed="high")
+    assert decisions(sy.picks(inverted, model(), parts=[HOUSING], options=given)) != of_truth(truth)
+
+
+def test_unclear_polarity_is_refused():
+    faults = tuple(PlannedFault(k, "missing") for k in range(1, 5))
+    log, _ = shift(arm(), plan(cycles=4, faults=faults), 71)
+    with pytest.raises(InvalidSamples, match="not clear which value of the gripper means closed"):
+        sy.picks(log, model(), parts=[HOUSING])
+    found = sy.picks(log, model(), parts=[HOUSING], options=PickingOptions(closed="high"))
+    assert decisions(found) == ["missing"] * 4
+
+
+def test_a_position_with_chatter_is_read_like_a_digital_output():
+    log, truth = faulty()
+    position = (
+        0.085 - 0.06 * log.gripper + 1e-4 * np.random.default_rng(1).normal(size=log.gripper.shape)
+    )
+    row = int(np.searchsorted(log.t, truth[2].close_s + 1.0))
+    position[row : row + 3] = 0.085
+    found = sy.picks(replace(log, gripper=position), model(), parts=[HOUSING])
+    assert decisions(found) == of_truth(truth)
+    assert any("1 pulses" in note for note in found.notes)
+
+
+def test_a_bit_of_a_field_of_outputs():
+    log, truth = faulty()
+    field = 5.0 + 8.0 * log.gripper
+    options = PickingOptions(bit=3)
+    found = sy.picks(replace(log, gripper=field), model(), parts=[HOUSING], options=options)
+    assert decisions(found) == of_truth(truth)
+
+
+def test_a_constant_gripper_is_refused():
+    log, _ = faulty()
+    with pytest.raises(InvalidRecording, match="has no edges"):
+        sy.picks(replace(log, gripper=0.0 * log.gripper), model())
+
+
+def test_a_column_without_two_levels_is_refused():
+    log, _ = faulty()
+    ramp = np.linspace(0.0, 1.0, len(log))[:, None]
+    with pytest.raises(InvalidRecording, match="no two levels"):
+        sy.picks(replace(log, gripper=ramp), model())
+
+
+def test_short_carries_are_not_weighed():
+    log, _ = faulty()
+    options = PickingOptions(min_carry_s=10.0, closed="high")
+    found = sy.picks(log, model(), parts=[HOUSING], options=options)
+    assert {pick.decision for pick in found.picks} == {Decision.NOT_WEIGHED}
+    assert any("no empty stretch" in note for note in found.notes)
+    assert not found.has_alarms
+
+
+def test_friction_begins_anew_after_a_long_pause():
+    made = plan(cycles=4, pauses=(PlannedPause(after=3, seconds=700.0),))
+    log, _ = shift(arm(), made, 81)
+    found = sy.picks(log, model(), parts=[HOUSING])
+    assert any("after the pause of 12 min" in note for note in found.notes)
+    assert found.picks[3].mass.std > found.picks[2].mass.std
+    assert decisions(found) == ["good"] * 4
+
+
+def test_parts_that_look_alike_are_noted():
+    log, _ = faulty()
+    other = replace(HOUSING, name="housing B", mass=2.03)
+    found = sy.picks(log, model(), parts=[HOUSING, other])
+    assert any("cannot be distinguished" in note for note in found.notes)
+
+
+def test_wrong_options_are_refused():
+    log, _ = faulty()
+    with pytest.raises(UnknownName, match="there is no part 'lid'"):
+        sy.picks(log, model(), parts=[HOUSING], options=PickingOptions(expect=("lid",)))
+    with pytest.raises(InvalidSamples, match="between 0 and 1000"):
+        PickingOptions(false_alarms_per_1000=0)
+    with pytest.raises(UnknownName, match="auto, high or low"):
+        PickingOptions(closed="shut")
+
+
+def test_a_shift_is_saved_and_is_a_table(tmp_path):
+    found = found_faulty()
+    found.save(tmp_path / "shift.json")
+    again = Shift.load(tmp_path / "shift.json")
+    assert again.to_dict() == found.to_dict()
+    table = found.to_dataframe("pyarrow")
+    assert table.num_rows == 12
+    assert table["decision"].to_pylist() == decisions(found)
+    assert np.allclose(table["mass"], [pick.mass.value for pick in found.picks])
+
+
+def test_friction_of_the_shift_is_followed():
+    robot = arm()
+    stiffer = robot.with_drive(
+        replace(robot.drive, coulomb=1.2 * robot.drive.coulomb, viscous=1.2 * robot.drive.viscous)
+    )
+    log, _ = shift(stiffer, plan(cycles=8), 91)
+    found = sy.picks(log, model(), parts=[HOUSING])
+    assert np.allclose(np.median(found.friction[-1]), 1.2, atol=0.05)
+    assert decisions(found) == ["good"] * 8
+
+
+def test_a_shift_in_mujoco_with_contact_while_gripping():
+    made = plan(cycles=4, carry_s=1.6, back_s=1.4, contact_force=15.0, carry=CARRY)
+    simulated = simulate_shift(arm(), made, seed=3)
+    found = sy.picks(simulated.recording, model(), parts=[HOUSING])
+    assert decisions(found) == ["good"] * 4
+    errors = [
+        pick.mass.value - true.mass for pick, true in zip(found.picks, simulated.picks, strict=True)
+    ]
+    assert np.abs(errors).max() < 0.1
