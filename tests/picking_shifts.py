@@ -1,4 +1,4 @@
-"""Shifts by the equations of motion alone, which take milliseconds; MuJoCo has a test of its own."""
+"""Shifts by the equations of motion alone, within milliseconds; MuJoCo has its own test."""
 
 from dataclasses import replace
 from functools import cache
