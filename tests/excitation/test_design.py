@@ -36,6 +36,7 @@ from steelyard.robot._geometry import Body
 from steelyard.trajectory import FourierTrajectory
 
 QUICK = DesignSettings(starts=2, effort=0.3, workers=2)
+MOTION = {"period_s": 6.0, "harmonics": 3}  # of most designs: JAX compiles for each number anew
 TWO = JointLimits([-2.0, -2.0], [2.0, 2.0], [1.5, 2.0], [4.0, 6.0], [np.inf] * 2)
 
 
@@ -46,7 +47,7 @@ def arm():
 
 @pytest.fixture(scope="module")
 def found(arm):
-    return design(arm, period_s=6.0, limits=DesignLimits(TWO), settings=QUICK)
+    return design(arm, **MOTION, limits=DesignLimits(TWO), settings=QUICK)
 
 
 class Box:
@@ -88,9 +89,7 @@ def test_design_keeps_its_limits_and_is_better_than_random(arm, found):
     assert (np.abs(v) <= TWO.v_max).all()
     assert (np.abs(a) <= TWO.a_max).all()
     randoms = [
-        FourierTrajectory.random(
-            arm.home, reach=[2, 2], speed=TWO.v_max, period_s=6.0, harmonics=5, seed=k
-        )
+        FourierTrajectory.random(arm.home, reach=[2, 2], speed=TWO.v_max, **MOTION, seed=k)
         for k in range(20)
     ]
     assert found.value < 0.6 * min(ConditionNumber().evaluate(arm, r) for r in randoms)
@@ -138,11 +137,11 @@ def test_a_certificate_says_what_was_not_checked(arm):
 
 def test_many_starts_go_down_together_and_stay_inside(arm):
     settings = DesignSettings(starts=8, effort=0.2, workers=2)
-    many = design(arm, period_s=6.0, harmonics=3, limits=DesignLimits(TWO), settings=settings)
+    many = design(arm, **MOTION, limits=DesignLimits(TWO), settings=settings)
     assert many.certificate.holds
     assert len(many.start_values) == 2  # that were refined
     alone = replace(settings, starts=1)
-    one = design(arm, period_s=6.0, harmonics=3, limits=DesignLimits(TWO), settings=alone)
+    one = design(arm, **MOTION, limits=DesignLimits(TWO), settings=alone)
     assert many.value < 1.02 * one.value
     with pytest.raises(
         InvalidTrajectory, match="JAX finds no gpu on this machine, only cpu: leave the device out"
@@ -153,9 +152,9 @@ def test_many_starts_go_down_together_and_stay_inside(arm):
 
 
 def test_same_seed_gives_the_same_motion(arm, found):
-    again = design(arm, period_s=6.0, limits=DesignLimits(TWO), settings=replace(QUICK, workers=1))
+    again = design(arm, **MOTION, limits=DesignLimits(TWO), settings=replace(QUICK, workers=1))
     np.testing.assert_array_equal(again.trajectory.sine, found.trajectory.sine)
-    other = design(arm, period_s=6.0, limits=DesignLimits(TWO), settings=replace(QUICK, seed=1))
+    other = design(arm, **MOTION, limits=DesignLimits(TWO), settings=replace(QUICK, seed=1))
     assert not np.array_equal(other.trajectory.sine, found.trajectory.sine)
 
 
@@ -181,8 +180,8 @@ def test_design_is_saved_with_its_certificate_and_read_again(found, tmp_path):
 def test_start_posture_one_moving_joint_and_amplitude_form(arm):
     start = np.array([0.3, -0.4])
     limits = DesignLimits(TWO, form="amplitude")
-    made = design(arm, period_s=5.0, limits=limits, joints=[1], start=start, settings=QUICK)
-    q, v, _ = made.trajectory.at(np.array([0.0, 2.0, 5.0]))
+    made = design(arm, **MOTION, limits=limits, joints=[1], start=start, settings=QUICK)
+    q, v, _ = made.trajectory.at(np.array([0.0, 2.0, 6.0]))
     np.testing.assert_allclose(q[[0, 2]], [start, start], atol=1e-12)
     np.testing.assert_array_equal(v[:, 0], 0)
     amplitude = made.trajectory.amplitudes
@@ -215,7 +214,7 @@ def test_ctrl_c_returns_the_best_so_far(arm, starts):
             raise KeyboardInterrupt
 
     settings = DesignSettings(starts=starts, effort=5.0, progress=interrupt, workers=1)
-    made = design(arm, period_s=6.0, harmonics=3, limits=DesignLimits(TWO), settings=settings)
+    made = design(arm, **MOTION, limits=DesignLimits(TWO), settings=settings)
     assert made.certificate.holds
     assert made.status.startswith("stopped by hand; the best so far")
     assert 0 <= calls[0][0] <= 1
@@ -224,14 +223,14 @@ def test_ctrl_c_returns_the_best_so_far(arm, starts):
 def test_time_limit_returns_the_best_so_far(arm):
     began = time.perf_counter()
     settings = DesignSettings(starts=8, effort=5.0, time_limit_s=0.2, workers=1)
-    made = design(arm, period_s=6.0, harmonics=3, limits=DesignLimits(TWO), settings=settings)
+    made = design(arm, **MOTION, limits=DesignLimits(TWO), settings=settings)
     assert "the time limit was reached" in made.status
     assert time.perf_counter() - began < 60
 
 
 def test_payload_design_predicts_standard_deviations(arm):
     objective = PayloadOptimal([0.5, 0.2])
-    made = design(arm, period_s=3.0, objective=objective, limits=DesignLimits(TWO), settings=QUICK)
+    made = design(arm, **MOTION, objective=objective, limits=DesignLimits(TWO), settings=QUICK)
     assert set(made.std) < {"m", "mx", "my", "mz", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Izz"}
     assert made.value == pytest.approx(np.exp(np.mean(np.log(list(made.std.values())))))
     half = objective.evaluate(arm, made.trajectory, limits=DesignLimits(TWO), rate_hz=500.0)

@@ -384,24 +384,23 @@ def test_gains_that_do_not_converge_are_unknown(robot, monkeypatch):
 
 def test_what_a_known_mass_needs(robot):
     run, gain = currents(robot), robot.drive.gain
+    drive = replace(robot.drive, gain=gain, gain_std=0.2 * gain)
+    part = prepare(run, COMMANDED, drive=drive)
+    model = identify(robot.with_drive(drive), part)
+    payload = weigh(model, part)
     for mass, spread in ((0.0, 0.2), (1.0, 0.0), (np.nan, 0.2), (1.0, np.inf)):
-        drive = replace(robot.drive, gain=gain, gain_std=0.2 * gain)
-        part = prepare(run, COMMANDED, drive=drive)
-        model = identify(robot.with_drive(drive), part)
         with pytest.raises(
             InvalidSamples, match=r"(a known mass \[kg\]|spread) must be positive, got"
         ):
-            gains_from_known_mass(
-                model, weigh(model, part), mass, empty=[part], loaded=[part], spread=spread
-            )
+            gains_from_known_mass(model, payload, mass, empty=[part], loaded=[part], spread=spread)
     with pytest.raises(InvalidSamples, match="at least one recording without it and one with it"):
-        gains_from_known_mass(model, weigh(model, part), 1.0, empty=[], loaded=[part])
+        gains_from_known_mass(model, payload, 1.0, empty=[], loaded=[part])
     with pytest.raises(
         InvalidRobot, match="a known mass corrects drive gains: the model must be fitted to motor"
     ):
         gains_from_known_mass(
             replace(model, from_currents=False),
-            weigh(model, part),
+            payload,
             1.0,
             empty=[part],
             loaded=[part],

@@ -208,9 +208,7 @@ def weighed():
 def test_the_inertia_about_the_centre_of_mass_has_a_spread(weighed):
     _, found = weighed
     np.testing.assert_array_equal(found.inertia_com, found.body.inertia_com)
-    draws = np.random.default_rng(0).multivariate_normal(
-        found.body.vector, found.covariance, 20_000
-    )
+    draws = np.random.default_rng(0).multivariate_normal(found.body.vector, found.covariance, 2_000)
     spread = np.std([InertialParameters.from_vector(draw).inertia_com for draw in draws], axis=0)
     np.testing.assert_allclose(found.inertia_com_std, spread, rtol=0.1)
     names = [each.name for each in found.inertia_com_quantities]

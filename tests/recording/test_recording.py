@@ -4,8 +4,6 @@ import sys
 from dataclasses import fields, replace
 
 import numpy as np
-import pandas
-import polars
 import pytest
 
 from steelyard.errors import InvalidRecording, InvalidSamples, MissingExtra, UnreadableFile
@@ -249,6 +247,9 @@ class Protocol:
 
 def test_data_frames_go_both_ways(rng):
     """pandas, Polars, Arrow, Arrow's protocol, the interchange protocol, and arrays."""
+    import pandas  # here, because every process of the tests would wait for it
+    import polars
+
     t, q = np.arange(5) / 100, rng.normal(size=(5, 2))
     recording = Recording(t=t, q=q, joint_names=("elbow", "wrist"), tau=2 * q)
     frame, table = recording.to_dataframe(), recording.to_dataframe("pyarrow")
@@ -273,6 +274,9 @@ def test_data_frames_go_both_ways(rng):
 
 def test_a_data_frame_is_read_as_a_file_is(rng):
     """Foreign names, degrees, array columns; missing values are NaN, texts are noted."""
+    import pandas
+    import polars
+
     t, q = np.arange(5) / 100, rng.normal(size=(5, 2))
     said = {"columns": {"tau": "moment"}, "degrees": True, "joint_names": ("elbow", "wrist")}
     arrays = {"time": t, "actual_q": np.rad2deg(q), "moment": q, "phase": ["a"] * 5}

@@ -6,7 +6,6 @@ from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
-import polars
 import pytest
 
 from report_pages import EVIL, LOAD, PAGES, everything_page, payload, weighed
@@ -334,6 +333,8 @@ def test_nothing_is_predicted_where_a_joint_stands_still_and_its_sign_is_noise()
 
 
 def test_a_notebook_shows_a_payload_as_a_table_and_a_picture(tmp_path):
+    import polars
+
     _, found, _ = weighed()
     assert '<img alt="The payload on the flange' in found._repr_html_()
     assert repr(found).startswith("<Payload: ")

@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy.stats import multivariate_t
 
 from steelyard.identification import identify
 from steelyard.identification._misfit import CauseMisfit, misfit_of
@@ -37,6 +36,8 @@ def two_columns(rng):
 
 
 def test_the_bayes_factor_is_the_ratio_of_two_densities(rng):
+    from scipy.stats import multivariate_t  # slow to import
+
     one = two_columns(rng)
     wide = multivariate_t.logpdf(one.e, shape=one.covariance + one.prior, df=one.freedom)
     narrow = multivariate_t.logpdf(one.e, shape=one.covariance, df=one.freedom)

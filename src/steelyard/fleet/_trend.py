@@ -34,7 +34,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import special
-from scipy.stats import false_discovery_control
 
 from steelyard._arrays import Array, Mask
 from steelyard._units import NORMAL_95
@@ -174,6 +173,8 @@ def false_discovery_rates(p: Sequence[float]) -> Array:
     values = np.asarray(p, dtype=float)
     if not len(values):
         return values
+    from scipy.stats import false_discovery_control  # slow to import
+
     return np.asarray(false_discovery_control(values, method="by"))
 
 

@@ -154,8 +154,7 @@ def solve_grams(
         weights = np.ones(len(grams))
     for _ in range(_MAX_ITERATIONS):
         A = (weights**2 @ flat).reshape(m + 1, m + 1) + known
-        half = half_inverse(A[:m, :m])
-        value = half @ (half.T @ A[:m, m])
+        value = _solve_symmetric(A[:m, :m], A[:m, m])
         minus = np.append(value, -1.0)
         squares = np.maximum((grams @ minus) @ minus, least)
         noise, found = _noise(squares, rows, m, equal_weights=equal_weights)
@@ -163,6 +162,7 @@ def solve_grams(
         weights = found
         if np.abs(previous / weights - 1).max() < _WEIGHT_TOLERANCE:
             break
+    half = half_inverse(A[:m, :m])
     return Solution(value, noise, previous, half @ half.T, np.zeros(m, dtype=bool), np.nan)
 
 
@@ -179,12 +179,29 @@ def _noise(
     return noise, 1.0 / np.maximum(np.broadcast_to(common, noise.shape), _MIN_NOISE)
 
 
-def half_inverse(A: Array) -> Array:
-    """H with H H' = A^-1 over the directions that have data, (m, rank)."""
+def _solve_symmetric(A: Array, b: Array) -> Array:
+    """The x of A x = b over the directions that have data, (m,)."""
+    unit, scale = _unit_diagonal(A)
+    L, failed = lapack.dpotrf(unit.T, lower=1, overwrite_a=1, clean=0)
+    if failed or np.diag(L).min() <= _MIN_PIVOT:
+        half = half_inverse(A)
+        return np.asarray(half @ (half.T @ b))
+    x, _ = lapack.dpotrs(L, b / scale, lower=1)
+    return np.asarray(np.where(np.diag(A) > 0, x / scale, 0.0))
+
+
+def _unit_diagonal(A: Array) -> tuple[Array, Array]:
+    """A with rows and columns scaled so that its diagonal is 1, and the scale, (m,)."""
     length = np.sqrt(np.diag(A))
     scale = np.where(length > 0, length, 1.0)
     unit = A / np.outer(scale, scale)
     unit[length == 0, length == 0] = 1.0
+    return unit, scale
+
+
+def half_inverse(A: Array) -> Array:
+    """H with H H' = A^-1 over the directions that have data, (m, rank)."""
+    unit, scale = _unit_diagonal(A)
     L, failed = lapack.dpotrf(unit, lower=1)
     if not failed and np.diag(L).min() > _MIN_PIVOT:
         half = np.tril(lapack.dtrtri(L, lower=1)[0]).T
@@ -192,7 +209,7 @@ def half_inverse(A: Array) -> Array:
         s, V = np.linalg.eigh(unit)
         kept = s > _MIN_PIVOT**2 * s[-1]
         half = V[:, kept] / np.sqrt(s[kept])
-    return np.asarray(half * (length > 0)[:, None] / scale[:, None])
+    return np.asarray(half * (np.diag(A) > 0)[:, None] / scale[:, None])
 
 
 def _solve_rows(

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from scipy.signal import lfilter
 
 from steelyard._arrays import Array, read_only
 from steelyard.errors import InvalidRobot
@@ -129,6 +128,8 @@ def ar1_noise(
     white = generator.standard_normal(shape)
     if correlation_s == 0:
         return white
+    from scipy.signal import lfilter  # slow to import, and only correlated noise needs it
+
     rho = np.exp(-period_s / correlation_s)
     white[1:] *= np.sqrt(1 - rho**2)
     return np.asarray(lfilter([1.0], [1.0, -rho], white, axis=0))
