@@ -23,7 +23,7 @@ fast-tests: $(READY)
 	$(TESTS) -m "not slow"
 
 all-tests: $(READY)
-	$(TESTS) -n 3 --dist loadfile --no-loadscope-reorder
+	$(TESTS) -n 4 --dist loadfile --no-loadscope-reorder
 
 lint: style types
 

@@ -26,12 +26,23 @@ SLOW_IMPORTS = (
 """A test is slow if its module, or a helper that it imports, imports one of these."""
 WITHOUT_SLOW = "not slow"
 LONG_MODULES = (
-    *("test_stopping.py", "test_examples.py", "test_tutorial.py", "test_commands.py"),
-    *("test_reproduce_gaz2017.py", "test_reproduce.py", "test_reproduce_xu2024.py"),
-    *("test_gains.py", "test_methods.py", "test_page.py", "test_wrist.py", "test_cluster.py"),
-    *("test_symbolic.py", "test_fuzz.py", "test_checks.py", "test_torque.py", "test_lag.py"),
+    *("live/test_stopping.py", "torque/test_methods.py"),
+    *("report/test_browser.py", "architecture/test_examples.py"),
+    *("live/test_commands.py", "laws/test_excitation_laws.py"),
+    *("live/test_page.py", "excitation/test_design.py"),
+    *("architecture/test_tutorial.py", "identification/test_gains.py"),
+    *("cli/test_live_commands.py", "real/test_identification.py"),
+    *("fleet/test_cluster.py", "tests/test_reproduce_xu2024.py"),
+    *("live/test_acceleration.py", "identification/test_lag.py"),
+    *("live/test_franka.py", "recovery/test_torque.py"),
+    *("twin/test_real_clients.py", "tests/test_reproduce_gaz2017.py"),
+    *("twin/test_motion.py", "wrist/test_checks.py"),
+    *("live/test_wrist.py", "robot/test_symbolic.py"),
+    *("fuzz/test_fuzz.py", "contracts/test_python_equals_command_line.py"),
+    *("payload/test_payload.py", "tests/test_reproduce.py"),
 )
-"""Modules of tests that take 8 s and more. They begin first, so that no process ends much later."""
+"""The modules that take longest begin first, so that no process ends much later than the others.
+On the left those that wait for processes, sockets and clocks, on the right those that compute."""
 
 
 def pytest_ignore_collect(collection_path, config):
@@ -52,7 +63,8 @@ def in_slow_module(path: Path) -> bool:
 
 def pytest_collection_modifyitems(config, items):
     """Begins with the long modules; marks the tests that `make check` leaves out."""
-    items.sort(key=lambda item: item.path.name not in LONG_MODULES)
+    order = {name: k for k, name in enumerate(LONG_MODULES)}
+    items.sort(key=lambda item: order.get("/".join(item.path.parts[-2:]), len(order)))
     if config.option.markexpr:
         for item in items:
             if in_slow_module(item.path):

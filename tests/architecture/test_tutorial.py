@@ -74,10 +74,10 @@ def test_the_page_has_what_it_promises():
 
 def test_the_commands_run_in_order_and_print_what_is_shown(tmp_path, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.chdir(tmp_path)
     for kind, body in BLOCKS:
         if kind == "python":
-            made = python(["-c", body], tmp_path)
-            assert made.returncode == 0, made.stderr
+            exec(body, {})
         if kind == "toml":
             (tmp_path / body.split()[1]).write_text(body)
     for item in COMMANDS:

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -66,6 +67,11 @@ def test_ur10e_weighs_what_the_authors_weighed(ur10e, empty, loaded, mass):
     assert payload.body.is_physical
 
 
+@cache
+def identified(recording, friction):
+    return sy.identify("ur10e", recording, friction=friction)
+
+
 @pytest.mark.parametrize("method", ["torque-change", "manufacturer"])
 @pytest.mark.parametrize(
     ("empty", "loaded", "mass"),
@@ -77,7 +83,7 @@ def test_ur10e_weighs_what_the_authors_weighed(ur10e, empty, loaded, mass):
 def test_ur10e_by_methods_that_compare_torques(shared_data, method, empty, loaded, mass):
     """Runs of one motion, seconds apart: motor currents beside the target moments."""
     before, after = (shared_data / "ur10e" / f"{name}.npz" for name in (empty, loaded))
-    model = sy.identify("ur10e", before, friction="band")
+    model = identified(before, "band")
     payload = sy.weigh(model, after, method=method, empty=before)
     widest = {"torque-change": 0.25, "manufacturer": 0.4}[
         method
@@ -96,7 +102,7 @@ def test_ur10e_by_methods_that_compare_torques(shared_data, method, empty, loade
 )
 def test_ur10e_compares_torques_on_the_same_motion_by_itself(shared_data, empty, loaded, mass):
     before, after = (shared_data / "ur10e" / f"{name}.npz" for name in (empty, loaded))
-    model = sy.identify("ur10e", before, friction="presliding-load")
+    model = identified(before, "presliding-load")
     payload = sy.weigh(model, after, empty=before)
     direct = sy.weigh(model, after)
     assert (payload.method, direct.method) == ("torque-change", "direct")

@@ -70,7 +70,9 @@ def test_a_corrupted_recording_is_doubted_in_a_batch(name):
         assert max(len(x.split()) for x in doubt.words.split("; ")) <= LONGEST_SENTENCE
 
 
-@pytest.mark.parametrize("name", FAULTS)
+@pytest.mark.parametrize(
+    "name", ["fy and fz swapped", "tx and ty swapped", "torques in Nmm", "clock too slow"]
+)
 def test_a_corrupted_recording_is_doubted_when_tracking(name):
     faulty, kind = corrupted(name)
     found = track_wrist(faulty, "ur10")

@@ -62,7 +62,7 @@ from steelyard.torque.tracking._state import (
 _MAX_EPISODES = 1000
 _MIN_WINDOWS = 3  # windows that show the present noise, before a change is tested for
 _CLOCK_ROUNDING_S = 1e-4
-_MIN_LATE_SAMPLES = 10  # late samples in order after which the clock counts as set back
+_MIN_LATE_SAMPLES = 10  # after this many late but ordered samples, the clock was set back
 _MIN_WINDOWS_BETWEEN_CHANGES = 15  # changes that follow sooner widen the assumed noise
 _OUTLIER_RMS = 5.0  # root mean square of a block's residuals, in standard deviations
 _UNKNOWN_STD_SHARE = 1e-3  # a number is unknown above this share of the prior's deviation
@@ -253,8 +253,8 @@ class TorqueTracker:
     ) -> tuple[Array, Array] | None:
         """Measured minus estimated torque, and its standard deviation, each (n,) [Nm or N].
 
-        None before the noise is known. Zero where a joint rests or turns: its friction is not known
-        there.
+        None before the noise is known. Zero where a joint rests or reverses, because its friction
+        is not known there.
 
         Args:
             sample: usable

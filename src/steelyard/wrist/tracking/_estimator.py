@@ -65,7 +65,7 @@ from steelyard.wrist.tracking._sums import (
 _CLOCK_ROUNDING_S = 1e-4
 _SATURATED_SHARE = 0.999  # of the sensor's range
 _MAX_DOUBTED_TILT_STD = np.radians(2.0)  # a tilt that is known less accurately raises no doubt
-_MIN_TESTED_BLOCKS = 10  # that show the noise, before a change is tested for
+_MIN_TESTED_BLOCKS = 10  # blocks that show the noise before a change is tested for
 _TRIAL_WINDOWS = 5  # unexplained windows that are tried as another load
 _MAX_TRIAL_VARIANCE_RATIO = 3.0  # of residuals under another load, over the variance before
 _MIN_REST_WINDOWS = 5  # of which the first and the last do not count
