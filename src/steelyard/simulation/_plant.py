@@ -110,6 +110,12 @@ class Plant:
         """Acceleration in the last step, (n,) [rad/s^2 or m/s^2]."""
         return np.array(self._a)
 
+    def rest_at(self, q: Array) -> None:
+        """Puts the arm at rest into a posture q, (n,) [rad or m]."""
+        self.q = np.array(q, dtype=float)
+        self.w = np.zeros_like(self.q)
+        self._a = np.zeros_like(self.q)
+
     def runaway(self, limit: float) -> str:
         """A sentence about the joint that is faster than the limit [rad/s or m/s]; or ''."""
         if np.abs(self.w).max() < limit:

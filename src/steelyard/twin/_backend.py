@@ -4,6 +4,10 @@ The arm in MuJoCo follows its target as in `simulation`: feed-forward by the mod
 the payload set on the controller and by the friction at the commanded speed, and feedback with
 three poles at the bandwidth, which has to bear the actual payload. `target_moment` does not contain
 friction. `_motion` makes the targets.
+
+The feed-forward of a wrong payload makes accelerations that were not commanded: the commanded ones
+step where a motion ends, and the torque of the step is that of another arm. A payload that is set
+enters the feed-forward linearly in time within `Backend.transition_s`.
 """
 
 from __future__ import annotations
@@ -41,11 +45,13 @@ class Backend(ABC):
         rate_hz: control steps per second, [Hz]
         robot: the arm; None where only a recording is known
         over: whether the recording has ended
+        transition_s: time in which the controller changes over to another payload, [s]
     """
 
     rate_hz: float
     robot: RobotModel | None
     over: bool
+    transition_s: float = 0.0
 
     @abstractmethod
     def step(self, target: Target | None, payload: ControllerPayload) -> tuple[float, Outputs]:
@@ -107,7 +113,8 @@ class SimulatedArm(Backend):
         else:
             self._plant_now = self._plant(None, q)
         self._payload: ControllerPayload | None = None
-        self._model = self._arm
+        self._model = self._model_before = self._arm
+        self._share = 1.0  # of the present model in the feed-forward
         self._inertia = self._plant_now.inertia[0]
         self._rotors = self._inertia - self._plant_now.loaded.mass_matrix(q)
         self._integral = self._steady_integral(ControllerPayload())
@@ -115,8 +122,7 @@ class SimulatedArm(Backend):
     def place(self, q: Array) -> None:
         """See `Backend`."""
         plant = self._plant_now
-        plant.q = np.array(q, dtype=float)
-        plant.w = plant.w - plant.v
+        plant.rest_at(q)
         self._target = np.array(Target.at_rest(plant.q))
         self._inertia = plant.loaded.mass_matrix(plant.q) + self._rotors
         self._integral = self._steady_integral(self._payload or ControllerPayload())
@@ -171,15 +177,25 @@ class SimulatedArm(Backend):
             self._plant_now = plant
 
     def _feed_forward(self, payload: ControllerPayload) -> Array:
+        """Torque of the commanded motion by the controller's model, without friction, (6,) [Nm]."""
         if payload != self._payload:
+            self._model_before = self._model
+            self._share = 0.0
             self._payload = payload
-            drive = self._arm.drive
-            self._model = self._arm.with_drive(
-                DriveModel(drive.rotor_inertia, coupling=drive.coupling)
-            )
-            if payload.mass:
-                self._model = self._model.with_payload(_body(payload, self._model.flange))
-        return np.asarray(self._model.torque(*self._target))
+            self._model = self._model_with(payload)
+        self._share = min(self._share + self._h / max(self.transition_s, self._h), 1.0)
+        tau = np.asarray(self._model.torque(*self._target))
+        if self._share == 1.0:
+            return tau
+        before = self._model_before.torque(*self._target)
+        return np.asarray(self._share * tau + (1 - self._share) * before)
+
+    def _model_with(self, payload: ControllerPayload) -> RobotModel:
+        drive = self._arm.drive
+        empty = self._arm.with_drive(DriveModel(drive.rotor_inertia, coupling=drive.coupling))
+        if not payload.mass:
+            return empty
+        return empty.with_payload(_body(payload, empty.flange))
 
     def _friction_compensation(self) -> Array:
         """Friction and offset of the drives at the commanded speed, (6,) [Nm].

@@ -47,6 +47,7 @@ _RUNTIME_STOPPED = 1
 _RUNTIME_PLAYING = 2
 _RUNTIME_PAUSED = 4
 _MAX_MESSAGES = 1000
+_REBOOT_TRANSITION_S = 0.5  # the brakes would hold a real arm, not a model with another payload
 
 
 class Modes(NamedTuple):
@@ -374,8 +375,9 @@ class SimulatedController:
         self.program_name = "repeated_motion"
         self.arm.start(self._repeated)
 
-    def set_payload(self, payload: ControllerPayload) -> None:
-        """Sets a payload, as a program does."""
+    def set_payload(self, payload: ControllerPayload, transition_s: float = 0.0) -> None:
+        """Sets a payload, as a program does; the arm changes over to it in a time, [s]."""
+        self.backend.transition_s = transition_s
         self.payload = payload._replace(mass=payload.mass + self.modes.payload_error)
 
     # --- inputs
@@ -452,6 +454,7 @@ class SimulatedController:
             self.stop_program()
             self.arm.stop()
             self._start_s -= self.outputs["timestamp"][0]
+            self.backend.transition_s = _REBOOT_TRANSITION_S
             self.payload = ControllerPayload()
             self.registers = Registers()
             self.program_name = ""

@@ -197,7 +197,7 @@ class _Payloads:
         inertia: Value = (0.0,) * 6,
         transition_time: float = 0.0,
     ) -> None:
-        self._set(m, cog, inertia)
+        self._set(m, cog, inertia, float(transition_time))
 
     def _change(self, mass: float | None = None, cog: Value = None) -> None:
         """Changes one of the two and keeps the other."""
@@ -208,7 +208,7 @@ class _Payloads:
             cog = payload.cog
         self._set(mass, cog, payload.inertia)
 
-    def _set(self, mass: float, cog: Value, inertia: Value) -> None:
+    def _set(self, mass: float, cog: Value, inertia: Value, transition_s: float = 0.0) -> None:
         cog = tuple(float(x) for x in cog)
         inertia = tuple(float(x) for x in inertia)
         if len(cog) != 3 or len(inertia) != 6:
@@ -219,7 +219,8 @@ class _Payloads:
             raise ValueError(
                 f"no mass and no moment is negative, no inertia above {LARGEST_INERTIA:g} kg m^2"
             )
-        self._controller.set_payload(ControllerPayload(float(mass), cog, inertia))
+        payload = ControllerPayload(float(mass), cog, inertia)
+        self._controller.set_payload(payload, transition_s)
 
 
 class _State:
