@@ -13,7 +13,7 @@ import socket
 import struct
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from operator import methodcaller
 from typing import Self
@@ -118,6 +118,12 @@ class ControllerServer:
             with self._lock:
                 self._step()
 
+    def has_unread(self) -> bool:
+        """Whether a client has sent something that was not read yet, for tests as above."""
+        with self._lock:
+            sockets = [*self._listeners, *self._clients]
+        return bool(_ready(sockets))
+
     # --- on the server thread
 
     def _run(self) -> None:
@@ -142,7 +148,10 @@ class ControllerServer:
 
     def _listen(self, timeout_s: float) -> None:
         """Accepts connections and reads from clients."""
-        ready, _, _ = select.select([*self._listeners, *self._clients], [], [], timeout_s)
+        try:
+            ready, _, _ = select.select([*self._listeners, *self._clients], [], [], timeout_s)
+        except (OSError, ValueError):  # `send` has closed one of them on another thread
+            return
         with self._lock:
             for ready_socket in ready:
                 if (client_class := self._listeners.get(ready_socket)) is not None:
@@ -206,6 +215,15 @@ class ControllerServer:
     def _drop(self, connection: socket.socket) -> None:
         self._clients.pop(connection).closed()
         connection.close()
+
+
+def _ready(sockets: Sequence[socket.socket]) -> list[socket.socket]:
+    poll = select.poll()
+    for waiting in sockets:
+        if waiting.fileno() >= 0:
+            poll.register(waiting, select.POLLIN)
+    numbers = {number for number, _ in poll.poll(0)}
+    return [waiting for waiting in sockets if waiting.fileno() in numbers]
 
 
 def _listening(host: str, port: int) -> list[socket.socket]:
