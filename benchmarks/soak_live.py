@@ -13,7 +13,7 @@ the simulated arm (`virtual_clock`): it stands still while a process computes, s
 machine is not taken for a slow program, and a quiet one does not wait.
 
 Usage: python benchmarks/soak_live.py [--faults 1000] [--seed 0] [--controllers 3]
-       [--results FILE]
+       [--first 0] [--results FILE]
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ TOOL_SPEED = 2.0  # [m/s]
 ACCELERATION_LIMIT = 8.0  # [rad/s^2]
 MAX_REST_S = 0.5
 MAX_REST_AFTER_KILL_S = 1.0
-WATCHED_S = 1.2  # after a fault
+WATCHED_S = 0.2  # after the longest time to rest
 FIRST_TIME_S = 1000.0  # of the clocks
 CARRIED = ControllerPayload(9.0, (0.0, 0.0, 0.1), (0.05, 0.05, 0.05, 0.0, 0.0, 0.0))
 REST_SPEED = 0.01  # [rad/s]
@@ -361,7 +361,7 @@ class Soak:
         speed = self.probe.speed
         self._cause(trial.fault)
         answer = self._answer(trial)
-        while time.monotonic() < fault_s + WATCHED_S:
+        while time.monotonic() < fault_s + trial.max_rest_s + WATCHED_S:
             time.sleep(0.02)
         result = Result(number, trial, (), _in_short(answer), before.mass, speed)
         if trial.kind == "set":
@@ -377,12 +377,12 @@ class Soak:
         controller = self.server.controller
         controller.fault("normal")
         controller.dashboard("stop")
-        self.probe.until_rest(50)
-        controller.set_payload(self._carried)
+        if controller.payload != self._carried:
+            controller.set_payload(self._carried)
         self.probe.until_rest(50)
         controller.place(START)
         del self.probe.rows[:-100]
-        self.probe.until_rest(100)
+        self.probe.until_rest(50)
 
     def _cause(self, fault: str) -> None:
         if fault == "kill":
@@ -399,7 +399,7 @@ class Soak:
     def _answer(self, trial: Trial) -> Answer | None:
         """What the client says; None from a client that cannot speak any more."""
         if trial.fault in ("kill", "freeze"):
-            time.sleep(WATCHED_S)
+            time.sleep(trial.max_rest_s + WATCHED_S)
             self.client.renew()
             return None
         end_s = time.monotonic() + ANSWER_TIMEOUT_S
@@ -508,12 +508,12 @@ def worker(trials: Any, results: Any, carried: ControllerPayload, clock: Any) ->
     os._exit(0)  # without waiting for threads whose clock has stopped
 
 
-def all_results(trials: Sequence[Trial], controllers: int) -> Iterator[Result]:
-    """The results of trials, as they come."""
+def all_results(trials: Sequence[tuple[int, Trial]], controllers: int) -> Iterator[Result]:
+    """The results of numbered trials, as they come."""
     context = process_context()
     tasks = context.Queue()
     results = context.Queue()
-    for task in enumerate(trials):
+    for task in trials:
         tasks.put(task)
     workers = []
     for k in range(controllers):
@@ -558,11 +558,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--faults", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--first", type=int, default=0, help="begin with this one")
     parser.add_argument("--controllers", type=int, default=3, help="trials at once")
     parser.add_argument("--results", type=Path, help="file for every result, one JSON per line")
     options = parser.parse_args()
     rng = np.random.default_rng(options.seed)
-    trials = [Trial.random(rng) for _ in range(options.faults)]
+    trials = [(k, Trial.random(rng)) for k in range(options.faults)][options.first :]
     results: list[Result] = []
     for result in all_results(trials, options.controllers):
         results.append(result)

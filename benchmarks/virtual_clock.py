@@ -14,13 +14,12 @@ import socket
 import threading
 import time
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
 _SLICE_S = 1e-3  # of a wait, by the clock of the machine
-_PAUSE_S = 2e-5  # between two looks at the threads, by the clock of the machine
-_IDLE_LOOKS = 2  # in which no thread runs, one after the other
+_PAUSE_S = 2e-5  # at least, between two looks at the threads, by the clock of the machine
 
 _real_sleep = time.sleep
 _real_select = select.select
@@ -126,6 +125,7 @@ class Ticker:
         self._others = others
         self._unread = unread
         self._closed = False
+        self._threads = _Threads(0)
         self._thread = threading.Thread(target=self._run, name="virtual clock", daemon=True)
         self._thread.start()
 
@@ -135,33 +135,52 @@ class Ticker:
         self._thread.join()
 
     def _run(self) -> None:
+        self._threads = _Threads(threading.get_native_id())
         while not self._closed:
-            looks = 0
-            while looks < _IDLE_LOOKS:
-                _real_sleep(_PAUSE_S)
-                looks = looks + 1 if self._idle() else 0
+            self._await_idle()
             self._clock.value += self._step_s
             self._on_step()
 
-    def _idle(self) -> bool:
-        if self._unread():
-            return False
-        mine = threading.get_native_id()
-        return not any(_runs(pid, mine) for pid in (os.getpid(), *self._others()))
+    def _await_idle(self) -> None:
+        pause_s = _PAUSE_S
+        _real_sleep(pause_s)
+        while self._unread() or self._threads.run(self._others()):
+            _real_sleep(pause_s)
+            pause_s = min(2 * pause_s, _SLICE_S)
 
 
-def _runs(pid: int, except_thread: int) -> bool:
-    """Whether a thread of a process runs, or could run."""
-    with suppress(OSError):  # the process or one of its threads has ended
-        for thread in os.listdir(f"/proc/{pid}/task"):
-            if int(thread) != except_thread and _state(pid, thread) == b"R":
-                return True
-    return False
+class _Threads:
+    """The states of threads, from files of `/proc` that are kept open.
 
+    `except_thread` does not count: its number.
+    """
 
-def _state(pid: int, thread: str) -> bytes:
-    file = os.open(f"/proc/{pid}/task/{thread}/stat", os.O_RDONLY)
-    try:
-        return os.read(file, 200).rpartition(b") ")[2][:1]
-    finally:
-        os.close(file)
+    def __init__(self, except_thread: int) -> None:
+        self._except = str(except_thread)
+        self._files: dict[tuple[int, str], int] = {}
+
+    def run(self, others: Sequence[int]) -> bool:
+        """Whether a thread of this process or of others runs, or could run."""
+        known = [self._state(*thread) for thread in tuple(self._files)]
+        if b"R" in known:
+            return True
+        found = {thread for pid in (os.getpid(), *others) for thread in self._threads_of(pid)}
+        for gone in self._files.keys() - found:
+            os.close(self._files.pop(gone))
+        return any(self._state(*thread) == b"R" for thread in found)
+
+    def _threads_of(self, pid: int) -> Iterator[tuple[int, str]]:
+        with suppress(OSError):  # the process has ended
+            for thread in os.listdir(f"/proc/{pid}/task"):
+                if thread != self._except:
+                    yield pid, thread
+
+    def _state(self, pid: int, thread: str) -> bytes:
+        """One letter; empty for a thread that has ended."""
+        with suppress(OSError):
+            file = self._files.get((pid, thread))
+            if file is None:
+                file = os.open(f"/proc/{pid}/task/{thread}/stat", os.O_RDONLY)
+                self._files[pid, thread] = file
+            return os.pread(file, 200, 0).rpartition(b") ")[2][:1]
+        return b""

@@ -120,6 +120,14 @@ def click(browser, word):
     browser.ask(f"{buttons}.find(b => b.innerText.trim() == '{word}').click()")
 
 
+def type_in(browser, words):
+    """Types into the field of the open question."""
+    field = "document.querySelector('[role=dialog] input, [role=dialog] textarea')"
+    browser.wait(f"!!{field}")
+    browser.ask(f"{field}.focus()")
+    browser.call("Input.insertText", text=words)
+
+
 # --- snapshots
 
 
@@ -391,6 +399,27 @@ def test_a_payload_is_set_after_a_question_only(weigher, browser, tmp_path):
             browser.visit("about:blank")
 
 
+@in_a_browser
+def test_the_serial_number_of_an_arm_that_does_not_report_it_is_asked_for(weigher, browser):
+    with served(Rows(), speed=1.0) as found:
+        found.controller.backend.robot = load_robot("ur10e")
+        found.controller.serial_number = ""
+        with shown(weigher, UrController(found.host, found.port)) as page:
+            browser.visit(page.url)
+            for number, words in (("20231", "belongs to another arm"), (SERIAL_NUMBER, "")):
+                click(browser, "Set payload …")
+                browser.wait("document.body.innerText.includes('the serial number of the arm is')")
+                type_in(browser, number)
+                click(browser, "Continue")
+                browser.wait(f"document.body.innerText.includes('{words or 'let nothing touch'}')")
+                if words:
+                    click(browser, "Close")
+            click(browser, "Set it")
+            browser.wait("document.body.innerText.includes('reports a payload of')")
+            assert found.controller.payload.mass == pytest.approx(weigher.payload().mass, abs=1e-4)
+            browser.visit("about:blank")
+
+
 # --- who may look, and who may not
 
 
@@ -467,6 +496,20 @@ def test_old_rows_are_grey_and_nothing_can_be_set(weigher, monkeypatch):
         page._write(snapshot, ())
         assert page._button.disabled
     assert said == [("The payload cannot be set now", "no rows came for 12 s: the payload is old")]
+
+
+def test_a_payload_that_has_changed_since_the_question_is_not_sent(weigher, monkeypatch):
+    said = []
+    monkeypatch.setattr("steelyard.live._page._say", lambda client, *words: said.append(words))
+    sent = SimpleNamespace(new=ControllerPayload(weigher.payload().mass + 1.0))
+    with shown(weigher, UrController("127.0.0.1")) as page:
+        page._send(SimpleNamespace(), sent)
+        page._received_s = time.monotonic() - 12.0
+        page._send(SimpleNamespace(), sent)
+    (changed, old) = said
+    assert changed[0] == old[0] == "The payload was not set"
+    assert "has changed since the question, and nothing was sent" in changed[1]
+    assert "no rows came for 12 s" in old[1]
 
 
 def test_a_controller_with_another_payload_is_a_warning():

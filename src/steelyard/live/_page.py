@@ -34,7 +34,7 @@ from steelyard.live._addresses import mode_in_row, payload_in_row
 from steelyard.live._controller import Controller
 from steelyard.live._curves import LiveChart
 from steelyard.live._scene import Scene
-from steelyard.live._setting import Proposal
+from steelyard.live._setting import Proposal, UnknownSerial
 from steelyard.live._source import EventKind, Row, Source
 from steelyard.live._stop import stop
 from steelyard.live._view import Snapshot, View
@@ -46,6 +46,7 @@ from steelyard.live._words import (
     events_html,
     link_html,
     message_html,
+    mismatch_words,
     numbers_html,
     question_html,
 )
@@ -356,17 +357,17 @@ class Page:
     @_reported
     def _ask(self, event: viser.GuiEvent[Any]) -> None:
         """Shows old beside new, or why nothing can be set; sends only after another click."""
+        self._propose(event)
+
+    def _propose(self, event: viser.GuiEvent[Any], serial: str = "") -> None:
+        """Asks whether to set the payload of an arm whose serial number may be stated."""
         client = event.client
-        snapshot = self._newest
-        if client is None or snapshot is None or self._controller is None:
+        if client is None or self._controller is None:
             return
         try:
-            if self._age_s >= STALE_S:
-                raise SourceFailed(f"no rows came for {self._age_s:.0f} s: the payload is old")
-            payload = self.view.answer(snapshot.state)
-            if payload is None:
-                raise SourceFailed("nothing was weighed yet")
-            proposal = Proposal.of(self._controller, payload)
+            proposal = Proposal.of(self._controller, self._payload_now(), serial=serial)
+        except UnknownSerial as error:
+            return self._ask_serial(client, str(error))
         except SteelyardError as error:
             return _say(client, "The payload cannot be set now", str(error))
         modal = client.gui.add_modal(f"Set the payload of {self._controller}?")
@@ -376,13 +377,51 @@ class Page:
             no = client.gui.add_button("Cancel", color="gray")
         no.on_click(lambda _: modal.close())
 
-        @yes.on_click
-        def _(_: object) -> None:
+        @_reported
+        def send(page: Page, event: viser.GuiEvent[Any]) -> None:
             modal.close()
-            self._send(client, proposal)
+            page._send(client, proposal)
+
+        yes.on_click(partial(send, self))
+
+    def _payload_now(self) -> Payload:
+        """The weighed payload; raises `SourceFailed` where there is none, or an old one."""
+        if self._age_s >= STALE_S:
+            raise SourceFailed(f"no rows came for {self._age_s:.0f} s: the payload is old")
+        payload = None
+        if self._newest is not None:
+            payload = self.view.answer(self._newest.state)
+        if payload is None:
+            raise SourceFailed("nothing was weighed yet")
+        return payload
+
+    def _ask_serial(self, client: viser.ClientHandle, words: str) -> None:
+        """Asks for the serial number of the arm, then whether to set the payload."""
+        modal = client.gui.add_modal("Which arm is it?")
+        with modal:
+            client.gui.add_html(message_html(f"{words}."))
+            field = client.gui.add_text("Serial number", "")
+            on = client.gui.add_button("Continue")
+            no = client.gui.add_button("Cancel", color="gray")
+        no.on_click(lambda _: modal.close())
+
+        @_reported
+        def propose(page: Page, event: viser.GuiEvent[Any]) -> None:
+            serial = field.value.strip()
+            modal.close()
+            page._propose(event, serial)
+
+        on.on_click(partial(propose, self))
 
     def _send(self, client: viser.ClientHandle, proposal: Proposal) -> None:
+        """Sends a payload, unless another one is weighed by now."""
         try:
+            payload = self._payload_now()
+            if not payload.verdict.ok or mismatch_words(payload, proposal.new):
+                raise SourceFailed(
+                    "the weighed payload has changed since the question, and nothing was sent:"
+                    " ask again"
+                )
             setting = proposal.carry_out(self._history_file)
         except SteelyardError as error:
             return _say(client, "The payload was not set", str(error))

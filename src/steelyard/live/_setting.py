@@ -207,6 +207,10 @@ class Proposal:
         return replace(proposal, restores=True)
 
 
+class UnknownSerial(InvalidRobot):
+    """The serial number of an arm is unknown; it may be stated."""
+
+
 class PayloadSetting(NamedTuple):
     """What became of a proposal to set a payload.
 
@@ -249,7 +253,8 @@ def require_same_identity(
         serial: serial number of the arm as the user states it, in place of one that is unknown
 
     Raises:
-        InvalidRobot: it is another arm, or one of the serial numbers is unknown
+        InvalidRobot: it is another arm
+        UnknownSerial: one of the serial numbers is unknown, and none is stated
     """
     stated = ArmIdentity(serial=serial)
     ours = expected.completed(stated)
@@ -262,7 +267,7 @@ def require_same_identity(
         raise InvalidRobot(f"{controller} is {theirs}, not number {serial}")
     without = [name for name, arm in ((what, ours), (str(controller), theirs)) if not arm.serial]
     if without:
-        raise InvalidRobot(
+        raise UnknownSerial(
             f"{' and '.join(without)}: the serial number of the arm is unknown, so it may be"
             " another arm: give its serial number"
         )
