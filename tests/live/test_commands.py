@@ -5,6 +5,7 @@ import threading
 import time
 from contextlib import contextmanager
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -40,6 +41,7 @@ from steelyard.live import (
     Stream,
     UrController,
     WeighingRequest,
+    _ur,
     move,
     restore_payload,
     set_payload,
@@ -49,6 +51,7 @@ from steelyard.live import (
 from steelyard.live._controller import (
     ControllerPayload,
     Observation,
+    PayloadRequest,
     ProgramState,
     controller_of,
     movable_of,
@@ -213,6 +216,58 @@ def test_what_the_stream_does_not_tell_counts_as_not_fine(output):
         with pytest.raises(SourceFailed, match="does not"):
             Proposal.of(source, weighed())
         assert found.controller.payload == ControllerPayload()
+
+
+def test_a_script_without_an_answer_is_judged_by_the_echo(monkeypatch, tmp_path):
+    received = _ur.receive_until
+
+    def lost(connection, enough, end_s):
+        data = received(connection, enough, end_s)
+        if len(data) >= 79:  # the state messages after a script
+            raise TimeoutError("timed out")
+        return data
+
+    monkeypatch.setattr(_ur, "receive_until", lost)
+    with controller() as (found, source):
+        done = Proposal.of(source, weighed(2.5)).carry_out(tmp_path / "undo.json")
+        assert done.outcome.state is SettingState.SET
+        assert found.controller.payload.mass == 2.5
+        with pytest.raises(SourceFailed, match="it is not known whether it runs: timed out"):
+            source.send_script("def f():\n sleep(1)\nend\n")
+
+
+def test_a_wait_for_the_echo_that_is_interrupted_leaves_the_payload_unknown():
+    def named_row():
+        raise KeyboardInterrupt
+
+    request = PayloadRequest(ControllerPayload(2.0), ControllerPayload(), 0.5)
+    stream = SimpleNamespace(named_row=named_row)
+    outcome = UrController("127.0.0.1").setting_outcome(stream, request, timeout_s=1.0)
+    assert outcome.state is SettingState.NOT_KNOWN
+    assert outcome.words == "it is not known whether the payload was set: interrupted"
+
+
+def test_a_second_ctrl_c_says_that_nothing_is_known(monkeypatch):
+    def interrupted(*args, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("steelyard.live._playing.watch_rest", interrupted)
+    calls = []
+    reports = []
+    link = SimpleNamespace(
+        request_stop=lambda: calls.append("stop"), close=lambda: calls.append("close")
+    )
+    plan = SimpleNamespace(controller=None, braking_s=0.2)
+    run = MotionRun(plan, SimpleNamespace(on_rows=None), on_stop=reports.append)
+    run._link = link
+    run.progress = MotionProgress(2.0, state=MotionState.MOVING)
+    with pytest.raises(KeyboardInterrupt), run:
+        raise KeyboardInterrupt
+    assert calls == ["stop", "close"]
+    (report,) = reports
+    assert report.sentence == (
+        "it is not known whether the arm moves (the wait for its rest was interrupted): look at it"
+    )
 
 
 def test_payloads_that_no_export_writes_are_refused():

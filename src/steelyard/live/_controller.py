@@ -276,8 +276,8 @@ class Controller(Source):
                 elif time.monotonic() - equal_s > _HOLD_S:
                     words = f"the controller reports a payload of {reported.mass:.3f} kg"
                     return SettingOutcome(SettingState.SET, words, reported)
-        except SourceFailed as error:
-            words = f"it is not known whether the payload was set: {error}"
+        except (SourceFailed, KeyboardInterrupt) as error:
+            words = f"it is not known whether the payload was set: {str(error) or 'interrupted'}"
             return SettingOutcome(SettingState.NOT_KNOWN, words, reported)
         return self._other_outcome(request, reported)
 

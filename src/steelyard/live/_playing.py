@@ -295,12 +295,15 @@ class MotionRun:
             return None
         self._ended = True
         begin_s = time.monotonic()
-        if link is not None:
-            _ask_to_brake(link)
-        report = self._seen_at_rest(begin_s)
-        if link is not None:
-            link.close()
-        return report
+        try:
+            if link is not None:
+                _ask_to_brake(link)
+            return self._seen_at_rest(begin_s)
+        except KeyboardInterrupt:  # Ctrl-C again: without a beat the program stops by itself
+            return StopReport(RestState.NOT_KNOWN, reason="the wait for its rest was interrupted")
+        finally:
+            if link is not None:
+                link.close()
 
     def _seen_at_rest(self, begin_s: float) -> StopReport:
         """What the rows show; the controller's own stop command follows where they show no rest."""

@@ -208,7 +208,8 @@ class UrController(MovableController):
         with Stream(self) as stream:
             self.ready_row(stream)
             self.require_unchanged(stream, request.before)
-            self.send_script(program)
+            with suppress(_Unanswered):  # the echo decides
+                self.send_script(program)
             timeout_s = _ECHO_TIMEOUT_S + request.transition_s
             return self.setting_outcome(stream, request, timeout_s=timeout_s)
 
@@ -268,16 +269,26 @@ class UrController(MovableController):
         return usual + self.port - PORT
 
     def send_script(self, program: str) -> None:
-        """Sends a program to the script port, which gives no answer."""
+        """Sends a program to the script port, which gives no answer.
+
+        Raises:
+            SourceFailed: it was not sent, or it is not known whether it runs; the message says so
+        """
         port = self.shifted_port(SCRIPT_PORT)
         hint = _hint("remote control")
         with open_connection(self.host, port, hint, timeout_s=self.timeout_s) as connection:
             end_s = time.monotonic() + self.timeout_s
             try:
                 connection.sendall(program.encode("ascii"))
+            except OSError as error:
+                raise SourceFailed(f"{self}: the script was not sent: {error}") from error
+            try:
                 receive_until(connection, lambda data: len(data) >= _MIN_BYTES_READ, end_s)
             except OSError as error:
-                raise SourceFailed(f"{self}: the script was not accepted: {error}") from error
+                raise _Unanswered(
+                    f"{self} received a script and sent nothing back, so it is not known whether"
+                    f" it runs: {error}"
+                ) from error
 
     def ask_dashboard(self, command: str) -> str:
         """The dashboard's answer; empty where there is no dashboard, as on PolyScope X."""
@@ -313,6 +324,10 @@ def _has_line(data: bytes) -> bool:
 
 def _hint(service: str) -> str:
     return f"is the controller on, and is {service} allowed in its settings?"
+
+
+class _Unanswered(SourceFailed):
+    """A script was sent, and it is not known whether it runs."""
 
 
 class _UrConnection(Connection):
