@@ -376,7 +376,12 @@ class SimulatedController:
         self.arm.start(self._repeated)
 
     def set_payload(self, payload: ControllerPayload, transition_s: float = 0.0) -> None:
-        """Sets a payload, as a program does; the arm changes over to it in a time, [s]."""
+        """Sets a payload, as a program does.
+
+        Args:
+            payload: the payload to set
+            transition_s: time in which the torques change over to it, [s]
+        """
         self.backend.transition_s = transition_s
         self.payload = payload._replace(mass=payload.mass + self.modes.payload_error)
 
