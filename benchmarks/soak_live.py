@@ -245,7 +245,7 @@ class Probe:
         return np.array([row for row in list(self.rows) if row[0] >= machine_s])
 
     def until_rest(self, steps: int) -> None:
-        """Waits until the arm has been at rest for so many control steps."""
+        """Waits until the arm has been at rest for a number of control steps."""
         begun = len(self.rows)
         while len(self.rows) < begun + steps or any(
             max(map(abs, row[self.V])) >= REST_SPEED for row in self.rows[-steps:]

@@ -2,7 +2,7 @@
 
 `share_clock(clock)` replaces the clock and all waits of a process: time is what `clock` says, and a
 wait lasts until the clock has advanced. `Ticker` advances the clock, one step after the other, each
-as soon as nobody has anything left to do: no thread runs, and nothing that was sent waits to be
+as soon as no process has anything left to do: no thread runs, and nothing that was sent waits to be
 read. So a busy machine makes a trial longer and changes nothing else.
 """
 
