@@ -283,7 +283,8 @@ ColumnOption = Annotated[
         "--column",
         metavar="SIGNAL=NAME",
         help="The column of a signal, as tau=effort_ in a table, or q=/topic, tau=effort,"
-        " current=effort, wrench=/topic in a ROS bag; tau= omits it. May be repeated.",
+        " current=effort, wrench=/topic in a ROS bag, or q=ang.txt in a folder with a file for each"
+        " signal; tau= omits it. May be repeated.",
     ),
 ]
 JointsOption = Annotated[
@@ -429,7 +430,10 @@ def read_requested(path: Path, asked: Requested, *, robot: RobotModel | None = N
         robot: the arm, whose joints are read from a bag, in its order
     """
     from steelyard.io._recordings import file_kind, read_as
+    from steelyard.io._signal_files import signal_files
 
+    if signal_files(path, asked):
+        return read_as(path, asked)
     if not asked.joint_names and robot is not None and file_kind(path) == "bag":
         asked = replace(asked, joint_names=robot.joint_names)
     return read_as(path, asked)

@@ -14,6 +14,7 @@ from steelyard.errors import InvalidSamples
 from steelyard.identification._between_runs import spread_between_runs
 from steelyard.identification._estimate import Estimate
 from steelyard.identification._fit import Fit, FitMethod, fit
+from steelyard.identification._gravity_direction import gravity_offer
 from steelyard.identification._least_squares import solve_weighted
 from steelyard.identification._left_out import (
     alternating_stretches,
@@ -43,6 +44,8 @@ _MIN_STRUCTURED_INFLATION = 4.0  # widening by correlation; about 1 for sensor n
 _MAX_PREDICTION_ERROR = (
     0.2  # of a joint's torque, in left-out stretches, beyond what the fit leaves
 )
+_GRAVITY_KINDS = (DoubtKind.GRAVITY, DoubtKind.TILTED_BASE)
+_GRAVITY_SYMPTOMS = (*_GRAVITY_KINDS, DoubtKind.UNEXPLAINED_TORQUE, DoubtKind.DOES_NOT_PREDICT)
 _NEGLIGIBLE_FRICTION = 0.02  # of the viscous friction at 1 rad/s
 _MIN_RELEVANT_RESIDUAL = 0.05  # of the largest torque; gravity tilted by three degrees gives it
 
@@ -179,6 +182,7 @@ def _model(
     verdict = verdict.doubted(*_prediction_doubts(found, rows))
     if not verdict.has(DoubtKind.UNEXPLAINED_TORQUE):
         verdict = verdict.doubted(*_cause_doubts(maker, parts, found, rows))
+    verdict = _with_gravity_offer(verdict, robot, parts)
     estimate = Estimate(
         found.theta,
         found.covariance[:p, :p] + np.outer(shift, shift),
@@ -218,6 +222,20 @@ def _model(
             estimate.noise * np.sqrt(np.maximum(found.inflation, 1.0)),
         ),
     )
+
+
+def _with_gravity_offer(verdict: Verdict, robot: RobotModel, parts: Sequence[Samples]) -> Verdict:
+    """The verdict, with the direction of gravity that explains doubtful torques, if there is one.
+
+    Its sentence comes first and replaces what the stated gravity made of the weight of the links.
+    """
+    if not any(doubt.kind in _GRAVITY_SYMPTOMS and doubt.blocks for doubt in verdict.doubts):
+        return verdict
+    offer = gravity_offer(robot, parts)
+    if offer is None:
+        return verdict
+    rest = [doubt for doubt in verdict.doubts if doubt.kind not in _GRAVITY_KINDS]
+    return replace(verdict, doubts=(offer, *rest))
 
 
 def _noise_of_joints(found: Fit) -> Array:

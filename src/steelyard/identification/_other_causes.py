@@ -44,6 +44,7 @@ from steelyard.identification._covariance import (
     covariance_of_sums,
     widening,
 )
+from steelyard.identification._gravity_direction import gravity_argument
 from steelyard.identification._least_squares import Solution, solve_grams
 from steelyard.identification._problem import Rows
 from steelyard.recording import Samples
@@ -359,9 +360,11 @@ def _gravity_doubts(
     )
     if tilted is None:
         return []
+    direction = down + tilted.e @ across[: len(tilted.e)]
+    direction *= np.linalg.norm(down) / np.linalg.norm(direction)
     words = (
         f"the base seems to be tilted by {np.degrees(np.linalg.norm(tilted.e)):.1f} degrees against"
-        " the stated gravity: level it, or give its direction"
+        f" the stated gravity: level it, or state {gravity_argument(direction)}"
     )
     return [Doubt(DoubtKind.TILTED_BASE, words)]
 

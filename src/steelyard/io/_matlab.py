@@ -8,7 +8,7 @@ than rows is transposed, which is noted. Version 7.3 is another format (HDF5) an
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ from steelyard.recording._columns import Requested
 def read_matlab(path: Path, requested: Requested) -> Recording:
     """The recording in a MATLAB file."""
     arrays, turned = _arrays(path)
+    requested = replace(requested, columns=_short_names(requested.columns, arrays))
     shapes = {name: (array.shape, array.dtype.kind) for name, array in arrays.items()}
     found = recording_of_arrays(shapes, lambda wanted: arrays, requested, str(path))
     read = [name for name in turned if name in {"t", *found.channels}]
@@ -31,6 +32,23 @@ def read_matlab(path: Path, requested: Requested) -> Recording:
         return found
     note = f"transposed, because they had a row for each joint: {', '.join(read)}"
     return replace(found, notes=(*found.notes, note))
+
+
+def _short_names(
+    columns: Mapping[str, str | Sequence[str]], arrays: Collection[str]
+) -> dict[str, str | Sequence[str]]:
+    """Requested columns in which a whole name, `data.q`, is replaced by its unique last part."""
+
+    def short(name: str) -> str:
+        last = name.rpartition(".")[2]
+        if name not in arrays and last in arrays:
+            return last
+        return name
+
+    return {
+        channel: short(names) if isinstance(names, str) else [short(name) for name in names]
+        for channel, names in columns.items()
+    }
 
 
 def matlab_columns(path: Path, wanted: Collection[str]) -> tuple[dict[str, Array], tuple[str, ...]]:

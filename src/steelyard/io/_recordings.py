@@ -26,6 +26,7 @@ import numpy as np
 from steelyard._arrays import Array
 from steelyard.errors import InvalidRecording, UnreadableFile
 from steelyard.io._binary import COLUMN_READERS, READERS, WRITERS, parquet_pieces
+from steelyard.io._signal_files import read_signal_files, signal_files
 from steelyard.recording import Recording, WrenchConvention, recording_of
 from steelyard.recording._columns import Requested, expanded_names
 from steelyard.recording._layout import Layout, Piece
@@ -76,27 +77,29 @@ def read(
     Args:
         path: the file, or the folder of a bag; a data frame is for `Recording.from_dataframe`
         columns: for a channel of Recording or 't', the list of its columns, their word without the
-            index, or a prefix of their names; an empty list leaves the channel out. For a bag, 'q'
-            and 'wrench' are topics, and 'effort' is given as either 'tau' or 'current'
+            index, or a prefix of their names; an empty list leaves the channel out. A file of
+            numbers for each signal is named like a column ({'q': 'ang.txt'}; a list has a file for
+            each joint), and `path` is their folder. For a bag, 'q' and 'wrench' are topics, and
+            'effort' is given as either 'tau' or 'current'
         joint_names: instead of those in the file; for a bag, the joints to read, in order
         wrench_frame: needed for a wrench in a file that does not state its frame
         wrench_convention: 'load_on_sensor' or 'sensor_on_load'; needed for a wrench in a file that
             steelyard did not write
         degrees: whether joint angles and their derivatives are in degrees; all joints must then be
             revolute
-        names: of the columns of a text table without a header, in their order: a list, or a text
-            like 't,q*6,current*6'
+        names: of the columns of a text table without a header, in their order, as one text or as a
+            list: 't,q*6,current*6' or ['t', 'q*6', 'current*6']
         rate_hz: rows per second of a table without a time column, [Hz]
     """
-    if isinstance(names, str):
-        names = expanded_names(names)
+    if not isinstance(names, str):
+        names = ",".join(names)
     requested = Requested(
         dict(columns or {}),
         tuple(joint_names),
         wrench_frame,
         wrench_convention,
         degrees,
-        tuple(names),
+        expanded_names(names) if names else (),
         rate_hz,
     )
     return read_as(path, requested)
@@ -110,6 +113,8 @@ def read_as(path: str | Path, requested: Requested) -> Recording:
             " Recording.from_dataframe"
         )
     path = Path(path)
+    if signal_files(path, requested):
+        return read_signal_files(path, requested)
     kind = file_kind(path)
     if requested.names and kind != "text":
         raise UnreadableFile(
@@ -249,7 +254,7 @@ def _require_bag(path: Path) -> None:
             " with ros2 bag reindex"
         )
     else:
-        hint = "give a file"
+        hint = "give a file, or name a file for each signal: `columns={'q': 'ang.txt'}`"
     raise UnreadableFile(
         f"{path}: it is a folder, but not a ROS 2 bag (metadata.yaml is missing); {hint}"
     )

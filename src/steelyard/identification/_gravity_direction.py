@@ -1,0 +1,200 @@
+"""The direction of gravity in the base frame that explains torques best.
+
+An arm on a wall, a ceiling or a torso is often described as if it stood upright. Torques are linear
+in the parameters phi for a given gravity g, and the regressor is linear in g,
+
+    tau = (Y_0 + g_x Y_x + g_y Y_y + g_z Y_z) phi + friction,
+
+with Y_0 that of the motion without gravity, and Y_x, Y_y, Y_z those of a unit of gravity at rest.
+For each g on the sphere of the stated size, phi and Coulomb, viscous and constant friction are
+solved for; joints are weighted by their residuals. From the best of the axes and diagonals of the
+base, a search on the sphere minimises
+
+    L(g) = sum_j N_j log(s_j^2) / sum_j N_j,    s_j the RMS residual of joint j.
+
+A direction is offered if L falls by more than a threshold: 0.5 means residuals that are smaller by
+a factor of 1.3. Of real arms that stand as stated, an xMate gained 0.01 and a KR300, whose 10 s of
+motion hardly show gravity, up to 0.1.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import minimize
+
+from steelyard._arrays import Array
+from steelyard.recording import Samples
+from steelyard.robot import RobotModel
+from steelyard.verdict import Doubt, DoubtKind
+
+_MAX_ROWS = 400  # more samples are thinned
+_MIN_GAIN = 0.5  # of L
+_MAX_LOSS_OF_AXIS = 0.05  # of L, by which an axis of the base may be worse than the optimum
+_MIN_LEAD_OF_SIGN = 0.1  # of L, by which a direction leads its opposite
+_FRICTION_SPEED = 0.02  # [rad/s], over which friction reverses
+_RELATIVE_RANK = 1e-7  # smaller eigenvalues, over the largest, count as zero
+_WEIGHT_ITERATIONS = 3
+_FIRST_STEP = 0.2  # [rad] of the search
+_MAX_STEPS = 40
+_AXES = ("x", "y", "z")
+
+
+@dataclass(frozen=True, eq=False)
+class _Torques:
+    """Inner products of [Y_0, Y_x, Y_y, Y_z, friction, tau] of each joint, (n, k, k).
+
+    Attributes:
+        grams: of the usable rows
+        rows: their numbers, (n,)
+        links: number of columns of links
+        moving: number of columns of Y_0
+    """
+
+    grams: Array
+    rows: Array
+    links: int
+    moving: int
+
+    @classmethod
+    def of(cls, robot: RobotModel, parts: Sequence[Samples]) -> _Torques:
+        every = -(-sum(map(len, parts)) // _MAX_ROWS)
+        weightless = robot.with_gravity(np.zeros(3))
+        units = [robot.with_gravity(g) for g in np.eye(3)]
+        links = 10 * robot.n
+        moving = links + robot.n
+        grams = 0.0
+        rows = np.zeros(robot.n)
+        for part in parts:
+            few = slice(0, None, every)
+            q = part.q[few]
+            v = part.v[few]
+            still = np.zeros_like(q)
+            columns = [weightless.regressor(q, v, part.a[few])[:, :, :moving]]
+            columns += [unit.regressor(q, still, still)[:, :, :links] for unit in units]
+            columns += [*_friction(v), part.tau[few][:, :, None]]
+            Z = np.concatenate(columns, axis=2) * part.mask[few][:, :, None]
+            grams = grams + np.einsum("kja,kjb->jab", Z, Z, optimize=True)
+            rows += part.mask[few].sum(axis=0)
+        return cls(np.asarray(grams), rows, links, moving)
+
+    def misfit(self, g: Array) -> float:
+        """L of a gravity vector in the base frame, (3,) [m/s^2]."""
+        k = self.grams.shape[1]
+        rest = self.moving + 3 * self.links
+        mixing = np.zeros((k, k - 3 * self.links))
+        mixing[: self.moving, : self.moving] = np.eye(self.moving)
+        for axis in range(3):
+            first = self.moving + axis * self.links
+            mixing[first : first + self.links, : self.links] = g[axis] * np.eye(self.links)
+        mixing[rest:, self.moving :] = np.eye(k - rest)
+        grams = np.swapaxes(np.swapaxes(self.grams @ mixing, 1, 2) @ mixing, 1, 2)
+        there = self.rows > 0
+        squares = grams[:, -1, -1]
+        least = np.maximum(1e-9 * squares, 1e-300)
+        for _ in range(_WEIGHT_ITERATIONS):
+            weights = np.where(there, self.rows / np.maximum(squares, least), 0.0)
+            minus = np.append(_solved(np.einsum("j,jab->ab", weights, grams)), -1.0)
+            squares = np.maximum((grams @ minus) @ minus, least)
+        logs = np.log(squares[there] / self.rows[there])
+        return float(self.rows[there] @ logs / self.rows.sum())
+
+
+def _friction(v: Array) -> list[Array]:
+    """Columns of Coulomb, viscous and constant friction, (N, n, n) each."""
+    n = v.shape[1]
+    out = []
+    for column in (np.tanh(v / _FRICTION_SPEED), v, np.ones_like(v)):
+        wide = np.zeros((*v.shape, n))
+        wide[:, range(n), range(n)] = column
+        out.append(wide)
+    return out
+
+
+def _solved(gram: Array) -> Array:
+    """The least-squares solution of [A b]'[A b], (p,), zero where nothing is determined."""
+    length = np.sqrt(np.maximum(np.diag(gram)[:-1], 0.0))
+    scale = np.where(length > 0, 1.0 / np.maximum(length, 1e-300), 0.0)
+    values, vectors = np.linalg.eigh(gram[:-1, :-1] * np.outer(scale, scale))
+    kept = values > _RELATIVE_RANK * values[-1]
+    half = vectors[:, kept]
+    return np.asarray(scale * ((half / values[kept]) @ (half.T @ (scale * gram[:-1, -1]))))
+
+
+def gravity_offer(robot: RobotModel, parts: Sequence[Samples]) -> Doubt | None:
+    """A doubt that offers another direction of gravity; None if none explains torques far better.
+
+    Args:
+        robot: the arm, with the stated gravity
+        parts: samples of the empty arm
+    """
+    size = float(np.linalg.norm(robot.gravity_base))
+    if not size:
+        return None
+    torques = _Torques.of(robot, parts)
+    stated = torques.misfit(robot.gravity_base)
+    found, least = _best(torques, size)
+    if stated - least < _MIN_GAIN:
+        return None
+    words = gravity_words(found, float(np.exp((least - stated) / 2)))
+    if torques.misfit(-found) < least + _MIN_LEAD_OF_SIGN:
+        words += "; the opposite direction is nearly as good: take the one of the mounting"
+    return Doubt(DoubtKind.GRAVITY, words)
+
+
+def gravity_words(gravity: Array, ratio: float) -> str:
+    """What to state, for a direction that leaves smaller residuals."""
+    axis = int(np.abs(gravity).argmax())
+    if np.isclose(abs(gravity[axis]), np.linalg.norm(gravity)):
+        sign = "+" if gravity[axis] > 0 else "-"
+        where = f"gravity along {sign}{_AXES[axis]} of the base"
+    else:
+        where = "another direction of gravity"
+    return (
+        f"{where} explains the torques far better, with residuals {ratio:.2f} times as large; if"
+        f" the base is mounted so, state {gravity_argument(gravity)}"
+    )
+
+
+def gravity_argument(gravity: Array) -> str:
+    """The argument that states a gravity vector, as a message names it."""
+    x, y, z = (float(np.round(value, 2)) + 0.0 for value in gravity)
+    return f"`gravity_base=({x:g}, {y:g}, {z:g})`"
+
+
+def _best(torques: _Torques, size: float) -> tuple[Array, float]:
+    """The gravity vector that explains the torques best, an axis of the base where one will do."""
+    every = [np.array(d, float) for d in itertools.product((-1, 0, 1), repeat=3) if any(d)]
+    axes = [d for d in every if np.abs(d).sum() == 1]
+    corners = [d / np.sqrt(3) for d in every if np.abs(d).sum() == 3]
+    misfits = {tuple(size * d): torques.misfit(size * d) for d in (*axes, *corners)}
+    start = np.array(min(misfits, key=lambda g: misfits[g])) / size
+    # weight alone does not tell a direction from its opposite, with masses below zero
+    ends = [_searched(torques, size, start), _searched(torques, size, -start)]
+    best, least = min(ends, key=lambda end: end[1])
+    axis = min(axes, key=lambda d: misfits[tuple(size * d)])
+    of_axis = misfits[tuple(size * axis)]
+    if of_axis < least + _MAX_LOSS_OF_AXIS:
+        return size * axis, of_axis
+    return best, least
+
+
+def _searched(torques: _Torques, size: float, start: Array) -> tuple[Array, float]:
+    """The best gravity vector near a direction, and its misfit."""
+    across = np.linalg.svd(start[None])[2][1:]
+
+    def turned(x: Array) -> Array:
+        g = start + x @ across
+        return np.asarray(size * g / np.linalg.norm(g))
+
+    simplex = _FIRST_STEP * np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
+    search = minimize(
+        lambda x: torques.misfit(turned(x)),
+        np.zeros(2),
+        method="Nelder-Mead",
+        options={"initial_simplex": simplex, "maxiter": _MAX_STEPS, "xatol": 3e-3, "fatol": 1e-4},
+    )
+    return turned(search.x), float(search.fun)

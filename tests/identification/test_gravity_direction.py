@@ -1,0 +1,67 @@
+"""The direction of gravity: offered for turned bases, and the offer works when it is followed."""
+
+import ast
+import re
+
+import numpy as np
+import pytest
+
+from conftest import lively_motion
+from steelyard.identification import identify
+from steelyard.recording import Samples
+from steelyard.robot import load_robot
+from steelyard.verdict import DoubtKind
+
+
+def run(robot, seed):
+    q, v, a = lively_motion(robot, seed)
+    tau = robot.torque(q, v, a)
+    tau = tau + 0.02 * np.sqrt(np.mean(tau**2, axis=0)) * np.random.default_rng(seed).normal(
+        size=q.shape
+    )
+    return Samples(q, v, a, tau, 100.0, robot.joint_names, "measured")
+
+
+def offered(model):
+    words = [d.words for d in model.verdict.blocking if d.kind is DoubtKind.GRAVITY]
+    found = re.search(r"`gravity_base=(\(.*?\))`", " ".join(words))
+    return None if found is None else ast.literal_eval(found[1])
+
+
+@pytest.mark.parametrize(
+    ("name", "gravity", "words"),
+    [
+        ("ur5e", (9.81, 0, 0), "gravity along +x of the base explains"),
+        ("fr3", (0, 0, 9.81), "gravity along +z of the base explains"),
+        ("kr60ha", (0, -6.0, -7.76), "another direction of gravity explains"),
+    ],
+)
+def test_the_direction_of_a_turned_base_is_offered_and_right(name, gravity, words):
+    stated = load_robot(name)
+    samples = run(stated.with_gravity(gravity), 5)
+    model = identify(stated, samples, friction="linear")
+    assert words in str(model.verdict)
+    found = np.array(offered(model))
+    angle = np.arccos(found @ gravity / np.linalg.norm(found) / np.linalg.norm(gravity))
+    assert angle < np.radians(2.0)
+    followed = identify(stated.with_gravity(found), samples, friction="linear")
+    assert followed.verdict.ok
+    assert offered(followed) is None
+
+
+@pytest.mark.parametrize("name", ["ur5e", "fr3", "kr60ha"])
+def test_nothing_is_offered_for_a_base_as_stated(name):
+    robot = load_robot(name)
+    samples = run(robot, 6)
+    assert offered(identify(robot, samples, friction="linear")) is None
+    spoiled = Samples(  # one joint's torque is another's: unexplained, and not by gravity
+        samples.q,
+        samples.v,
+        samples.a,
+        samples.tau[:, [0, 2, 1, *range(3, robot.n)]],
+        100.0,
+        robot.joint_names,
+        "measured",
+    )
+    model = identify(robot, spoiled, friction="linear")
+    assert not model.verdict.ok
