@@ -34,6 +34,7 @@ from steelyard.identification import DynamicModel
 from steelyard.inertia import PARAMETER_NAMES, InertialParameters
 from steelyard.payload import Payload
 from steelyard.robot import ParameterBasis, RobotModel
+from steelyard.robot._terms import require_no_terms
 from steelyard.robot._transmission import JointFriction
 from steelyard.verdict import Aspect, DoubtKind
 
@@ -308,6 +309,7 @@ class _IdentifiedArm(NamedTuple):
 
     @classmethod
     def of(cls, model: DynamicModel, body: InertialParameters) -> _IdentifiedArm:
+        require_no_terms(model.robot, "compensation")
         theta = (
             model.estimate.value[: len(model.basis)] + model.basis.payload_jacobian @ body.vector
         )

@@ -302,7 +302,8 @@ def _not_excited(
 
 def _of_joints(parameters: ParameterTable, joints: Mask) -> Mask:
     """Which parameters belong to the links and drives of joints, (p,)."""
-    return np.array([bool(joints[parameter.joint]) for parameter in parameters])
+    terms = parameters.of_kind(ParameterKind.TERM)
+    return np.asarray(joints[np.where(terms, 0, parameters.joints)] & ~terms)
 
 
 def _first_names(names: Sequence[str]) -> str:

@@ -27,7 +27,7 @@ from steelyard.identification._validation import FrictionChoice, Validation, val
 from steelyard.recording import ArmIdentity, Library, Preparation, Samples, data_frame
 from steelyard.robot import ParameterBasis, RobotModel
 from steelyard.robot._friction import FrictionLaw
-from steelyard.robot._parameters import FRICTION_AND_OFFSET_KINDS, ParameterKind
+from steelyard.robot._parameters import FRICTION_AND_OFFSET_KINDS, Parameter, ParameterKind
 from steelyard.robot._transmission import JointFriction
 from steelyard.verdict import Doubt, DoubtKind, Verdict
 
@@ -257,13 +257,18 @@ class DynamicModel(FileValue, error=InvalidSamples, kind="model", version=5):
         parameters = self.estimate.parameters
         columns = {
             "name": list(self.estimate.names),
-            "joint": [self.robot.joint_names[each.joint] for each in parameters],
+            "joint": [self._joint_of(each) for each in parameters],
             "value": self.estimate.value.tolist(),
             "std": self.estimate.std.tolist(),
             "half_width": (NORMAL_95 * self.estimate.std).tolist(),
             "unit": [each.unit for each in parameters],
         }
         return data_frame(columns, library)
+
+    def _joint_of(self, parameter: Parameter) -> str:
+        if parameter.kind is ParameterKind.TERM:
+            return ""
+        return self.robot.joint_names[parameter.joint]
 
     def plot(self, ax: Any = None) -> Picture:
         """Friction and offset of each joint against its speed, with 95 % intervals.
@@ -319,7 +324,8 @@ class DynamicModel(FileValue, error=InvalidSamples, kind="model", version=5):
         saved_noise = self.estimate.noise
         larger = np.maximum(rms, saved_noise)
         smaller = np.minimum(rms, saved_noise)
-        inconsistent = larger > _MAX_RESIDUAL_RATIO * smaller + 1e-9
+        measured = self.factor.rows.reshape(-1, self.robot.n).any(axis=0)
+        inconsistent = measured & (larger > _MAX_RESIDUAL_RATIO * smaller + 1e-9)
         if inconsistent.any():
             j = int(inconsistent.argmax())
             raise UnreadableFile(

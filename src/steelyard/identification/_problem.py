@@ -1,7 +1,7 @@
 """The regression of samples: rows of torque, linear in the unknowns, for a friction law.
 
     tau = Y theta + D d
-    theta = [base parameters of links, rotors, Fc, Fv, B;  Fs, Fl of the friction law]
+    theta = [base parameters of links, rotors, Fc, Fv, B;  terms of plug-ins;  Fs, Fl of the law]
 
 with d a step of the logarithms of the law's shapes and D the derivative of the torque by them.
 Columns of links, rotors and offsets do not depend on the law. They and their inner products are
@@ -24,7 +24,8 @@ from steelyard.errors import InvalidSamples
 from steelyard.recording import Recording, Samples
 from steelyard.robot import ParameterBasis, RobotModel
 from steelyard.robot._friction import FrictionLaw
-from steelyard.robot._parameters import ParameterKind, ParameterTable
+from steelyard.robot._parameters import Parameter, ParameterKind, ParameterTable
+from steelyard.robot._terms import term_columns, term_count
 
 _NOISE_POSTURES = 60  # samples over which the effect of acceleration noise is averaged
 
@@ -108,9 +109,10 @@ class RowMaker:
     )
 
     def parameters(self, law: FrictionLaw) -> ParameterTable:
-        """The unknowns: base parameters, then the coefficients that only the law has."""
+        """The unknowns: base parameters, terms of plug-ins, what only the friction law has."""
         if law.terms not in self._tables:
-            every = (*self.basis.parameters, *law.extra_parameters)
+            terms = (Parameter(ParameterKind.TERM, k) for k in range(term_count(self.robot)))
+            every = (*self.basis.parameters, *terms, *law.extra_parameters)
             self._tables[law.terms] = ParameterTable(every)
         return self._tables[law.terms]
 
@@ -208,7 +210,9 @@ class RowMaker:
             return self._cache[id(samples)][1]
         chunks = self.robot.regressor_chunks(samples.q, samples.v, samples.a)
         Y = np.concatenate([self.basis.reduce(chunk) for _, chunk in chunks])
-        changing = self.basis.parameters.friction
+        Y = np.concatenate([Y, term_columns(self.robot, samples.q, samples.v)], axis=2)
+        changing = np.zeros(Y.shape[2], bool)
+        changing[: len(self.basis)] = self.basis.parameters.friction
         fixed = []
         for j in range(samples.n):
             places = np.flatnonzero(Y[:, j].any(axis=0) & ~changing)

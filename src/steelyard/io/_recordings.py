@@ -17,6 +17,7 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from importlib.metadata import EntryPoint, entry_points
 from itertools import chain
 from pathlib import Path
 from typing import Literal
@@ -27,11 +28,16 @@ from steelyard._arrays import Array
 from steelyard.errors import InvalidRecording, UnreadableFile
 from steelyard.io._binary import COLUMN_READERS, READERS, WRITERS, parquet_pieces
 from steelyard.io._signal_files import read_signal_files, signal_files
-from steelyard.recording import Recording, WrenchConvention, recording_of
+from steelyard.recording import (
+    Recording,
+    WrenchConvention,
+    recording_of,
+    recording_of_arrays,
+)
 from steelyard.recording._columns import Requested, expanded_names
 from steelyard.recording._layout import Layout, Piece
 
-FileKind = Literal["parquet", "arrows", "npz", "text", "matlab", "bag"]
+FileKind = Literal["parquet", "arrows", "npz", "text", "matlab", "bag", "plug-in"]
 _SUFFIXES: dict[str, FileKind] = {  # a ROS 2 bag may be a folder too
     ".parquet": "parquet",
     ".arrows": "arrows",
@@ -44,6 +50,9 @@ _SUFFIXES: dict[str, FileKind] = {  # a ROS 2 bag may be a folder too
     ".mcap": "bag",
     ".bag": "bag",
 }
+READER_GROUP = "steelyard.readers"
+"""Entry points of readers of other packages."""
+
 _FIRST_BYTES = {
     ".parquet": (b"PAR1", "Parquet (.parquet)"),
     ".npz": (b"PK", "a zip archive, as NPZ (.npz) and spreadsheets are"),
@@ -123,6 +132,31 @@ def read_as(path: str | Path, requested: Requested) -> Recording:
     return _read(kind, path, requested)
 
 
+def _plugged_in(suffix: str) -> EntryPoint | None:
+    """The reader of another package for files with an ending; None if there is none.
+
+    Its entry point in the group `steelyard.readers` is named like the ending, without the dot. It
+    is a function of the path that returns arrays by name, (N,) or (N, k).
+    """
+    for entry in entry_points(group=READER_GROUP):
+        if f".{entry.name.lower()}" == suffix:
+            return entry
+    return None
+
+
+def _read_by_plug_in(path: Path, requested: Requested) -> Recording:
+    """The recording in the arrays that the reader of another package returns."""
+    entry = _plugged_in(path.suffix.lower())
+    if entry is None:
+        raise UnreadableFile(f"{path}: no installed package reads such files")
+    try:
+        arrays = {name: np.asarray(array) for name, array in entry.load()(path).items()}
+    except (OSError, ValueError, TypeError, LookupError, ArithmeticError) as error:
+        raise UnreadableFile(f"{path}: its plug-in could not read it: {error}") from error
+    shapes = {name: (array.shape, array.dtype.kind) for name, array in arrays.items()}
+    return recording_of_arrays(shapes, lambda wanted: arrays, requested, str(path))
+
+
 def read_columns(
     path: Path, wanted: Collection[str], names: Sequence[str] = ()
 ) -> tuple[dict[str, Array], tuple[str, ...]]:
@@ -200,6 +234,8 @@ def _read(kind: FileKind, path: Path, requested: Requested) -> Recording:
         from steelyard.io._matlab import read_matlab
 
         return read_matlab(path, requested)
+    if kind == "plug-in":
+        return _read_by_plug_in(path, requested)
     if kind == "bag":
         from steelyard.io._rosbag import read_bag
 
@@ -216,6 +252,8 @@ def file_kind(path: Path) -> FileKind:
         return "bag"
     if not suffix:
         _ends(path)  # usually a folder that does not exist
+    if kind is None and path.is_file() and _plugged_in(suffix) is not None:
+        return "plug-in"
     if kind is None:
         raise UnreadableFile(
             f"{path}: recordings cannot be read from '{path.suffix}' files; known are"

@@ -28,7 +28,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Literal
+from importlib.metadata import entry_points
+from typing import Annotated, Any, Literal, get_args
 
 import numpy as np
 
@@ -64,6 +65,28 @@ _STRIBECK_STARTS = (0.05, 0.15, 0.5)  # [rad/s]
 _WIDTH_STARTS = {"exact": 1.0, "band": 0.02, "smooth": 0.02, "presliding": 1e-3}
 _LOG_SHAPE_STEP = 1e-4  # step of numerical derivatives
 _MIN_SLIDING_SPEED = 0.01  # [rad/s]; a faster drive has its sliding direction
+
+
+LAW_GROUP = "steelyard.friction_laws"
+"""Entry points of laws of other packages: a tuple as in `FRICTION_MODELS`."""
+
+
+def _features(name: str) -> tuple[Direction, bool, bool, bool]:
+    """Direction, curved, stribeck and load of a law, ours or that of an installed package."""
+    if name in FRICTION_MODELS:
+        return FRICTION_MODELS[name]
+    others = {entry.name: entry for entry in entry_points(group=LAW_GROUP)}
+    if name not in others:
+        known = ", ".join([*FRICTION_MODELS, *sorted(others)])
+        raise UnknownName(f"no friction law '{name}'; there are {known}")
+    direction, *features = others[name].load()
+    if direction not in get_args(Direction) or len(features) != 3:
+        raise InvalidRobot(
+            f"the friction law '{name}' of a plug-in must be a direction"
+            f" ({', '.join(get_args(Direction))}) and three truths: curved, stribeck, load"
+        )
+    curved, stribeck, load = map(bool, features)
+    return direction, curved, stribeck, load
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,15 +129,13 @@ class FrictionLaw(Value, error=InvalidRobot):
     def named(
         cls, name: str, n: int, *, exponent: Array | None = None, width: Array | None = None
     ) -> FrictionLaw:
-        """A law by name, one of `FRICTION_MODELS`, for n drives.
+        """A law by name, one of `FRICTION_MODELS` or of an installed package, for n drives.
 
         Args:
             exponent: to start from, (n,); 0.7 by default where the law is curved
             width: to start from, (n,) [rad/s, or rad for presliding]
         """
-        if name not in FRICTION_MODELS:
-            raise UnknownName(f"no friction law '{name}'; there are {', '.join(FRICTION_MODELS)}")
-        direction, curved, stribeck, load = FRICTION_MODELS[name]
+        direction, curved, stribeck, load = _features(name)
         if exponent is None:
             first = np.full(n, 0.7 if curved else 1.0)
         else:

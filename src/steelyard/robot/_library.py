@@ -82,6 +82,7 @@ class _ArmFile(Value, error=InvalidRobot, partial=True):
     flange_source: str = ""
     home: Annotated[Array | None, Shape("n")] = None
     drive: Mapping[str, Any] = field(default_factory=dict)
+    terms: tuple[str, ...] = ()
 
     @property
     def joint_names(self) -> list[str]:
@@ -189,6 +190,7 @@ def _robot(arm: _ArmFile, name: str) -> RobotModel:
     if arm.gravity_base is not None:
         robot = robot.with_gravity(arm.gravity_base)
     home = robot.home if arm.home is None else arm.home
+    robot = robot.with_terms(arm.terms)
     return replace(robot, home=home, source=arm.words or f"robot file '{name}'")
 
 

@@ -69,6 +69,7 @@ class RobotModel(KinematicChain):
         source: where its numbers come from, in words
         held: position of each joint of its URDF that was taken to stand still, by name [rad or m]
         serial: serial number of one arm of this kind; empty where it is unknown
+        terms: names of the terms of plug-ins that act on it (`steelyard.robot._terms`)
     """
 
     drive: DriveModel
@@ -77,6 +78,7 @@ class RobotModel(KinematicChain):
     source: str
     held: Mapping[str, float] = field(default_factory=dict)
     serial: str = ""
+    terms: tuple[str, ...] = ()
 
     @classmethod
     def from_urdf(
@@ -251,6 +253,10 @@ class RobotModel(KinematicChain):
     def with_serial(self, serial: str) -> RobotModel:
         """The same arm with a serial number."""
         return replace(self, serial=serial)
+
+    def with_terms(self, terms: Sequence[str]) -> RobotModel:
+        """The same arm with torques of plug-ins, named as their entry points `steelyard.terms`."""
+        return replace(self, terms=tuple(terms))
 
     @property
     def arm(self) -> ArmIdentity:
@@ -445,6 +451,7 @@ class RobotDescription(Value, error=InvalidRobot):
         drive: of the joints
         dh: the table it was made from; None for a URDF
         serial: serial number of the arm; empty where it is unknown
+        terms: names of the terms of plug-ins
     """
 
     name: str
@@ -464,6 +471,7 @@ class RobotDescription(Value, error=InvalidRobot):
     drive: DriveModel
     dh: DHTable | None
     serial: str = ""
+    terms: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, robot: RobotModel) -> RobotDescription:
@@ -488,6 +496,7 @@ class RobotDescription(Value, error=InvalidRobot):
             T_joint_link=self.T_joint_link,
             link_names=self.link_names,
             serial=self.serial,
+            terms=self.terms,
         )
         links = zip(self.links, self.link_names, strict=True)
         return massless.with_links([InertialParameters.from_vector(x, name) for x, name in links])

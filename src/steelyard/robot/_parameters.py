@@ -41,6 +41,7 @@ class ParameterKind(Enum):
     OFFSET = "B"
     STRIBECK = "Fs"
     LOAD_SHARE = "Fl"
+    TERM = "X"  # coefficient of a column that a plug-in gives; counted by columns, not joints
 
     @property
     def symbol(self) -> str:
@@ -96,6 +97,7 @@ _UNIT = {
     ParameterKind.OFFSET: _units.NEWTON_METRE,
     ParameterKind.STRIBECK: _units.NEWTON_METRE,
     ParameterKind.LOAD_SHARE: _units.TORQUE_RATIO,
+    ParameterKind.TERM: _units.NEWTON_METRE,
 }
 _NAME = re.compile(r"(?P<symbol>[A-Za-z]+)(?P<number>[1-9][0-9]*)(?P<regrouped>r?)")
 
@@ -152,7 +154,8 @@ class Parameter:
 class ParameterTable(Sequence[Parameter]):
     """Parameters in a fixed order, with masks, (p,), of named groups.
 
-    `links`, `rotors`, `friction` and `offsets` are disjoint and complete.
+    `links`, `rotors`, `friction` and `offsets` are disjoint, and complete but for terms of
+    plug-ins.
 
     Attributes:
         parameters: in the order of a vector of their values

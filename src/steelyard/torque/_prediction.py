@@ -29,6 +29,7 @@ from steelyard.inertia import InertialParameters
 from steelyard.payload import Quantity
 from steelyard.recording import Preparation, Samples
 from steelyard.robot import ParameterBasis, RobotModel
+from steelyard.robot._terms import require_no_terms
 from steelyard.torque.methods._direct import predicted
 from steelyard.torque.methods._problem import WeighingProblem
 from steelyard.trajectory import Trajectory
@@ -146,6 +147,7 @@ def assumed_model(robot: RobotModel, noise: Sequence[float] | None = None) -> Dy
         std = np.array(noise, dtype=float)
     if std.shape != (robot.n,) or not (np.isfinite(std).all() and (std > 0).all()):
         raise InvalidSamples(f"noise must be {robot.n} positive numbers, got {std}")
+    require_no_terms(robot, "an assumed model")
     law = replace(robot.drive.law, stribeck=False, load=False, smooth_speed=False)
     basis = ParameterBasis.of(robot)
     parameters = RowMaker(robot, basis).parameters(law)

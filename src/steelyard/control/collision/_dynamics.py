@@ -44,6 +44,7 @@ from steelyard.payload import Payload
 from steelyard.robot import RobotModel
 from steelyard.robot._momentum import MomentumDynamics
 from steelyard.robot._parameters import ParameterKind
+from steelyard.robot._terms import require_no_terms
 from steelyard.robot._transmission import JointFriction
 from steelyard.torque.tracking._rows import TorqueRows
 
@@ -83,6 +84,7 @@ class ArmDynamics:
         if isinstance(model, RobotModel):
             robot = model
         else:
+            require_no_terms(model.robot, "collision detection")
             robot = _rigid_robot(model)
         offset = robot.drive.offset
         if payload is not None:

@@ -23,6 +23,7 @@ from steelyard.identification import DynamicModel, FrictionLaw
 from steelyard.recording import Sample
 from steelyard.robot import RobotModel
 from steelyard.robot._parameters import ParameterTable
+from steelyard.robot._terms import require_no_terms
 from steelyard.robot._transmission import Transmission
 
 _KNOWN_SHARE_STD = 0.02
@@ -67,6 +68,7 @@ class TorqueRows:
         """The row maker of a model."""
         law = model.law
         robot = model.robot
+        require_no_terms(robot, "tracking")
         parameters = model.estimate.parameters
         nuisance = parameters.daily
         order = np.concatenate([np.flatnonzero(nuisance), np.flatnonzero(~nuisance)])
