@@ -139,13 +139,13 @@ def gravity_offer(robot: RobotModel, parts: Sequence[Samples]) -> Doubt | None:
     found, least = _best(torques, size)
     if stated - least < _MIN_GAIN:
         return None
-    words = gravity_words(found, float(np.exp((least - stated) / 2)))
+    words = _gravity_words(found, float(np.exp((least - stated) / 2)))
     if torques.misfit(-found) < least + _MIN_LEAD_OF_SIGN:
         words += "; the opposite direction is nearly as good: take the one of the mounting"
     return Doubt(DoubtKind.GRAVITY, words)
 
 
-def gravity_words(gravity: Array, ratio: float) -> str:
+def _gravity_words(gravity: Array, ratio: float) -> str:
     """What to state, for a direction that leaves smaller residuals."""
     axis = int(np.abs(gravity).argmax())
     if np.isclose(abs(gravity[axis]), np.linalg.norm(gravity)):
