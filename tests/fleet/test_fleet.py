@@ -18,9 +18,11 @@ from steelyard.errors import MissingExtra, SteelyardError, UnreadableFile
 from steelyard.fleet import Fleet
 from steelyard.fleet._arms import merge
 from steelyard.fleet._catalogue import read_catalogue
+from steelyard.fleet._estimate import payload_of
 from steelyard.fleet._reduce import Reduction, packed, unpacked
 from steelyard.identification import RegressionFactor
 from steelyard.io import write
+from steelyard.robot._parameters import ParameterKind
 from steelyard.verdict import DoubtKind
 
 OTHER = (1.3, 0.7, 1.2)
@@ -70,6 +72,29 @@ def test_a_model_from_factors_is_that_of_the_samples(scene):
     found = np.swapaxes(model.factor.R, 1, 2) @ model.factor.R
     scale = np.sqrt(np.einsum("jpp->jp", grams))
     assert np.abs(found - grams).max() <= 1e-9 * (scale[:, :, None] * scale[:, None, :]).max()
+
+
+def test_friction_of_a_log_is_a_draw_from_that_of_the_others(tmp_path):
+    """The spread between logs is learned, and payloads are known better than with free friction."""
+    spread = 0.08
+    scales = np.exp(spread * np.random.default_rng(3).normal(size=(24, 3)))
+    catalogue, _ = tiny_fleet(
+        tmp_path, arms=1, logs=24, arm0=lambda k: {"friction": FRICTION * scales[k]}
+    )
+    fleet = Fleet.build(catalogue, tmp_path / "store", workers=1)
+    model = fleet.identify()["arm0"]
+    coulomb = model.estimate.parameters.of_kind(ParameterKind.COULOMB)
+    found = model.run_spread[coulomb] / model.estimate.value[coulomb]
+    assert (found > 0.6 * spread).all()
+    assert (found < 1.6 * spread).all()
+    loaded = next(row for row in fleet._usable("arm0") if row.load == 1.5)
+    factor = unpacked(loaded.factor, loaded.rows)
+    known, free = (
+        payload_of(each, factor, np.array(loaded.widening), np.array(loaded.torque))
+        for each in (model, replace(model, run_spread=None))
+    )
+    assert known.std[0] < 0.9 * free.std[0]
+    assert abs(known.unconstrained.mass - 1.5) < 3 * known.std[0]
 
 
 def test_the_saved_model_weighs_files_too(scene):

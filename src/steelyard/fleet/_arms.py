@@ -6,7 +6,7 @@ Mostly workers call these functions.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -19,6 +19,7 @@ from steelyard.fleet._reduce import unpacked
 from steelyard.fleet._rows import LogPayload, LogRow
 from steelyard.fleet._trend import ArmTrend, Change, level, likeliest_change
 from steelyard.identification import DynamicModel, RegressionFactor
+from steelyard.identification._between_runs import spread_between_runs
 from steelyard.payload import Payload
 from steelyard.verdict import Doubt, DoubtKind
 
@@ -29,6 +30,7 @@ _MIN_SHARE_SEVERAL_ARMS = 1 / 3  # of logs left out: more than a mistake
 _MIN_LOGS = 3  # that can contradict each other
 _MAX_OVERLAP_S = 1.0  # of two logs of one arm
 _MAX_P_DIVIDING = 1e-6  # p-value of a change that divides the logs of an arm
+_MAX_POPULATION = 60  # logs from which the spread of friction is learned
 _NO_LOAD = (DoubtKind.NOTHING_CARRIED, DoubtKind.NEGATIVE_MASS)
 
 
@@ -96,6 +98,27 @@ def merge(factors: Sequence[RegressionFactor]) -> RegressionFactor:
     for factor in rest:
         merged = merged.merge(factor)
     return merged
+
+
+def with_population(model: DynamicModel, rows: Sequence[LogRow]) -> DynamicModel:
+    """The model with the spread of friction between the logs of its arm.
+
+    Args:
+        model: of the merged factor of the logs
+        rows: of the logs, with their factors; some of them, evenly spread, are enough
+    """
+    if len(rows) < 2:
+        return model
+    few = [rows[k] for k in np.unique(np.linspace(0, len(rows) - 1, _MAX_POPULATION).astype(int))]
+    parts = [unpacked(row.factor, row.rows) for row in few]
+    every = RegressionFactor(
+        np.concatenate([part.R for part in parts]), np.concatenate([part.rows for part in parts])
+    )
+    estimate = model.estimate
+    spread = spread_between_runs(
+        estimate.parameters, estimate.value, estimate.noise, estimate.inflation, every
+    )
+    return replace(model, run_spread=spread)
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,7 +7,9 @@ correlated in time acts on slow columns like white noise of variance kappa sigma
     C = A^-1 (sum_j w_j^4 kappa_j sigma_j^2 R_j'R_j) A^-1,      A = sum_j w_j^2 R_j'R_j.
 
 **The payload** is found as by the direct method (`steelyard.torque.methods._direct`): loaded
-torques follow tau = Y (pi + J phi), the model is a prior on pi, friction and offset are free.
+torques follow tau = Y (pi + J phi), the model is a prior on pi. Friction and offsets are one more
+draw from the population of the arm's logs (`identification._between_runs`), and free where the log
+contradicts it.
 
 **The state of a log** keeps the links and rotors theta_r of the model, and estimates what may
 change from day to day: friction and offset f, payload phi, and the relative change gamma_j of each
@@ -24,7 +26,7 @@ payload.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -41,6 +43,7 @@ from steelyard.robot._friction import FrictionLaw
 from steelyard.robot._parameters import ParameterKind, ParameterTable
 from steelyard.torque._other_causes import scale_doubt
 from steelyard.torque._prior import (
+    MAX_FRICTION_CONTRADICTION,
     by_gravity,
     contradiction,
     shifted,
@@ -145,7 +148,7 @@ def payload_of(
         widening: of its noise by correlation in time, (n,)
         torque: root mean square of its torques, (n,) [Nm]
     """
-    problem = WeighingProblem(model, (), np.zeros((0, 11)))
+    problem = _with_known_friction(WeighingProblem(model, (), np.zeros((0, 11))), factor, widening)
     mixing = problem.mixing
     arm = problem.prior()
     prior = np.vstack([arm, problem.friction_prior])
@@ -194,6 +197,21 @@ def payload_of(
     )
     body, verdict = judge(evidence)
     return Payload(body, plain, wide, answer.noise, verdict, "direct", gain_error, shares)
+
+
+def _with_known_friction(
+    problem: WeighingProblem, factor: RegressionFactor, widening: Array
+) -> WeighingProblem:
+    """The problem; friction is left free where the log contradicts that of the other logs."""
+    friction = problem.friction_prior
+    if not len(friction):
+        return problem
+    prior = np.vstack([problem.prior(), friction])
+    solution = solve_weighted(factor, prior, problem.mixing)
+    noises = (solution.noise * np.sqrt(widening), slow_noise(problem.model))
+    covariances = tuple(_spread(factor, solution, x, prior, problem.mixing) for x in noises)
+    moved = contradiction(friction, solution.value, solution.inverse, covariances)
+    return replace(problem, friction_known=moved <= MAX_FRICTION_CONTRADICTION)
 
 
 def _other_scale_doubt(

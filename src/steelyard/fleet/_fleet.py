@@ -26,6 +26,7 @@ from steelyard.fleet._arms import (
     merge_packed,
     payloads,
     trend,
+    with_population,
 )
 from steelyard.fleet._build import Build
 from steelyard.fleet._catalogue import read_catalogue
@@ -137,7 +138,9 @@ class Fleet:
     ) -> dict[str, DynamicModel]:
         """The model of each arm that has empty logs; the store keeps it too.
 
-        Logs that contradict the others of their arm are left out, and listed in the verdict.
+        Logs that contradict the others of their arm are left out, and listed in the verdict. The
+        spread of friction between the logs is kept in the model: friction of a log that is weighed
+        is one more draw from this population.
 
         Args:
             since: only logs that began at that time or later
@@ -169,6 +172,10 @@ class Fleet:
                 if not todo:
                     break
         self._store.folder_of("models")
+        models = {
+            robot: with_population(model, self._usable(robot, arms[robot].used))
+            for robot, model in models.items()
+        }
         for robot, model in models.items():
             with writing(self._store.folder):
                 model.save(self._store.model_path(robot))
