@@ -126,7 +126,7 @@ def built(store: str) -> np.ndarray:
 
     fleet = Fleet.build("catalogue.csv", store, workers=1)
     fleet.identify()
-    return np.asarray(fleet.model("arm0").base_parameters)
+    return np.asarray(fleet.model("arm0").estimate.value)
 
 
 def heights(table: DHTable, q: np.ndarray) -> np.ndarray:
