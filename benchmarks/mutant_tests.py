@@ -41,9 +41,10 @@ NOT_RECORDED = ("architecture", "fuzz", "real")
 SHARED_FOLDERS = ("contracts", "laws", "recovery")  # of tests of several packages
 MAX_SLOW_MODULES = 4
 FIXTURE = "fixture:"  # what the context of a fixture begins with
-NO_TEST = "?"  # in place of the name of a test: it does not end, or cannot be imported
+NO_TEST = "?"  # in place of the name of a test: it cannot be imported, or computes without end
+NO_END = "waits"  # in place of the name of a test: nothing came for LIMIT_S
 BUDGET_S = 25.0  # of processor time for the tests of one mutant; what passes until then survives
-LIMIT_S = 600.0  # of wall time; a mutant that makes a test wait for longer is noticed
+LIMIT_S = 600.0  # of wall time; a test waits without end, or the machine is too busy
 LIBRARIES = (
     *("numpy", "scipy.optimize", "scipy.signal", "scipy.linalg", "scipy.stats", "scipy.spatial"),
     *("pinocchio", "mujoco", "pyarrow.parquet", "pyarrow.csv", "typer", "rich.console"),
@@ -275,7 +276,7 @@ def serve() -> None:
 
 
 def _forked(tests: list[str]) -> str:
-    """The first test that fails in a fork: empty if none does, NO_TEST if the fork does not end."""
+    """The first test that fails in a fork: empty if none does, NO_END if the fork does not end."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
@@ -290,14 +291,16 @@ def _forked(tests: list[str]) -> str:
         os._exit(0)
     os.close(writing)
     ready, _, _ = select.select([reading], [], [], LIMIT_S)
-    answer = os.read(reading, 4096).decode() if ready else ""
+    answer = NO_END
+    if ready:
+        answer = os.read(reading, 4096).decode()  # empty where the fork was killed
     os.close(reading)
     with contextlib.suppress(ProcessLookupError):
         os.killpg(child, signal.SIGKILL)
     os.waitpid(child, 0)
     if not answer:
         return NO_TEST
-    return answer[1:]
+    return answer.removeprefix("=")
 
 
 def _run(tests: list[str]) -> str:

@@ -8,6 +8,7 @@ Then tests of this place run, the quickest first, until the first failure or for
 the quick tests run it is recorded once (a minute or two; `--record` does it again, after tests or
 the library have changed).
 Survivors are printed with the changed line; those that matter deserve a test that fails on them.
+A mutant is undecided where a test waits for ten minutes: look at it, or use a quieter machine.
 The exit code is 1 if more than a tenth survive.
 """
 
@@ -22,14 +23,16 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from mutant_tests import NO_TEST, ROOT, SOURCE, TIMES, Server, tests_of
+from mutant_tests import NO_END, NO_TEST, ROOT, SOURCE, TIMES, Server, tests_of
 
 COPIED = ("src", "tests", "papers", "benchmarks", "docs", "examples")
 MAX_SURVIVORS = 0.1
+KILLED, SURVIVED, UNDECIDED = "killed", "SURVIVED", "undecided"
 SOUND_TESTS = "tests/test_errors.py"
 EFFECTS = {"fsync", "flush", "close", "sort", "setflags", "clear", "unlink", "replace", "flock"}
 OPPOSITE: dict[type[ast.AST], type[ast.AST]] = {
@@ -169,19 +172,21 @@ class Bench:
         if self.server.failing([SOUND_TESTS]):
             raise RuntimeError(f"{SOUND_TESTS} fails without a change")
 
-    def survives(self, mutant: Mutant) -> bool:
-        """Whether the tests of a changed line pass; true where no test runs it."""
+    def state(self, mutant: Mutant) -> str:
+        """What becomes of a mutant; it survives where no test runs its line."""
         tree = ast.parse((ROOT / mutant.path).read_text())
         tests = tests_of(mutant.path, nodes_of(tree)[mutant.number], tree)
         changed = ast.unparse(ast.fix_missing_locations(mutant.mutated()))
         while tests:
             failed = self._failing_with(mutant.path, changed, tests)
             if not failed:
-                return True
+                return SURVIVED
+            if failed == NO_END:
+                return UNDECIDED
             if failed == NO_TEST or self._passes_unchanged(failed):
-                return False
+                return KILLED
             tests = [test for test in tests if test not in (failed, failed.partition("::")[0])]
-        return True
+        return SURVIVED
 
     def _failing_with(self, path: Path, changed: str, tests: list[str]) -> str:
         target = self.copy / path
@@ -218,16 +223,15 @@ def copied(folder: Path) -> Path:
     return copy
 
 
-def shown(number: int, mutant: Mutant, bench: Bench) -> bool:
-    """Whether a mutant survives; printed."""
+def shown(number: int, mutant: Mutant, bench: Bench) -> str:
+    """What becomes of a mutant; printed."""
     begin_s = time.monotonic()
-    alive = bench.survives(mutant)
-    state = "SURVIVED" if alive else "killed"
+    state = bench.state(mutant)
     seconds = time.monotonic() - begin_s
     print(f"{number:4} {state:9} {seconds:5.0f} s  {mutant.path}:{mutant.line}", flush=True)
-    if alive:
+    if state != KILLED:
         print(f"       {mutant.before}\n    -> {mutant.after}", flush=True)
-    return alive
+    return state
 
 
 def main() -> int:
@@ -244,10 +248,13 @@ def main() -> int:
     print(f"{len(drawn)} of {len(mutants)} mutants, seed {given.seed}")
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(Path(folder))
-        survivors = [mutant for k, mutant in enumerate(drawn, 1) if shown(k, mutant, bench)]
+        states = Counter(shown(k, mutant, bench) for k, mutant in enumerate(drawn, 1))
         bench.server.close()
-    share = len(survivors) / max(len(drawn), 1)
-    print(f"{len(drawn) - len(survivors)} killed, {len(survivors)} survived ({100 * share:.0f} %)")
+    share = states[SURVIVED] / max(len(drawn), 1)
+    counts = ", ".join(
+        f"{states[state]} {state.lower()}" for state in (KILLED, SURVIVED, UNDECIDED)
+    )
+    print(f"{counts} ({100 * share:.0f} % survived)")
     return int(share > MAX_SURVIVORS)
 
 
