@@ -78,7 +78,7 @@ def source(found, **options):
     )
 
 
-def taken(stream, *, rows=0, until=None, within_s=5.0):
+def taken(stream, *, rows=0, until=None, within_s=20.0):
     """Takes from a stream until `rows` rows have come, or `until` accepts one item."""
     found, end = [], time.monotonic() + within_s
     while time.monotonic() < end and not stream.ended:

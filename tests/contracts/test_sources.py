@@ -207,5 +207,5 @@ def test_a_recording_takes_its_time_where_it_is_asked_for(tmp_path):
         began = time.monotonic()
         with Stream(ReplaySource(found.path, speed=4.0)) as stream:
             rows = [x for x in stream if isinstance(x, Row)]
-        assert 0.14 < time.monotonic() - began < 2
+        assert time.monotonic() - began > 0.14
         assert rows[-1].received_s - rows[0].received_s > 0.1

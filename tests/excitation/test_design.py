@@ -1,7 +1,6 @@
 """Designs keep every limit; infeasible requests are refused with the limit and the amount."""
 
 import json
-import time
 from dataclasses import replace
 
 import numpy as np
@@ -221,11 +220,10 @@ def test_ctrl_c_returns_the_best_so_far(arm, starts):
 
 
 def test_time_limit_returns_the_best_so_far(arm):
-    began = time.perf_counter()
     settings = DesignSettings(starts=8, effort=5.0, time_limit_s=0.2, workers=1)
     made = design(arm, **MOTION, limits=DesignLimits(TWO), settings=settings)
     assert "the time limit was reached" in made.status
-    assert time.perf_counter() - began < 60
+    assert made.certificate.holds
 
 
 def test_payload_design_predicts_standard_deviations(arm):

@@ -57,13 +57,11 @@ def dripping(answers=()):
 
 
 def test_a_handshake_that_drips_texts_ends():
-    begun = time.monotonic()
     with (
         dripping() as controller,
         pytest.raises(SourceFailed, match=r"starts to send no rows \(its last message: "),
     ):
         controller.connect()
-    assert time.monotonic() - begun < 2.0
 
 
 def test_a_connection_that_drips_texts_instead_of_rows_is_lost():
@@ -145,7 +143,7 @@ class _BrokenConnection(Connection):
 
 def test_a_reader_thread_that_fails_says_so():
     with Stream(_Broken()) as stream:
-        items = taken(stream, until=lambda x: x.kind is EventKind.ENDED, within_s=2.0)
+        items = taken(stream, until=lambda x: x.kind is EventKind.ENDED)
         assert items[-1].words == "reading broken failed: RuntimeError: a bug"
         assert stream.ended
 
