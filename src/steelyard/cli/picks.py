@@ -7,7 +7,8 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,6 +20,8 @@ from steelyard.cli.output import Output, json_line
 from steelyard.errors import UnknownName
 
 if TYPE_CHECKING:
+    from steelyard.identification import DynamicModel
+    from steelyard.payload import Part
     from steelyard.picking import Pick, PickingOptions, Shift
     from steelyard.recording._columns import Requested
 
@@ -82,7 +85,10 @@ AlarmOption = Annotated[
 
 def command(
     ctx: typer.Context,
-    log: Annotated[Path, typer.Argument(help="A log of the arm at work.")],
+    log: Annotated[
+        str,
+        typer.Argument(help="A log of the arm at work, or a stream (ur://HOST, replay:FILE)."),
+    ],
     model: ModelOption,
     gripper: GripperOption = None,
     parts: PartsOption = None,
@@ -102,6 +108,13 @@ def command(
     ] = None,
     report: options.ReportOption = None,
     follow: FollowFlag = False,
+    seconds: Annotated[
+        float, typer.Option(min=0.0, help="How long a stream is read [s]. Default: until Ctrl-C.")
+    ] = float("inf"),
+    record: Annotated[
+        Path | None,
+        options.file_to_write("A file for every row of a stream (.parquet).", "--record"),
+    ] = None,
     on_alarm: AlarmOption = None,
     column: options.ColumnOption = None,
     joints: options.JointsOption = None,
@@ -112,6 +125,8 @@ def command(
 ) -> None:
     """Weighs each pick of a shift: one part, two, none, or the wrong one. Exit code 1 at alarms."""
     from steelyard.io._parts import read_parts
+    from steelyard.live._track import is_address
+    from steelyard.report._picks import picks_page
     from steelyard.workflow._data import identified_arm
     from steelyard.workflow._picks import Picking
 
@@ -121,22 +136,104 @@ def command(
     asked, bit = _with_gripper(asked, gripper)
     how = picking_options(expect, known, closed, false_alarms, margin, bit)
     table = () if parts is None else read_parts(parts)
-    recording = options.read_requested(log, asked, robot=arm.robot)
-    found = Picking(arm, {str(log): recording}, table, how)
-    shift = found.shift
+    if is_address(log):
+        stream = _Stream(gripper, seconds, record, follow, as_json, on_alarm)
+        shift = _live(log, arm, table, how, stream)
+    else:
+        recording = options.read_requested(Path(log), asked, robot=arm.robot)
+        shift = Picking(arm, {log: recording}, table, how).shift
+        for pick in shift.alarms:
+            run_at_alarm(on_alarm, pick)
+        if follow:
+            _print_lines(shift.picks)
     with _saved.together():
         if output is not None:
             write_shift(shift, output)
-        out.report(ctx, found.page, [model, log, parts], report=report)
-    for pick in shift.alarms:
-        run_at_alarm(on_alarm, pick)
-    if follow:
-        _print_lines(shift.picks)
-    else:
+        out.report(ctx, lambda: picks_page(shift), [model, log, parts], report=report)
+    if not follow:
         facts = facts_of(shift) | {"file": output, "report": report}
-        out.emit(facts, lambda: _show(shift), files={"Picks": output, "Report": report})
+        show = partial(_show, shift, lines=not is_address(log))
+        out.emit(facts, show, files={"Picks": output, "Report": report})
     if shift.has_alarms:
         raise typer.Exit(1)
+
+
+@dataclass(frozen=True)
+class _Stream:
+    """What happens with a stream."""
+
+    gripper: str | None
+    seconds: float
+    record: Path | None
+    follow: bool
+    quiet: bool
+    on_alarm: str | None
+
+
+def _live(
+    source: str,
+    model: DynamicModel,
+    parts: tuple[Part, ...],
+    how: PickingOptions,
+    stream: _Stream,
+) -> Shift:
+    """The picks of a stream, each printed as soon as it ends."""
+    from steelyard.live._picks import PickStreamOptions, live_picks
+
+    def on_pick(pick: Pick) -> None:
+        if stream.follow:
+            print(json_line(pick.row()), flush=True)
+        elif not stream.quiet:
+            print(pick.line, flush=True)
+        if pick.is_alarm:
+            run_at_alarm(stream.on_alarm, pick)
+
+    column = stream.gripper or "gripper"
+    if match := _BIT.fullmatch(column):
+        column = match["column"]
+    given = PickStreamOptions(
+        gripper=column,
+        seconds=stream.seconds,
+        record=stream.record,
+        on_pick=on_pick,
+        ends_at_interrupt=True,
+    )
+    return live_picks(source, model, parts=parts, options=how, stream=given)
+
+
+def preview_command(
+    dry: Annotated[Path, typer.Argument(help="A recording of the path without a part.")],
+    model: ModelOption,
+    parts: Annotated[Path, typer.Option(help="Table of parts (.csv), as for steelyard picks.")],
+    gripper: GripperOption = None,
+    closed: ClosedOption = "auto",
+    false_alarms: FalseAlarmsOption = 1.0,
+    margin: MarginOption = 0.1,
+    column: options.ColumnOption = None,
+    joints: options.JointsOption = None,
+    names: options.NamesOption = None,
+    rate: options.RateOption = None,
+    degrees: options.DegreesFlag = False,
+    as_json: options.JsonFlag = False,
+) -> None:
+    """Says which faults of which parts would be noticed on a motion, before the shift."""
+    from steelyard.io._parts import read_parts
+    from steelyard.workflow._data import identified_arm
+    from steelyard.workflow._picks import Picking
+
+    arm = identified_arm(model)
+    asked = options.requested(column, joints, degrees=degrees, names=names, rate=rate)
+    asked, bit = _with_gripper(asked, gripper)
+    how = picking_options(None, None, closed, false_alarms, margin, bit)
+    recording = options.read_requested(dry, asked, robot=arm.robot)
+    found = Picking(arm, {str(dry): recording}, read_parts(parts), how).visible
+
+    def show() -> None:
+        for one in found:
+            print(f"{one.sentence[0].upper()}{one.sentence[1:]}.")
+
+    facts = {"faults": [asdict(one) for one in found], "false_alarms_per_1000": false_alarms}
+    Output(as_json).emit(facts, show)
 
 
 def _with_gripper(asked: Requested, gripper: str | None) -> tuple[Requested, int | None]:
@@ -258,9 +355,9 @@ def _print_lines(picks: Iterable[Pick]) -> None:
         print(json_line(pick.row()), flush=True)
 
 
-def _show(shift: Shift) -> None:
-    """Prints a line for each pick, then the shift as a whole."""
-    for pick in shift.picks:
+def _show(shift: Shift, *, lines: bool) -> None:
+    """Prints a line for each pick, unless they were printed, then the shift as a whole."""
+    for pick in shift.picks if lines else ():
         print(pick.line)
     print()
     print(f"{shift.summary}.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,7 +11,7 @@ import typer
 
 from steelyard.cli import options
 from steelyard.cli.output import Output
-from steelyard.errors import InvalidInertia
+from steelyard.errors import InvalidInertia, InvalidTrajectory
 
 if TYPE_CHECKING:
     from steelyard.inertia import InertialParameters
@@ -55,6 +56,10 @@ def command(
         typer.Option(help="Edge of the payload, a homogeneous cube [m]. Default: 0.1."),
     ] = None,
     rate: Annotated[float, typer.Option(min=0.1, max=1e5, help="Sampling rate [Hz].")] = 125.0,
+    cycle: Annotated[
+        Path | None,
+        typer.Option(help="A shift of picks instead of one motion: its plan (.toml)."),
+    ] = None,
     ideal: IdealFlag = False,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the noise and the motion.")] = 0,
     lock: options.LockOption = None,
@@ -71,6 +76,14 @@ def command(
     from steelyard.trajectory import FourierTrajectory
 
     arm = options.load_arm(robot, lock, flange, gravity)
+    out = Output(as_json)
+    if cycle is not None:
+        if trajectory is not None or mass:
+            raise InvalidTrajectory(
+                "--cycle holds the motion and the parts: leave --trajectory and --mass out"
+            )
+        _simulate_shift(arm, cycle, output, out, _Sensing(rate, seed, ideal))
+        return
     if trajectory is None:
         motion = _random_motion(arm, seed)
     else:
@@ -80,7 +93,6 @@ def command(
     if size is None:
         size = _DEFAULT_SIZE
     load = payload_cube(mass, com or _DEFAULT_COM, size, arm.flange)
-    out = Output(as_json)
     with out.progress(f"MuJoCo: {arm.name}, {motion.duration_s:g} s") as done:
         run = simulate(
             arm,
@@ -96,6 +108,48 @@ def command(
     channels = list(run.recording.channels)
     words = f"{output}: {rows} rows, {run.recording.duration_s:g} s; {', '.join(channels)}"
     facts = {"file": output, "rows": rows, "channels": channels, "payload": load and load.vector}
+    out.emit(facts, lambda: print(words))
+
+
+@dataclass(frozen=True)
+class _Sensing:
+    """How a simulated arm is measured."""
+
+    rate_hz: float
+    seed: int
+    ideal: bool
+
+
+def _simulate_shift(
+    arm: RobotModel, path: Path, output: Path, out: Output, sensing: _Sensing
+) -> None:
+    """Records a shift of picks, and prints what was really picked."""
+    from steelyard._saved import read_toml
+    from steelyard.io import write
+    from steelyard.simulation import ShiftPlan, SimulationOptions, simulate_shift
+
+    plan = ShiftPlan.from_dict(read_toml(path))
+    if plan.carry.shape[1] != arm.n:
+        raise InvalidTrajectory(
+            f"{path}: postures of {plan.carry.shape[1]} joints, {arm.name} has {arm.n}"
+        )
+    with out.progress(f"MuJoCo: {arm.name}, {plan.cycles} picks") as done:
+        run = simulate_shift(
+            arm,
+            plan,
+            sensors=replace(sensor_model(ideal=sensing.ideal), wrist_sensor=False),
+            rate_hz=sensing.rate_hz,
+            seed=sensing.seed,
+            options=SimulationOptions(progress=done),
+        )
+    write(run.recording, output)
+    truth = [pick._asdict() for pick in run.picks]
+    faults = [f"{pick.number} {pick.fault}" for pick in run.picks if pick.fault != "good"]
+    words = (
+        f"{output}: {len(run.recording)} rows, {run.recording.duration_s:g} s, {plan.cycles} picks;"
+        f" faults: {', '.join(faults) or 'none'}"
+    )
+    facts = {"file": output, "rows": len(run.recording), "picks": truth}
     out.emit(facts, lambda: print(words))
 
 

@@ -23,6 +23,7 @@ from steelyard.live._franka import FrankaController
 from steelyard.live._history import PayloadChange, PayloadHistory
 from steelyard.live._motion import MotionExtent, MotionPlan, MotionRequest
 from steelyard.live._page_process import LivePage, PageOptions
+from steelyard.live._picks import PickStreamOptions, live_picks
 from steelyard.live._playing import MotionFailed, MotionProgress, MotionRun, MotionState, Moved
 from steelyard.live._recorder import Recorded, Recorder, record
 from steelyard.live._replay import ReplaySource
@@ -64,6 +65,7 @@ __all__ = [
     "PayloadChange",
     "PayloadHistory",
     "PayloadSetting",
+    "PickStreamOptions",
     "Proposal",
     "Recorded",
     "Recorder",
@@ -83,6 +85,7 @@ __all__ = [
     "UrController",
     "WeighingRequest",
     "WristSetup",
+    "live_picks",
     "move",
     "publish_payload",
     "record",

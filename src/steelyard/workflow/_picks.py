@@ -21,6 +21,7 @@ from steelyard.io._parts import read_parts
 from steelyard.payload import Part
 from steelyard.picking import Decision, Pick, PickingOptions, Shift
 from steelyard.picking._carry import Carry, Mass
+from steelyard.picking._foresight import Visibility, visible_faults
 from steelyard.picking._segments import GripperState, Stretch, gripper_states, rests
 from steelyard.picking._shift import PickJudge, judged_picks
 from steelyard.picking._weigher import StretchWeigher, Weighed, WeigherState
@@ -38,11 +39,15 @@ from steelyard.workflow._data import (
 if TYPE_CHECKING:
     from steelyard.report import Page
 
-_ANY_PART = Part("", 1.0, com_tolerance=0.15)
 _MIN_REST_S = 0.15  # between two motions [s]
 _MIN_POLARITY_DEVIATIONS = 4.0
 _POLARITY_STRETCHES = 6  # of either state
 _MIN_CARRIED_DEVIATIONS = 5.0  # of something carried, where there is no gripper and no table
+
+
+def any_part() -> Part:
+    """A part about which nothing is known."""
+    return Part("", 1.0, com_tolerance=0.15)
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,7 +135,7 @@ class Picking:
         model, _ = with_temperature_drift(self.model, temperature_of(self.runs))
         return StretchWeigher.of(
             model,
-            self.parts or (_ANY_PART,),
+            self.parts or (any_part(),),
             early_s=self.options.early_s,
             margin_s=self.options.margin_s,
         )
@@ -168,6 +173,38 @@ class Picking:
             (*self._notes(state, [pick for pick, _ in pairs]), *state.notes),
             self.runs[0].name,
         )
+
+    @property
+    def visible(self) -> tuple[Visibility, ...]:
+        """Which faults would be noticed on this motion, taken as a dry cycle without parts.
+
+        Without the signal of a gripper, parts may be carried on every motion.
+        """
+        state = self.weigher.init()
+        carries = []
+        for log in self.logs:
+            for stretch in self._dry_stretches(log):
+                if stretch.counting_s < self.options.min_carry_s:
+                    continue
+                state = self.weigher.with_empty(state, replace(stretch, closed=False))
+                if stretch.closed or log.states is None:
+                    carries.append(stretch)
+        if not carries:
+            raise InvalidSamples(
+                f"no motion of {self.options.min_carry_s:g} s and more was found in the dry cycle"
+            )
+        return visible_faults(self.weigher, state, carries, self.options.limits)
+
+    def _dry_stretches(self, log: _Log) -> Iterator[Stretch]:
+        """The stretches of a dry cycle; without a stated polarity the gripper closes at high."""
+        if log.states is None:
+            yield from self._motions(log)
+            return
+        for gripper in log.states:
+            samples = log.between(gripper.start_s, gripper.end_s)
+            if samples is not None:
+                closed = gripper.high == (self.options.closed != "low")
+                yield self._stretch(samples, gripper, closed=closed)
 
     def page(self) -> Page:
         """The report on the shift."""

@@ -1,0 +1,136 @@
+"""`steelyard picks`, `picks-preview`, and the same log as a stream."""
+
+import json
+import sys
+from dataclasses import replace
+
+import pytest
+
+import steelyard as sy
+from conftest import steelyard
+from picking_shifts import CARRY, HOUSING, arm, faulty, model, plan, shift
+from steelyard.errors import InvalidSamples, UnreadableFile
+from steelyard.io._parts import read_parts
+from steelyard.live import PickStreamOptions, ReplaySource, live_picks
+from steelyard.picking import PickingOptions
+from steelyard.workflow._picks import Picking
+
+TABLE = "name,mass,tolerance,cx,cy,cz,com_tolerance\nhousing,2.0,0.02,0,0.01,0.08,0.01\n"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A folder with a model, a table of parts and a log with two faults."""
+    here = tmp_path_factory.mktemp("picks")
+    model().save(here / "model.json")
+    (here / "parts.csv").write_text(TABLE)
+    log, _ = faulty()
+    sy.write(log.rows(log.t < 28.5), here / "log.parquet")
+    return here
+
+
+def test_the_command_prints_a_line_per_pick_and_ends_with_1(folder):
+    output = folder / "picks.csv"
+    seen = folder / "seen.txt"
+    script = f"import sys; open({str(seen)!r}, 'a').write(sys.stdin.read())"
+    done = steelyard(
+        *("picks", folder / "log.parquet", "--model", folder / "model.json"),
+        *("--parts", folder / "parts.csv", "-o", output, "--report", folder / "page.html"),
+        *("--on-alarm", f'{sys.executable} -c "{script}"'),
+    )
+    assert done.returncode == 1
+    lines = done.stdout.splitlines()
+    assert "missing" in lines[3]
+    assert "double" in lines[5]
+    assert "6 picks: 4 good, 1 missing, 1 double" in done.stdout
+    assert len(output.read_text().splitlines()) == 7
+    alarms = [json.loads(line) for line in seen.read_text().splitlines()]
+    assert [alarm["decision"] for alarm in alarms] == ["missing", "double"]
+    page = (folder / "page.html").read_text()
+    assert "Friction over the shift" in page
+    assert "6 picks, 2 alarms" in page
+
+
+def test_a_stream_gives_the_picks_of_the_log(folder):
+    """The same rows as a log and as a stream: masses agree to a tenth of their deviations."""
+    given = PickingOptions(closed="high")
+    log = sy.read(folder / "log.parquet")
+    batch = Picking(model(), log, (HOUSING,), given).shift
+    seen = []
+    stream = PickStreamOptions(on_pick=seen.append)
+    source = ReplaySource(str(folder / "log.parquet"), speed=None)
+    live = live_picks(source, model(), parts=[HOUSING], options=given, stream=stream)
+    assert [pick.decision for pick in live.picks] == [pick.decision for pick in batch.picks]
+    assert seen == list(live.picks)
+    for one, other in zip(live.picks, batch.picks, strict=True):
+        assert abs(one.mass.value - other.mass.value) < 0.2 * other.mass.std
+        assert abs(one.close_s - other.close_s) < 0.02
+
+
+def test_a_stream_needs_the_polarity_and_the_column(folder):
+    address = f"replay:{folder / 'log.parquet'}"
+    with pytest.raises(InvalidSamples, match="closed='high'"):
+        live_picks(address, model())
+    done = steelyard(
+        *("picks", address, "--model", folder / "model.json"),
+        *("--gripper", "output", "--closed", "high"),
+    )
+    assert done.returncode == 2
+    assert "sends no column 'output'" in done.stderr
+
+
+def test_a_preview_says_what_a_motion_shows():
+    log, _ = shift(arm(), plan(cycles=2, carry=CARRY), 5)
+    dry = replace(log, tau=arm().torque(*_derived(log)))
+    small = replace(HOUSING, name="cover", mass=0.1, tolerance=0.001)
+    found = Picking(model(), dry, (HOUSING, small), PickingOptions(closed="high")).visible
+    answers = {(one.part, one.fault): one for one in found}
+    assert answers["housing", "a missing part instead"].visible
+    assert answers["housing", "two parts instead"].visible
+    hidden = answers["cover", "+8 %"]
+    assert not hidden.visible
+    assert hidden.needed < hidden.given
+    assert "this motion gives" in hidden.sentence
+
+
+def _derived(log):
+    samples = sy.prepare(replace(log, gripper=None), sy.Preparation(cutoff_hz=20.0))
+    return samples.q, samples.v, samples.a
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("name,weight\na,1\n", "has the columns name and mass"),
+        ("name,mass,colour\na,1,red\n", "unknown column 'colour'"),
+        ("name,mass\na,heavy\n", "line 2: mass is 'heavy', not a number"),
+        ("name,mass\na,-1\n", "line 2: 'mass' must be"),
+        ("name,mass\na,1\na,2\n", "'a' is there twice"),
+        ("name,mass\n,1\n", "needs a name and a mass"),
+    ],
+)
+def test_wrong_tables_of_parts_are_refused(tmp_path, text, words):
+    (tmp_path / "parts.csv").write_text(text)
+    with pytest.raises(UnreadableFile, match=words):
+        read_parts(tmp_path / "parts.csv")
+
+
+def test_a_simulated_shift_from_a_plan(tmp_path):
+    (tmp_path / "cycle.toml").write_text(
+        f"carry = {CARRY}\ncarry_s = 0.8\nback_s = 0.8\ncycles = 1\n"
+        '[[parts]]\nname = "a"\nmass = 1.0\n[[faults]]\npick = 1\nkind = "missing"\n'
+    )
+    done = steelyard(
+        *("simulate", "ur10e", "--cycle", tmp_path / "cycle.toml"),
+        *("-o", tmp_path / "log.parquet"),
+    )
+    assert "faults: 1 missing" in done.stdout
+    log = sy.read(tmp_path / "log.parquet")
+    assert set(log.gripper[:, 0]) == {0.0, 1.0}
+    (tmp_path / "cycle.toml").write_text("carry = [[0, 1], [1, 2]]\nparts = []\n")
+    done = steelyard(
+        *("simulate", "ur10e", "--cycle", tmp_path / "cycle.toml"),
+        *("-o", tmp_path / "log.parquet"),
+    )
+    assert done.returncode == 2
+    assert "a shift needs" in done.stderr
