@@ -225,6 +225,29 @@ def test_friction_of_the_shift_is_followed():
     assert decisions(found) == ["good"] * 8
 
 
+def test_a_dry_cycle_takes_the_misfit_of_the_path_away():
+    def with_ripple(log):
+        ripple = np.array([0.0, 6.0, 4.0, 0.0, 0.0, 0.0]) * np.sin(4.0 * log.q[:, [0]])
+        return replace(log, tau=log.tau + ripple)
+
+    faults = tuple(PlannedFault(k, "missing") for k in (1, 2))
+    dry, _ = shift(arm(), plan(cycles=2, faults=faults), 101)
+    log, truth = shift(arm(), plan(cycles=5), 102)
+    errors = []
+    for given in ((), with_ripple(dry)):
+        found = sy.picks(
+            with_ripple(log),
+            model(),
+            parts=[replace(HOUSING, tolerance=0.5)],
+            dry=given,
+            options=PickingOptions(closed="high"),
+        )
+        pairs = list(zip(found.picks, truth, strict=True))[1:]
+        errors.append(np.sqrt(np.mean([(x.mass.value - y.mass) ** 2 for x, y in pairs])))
+    assert errors[1] < 0.5 * errors[0]
+    assert errors[1] < 0.06
+
+
 def test_a_shift_in_mujoco_with_contact_while_gripping():
     made = plan(cycles=4, carry_s=1.6, back_s=1.4, contact_force=15.0, carry=CARRY)
     simulated = simulate_shift(arm(), made, seed=3)

@@ -94,6 +94,10 @@ def command(
     parts: PartsOption = None,
     expect: ExpectOption = None,
     known: KnownOption = None,
+    dry: Annotated[
+        Path | None,
+        typer.Option(help="A recording of the same path without parts, to subtract misfit."),
+    ] = None,
     closed: ClosedOption = "auto",
     false_alarms: FalseAlarmsOption = 1.0,
     margin: MarginOption = 0.1,
@@ -141,7 +145,8 @@ def command(
         shift = _live(log, arm, table, how, stream)
     else:
         recording = options.read_requested(Path(log), asked, robot=arm.robot)
-        shift = Picking(arm, {log: recording}, table, how).shift
+        without = [] if dry is None else [options.read_requested(dry, asked, robot=arm.robot)]
+        shift = Picking(arm, {log: recording}, table, how, dry=without).shift
         for pick in shift.alarms:
             run_at_alarm(on_alarm, pick)
         if follow:
@@ -149,7 +154,7 @@ def command(
     with _saved.together():
         if output is not None:
             write_shift(shift, output)
-        out.report(ctx, lambda: picks_page(shift), [model, log, parts], report=report)
+        out.report(ctx, lambda: picks_page(shift), [model, log, parts, dry], report=report)
     if not follow:
         facts = facts_of(shift) | {"file": output, "report": report}
         show = partial(_show, shift, lines=not is_address(log))

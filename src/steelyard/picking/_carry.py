@@ -181,12 +181,10 @@ class Carry:
         return Mass(value, float(np.sqrt(own)), float(np.sqrt(max(common, 0.0))))
 
     def _by_gains(self, mass: float) -> float:
-        """Variance of the mass by errors of drive gains that all drives share, [kg^2]."""
+        """Variance of the mass by errors of the drive gains, which scale all masses [kg^2]."""
         drive = self.arm.model.robot.drive
-        shared = (drive.gain_common or 0.0) ** 2 + (drive.gain_drift or 0.0) ** 2
-        if drive.gain_std is not None:
-            shared += float(np.mean(np.square(drive.gain_std)))
-        return float(shared * mass**2)
+        relative = float(np.mean(np.square(drive.gain_errors).sum(axis=1)))
+        return (relative + (drive.gain_drift or 0.0) ** 2) * mass**2
 
     def early(self, until_s: float) -> Mass:
         """The mass from the first blocks.

@@ -21,6 +21,7 @@ from steelyard.io._parts import read_parts
 from steelyard.payload import Part
 from steelyard.picking import Decision, Pick, PickingOptions, Shift
 from steelyard.picking._carry import Carry, Mass
+from steelyard.picking._dry import DryCycle
 from steelyard.picking._foresight import Visibility, visible_faults
 from steelyard.picking._segments import GripperState, Stretch, gripper_states, rests
 from steelyard.picking._shift import PickJudge, judged_picks
@@ -105,6 +106,7 @@ class Picking:
         parts: of the table; empty if there is none
         options: how picks are found, weighed and judged
         preparation: how recordings become samples; that of the model by default
+        dry: recordings of the same path without parts
     """
 
     model: DynamicModel
@@ -112,15 +114,32 @@ class Picking:
     parts: tuple[Part, ...] = ()
     options: PickingOptions = field(default_factory=PickingOptions)
     preparation: Preparation | None = None
+    dry: Data = ()
 
     @cached_property
     def runs(self) -> tuple[Run, ...]:
         """The log, prepared, in pieces without gaps."""
+        return self._prepared(self.data)
+
+    def _prepared(self, data: Data) -> tuple[Run, ...]:
         how = preparation_for(self.model, self.preparation)
         robot = self.model.robot
-        runs = runs_of(self.data, robot, how=how)
+        runs = runs_of(data, robot, how=how)
         require_motion(runs, "show picks")
         return tuple(run.prepared(how, run.drive_for(self.model), robot.limits) for run in runs)
+
+    @cached_property
+    def _dry_cycle(self) -> DryCycle | None:
+        """The misfit of the model on the path without parts; None if it was not recorded."""
+        stretches = [
+            stretch
+            for run in self._prepared(self.dry)
+            for stretch in self._motions(_Log(run.ready, None, 0))
+            if stretch.counting_s >= self.options.min_carry_s
+        ]
+        if not stretches:
+            return None
+        return DryCycle.of(self.weigher, stretches)
 
     @cached_property
     def logs(self) -> tuple[_Log, ...]:
@@ -218,7 +237,10 @@ class Picking:
         """States along the shift, with the number and the carry of each pick, or 0 and None."""
         state = self.weigher.init()
         number = 0
-        for stretch in self._stretches():
+        for each in self._stretches():
+            stretch = each
+            if self._dry_cycle is not None:
+                stretch = self._dry_cycle.subtracted(each)
             if not stretch.closed:
                 if stretch.counting_s >= self.options.min_carry_s:
                     state = self.weigher.with_empty(state, stretch)
@@ -420,6 +442,7 @@ def picks(
     *,
     parts: Sequence[Part] | str | Path = (),
     options: PickingOptions | None = None,
+    dry: Data = (),
     preparation: Preparation | None = None,
 ) -> Shift:
     """The picks in a log of ordinary work: what each weighed, and whether it was the right part.
@@ -430,9 +453,11 @@ def picks(
         model: of the arm with its empty gripper, or its file
         parts: that are picked, or a CSV file of them (`read_parts`)
         options: how picks are found, weighed and judged
+        dry: recordings of the same path without parts; the misfit of the model on this path is
+            then subtracted
         preparation: how recordings become samples; that of the model by default
     """
     table = read_parts(parts) if isinstance(parts, str | Path) else tuple(parts)
     return Picking(
-        identified_arm(model), log, table, options or PickingOptions(), preparation
+        identified_arm(model), log, table, options or PickingOptions(), preparation, dry
     ).shift

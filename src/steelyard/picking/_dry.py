@@ -1,0 +1,88 @@
+"""A dry cycle: what the model does not explain on the taught path, without a part.
+
+On a path that is repeated, the misfit of the model is repeated, too. A recording of the path
+without parts shows it: r = tau - Y x, with x fitted to the recording itself, so that the friction
+of its day does not count. A shift on the same path has the same misfit, which is subtracted from
+its torques where a state (q, v) of the dry cycle lies near. r is smoothed over 0.1 s, because its
+noise would be added to that of the shift.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.ndimage import uniform_filter1d
+from scipy.spatial import cKDTree
+
+from steelyard._arrays import Array
+from steelyard.picking._arm_state import Arm, ArmState
+from steelyard.picking._segments import Stretch
+from steelyard.picking._weigher import StretchWeigher, WeigherState
+
+_SMOOTHED_S = 0.1  # [s]
+_SPEED_WEIGHT_S = 0.1  # of a difference of speed, beside that of a position [s]
+_MAX_DISTANCE = 0.05  # of a state of the dry cycle [rad or m], RMS over the joints
+_MIN_MATCHED_SHARE = 0.8  # of the rows of a stretch
+
+
+@dataclass(frozen=True, eq=False)
+class DryCycle:
+    """The misfit of the model along a path.
+
+    Attributes:
+        tree: of the states (q, v) of the dry cycle
+        misfit: torque that the model does not explain there, (N, n) [Nm or N]
+        arm: state of the arm after the dry cycle
+    """
+
+    tree: cKDTree
+    misfit: Array
+    arm: WeigherState
+
+    @classmethod
+    def of(cls, weigher: StretchWeigher, stretches: Sequence[Stretch]) -> DryCycle:
+        """The misfit on the stretches of a dry cycle.
+
+        Args:
+            weigher: of the model
+            stretches: without a part, in the order of time
+        """
+        state = weigher.init()
+        for stretch in stretches:
+            state = weigher.with_empty(state, replace(stretch, closed=False))
+        states = [_states(stretch) for stretch in stretches]
+        misfits = [_misfit(weigher.arm, state.arm, stretch) for stretch in stretches]
+        return cls(cKDTree(np.concatenate(states)), np.concatenate(misfits), state)
+
+    def subtracted(self, stretch: Stretch) -> Stretch:
+        """A stretch without the misfit of its path; unchanged where it lies on another path."""
+        distance, nearest = self.tree.query(_states(stretch))
+        near = distance / np.sqrt(stretch.samples.n) < _MAX_DISTANCE
+        matched = int(near[stretch.counting].sum())
+        if matched == 0 or matched < _MIN_MATCHED_SHARE * stretch.counting.sum():
+            return stretch
+        tau = stretch.samples.tau - np.where(near[:, None], self.misfit[nearest], 0.0)
+        return replace(
+            stretch,
+            samples=replace(stretch.samples, tau=tau),
+            counting=stretch.counting & near,
+        )
+
+
+def _states(stretch: Stretch) -> Array:
+    samples = stretch.samples
+    return np.hstack([samples.q, _SPEED_WEIGHT_S * samples.v])
+
+
+def _misfit(arm: Arm, state: ArmState, stretch: Stretch) -> Array:
+    """Torque that a state of the arm does not explain, smoothed, (N, n) [Nm or N]."""
+    samples = stretch.samples
+    rows = arm.model.rows(samples, state.value)
+    residual = rows.tau - rows.Y @ state.value
+    usable = samples.away_from_reversals().mask
+    width = max(round(_SMOOTHED_S * samples.rate_hz), 1)
+    smooth = uniform_filter1d(np.where(usable, residual, 0.0), width, axis=0)
+    share = uniform_filter1d(usable.astype(float), width, axis=0)
+    return np.where(share > 0.5, smooth / np.maximum(share, 1e-9), 0.0)
