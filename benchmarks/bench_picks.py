@@ -1,4 +1,4 @@
-"""Picks of simulated shifts: accuracy, intervals, detected faults, false alarms; real UR10e carries.
+"""Picks of simulated shifts: accuracy, intervals, faults, false alarms; real UR10e carries.
 
 A shift has twenty picks of one part with five faults, in one of four worlds of friction that heats:
 
@@ -345,10 +345,11 @@ def real() -> None:
         for dry in (False, True):
             errors, own, total = _real_carries(known, name, empty, mass, dry=dry)
             scatter = float(np.std(errors))
+            inside = 100 * np.mean(np.abs(errors) < NORMAL_95 * total)
             print(
-                f"{name}, dry cycle {dry}: {len(errors)} carries of {CARRY_S} s, {mass} kg: mean {1e3 * errors.mean():.0f}"
-                f" g, scatter {1e3 * scatter:.0f} g RMS, stated own {1e3 * own:.0f} g, absolute inside"
-                f" {100 * np.mean(np.abs(errors) < NORMAL_95 * total):.0f} %",
+                f"{name}, dry cycle {dry}: {len(errors)} carries of {CARRY_S} s, {mass} kg:"
+                f" mean {1e3 * errors.mean():.0f} g, scatter {1e3 * scatter:.0f} g,"
+                f" stated own {1e3 * own:.0f} g, absolute inside {inside:.0f} %",
                 flush=True,
             )
 

@@ -87,8 +87,8 @@ def visible_faults(
     for part in weigher.parts:
         std = _mass_std(weigher, state, carries, part)
         for fault, change in _faults(part, weigher.parts):
-            room = change - part.tolerance
-            needed = max(room, 0.0) / (limits.deviations + _DETECTED_DEVIATIONS)
+            visible_change = change - part.tolerance
+            needed = max(visible_change, 0.0) / (limits.deviations + _DETECTED_DEVIATIONS)
             advice = ""
             if 0 < needed < std:
                 advice = _advice(weigher, state, carries, part, needed)
