@@ -52,8 +52,9 @@ from steelyard.payload import Payload
 from steelyard.recording import Recording
 
 OUT = Path("out") / "gates.jsonl"
-PARTS = ("torque", "empty", "tracking", "currents", "wrist", "real")
+PARTS = ("torque", "sound", "empty", "tracking", "currents", "wrist", "real")
 ARMS_PER_SEED = 4
+SOUND_RUNS = 9  # further loaded runs of a place without a fault
 GAIN_STD = 0.01  # of each gain
 COMMON_GAIN_STD = 0.02  # of all gains
 LAW_SEED = 990  # of the runs from which friction laws are chosen
@@ -128,6 +129,9 @@ def _weighed(
         return _by_wrist(there, made.wrist_recording(there, loaded, kind), key["way"])
     if key["part"] == "currents":
         return _by_currents(place, settings, there, kind)
+    if key["part"] == "sound":
+        run = made.another_loaded_run(place, int(key["way"].split()[-1]))
+        return sy.weigh(_model(place, settings, "clean"), run.recording)
     if key["part"] == "empty":
         return sy.weigh(_model(place, settings, kind), loaded.recording)
     model = _model(place, settings, "clean")
@@ -143,6 +147,9 @@ def _keys(place: made.Place, parts: tuple[str, ...]) -> Iterator[dict[str, Any]]
     if "torque" in parts:
         for kind in made.LOADED:
             yield base | {"part": "torque", "way": "batch", "corruption": kind}
+    if "sound" in parts:
+        for k in range(1, SOUND_RUNS + 1):
+            yield base | {"part": "sound", "way": f"motion {k}", "corruption": "clean"}
     if "empty" in parts:
         others = [*made.EMPTY]
         if place.arm in OTHER_ARMS:

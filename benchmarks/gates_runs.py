@@ -121,6 +121,18 @@ def runs(place: Place) -> tuple[list[Run], Run]:
     return made[:-1], made[-1]
 
 
+def another_loaded_run(place: Place, k: int) -> Run:
+    """One more loaded run of a place, on another motion, by Pinocchio alone.
+
+    Args:
+        place: arm, world and seed
+        k: number of the run
+    """
+    quick = replace(place, engine="pinocchio")
+    start_s = (place.empty_runs + k) * (RUN_S + 5.0)
+    return _run(quick, 1000 * place.seed + 100 + k, start_s, loaded=True)
+
+
 def _run(place: Place, seed: int, start_s: float, *, loaded: bool) -> Run:
     there = arm(place.arm)
     robot = there.robot

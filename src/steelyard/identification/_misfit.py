@@ -14,6 +14,13 @@ a loaded run becomes
     (nu_0 + f kappa) / (nu_0 + f) C      with f = k times the number of left-out runs,
 
 never smaller than C, and e has the tails of Student's t with nu_0 + f degrees of freedom.
+
+Friction that grows with the load shows in the loaded run only. There, the joints contradict each
+other: a real scale has the same size at all of them. Their chi-square and its freedom
+(`CauseFit.disagreement`) stand for f kappa and f, if the widening by them is larger.
+
+A tracker keeps no rows, so that its C is that of white noise, which is widened by the correlation
+of the residuals in time alone. Its kappa is measured with this C, and absorbs the difference.
 """
 
 from __future__ import annotations
@@ -39,6 +46,7 @@ _MAX_GROUPS = 6  # of runs that are left out together
 _MIN_ROWS = 60  # of a left-out run
 _PRIOR_FREEDOM = 4.0  # nu_0
 _NOTHING = 1e-9  # smaller rows of prior knowledge, over the largest, are dropped
+_RELATIVE_RANK = 1e-12  # smaller eigenvalues, over the largest, count as zero
 
 
 @dataclass(frozen=True)
@@ -48,16 +56,35 @@ class CauseMisfit(Value):
     Attributes:
         ratio: mean square of the cause over the variance of its fit, kappa
         freedom: number of columns times number of left-out runs, f
+        tracked_ratio: kappa with the variance that a tracker computes
     """
 
     ratio: Annotated[float, NOT_NEGATIVE] = 1.0
     freedom: Annotated[float, NOT_NEGATIVE] = 0.0
+    tracked_ratio: Annotated[float, NOT_NEGATIVE] = 1.0
 
     @property
     def widening(self) -> float:
         """The factor of the covariance of the cause in another run."""
         known = _PRIOR_FREEDOM + self.freedom * self.ratio
         return max(1.0, known / self.tail_freedom)
+
+    def or_disagreement(self, chi_square: float, freedom: int) -> CauseMisfit:
+        """The misfit with the larger widening: this one, or the one that a run shows itself.
+
+        Args:
+            chi_square: of the contradiction between joints about the cause, in that run
+            freedom: of chi-square
+        """
+        shown = CauseMisfit(chi_square / max(freedom, 1), float(freedom))
+        if shown.widening > self.widening:
+            return shown
+        return self
+
+    @property
+    def tracked(self) -> CauseMisfit:
+        """The misfit for the variance that a tracker computes."""
+        return CauseMisfit(self.tracked_ratio, self.freedom, self.tracked_ratio)
 
     @property
     def tail_freedom(self) -> float:
@@ -102,20 +129,25 @@ def misfit_of(
         parameters: the p unknowns
         noise: of each joint, widened by its correlation in time, (n,) [Nm or N]
     """
-    pieces = _pieces(parts, rows)
-    found: list[dict[str, CauseFit]] = []
+    every = -(-sum(map(len, parts)) // _MAX_ROWS)
+    pieces = _pieces(parts, rows, every)
+    found: list[dict[str, _Found]] = []
     for group in _groups(len(pieces)):
         left_out = [pieces[i] for i in group]
         others = [pieces[i].rows for i in range(len(pieces)) if i not in group]
         usable = sum(int(piece.rows.usable.any(axis=1).sum()) for piece in left_out)
         if usable >= _MIN_ROWS:
-            found.append(_causes(robot, left_out, _links_by(others, parameters, noise), parameters))
-    return Misfit(*(_ratio([each[name] for each in found]) for name in vars(Misfit())))
+            prior = _links_by(others, parameters, noise)
+            found.append(_causes(robot, left_out, prior, parameters, noise))
+    return Misfit(*(_ratio([each[name] for each in found], every) for name in vars(Misfit())))
 
 
-def _pieces(parts: Sequence[Samples], rows: Sequence[Rows]) -> list[_Piece]:
-    """The runs, or the halves of a single one, thinned and without torques near reversals."""
-    every = -(-sum(map(len, parts)) // _MAX_ROWS)
+def _pieces(parts: Sequence[Samples], rows: Sequence[Rows], every: int) -> list[_Piece]:
+    """The runs, or the halves of a single one, without torques near reversals.
+
+    Args:
+        every: which rows are kept
+    """
     pieces = []
     for part, each in zip(parts, rows, strict=True):
         clear = Rows(each.Y, each.tau, part.away_from_reversals().mask).thinned(every)
@@ -160,9 +192,21 @@ def _links_by(rows: Sequence[Rows], parameters: ParameterTable, noise: Array) ->
     return np.asarray(out[size > _NOTHING * size.max(initial=0.0)])
 
 
+@dataclass(frozen=True, eq=False)
+class _Found:
+    """A cause in left-out rows: by their fit, and its square over the variance of a tracker."""
+
+    fit: CauseFit
+    tracked_square: float
+
+
 def _causes(
-    robot: RobotModel, pieces: Sequence[_Piece], prior: Array, parameters: ParameterTable
-) -> dict[str, CauseFit]:
+    robot: RobotModel,
+    pieces: Sequence[_Piece],
+    prior: Array,
+    parameters: ParameterTable,
+    noise: Array,
+) -> dict[str, _Found]:
     """The causes that the fit of left-out rows finds."""
     basis = ParameterBasis.of(robot)
     jacobian = np.zeros((len(parameters), 10))
@@ -175,18 +219,56 @@ def _causes(
         "scale": [torque[:, :, None] for torque in fit.torque],
         "force": [(each @ down)[:, :, None] for each in pull],
     }
-    return {name: fit.step(each) for name, each in columns.items()}
+    weights = 1.0 / np.maximum(noise, 1e-12)
+    return {
+        name: _Found(fit.step(each), _tracked_square(fit, each, weights))
+        for name, each in columns.items()
+    }
 
 
-def _ratio(found: Sequence[CauseFit]) -> CauseMisfit:
-    """The mean over left-out runs; runs that do not determine a cause are not counted."""
-    squares = 0.0
-    freedom = 0
-    for each in found:
-        size = each.squared_size()
-        if np.isfinite(size):
-            squares += size
-            freedom += len(each.e)
-    if not freedom:
+def _tracked_square(fit: Fitted, cause: Sequence[Array], weights: Array) -> float:
+    """The square of a cause over its variance by white noise, as a tracker computes it.
+
+    Args:
+        fit: of the left-out rows without the cause
+        cause: its column in each run, (N, n, 1)
+        weights: of the joints, one over their noise, (n,)
+    """
+    wide = np.pad(fit.mixing, (0, 1))
+    wide[-1, -1] = 1.0
+    gram = fit.prior.T @ fit.prior
+    across = np.zeros(len(gram))
+    square = 0.0
+    for part, column in zip(fit.rows, cause, strict=True):
+        gram = gram + wide.T @ np.einsum("j,jab->ab", weights**2, part.grams) @ wide
+        x = column[:, :, 0] * part.usable * weights**2
+        rows = np.concatenate([part.Y, part.tau[:, :, None]], axis=2)
+        across = across + wide.T @ np.einsum("ij,ija->a", x, rows)
+        square += float(np.sum(x * column[:, :, 0]))
+    length = np.sqrt(np.diag(gram)[:-1])
+    scale = np.divide(1.0, length, out=np.zeros_like(length), where=length > 0)
+    unit = gram[:-1, :-1] * np.outer(scale, scale)
+    inverse = np.linalg.pinv(unit, rcond=_RELATIVE_RANK, hermitian=True) * np.outer(scale, scale)
+    V = square - float(across[:-1] @ inverse @ across[:-1])
+    left = float(across[-1] - across[:-1] @ inverse @ gram[:-1, -1])
+    if _NOTHING * square >= V:
+        return float("nan")
+    return left**2 / V
+
+
+def _ratio(found: Sequence[_Found], every: int) -> CauseMisfit:
+    """The mean over left-out runs; runs that do not determine a cause are not counted.
+
+    Args:
+        every: which rows were kept; those of a tracker are all of them, and have white noise
+    """
+    squares = [each.fit.squared_size() for each in found]
+    tracked = [every * each.tracked_square for each in found]
+    sizes = [square for square in squares if np.isfinite(square)]
+    if not sizes:
         return CauseMisfit()
-    return CauseMisfit(squares / freedom, float(freedom))
+    freedom = sum(len(each.fit.e) for each in found if np.isfinite(each.fit.squared_size()))
+    known = [square for square in tracked if np.isfinite(square)]
+    per_column = len(sizes) / freedom
+    ratio = per_column * float(np.mean(sizes))
+    return CauseMisfit(ratio, float(freedom), per_column * float(np.mean(known or sizes)))

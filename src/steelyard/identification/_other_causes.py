@@ -94,6 +94,28 @@ class CauseFit:
             return float("nan")
         return float(self.e @ np.linalg.solve(C, self.e))
 
+    def disagreement(self, largest_std: float, without: int | None = None) -> tuple[float, int]:
+        """How far the numbers of the cause contradict each other: chi-square, and its freedom.
+
+        A real cause has the same size at all joints, misfit has not. The sizes e_j at single
+        joints, with the covariance C, are compared with their common mean.
+
+        Args:
+            largest_std: of a number that counts
+            without: index of a number that does not count; None for none
+        """
+        C = self.covariance
+        shown = np.isfinite(np.diag(C)) & (np.diag(C) > 0) & (np.diag(C) < largest_std**2)
+        if without is not None:
+            shown = shown & (np.arange(len(shown)) != without)
+        count = int(shown.sum())
+        if count < 2:
+            return 0.0, 0
+        information = np.linalg.pinv(C[np.ix_(shown, shown)], hermitian=True)
+        e = self.e[shown]
+        rest = e - float((information @ e).sum() / information.sum())
+        return float(rest @ information @ rest), count - 1
+
     def is_significant(self, extra_std: float = 0.0, tests: int = 1, widening: float = 1.0) -> bool:
         """Whether the cause is significant.
 
@@ -203,6 +225,14 @@ class Fitted:
             cause: its columns in each run, (N, n, k)
         """
         return self._score_step(cause, cause[0].shape[2])
+
+    def at_joints(self, cause: Sequence[Array]) -> CauseFit:
+        """The fit with a cause that has another size at each joint, by one step.
+
+        Args:
+            cause: its column in each run, (N, n, 1)
+        """
+        return self.step([column * np.eye(column.shape[1]) for column in cause])
 
     @cached_property
     def _weighted(self) -> tuple[list[Array], Array, Array]:

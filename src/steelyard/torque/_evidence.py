@@ -16,12 +16,19 @@ probabilities
 
 If the cause acts, e has the mean f = P (C + P)^-1 e and the covariance F = P - P (C + P)^-1 P, and
 the payload differs from the one without it by G f, G its response to e. The payload without a cause
-stays the answer; its covariance is the mean square distance from it,
+stays the answer. Its mean square distance from the truth is
 
-    C_payload + sum_c w_c G_c (F_c + f_c f_c') G_c',
+    C_payload + k sum_c w_c G_c (F_c + f_c f_c') G_c'
 
-so that the interval is as narrow as without causes where the data exclude them, and holds both
-answers where they do not. A cause is proven if its probability exceeds 90 %; it blocks the payload
+with k = 1. For an improbable cause with a large effect that is far wider than 95 % of the
+probability: k is chosen so that the interval of the mass holds 95 % of the mixture of
+
+    N(0, s^2)                         with the probability 1 - sum of all w
+    N(g_c f_c, s^2 + g_c F_c g_c')    with the probability w_c
+
+for s^2 the variance of the mass without causes and g_c its row of G_c. So the interval is nearly as
+narrow as without causes where the data exclude them, and holds both answers where they do not.
+A cause is proven if its probability exceeds 90 %; it blocks the payload
 if it also moves the mass by more than the half-width without it.
 """
 
@@ -31,10 +38,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.optimize import brentq
+from scipy.special import ndtr
 
 from steelyard._arrays import Array
+from steelyard._units import NORMAL_95
 from steelyard.identification._misfit import CauseMisfit
 from steelyard.identification._other_causes import CauseFit
+
+_OUTSIDE = 0.05  # probability outside of an interval
+_FAR_SIGMA = 10.0  # standard deviations beyond any interval
 
 PROVEN = 0.9
 """Probability from which a cause counts as proven."""
@@ -133,3 +146,32 @@ def probabilities(causes: Sequence[Cause], runs: int) -> Array:
     top = max(0.0, float(logs.max(initial=0.0)))
     weights = np.exp(logs - top)
     return np.asarray(weights / (np.exp(-top) + weights.sum()))
+
+
+def widening_share(causes: Sequence[Cause], found: Array, mass_std: float) -> float:
+    """How much of the mean square change by causes makes 95 % intervals of the mass, k.
+
+    Args:
+        causes: that exclude each other
+        found: probability of each, (c,)
+        mass_std: standard deviation of the mass without them, [kg]
+    """
+    squares = np.array([float(cause.mean_square[0, 0]) for cause in causes])
+    shifts = np.array([float(cause.shift[0]) for cause in causes])
+    widths = np.sqrt(mass_std**2 + np.maximum(squares - shifts**2, 0.0))
+    total = float(found @ squares)
+    if not total > 0:
+        return 0.0
+
+    def outside(half: float) -> float:
+        """Probability outside of an interval, less 5 %."""
+        by_noise = (1.0 - found.sum()) * 2.0 * ndtr(-half / mass_std)
+        by_causes = found @ (ndtr((-half - shifts) / widths) + ndtr((shifts - half) / widths))
+        return float(by_noise + by_causes - _OUTSIDE)
+
+    low = NORMAL_95 * mass_std
+    if outside(low) <= 0:
+        return 0.0
+    high = low + float(np.abs(shifts).max() + _FAR_SIGMA * widths.max())
+    half = float(brentq(outside, low, high))
+    return max((half / NORMAL_95) ** 2 - mass_std**2, 0.0) / total

@@ -8,7 +8,8 @@
 
 Scale and force change the mass of any load. Their probability decides: proven, they block the
 payload; possible, they widen its interval (see `_evidence`). The others give a doubt if they are
-significant and move the mass by more than one of its standard deviations.
+significant and move the mass by more than one of its standard deviations; it blocks if they move
+the mass out of its interval. A weight that changes blocks in any case: there is no single answer.
 """
 
 from __future__ import annotations
@@ -23,9 +24,9 @@ from steelyard._arrays import Array
 from steelyard._units import NORMAL_95
 from steelyard.identification import DynamicModel
 from steelyard.identification._cause_columns import TIME_PARTS, drifts, forces, in_parts
+from steelyard.identification._misfit import CauseMisfit, Misfit
 from steelyard.identification._other_causes import FALSE_ALARM_PROBABILITY, CauseFit, Fitted
-from steelyard.robot import RobotModel
-from steelyard.torque._evidence import PROVEN, Cause, probabilities
+from steelyard.torque._evidence import PROVEN, Cause, probabilities, widening_share
 from steelyard.torque.methods._problem import WeighingProblem
 from steelyard.verdict import Doubt, DoubtKind
 
@@ -36,7 +37,9 @@ _SCALE_STD = 0.05  # of a changed scale of the torques
 # Odds: larger ones widen the intervals of sound runs, simulated and real; smaller ones trust more
 # wrong answers. Chosen with benchmarks/bench_gates.py (seeds 0 to 8) and the widths of real runs.
 _SCALE_ODDS = 0.2
-_FORCE_ODDS = 0.1
+_FORCE_ODDS = 0.2
+_MAX_JOINT_STD = 0.2  # of the scale at a single joint, for the comparison of joints
+_MAX_JOINT_FORCE_STD = 0.5  # of a force at a single joint, over the weight of the load
 _FORCE_SHARE = 0.3  # standard deviation of a steady force, over the weight of the load
 _MIN_REMARK_SHARE = 0.2  # of the variance of the mass without a cause, for a remark on it
 _MIN_REMARK = 0.05  # probability of a cause, for a remark on it
@@ -67,7 +70,6 @@ def other_causes(problem: WeighingProblem, value: Array, mass_std: float) -> Oth
         mass_std: standard deviation of the mass by all known errors, [kg]
     """
     robot = problem.model.robot
-    misfit = problem.model.misfit
     every = -(-sum(len(part) for part in problem.loaded) // _MAX_ROWS)
     theta = problem.model.estimate.value + problem.jacobian @ value
     rows = [problem.model.rows(part, theta).thinned(every) for part in problem.loaded]
@@ -79,20 +81,64 @@ def other_causes(problem: WeighingProblem, value: Array, mass_std: float) -> Oth
     pull = [forces(robot, part.q[::every]) for part in problem.loaded]
     gravity = float(np.linalg.norm(robot.gravity_base))
     down = robot.gravity_base / max(gravity, 1e-300)
-    least = _MIN_EFFECT_SIGMA * mass_std
-    mass = len(theta)
     weight = max(float(value[0]), 0.0) * gravity
-    causes = _causes(fit, [(each @ down)[:, :, None] for each in pull], problem, weight)
+    vertical = [(each @ down)[:, :, None] for each in pull]
+    scales = fit.at_joints([each[:, :, None] for each in fit.torque])
+    misfit = problem.model.misfit
+    scale_misfit = misfit.scale.or_disagreement(*scales.disagreement(_MAX_JOINT_STD))
+    force_misfit = misfit.force
+    if weight > 0:
+        forced = fit.at_joints(vertical)
+        force_misfit = force_misfit.or_disagreement(
+            *forced.disagreement(_MAX_JOINT_FORCE_STD * weight)
+        )
+    misfit = Misfit(scale_misfit, force_misfit)
+    causes = _causes(fit, vertical, problem.model, misfit, weight)
     found = effect_of(causes, problem.model.runs, mass_std)
     proven = bool(found.doubts)
+    effect = _MassEffect(len(theta), mass_std, found.added)
     tests = (
-        None if proven else _joint_scale_doubt(fit, mass, least, robot, misfit.scale.widening),
-        None if proven else _force_test(fit, pull, mass, least, misfit.force.widening),
-        _drift_test(fit, mass, least),
-        _weight_test(fit, [each @ down for each in pull], least * gravity),
+        None if proven else _joint_scale_doubt(fit, effect, problem.model, scales),
+        None if proven else _force_test(fit, pull, effect, misfit.force.widening),
+        _drift_test(fit, effect),
+        _weight_test(fit, [each @ down for each in pull], effect.least * gravity),
     )
     doubts = (*found.doubts, *(doubt for doubt in tests if doubt is not None))
     return OtherCauses(doubts, found.added, found.remark)
+
+
+@dataclass(frozen=True)
+class _MassEffect:
+    """When the change of the mass by a cause matters.
+
+    Attributes:
+        mass: index of the mass among the unknowns of a fit
+        std: standard deviation of the mass without other causes, [kg]
+        added: what causes that may act add to the covariance, by name
+    """
+
+    mass: int
+    std: float
+    added: Mapping[str, Array]
+
+    @property
+    def least(self) -> float:
+        """The smallest change that is worth a doubt, [kg]."""
+        return _MIN_EFFECT_SIGMA * self.std
+
+    @property
+    def half_width(self) -> float:
+        """The half-width of the mass with causes that may act; larger changes block, [kg]."""
+        variance = self.std**2 + sum(float(more[0, 0]) for more in self.added.values())
+        return float(NORMAL_95 * np.sqrt(variance))
+
+    def moved(self, fit: Fitted, found: CauseFit) -> float:
+        """The change of the mass by a cause, [kg]."""
+        return float(found.value[self.mass] - fit.value[self.mass])
+
+    def judged(self, doubt: Doubt, moved: float) -> Doubt:
+        """The doubt; it blocks if the cause moves the mass out of its interval."""
+        return replace(doubt, blocks=abs(moved) > self.half_width)
 
 
 def effect_of(causes: Sequence[Cause], runs: int, mass_std: float) -> OtherCauses:
@@ -111,22 +157,41 @@ def effect_of(causes: Sequence[Cause], runs: int, mass_std: float) -> OtherCause
     return OtherCauses(tuple(doubt for doubt in doubts if doubt is not None), added, remark)
 
 
-def scale_cause(found: CauseFit, model: DynamicModel) -> Cause | None:
-    """Another scale of the loaded torques as a cause; None if the data do not determine it.
+def tracked_causes(
+    model: DynamicModel, scale: CauseFit | None, force: CauseFit | None, *, weight: float
+) -> list[Cause]:
+    """The causes that a tracker finds: another scale of the torques, a steady vertical force.
 
     Args:
-        found: the fit with the scale
         model: of the empty arm
+        scale: fit with another scale; None if the data do not determine it
+        force: fit with a force; None if the data do not determine it
+        weight: of the load, [N]
     """
-    drift = model.robot.drive.gain_drift or 0.0
+    causes = []
+    if scale is not None:
+        causes.append(_scale_cause(scale, model, model.misfit.scale.tracked))
+    if force is not None and weight > 0:
+        causes.append(_force_cause(force, model.misfit.force.tracked, weight))
+    return [cause for cause in causes if cause is not None]
+
+
+def _scale_cause(found: CauseFit, model: DynamicModel, misfit: CauseMisfit) -> Cause | None:
+    """Another scale of the loaded torques as a cause; None if the data do not determine it."""
     return Cause.of(
         "scale",
         found,
-        model.misfit.scale,
+        misfit,
         prior_std=_SCALE_STD,
         odds=_SCALE_ODDS,
-        extra_std=drift,
+        extra_std=model.robot.drive.gain_drift or 0.0,
     )
+
+
+def _force_cause(found: CauseFit, misfit: CauseMisfit, weight: float) -> Cause | None:
+    """A steady vertical force beside a load of some weight [N] as a cause."""
+    prior_std = _FORCE_SHARE * weight
+    return Cause.of("force", found, misfit, prior_std=prior_std, odds=_FORCE_ODDS)
 
 
 def _possible(
@@ -140,8 +205,9 @@ def _possible(
     """
     added = {}
     words = []
+    share = widening_share(causes, found, mass_std)
     for cause, probability in zip(causes, found, strict=True):
-        more = probability * cause.mean_square
+        more = share * probability * cause.mean_square
         if more[0, 0] > _MIN_SHARE * mass_std**2:
             added[cause.name] = more
         if more[0, 0] > _MIN_REMARK_SHARE * mass_std**2 and probability > _MIN_REMARK:
@@ -153,27 +219,20 @@ def _possible(
 
 
 def _causes(
-    fit: Fitted, pull: Sequence[Array], problem: WeighingProblem, weight: float
+    fit: Fitted, pull: Sequence[Array], model: DynamicModel, misfit: Misfit, weight: float
 ) -> list[Cause]:
     """The scale and a steady vertical force, where the data determine them.
 
     Args:
         pull: torque that holds 1 N down at the flange, for each run, (N, n, 1)
+        model: of the empty arm
+        misfit: by the empty runs and by this one
         weight: of the load, [N]
     """
-    model = problem.model
     scale = fit.step([each[:, :, None] for each in fit.torque])
-    causes = [scale_cause(scale, model)]
+    causes = [_scale_cause(scale, model, misfit.scale)]
     if weight > 0:
-        vertical = fit.step(pull)
-        pushed = Cause.of(
-            "force",
-            vertical,
-            model.misfit.force,
-            prior_std=_FORCE_SHARE * weight,
-            odds=_FORCE_ODDS,
-        )
-        causes.append(pushed)
+        causes.append(_force_cause(fit.step(pull), misfit.force, weight))
     return [cause for cause in causes if cause is not None]
 
 
@@ -204,36 +263,47 @@ def _force_words(size: float, moved: float) -> Doubt:
 
 
 def _force_test(
-    fit: Fitted, pull: Sequence[Array], mass: int, least: float, widening: float
+    fit: Fitted, pull: Sequence[Array], effect: _MassEffect, widening: float
 ) -> Doubt | None:
     """A doubt if there is a steady force in any direction."""
-    found = fit.with_cause(pull, fit.shift_ratio(mass, least), widening=widening)
+    relevant = fit.shift_ratio(effect.mass, effect.least)
+    found = fit.with_cause(pull, relevant, widening=widening)
     if found is None:
         return None
-    moved = float(found.value[mass] - fit.value[mass])
-    return _force_words(float(np.linalg.norm(found.e)), moved)
+    moved = effect.moved(fit, found)
+    return effect.judged(_force_words(float(np.linalg.norm(found.e)), moved), moved)
 
 
 def _joint_scale_doubt(
-    fit: Fitted, mass: int, least: float, robot: RobotModel, widening: float
+    fit: Fitted, effect: _MassEffect, model: DynamicModel, scales: CauseFit
 ) -> Doubt | None:
-    """A doubt if the torques of one joint have another scale."""
+    """A doubt if the torques of one joint have another scale: of that which moves the mass most.
+
+    Args:
+        scales: of all joints, each with a scale of its own; if the other joints contradict each
+            other, it is misfit
+    """
+    robot = model.robot
     n = robot.n
     drift = robot.drive.gain_drift or 0.0
     torque = fit.torque
-    effect = fit.shift_ratio(mass, least)
-    found = None
-    which = ""
+    relevant = fit.shift_ratio(effect.mass, effect.least)
+    found: dict[float, Doubt] = {}
     for j in range(n):
         only = np.arange(n) == j
         columns = [(each * only)[:, :, None] for each in torque]
-        one = fit.with_cause(columns, effect, extra_std=drift, tests=n, widening=widening)
-        if one is not None and (found is None or abs(one.e[0]) > abs(found.e[0])):
-            found = one
+        misfit = model.misfit.scale
+        if len(scales.e) == n:
+            misfit = misfit.or_disagreement(*scales.disagreement(_MAX_JOINT_STD, without=j))
+        widening = misfit.widening
+        one = fit.with_cause(columns, relevant, extra_std=drift, tests=n, widening=widening)
+        if one is not None:
+            moved = effect.moved(fit, one)
             which = f"the loaded torques of {robot.joint_names[j]}"
-    if found is None:
+            found[abs(moved)] = effect.judged(_scale_words(float(one.e[0]), moved, which), moved)
+    if not found:
         return None
-    return _scale_words(float(found.e[0]), float(found.value[mass] - fit.value[mass]), which)
+    return found[max(found)]
 
 
 def scale_doubt(
@@ -261,17 +331,17 @@ def _scale_words(e: float, moved: float, which: str) -> Doubt:
     return Doubt(DoubtKind.TORQUE_SCALE, words)
 
 
-def _drift_test(fit: Fitted, mass: int, least: float) -> Doubt | None:
+def _drift_test(fit: Fitted, effect: _MassEffect) -> Doubt | None:
     columns = [drifts(part.tau.shape) for part in fit.rows]
-    found = fit.with_cause(columns, fit.shift_ratio(mass, least))
+    found = fit.with_cause(columns, fit.shift_ratio(effect.mass, effect.least))
     if found is None:
         return None
+    moved = effect.moved(fit, found)
     words = (
         f"offsets of the torques drift by up to {2 * np.abs(found.e).max():.2g} Nm during the run,"
-        f" which moves the mass by {found.value[mass] - fit.value[mass]:+.3g} kg; let the arm warm"
-        " up, or zero its sensors"
+        f" which moves the mass by {moved:+.3g} kg; let the arm warm up, or zero its sensors"
     )
-    return Doubt(DoubtKind.DRIFT_MOVES, words)
+    return effect.judged(Doubt(DoubtKind.DRIFT_MOVES, words), moved)
 
 
 def _weight_test(fit: Fitted, weight: Sequence[Array], least: float) -> Doubt | None:

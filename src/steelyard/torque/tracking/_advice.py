@@ -19,6 +19,7 @@ from steelyard._units import NORMAL_95
 from steelyard.identification import DynamicModel
 from steelyard.inertia import PARAMETER_NAMES
 from steelyard.payload._judgement import Evidence, large_residual_doubt, model_doubt
+from steelyard.torque._other_causes import OtherCauses
 from steelyard.torque.tracking._rows import TorqueRows
 from steelyard.torque.tracking._state import TorqueTrackerOptions, TorqueTrackerState
 from steelyard.verdict import Doubt, DoubtKind
@@ -48,6 +49,7 @@ class Advice(NamedTuple):
         weights: of the joints' rows, (n,)
         gain_error: how one standard deviation of each cause of wrong gains moves the payload, (10,
             causes); None where gains are exact
+        causes: other causes of the torques than a load
     """
 
     evidence: Evidence
@@ -55,6 +57,7 @@ class Advice(NamedTuple):
     S: Array
     weights: Array
     gain_error: Array | None
+    causes: OtherCauses
 
     @property
     def half_width(self) -> float:
@@ -94,12 +97,8 @@ class Advice(NamedTuple):
                 model.robot.joint_names, today, model.estimate.noise, torque_rms
             )
         strange = strange or state.spread.doubt(model.robot.joint_names)
-        if options.forgetting_s is None:
-            least = float(np.sqrt(self.evidence.covariance[0, 0]))
-        else:
-            least = np.inf
-        scale = state.other_scale(model.robot.drive.gain_drift or 0.0, least)
-        doubts = (model_doubt(model.verdict), strange, scale, self.late(options.accuracy))
+        late = self.late(options.accuracy)
+        doubts = (model_doubt(model.verdict), strange, *self.causes.doubts, late)
         return tuple(doubt for doubt in doubts if doubt is not None)
 
     def late(self, accuracy: float) -> Doubt | None:

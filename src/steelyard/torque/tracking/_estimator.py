@@ -33,10 +33,12 @@ from steelyard.inertia import InertialParameters
 from steelyard.payload import Evidence, Payload, judge
 from steelyard.payload._tracking import Episode, Progress
 from steelyard.recording import Preparation, Sample
+from steelyard.torque._other_causes import OtherCauses, effect_of, tracked_causes
 from steelyard.torque._prior import (
     MAX_FRICTION_CONTRADICTION,
     by_gravity,
     contradiction,
+    enlarged,
     shifted,
     slow_noise,
 )
@@ -350,13 +352,14 @@ class TorqueTracker:
         rows *= self._weights[:, None]
         counting = self._preparation.is_clear(motion[:, 1], motion[:, 2])
         creep = self._creep.pull(rows[:, :, :4] * counting[:, :, None], motion[:, 1])
-        return state._replace(prepared=(rows, block, next_tau, creep), memory=memory)
+        held = self._rows.held(motion[:, 0]) * self._weights
+        return state._replace(prepared=(rows, block, next_tau, creep, held), memory=memory)
 
     def _processed(self, state: TorqueTrackerState) -> TorqueTrackerState:
         """The state with its prepared block in the factor."""
         if not state.prepared:
             return state
-        rows, block, next_tau, creep = state.prepared
+        rows, block, next_tau, creep, held = state.prepared
         n = len(self._weights)
         motion = block[:, 1 : 1 + 3 * n].reshape(-1, 3, n)
         tau = block[:, 1 + 3 * n :]
@@ -384,6 +387,8 @@ class TorqueTracker:
         if not usable.all():
             rows = rows * usable[:, :, None]
             e = e * usable
+            held = held * usable
+        state = state._replace(pushed=state.pushed + _products(held, rows))
         state = self._informed(state, rows, e, usable.sum(axis=0), float(block[-1, 0]))
         return state._replace(window=state.window._replace(friction=state.window.friction + creep))
 
@@ -510,6 +515,7 @@ class TorqueTracker:
             x=known.solution,
             information=np.zeros_like(state.information),
             pull=np.zeros_like(state.pull),
+            pushed=np.zeros_like(state.pushed),
             spread=spread,
             noise_before=spread,
             reach=no_reach(len(self._weights)),
@@ -564,6 +570,10 @@ class TorqueTracker:
         covariance = (covariance + covariance.T) / 2
         if unknown[0]:
             shares = {}
+        causes = self._other_causes(state, known, float(covariance[0, 0]))
+        known_causes = covariance
+        for name, added in causes.added.items():
+            covariance, shares = enlarged(covariance, shares, name, added)
         evidence = Evidence(
             InertialParameters.from_vector(x[:10], self.model.robot.flange),
             covariance,
@@ -572,5 +582,57 @@ class TorqueTracker:
             contradiction=moved,
             shares=shares,
             arm=self.model.robot.name,
+            body_covariance=known_causes,
         )
-        return Advice(evidence, x, S, self._weights, gain_error), by_friction
+        return Advice(evidence, x, S, self._weights, gain_error, causes), by_friction
+
+    def _other_causes(
+        self, state: TorqueTrackerState, known: Knowledge, mass_variance: float
+    ) -> OtherCauses:
+        """What another scale of the torques or a steady force does to the estimate.
+
+        None of them is tested while little is known, or while samples are forgotten.
+
+        Args:
+            known: of the unknowns
+            mass_variance: without other causes, [kg^2]
+        """
+        forgets = self.options.forgetting_s is not None
+        if not state.settled or forgets or not np.isfinite(mass_variance):
+            return OtherCauses()
+        variance = self._cause_variance(state)
+        x = known.solution
+        products = state.known.since(state.at_start)
+        scaled = np.append(x, 0.0) @ products
+        columns = (scaled, state.pushed[:-1])
+        squares = (float(scaled[:-1] @ x), float(state.pushed[-1]))
+        found = [
+            None if fit is None else replace(fit, covariance=variance * fit.covariance)
+            for fit in map(known.with_column, columns, squares)
+        ]
+        weight = float(x[0]) * float(np.linalg.norm(self.model.robot.gravity_base))
+        causes = tracked_causes(self.model, *found, weight=weight)
+        return effect_of(causes, self.model.runs, float(np.sqrt(mass_variance)))
+
+    def _cause_variance(self, state: TorqueTrackerState) -> float:
+        """The variance of a cause over that by white noise of the assumed size.
+
+        The residuals of today widen it, joint by joint as they determine the mass. The assumed
+        noise exceeds that to which the misfit of the empty arm was compared.
+        """
+        estimate = self.model.estimate
+        compared = estimate.noise**2 * np.maximum(estimate.inflation, 1.0)
+        information = np.maximum(state.information[:, 0, 0], 1e-300)
+        factor = state.spread.inflation * compared / np.asarray(self.noise) ** 2
+        return float(np.average(factor, weights=information))
+
+
+def _products(column: Array, rows: Array) -> Array:
+    """The products X'[H tau X] of a column with rows and with itself, (m + 2,).
+
+    Args:
+        column: X, (k, n)
+        rows: [H tau], (k, n, m + 1)
+    """
+    x = column.ravel()
+    return np.append(x @ rows.reshape(len(x), -1), x @ x)

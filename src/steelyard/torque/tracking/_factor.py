@@ -29,6 +29,7 @@ from scipy.linalg import lapack
 from steelyard._arrays import Array, Mask
 from steelyard._kinds import Shape
 from steelyard.identification import DynamicModel
+from steelyard.identification._other_causes import CauseFit
 from steelyard.robot import DriveModel
 from steelyard.robot._basis import triangle_with
 from steelyard.torque._prior import arm_rows, friction_rows, friction_share, widened
@@ -91,25 +92,32 @@ class Knowledge(NamedTuple):
         """
         return Knowledge(np.asarray(lapack.dtpqrt(0, _BLOCK, self.R, rows)[0]))
 
-    def scale_since(self, before: Knowledge) -> tuple[float, float, float]:
-        """Scale of the torques since then, its variance, and the shift of the mass with it.
-
-        With H'H and H'tau of the rows since, the difference of both, a column H x joins: a score
-        test (see `identification.other_causes`).
+    def since(self, before: Knowledge) -> Array:
+        """The products [H tau]'[H tau] of the rows since then, over their noise, (m + 1, m + 1).
 
         Args:
             before: what was known then; nothing was forgotten since
         """
+        return np.asarray(self.R.T @ self.R - before.R.T @ before.R)
+
+    def with_column(self, products: Array, square: float) -> CauseFit | None:
+        """The fit with one more column X, by one step (see `identification._other_causes`).
+
+        Its response is that of the payload. None if the rows do not determine the column.
+
+        Args:
+            products: X'[H tau], rows over their noise, (m + 1,)
+            square: X'X
+        """
         R = self.R[:-1, :-1]
         x = self.solution
-        since = self.R.T @ self.R - before.R.T @ before.R
-        across = since[:-1, :-1] @ x
-        taken = lapack.dtrtrs(R, across, trans=1)[0]
-        V = float(x @ across - taken @ taken)
-        if _NOTHING * float(x @ across) >= V:
-            return 0.0, np.inf, 0.0
-        e = float(x @ since[:-1, -1] - x @ across) / V
-        return e, 1.0 / V, -float(lapack.dtrtrs(R, taken)[0][0]) * e
+        taken = lapack.dtrtrs(R, products[:-1], trans=1)[0]
+        V = square - float(taken @ taken)
+        if _NOTHING * square >= V:
+            return None
+        e = np.array([float(products[-1] - products[:-1] @ x) / V])
+        response = -np.asarray(lapack.dtrtrs(R, taken)[0])[:, None]
+        return CauseFit(e, np.array([[1.0 / V]]), x + response @ e, response[:10])
 
     def forgotten(self, weight: float, nuisances: int) -> Knowledge:
         """The knowledge after slight forgetting of payload and friction; that of the arm stays.

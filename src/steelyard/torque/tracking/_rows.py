@@ -200,6 +200,19 @@ class TorqueRows:
         out[:, :, -1] = tau
         return out, memory
 
+    def held(self, q: Array) -> Array:
+        """The torque that holds 1 N down at the flange, (k, n) [Nm or N].
+
+        Args:
+            q: postures, (k, n) [rad or m]
+        """
+        gravity = float(np.linalg.norm(self.robot.gravity_base))
+        if not gravity:
+            return np.zeros_like(q)
+        still = np.zeros_like(q)
+        weight = self.robot.payload_regressor(q, still, still)[:, :, 0]
+        return np.asarray(weight / gravity)
+
     def spikes(self, e: Array, tau: Array) -> Mask:
         """Which samples have torque and residual far from those of both neighbours, (k,).
 

@@ -18,10 +18,8 @@ from steelyard._codec import from_table, to_table
 from steelyard._kinds import BARE, INFINITE, NOT_NEGATIVE, Shape
 from steelyard.errors import InvalidSamples
 from steelyard.payload._tracking import Counts, Episode
-from steelyard.torque._other_causes import scale_doubt
 from steelyard.torque.tracking._factor import Knowledge
 from steelyard.torque.tracking._noise import Spread
-from steelyard.verdict import Doubt
 
 _MIN_SETTLED_WINDOWS = 10  # after which residuals show the noise
 _MIN_MOVING_SHARE = 0.75  # of a window's samples, for a window in motion
@@ -34,8 +32,9 @@ _PreparedBlock = tuple[
     Annotated[Array, Shape("k", "4n+1")],
     Annotated[Array, Shape("n")],
     Annotated[Array, Shape(4, "2n")],
+    Annotated[Array, Shape("k", "n")],
 ]
-"""Weighted rows, samples, the torque after them and creeping friction."""
+"""Weighted rows, samples, the torque after them, creeping friction, weighted torque of 1 N."""
 
 
 @dataclass(frozen=True)
@@ -157,8 +156,8 @@ class TorqueTrackerState(NamedTuple):
         at_previous_window: estimate at the start of the window before
         x: unknowns at the start of the window, (m,)
         pending: rows [t q v a tau] that wait for their block
-        prepared: weighted rows, samples, the torque after them and creeping friction of a block
-            that waits for its update; or ()
+        prepared: weighted rows, samples, the torque after them, creeping friction and the torque
+            that holds 1 N down at the flange, of a block that waits for its update; or ()
         memory: of the friction law: direction and position of the drives, (2, n)
         last_s: time of the last sample, [s]
         behind: time of the last late sample, [s], and the number of late samples in order
@@ -168,6 +167,8 @@ class TorqueTrackerState(NamedTuple):
         rest: the estimate before the last rest, for a while after it; or None
         information: of payload and friction from each joint, (n, b, b)
         pull: H'tau of each joint, rows over their noise, (n, m)
+        pushed: X'[H tau X] since the payload was picked up, X the torque that holds 1 N down at the
+            flange, rows over their noise, (m + 2,)
         spread: of the residuals
         noise_before: the same without the last window, which may contain another payload
         reach: lowest and highest position, highest speed since the payload was picked up, (3, n)
@@ -193,6 +194,7 @@ class TorqueTrackerState(NamedTuple):
     rest: BeforeRest | None
     information: Annotated[Array, Shape("n", "b", "b")]
     pull: Annotated[Array, Shape("n", "m")]
+    pushed: Annotated[Array, Shape("m+2")]
     spread: Spread
     noise_before: Spread
     reach: Annotated[Array, Shape(3, "n"), INFINITE]
@@ -228,6 +230,7 @@ class TorqueTrackerState(NamedTuple):
             rest=None,
             information=np.zeros((n, nuisances, nuisances)),
             pull=np.zeros((n, len(x))),
+            pushed=np.zeros(len(x) + 2),
             spread=Spread.nothing(n),
             noise_before=Spread.nothing(n),
             reach=no_reach(n),
@@ -246,20 +249,6 @@ class TorqueTrackerState(NamedTuple):
     def reduced(self) -> TorqueTrackerState:
         """A smaller state with the same estimate: without what only the next step needs."""
         return self._replace(at_window=self.at_start, at_previous_window=self.at_start, rest=None)
-
-    def other_scale(self, drift: float, least: float) -> Doubt | None:
-        """A doubt where the scale of the torques has changed since the payload was picked up.
-
-        Args:
-            drift: standard deviation of a change of the gains, relative
-            least: smallest change of the mass that counts, [kg]
-        """
-        if not self.settled:
-            return None
-        e, variance, moved = self.known.scale_since(self.at_start)
-        return scale_doubt(
-            e, variance * float(self.spread.inflation.max()) + drift**2, moved, least
-        )
 
     def to_dict(self) -> dict[str, Any]:
         """All fields by name as numbers and lists, exact, for JSON."""
