@@ -8,9 +8,11 @@ import pytest
 from steelyard.identification import identify
 from steelyard.identification._misfit import CauseMisfit, misfit_of
 from steelyard.identification._other_causes import CauseFit
+from steelyard.recording import Sample
 from steelyard.robot import DriveModel, load_robot
 from steelyard.torque import weigh
-from steelyard.torque._evidence import Cause, probabilities
+from steelyard.torque._evidence import Cause, probabilities, widening_share
+from steelyard.torque.tracking import TorqueTracker
 from steelyard.verdict import DoubtKind
 from torque_runs import LOAD, moving
 
@@ -72,6 +74,44 @@ def test_misfit_widens_and_never_narrows():
     assert CauseMisfit(0.1, 4.0).widening == 1.0
     assert CauseMisfit().widening == 1.0
     assert CauseMisfit(9.0, 4.0).tail_freedom == 8.0
+
+
+def test_an_interval_holds_95_percent_of_the_mixture(rng):
+    """An improbable cause hardly widens it, a probable one does: by draws from the mixture."""
+    for probability in (0.02, 0.2):
+        causes = [cause(e=0.06, std=0.02)]
+        found = np.array([probability])
+        std = 0.01
+        share = widening_share(causes, found, std)
+        half = 1.96 * np.sqrt(std**2 + share * probability * causes[0].mean_square[0, 0])
+        spread = np.sqrt(causes[0].mean_square[0, 0] - causes[0].shift[0] ** 2)
+        acts = rng.random(400_000) < probability
+        errors = std * rng.normal(size=acts.size)
+        errors += acts * (causes[0].shift[0] + spread * rng.normal(size=acts.size))
+        assert np.mean(np.abs(errors) > half) == pytest.approx(0.05, abs=0.002)
+    assert widening_share([], np.zeros(0), 0.01) == 0.0
+
+
+def test_joints_that_contradict_each_other_are_misfit(rng):
+    """Sizes of a cause with a common value agree, whatever it is; others do not."""
+    A = rng.normal(size=(6, 6))
+    C = 1e-4 * (A @ A.T + np.eye(6))
+    noise = rng.multivariate_normal(np.zeros(6), C, size=2000)
+
+    def found(e):
+        return CauseFit(e, C, np.zeros(1))
+
+    sizes = [found(0.05 + each).disagreement(1.0)[0] for each in noise]
+    assert np.mean(sizes) == pytest.approx(5.0, abs=0.3)  # chi-square of five
+    odd = 0.05 + noise[0] + 0.3 * (np.arange(6) == 2)
+    assert found(odd).disagreement(1.0)[0] > 30
+    without = found(odd).disagreement(1.0, without=2)
+    assert without == (pytest.approx(without[0]), 4)
+    assert without[0] < 15
+    assert found(odd).disagreement(1e-6) == (0.0, 0)
+    calm = CauseMisfit(0.5, 5.0)
+    assert calm.or_disagreement(50.0, 5).widening == pytest.approx((4 + 50) / 9)
+    assert calm.or_disagreement(2.0, 5) == calm
 
 
 def test_a_cause_has_the_misfit_of_the_arm_and_known_errors():
@@ -149,3 +189,21 @@ def test_runs_that_are_too_short_say_nothing(robot, model):
         robot, [part], [model.rows(part)], model.estimate.parameters, model.estimate.noise
     )
     assert misfit.scale == CauseMisfit()
+
+
+def test_a_tracker_finds_the_causes_of_a_batch(robot, model):
+    """Another scale and a steady hand widen or block alike, sample by sample."""
+    sound = moving(robot.with_payload(LOAD), 1, 0.5, 2)
+    still = np.zeros_like(sound.q)
+    hand = robot.payload_regressor(sound.q, still, still)[:, :, 0]  # 9.81 N
+    tracker = TorqueTracker(model, "measured")
+    for tau, wrong in ((sound.tau, False), (1.08 * sound.tau, True), (sound.tau + hand, True)):
+        state = tracker.init()
+        for row in zip(sound.t, sound.q, sound.v, sound.a, tau, strict=True):
+            state = tracker.step(state, Sample.of_joints(*row))
+        batch = weigh(model, replace(sound, tau=tau))
+        online = tracker.estimate(state, physical=False)
+        for found in (batch, online):
+            held = found.shares.get("scale", 0.0) + found.shares.get("force", 0.0)
+            assert (held > 0.5 or not found.verdict.ok) == wrong
+        assert 0.4 < online.std[0] / batch.std[0] < 2.5

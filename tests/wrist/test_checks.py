@@ -8,7 +8,7 @@ from steelyard.recording import Recording
 from steelyard.robot import load_robot
 from steelyard.verdict import DoubtKind
 from steelyard.wrist import Postures, WristRecording, weigh_static
-from steelyard.wrist._checks import reading_steps
+from steelyard.wrist._checks import coarse_reading_doubt, reading_steps
 from wrist_streams import LOADS, rows
 
 LONGEST_SENTENCE = 25  # words
@@ -103,6 +103,17 @@ def test_truncated_readings_are_doubted_and_rounded_ones_are_not():
     assert payload.mass == pytest.approx(LOADS["LOAD"].mass, rel=0.01)
 
 
+def test_readings_that_may_be_cut_off_are_doubted_if_that_matters():
+    """Half a step of 2 N is 0.1 kg: less than a half-width of 0.12 kg, more than one of 0.08 kg."""
+    step = np.array([2.0, 2.0, 1.0, 0.0, 0.0, 0.0])
+    assert coarse_reading_doubt(step, 0.12 / 1.96, 9.81) is None
+    doubt = coarse_reading_doubt(step, 0.08 / 1.96, 9.81)
+    assert doubt.blocks
+    assert "multiples of 2 N" in doubt.words
+    assert "by up to 0.1 kg" in doubt.words
+    assert coarse_reading_doubt(np.zeros(6), 1e-6, 9.81) is None
+
+
 def test_truncated_readings_of_one_sign_are_weighed():
     """Their bias is constant, and nothing distinguishes it from the zero drift."""
     step = np.array([2.0, 2.0, 2.0, 0.2, 0.2, 0.2])
@@ -110,6 +121,7 @@ def test_truncated_readings_of_one_sign_are_weighed():
     truncated = recording(rows(seed=1), corrupt=lambda w: np.trunc((w + shift) / step) * step)
     payload = weigh_wrist(dynamic=truncated, robot="ur10")
     assert payload.mass == pytest.approx(LOADS["LOAD"].mass, rel=0.01)
+    assert not blocking_kinds(payload)
 
 
 def test_the_step_of_readings_is_found(rng):

@@ -24,6 +24,7 @@ from steelyard.robot import RobotModel
 from steelyard.verdict import Doubt
 from steelyard.workflow._wrist_data import WristRig
 from steelyard.wrist import WristSensor
+from steelyard.wrist._checks import reading_steps
 from steelyard.wrist.tracking import (
     SensorMotion,
     WristPath,
@@ -162,6 +163,7 @@ class WristSetup(TrackerSetup):
             self.options,
             made,
             differentiated=path.differentiated,
+            reading_step=reading_steps(np.array(wrench)),
         )
         return WristCalibration(self, tracker, path)
 

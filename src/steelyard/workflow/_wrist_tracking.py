@@ -15,6 +15,7 @@ from steelyard.robot import RobotModel
 from steelyard.verdict import Doubt, DoubtKind
 from steelyard.workflow._tracking import Replay, WristTrackingOptions
 from steelyard.workflow._wrist_data import WristRig, WristSource
+from steelyard.wrist._checks import biased_steps, reading_steps
 from steelyard.wrist.tracking import (
     SensorMotion,
     WristPath,
@@ -93,6 +94,7 @@ class WristReplay(Replay):
             WristTrackerOptions(accuracy=accuracy, level=options.level),
             (*table.notes, made),
             differentiated=path.differentiated,
+            reading_step=biased_steps(reading_steps(table.wrench), table.wrench),
         )
         return cls(
             table.t,

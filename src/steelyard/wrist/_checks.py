@@ -29,6 +29,7 @@ from typing import NamedTuple
 import numpy as np
 
 from steelyard._arrays import Array
+from steelyard._units import NORMAL_95
 from steelyard.verdict import Doubt, DoubtKind
 
 _MAX_NOISE_RATIO = 3.0  # RMS of residuals over that expected from noise
@@ -36,6 +37,7 @@ _MAX_UNEXPLAINED_SHARE = 0.2  # RMS of residuals over the RMS variation of the w
 _MAX_WEIGHT_ERROR = 0.05  # of s
 _MIN_TRUNCATION = 0.5  # of k
 _MIN_SIGMA = 4.5  # standard deviations of s and k
+_EXCLUDED_SIGMA = 3.0  # standard deviations of k from 1, for readings that are not cut off
 _MAX_DISTINCT_SHARE = 0.5  # of the number of readings, for readings that are multiples of a step
 _GRID_TOLERANCE = 1e-3  # of a step
 _KINDS = (("force", "N", slice(0, 3)), ("torque", "Nm", slice(3, 6)))
@@ -50,6 +52,10 @@ class Cause(NamedTuple):
     def exceeds(self, limit: float) -> bool:
         """Whether the factor is significant, and larger than a limit."""
         return abs(self.value) > max(limit, _MIN_SIGMA * self.std)
+
+    def excludes(self, value: float) -> bool:
+        """Whether the factor is not this value, as far as the data tell."""
+        return abs(self.value - value) > _EXCLUDED_SIGMA * self.std
 
 
 def unexplained_wrench_doubts(residual: Array, expected: Array, measured: Array) -> Iterable[Doubt]:
@@ -102,6 +108,28 @@ def truncation_doubts(truncation: Cause, step: float, unit: str) -> Iterable[Dou
         yield Doubt(DoubtKind.RECORDING, words)
 
 
+def coarse_reading_doubt(step: Array, mass_std: float, gravity: float) -> Doubt | None:
+    """A doubt if readings are so coarse that cutting them off would move the mass too far.
+
+    Readings that are cut off, not rounded, are half a step too small on average. Short motions do
+    not tell one from the other, and a tracker keeps no readings.
+
+    Args:
+        step: between two readings, (6,) [N, Nm]; 0 if there is none
+        mass_std: standard deviation of the mass, [kg]
+        gravity: size of gravity, [m/s^2]
+    """
+    largest = float(step[:3].max())
+    moved = 0.5 * largest / max(gravity, 1e-300)
+    if not moved > NORMAL_95 * mass_std:
+        return None
+    words = (
+        f"the readings are multiples of {largest:.3g} N: if they are cut off, the mass is wrong by"
+        f" up to {moved:.2g} kg; record more digits, or weigh the whole recording"
+    )
+    return Doubt(DoubtKind.RECORDING, words)
+
+
 def reading_steps(wrench: Array) -> Array:
     """The step of which all readings of an axis are multiples, (6,) [N, Nm]; 0 if there is none.
 
@@ -119,3 +147,16 @@ def reading_steps(wrench: Array) -> Array:
         if (np.abs(multiples - np.round(multiples)) < _GRID_TOLERANCE * multiples).all():
             steps[axis] = step
     return steps
+
+
+def biased_steps(steps: Array, wrench: Array) -> Array:
+    """The steps of axes whose readings change their sign, (6,) [N, Nm]; 0 for the others.
+
+    The bias of readings of one sign is constant, and belongs to the zero drift.
+
+    Args:
+        steps: of all axes, (6,) [N, Nm]
+        wrench: readings, (N, 6) [N, Nm]
+    """
+    changes = (wrench.min(axis=0) < 0) & (wrench.max(axis=0) > 0)
+    return np.where(changes, steps, 0.0)

@@ -23,6 +23,8 @@ from steelyard.payload import Evidence, judge
 from steelyard.verdict import Doubt, Verdict
 from steelyard.wrist._checks import (
     Cause,
+    biased_steps,
+    coarse_reading_doubt,
     truncation_doubts,
     unexplained_wrench_doubts,
     weight_doubts,
@@ -156,7 +158,7 @@ def weigh_dynamic(
     tilted = tilt_doubt(setting.value[TILT], setting.gravity.nominal)
     doubts = [doubt for doubt in (moving_drift, tilted) if doubt is not None]
     doubts += _unexplained_doubts(setting, fit, samples.wrench_covariance)
-    doubts += _cause_doubts(setting)
+    doubts += _cause_doubts(setting, float(np.sqrt(full[0, 0])))
     body, verdict = _judged(plain, full[BODY, BODY], doubts)
     return WristPayload(
         body,
@@ -264,8 +266,12 @@ def _unexplained_doubts(
     )
 
 
-def _cause_doubts(setting: _Setting) -> Iterable[Doubt]:
-    """Doubts about the clock and about truncated readings, from further columns."""
+def _cause_doubts(setting: _Setting, mass_std: float) -> Iterable[Doubt]:
+    """Doubts about the clock and about truncated readings, from further columns.
+
+    Args:
+        mass_std: standard deviation of the mass, [kg]
+    """
     samples = setting.samples
     columns = []
     if samples.differentiated:
@@ -285,7 +291,13 @@ def _cause_doubts(setting: _Setting) -> Iterable[Doubt]:
         yield from weight_doubts(causes.pop(0))
     for axes, cause in zip(truncated, causes, strict=True):
         unit = "N" if axes == _FORCES else "Nm"
-        yield from truncation_doubts(cause, float(samples.reading_step[axes].max()), unit)
+        found = [*truncation_doubts(cause, float(samples.reading_step[axes].max()), unit)]
+        yield from found
+        if axes == _FORCES and not found and not cause.excludes(1.0):
+            gravity = float(np.linalg.norm(setting.gravity.nominal))
+            steps = biased_steps(samples.reading_step, samples.wrench)
+            coarse = coarse_reading_doubt(steps, mass_std, gravity)
+            yield from () if coarse is None else (coarse,)
 
 
 def _causes(regression: WrenchRegression, columns: Array) -> list[Cause]:

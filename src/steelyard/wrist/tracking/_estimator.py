@@ -36,7 +36,11 @@ from steelyard.payload import Evidence, judge
 from steelyard.payload._tracking import ContactWrench, Counts, Episode, Progress
 from steelyard.recording import Sample
 from steelyard.verdict import Doubt, DoubtKind
-from steelyard.wrist._checks import unexplained_wrench_doubts, weight_doubts
+from steelyard.wrist._checks import (
+    coarse_reading_doubt,
+    unexplained_wrench_doubts,
+    weight_doubts,
+)
 from steelyard.wrist._payload import WristPayload, drift_doubt, tilt_doubt, weak_inertia_doubt
 from steelyard.wrist._recording import WristSensor
 from steelyard.wrist._regressor import BaseGravity, feature_covariance, wrench_slope
@@ -90,6 +94,8 @@ class WristTracker:
         made_by: how samples are made, in sentences
         differentiated: whether accelerations are derivatives of positions, which depend on the
             clock
+        reading_step: of which all readings of the sensor are multiples, (6,) [N, Nm]; 0 if there is
+            none, or if it is not known
     """
 
     noise: Array
@@ -98,6 +104,7 @@ class WristTracker:
     options: WristTrackerOptions = field(default_factory=WristTrackerOptions)
     made_by: tuple[str, ...] = ()
     differentiated: bool = True
+    reading_step: Array = field(default_factory=lambda: np.zeros(6))
     _gravity: BaseGravity = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -267,6 +274,9 @@ class WristTracker:
             doubts.append(tilt_doubt(known.value[TILT], self.gravity_base))
         if len(state.sums.blocks) >= _MIN_TESTED_BLOCKS:
             doubts += self._check_doubts(state, known)
+        if not known.unknown[0]:
+            size = float(np.linalg.norm(self.gravity_base))
+            doubts.append(coarse_reading_doubt(self.reading_step, float(std[0]), size))
         if self._half_width(known) > self.options.accuracy:
             words = f"the mass is not yet known to {100 * self.options.accuracy:g} %"
             doubts.append(Doubt(DoubtKind.NOT_CONVERGED, words, blocks=False))
