@@ -175,9 +175,45 @@ def _of(cells: Sequence[Cell], name: str) -> list[str]:
     return list(dict.fromkeys(str(getattr(cell, name)) for cell in cells))
 
 
+START = "<!-- bench of gates: written by benchmarks/bench_gates.py -->"
+END = "<!-- end of the bench of gates -->"
+_PARTS = {
+    "joints, batch": ("torque", "sound", "empty", "currents"),
+    "joints, tracked": ("tracking",),
+    "wrist sensor": ("wrist",),
+    "real recordings": ("real",),
+}
+
+
 def write_markdown(cells: Sequence[Cell], path: Path) -> None:
-    """Writes the table of the documents: what became of each corruption in which world."""
-    path.write_text("\n".join(markdown(cells)) + "\n")
+    """Writes rates and table between the marks of a document, or as a file of its own."""
+    lines = "\n".join([*_rates(cells), "", *markdown(cells)])
+    if not path.exists():
+        path.write_text(lines + "\n")
+        return
+    before, _, rest = path.read_text().partition(START)
+    _, _, after = rest.partition(END)
+    path.write_text(f"{before}{START}\n{lines}\n{END}{after}")
+
+
+def _rates(cells: Sequence[Cell]) -> list[str]:
+    """The table of both error rates and of the coverage, by kind of data."""
+    head = ["data", "good answers blocked", "corrupted runs: wrong and usable", "intervals hold"]
+    lines = ["| " + " | ".join(head) + " |", "|---" * len(head) + "|"]
+    for name, parts in _PARTS.items():
+        group = [cell for cell in cells if cell.part in parts]
+        if not group:
+            continue
+        good = [cell for cell in group if cell.is_good]
+        corrupted = [cell for cell in group if not cell.is_clean]
+        clean = [cell for cell in group if cell.is_clean and cell.trusted]
+        entries = (
+            share(good, _blocked),
+            share(corrupted, lambda cell: cell.trusted and cell.is_bad),
+            share(clean, lambda cell: cell.ratio <= 1),
+        )
+        lines.append(f"| {name} | {' | '.join(entries)} |")
+    return lines
 
 
 def markdown(cells: Sequence[Cell]) -> list[str]:
