@@ -294,9 +294,9 @@ def _cause_doubts(setting: _Setting, mass_std: float) -> Iterable[Doubt]:
         found = [*truncation_doubts(cause, float(samples.reading_step[axes].max()), unit)]
         yield from found
         if axes == _FORCES and not found and not cause.excludes(1.0):
-            gravity = float(np.linalg.norm(setting.gravity.nominal))
+            size = float(np.linalg.norm(setting.gravity.nominal))
             steps = biased_steps(samples.reading_step, samples.wrench)
-            coarse = coarse_reading_doubt(steps, mass_std, gravity)
+            coarse = coarse_reading_doubt(steps, mass_std, size)
             yield from () if coarse is None else (coarse,)
 
 
