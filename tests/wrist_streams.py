@@ -118,3 +118,13 @@ def samples(stream, kind="joints", **options):
         state, ready = path.step(state, *row)
         made += ready
     return made, WristTracker(path.noise)
+
+
+def with_jumps(stream, *, times_s):
+    """The stream with a jump of the wrench in single rows, as friction makes it at a reversal."""
+    jump = np.array([24.0, -12.0, 8.0, 0.4, 2.4, -1.6])
+    rows_of_jumps = {round(t * RATE_HZ) for t in times_s}
+    return [
+        row._replace(effort=row.effort + jump * (k in rows_of_jumps))
+        for k, row in enumerate(stream)
+    ]

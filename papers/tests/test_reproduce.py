@@ -323,7 +323,7 @@ def cell(kr60):
         limits, postures, postures, found, found, 1.0, wrist_motion(2, 1.0), wrist_motion(3, 0.3)
     )
     runs = liu_world.run_world(kr60, planned, duration_s=5.0, progress=nothing)
-    answer = answers.answers_of(runs, 0)
+    answer = answers.answers_of(runs, 0, online=True)
     contacts = [answers.contacts_of(runs, answer, speed, 0) for speed in ("fast", "slow")]
     return planned, runs, answer, contacts
 
@@ -463,10 +463,40 @@ def test_the_second_compensation_finds_a_zero_that_moved(cell):
     assert after.force[later].mean() < 0.3 * before.force[later].mean()
 
 
+def left_by_a_turned_base(cell):
+    _, runs, answer, _ = cell
+    changed = answers.ChangedCell(turned=answers.tilt_change(answers.TURNED_DEGREES))
+    return answers.forces_left(runs, answer, changed, 0)
+
+
+def test_a_base_that_turned_leaves_the_forces_of_table_3(cell):
+    """8.36, 8.33, 0.24 N and 21.46, 21.41, 0.20 N; statics alone give the means."""
+    left = left_by_a_turned_base(cell)
+    start, mean, deviation = liu_sections.force_numbers(left.forces["proposed"])[:3]
+    assert [start, mean] == pytest.approx([8.36, 8.33], abs=0.4)
+    assert deviation == pytest.approx(0.24, abs=0.06)
+    start, mean, deviation = liu_sections.force_numbers(left.forces["method_2"])[:3]
+    assert [start, mean] == pytest.approx([21.46, 21.41], abs=0.6)
+    assert deviation == pytest.approx(0.20, abs=0.1)
+    weight = 40.173 * 9.81
+    tilt = np.hypot(1.824, 2.326)
+    turned = np.hypot(tilt + 1.21 * np.cos(np.radians(94)), 1.21 * np.sin(np.radians(94)))
+    expected = [2 * weight * np.sin(np.radians(x) / 2) for x in (1.21, turned)]
+    assert expected == pytest.approx([8.33, 21.41], abs=0.1)
+
+
+def test_the_second_compensation_is_no_cure_for_a_base_that_turned(cell):
+    left = left_by_a_turned_base(cell)
+    later = left.again.force[left.again.t > left.again.zeroed_at[0]]
+    assert later.max() > 6.0
+    assert later.max() > 3 * left.forces["proposed"].force.std()
+
+
 def test_sections_of_liu2025_are_whole(cell, kr60):
     planned, _, answer, (fast, slow) = cell
     noisy = {"ls": (0.5, 4e-3), "tls": (0.6, 4e-3), "rrtls": (0.3, 1e-3), "ml": (0.1, 1e-4)}
     cells = {name: [(answer, slow)] for name in (PERFECT.name, REAL.name)}
+    turned = [left_by_a_turned_base(cell)]
     costs = cell_sections.cost_table({"TLS": 1e-2, "RTLS": 4e-5, "RRTLS": 1e-5})
     made = [
         liu2025.workspace_section(kr60, planned),
@@ -474,6 +504,7 @@ def test_sections_of_liu2025_are_whole(cell, kr60):
         liu_sections.drift_section([answer]),
         liu_sections.estimator_section(noisy, 1, costs),
         liu_sections.contact_section([fast], [slow]),
+        liu_sections.turned_section([fast], turned),
         liu_sections.what_is_missing(),
         cell_sections.cell_section(cells),
         *opening(liu2025._claims(cells, [slow]), "nothing")[1][:1],
@@ -481,7 +512,8 @@ def test_sections_of_liu2025_are_whole(cell, kr60):
     for section in made:
         require_whole(section)
     names = [claim.what for claim in liu2025._claims(cells, [slow])]
-    assert len(names) == len(set(names)) == 10
+    names += [claim.what for claim in liu2025._high_speed_claims([fast], turned)]
+    assert len(names) == len(set(names)) == 16
     assert tables(made[4])[0].rows[1][2] == 67.34
     assert len(liu2025._findings(planned, cells, noisy)) == 4
 

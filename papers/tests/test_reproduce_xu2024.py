@@ -255,8 +255,8 @@ def raw_algorithm_1(world, seed, step):
 
 def test_encoder_steps_make_algorithm_1_as_light_as_printed():
     """-3.2 % at 1e-4 rad, -4.4 % at 1.2e-4 rad; printed is -4.11 %, for a step between."""
-    world = simulated.run_world(postures=2, progress=lambda share: None)
-    seeds = range(12)
+    world = simulated.run_pair()
+    seeds = range(6)
     mean = {}
     for step, expected in ((1e-4, -3.2), (1.15e-4, -4.11), (1.2e-4, -4.4)):
         found = [simulated.algorithm_1_on_raw_rows(world, seed, step)[0] for seed in seeds]

@@ -31,7 +31,7 @@ from steelyard.wrist.tracking._estimator import _whitening
 from steelyard.wrist.tracking._solve import WristProblem
 from steelyard.wrist.tracking._state import postures_of
 from steelyard.wrist.tracking._sums import Sums, lifted_rows
-from wrist_streams import DRIFT, LOADS, NOISE, TILT, motion, path_of, rows, samples
+from wrist_streams import DRIFT, LOADS, NOISE, TILT, motion, path_of, rows, samples, with_jumps
 
 LOAD = LOADS["LOAD"]
 UPRIGHT = BaseGravity(np.array([0.0, 0.0, -9.81]))
@@ -355,6 +355,36 @@ def test_a_push_is_a_contact_and_spoils_nothing():
     )
     at = (batch.t > 6.3) & (batch.t < 7.2)
     np.testing.assert_allclose(batch.external[at].mean(axis=0), force, atol=0.3)
+
+
+def test_jumps_between_rows_have_the_variance_that_the_path_states():
+    """A step anywhere between two rows: sums of readings and of the true wrench differ."""
+    size = 40.0 * np.array([1.0, 0.0, 0.0, 0.0, 0.1, 0.0])
+    still = rows(rests=True)[0].motion
+    path = path_of(rows(rests=True))
+    off, stated = [], []
+    for share in (np.arange(16) + 0.5) / 16:
+        state, made = path.init(), []
+        for k in range(100):
+            state, ready = path.step(state, k / 100, still, size * (k >= 50 + share))
+            made += ready
+        t = np.array([sample.t for sample in made])
+        sum_of_true = ((t[-1] + 0.5 * (t[1] - t[0])) - (0.5 + share / 100)) / (t[1] - t[0])
+        off.append(np.sum([sample.effort for sample in made], axis=0) - size * sum_of_true)
+        stated.append(np.sum([sample.motion.jump_variance for sample in made], axis=0))
+    np.testing.assert_allclose(
+        np.mean(np.square(off), axis=0), np.mean(stated, axis=0), rtol=0.2, atol=1e-9
+    )
+
+
+def test_friction_that_jumps_is_not_called_a_touch():
+    """One row of it is no touch, a touch of the same size that lasts ten rows is one."""
+    made, estimator = samples(with_jumps(rows(), times_s=(6.13, 8.31)))
+    assert fed(estimator, made).contacts == 0
+    blind = [s._replace(motion=s.motion._replace(jump_variance=np.zeros(6))) for s in made]
+    assert fed(estimator, blind).contacts > 0
+    longer, estimator = samples(with_jumps(rows(), times_s=np.arange(6.13, 6.23, 0.01)))
+    assert fed(estimator, longer).contacts > 0
 
 
 def test_a_contact_that_does_not_end_is_a_doubt():

@@ -22,6 +22,14 @@ def command(
     paper: Annotated[
         str, typer.Argument(help="Label of a paper: ding2019, gaz2017, xu2024, liu2025 or all.")
     ] = "all",
+    explain: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ROW",
+            help="Which assumption that the paper leaves open makes this printed number come out;"
+            " 'list' names the rows.",
+        ),
+    ] = None,
     output: Annotated[
         Path, typer.Option("--output", "-o", help="The folder for the pages.")
     ] = Path("out/reproduce"),
@@ -32,6 +40,9 @@ def command(
 
     names = _names(paper, tuple(PAPERS))
     out = Output(as_json)
+    if explain is not None:
+        _explain(out, names, explain, output)
+        return
     output.mkdir(parents=True, exist_ok=True)
     pages: dict[str, Page] = {}
     results: dict[str, Any] = {}
@@ -51,6 +62,29 @@ def command(
         write_text(index, index_html(pages))
         results["index"] = index
     out.emit(results, lambda: None, files={"All pages": results.get("index")})
+
+
+def _explain(out: Output, names: tuple[str, ...], row: str, folder: Path) -> None:
+    """Explains one row of one paper, or lists the rows of papers."""
+    from steelyard_papers.explain import explain, open_rows
+
+    if row == "list":
+        rows = {name: list(open_rows(name)) for name in names}
+        out.emit(rows, lambda: [print(f"{name}: {', '.join(x)}") for name, x in rows.items()])
+        return
+    if len(names) > 1:
+        raise UnknownName("a row to explain belongs to one paper: name it")
+    with out.progress(f"{names[0]}, {row}") as done:
+        found = explain(names[0], row, done)
+    folder.mkdir(parents=True, exist_ok=True)
+    label = f"{names[0]}-{row}"
+    written = _written(label, found.page, folder)
+    explained = any(search.explains for search in found.searches)
+    out.emit(
+        written | {"explained": explained},
+        lambda: print("\n".join(found.answer)),
+        files={"Page": Path(written["page"])},
+    )
 
 
 def _names(paper: str, known: tuple[str, ...]) -> tuple[str, ...]:

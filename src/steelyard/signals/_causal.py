@@ -100,6 +100,11 @@ class FixedLag:
         return int(self._kernels.shape[1]) // 2
 
     @property
+    def weights(self) -> Array:
+        """Weights of a full state for the value `lag` samples ago, (length,)."""
+        return np.asarray(self._kernels[0])
+
+    @property
     def delay_s(self) -> float:
         """The delay of the result, [s]."""
         return self.lag / self.rate_hz

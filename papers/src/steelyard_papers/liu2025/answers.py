@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -35,7 +35,16 @@ from steelyard_papers.liu2025.comparison_methods import (
 )
 from steelyard_papers.liu2025.literal import proposed
 from steelyard_papers.liu2025.static import weigh_linear
-from steelyard_papers.liu2025.world import LOAD, SENSOR, UPRIGHT, World, measured, zero_drift
+from steelyard_papers.liu2025.world import (
+    LOAD,
+    SENSOR,
+    TILT,
+    UPRIGHT,
+    World,
+    base_turned,
+    measured,
+    zero_drift,
+)
 from steelyard_papers.sharing import Progress
 
 METHODS = {
@@ -73,7 +82,7 @@ class Answers:
         cell: sensor, arm and base of this seed
         causal: wrench and motion of the excitation, by the paper's filter
         same_signals: the proposed method and ours on the same signals, by the signals
-        online: ours, sample by sample
+        online: ours, sample by sample; None where it was not asked for
     """
 
     drift: Array
@@ -83,10 +92,12 @@ class Answers:
     cell: Cell
     causal: WrenchSamples
     same_signals: dict[str, tuple[WristPayload, WristPayload]]
-    online: Payload
+    online: Payload | None
 
 
-def answers_of(world: World, seed: int, faults: Faults = PERFECT) -> Answers:
+def answers_of(
+    world: World, seed: int, faults: Faults = PERFECT, *, online: bool = False
+) -> Answers:
     """Every method on the postures and the excitation of one seed.
 
     The proposed method is the paper's two stages as printed (`literal`), on motion from a causal
@@ -97,6 +108,7 @@ def answers_of(world: World, seed: int, faults: Faults = PERFECT) -> Answers:
         world: the true signals
         seed: of noise, drift and cell
         faults: of the cell
+        online: weigh sample by sample as well, which takes longest
     """
     robot = world.robot
     rng = np.random.default_rng(1000 + seed)
@@ -124,8 +136,8 @@ def answers_of(world: World, seed: int, faults: Faults = PERFECT) -> Answers:
         by_causal: (payloads["proposed"], weigh_dynamic(causal, static)),
         by_zero_phase: (proposed(offline, static_tls), payloads["ours"]),
     }
-    online = _tracked(robot, at_rest, moving)
-    return Answers(drift, static, static_tls, payloads, cell, causal, same, online)
+    tracked = _tracked(robot, at_rest, moving) if online else None
+    return Answers(drift, static, static_tls, payloads, cell, causal, same, tracked)
 
 
 def _earlier(
@@ -202,6 +214,84 @@ def contacts_of(world: World, answers: Answers, speed: str, seed: int) -> Contac
         contact_force(payloads["proposed"], later),
         contact_force(payloads["proposed"], later, rezero="start"),
         contact_force(payloads["ours"], offline, rezero="start"),
+    )
+
+
+TURNED_DEGREES = 1.21
+"""Change of the base's tilt between identification and test that the page assumes."""
+DIRECTION_DEGREES = 94.0
+"""Its direction, from that of the identified tilt."""
+
+
+def tilt_change(degrees: float, direction_degrees: float = DIRECTION_DEGREES) -> Array:
+    """A change of U and V, (2,) [rad].
+
+    Args:
+        degrees: its size
+        direction_degrees: from the direction of the identified tilt
+    """
+    direction = np.radians(direction_degrees)
+    along = TILT / np.linalg.norm(TILT)
+    across = np.array([along[1], -along[0]])
+    return np.asarray(
+        np.radians(degrees) * (np.cos(direction) * along + np.sin(direction) * across)
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class ChangedCell:
+    """What differs in the test motion from the cell that was identified.
+
+    Attributes:
+        turned: change of the base's U and V, (2,) [rad]
+        zero: change of the sensor's zero, (6,) [N, Nm]
+        joint_error: of the angles that the controller knows, (6,) [rad]
+        scale: change of the sensor's scales
+    """
+
+    turned: Array = field(default_factory=lambda: np.zeros(2))
+    zero: Array = field(default_factory=lambda: np.zeros(6))
+    joint_error: Array = field(default_factory=lambda: np.zeros(6))
+    scale: float = 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class ForcesLeft:
+    """The contact force of a test motion without contact, in a cell that has changed.
+
+    Attributes:
+        forces: by method
+        again: of the proposed method after the second compensation, eq. (44)
+    """
+
+    forces: dict[str, ContactForce]
+    again: ContactForce
+
+
+def forces_left(world: World, answers: Answers, changed: ChangedCell, seed: int) -> ForcesLeft:
+    """The forces at high speed.
+
+    Args:
+        world: what really happened
+        answers: payloads of one seed
+        changed: since they were identified
+        seed: of the noise
+    """
+    robot = world.robot
+    rng = np.random.default_rng(3000 + seed)
+    truth = base_turned(robot, world.fast, changed.turned)
+    truth = replace(truth, wrench=(1 + changed.scale) * truth.wrench)
+    cell = replace(answers.cell, joint_error=answers.cell.joint_error + changed.joint_error)
+    run = measured(robot, truth, answers.drift + changed.zero, rng, cell=cell)
+    samples = WrenchSamples.from_pose_causal(
+        WristRecording.of_joints(run, robot, SENSOR),
+        settle_s=0.3,
+        earlier=_earlier(world, world.excitation, answers.drift, answers.cell, [3000 + seed, 2]),
+    )
+    methods = ("method_2", "proposed", "ours")
+    return ForcesLeft(
+        {key: contact_force(answers.payloads[key], samples) for key in methods},
+        contact_force(answers.payloads["proposed"], samples, rezero="start"),
     )
 
 

@@ -67,17 +67,12 @@ def cell_section(cells: Cells) -> Section:
         "Cells with faults of sensor, joints and base",
         [
             "Each seed draws its own sensor, arm and base. A scale that is wrong by 1 % is a mass"
-            " that is"
-            " wrong by 1 %, for every method: no recording of this cell can tell them apart. With"
-            " all"
-            f" faults the proposed method leaves {np.mean(left_over(whole, 'proposed')):.1f} N"
-            " where there"
-            f" is no contact, {worst:.1f} N in the worst seed (paper: 8.6 N), instead of a third"
-            " of a"
-            " newton: residuals like the paper's come from the cell, not from the method. What is"
-            " left"
-            " differs little between the proposed method and ours, because neither models these"
-            " faults.",
+            " that is wrong by 1 %, for every method: no recording of this cell can tell them"
+            " apart. With all faults the proposed method leaves"
+            f" {np.mean(left_over(whole, 'proposed')):.1f} N where there is no contact,"
+            f" {worst:.1f} N in the worst seed. These faults do not make the paper's 8.6 N. What"
+            " is left differs little between the proposed method and ours, because neither models"
+            " these faults.",
         ],
         [
             Table(

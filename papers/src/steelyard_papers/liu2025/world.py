@@ -9,7 +9,7 @@ encoder phases; the motions are the same for all.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -101,6 +101,23 @@ def zero_drift(rng: np.random.Generator) -> Array:
         rng: random numbers
     """
     return np.asarray(rng.normal(size=6) * [10, 10, 20, 1, 1, 1])
+
+
+def base_turned(robot: RobotModel, truth: Truth, change: Array) -> Truth:
+    """The same run on a base whose tilt has changed: another weight in the sensor frame.
+
+    Args:
+        robot: the arm
+        truth: the true signals on the base as it was identified
+        change: of U and V, (2,) [rad]
+    """
+    R = robot.forward_kinematics(truth.q)[:, :3, :3]
+    gravity = BaseGravity(UPRIGHT)
+    more = gravity.tilted(TILT + change) - gravity.tilted(TILT)
+    more_sensor = np.einsum("nji,j->ni", R, more)
+    load = truth.payload
+    weight = np.hstack([load.mass * more_sensor, np.cross(load.mass * load.com, more_sensor)])
+    return replace(truth, wrench=truth.wrench + weight)
 
 
 def measured(

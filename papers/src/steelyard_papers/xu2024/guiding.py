@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -68,7 +69,8 @@ ASSUMPTIONS: dict[str, tuple[str, TeachMode, Hand]] = {
 }
 """By key: in words, what the drives do, and the hand."""
 _PATH = RectanglePath(sides=np.array([0.15, 0.15]), speed=0.1)
-_WIDE_SIDES = np.array([0.3, 0.4])  # [m], of the rectangle of the map
+WIDE_SIDES = np.array([0.3, 0.4])
+"""Sides of the rectangle of the map, [m]."""
 FRICTION_SHARES = (0.25, 0.5, 0.95)
 """Shares of the friction that the drives take off, in the map."""
 SPEEDS = (0.15, 0.25)
@@ -122,6 +124,60 @@ def reproduce_xu2024_guiding(
     return found
 
 
+class WeighedArm(NamedTuple):
+    """An identified arm and its payload, as the recursion of the paper weighed it.
+
+    Attributes:
+        model: of the empty arm
+        published: the payload, by the paper's recursion
+        truth: the payload as it is
+        seed: of all noise
+    """
+
+    model: DynamicModel
+    published: InertialParameters
+    truth: InertialParameters
+    seed: int
+
+    def reduction(self, share: float, speed: float, sides: Array = WIDE_SIDES) -> Array:
+        """By how much the payload's compensation reduces the mean force, (3,) [%].
+
+        Args:
+            share: of the friction that the drives take off
+            speed: of the hand, [m/s]
+            sides: of the rectangle, (2,) [m]
+        """
+        without, compensated = (
+            TeachMode(friction_share=share).guide(
+                ur10(),
+                self.model,
+                payload_true=self.truth,
+                payload_known=known,
+                path=RectanglePath(sides=sides, speed=speed),
+                hand=Hand(),
+                options=_options(self.seed),
+            )
+            for known in (None, self.published)
+        )
+        return 100 * GuidingComparison(without, compensated).mean_reduction
+
+
+def weighed_arms(seeds: int) -> list[WeighedArm]:
+    """Arms that were identified and weighed with independent noise.
+
+    Args:
+        seeds: how many
+    """
+    robot = ur10()
+    truth = _truth()
+    runs = [_simulated(robot, payload, 0, None) for payload in (None, truth)]
+    found = []
+    for seed in range(_FIRST_SEED, _FIRST_SEED + seeds):
+        model, published, _ = _known(runs, seed)
+        found.append(WeighedArm(model, published, truth, seed))
+    return found
+
+
 def guiding_map(*, seeds: int = _MAP_SEEDS) -> dict[tuple[float, float], Array]:
     """By how much the mean force falls, (seeds, 3) [%], by share of friction and speed [m/s].
 
@@ -131,29 +187,12 @@ def guiding_map(*, seeds: int = _MAP_SEEDS) -> dict[tuple[float, float], Array]:
     Args:
         seeds: of all noise
     """
-    robot = ur10()
-    truth = _truth()
-    runs = [_simulated(robot, payload, 0, None) for payload in (None, truth)]
-    found: dict[tuple[float, float], list[Array]] = {
-        (share, speed): [] for share in FRICTION_SHARES for speed in SPEEDS
+    arms = weighed_arms(seeds)
+    return {
+        (share, speed): np.array([arm.reduction(share, speed) for arm in arms])
+        for share in FRICTION_SHARES
+        for speed in SPEEDS
     }
-    for seed in range(_FIRST_SEED, _FIRST_SEED + seeds):
-        model, published, _ = _known(runs, seed)
-        for (share, speed), reductions in found.items():
-            without, compensated = (
-                TeachMode(friction_share=share).guide(
-                    robot,
-                    model,
-                    payload_true=truth,
-                    payload_known=known,
-                    path=RectanglePath(sides=_WIDE_SIDES, speed=speed),
-                    hand=Hand(),
-                    options=_options(seed),
-                )
-                for known in (None, published)
-            )
-            reductions.append(100 * GuidingComparison(without, compensated).mean_reduction)
-    return {key: np.array(values) for key, values in found.items()}
 
 
 def _options(seed: int) -> GuidedOptions:

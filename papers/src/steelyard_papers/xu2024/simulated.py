@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -43,6 +44,20 @@ _EMPTY_RUNS = 3
 _OTHER_MOTION_SEED = 8
 
 
+class PairOfRuns(NamedTuple):
+    """The same motion without and with the payload.
+
+    Attributes:
+        robot: the empty arm as it is
+        empty: recording and truth without the payload
+        loaded: recording and truth with it
+    """
+
+    robot: RobotModel
+    empty: Simulation
+    loaded: Simulation
+
+
 @dataclass(frozen=True, eq=False)
 class World:
     """The true signals of the experiment, and its recordings.
@@ -63,6 +78,11 @@ class World:
     other: Simulation
     rest: tuple[Simulation, Simulation]
 
+    @property
+    def pair(self) -> PairOfRuns:
+        """The runs along Table IV."""
+        return PairOfRuns(self.robot, self.empty, self.loaded)
+
 
 def loaded_arm(robot: RobotModel) -> RobotModel:
     """The arm with the friction that the paper reports with its payload.
@@ -79,6 +99,34 @@ def loaded_arm(robot: RobotModel) -> RobotModel:
         drive, coulomb=coulomb, viscous=viscous, offset=offset, exponent=ALPHA["with"]
     )
     return robot.with_drive(changed)
+
+
+def run_pair(*, step_s: float = 0.001) -> PairOfRuns:
+    """The runs along Table IV alone.
+
+    Args:
+        step_s: of the simulation, [s]
+    """
+    robot = load_robot("ur10")
+    motion = FourierTrajectory.load("xu2024")
+    empty, loaded = (
+        _simulated(arm, motion, step_s, carries=carries)
+        for arm, carries in ((robot, False), (loaded_arm(robot), True))
+    )
+    return PairOfRuns(robot, empty, loaded)
+
+
+def _simulated(
+    robot: RobotModel, motion: Trajectory, step_s: float, *, carries: bool
+) -> Simulation:
+    return simulate(
+        robot,
+        motion,
+        payload=TRUTH if carries else None,
+        sensors=SensorModel(torque_std=0.0, wrist_sensor=False),
+        rate_hz=RATE_HZ,
+        options=SimulationOptions(step_s=step_s),
+    )
 
 
 def run_world(*, step_s: float = 0.001, postures: int = 12, progress: Progress) -> World:
@@ -111,15 +159,10 @@ def run_world(*, step_s: float = 0.001, postures: int = 12, progress: Progress) 
         (carrier, visit, True),
     )
     for k, (arm, motion, carries) in enumerate(cases):
-        run = simulate(
-            arm,
-            motion,
-            payload=TRUTH if carries else None,
-            sensors=SensorModel(torque_std=0.0, wrist_sensor=False),
-            rate_hz=RATE_HZ,
-            options=SimulationOptions(step_s=max(step_s, 0.004) if motion is visit else step_s),
-        )
-        done.append(run)
+        own_step_s = step_s
+        if motion is visit:
+            own_step_s = max(step_s, 0.004)
+        done.append(_simulated(arm, motion, own_step_s, carries=carries))
         progress((k + 1) / len(cases))
     empty, loaded, elsewhere, *rest = done
     return World(robot, carrier, empty, loaded, elsewhere, (rest[0], rest[1]))
@@ -226,7 +269,7 @@ def simulated_answers(
         loaded = prepare(noisy(world.loaded, TABLE_8["with", "power"], 100 * seed + 50), _COMMANDED)
         found.append(
             {
-                "Algorithm 1": algorithm_1_on_raw_rows(world, seed, _ENCODER_STEP),
+                "Algorithm 1": algorithm_1_on_raw_rows(world.pair, seed, _ENCODER_STEP),
                 "Algorithm 2": np.append(_static(world, model, seed), np.full(6, np.nan)),
                 "ours": _ours(model, loaded),
             }
@@ -238,25 +281,30 @@ def simulated_answers(
     return [answer | {"proposed": published[k]} for k, answer in enumerate(found)]
 
 
-def algorithm_1_on_raw_rows(world: World, seed: int, encoder_step: float) -> Array:
+def algorithm_1_on_raw_rows(
+    runs: PairOfRuns, seed: int, encoder_step: float, noise_factor: float = 1.0
+) -> Array:
     """Khalil's method as the paper feeds it: measured positions, differenced, no filter, (10,).
 
     Encoder steps become noise of the accelerations, and noise of a regressor makes the estimate
     too small.
 
     Args:
-        world: and its runs
+        runs: along Table IV
         seed: of the noise
         encoder_step: [rad]
+        noise_factor: of the torques, in those of Table VIII
     """
-    basis = ParameterBasis.of(world.robot)
-    q = np.round(world.loaded.truth.q / encoder_step) * encoder_step
-    recording = noisy(world.loaded, TABLE_8["with", "power"], 100 * seed + 50)
+    robot = runs.robot
+    basis = ParameterBasis.of(robot)
+    with_load, without = (noise_factor * TABLE_8[key, "power"] for key in ("with", "without"))
+    q = np.round(runs.loaded.truth.q / encoder_step) * encoder_step
+    recording = noisy(runs.loaded, with_load, 100 * seed + 50)
     loaded = prepare(replace(recording, q=q), _RAW)
-    empty = noisy(world.empty, TABLE_8["without", "power"], 100 * seed)
+    empty = noisy(runs.empty, without, 100 * seed)
     if empty.tau is None:
         raise InvalidRecording("the empty run has no torques")
-    YJ = basis.reduce(world.robot.regressor(loaded.q, loaded.v, loaded.a)) @ basis.payload_jacobian
+    YJ = basis.reduce(robot.regressor(loaded.q, loaded.v, loaded.a)) @ basis.payload_jacobian
     return algorithm_1(YJ, loaded.tau - empty.tau)
 
 
@@ -268,7 +316,7 @@ def algorithm_1_by_step(world: World, seeds: Sequence[int]) -> dict[float, Array
         seeds: of the noise
     """
     return {
-        step: np.array([algorithm_1_on_raw_rows(world, seed, step)[0] for seed in seeds])
+        step: np.array([algorithm_1_on_raw_rows(world.pair, seed, step)[0] for seed in seeds])
         for step in ENCODER_STEPS
     }
 

@@ -62,24 +62,42 @@ def weighting_bound(Y: Array) -> WeightingBound:
     Args:
         Y: its regressor, (N, n, p)
     """
-    grams = np.einsum("tip,tjq->ijpq", Y, Y, optimize=True)
+    grams = gram_matrices(Y)
     found = {}
     scales = np.zeros(Y.shape[1] - 1)
     for correlation in CORRELATIONS:
-        found[correlation], scales = _least(grams, correlation, scales)
+        found[correlation], scales = least_condition(grams, correlation, scales)
 
     def excess(correlation: float) -> float:
-        return float(np.log(_least(grams, correlation, scales)[0] / CONDITION_NUMBER))
+        return float(np.log(least_condition(grams, correlation, scales)[0] / CONDITION_NUMBER))
 
     needed = float(brentq(excess, *CORRELATIONS[-2:], xtol=2e-3))
     return WeightingBound(found, needed)
 
 
-def _least(grams: Array, correlation: float, start: Array) -> tuple[float, Array]:
-    """The least condition number and the logarithms of the scales of joints 2 to n."""
+def gram_matrices(Y: Array) -> Array:
+    """Y_i' Y_j of a motion for each pair of joints, (n, n, p, p).
+
+    Args:
+        Y: its regressor, (N, n, p)
+    """
+    return np.asarray(np.einsum("tip,tjq->ijpq", Y, Y, optimize=True))
+
+
+def least_condition(
+    grams: Array, correlation: float, start: Array, *, pair: tuple[int, int] = _PAIR
+) -> tuple[float, Array]:
+    """The least condition number, and the logarithms of the scales of joints 2 to n.
+
+    Args:
+        grams: of the motion, see `gram_matrices`
+        correlation: of the residuals of two joints
+        start: logarithms to start from, (n - 1,)
+        pair: the two joints, from 0
+    """
     C = np.eye(len(grams))
-    C[_PAIR] = correlation
-    C[_PAIR[::-1]] = correlation
+    C[pair] = correlation
+    C[pair[::-1]] = correlation
     inverse = np.linalg.inv(C)
 
     def value(x: Array) -> float:

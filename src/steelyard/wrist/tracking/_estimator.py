@@ -6,10 +6,11 @@ static stage. All other windows are added to the sums (`_sums`), and the next st
 unknowns (`_solve`). Before that, each window is compared with the prediction of the present load:
 its summed residual r has the covariance
 
-    cov r = N f Sw + Z C Z'        (long-run noise of N samples, and the uncertainty of the load)
+    cov r = N f Sw + S_j + Z C Z'   (long-run noise of N samples, jumps, uncertainty of the load)
 
 Where r' cov^-1 r is far beyond chance, the window is not used: something touches the load, or the
-load is another one. Five such windows in a row are fitted with a new load, with drift and tilt as
+load is another one. Directions that the load predicts worse than three times the noise do not
+count: in them a contact cannot be told from a load that is not known yet. Five such windows in a row are fitted with a new load, with drift and tilt as
 they are known. If the fit is as good as before, the load has changed: the previous one goes to the
 history, and the sums start again from these five windows. Otherwise they are a contact, and the
 next five windows are tried.
@@ -70,6 +71,7 @@ _CLOCK_ROUNDING_S = 1e-4
 _SATURATED_SHARE = 0.999  # of the sensor's range
 _MAX_DOUBTED_TILT_STD = np.radians(2.0)  # a tilt that is known less accurately raises no doubt
 _MIN_TESTED_BLOCKS = 10  # blocks that show the noise before a change is tested for
+_MAX_PREDICTION_STD = 3.0  # of a tested direction, in standard deviations of the noise
 _TRIAL_WINDOWS = 5  # unexplained windows that are tried as another load
 _MAX_TRIAL_VARIANCE_RATIO = 3.0  # of residuals under another load, over the variance before
 _MIN_REST_WINDOWS = 5  # of which the first and the last do not count
@@ -258,7 +260,8 @@ class WristTracker:
         rows, _ = self._lifted(state, state.window[-1:])
         r, Z = self._residual(rows, state.known)
         covariance = Z @ state.known.covariance @ Z.T
-        return ContactWrench(r, np.sqrt(np.diag(covariance) + state.known.variance))
+        noise = state.known.variance + state.window[-1].motion.jump_variance
+        return ContactWrench(r, np.sqrt(np.diag(covariance) + noise))
 
     def _half_width(self, known: Solution) -> float:
         if known.unknown[0]:
@@ -397,7 +400,7 @@ class WristTracker:
             return state
         rows, features = self._lifted(state, window)
         state = state._replace(window=())
-        if not self._is_explained(state, rows):
+        if not self._is_explained(state, rows, window):
             return self._tried(state, rows, features, window[0].t)
         if state.unexplained_s < np.inf:
             contacts = state.contacts + state.unexplained
@@ -442,14 +445,22 @@ class WristTracker:
         change = first.inv() * Rotation.from_rotvec(mean.turn)
         return bool(change.magnitude() > self.options.rest.largest_turn)
 
-    def _is_explained(self, state: WristTrackerState, rows: Array) -> bool:
+    def _is_explained(
+        self, state: WristTrackerState, rows: Array, window: Sequence[Sample[SensorMotion]]
+    ) -> bool:
         """Whether the load so far explains a window."""
         if self.options.alarm is None or len(state.sums.blocks) < _MIN_TESTED_BLOCKS:
             return True
         known = state.known
         r, Z = self._residual(rows, known)
-        V = Z @ known.covariance @ Z.T + np.diag(rows.shape[1] * known.long_run)
-        return bool(r @ np.linalg.solve(V, r) <= self.options.alarm)
+        jumps = np.sum([sample.motion.jump_variance for sample in window], axis=0)
+        noise = rows.shape[1] * known.long_run + jumps
+        scale = np.sqrt(noise)
+        predicted = Z @ known.covariance @ Z.T / np.outer(scale, scale)
+        variance, directions = np.linalg.eigh(predicted)
+        known_well = variance <= _MAX_PREDICTION_STD**2
+        parts = (directions.T @ (r / scale))[known_well] ** 2 / (1 + variance[known_well])
+        return bool(parts.sum() <= self.options.alarm)
 
     def _tried(
         self, state: WristTrackerState, rows: Array, features: Array, start_s: float

@@ -22,6 +22,21 @@ sides of wrench = Y phi leaves phi unchanged.
 the sum of the squared impulse response of filter and differences. r is stated in the sensor's file,
 or estimated from fourth differences of the first rows, which a slow motion hardly changes.
 
+**Jumps.** A reading of the wrench belongs to an instant; an acceleration from positions is a mean
+over the interval between two rows. Where a joint turns round, friction changes sign and the wrench
+jumps by D between two rows. A jump after the share u of the interval is in the sum of the readings
+from the next row on, in the sum of the accelerations by the share 1 - u of the interval before it:
+they differ by D (u - 1/2), whose variance is D^2 / 12 for any u. A step has two second differences
+D and -D, a slope has none, so row k adds
+
+    e_k = d_k^2 / 24,      d_k = w_(k+1) - 2 w_k + w_(k-1)
+
+where d_k exceeds the noise of the sensor and the usual size of d in the rows around it (a jump is
+rare: what shakes every row is no jump), to the variance of the sum of all rows. Every K-th smoothed
+row becomes a sample, and a sum of samples is 1 / K of the sum of rows: sample j gets the part
+c_(j-k) e_k / K, c the weights of the smoother, which add up to 1 / K over the samples. A contact
+lasts longer than one interval and remains visible.
+
 Orientations of a pose are smoothed as rotation vectors relative to the orientation in the middle of
 the window, where their derivatives are angular velocity and angular acceleration.
 """
@@ -65,6 +80,9 @@ LARGEST_NUMBER = 1e6
 _SAMPLES_PER_PERIOD = 4.0  # of the cut-off, as in the batch
 _MIN_ROWS = 20  # to calibrate with
 _LEAST_NOISE = 1e-9
+_JUMP_DIVISOR = 24.0  # 12 of a uniform distribution, times two second differences of a step
+_MEDIAN_TO_STD = 1.4826  # of absolute values, for a normal distribution
+_JUMP_SIGMA = 3.0  # a second difference up to this many standard deviations is noise
 
 
 class SensorMotion(NamedTuple):
@@ -77,6 +95,8 @@ class SensorMotion(NamedTuple):
         angular_velocity: (3,) [rad/s], in the sensor frame
         angular_acceleration: (3,) [rad/s^2], in the sensor frame
         covariance: of the noise of the three before, (9, 9)
+        jump_variance: variance that jumps of the wrench between two rows add to a sum of samples,
+            this sample's part, (6,) [N^2, Nm^2]
         speed: of the sensor's origin, [m/s]; NaN where it is not known
     """
 
@@ -85,6 +105,7 @@ class SensorMotion(NamedTuple):
     angular_velocity: Annotated[Array, Shape(3)]
     angular_acceleration: Annotated[Array, Shape(3)]
     covariance: Annotated[Array, Shape(9, 9)]
+    jump_variance: Annotated[Array, Shape(6)]
     speed: Annotated[float, INFINITE]
 
     @property
@@ -93,7 +114,8 @@ class SensorMotion(NamedTuple):
         return np.concatenate([self.acceleration, self.angular_velocity, self.angular_acceleration])
 
 
-_SHAPES_OF_MOTION = [(3, 3), (3,), (3,), (3,), (9, 9), ()]
+_SHAPES_OF_MOTION = [(3, 3), (3,), (3,), (3,), (9, 9), (6,), ()]
+_NO_JUMP = np.zeros(6)
 
 
 def checked_sample(sample: Sample[SensorMotion]) -> Sample[SensorMotion]:
@@ -107,11 +129,10 @@ def checked_sample(sample: Sample[SensorMotion]) -> Sample[SensorMotion]:
     if [x.shape for x in motion] != _SHAPES_OF_MOTION or wrench.shape != (6,):
         raise InvalidSamples(
             "a sample is a time, a motion (a rotation of 3 x 3, three times 3 numbers with their"
-            " covariance of 9 x 9, a speed) and a wrench of 6, got"
+            " covariance of 9 x 9, 6 variances of jumps, a speed) and a wrench of 6, got"
             f" {[np.shape(x) for x in (sample.t, *sample.motion, sample.effort)]}"
         )
-    R, acceleration, velocity, turning, covariance, speed = motion
-    moved = SensorMotion(R, acceleration, velocity, turning, covariance, float(speed))
+    moved = SensorMotion(*motion[:-1], speed=float(motion[-1]))
     return Sample(t, moved, wrench)
 
 
@@ -148,7 +169,8 @@ class _Joints(_Kinematics):
         flange = self.robot.frame_motion(q, v, np.zeros_like(v))
         speed = flange.linear_velocity[0] + np.cross(flange.angular_velocity[0], T[:3, 3])
         noise = joint_noise(self.robot, q, self.std, self.gains, T)[0]
-        return SensorMotion(R, acceleration, w, alpha, noise, float(np.linalg.norm(speed)))
+        size = float(np.linalg.norm(speed))
+        return SensorMotion(R, acceleration, w, alpha, noise, _NO_JUMP, size)
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,7 +181,7 @@ class _Pose(_Kinematics):
 
     def moved(self, window: Array, lag: FixedLag) -> SensorMotion:
         R, acceleration, w, alpha, speed = pose_motion(lag, window[:, :3], window[:, 3:])
-        return SensorMotion(R, acceleration, w, alpha, self.covariance, speed)
+        return SensorMotion(R, acceleration, w, alpha, self.covariance, _NO_JUMP, speed)
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,7 +193,8 @@ class _InertialUnit(_Kinematics):
     def moved(self, window: Array, lag: FixedLag) -> SensorMotion:
         value, slope, _ = smoothed(lag, window)
         R = Rotation.from_quat(value[6:]).as_matrix()
-        return SensorMotion(R, value[:3], value[3:6], slope[3:6], self.covariance, speed=np.nan)
+        motion = (value[:3], value[3:6], slope[3:6])
+        return SensorMotion(R, *motion, self.covariance, _NO_JUMP, speed=np.nan)
 
 
 class _WristPathState(NamedTuple):
@@ -211,6 +234,7 @@ class WristPath:
     _lag: FixedLag = field(init=False, repr=False)
     _grid: UniformGrid = field(init=False, repr=False)
     _every: int = field(init=False, repr=False)
+    _second_difference_std: Array = field(init=False, repr=False)
 
     @property
     def differentiated(self) -> bool:
@@ -221,6 +245,8 @@ class WristPath:
         grid = UniformGrid(self.rate_hz, self.channels)
         object.__setattr__(self, "_lag", FixedLag(self.cutoff_hz, self.rate_hz, points=5))
         object.__setattr__(self, "_grid", grid)
+        of_rows = self.noise / np.sqrt(noise_gains(self.cutoff_hz, self.rate_hz)[0])
+        object.__setattr__(self, "_second_difference_std", np.sqrt(6.0) * of_rows)
         object.__setattr__(
             self, "_every", max(1, int(self.rate_hz / (_SAMPLES_PER_PERIOD * self.cutoff_hz)))
         )
@@ -338,7 +364,18 @@ class WristPath:
     def _sample(self, t: float, window: Array) -> Sample[SensorMotion]:
         motion = window[:, : self.channels]
         wrench = window[:, self.channels :]
-        return Sample(t, self.kinematics.moved(motion, self._lag), smoothed(self._lag, wrench)[0])
+        moved = self.kinematics.moved(motion, self._lag)
+        moved = moved._replace(jump_variance=self._jump_variance(wrench))
+        return Sample(t, moved, smoothed(self._lag, wrench)[0])
+
+    def _jump_variance(self, wrench: Array) -> Array:
+        """What jumps around the middle of a window add to a sum of samples, (6,) [N^2, Nm^2]."""
+        second = np.diff(wrench, 2, axis=0)
+        usual = _MEDIAN_TO_STD * np.median(np.abs(second), axis=0)
+        limit = _JUMP_SIGMA * np.maximum(usual, self._second_difference_std)
+        excess = np.maximum(second**2 - limit**2, 0.0)
+        shares = self._lag.weights[1:-1] / self._every
+        return np.asarray(np.maximum(shares @ excess / _JUMP_DIVISOR, 0.0))
 
     def _empty(self, last_s: float) -> _WristPathState:
         numbers = self.channels + 6

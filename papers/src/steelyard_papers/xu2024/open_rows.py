@@ -1,0 +1,192 @@
+"""Printed numbers of xu2024 that depend on what it leaves open."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from steelyard._arrays import Array
+from steelyard_papers.explain import Assumption, Numbers, OpenRow
+from steelyard_papers.xu2024.guiding import XU2024_MEAN_REDUCTION, WeighedArm, weighed_arms
+from steelyard_papers.xu2024.printed import CONDITION_NUMBER, CONVERGED_S, TABLE_7, TABLE_8
+from steelyard_papers.xu2024.published import published_case
+from steelyard_papers.xu2024.recursion import run_recursion
+from steelyard_papers.xu2024.simulated import PairOfRuns, algorithm_1_on_raw_rows, run_pair
+from steelyard_papers.xu2024.weighting import gram_matrices, least_condition
+
+_FIRST_SEED = 1000
+_FINE_STEP = 1e-6  # of encoders, [rad]
+_SHARE = 0.25  # of the friction that is taken off, where the speed varies
+_SPEED = 0.25  # of the hand, where the share varies, [m/s]
+_MAX_SHARE_OF_TEACHING = 0.95
+
+
+def algorithm_1_row(runs: PairOfRuns | None = None, *, seeds: int = 6) -> OpenRow:
+    """The mass by Algorithm 1: encoder steps, or noise of the torques.
+
+    Args:
+        runs: along Table IV; simulated anew by default
+        seeds: of the noise
+    """
+    world = runs or run_pair()
+
+    def masses(step: float, noise_factor: float) -> Numbers:
+        numbers = range(_FIRST_SEED, _FIRST_SEED + seeds)
+        found = [algorithm_1_on_raw_rows(world, seed, step, noise_factor) for seed in numbers]
+        return {"mass": [float(x[0]) for x in found]}
+
+    return OpenRow(
+        "mass by Algorithm 1",
+        "kg",
+        {"mass": float(TABLE_7["m"][1] or np.nan)},
+        5e-5,
+        (
+            Assumption(
+                "step of the encoders",
+                "rad",
+                (1e-5, 5e-5, 1e-4, 1.5e-4, 2e-4),
+                (1e-5, 2e-4),
+                "15 to 19 bits per turn at the joint; unfiltered positions, as the paper says",
+                lambda step: masses(step, 1.0),
+            ),
+            Assumption(
+                "torque noise, encoders exact",
+                "times Table VIII",
+                (0.0, 1.0, 2.0, 4.0),
+                (0.0, 2.0),
+                "Table VIII is what the friction laws leave; Table II up to twice that",
+                lambda factor: masses(_FINE_STEP, factor),
+            ),
+        ),
+    )
+
+
+def convergence_row(*, seeds: int = 8) -> OpenRow:
+    """The time after which the recursion stops: white share of Table VIII, or P at the start.
+
+    Args:
+        seeds: of the noise
+    """
+
+    def times(share: float, P0: float) -> Numbers:
+        case = published_case(share * TABLE_8["without", "power"])
+        tau = np.stack([case.torque(seed) for seed in range(_FIRST_SEED, _FIRST_SEED + seeds)])
+        start = np.tile(case.model.estimate.value, (seeds, 1))
+        Y = np.broadcast_to(case.Y, (seeds, *case.Y.shape))
+        stopped = run_recursion(case.model, Y, tau, start=start, P0=P0).converged_s
+        return {"time": np.minimum(stopped, case.t[-1]).tolist()}
+
+    return OpenRow(
+        "time after which the recursion converges",
+        "s",
+        {"time": CONVERGED_S},
+        0.005,
+        (
+            Assumption(
+                "share of Table VIII that is white noise",
+                "",
+                (0.1, 0.2, 0.3, 0.4, 0.6, 0.8, 1.0),
+                (0.1, 1.0),
+                "Table VIII is the misfit of a friction law along the motion; white noise is part"
+                " of it",
+                lambda share: times(share, 10.0),
+            ),
+            Assumption(
+                "P at the start, all of Table VIII as white noise",
+                "",
+                (1.0, 3.0, 10.0, 30.0),
+                (1.0, 10.0),
+                "1 in the text after (11), 10 in Algorithm 1",
+                lambda P0: times(1.0, P0),
+            ),
+        ),
+    )
+
+
+def condition_row() -> OpenRow:
+    """The condition number of Table IV: correlations of the joints' residuals, best weights."""
+    grams = gram_matrices(published_case().Y)
+
+    def correlated(name: str, pair: tuple[int, int], values: tuple[float, ...]) -> Assumption:
+        return Assumption(
+            name,
+            "",
+            values,
+            (0.0, 0.95),
+            "any weights of the joints; residuals of neighbouring joints share what the model"
+            " misses",
+            lambda correlation: {"condition number": [_least(grams, correlation, pair)]},
+        )
+
+    return OpenRow(
+        "condition number of Table IV",
+        "",
+        {"condition number": CONDITION_NUMBER},
+        0.005,
+        (
+            correlated("correlation of joints 2 and 3", (1, 2), (0.0, 0.4, 0.7, 0.8, 0.9)),
+            correlated("correlation of joints 1 and 2", (0, 1), (0.0, 0.5, 0.9)),
+            correlated("correlation of joints 3 and 4", (2, 3), (0.0, 0.5, 0.9)),
+        ),
+        is_bound=True,
+    )
+
+
+def _least(grams: Array, correlation: float, pair: tuple[int, int]) -> float:
+    start = np.zeros(len(grams) - 1)
+    return least_condition(grams, correlation, start, pair=pair)[0]
+
+
+def guiding_row(axis: int, arms: list[WeighedArm] | None = None, *, seeds: int = 3) -> OpenRow:
+    """By how much the mean force of the hand falls along an axis.
+
+    Args:
+        axis: 0, 1 or 2
+        arms: weighed; weighed anew by default
+        seeds: of all noise
+    """
+    weighed = arms or weighed_arms(seeds)
+    names = [f"|F{name}|" for name in "xyz"]
+    names = [names[axis], *(name for k, name in enumerate(names) if k != axis)]
+    places = {name: "xyz".index(name[2]) for name in names}
+
+    def reductions(share: float, speed: float) -> Numbers:
+        found = np.array([arm.reduction(share, speed) for arm in weighed])
+        return {name: found[:, place].tolist() for name, place in places.items()}
+
+    return OpenRow(
+        f"hand guiding: mean {names[0]} falls by",
+        "%",
+        {name: 100 * XU2024_MEAN_REDUCTION[place] for name, place in places.items()},
+        0.005,
+        (
+            Assumption(
+                f"share of the friction that the drives take off, {_SPEED:g} m/s",
+                "",
+                (0.0, 0.25, 0.5, 0.95),
+                (0.0, _MAX_SHARE_OF_TEACHING),
+                "not printed; a teaching mode takes off some of it, never all",
+                lambda share: reductions(share, _SPEED),
+            ),
+            Assumption(
+                f"speed of the hand, {100 * _SHARE:g} % of the friction taken off",
+                "m/s",
+                (0.1, 0.2, 0.3),
+                (0.05, 0.3),
+                "not printed; a hand that follows a rectangle",
+                lambda speed: reductions(_SHARE, speed),
+            ),
+        ),
+    )
+
+
+ROWS: Mapping[str, Callable[[], OpenRow]] = {
+    "algorithm-1": algorithm_1_row,
+    "convergence": convergence_row,
+    "condition-number": condition_row,
+    "guiding-x": lambda: guiding_row(0),
+    "guiding-y": lambda: guiding_row(1),
+    "guiding-z": lambda: guiding_row(2),
+}
+"""Rows that can be explained, by the name that `--explain` takes."""

@@ -1,0 +1,110 @@
+"""Which assumption makes a printed number come out: laws of the search, and rows of the papers."""
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from steelyard.errors import UnknownName
+from steelyard.report import Plot
+from steelyard_papers import explain as tool
+from steelyard_papers.explain import Assumption, OpenRow, searched
+from steelyard_papers.xu2024 import open_rows, simulated
+
+
+def row(numbers, *, printed=None, plausible=(0.0, 2.0), values=(0.0, 1.0, 2.0), bound=False):
+    printed = printed or {"force": 5.0}
+    assumption = Assumption("tilt", "°", values, plausible, "assumed", numbers)
+    return OpenRow("force", "N", printed, 0.005, (assumption,), is_bound=bound)
+
+
+def search(made):
+    return searched(made, made.assumptions[0])
+
+
+def test_a_number_comes_out_where_a_curve_crosses_it():
+    """8 x^2 = 5 at x = 0.79; values between those that were asked for are tried."""
+    noise = np.random.default_rng(1).normal(size=8)
+    found = search(row(lambda x: {"force": (8 * x**2 + 0.01 * noise).tolist()}))
+    assert found.best == pytest.approx(np.sqrt(5 / 8), abs=0.01)
+    assert found.explains
+    assert f"5 N comes out at {found.best:.3g} °" in found.sentence
+
+
+def test_a_number_that_no_value_gives_comes_out_for_none():
+    found = search(row(lambda x: {"force": [1 + x]}))
+    assert not found.explains
+    assert "comes out for no value from 0 to 2 °; nearest is 3 at 2 °" in found.sentence
+
+
+def test_a_value_that_contradicts_another_number_of_the_table_is_no_explanation():
+    printed = {"force": 5.0, "deviation": 0.2}
+    found = search(row(lambda x: {"force": [5 * x], "deviation": [3 * x]}, printed=printed))
+    assert found.comes_out.any()
+    assert not found.explains
+    assert "But there deviation would be 3 (printed 0.2)" in found.sentence
+    found = search(row(lambda x: {"force": [5 * x], "deviation": [0.22]}, printed=printed))
+    assert found.explains
+
+
+def test_a_value_outside_of_the_plausible_range_is_no_explanation():
+    found = search(row(lambda x: {"force": [5 * x]}, plausible=(0.0, 0.5)))
+    assert found.comes_out.any()
+    assert not found.explains
+    assert "outside of the plausible 0 to 0.5 °" in found.sentence
+
+
+def test_a_bound_comes_out_from_the_first_value_that_reaches_it():
+    found = search(row(lambda x: {"force": [9 - 4 * x]}, bound=True))
+    assert found.best == pytest.approx(1.0)
+    assert found.comes_out.tolist() == [False, True, True]
+
+
+def test_a_page_shows_the_number_over_each_assumption():
+    made = row(lambda x: {"force": [8 * x**2, 8 * x**2 + 0.1]})
+    page = tool.Explanation("liu2025", made, [search(made)]).page
+    plot = next(part for section in page.sections for part in section.parts)
+    assert isinstance(plot, Plot)
+    names = [curve.name for curve in plot.panels[0].curves]
+    assert names == ["plausible range", "two standard deviations", "paper's method here", "printed"]
+    assert "explained by tilt" in page.answer[0]
+    assert "<svg" in page.html or "plot" in page.html
+
+
+def test_unknown_rows_are_refused_and_listed():
+    with pytest.raises(UnknownName, match=r"xu2024 has no row 'mass' to explain; there are algo"):
+        tool.explain("xu2024", "mass")
+    from steelyard_papers.command import command
+    import typer
+
+    app = typer.Typer()
+    app.command()(command)
+    said = CliRunner().invoke(app, ["all", "--explain", "list"])
+    assert said.exit_code == 0, said.output
+    for paper in ("ding2019", "gaz2017", "liu2025", "xu2024"):
+        assert f"{paper}: " in said.output
+
+
+# --- rows of the papers, with few seeds
+
+
+def test_algorithm_1_is_explained_by_the_encoders_and_not_by_noise():
+    made = open_rows.algorithm_1_row(simulated.run_pair(step_s=0.002), seeds=2)
+    by_step, by_noise = (searched(made, each) for each in made.assumptions)
+    assert by_step.explains
+    assert by_step.best == pytest.approx(1.15e-4, abs=0.06e-4)
+    assert not by_noise.comes_out.any()
+
+
+def test_the_time_of_convergence_is_explained_by_white_noise_of_a_third():
+    made = open_rows.convergence_row(seeds=3)
+    by_share = searched(made, made.assumptions[0])
+    assert by_share.explains
+    assert by_share.best == pytest.approx(0.35, abs=0.08)
+
+
+def test_the_condition_number_needs_joints_2_and_3_to_be_correlated():
+    made = open_rows.condition_row()
+    of_2_and_3, of_1_and_2, _ = (searched(made, each) for each in made.assumptions)
+    assert of_2_and_3.explains
+    assert 0.80 < of_2_and_3.best < 0.84
+    assert not of_1_and_2.comes_out.any()
