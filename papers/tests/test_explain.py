@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from steelyard.drawing import Plot
 from steelyard.errors import UnknownName
-from steelyard.report import Plot
 from steelyard_papers import explain as tool
 from steelyard_papers.explain import Assumption, OpenRow, searched
 from steelyard_papers.xu2024 import open_rows, simulated
@@ -67,14 +67,15 @@ def test_a_page_shows_the_number_over_each_assumption():
     names = [curve.name for curve in plot.panels[0].curves]
     assert names == ["plausible range", "two standard deviations", "paper's method here", "printed"]
     assert "explained by tilt" in page.answer[0]
-    assert "<svg" in page.html or "plot" in page.html
+    assert "plausible range" in page.html()
 
 
 def test_unknown_rows_are_refused_and_listed():
     with pytest.raises(UnknownName, match=r"xu2024 has no row 'mass' to explain; there are algo"):
         tool.explain("xu2024", "mass")
-    from steelyard_papers.command import command
     import typer
+
+    from steelyard_papers.command import command
 
     app = typer.Typer()
     app.command()(command)

@@ -70,7 +70,8 @@ def _explain(out: Output, names: tuple[str, ...], row: str, folder: Path) -> Non
 
     if row == "list":
         rows = {name: list(open_rows(name)) for name in names}
-        out.emit(rows, lambda: [print(f"{name}: {', '.join(x)}") for name, x in rows.items()])
+        lines = [f"{name}: {', '.join(found)}" for name, found in rows.items()]
+        out.emit(rows, lambda: print("\n".join(lines)))
         return
     if len(names) > 1:
         raise UnknownName("a row to explain belongs to one paper: name it")

@@ -33,6 +33,13 @@ MotionArgument = Annotated[Path, typer.Argument(help="A recording in motion.")]
 MethodOption = Annotated[
     str, typer.Option(help="Method: ml, restricted, rrtls, wls, ls, tls or rtls.")
 ]
+BothMethodOption = Annotated[
+    str,
+    typer.Option(
+        help="Method: ml, restricted, rrtls, wls, ls, tls or rtls; or liu2025, as printed (with"
+        " the package papers)."
+    ),
+]
 LevelFlag = Annotated[bool, typer.Option("--level", help="The base is known to be level.")]
 OutputOption = Annotated[
     Path | None, options.file_to_write("The payload to write (.json).", "--output", "-o")
@@ -102,7 +109,7 @@ def both_command(
     lock: options.LockOption = None,
     flange: options.FlangeOption = None,
     sensor: options.SensorOption = None,
-    method: MethodOption = "ml",
+    method: BothMethodOption = "ml",
     cutoff: options.WrenchCutoffOption = DEFAULT_CUTOFF_HZ,
     gravity: options.GravityOption = None,
     level: LevelFlag = False,

@@ -6,13 +6,16 @@ dynamic: samples, the sensor turned by that yaw -> all ten numbers, the static a
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from steelyard._arrays import Array
 from steelyard._computing import one_blas_thread
 from steelyard.control._contact_force import ContactForce, Rezero, ZeroKeeper, contact_force
 from steelyard.errors import InvalidSamples, NoTime, UnknownName
@@ -28,6 +31,7 @@ from steelyard.wrist import (
     StaticFit,
     WrenchSamples,
     WristPayload,
+    WristRecording,
     weigh_dynamic,
     weigh_static,
 )
@@ -36,6 +40,9 @@ from steelyard.wrist.estimators import ESTIMATORS
 if TYPE_CHECKING:
     from steelyard.drawing import Scene
     from steelyard.report import Page
+
+WristMethod = Callable[[WristRecording, WristRecording, Array], WristPayload]
+"""From postures at rest, a motion and gravity in the base frame (3,) to the payload."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,8 +90,8 @@ class WristWeighing:
     def payload(self) -> WristPayload:
         """The answer, with what is wrong with the recordings among its doubts."""
         if self.method not in ESTIMATORS:
-            raise UnknownName(f"no method '{self.method}'; there are {', '.join(ESTIMATORS)}")
-        if self.samples is not None:
+            found = self._by_other_package()
+        elif self.samples is not None:
             found = weigh_dynamic(
                 self.samples,
                 self.at_rest,
@@ -107,6 +114,16 @@ class WristWeighing:
         doubts = [Doubt(DoubtKind.RECORDING, each, blocks=False) for each in words]
         doubts += self._rating_doubts(found)
         return replace(found, verdict=found.verdict.doubted(*doubts))
+
+    def _by_other_package(self) -> WristPayload:
+        """By a method of another package, which takes both recordings as they are."""
+        method = wrist_method_named(self.method)
+        if self._at_rest is None or self._in_motion is None:
+            raise InvalidSamples(
+                f"the method '{self.method}' needs postures at rest and a motion: give `static` and"
+                " `dynamic`"
+            )
+        return method(self._at_rest.table, self._in_motion.table, self._rig.gravity_base)
 
     def _rating_doubts(self, found: WristPayload) -> list[Doubt]:
         """A doubt if the load is far above the rating of the arm."""
@@ -172,6 +189,19 @@ class WristWeighing:
         return self._rig.in_motion.data(self.dynamic)
 
 
+def wrist_method_named(name: str) -> WristMethod:
+    """A method of another package by its entry point in the group `steelyard.wrist_methods`."""
+    others = {entry.name: entry for entry in entry_points(group="steelyard.wrist_methods")}
+    if name in others:
+        method: WristMethod = others[name].load()
+        return method
+    known = ", ".join([*ESTIMATORS, *others])
+    hint = ""
+    if not others:
+        hint = "; those of papers are in another package: pip install ./papers"
+    raise UnknownName(f"no method '{name}'; there are {known}{hint}")
+
+
 def _name(source: WristSource | None, default: str) -> str:
     """The name of a file, or else how the arm moved in a recording."""
     if isinstance(source, str | Path):
@@ -197,7 +227,8 @@ def weigh_wrist(
         dynamic: a recording in motion
         robot: the arm, or its name or file, for recordings with joints
         sensor: what the sensor is, or the TOML file of it
-        method: of the motion, a name of `steelyard.wrist.estimators.ESTIMATORS`
+        method: of the motion, a name of `steelyard.wrist.estimators.ESTIMATORS`, or one that another
+            package adds by the entry point `steelyard.wrist_methods`
         cutoff_hz: of the filter on motion and wrench, [Hz]
         level: the base is known to be level
         drift_again: the zero drift changed after the static recording

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from steelyard._arrays import Array
@@ -11,6 +13,7 @@ from steelyard.report import Section, Table
 from steelyard.robot import ParameterBasis, RobotModel
 from steelyard_papers.ding2019.fits import Answer, Comparison, true_parameters
 from steelyard_papers.ding2019.printed import CORRELATION, RMS, TABLE_3, unit_of
+from steelyard_papers.ding2019.readings import readings_table
 from steelyard_papers.ding2019.world import SHOULDER, Motions, formula_7, joint_axes
 from steelyard_papers.sharing import every, with_spread
 
@@ -285,6 +288,29 @@ def scatter_section(assumed: Comparison, gears: Comparison) -> Section:
                 " intervals of the last column know of correlation in time; the paper has none.",
             )
         ],
+    )
+
+
+def readings_section(assumed: Comparison, gears: Comparison) -> Section:
+    """What the correlations of Table IV may mean, in both worlds.
+
+    Args:
+        assumed: friction as the paper assumes
+        gears: friction as in gears
+    """
+    tables = [readings_table(found) for found in (assumed, gears)]
+    names = [found.world.name for found in (assumed, gears)]
+    shown = [
+        replace(table, caption=f"{table.caption} Friction {name}.")
+        for table, name in zip(tables, names, strict=True)
+    ]
+    return Section(
+        "Readings of the correlation (Table IV)",
+        [
+            "The paper does not say which run, which filter and which noise its correlations"
+            " belong to."
+        ],
+        shown,
     )
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from steelyard._arrays import Array
 from steelyard.report import Page
 from steelyard_papers.gaz2017.at_rest import reached_masses, stated_masses
-from steelyard_papers.gaz2017.contacts import Contacts, predicted, three_contacts
+from steelyard_papers.gaz2017.contacts import Contacts, Prediction, predicted, three_contacts
 from steelyard_papers.gaz2017.gravity import (
     CHANGING,
     HEAVY_BODY,
@@ -37,6 +37,7 @@ from steelyard_papers.gaz2017.printed import (
     HEAVY_46,
     HEAVY_47,
     LIGHT_TABLE_1,
+    VALIDATION_NM,
 )
 from steelyard_papers.gaz2017.static_sections import (
     gravity_section,
@@ -93,7 +94,7 @@ def page(progress: Progress | None = None, *, draws: int = 5) -> Page:
     report(1.0)
     findings = _findings(planar, found, inertial, touched)
     counts = _counts(inertial, touched)
-    claims = _claims(planar, found, inertial)
+    claims = [*_claims(planar, found, inertial), _validation_claim(prediction)]
     answer, first = opening(claims, _MISSING, counts=counts, findings=findings)
     constant = np.setdiff1d(np.arange(12), CHANGING)
     changed = float(np.sqrt(np.mean((GRAVITY_LOADED_42 - GRAVITY_42)[constant] ** 2)))
@@ -155,6 +156,15 @@ def _claims(
         Claim("ten numbers: mass", "kg", HEAVY_46.mass, here, ours, ideal=HEAVY_BODY.mass)
     )
     return claims
+
+
+def _validation_claim(prediction: Prediction) -> Claim:
+    """The bound of the torque errors in Fig. 5, the largest joint."""
+    paper, ours = (
+        float(np.abs(prediction.measured - computed).max())
+        for computed in (prediction.paper, prediction.ours)
+    )
+    return Claim("largest torque error of Fig. 5", "Nm", VALIDATION_NM[1], [paper], [ours])
 
 
 def _counts(inertial: dict[str, list[Inertial]], touched: Contacts) -> list[Count]:

@@ -132,7 +132,8 @@ def checked_sample(sample: Sample[SensorMotion]) -> Sample[SensorMotion]:
             " covariance of 9 x 9, 6 variances of jumps, a speed) and a wrench of 6, got"
             f" {[np.shape(x) for x in (sample.t, *sample.motion, sample.effort)]}"
         )
-    moved = SensorMotion(*motion[:-1], speed=float(motion[-1]))
+    R, acceleration, velocity, turning, covariance, jumps, speed = motion
+    moved = SensorMotion(R, acceleration, velocity, turning, covariance, jumps, float(speed))
     return Sample(t, moved, wrench)
 
 
