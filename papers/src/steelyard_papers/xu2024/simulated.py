@@ -107,7 +107,7 @@ def run_pair(*, step_s: float = 0.001) -> PairOfRuns:
     Args:
         step_s: of the simulation, [s]
     """
-    robot = load_robot("ur10")
+    robot = ur10()
     motion = FourierTrajectory.load("xu2024")
     empty, loaded = (
         _simulated(arm, motion, step_s, carries=carries)
