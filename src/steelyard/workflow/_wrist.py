@@ -227,8 +227,8 @@ def weigh_wrist(
         dynamic: a recording in motion
         robot: the arm, or its name or file, for recordings with joints
         sensor: what the sensor is, or the TOML file of it
-        method: of the motion, a name of `steelyard.wrist.estimators.ESTIMATORS`, or one that another
-            package adds by the entry point `steelyard.wrist_methods`
+        method: of the motion, a name of `steelyard.wrist.estimators.ESTIMATORS`, or one that
+            another package adds by the entry point `steelyard.wrist_methods`
         cutoff_hz: of the filter on motion and wrench, [Hz]
         level: the base is known to be level
         drift_again: the zero drift changed after the static recording

@@ -6,14 +6,14 @@ static stage. All other windows are added to the sums (`_sums`), and the next st
 unknowns (`_solve`). Before that, each window is compared with the prediction of the present load:
 its summed residual r has the covariance
 
-    cov r = N f Sw + S_j + Z C Z'   (long-run noise of N samples, jumps, uncertainty of the load)
+    cov r = N f Sw + S_j + Z C Z'     (noise of N samples, jumps, uncertainty of the load)
 
 Where r' cov^-1 r is far beyond chance, the window is not used: something touches the load, or the
 load is another one. Directions that the load predicts worse than three times the noise do not
-count: in them a contact cannot be told from a load that is not known yet. Five such windows in a row are fitted with a new load, with drift and tilt as
-they are known. If the fit is as good as before, the load has changed: the previous one goes to the
-history, and the sums start again from these five windows. Otherwise they are a contact, and the
-next five windows are tried.
+count: in them a contact cannot be told from a load that is not known yet. Five such windows in a
+row are fitted with a new load, with drift and tilt as they are known. If the fit is as good as
+before, the load has changed: the previous one goes to the history, and the sums start again from
+these five windows. Otherwise they are a contact, and the next five windows are tried.
 
 The contact force is the measured wrench without that of the load and the drift; its covariance is
 that of both.
