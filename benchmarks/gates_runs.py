@@ -33,6 +33,8 @@ RATE_HZ = 100.0
 WARM_UP_S = 20.0
 ENCODER_STEP = 1e-5  # [rad]
 GRAVITY = 9.81
+LOST_SHARE = 0.2  # of a load that falls off half way
+LOSS = "a fifth of the load lost half way"
 WRENCH_STD = np.array([0.3, 0.3, 0.3, 0.01, 0.01, 0.01])  # [N, Nm] for a load of 2.5 kg
 
 WORLDS = {
@@ -263,7 +265,7 @@ def _load_lost(there: Arm, run: Run) -> Recording:
     recording = run.recording
     load = there.robot.payload_regressor(recording.q, run.v, run.a) @ there.payload.vector
     later = (recording.t > 0.5 * RUN_S)[:, None]
-    return replace(recording, tau=recording.tau - 0.2 * load * later)
+    return replace(recording, tau=recording.tau - LOST_SHARE * load * later)
 
 
 def _rows_lost(there: Arm, run: Run) -> Recording:
@@ -307,14 +309,14 @@ LOADED: dict[str, Corruption] = {
     "hand of 10 N for 3 s": partial(_pushed, 10.0, 4.0, 7.0),
     "base tilted 3 degrees, loaded": partial(_tilted, 3.0),
     "clock of the loaded run x1.1": partial(_faster, 1.1),
-    "a fifth of the load lost half way": _load_lost,
+    LOSS: _load_lost,
     "a fifth of the rows lost half way": _rows_lost,
     "load swings": _swinging,
     "offsets drift by 5 %": _drifting,
 }
 """Changes of the loaded run; 'clean' is none."""
 
-TRACKED = ("clean", "loaded torques x1.05", "hand of 10 N", "a fifth of the load lost half way")
+TRACKED = ("clean", "loaded torques x1.05", "hand of 10 N", LOSS)
 """Those that are weighed sample by sample, too."""
 
 
