@@ -13,6 +13,7 @@ the centre does to it, 2 |c| s_c + s_c^2.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Annotated
 
 import numpy as np
@@ -61,7 +62,7 @@ class Part(Value, error=InvalidInertia, partial=True):
         own = mass * self.size**2 / 6 * np.eye(3)
         return InertialParameters.from_com(mass, np.array(self.com), own, flange)
 
-    @property
+    @cached_property
     def shape(self) -> Array:
         """The ten numbers for a mass of 1 kg, (10,)."""
         return np.asarray(self.body(1.0).vector)

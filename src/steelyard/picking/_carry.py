@@ -152,6 +152,12 @@ class Carry:
         root = _block_diagonal(self.before.root, root_of(part.covariance(mass_std)))
         return posterior(value, root, equations)
 
+    @cached_property
+    def _free_root(self) -> Array:
+        """Root of the covariance of the arm and the part, whose mass is free, before the carry."""
+        part = root_of(self.part.covariance(self.part.free_mass_std))
+        return _block_diagonal(self.before.root, part)
+
     @property
     def surprise(self) -> tuple[float, int]:
         """Misfit of the sums over blocks, and its degrees of freedom; the mass is free."""
@@ -263,7 +269,7 @@ class Carry:
         """
         part = self.part
         value = np.append(self.before.value, part.mass * part.shape)
-        root = _block_diagonal(self.before.root, root_of(part.covariance(part.free_mass_std)))
+        root = self._free_root
         more = len(equations.b) - len(value)
         if more:
             value = np.append(value, np.zeros(more))
