@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 
 _EXAMPLES = {
-    "ur10": "a UR10 in MuJoCo on xu2024's motion, 10 s at 125 Hz, empty and with 2.5 kg at 10,"
-    " -20, 60 mm"
+    "ur10": "a UR10 in MuJoCo on xu2024's motion, 10 s at 125 Hz, empty and with 2.5 kg at -10,"
+    " 20, 60 mm"
 }
 _TORQUE_NOISE = [
     1.3102,

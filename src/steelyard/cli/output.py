@@ -6,6 +6,7 @@ import hashlib
 import json
 import math
 import platform
+import re
 import shlex
 import sys
 import time
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from steelyard.payload import Payload
     from steelyard.report import Page
 
+_SIGNS = {"+-": "\u00b1", "m^2": "m\u00b2", "s^2": "s\u00b2"}
+_SYMBOLS = re.compile(r"\+-|(?<= )m\^2|(?<=/)s\^2")
 _STYLES = {
     Fitness.USE: "bold green",
     Fitness.CARE: "bold yellow",
@@ -134,13 +137,14 @@ class Output:
         from rich.table import Table
         from rich.text import Text
 
+        headers = [terminal_text(header) for header in headers]
         table = Table(
             title=Text(title, style="bold"), title_justify="left", box=None, pad_edge=False
         )
         for i, header in enumerate(headers):
             table.add_column(header, justify="left" if i in words else "right", header_style="dim")
         for row in rows:
-            table.add_row(*(Text(cell) for cell in row))
+            table.add_row(*(Text(terminal_text(cell)) for cell in row))
         unbounded = Console(width=_WIDEST_TABLE)
         minimum = Measurement.get(unbounded, unbounded.options, table).minimum
         width = max(Console().width, minimum)
@@ -162,7 +166,8 @@ class Output:
         from steelyard.payload._headline import next_action, variance_bars
 
         style = _STYLES[payload.verdict.fitness(Aspect.MASS)]
-        Console(soft_wrap=True, highlight=False).print(Text(payload.headline, style=style))
+        headline = Text(terminal_text(payload.headline), style=style)
+        Console(soft_wrap=True, highlight=False).print(headline)
         bars = variance_bars(payload.shares)
         if bars:
             print("What limits the accuracy of the mass:")
@@ -173,11 +178,11 @@ class Output:
 
     def verdict(self, verdict: Verdict, *, before: str = "") -> None:
         """Prints a verdict, then a line for each doubt that does not forbid its use."""
-        words = with_options(str(replace(verdict, doubts=verdict.blocking)))
+        words = terminal_text(with_options(str(replace(verdict, doubts=verdict.blocking))))
         print(f"{before}{words[0].lower()}{words[1:]}" if before else words)
         for doubt in verdict.doubts:
             if doubt not in verdict.blocking:
-                print(f"Note: {with_options(doubt.words)}.")
+                print(f"Note: {terminal_text(with_options(doubt.words))}.")
 
     def complain(self, message: str) -> None:
         """One clear line on stderr; with `--json` an object with the key 'error' on stdout too."""
@@ -234,6 +239,18 @@ def json_line(facts: Mapping[str, Any]) -> str:
     return json.dumps(_saved.plain(facts, not_finite=lambda number: None), allow_nan=False)
 
 
+def terminal_text(text: str) -> str:
+    """A text with the signs for plus-minus and squares, where stdout can show them."""
+    if not _shows_symbols(sys.stdout):
+        return text
+    return _SYMBOLS.sub(lambda found: _SIGNS[found.group()], text)
+
+
+def _shows_symbols(stream: Any) -> bool:
+    encoding = getattr(stream, "encoding", None) or ""
+    return encoding.lower().replace("-", "") == "utf8"
+
+
 def number(value: float, digits: int = 4) -> str:
     """The value with that many significant digits; a dash where it is not finite."""
     if math.isfinite(value):
@@ -269,7 +286,8 @@ def _settings(ctx: typer.Context, files: Iterable[Path | str | None]) -> dict[st
     """Every setting of a run, versions of packages, and digests of the files that were read."""
     settings = {"command": shlex.join(["steelyard", *sys.argv[1:]])}
     for name, value in ctx.params.items():
-        if name not in _OF_THE_SCREEN:
+        given = value is not None and value not in ([], ())
+        if given and name not in _OF_THE_SCREEN:
             settings[f"--{name.replace('_', '-')}"] = _words(value)
     settings |= _versions()
     for file in dict.fromkeys(str(file) for file in files if file is not None):
@@ -281,8 +299,6 @@ def _settings(ctx: typer.Context, files: Iterable[Path | str | None]) -> dict[st
 
 
 def _words(value: object) -> str:
-    if value is None or value in ([], ()):
-        return "not given"
     if isinstance(value, list | tuple):
         return " ".join(str(item) for item in value)
     return str(value)

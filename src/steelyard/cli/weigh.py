@@ -147,7 +147,7 @@ def _facts(found: Weighing) -> dict[str, Any]:
 def _method_row(name: str, answer: Payload | str) -> tuple[str, ...]:
     if isinstance(answer, str):
         return name, "", "", "", "", answer
-    cells = [f"{answer.body.mass:.3f}", f"{NORMAL_95 * answer.std[0]:.3f}"]
+    cells = list(answer.quantities[0].rounded)
     com = answer.body.com if answer.body.mass else ()
     cells += [
         "  ".join(f"{1e3 * x:.0f}" for x in com),

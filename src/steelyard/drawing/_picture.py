@@ -115,7 +115,7 @@ def notebook_html(
     plot: Plot | None = None,
     badge: tuple[str, str] | None = None,
 ) -> str:
-    """HTML for a notebook: a table, words, and an image if Matplotlib is installed."""
+    """HTML for a notebook: a badge, words, a table, and an image if Matplotlib is installed."""
     if any(headers):
         head = _row(headers, "th")
     else:
@@ -125,13 +125,13 @@ def notebook_html(
     else:
         table = ""
     parts = [table]
+    if words:
+        parts.insert(0, f"<p>{html.escape(words)}</p>")
     if badge is not None:
         state, headline = badge
         colour = _BADGE_COLOURS.get(state, _BADGE_COLOURS["do not use"])
         style = f"background:{colour};color:#fff;border-radius:4px;padding:2px 8px"
         parts.insert(0, f'<p><span style="{style}">{html.escape(headline)}</span></p>')
-    if words:
-        parts.append(f"<p>{html.escape(words)}</p>")
     if plot is not None:
         parts.append(_image(plot))
     return "".join(parts)

@@ -16,6 +16,7 @@ from steelyard._arrays import Array
 from steelyard._codec import FileValue
 from steelyard._kinds import INFINITE, NOT_NEGATIVE, POSITIVE, Shape, Size
 from steelyard._units import NORMAL_95
+from steelyard.drawing._reported import Reported
 from steelyard.errors import InvalidSamples, UnreadableFile
 from steelyard.identification._estimate import Estimate
 from steelyard.identification._factor import RegressionFactor
@@ -47,7 +48,7 @@ _RELEVANT_SETTINGS = (*_FILTER_SETTINGS, "fourier_period_s", "fourier_harmonics"
 
 
 @dataclass(frozen=True, eq=False)
-class DynamicModel(FileValue, error=InvalidSamples, kind="model", version=5):
+class DynamicModel(Reported, FileValue, error=InvalidSamples, kind="model", version=5):
     """An arm whose base parameters and friction were identified from measurements.
 
     Attributes:

@@ -82,5 +82,4 @@ def next_action(payload: Payload) -> str:
 
 
 def _rounded(payload: Payload) -> str:
-    value, half = payload.quantities[0].rounded
-    return f"{value} +- {half} kg"
+    return f"{payload.quantities[0].with_interval} kg"

@@ -15,6 +15,7 @@ from steelyard._arrays import Array
 from steelyard._codec import FileValue
 from steelyard._kinds import COVARIANCE, INFINITE, NOT_NEGATIVE, Range, Shape, Spread
 from steelyard._units import NORMAL_95
+from steelyard.drawing._reported import Reported
 from steelyard.errors import InvalidSamples
 from steelyard.inertia import PARAMETER_NAMES, InertialParameters
 from steelyard.recording import UNKNOWN_ARM, ArmIdentity, Library, data_frame
@@ -83,6 +84,13 @@ class Quantity(NamedTuple):
         return f"{self.value:.{digits}f}", f"{half:.{digits}f}"
 
     @property
+    def with_interval(self) -> str:
+        """Value and half-width to two digits of the half-width, as '3.527 +- 0.011'."""
+        if not np.isfinite(self.half_width):
+            return "unknown"
+        return " +- ".join(self.rounded)
+
+    @property
     def cells(self) -> tuple[str, str, str, str]:
         """Name, value, half-width and unit, for a table."""
         return self.name, *self.rounded, self.unit
@@ -92,6 +100,7 @@ _ENTRY_OF_INERTIA = np.array([[0, 3, 4], [3, 1, 5], [4, 5, 2]])  # among xx, yy,
 _INERTIA_INDICES = {
     name: ("xyz".index(name[1]), "xyz".index(name[2])) for name in PARAMETER_NAMES[4:]
 }
+_COUNT = len(PARAMETER_NAMES)
 _ROUNDING = 1e-6  # of the sum of all shares
 _UNKNOWN_TOGETHER = "the mass or centre of mass of the tool or of the part is unknown"
 _CAUSES = ("noise", "friction", "gains", "drift", "motion", "gravity", "scale", "force")
@@ -120,7 +129,9 @@ DERIVED: dict[str, Callable[[Payload], Any]] = {
 
 
 @dataclass(frozen=True, eq=False)
-class Payload(FileValue, error=InvalidSamples, kind="payload", version=5, derived=DERIVED):
+class Payload(
+    Reported, FileValue, error=InvalidSamples, kind="payload", version=5, derived=DERIVED
+):
     """A weighed payload.
 
     Attributes:
@@ -315,9 +326,9 @@ class Payload(FileValue, error=InvalidSamples, kind="payload", version=5, derive
 
     def __str__(self) -> str:
         mass, *com = self.quantities[:4]
-        centre = ", ".join(f"{x.value:.1f} +- {x.half_width:.1f}" for x in com)
-        words = f"{mass.value:.3f} +- {mass.half_width:.3f} kg"
+        words = f"{mass.with_interval} kg"
         if self.body.mass:
+            centre = ", ".join(x.with_interval for x in com)
             words += f", centre of mass {centre} mm in frame '{self.body.frame}'"
         return f"{words} (95 %). {self.verdict}"
 
@@ -329,14 +340,17 @@ class Payload(FileValue, error=InvalidSamples, kind="payload", version=5, derive
         from steelyard.payload._views import body_plot
 
         headers = ("", "weighed", "\u00b1 (95 %)", "unit")
-        cells = [x.cells for x in self.quantities]
+        quantities = list(self.quantities)
+        quantities[_COUNT:_COUNT] = self.inertia_com_quantities
+        cells = [(*x.cells[:3], x.unit.replace("^2", "\u00b2")) for x in quantities]
         drawn = self.body.mass > 0
         if drawn:
             plot = body_plot(self.body, self.covariance, origin=self.body.frame)
         else:
             plot = None
-        badge = self.verdict.fitness(Aspect.MASS), self.headline
-        return notebook_html(headers, cells, badge=badge, words=str(self.verdict), plot=plot)
+        badge = self.verdict.fitness(Aspect.MASS), self.headline.replace("+-", "\u00b1")
+        words = str(self.verdict).replace("+-", "\u00b1")
+        return notebook_html(headers, cells, badge=badge, words=words, plot=plot)
 
     def plot(self, ax: Any = None) -> Picture:
         """The payload on its frame, and its centre of mass enlarged; a notebook shows it.

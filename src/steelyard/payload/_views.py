@@ -8,7 +8,8 @@ along an axis, its outline is the ellipse of the 2 x 2 block of A.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 
@@ -29,6 +30,33 @@ _MIN_VISIBLE_RADIUS = 0.04  # of the drawn axes; the dot hides smaller regions
 _MAX_INERTIA_STD = 0.3  # relative; less certain ellipsoids are marked in the caption
 
 
+@dataclass(frozen=True, eq=False)
+class _Outline:
+    """The ellipsoid of a body as it is drawn.
+
+    Attributes:
+        matrix: A, (3, 3) [mm^2]
+        guess: whether the inertia is too uncertain for its shape to mean much
+    """
+
+    matrix: Array
+    guess: bool
+
+    @property
+    def name(self) -> str:
+        """In the legend."""
+        if self.guess:
+            return "inertia ellipsoid (a guess)"
+        return "inertia ellipsoid"
+
+    @property
+    def style(self) -> Literal["line", "dashed"]:
+        """Of the curve."""
+        if self.guess:
+            return "dashed"
+        return "line"
+
+
 def body_plot(
     body: InertialParameters,
     covariance: Array,
@@ -45,10 +73,10 @@ def body_plot(
         origin: name of the frame's origin, for the caption
     """
     com_spread = body.com_covariance(covariance)
+    shape = None
     if np.isfinite(np.diag(covariance)).all():
         shape = _ellipsoid(body)
-    else:
-        shape = None
+    guess = shape is not None and inertia_is_uncertain(body, covariance)
     known = np.isfinite(com_spread).all()
     if known:
         radius = 1e3 * _CHI_95 * float(np.sqrt(np.linalg.eigvalsh(com_spread)[-1]))
@@ -59,7 +87,8 @@ def body_plot(
         drawn = np.full((3, 3), np.inf)
     else:
         drawn = com_spread
-    panels = [_view(plane, body, drawn, shape, truth, origin) for plane in _PLANES]
+    outline = None if shape is None else _Outline(shape, guess=guess)
+    panels = [_view(plane, body, drawn, outline, truth, origin) for plane in _PLANES]
     if tiny:
         region = "(its 95 % region is too small to be seen here)"
     else:
@@ -70,10 +99,8 @@ def body_plot(
     )
     if shape is None:
         caption += " The inertia is unknown or not that of a real body: no ellipsoid is drawn."
-    elif _inertia_is_uncertain(body, covariance):
-        caption += (
-            " The inertia is uncertain (see its intervals), and so is the shape of the ellipsoid."
-        )
+    elif guess:
+        caption += " The inertia is uncertain: the dashed ellipsoid is one of many that fit."
     if not np.isfinite(com_spread).all():
         caption += " No region is drawn for an unknown centre of mass."
     return Plot(caption, panels, 3)
@@ -142,7 +169,7 @@ def _ellipsoid(body: InertialParameters) -> Array | None:
     return 5e6 * spread
 
 
-def _inertia_is_uncertain(body: InertialParameters, covariance: Array) -> bool:
+def inertia_is_uncertain(body: InertialParameters, covariance: Array) -> bool:
     """Whether a diagonal entry of the inertia about the centre of mass is uncertain by 30 %."""
     std = np.sqrt(np.diag(covariance)[[4, 6, 9]])
     return bool((std > _MAX_INERTIA_STD * np.trace(body.inertia_com) / 3).any())
@@ -161,20 +188,21 @@ def _view(
     plane: tuple[int, int],
     body: InertialParameters,
     com_spread: Array,
-    shape: Array | None,
+    outline: _Outline | None,
     truth: InertialParameters | None,
     origin: str,
 ) -> Panel:
     i, k = plane
     block = np.ix_(plane, plane)
     com = 1e3 * body.com[[i, k]]
-    length = _axis_length(body, shape)
+    length = _axis_length(body, None if outline is None else outline.matrix)
     corner = np.array([length, 0.0, 0.0])
     parts: list[Curve | Band] = [
         Curve(f"axes of the {origin}", corner, corner[::-1], colour=_AXES_COLOUR)
     ]
-    if shape is not None:
-        parts.append(Curve("inertia ellipsoid", *_outline(shape[block], com), colour=_LOAD_COLOUR))
+    if outline is not None:
+        around = _outline(outline.matrix[block], com)
+        parts.append(Curve(outline.name, *around, outline.style, colour=_LOAD_COLOUR))
     if truth is None:
         known = None
     else:

@@ -40,6 +40,7 @@ def page_html(page: Page) -> str:
         contents.append("Settings")
     values = {
         "title": page.title,
+        "about": page.about,
         "answer": page.answer,
         "badge": page.badge,
         "doubts": page.doubts,

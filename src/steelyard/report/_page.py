@@ -8,6 +8,7 @@ from __future__ import annotations
 import html
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -15,6 +16,7 @@ from steelyard._saved import plain, write_text
 from steelyard.drawing import Panel, Plot, Scene, panel_figure
 from steelyard.quality import QualityReport
 
+_LISTED_RECORDINGS = 3
 _MAX_POINTS_PER_CURVE = 1500
 _MIN_POINTS_PER_CURVE = 60
 _MAX_POINTS_PER_PAGE = 180_000  # at about 18 bytes each: below 6 MB with the drawing library
@@ -67,6 +69,7 @@ class Page:
         doubts: reasons not to trust the answer, in sentences; shown right after it
         picture: those of its plots that make one picture of it
         badge: whether to use the answer, and the answer in short; None for none
+        about: what the page is about, by name: arm, recordings, date; shown below the title
     """
 
     title: str
@@ -76,6 +79,24 @@ class Page:
     doubts: Sequence[str] = ()
     picture: Sequence[Plot] = ()
     badge: tuple[str, str] | None = None
+    about: Mapping[str, str] = field(default_factory=dict)
+
+    def with_subject(self, arm: str, recordings: Sequence[str]) -> Page:
+        """The same page that says which arm and recordings it is about, and when it was made.
+
+        Args:
+            arm: name of the arm; empty if unknown
+            recordings: names of the recordings; those after the third are counted
+        """
+        listed = list(recordings[:_LISTED_RECORDINGS])
+        if len(recordings) > len(listed):
+            listed.append(f"{len(recordings) - len(listed)} more")
+        about = {
+            "arm": arm,
+            "recordings": ", ".join(listed),
+            "written": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        }
+        return replace(self, about={name: words for name, words in about.items() if words})
 
     def with_quality(self, reports: Mapping[str, QualityReport]) -> Page:
         """The same page with a section on its recordings, by name; their errors become doubts."""
@@ -130,6 +151,7 @@ class Page:
         ]
         return {
             "title": self.title,
+            "about": dict(self.about),
             "answer": list(self.answer),
             "doubts": list(self.doubts),
             "sections": sections,

@@ -145,7 +145,8 @@ def _page(
         f"Its centre of mass lies at {axes} in the frame '{payload.body.frame}'.",
     ]
     good, doubts = judged(payload.verdict)
-    badge = (str(payload.verdict.fitness(Aspect.MASS)), payload.headline)
+    headline = payload.headline.replace("+-", "±")
+    badge = (str(payload.verdict.fitness(Aspect.MASS)), headline)
     return Page(title, [*answer, *good], sections, doubts=doubts, picture=picture, badge=badge)
 
 
@@ -164,15 +165,14 @@ def _quantity_rows(quantities: Sequence[Quantity]) -> list[list[str | float | No
 def _payload_table(payload: Payload, truth: InertialParameters | None = None) -> Table:
     """Mass, centre of mass and inertia with 95 % intervals, beside the truth if known."""
     head = ["", "weighed", "± (95 %)", "unit"]
-    rows = _quantity_rows(payload.quantities[:10])
+    rows = _quantity_rows([*payload.quantities[:10], *payload.inertia_com_quantities])
     if truth is not None:
         head.insert(3, "truth")
-        for row, value in zip(
-            rows, [truth.mass, *(1e3 * truth.com), *truth.vector[4:]], strict=True
-        ):
+        about_com = InertialParameters.from_com(truth.mass, [0, 0, 0], truth.inertia_com)
+        known = [truth.mass, *(1e3 * truth.com), *truth.vector[4:], *about_com.vector[4:]]
+        for row, value in zip(rows, known, strict=False):
             row.insert(3, float(value))
-    known = all(np.isfinite(x.std) for x in payload.quantities[:10])
-    if known:
+    if all(np.isfinite(x.std) for x in payload.quantities[:10]):
         note = ""
     else:
         note = "∞: the data do not determine this number; do not use it."

@@ -9,7 +9,7 @@ import numpy as np
 from steelyard._arrays import Array
 from steelyard.drawing import Scene, Solid
 from steelyard.inertia import InertialParameters
-from steelyard.payload._views import ellipsoids
+from steelyard.payload._views import ellipsoids, inertia_is_uncertain
 from steelyard.robot import RobotModel
 from steelyard.robot._geometry import Body
 
@@ -19,6 +19,8 @@ _LOAD = "#2266aa"
 _REGION = "#d9822b"
 _CENTRE = "#1f2933"
 _TRUTH = "#c23030"
+_PAYLOAD = "payload"
+_GUESS = "payload (its shape is a guess)"
 _POSTURES = 61  # along the motion
 _DOT_RATIO = 0.05  # radius of the dot at the centre of mass, over half the second view
 _MIN_REGION_RATIO = 1.2  # of a drawn region, over the dot that would hide it
@@ -57,6 +59,9 @@ def arm_scene(
         *_arm_solids(robot),
         *_load_solids(load, body, shapes, _DOT_RATIO * half),
     ]
+    if "inertia" in shapes:
+        guess = inertia_is_uncertain(body, covariance)
+        solids.append(_inertia_solid(load, body, shapes["inertia"], guess=guess))
     if truth is not None and "inertia" in (true := ellipsoids(truth, np.zeros((10, 10)))):
         name = "truth"
         solids.append(
@@ -74,8 +79,10 @@ def _caption(drawn: set[str], *, region_known: bool) -> str:
         region_known: whether the 95 % region of the centre of mass is known
     """
     words = "The arm as capsules along its links, and its payload in true size"
-    if "payload" in drawn:
+    if _PAYLOAD in drawn:
         words += ": the homogeneous ellipsoid with its mass and inertia"
+    if _GUESS in drawn:
+        words += ": an ellipsoid with its mass, whose shape is a guess"
     if "95 % region" in drawn:
         words += ", the 95 % region of its centre of mass"
     elif region_known:
@@ -120,9 +127,14 @@ def _load_solids(
         solids.append(
             Solid.ellipsoid("95 % region", frame, body.com, region, colour=_REGION, opacity=0.55)
         )
-    if "inertia" in shapes:
-        inertia = shapes["inertia"]
-        solids.append(
-            Solid.ellipsoid("payload", frame, body.com, inertia, colour=_LOAD, opacity=0.45)
-        )
     return solids
+
+
+def _inertia_solid(frame: int, body: InertialParameters, matrix: Array, *, guess: bool) -> Solid:
+    """The ellipsoid of the inertia, paler where its shape is a guess."""
+    name = _PAYLOAD
+    opacity = 0.45
+    if guess:
+        name = _GUESS
+        opacity = 0.15
+    return Solid.ellipsoid(name, frame, body.com, matrix, colour=_LOAD, opacity=opacity)

@@ -41,6 +41,7 @@ from steelyard.workflow._data import (
     Data,
     Run,
     UniformRun,
+    arm_words,
     qualities,
     require_motion,
     runs_of,
@@ -193,6 +194,7 @@ class Identification:
             {names[run]: run.ready for run in self.predicted if run.name not in fitted},
             notes=notes,
         )
+        page = page.with_subject(arm_words(model.robot), [names[run] for run in self.runs])
         return page.with_quality(qualities(self.runs, self.model.robot))
 
 
@@ -222,7 +224,7 @@ def identify(
         progress: called with the share that is done and words
     """
     arm = load_robot(robot) if isinstance(robot, str) else robot
-    return Identification.of(
+    found = Identification.of(
         arm,
         data,
         friction=friction,
@@ -230,7 +232,8 @@ def identify(
         preparation=with_lag(preparation or Preparation(), lag, arm.n),
         method=method,
         progress=progress,
-    ).model
+    )
+    return found.model.with_page(found.page)
 
 
 def _with_recorded_serial(robot: RobotModel, runs: Sequence[Run]) -> RobotModel:

@@ -361,6 +361,13 @@ def qualities(runs: Sequence[Run], robot: RobotModel) -> dict[str, QualityReport
     }
 
 
+def arm_words(robot: RobotModel) -> str:
+    """The name of an arm, with its serial number where it is known."""
+    if robot.serial:
+        return f"{robot.name}, number {robot.serial}"
+    return robot.name
+
+
 def short_names(runs: Sequence[Run]) -> dict[Run, str]:
     """Names of runs without folders, unless two runs would have the same name."""
     count = Counter(Path(run.name).name for run in runs)

@@ -21,11 +21,13 @@ from steelyard.verdict import Doubt, DoubtKind
 from steelyard.workflow._data import (
     Data,
     Run,
+    arm_words,
     identified_arm,
     preparation_for,
     qualities,
     require_motion,
     runs_of,
+    short_names,
     temperature_of,
 )
 
@@ -118,7 +120,10 @@ class Weighing:
         page = payload_page(
             self.model, self.payload, samples, truth=truth, others=others, extra=extra
         )
-        return page.with_quality(qualities(self.runs, self.model.robot))
+        names = [short_names(self.runs)[run] for run in self.runs]
+        return page.with_subject(arm_words(self.model.robot), names).with_quality(
+            qualities(self.runs, self.model.robot)
+        )
 
     @cached_property
     def _how(self) -> Preparation:
@@ -177,6 +182,5 @@ def weigh(
         tool: load of the arm during identification; the answer is then both together
         preparation: how recordings become samples; that of the model by default
     """
-    return Weighing(
-        identified_arm(model), data, method, fixed or {}, empty, tool, preparation
-    ).payload
+    found = Weighing(identified_arm(model), data, method, fixed or {}, empty, tool, preparation)
+    return found.payload.with_page(found.page)

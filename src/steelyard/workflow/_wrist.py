@@ -25,6 +25,7 @@ from steelyard.quality import QualityReport
 from steelyard.recording import DEFAULT_CUTOFF_HZ
 from steelyard.robot import RobotModel
 from steelyard.verdict import Doubt, DoubtKind
+from steelyard.workflow._data import arm_words
 from steelyard.workflow._wrist_data import WristData, WristRig, WristSource
 from steelyard.wrist import (
     Postures,
@@ -150,7 +151,10 @@ class WristWeighing:
         from steelyard.report._payload import wrench_page
 
         page = wrench_page(self.payload, self.samples, self.at_rest, scene=self._scene())
-        return page.with_quality(self.qualities)
+        found = self.qualities
+        arm = self._rig.robot
+        subject = page.with_subject("" if arm is None else arm_words(arm), list(found))
+        return subject.with_quality(found)
 
     def _scene(self) -> Scene | None:
         """The arm with the payload in its motion; None where joints or times are not known."""
@@ -233,9 +237,8 @@ def weigh_wrist(
         level: the base is known to be level
         drift_again: the zero drift changed after the static recording
     """
-    return WristWeighing(
-        static, dynamic, robot, sensor, method, cutoff_hz, level, drift_again
-    ).payload
+    found = WristWeighing(static, dynamic, robot, sensor, method, cutoff_hz, level, drift_again)
+    return found.payload.with_page(found.page)
 
 
 @one_blas_thread()

@@ -1,0 +1,25 @@
+"""Signs and digits that people read."""
+
+import io
+import sys
+
+import numpy as np
+import pytest
+
+from steelyard.cli.output import terminal_text
+from steelyard.payload import Quantity
+
+
+@pytest.mark.parametrize(("encoding", "shown"), [("utf-8", "3.2 ± 0.1 kg m²"), ("ascii", None)])
+def test_signs_are_shown_where_the_terminal_can(monkeypatch, encoding, shown):
+    text = "3.2 +- 0.1 kg m^2"
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(io.BytesIO(), encoding=encoding))
+    found = terminal_text(text)
+    monkeypatch.undo()
+    assert found == (shown or text)
+
+
+def test_a_number_has_two_digits_of_its_interval():
+    assert Quantity("x", 171.43, 3.2 / 1.96, "mm").with_interval == "171.4 +- 3.2"
+    assert Quantity("m", 2.50028, 0.0076 / 1.96, "kg").with_interval == "2.5003 +- 0.0076"
+    assert Quantity("m", 1.0, np.inf, "kg").with_interval == "unknown"
