@@ -170,7 +170,12 @@ def _ellipsoid(body: InertialParameters) -> Array | None:
 
 
 def inertia_is_uncertain(body: InertialParameters, covariance: Array) -> bool:
-    """Whether a diagonal entry of the inertia about the centre of mass is uncertain by 30 %."""
+    """Whether a diagonal entry of the inertia about the centre of mass is uncertain by 30 %.
+
+    Args:
+        body: the body
+        covariance: of its ten numbers, (10, 10)
+    """
     std = np.sqrt(np.diag(covariance)[[4, 6, 9]])
     return bool((std > _MAX_INERTIA_STD * np.trace(body.inertia_com) / 3).any())
 
