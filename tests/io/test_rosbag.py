@@ -11,11 +11,13 @@ from rosbags.rosbag1 import Writer as Ros1Writer
 from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin, Writer
 from rosbags.typesys import Stores, get_typestore
 
-from steelyard.errors import MissingExtra, UnknownName, UnreadableFile
+from steelyard.errors import MissingExtra, UnclearEffort, UnknownName, UnreadableFile
 from steelyard.io import read, recording_blocks, write
 from steelyard.io._wrist import SensorDescription
 from steelyard.recording._columns import Requested
 from steelyard.robot import load_robot
+from steelyard.verdict import DoubtKind
+from steelyard.workflow._data import Run
 from steelyard.wrist import WristRecording
 
 STORE = get_typestore(Stores.ROS2_HUMBLE)
@@ -372,6 +374,14 @@ def test_the_effort_of_a_ur_is_no_torque(tmp_path, rng, prefix):
         read(path, columns=TORQUE)
     with pytest.raises(UnreadableFile, match="effort is never the joint torque"):
         read(path, columns=TORQUE, joint_names=ur.names[1:4])
+    with pytest.raises(UnclearEffort, match="publishes motor currents") as refused:
+        read(path)
+    assert "'tau': 'effort'" not in str(refused.value)  # which would be refused
+    trusted = read(path, columns={"tau": "effort=torque"})
+    ur.require_same(trusted, "tau")
+    (doubt,) = Run("log", trusted).doubts
+    assert (doubt.kind, doubt.blocks) == (DoubtKind.ASSUMED, False)
+    assert "because the user vouches for it" in doubt.words
     recording = read(path, columns={"current": "effort"})
     ur.require_same(recording, "current")
     assert any(

@@ -35,6 +35,7 @@ def command(
     names: options.NamesOption = None,
     rate: options.RateOption = None,
     degrees: options.DegreesFlag = False,
+    trust: options.TrustOption = "",
     between: Annotated[
         str | None,
         typer.Option(
@@ -64,6 +65,7 @@ def command(
         degrees=degrees,
         names=names,
         rate=rate,
+        trust=trust,
     )
     recording = options.read_requested(file, asked, robot=arm)
     if arm is not None:

@@ -114,6 +114,7 @@ def command(
     names: options.NamesOption = None,
     rate: options.RateOption = None,
     degrees: options.DegreesFlag = False,
+    trust: options.TrustOption = "",
     as_json: options.JsonFlag = False,
 ) -> None:
     """Identifies the empty arm: base parameters and friction.
@@ -129,7 +130,7 @@ def command(
         known = _bounds(bounds)
     out = Output(as_json)
     arm = options.load_arm(robot, lock, flange, gravity).with_serial(serial)
-    asked = options.requested(column, joints, degrees=degrees, names=names, rate=rate)
+    asked = options.requested(column, joints, degrees=degrees, names=names, rate=rate, trust=trust)
     read = partial(options.read_requested, asked=asked, robot=arm)
     preparation = _preparation(cutoff, torque_cutoff, kinematics, fourier, lowest_speed)
     with out.progress(f"identifying {arm.name}") as done:
@@ -160,7 +161,7 @@ def command(
     summary = _Summary(found, bodies)
     facts = {"model": output, **summary.facts(), "report": report}
     files = {"Model": output, "Report": report}
-    again = options.repeated(ctx, "column", "joints", "names", "rate", "degrees")
+    again = options.repeated(ctx, "column", "joints", "names", "rate", "degrees", "trust")
     then = f"steelyard weigh {output} LOADED{again} -o payload.json --report page.html"
     out.emit(facts, lambda: summary.show(out), files=files, verdict=model.verdict, then=then)
 

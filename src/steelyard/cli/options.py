@@ -309,6 +309,16 @@ RateOption = Annotated[
         "--rate", min=LOWEST_HZ, help="Rows per second of a table without a time column [Hz]."
     ),
 ]
+TrustOption = Annotated[
+    str,
+    typer.Option(
+        "--trust",
+        metavar="effort=torque",
+        help="Read the effort of a UR's bag as a torque, which is refused otherwise. The verdict"
+        " says so.",
+        show_default=False,
+    ),
+]
 DegreesFlag = Annotated[bool, typer.Option("--degrees", help="Angles in the file are in degrees.")]
 ConventionOption = Annotated[
     str | None,
@@ -448,6 +458,7 @@ def requested(
     degrees: bool = False,
     names: str | None = None,
     rate: float | None = None,
+    trust: str = "",
 ) -> Requested:
     """What the user says about files of recordings.
 
@@ -459,8 +470,9 @@ def requested(
         degrees: whether angles are in degrees
         names: of the columns of a table without a header, as t,q*6,current*6
         rate: rows per second of a table without time, [Hz]
+        trust: 'effort=torque', or empty
     """
-    from steelyard.recording._columns import Requested, expanded_names
+    from steelyard.recording._columns import EFFORT_IS_TORQUE, Requested, expanded_names
 
     if joints:
         joint_names = tuple(name.strip() for name in joints.split(","))
@@ -470,8 +482,13 @@ def requested(
         listed = expanded_names(names)
     else:
         listed = ()
+    columns = _columns(column or [])
+    if trust:
+        if trust != EFFORT_IS_TORQUE:
+            raise UnknownName(f"--trust is {EFFORT_IS_TORQUE}; got '{trust}'")
+        columns["tau"] = EFFORT_IS_TORQUE
     return Requested(
-        _columns(column or []),
+        columns,
         joint_names,
         wrench_frame,
         cast("Any", wrench_convention),

@@ -73,6 +73,7 @@ def command(
     names: options.NamesOption = None,
     rate: options.RateOption = None,
     degrees: options.DegreesFlag = False,
+    trust: options.TrustOption = "",
     as_json: options.JsonFlag = False,
 ) -> None:
     """Weighs the payload of the arm. Exit code 1 when the result is not trustworthy."""
@@ -87,7 +88,7 @@ def command(
         )
     out = Output(as_json)
     arm = identified_arm(model)
-    asked = options.requested(column, joints, degrees=degrees, names=names, rate=rate)
+    asked = options.requested(column, joints, degrees=degrees, names=names, rate=rate, trust=trust)
     read = partial(options.read_requested, asked=asked, robot=arm.robot)
     how = options.preparation_as(arm, cutoff, kinematics)
     files = {"Payload": output, "Picture": picture, "Report": report}

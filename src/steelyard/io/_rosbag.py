@@ -42,8 +42,9 @@ from steelyard.io._ros_messages import (
     Wrenches,
 )
 from steelyard.recording import Recording
-from steelyard.recording._columns import REFUSED, Requested
+from steelyard.recording._columns import EFFORT_IS_TORQUE, REFUSED, Requested
 from steelyard.recording._joints import joints_by_prefix
+from steelyard.recording._notes import Note, NoteKind
 
 _KNOWN = {
     "q": "a topic",
@@ -74,6 +75,7 @@ class Choice:
         effort: 'tau' or 'current'
         velocity: whether it is read
         wrench: its topic
+        effort_is_torque: whether the user vouches for a torque where a driver publishes none
     """
 
     place: str
@@ -81,6 +83,7 @@ class Choice:
     effort: str | None
     velocity: bool
     wrench: str | None
+    effort_is_torque: bool = False
 
     @classmethod
     def of(cls, requested: Requested, place: str) -> Choice:
@@ -93,6 +96,9 @@ class Choice:
         columns = {
             name: _one_word(name, wanted, place) for name, wanted in requested.columns.items()
         }
+        trusted = columns.get("tau") == EFFORT_IS_TORQUE
+        if trusted:
+            columns["tau"] = "effort"
         for name, word in columns.items():
             if word == _CURRENT_AS_TORQUE:
                 raise UnreadableFile(f"{place}: {word} cannot serve as {name}: {REFUSED[word]}")
@@ -113,7 +119,7 @@ class Choice:
             silent = None
         effort = said[0] if said else silent
         velocity = columns.get("v", "velocity") != ""
-        return cls(place, columns.get("q"), effort, velocity, columns.get("wrench"))
+        return cls(place, columns.get("q"), effort, velocity, columns.get("wrench"), trusted)
 
     def refusal(self, words: str) -> UnreadableFile:
         """An error that names the place."""
@@ -154,12 +160,19 @@ class Choice:
             )
         if not any(is_ur(names) for names in orders):
             return []
+        if self.effort == "tau" and self.effort_is_torque:
+            words = (
+                "the effort of a Universal Robots arm was read as a torque because the user vouches"
+                " for it; its drivers do not publish torques there"
+            )
+            return [Note(words, NoteKind.TRUSTED)]
         if self.effort == "tau":
             raise self.refusal(
                 "these are the joints of a Universal Robots arm, whose effort is never the joint"
                 f" torque: it is {_CURRENT_AS_TORQUE} (the controller subtracts gravity of the arm"
                 " and of its configured payload) or, with use_currents_as_efforts:=true, the motor"
-                " current; record the current and read it with `columns={'current': 'effort'}`"
+                " current; record the current and read it with `columns={'current': 'effort'}`; if"
+                f" your driver does publish torques, state `columns={{'tau': '{EFFORT_IS_TORQUE}'}}`"
             )
         switches = {match.lower() for text in descriptions for match in _UR_SWITCH.findall(text)}
         if switches and switches != {"true"}:
@@ -348,6 +361,12 @@ class _Reader:
             "`columns={'tau': 'effort'}` for a torque [Nm], `columns={'current': 'effort'}` for a"
             " motor current [A], or `columns={'tau': []}` to leave it out"
         )
+        if is_ur(joints):
+            how = (
+                "`columns={'current': 'effort'}` (a Universal Robots arm publishes motor currents"
+                " [A] with use_currents_as_efforts:=true, and never torques), or"
+                " `columns={'tau': []}` to leave it out"
+            )
         choice.require_effort_named(states.topic, there=effort is not None, how=how)
         signals = {"q": q}
         if v is not None and not np.isnan(v).all(axis=0).any():

@@ -92,6 +92,10 @@ _MAX_JOINTS = 1000
 _INDEXED = re.compile(r"(?P<word>.+?)(?:[_.]?(?P<plain>\d+)|\[(?P<bracket>\d+)\])")
 
 
+EFFORT_IS_TORQUE = "effort=torque"
+"""In place of 'effort' as the column of a torque: the user vouches for it being one."""
+
+
 @dataclass(frozen=True)
 class Requested:
     """The caller's statements about a file.

@@ -11,6 +11,7 @@ class NoteKind(StrEnum):
 
     GENERAL = "general"
     DAMAGED_END = "damaged_end"  # the file was read only up to its last complete row
+    TRUSTED = "trusted"  # the user vouches for a signal that would be refused
     UNCLEAR_EFFORT = "unclear_effort"  # columns were not read: torques or currents
 
 

@@ -28,6 +28,7 @@ from steelyard.recording import (
     default_gap_s,
     is_data_frame,
 )
+from steelyard.recording._notes import NoteKind, has_kind
 from steelyard.robot import DriveModel, JointLimits, RobotModel, robot_names
 from steelyard.signals import with_chosen_cutoff
 from steelyard.signals._prepare import UniformRecording
@@ -153,7 +154,13 @@ class Run:
             words.append(self.cut)
         if self.samples is not None:
             words += [f"{self.name}: {warning}" for warning in self.samples.warnings]
-        return tuple(Doubt(DoubtKind.RECORDING, each, blocks=False) for each in words)
+        doubts = [Doubt(DoubtKind.RECORDING, each, blocks=False) for each in words]
+        notes = () if self.recording is None else self.recording.notes
+        trusted = [note for note in notes if has_kind(note, NoteKind.TRUSTED)]
+        doubts += [
+            Doubt(DoubtKind.ASSUMED, f"{self.name}: {note}", blocks=False) for note in trusted
+        ]
+        return tuple(doubts)
 
     def pieces(self, how: Preparation) -> tuple[Run, ...]:
         """The run cut at gaps that are too long to bridge, without pieces that are too short."""
