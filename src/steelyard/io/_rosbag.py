@@ -172,7 +172,8 @@ class Choice:
                 f" torque: it is {_CURRENT_AS_TORQUE} (the controller subtracts gravity of the arm"
                 " and of its configured payload) or, with use_currents_as_efforts:=true, the motor"
                 " current; record the current and read it with `columns={'current': 'effort'}`; if"
-                f" your driver does publish torques, state `columns={{'tau': '{EFFORT_IS_TORQUE}'}}`"
+                " your driver does publish torques, state"
+                f" `columns={{'tau': '{EFFORT_IS_TORQUE}'}}`"
             )
         switches = {match.lower() for text in descriptions for match in _UR_SWITCH.findall(text)}
         if switches and switches != {"true"}:
