@@ -13,7 +13,7 @@ the simulated arm (`virtual_clock`): it stands still while a process computes, s
 machine is not taken for a slow program, and a quiet one does not wait.
 
 Usage: python benchmarks/soak_live.py [--faults 1000] [--seed 0] [--controllers 3]
-       [--first 0] [--results FILE]
+       [--harsh] [--first 0] [--results FILE]
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from held_network import HeldNetwork
 from virtual_clock import Ticker, share_clock
 
 from steelyard.errors import SteelyardError
@@ -61,6 +62,16 @@ ANSWER_TIMEOUT_S = 30.0
 STREAM_FAULTS = ("stall:0.3", "stall:1", "mute", "close", "reset", "reboot", "late:0.5")
 MODE_FAULTS = ("protective-stop", "local", "busy")
 CLIENT_FAULTS = ("kill", "interrupt", "freeze", "stop")
+HARSH_FAULTS = (
+    "network:0.15",
+    "network:0.3",
+    "network:2",
+    "frozen:0.1",
+    "frozen:0.3",
+    "frozen:2",
+    "interrupt twice",
+    "interrupt, then kill",
+)
 CONTROLLER_STOPS = ("stop", "protective-stop", "busy")  # with the controller's own deceleration
 POSTURE_FAULTS = ("moved:0.05", "moved:0.3")
 ECHO_FAULTS = (
@@ -114,17 +125,20 @@ def swing(seed: int) -> FourierTrajectory:
 
 def client(pipe: Connection, host: str, port: int, clock: Any) -> None:
     """Carries out requests until the pipe is closed."""
-    share_clock(clock)
+    share_clock(clock, is_other=True)
     arm = robot()
     source = UrController(host, port, timeout_s=1.0)
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # between two requests
     pipe.send("ready")
     while True:
         kind, seed, wait_s = pipe.recv()
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         if kind == "move":
-            pipe.send(moved(source, arm, seed, wait_s))
+            answer = moved(source, arm, seed, wait_s)
         else:
-            pipe.send(setting(source, seed))
+            answer = setting(source, seed)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        pipe.send(answer)
 
 
 def moved(source: UrController, arm: RobotModel, seed: int, wait_s: float) -> Answer:
@@ -199,6 +213,14 @@ class Client:
     def signal(self, number: int) -> None:
         os.kill(self.pid, number)
 
+    def request(self, what: tuple[str, int, float]) -> None:
+        """Sends a request, to another process where an interrupt has ended this one."""
+        try:
+            self.pipe.send(what)
+        except OSError:
+            self.renew()
+            self.pipe.send(what)
+
     def end(self) -> None:
         """Ends the process for good."""
         self._process.kill()
@@ -272,12 +294,15 @@ class Trial:
     seed: int
 
     @classmethod
-    def random(cls, rng: np.random.Generator) -> Trial:
-        """A random one; one in five sets a payload."""
+    def random(cls, rng: np.random.Generator, *, is_harsh: bool = False) -> Trial:
+        """A random one; one in five sets a payload. Harsh ones happen to the computer."""
         seed = int(rng.integers(1000))
+        setting_faults: tuple[str, ...] = ECHO_FAULTS
+        faults: tuple[str, ...] = (*STREAM_FAULTS, *MODE_FAULTS, *CLIENT_FAULTS, *POSTURE_FAULTS)
+        if is_harsh:
+            setting_faults = faults = HARSH_FAULTS
         if rng.random() < 0.2:
-            return cls("set", str(rng.choice(ECHO_FAULTS)), float(rng.uniform(0, 1)), 0.0, seed)
-        faults = (*STREAM_FAULTS, *MODE_FAULTS, *CLIENT_FAULTS, *POSTURE_FAULTS)
+            return cls("set", str(rng.choice(setting_faults)), float(rng.uniform(0, 1)), 0.0, seed)
         fault = str(rng.choice(faults))
         if fault in POSTURE_FAULTS:  # while the question waits
             return cls("move", fault, float(rng.uniform(0, 1.2)), 1.5, seed)
@@ -287,7 +312,7 @@ class Trial:
     @property
     def max_rest_s(self) -> float:
         """Longest time from the fault to rest, [s]."""
-        if self.fault in ("kill", "freeze"):
+        if self.fault in ("kill", "freeze", *HARSH_FAULTS):
             return MAX_REST_AFTER_KILL_S
         return MAX_REST_S
 
@@ -325,9 +350,11 @@ class Soak:
     Args:
         carried: the payload of the arm, which the controller knows
         clock: of this process and its client
+        is_harsh: whether the network between them may be lost
     """
 
-    def __init__(self, carried: ControllerPayload, clock: Any) -> None:
+    def __init__(self, carried: ControllerPayload, clock: Any, *, is_harsh: bool) -> None:
+        timers = share_clock(clock, is_other=False)
         model = robot()
         payloads = {}
         if carried.mass:
@@ -339,12 +366,15 @@ class Soak:
         self.probe = Probe(arm)
         controller = SimulatedController(arm)
         self.server = ControllerServer(controller, speed=0.0, on_step=self.probe)
-        self.client = Client(self.server.host, self.server.port, clock)
-        self._ticker = Ticker(
+        self._network = HeldNetwork(self.server)
+        port = self._network.port if is_harsh else self.server.port
+        self.client = Client(self.server.host, port, clock)
+        Ticker(
+            timers,
             clock,
             controller.arm.step_s,
             on_step=self.server.send,
-            others=lambda: [self.client.pid],
+            other=lambda: self.client.pid,
             unread=self.server.has_unread,
         )
 
@@ -354,7 +384,7 @@ class Soak:
         controller = self.server.controller
         before = controller.payload
         begun_s = time.monotonic()
-        self.client.pipe.send((trial.kind, trial.seed, trial.wait_s))
+        self.client.request((trial.kind, trial.seed, trial.wait_s))
         time.sleep(trial.at_s)
         at_fault = controller.payload
         fault_s = time.monotonic()
@@ -391,6 +421,16 @@ class Soak:
             self.client.signal(signal.SIGINT)
         elif fault == "freeze":
             self.client.signal(signal.SIGSTOP)
+        elif fault.startswith("interrupt"):
+            self.client.signal(signal.SIGINT)
+            time.sleep(0.05)
+            self.client.signal(signal.SIGINT if fault.endswith("twice") else signal.SIGKILL)
+        elif fault.startswith("network"):
+            self._network.hold(float(fault.partition(":")[2]))
+        elif fault.startswith("frozen"):
+            self.client.signal(signal.SIGSTOP)
+            time.sleep(float(fault.partition(":")[2]))
+            self.client.signal(signal.SIGCONT)
         elif fault == "stop":
             stop(UrController(self.server.host, self.server.port, timeout_s=1.0))
         else:
@@ -410,9 +450,11 @@ class Soak:
             return Answer(time.monotonic(), "no answer")
         try:
             answer: Answer = self.client.pipe.recv()
-        except EOFError:  # the interrupt hit the client before or after its work
+        except (EOFError, ConnectionError):  # the interrupt hit the client before or after its work
             self.client.renew()
             return None
+        if trial.fault in ("interrupt twice", "interrupt, then kill"):
+            self.client.renew()
         return answer
 
     def _measured(self, result: Result, fault_s: float, answer: Answer | None) -> Result:
@@ -496,10 +538,11 @@ def _false_setting(
 # --- several controllers at once
 
 
-def worker(trials: Any, results: Any, carried: ControllerPayload, clock: Any) -> None:
+def worker(
+    trials: Any, results: Any, carried: ControllerPayload, clock: Any, is_harsh: bool
+) -> None:
     """Carries out trials until None comes."""
-    share_clock(clock)
-    soak = Soak(carried, clock)
+    soak = Soak(carried, clock, is_harsh=is_harsh)
     while (task := trials.get()) is not None:
         results.put(soak.result(*task))
     soak.client.end()
@@ -508,7 +551,9 @@ def worker(trials: Any, results: Any, carried: ControllerPayload, clock: Any) ->
     os._exit(0)  # without waiting for threads whose clock has stopped
 
 
-def all_results(trials: Sequence[tuple[int, Trial]], controllers: int) -> Iterator[Result]:
+def all_results(
+    trials: Sequence[tuple[int, Trial]], controllers: int, *, is_harsh: bool
+) -> Iterator[Result]:
     """The results of numbered trials, as they come."""
     context = process_context()
     tasks = context.Queue()
@@ -518,8 +563,9 @@ def all_results(trials: Sequence[tuple[int, Trial]], controllers: int) -> Iterat
     workers = []
     for k in range(controllers):
         carried = (ControllerPayload(), CARRIED)[k % 2]
-        clock = context.RawValue("d", FIRST_TIME_S)
-        workers.append(context.Process(target=worker, args=(tasks, results, carried, clock)))
+        clock = context.RawArray("d", [FIRST_TIME_S, 0.0, np.inf])
+        args = (tasks, results, carried, clock, is_harsh)
+        workers.append(context.Process(target=worker, args=args))
     for process in workers:
         tasks.put(None)
         process.start()
@@ -536,6 +582,7 @@ def summary(results: Sequence[Result]) -> Iterator[str]:
     groups = {
         "kill -9 and SIGSTOP": ("kill", "freeze"),
         "the controller stops the arm": CONTROLLER_STOPS,
+        "network and computer": HARSH_FAULTS,
         "all others": (*STREAM_FAULTS, "local", "interrupt"),
     }
     for name, faults in groups.items():
@@ -558,14 +605,16 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--faults", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--harsh", action="store_true", help="faults of computer and network")
     parser.add_argument("--first", type=int, default=0, help="begin with this one")
     parser.add_argument("--controllers", type=int, default=3, help="trials at once")
     parser.add_argument("--results", type=Path, help="file for every result, one JSON per line")
     options = parser.parse_args()
     rng = np.random.default_rng(options.seed)
-    trials = [(k, Trial.random(rng)) for k in range(options.faults)][options.first :]
+    drawn = [Trial.random(rng, is_harsh=options.harsh) for _ in range(options.faults)]
+    trials = list(enumerate(drawn))[options.first :]
     results: list[Result] = []
-    for result in all_results(trials, options.controllers):
+    for result in all_results(trials, options.controllers, is_harsh=options.harsh):
         results.append(result)
         if options.results is not None:
             with options.results.open("a") as file:

@@ -1,13 +1,20 @@
 """A clock for several processes that stands still while one of them computes.
 
-`share_clock(clock)` replaces the clock and all waits of a process: time is what `clock` says, and a
-wait lasts until the clock has advanced. `Ticker` advances the clock, one step after the other, each
-as soon as no process has anything left to do: no thread runs, and nothing that was sent waits to be
-read. So a busy machine makes a trial longer and changes nothing else.
+`share_clock(clock)` replaces the clock and all waits of a process: time is what the clock says, and
+a wait lasts until the clock has reached its end. A `Ticker` advances the clock, one step after the
+other, each as soon as no process has anything left to do: no thread runs, nothing that was sent
+waits to be read, and no wait is over. So a busy machine makes a trial longer and changes nothing
+else.
+
+In every process one thread ends the waits (`Timers`). It looks at the clock again and again, so
+that its own state says nothing; the earliest end of a wait does.
 """
 
 from __future__ import annotations
 
+import heapq
+import itertools
+import math
 import os
 import select
 import socket
@@ -18,55 +25,109 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
-_SLICE_S = 1e-3  # of a wait, by the clock of the machine
+_LOOK_S = 5e-4  # between two looks at the clock, by the clock of the machine
 _PAUSE_S = 2e-5  # at least, between two looks at the threads, by the clock of the machine
+_MAX_PAUSE_S = 1e-3
+_STOPPED = (b"", b"T", b"Z", b"X")  # states of threads that end no wait
 
 _real_sleep = time.sleep
 _real_select = select.select
+_real_wait = threading.Condition.wait
 
 
-def share_clock(clock: Any) -> None:
+class Timers:
+    """The waits of this process, and the thread that ends them.
+
+    Args:
+        clock: three numbers that processes share: the time [s], and of the other process the thread
+            that ends its waits, and the earliest end of a wait, [s]
+        is_other: whether this is the other process
+    """
+
+    def __init__(self, clock: Any, *, is_other: bool) -> None:
+        self._clock = clock
+        self._is_other = is_other
+        self._lock = threading.Lock()
+        self._heap: list[tuple[float, int, Callable[[], None]]] = []
+        self._count = itertools.count()
+        self._thread = threading.Thread(target=self._run, name="timers", daemon=True)
+        self.earliest_s = math.inf  # end of a wait
+        self._thread.start()
+        if is_other:
+            clock[1] = self.thread
+
+    @property
+    def thread(self) -> int:
+        """Number of the thread."""
+        return self._thread.native_id or 0
+
+    def add(self, end_s: float, action: Callable[[], None]) -> None:
+        """Calls an action at a time of the clock, [s]."""
+        with self._lock:
+            heapq.heappush(self._heap, (end_s, next(self._count), action))
+            self._tell()
+
+    def _tell(self) -> None:
+        self.earliest_s = self._heap[0][0] if self._heap else math.inf
+        if self._is_other:
+            self._clock[2] = self.earliest_s
+
+    def _run(self) -> None:
+        while True:
+            while self.earliest_s <= self._clock[0]:
+                with self._lock:
+                    _, _, action = heapq.heappop(self._heap)
+                action()
+                with self._lock:
+                    self._tell()
+            _real_sleep(_LOOK_S)
+
+
+def share_clock(clock: Any, *, is_other: bool) -> Timers:
     """Makes time and all waits of this process those of a clock.
 
     Args:
-        clock: with the time in its attribute `value`, [s]; shared between processes
+        clock: see `Timers`
+        is_other: whether this is the process that has no `Ticker`
     """
-    wait = threading.Condition.wait
+    timers = Timers(clock, is_other=is_other)
     settimeout, setblocking = socket.socket.settimeout, socket.socket.setblocking
     recv = socket.socket.recv
     timeouts: weakref.WeakKeyDictionary[socket.socket, float] = weakref.WeakKeyDictionary()
 
     def now() -> float:
-        return float(clock.value)
+        return float(clock[0])
 
     def sleep(seconds: float) -> None:
-        end_s = now() + seconds
-        while now() < end_s:
-            _real_sleep(_SLICE_S)
+        over = threading.Lock()
+        over.acquire()
+        timers.add(now() + seconds, over.release)
+        over.acquire()
 
     def ready(r: Sequence[Any], w: Sequence[Any], x: Sequence[Any], timeout: Any = None) -> Any:
-        if timeout is None:
-            return _real_select(r, w, x)
-        end_s = now() + timeout
-        while True:
-            found = _real_select(r, w, x, _SLICE_S if timeout > 0 else 0)
-            if any(found) or now() >= end_s:
-                return found
+        if timeout is None or timeout <= 0:
+            return _real_select(r, w, x, *([] if timeout is None else [0]))
+        wake = _Wake()
+        timers.add(now() + timeout, wake.over)
+        found, *others = _real_select([*r, wake.reader], w, x)
+        wake.close()
+        return [one for one in found if one is not wake.reader], *others
 
     def waited(self: threading.Condition, timeout: float | None = None) -> bool:
         if timeout is None:
-            return wait(self)
-        end_s = now() + timeout
-        while not wait(self, _SLICE_S):
-            if now() >= end_s:
-                return False
-        return True
+            return _real_wait(self)
+        states: list[str] = []
 
-    def event_set(self: threading.Event, timeout: float | None = None) -> bool:
-        end_s = now() + (float("inf") if timeout is None else timeout)
-        while not self.is_set() and now() < end_s:
-            _real_sleep(_SLICE_S)
-        return self.is_set()
+        def end() -> None:
+            with self:
+                if not states:  # the wait goes on
+                    states.append("over")
+                    self.notify_all()
+
+        timers.add(now() + timeout, end)
+        _real_wait(self)
+        states.append("ended")
+        return states[0] == "ended"
 
     def set_timeout(self: socket.socket, timeout: float | None) -> None:
         settimeout(self, 0 if timeout == 0 else None)
@@ -90,92 +151,104 @@ def share_clock(clock: Any) -> None:
         (time, "sleep", sleep),
         (select, "select", ready),
         (threading.Condition, "wait", waited),
-        (threading.Event, "wait", event_set),
         (socket.socket, "settimeout", set_timeout),
         (socket.socket, "setblocking", set_blocking),
         (socket.socket, "recv", received),
     ]
     for owner, name, replacement in patches:
         setattr(owner, name, replacement)
+    return timers
+
+
+class _Wake:
+    """Ends a `select` from another thread."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self.reader, self._writer = os.pipe()
+        self._closed = False
+
+    def over(self) -> None:
+        with self._lock:
+            if not self._closed:
+                os.write(self._writer, b"x")
+
+    def close(self) -> None:
+        with self._lock:
+            self._closed = True
+            os.close(self.reader)
+            os.close(self._writer)
 
 
 class Ticker:
     """Advances a clock on a thread of its own, until it is closed.
 
     Args:
-        clock: as in `share_clock`
+        timers: of this process
+        clock: see `Timers`
         step_s: of the clock, [s]
         on_step: called after each step
-        others: processes that must have nothing to do, besides the other threads of this one
+        other: number of the other process
         unread: whether something that was sent to this process waits to be read
     """
 
     def __init__(
         self,
+        timers: Timers,
         clock: Any,
         step_s: float,
         *,
         on_step: Callable[[], None],
-        others: Callable[[], Sequence[int]],
+        other: Callable[[], int],
         unread: Callable[[], bool],
     ) -> None:
+        self._timers = timers
         self._clock = clock
         self._step_s = step_s
         self._on_step = on_step
-        self._others = others
+        self._other = other
         self._unread = unread
-        self._closed = False
-        self._threads = _Threads(0)
-        self._thread = threading.Thread(target=self._run, name="virtual clock", daemon=True)
-        self._thread.start()
-
-    def close(self) -> None:
-        """Stops the clock."""
-        self._closed = True
-        self._thread.join()
+        threading.Thread(target=self._run, name="virtual clock", daemon=True).start()
 
     def _run(self) -> None:
-        self._threads = _Threads(threading.get_native_id())
-        while not self._closed:
-            self._await_idle()
-            self._clock.value += self._step_s
+        mine = (self._timers.thread, threading.get_native_id())
+        threads = _Threads()
+        while True:
+            pause_s = _PAUSE_S
+            _real_sleep(pause_s)
+            while self._is_busy(threads, mine):
+                _real_sleep(pause_s)
+                pause_s = min(2 * pause_s, _MAX_PAUSE_S)
+            self._clock[0] += self._step_s
             self._on_step()
 
-    def _await_idle(self) -> None:
-        pause_s = _PAUSE_S
-        _real_sleep(pause_s)
-        while self._unread() or self._threads.run(self._others()):
-            _real_sleep(pause_s)
-            pause_s = min(2 * pause_s, _SLICE_S)
+    def _is_busy(self, threads: _Threads, mine: Sequence[int]) -> bool:
+        now_s = self._clock[0]
+        if self._timers.earliest_s <= now_s or self._unread():
+            return True
+        pid = self._other()
+        timer = int(self._clock[1])
+        if self._clock[2] <= now_s and threads.state(pid, str(timer)) not in _STOPPED:
+            return True
+        return threads.run((os.getpid(), pid), {str(thread) for thread in (*mine, timer)})
 
 
 class _Threads:
-    """The states of threads, from files of `/proc` that are kept open.
+    """The states of threads, from files of `/proc` that are kept open."""
 
-    `except_thread` does not count: its number.
-    """
-
-    def __init__(self, except_thread: int) -> None:
-        self._except = str(except_thread)
+    def __init__(self) -> None:
         self._files: dict[tuple[int, str], int] = {}
 
-    def run(self, others: Sequence[int]) -> bool:
-        """Whether a thread of this process or of others runs, or could run."""
-        known = [self._state(*thread) for thread in tuple(self._files)]
-        if b"R" in known:
+    def run(self, processes: Sequence[int], excepted: set[str]) -> bool:
+        """Whether a thread of these processes runs, or could run; some threads do not count."""
+        if any(self.state(*x) == b"R" for x in tuple(self._files) if x[1] not in excepted):
             return True
-        found = {thread for pid in (os.getpid(), *others) for thread in self._threads_of(pid)}
+        found = {thread for pid in processes for thread in _threads_of(pid)}
         for gone in self._files.keys() - found:
             os.close(self._files.pop(gone))
-        return any(self._state(*thread) == b"R" for thread in found)
+        return any(self.state(*x) == b"R" for x in found if x[1] not in excepted)
 
-    def _threads_of(self, pid: int) -> Iterator[tuple[int, str]]:
-        with suppress(OSError):  # the process has ended
-            for thread in os.listdir(f"/proc/{pid}/task"):
-                if thread != self._except:
-                    yield pid, thread
-
-    def _state(self, pid: int, thread: str) -> bytes:
+    def state(self, pid: int, thread: str) -> bytes:
         """One letter; empty for a thread that has ended."""
         with suppress(OSError):
             file = self._files.get((pid, thread))
@@ -184,3 +257,9 @@ class _Threads:
                 self._files[pid, thread] = file
             return os.pread(file, 200, 0).rpartition(b") ")[2][:1]
         return b""
+
+
+def _threads_of(pid: int) -> Iterator[tuple[int, str]]:
+    with suppress(OSError):  # the process has ended
+        for thread in os.listdir(f"/proc/{pid}/task"):
+            yield pid, thread

@@ -217,6 +217,11 @@ class ControllerServer:
         connection.close()
 
 
+def port_shifts() -> tuple[int, ...]:
+    """Distance of every port of a controller from that of RTDE, which comes first."""
+    return tuple(usual - PORT for usual, _ in _PORTS)
+
+
 def _ready(sockets: Sequence[socket.socket]) -> list[socket.socket]:
     poll = select.poll()
     for waiting in sockets:
