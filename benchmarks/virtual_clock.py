@@ -53,7 +53,8 @@ class Timers:
         self._thread = threading.Thread(target=self._run, name="timers", daemon=True)
         self.earliest_s = math.inf  # end of a wait
         self._thread.start()
-        if is_other:
+        if is_other:  # in place of an earlier process
+            clock[2] = math.inf
             clock[1] = self.thread
 
     @property
