@@ -112,8 +112,12 @@ def test_payloads_survive_a_round_trip(model, tmp_path):
         ("nonsense", "is not JSON"),
         ("[1]", "is not a model file of steelyard"),
         ('{"steelyard": "payload"}', r"is not a model file of steelyard \(it says 'payload'\)"),
-        ('{"steelyard": "model", "version": 99}', "has version 99, this steelyard reads version 5"),
-        ('{"steelyard": "model", "version": 5}', "is not a whole model file: 'robot' is missing"),
+        (
+            '{"steelyard": "model", "version": 5}',
+            "has version 5, this steelyard reads version 6: make the model again",
+        ),
+        ('{"steelyard": "model", "version": 99}', "has version 99, this steelyard reads version 6"),
+        ('{"steelyard": "model", "version": 6}', "is not a whole model file: 'robot' is missing"),
     ],
 )
 def test_other_files_are_refused(text, words, tmp_path):

@@ -34,7 +34,7 @@ from steelyard.identification import DynamicModel
 if TYPE_CHECKING:
     import pyarrow as pa
 
-VERSION = 3
+VERSION = 4
 _MIN_SMALL_FILES = 32  # of an arm, to be combined
 _MAX_ROWS_PER_FILE = 256  # of a combined file: some megabytes
 _UNQUOTED = " +@.,-_"

@@ -48,7 +48,7 @@ _RELEVANT_SETTINGS = (*_FILTER_SETTINGS, "fourier_period_s", "fourier_harmonics"
 
 
 @dataclass(frozen=True, eq=False)
-class DynamicModel(Reported, FileValue, error=InvalidSamples, kind="model", version=5):
+class DynamicModel(Reported, FileValue, error=InvalidSamples, kind="model", version=6):
     """An arm whose base parameters and friction were identified from measurements.
 
     Attributes:
