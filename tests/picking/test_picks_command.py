@@ -4,6 +4,7 @@ import json
 import sys
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 import steelyard as sy
@@ -12,6 +13,8 @@ from picking_shifts import CARRY, HOUSING, arm, faulty, model, plan, shift
 from steelyard.errors import InvalidSamples, UnreadableFile
 from steelyard.io._parts import read_parts
 from steelyard.live import PickStreamOptions, ReplaySource, live_picks
+from steelyard.live._picks import PickWatcher
+from steelyard.live._source import Event, EventKind, Row, Stream
 from steelyard.picking import PickingOptions
 from steelyard.workflow._picks import Picking
 
@@ -77,6 +80,43 @@ def test_a_stream_needs_the_polarity_and_the_column(folder):
     )
     assert done.returncode == 2
     assert "sends no column 'output'" in done.stderr
+
+
+def test_options_that_would_be_ignored_are_refused(folder):
+    log = folder / "log.parquet"
+    dry = steelyard("picks", f"replay:{log}", "--model", folder / "model.json", "--dry", log)
+    assert dry.returncode == 2
+    assert "--dry works with a log only" in dry.stderr
+    seconds = steelyard("picks", log, "--model", folder / "model.json", "--seconds", "3")
+    assert seconds.returncode == 2
+    assert "--record and --seconds are for streams" in seconds.stderr
+
+
+def test_a_stream_goes_on_after_its_clock_went_back(folder, monkeypatch):
+    """The same picks before and after a restart of the sender; few samples are kept."""
+    monkeypatch.setattr("steelyard.live._picks._MAX_STRETCH_S", 5.0)
+    source = ReplaySource(str(folder / "log.parquet"), speed=None)
+    options = PickingOptions(closed="high", bit=0)
+    with Stream(source) as opened:
+        rows = [item for item in opened.items(60.0) if isinstance(item, Row)]
+        columns = opened.columns
+    watcher = PickWatcher.of(model(), (HOUSING,), options, columns, "gripper", "log")
+    without_gripper = np.array(rows[5].values)
+    without_gripper[columns.index("gripper")] = np.nan
+    rows[5] = rows[5]._replace(values=without_gripper)
+    half = [row for row in rows if row.t - rows[0].t < 12.0]
+    before = [pick for row in half for pick in watcher.taken(row)]
+    assert before
+    assert not list(watcher.taken(Event(EventKind.CLOCK, "the clock went back", rows[0].t)))
+    after = [pick for row in half for pick in watcher.taken(row)]
+    assert [pick.decision for pick in after] == [pick.decision for pick in before]
+    for one, other in zip(after, before, strict=True):
+        interval = np.hypot(one.mass.half_width, other.mass.half_width)
+        assert abs(one.mass.value - other.mass.value) < interval
+    for t in np.arange(0.0, 40.0, 0.01):
+        watcher._samples.append((t, None, None))
+        watcher._drop_old_samples(t)
+    assert len(watcher._samples) <= 1001
 
 
 def test_a_preview_says_what_a_motion_shows():

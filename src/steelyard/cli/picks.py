@@ -135,6 +135,7 @@ def command(
     from steelyard.workflow._picks import Picking
 
     out = Output(as_json)
+    _require_effect(dry, record, seconds, stream=is_address(log))
     arm = identified_arm(model)
     asked = options.requested(column, joints, degrees=degrees, names=names, rate=rate)
     asked, bit = _with_gripper(asked, gripper)
@@ -161,6 +162,14 @@ def command(
         out.emit(facts, show, files={"Picks": output, "Report": report})
     if shift.has_alarms:
         raise typer.Exit(1)
+
+
+def _require_effect(dry: Path | None, record: Path | None, seconds: float, *, stream: bool) -> None:
+    """Refuses options that a stream, or a log, would ignore."""
+    if stream and dry is not None:
+        raise UnknownName("--dry works with a log only: record the stream, then weigh the file")
+    if not stream and (record is not None or seconds < float("inf")):
+        raise UnknownName("--record and --seconds are for streams (ur://HOST), not for a log")
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ have passed an edge, the stretch before it is complete: it is weighed and judged
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -187,7 +188,7 @@ class PickWatcher:
             if item.kind in (EventKind.GAP, EventKind.CLOCK, EventKind.LOST, EventKind.DROPPED):
                 self._forget()
             return
-        if item.waiting:
+        if item.waiting or self.setup.missing(item):
             self._forget()
             return
         if self._calibration is None:
@@ -209,6 +210,9 @@ class PickWatcher:
         self._edges = []
         self._closed = None
         self._pending_edge = None
+        self._first_rows = []
+        if self._calibration is not None:
+            self._path_state = self._calibration.path.init()
 
     def _with_row(self, row: Row) -> Iterator[Pick]:
         calibration = self._calibration
@@ -221,13 +225,22 @@ class PickWatcher:
             if sample.fault:
                 continue
             self._samples.append((sample.t, sample.motion, sample.effort))
+            self._drop_old_samples(sample.t)
             if self._edges and sample.t >= self._edges[0][0]:
                 yield from self._completed(*self._edges.pop(0))
+
+    def _drop_old_samples(self, now_s: float) -> None:
+        """Keeps memory bounded while the gripper does not move."""
+        if now_s - self._samples[0][0] > 2 * _MAX_STRETCH_S:
+            oldest_s = now_s - 1.5 * _MAX_STRETCH_S
+            self._samples = [one for one in self._samples if one[0] >= oldest_s]
 
     def _watch_gripper(self, row: Row) -> None:
         """Notes an edge of the gripper once it has lasted long enough not to be chatter."""
         options = self.judge.options
         value = row.values[self.gripper]
+        if not math.isfinite(value):
+            return
         if options.bit is not None:
             value = (int(value) >> options.bit) & 1
         closed = (value > 0.5) == (options.closed == "high")
