@@ -188,7 +188,7 @@ class PickWatcher:
             if item.kind in (EventKind.GAP, EventKind.CLOCK, EventKind.LOST, EventKind.DROPPED):
                 self._forget()
             return
-        if item.waiting or self.setup.missing(item):
+        if item.waiting:
             self._forget()
             return
         if self._calibration is None:
@@ -211,8 +211,6 @@ class PickWatcher:
         self._closed = None
         self._pending_edge = None
         self._first_rows = []
-        if self._calibration is not None:
-            self._path_state = self._calibration.path.init()
 
     def _with_row(self, row: Row) -> Iterator[Pick]:
         calibration = self._calibration
