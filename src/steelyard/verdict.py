@@ -39,10 +39,10 @@ class DoubtKind(StrEnum):
 
     NOT_EXCITED = "not_excited"  # the motion does not determine some of the numbers
     NOTHING_CARRIED = "nothing_carried"  # the mass cannot be distinguished from zero
-    NEGATIVE_MASS = "negative_mass"
+    NEGATIVE_MASS = "negative_mass"  # the arm seems to carry less than nothing
     IMPLAUSIBLE = "implausible"  # no tool or part has such a mass, size or density
     NOT_PHYSICAL = "not_physical"  # no real body is near the estimate
-    NOT_CONVERGED = "not_converged"
+    NOT_CONVERGED = "not_converged"  # a search or a tracker has not reached what was requested
     STOPPED = "stopped"  # interrupted before all alternatives were compared
     CONTRADICTS_MODEL = "contradicts_model"  # loaded and empty arm do not fit together
     CONTRADICTS_GIVEN = "contradicts_given"  # the data contradict a number that the user gave
@@ -54,14 +54,14 @@ class DoubtKind(StrEnum):
     STEADY_FORCE = "steady_force"  # a constant force besides the load explains the torques better
     LOAD_CHANGED = "load_changed"  # the load is not the same throughout a run
     TORQUE_SCALE = "torque_scale"  # torques of some runs are scaled differently
-    NEGATIVE_FRICTION = "negative_friction"
+    NEGATIVE_FRICTION = "negative_friction"  # a coefficient of friction is below zero
     FRICTION_SHAPE = "friction_shape"  # a shape of the friction law lies at an end of its range
     MODEL_DOUBTED = "model_doubted"  # there are doubts about the model itself
     PREPARED_OTHERWISE = "prepared_otherwise"  # samples and model were prepared differently
     RECORDING = "recording"  # a recording has faults
     NOISY_MOTION = "noisy_motion"  # noise of the motion biases inertias towards zero
     GAINS = "gains"  # drive gains are doubtful
-    POSTURES_TOO_ALIKE = "postures_too_alike"
+    POSTURES_TOO_ALIKE = "postures_too_alike"  # postures at rest differ too little
     NO_ZERO = "no_zero"  # a wrist sensor was never at rest without contact
     DRIFT_MOVES = "drift_moves"  # the zero of a sensor drifts
     TOO_UNCERTAIN = "too_uncertain"  # the interval is wider than a use allows

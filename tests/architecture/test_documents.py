@@ -230,6 +230,11 @@ def test_the_page_of_commands_has_every_option():
     assert script["page"]() == PAGES["reference/command_line.md"], "run python docs/commands.py"
 
 
+def test_the_page_of_doubts_has_every_kind_and_message():
+    script = runpy.run_path(str(DOCS / "doubts.py"))
+    assert script["page"]() == PAGES["reference/doubts.md"], "run python docs/doubts.py"
+
+
 def test_the_descriptions_that_are_shown_can_be_read(tmp_path):
     shown = {}
     for page in ("reference/robot_files.md", "howto/design.md"):

@@ -63,8 +63,8 @@ def alike(claimed: str, printed: str, *, words_only: bool) -> bool:
 
 
 def test_the_page_has_what_it_promises():
-    assert [item.command.split()[1] for item in COMMANDS[:6]] == [
-        "robot", "design", "check", "identify", "weigh", "weigh",
+    assert [item.command.split()[1] for item in COMMANDS[:9]] == [
+        "example", "identify", "weigh", "robot", "design", "check", "identify", "weigh", "weigh",
     ]  # fmt: skip
     assert {item.code for item in COMMANDS} == {0, 1, 2}
     assert not re.search(r"^    steelyard ", TUTORIAL, re.MULTILINE), (
