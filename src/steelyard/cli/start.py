@@ -189,7 +189,7 @@ class _Session:
         self._clarify()
         self._mounting()
         arm = [self.arm_name or robot.name, *self._arm_options()]
-        told = self._told()
+        stated = self._told()
         model = self.folder / "model.json"
         if self.empty is not None and self.empty.suffix == _MODEL_ENDING:
             model = self.empty
@@ -197,14 +197,14 @@ class _Session:
             run = self.log if carries == "nothing" else self.empty
             report = self.folder / "model.html"
             words = ["identify", arm[0], str(run), "-o", str(model), "--report", str(report)]
-            self.commands.append([*words, *arm[1:], *told])
+            self.commands.append([*words, *arm[1:], *stated])
         if carries == "nothing":
             self.later = f"steelyard start LOADED {arm[0]} --empty {model}"
             return
         payload = self.folder / "payload.json"
         report = self.folder / "payload.html"
         words = ["weigh", str(model), str(self.log), "-o", str(payload), "--report", str(report)]
-        self.commands.append([*words, *told])
+        self.commands.append([*words, *stated])
         self.later = f"steelyard export ur {payload} (or abb, kuka, ...)"
 
     def plan_wrist_sensor(self) -> None:

@@ -366,9 +366,9 @@ def wrench_convention(
         gravity = np.asarray(gravity_base, dtype=float)
     conventions: tuple[WrenchConvention, ...] = ("load_on_sensor", "sensor_on_load")
     for convention in conventions:
-        told = replace(look.asked, wrench_convention=convention)
+        tables = replace(look.asked, wrench_convention=convention)
         sensor = SensorDescription(
-            gravity_base=gravity, columns=look.sensor_columns or {}, tables=told
+            gravity_base=gravity, columns=look.sensor_columns or {}, tables=tables
         )
         weighing = WristWeighing(static=look.path, robot=robot, sensor=sensor)
         if timed:
