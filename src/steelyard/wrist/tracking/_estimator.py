@@ -10,7 +10,7 @@ its summed residual r has the covariance
 
 Where r' cov^-1 r is far beyond chance, the window is not used: something touches the load, or the
 load is another one. Directions that the load predicts worse than three times the noise do not
-count: in them a contact is not discernible from a load that is not known yet. Five such windows in a
+count: in them a contact looks like a load that is not known yet. Five such windows in a
 row are fitted with a new load, with drift and tilt as they are known. If the fit is as good as
 before, the load has changed: the previous one goes to the history, and the sums start again from
 these five windows. Otherwise they are a contact, and the next five windows are tried.
