@@ -11,6 +11,7 @@ from steelyard import _kinds as kinds
 from steelyard._codec import Value, _Nested, _SpreadKind, fields_of
 from steelyard.inertia import InertialParameters
 from steelyard.robot import ParameterTable, RobotModel, load_robot
+from steelyard.simulation import PlannedFault
 
 SIZES = {"n": 2, "p": 4, "L": 3, "causes": 2, "parts": 2, "shapes": 1, "designs": 2, "times": 3}
 ROTATION = np.array([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
@@ -20,6 +21,12 @@ GIVEN = {  # fields of which a class demands more than their annotations say
     "WristSensor": {"motion_noise": {"joints": 0.1}},
     "JointLimits": {"q_min": [-1.0, -2.0], "q_max": [1.0, 2.0]},
     "LogRow": {"digest": ""},
+    "ShiftPlan": {
+        "carry": [[0.1, 0.2], [0.3, 0.5]],
+        "back": [[0.3, 0.5], [0.1, 0.2]],
+        "cycles": 60,
+        "faults": (PlannedFault(pick=7, kind="slipped", share=0.2, part="a", at=0.3),),
+    },
     "DriveModel": {"coupling": [[1.0, 0.0], [0.5, 1.0]]},
 }
 

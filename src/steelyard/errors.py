@@ -94,7 +94,7 @@ class NoHeader(UnreadableFile):
         count: number of its columns
     """
 
-    def __init__(self, message: str, count: int) -> None:
+    def __init__(self, message: str, count: int = 0) -> None:
         super().__init__(message)
         self.count = count
 

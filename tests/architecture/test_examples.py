@@ -47,7 +47,7 @@ LESSONS = {
         r"then: +\[ *-?0\.\d? +(39|40)\.\d? +-?0\.\d? *\] N",
     ),
     "08": (
-        r"without the payload: error \[2\.\d+ 22\.",
+        r"without the payload: error \[2\.\d+ 20\.",
         r"with the payload +: error \[0\.",
         r"\n +3\.\d+ s, by",
     ),

@@ -17,6 +17,7 @@ LAYERS = {
     "_lazy": 0,
     "_units": 0,
     "_kinds": 1,
+    "_reported": 1,
     "_saved": 1,
     "_codec": 2,
     "inertia": 3,

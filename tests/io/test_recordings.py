@@ -33,6 +33,7 @@ def full(rng, rows=40, n=3) -> Recording:
         wrench=rng.standard_normal((rows, 6)),
         wrench_frame="tool0",
         wrench_convention="sensor_on_load",
+        gripper=rng.integers(0, 2, (rows, 1)).astype(float),
         source="a test, in words",
         arm=ArmIdentity("ur10e", "20195500123"),
         notes=("one thing happened", "another too"),
@@ -90,7 +91,8 @@ def test_parquet_columns_can_be_read_by_people(tmp_path, rng):
     write(full(rng), tmp_path / "a.parquet")
     names = pq.read_schema(tmp_path / "a.parquet").names
     assert names[:4] == ["t", "q.shoulder", "q.elbow.1", "q.wrist/3 µ"]
-    assert names[-6:] == [f"wrench.{axis}" for axis in ("fx", "fy", "fz", "tx", "ty", "tz")]
+    assert names[-7:-1] == [f"wrench.{axis}" for axis in ("fx", "fy", "fz", "tx", "ty", "tz")]
+    assert names[-1] == "gripper"
 
 
 def test_joints_of_one_name_are_numbered_in_parquet(tmp_path):

@@ -63,6 +63,8 @@ def test_what_is_said_about_the_ur10e_is_true(path, with_limits):
         assert (np.ptp(getattr(recording, finding.place.channel)[:, columns], axis=0) == 0).all()
         assert set(columns) <= set(still)
         kinds.pop("flat", None)
+    if path.stem == "collision_3link":  # link 3 was touched, near 13.8 s hardest
+        assert kinds.pop("jolt").place.t_s == pytest.approx(13.8, abs=0.1)
     assert not kinds
 
 

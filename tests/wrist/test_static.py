@@ -197,7 +197,7 @@ def test_a_wrong_sign_is_a_negative_mass(rng):
         recording.t, -recording.wrench, recording.R_base_sensor, sensor=WristSensor(), timed=False
     )
     with pytest.raises(
-        InvalidRecording, match=r"weighs -4.9\d+ kg: .*='sensor_on_load'` instead of"
+        InvalidRecording, match=r"weighs -4.9\d+ kg: .*='sensor_on_load'` where nothing"
     ):
         weigh_static(Postures.of(other))
     right = WristRecording.of_measured(

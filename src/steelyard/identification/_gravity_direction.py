@@ -24,7 +24,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import minimize
 
 from steelyard._arrays import Array
 from steelyard.recording import Samples
@@ -184,6 +183,8 @@ def _best(torques: _Torques, size: float) -> tuple[Array, float]:
 
 def _searched(torques: _Torques, size: float, start: Array) -> tuple[Array, float]:
     """The best gravity vector near a direction, and its misfit."""
+    from scipy.optimize import minimize  # slow to import, and few fits search
+
     across = np.linalg.svd(start[None])[2][1:]
 
     def turned(x: Array) -> Array:

@@ -15,8 +15,8 @@ from numpy.typing import ArrayLike
 from steelyard._arrays import Array
 from steelyard._codec import FileValue
 from steelyard._kinds import INFINITE, NOT_NEGATIVE, POSITIVE, Shape, Size
+from steelyard._reported import Reported
 from steelyard._units import NORMAL_95
-from steelyard.drawing._reported import Reported
 from steelyard.errors import InvalidSamples, UnreadableFile
 from steelyard.identification._estimate import Estimate
 from steelyard.identification._factor import RegressionFactor

@@ -14,8 +14,8 @@ from numpy.typing import ArrayLike
 from steelyard._arrays import Array
 from steelyard._codec import FileValue
 from steelyard._kinds import COVARIANCE, INFINITE, NOT_NEGATIVE, Range, Shape, Spread
+from steelyard._reported import Reported
 from steelyard._units import NORMAL_95
-from steelyard.drawing._reported import Reported
 from steelyard.errors import InvalidSamples
 from steelyard.inertia import PARAMETER_NAMES, InertialParameters
 from steelyard.recording import UNKNOWN_ARM, ArmIdentity, Library, data_frame

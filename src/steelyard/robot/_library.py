@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
 from steelyard import _saved
 from steelyard._arrays import Array
@@ -104,6 +103,8 @@ class _ArmFile(Value, error=InvalidRobot, partial=True):
     @property
     def T_link_flange(self) -> Array:
         """The flange in the last frame of the table, (4, 4); angles as in a URDF."""
+        from scipy.spatial.transform import Rotation  # slow to import
+
         T = np.eye(4)
         T[:3, :3] = Rotation.from_euler("xyz", self.flange_rpy).as_matrix()
         T[:3, 3] = self.flange_translation

@@ -146,6 +146,7 @@ class ArmInMjcf:
             "drive": _fields(DriveModel.ideal(n)),
             "dh": None,
             "serial": "",
+            "terms": (),
             "links": [self._carried(j, without).vector for j in range(n)],
         }
         return RobotModel.from_dict(content)
