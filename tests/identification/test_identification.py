@@ -185,7 +185,8 @@ def test_a_joint_that_never_moves_is_bad_news_not_a_number(robot):
 def test_gravity_from_elsewhere_is_doubted(robot, gravity):
     samples = made(robot.with_gravity(gravity))
     verdict = identify(robot, samples).verdict
-    assert [doubt.kind for doubt in verdict.blocking] == [DoubtKind.UNEXPLAINED_TORQUE]
+    kinds = [doubt.kind for doubt in verdict.blocking]
+    assert kinds == [DoubtKind.GRAVITY, DoubtKind.UNEXPLAINED_TORQUE]
     status = verdict.sentence
     assert "% of the torque of shoulder_pan_joint (" in status
     assert "stay unexplained; check the direction of gravity" in status

@@ -35,7 +35,7 @@ def empty_arm(name):
 )
 def test_ur10e_weighs_while_it_moves(empty, loaded, mass, error):
     model = empty_arm(empty)
-    estimator = TorqueTracker(model, "measured", options=TorqueTrackerOptions(accuracy=0.08))
+    estimator = TorqueTracker(model, "measured", options=TorqueTrackerOptions(accuracy=0.1))
     recording = read(DATA / "loaded" / f"{loaded}.npz")
     state, inside, sure_s = estimator.init(), [], np.inf
     for i, sample in enumerate(replay(recording, HOW, drive=model.robot.drive)):
@@ -43,12 +43,12 @@ def test_ur10e_weighs_while_it_moves(empty, loaded, mass, error):
         if i % 100 == 99 and state.last_s > 3.0:
             found = estimator.estimate(state, physical=False)
             inside.append(abs(found.body.mass - mass) < 1.96 * found.std[0])
-            if 1.96 * found.std[0] < 0.08 * mass:
+            if 1.96 * found.std[0] < 0.1 * mass:
                 sure_s = min(sure_s, state.last_s)
     found = estimator.estimate(state)
     assert not state.history  # nothing was taken or dropped
     assert found.body.mass == pytest.approx(mass, rel=error)
-    assert abs(found.body.mass - mass) < 1.96 * found.std[0] < 0.08 * mass
+    assert abs(found.body.mass - mass) < 1.96 * found.std[0] < 0.1 * mass
     assert np.mean(inside) > 0.9  # along the way too
-    assert sure_s < 12.0
+    assert sure_s < 15.0
     assert found.body.is_physical
