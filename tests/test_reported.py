@@ -3,8 +3,8 @@
 import pickle
 
 import pytest
-from steelyard.drawing._reported import Reported
 
+from steelyard._reported import Reported
 from steelyard.errors import InvalidSamples, UnreadableFile
 
 
