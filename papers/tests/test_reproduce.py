@@ -13,8 +13,10 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from steelyard.cli import _app
 from steelyard.errors import InvalidSamples, UnknownName
 from steelyard.excitation import ConditionNumber, Design, DesignLimits, Liu2025, PostureSet
+from steelyard.io import write
 from steelyard.report import Page, Section, Table
 from steelyard.robot import ParameterBasis, load_robot
 from steelyard.trajectory import FourierTrajectory
@@ -248,6 +250,21 @@ def test_ordinary_least_squares_without_offsets_is_the_plain_solution(comparison
     Y, tau = rows.Y[rows.usable][:, kept], rows.tau[rows.usable]
     plain = np.linalg.lstsq(Y, tau, rcond=None)[0]
     np.testing.assert_allclose(model.estimate.value[kept], plain, rtol=1e-5, atol=1e-7)
+
+
+def test_the_command_line_makes_the_choices_of_ding2019(comparison, tmp_path):
+    both = comparison[1]
+    runs = [tmp_path / f"{k}.npz" for k in range(len(both.world.runs))]
+    for recording, path in zip(both.world.runs, runs, strict=True):
+        write(recording, path)
+    filters = ("--order", "5", "--cutoff", "10", "--torque-cutoff", "10", "--fourier", "10,5")
+    rows = ("--lowest-speed", "0.05", "--friction", "linear", "--lag", "0")
+    solved = ("--method", "ordinary", "--no-offsets", "--mean-of-runs", "--json")
+    model = str(tmp_path / "model.json")
+    words = ("identify", "tx60", *map(str, runs), "-o", model, *filters, *rows, *solved)
+    done = CliRunner().invoke(_app("identify"), words)
+    values = json.loads(done.stdout)["parameters"].values()
+    np.testing.assert_allclose(list(values), both.paper.mean, rtol=1e-5, atol=1e-7)
 
 
 def test_ours_predicts_closer_to_the_noise_than_the_papers_method(comparison):

@@ -1,6 +1,7 @@
-"""Options from papers: commanded motion, Fourier derivatives, least squares, bounds."""
+"""Options from papers: commanded motion, filters, derivatives, ways to solve, bounds."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -29,18 +30,22 @@ def files(tmp_path_factory):
         np.zeros(2), reach=[1.2] * 2, speed=[2.0] * 2, period_s=5.0, harmonics=3, seed=2
     )
     sensors = SensorModel(torque_std=0.02, wrist_sensor=False)
-    found = simulate(robot, motion, sensors=sensors, options=SimulationOptions(step_s=0.004))
-    write(found.recording, folder / "empty.npz")
+    options = SimulationOptions(step_s=0.004)
+    for name, seed in (("empty", 0), ("again", 1)):
+        found = simulate(robot, motion, sensors=sensors, seed=seed, options=options)
+        write(found.recording, folder / f"{name}.npz")
+    pulled = replace(found.recording, tau=found.recording.tau + np.array([0.0, 0.5]))
+    write(pulled, folder / "pulled.npz")
     return folder
 
 
-def identified(folder, *options):
+def identified(folder, *options, runs=("empty",)):
     """The facts of a model, and its file."""
     model = folder / "model.json"
     words = (
         "identify",
         "planar2r",
-        folder / "empty.npz",
+        *(folder / f"{name}.npz" for name in runs),
         "-o",
         model,
         "--friction",
@@ -48,6 +53,12 @@ def identified(folder, *options):
         "--json",
     )
     return json.loads(run(*words, *options).stdout), json.loads(model.read_text())
+
+
+def identified_fails(folder, *options):
+    """The exit code where the command line refuses an option."""
+    words = ("identify", "planar2r", folder / "empty.npz", "-o", folder / "model.json")
+    return run(*words, *options).exit_code
 
 
 def test_the_motion_that_was_commanded_is_fitted(files):
@@ -73,6 +84,53 @@ def test_ordinary_least_squares_is_another_answer(files):
     assert plain["parameters"] != weighted["parameters"]
     left = [sum(np.square(facts["noise"])) for facts in (plain, weighted)]
     assert left[0] <= 1.001 * left[1]  # all joints alike: the least squares of them together
+
+
+def test_the_order_of_the_filters_acts(files):
+    filters = ("--cutoff", 5, "--torque-cutoff", 5)
+    facts = {}
+    for order in (4, 5):
+        facts[order], model = identified(files, *filters, "--order", order)
+        assert model["preparation"]["order"] == order
+    assert identified(files, *filters)[0]["parameters"] == facts[4]["parameters"]
+    assert facts[4]["parameters"] != facts[5]["parameters"]
+    assert identified_fails(files, "--order", 0) == 2
+
+
+def test_no_offsets_are_zero_offsets_and_a_doubt_where_torques_have_them(files):
+    pulled = {"runs": ("pulled",)}
+    with_offsets = identified(files, **pulled)[0]
+    without = identified(files, "--no-offsets", **pulled)[0]
+    assert with_offsets["parameters"]["B2"] == pytest.approx(0.5, abs=0.06)
+    assert without["parameters"]["B2"] == without["std"]["B2"] == 0
+    assert without["parameters"]["my2"] != with_offsets["parameters"]["my2"]
+    assert "no offsets" in without["verdict"]["summary"]
+    (doubt,) = without["verdict"]["doubts"]
+    assert doubt["kind"] == "contradicts_given"
+    assert "B2 0.4" in doubt["words"]
+    assert not identified(files, "--no-offsets")[0]["verdict"]["doubts"]  # there are none
+
+
+def test_the_mean_of_runs_is_the_mean_of_separate_fits(files):
+    same = ("--method", "ordinary", "--cutoff", 10, "--lag", 0)
+    both = ("empty", "again")
+    mean = identified(files, *same, "--mean-of-runs", runs=both)[0]
+    each = [identified(files, *same, runs=(name,))[0] for name in both]
+    values, stds = (
+        np.array([[facts[key][name] for name in mean["parameters"]] for facts in each])
+        for key in ("parameters", "std")
+    )
+    np.testing.assert_allclose(list(mean["parameters"].values()), values.mean(axis=0), atol=1e-9)
+    std = np.array(list(mean["std"].values()))
+    assert (std >= 0.999 * values.std(axis=0, ddof=1) / np.sqrt(2)).all()
+    np.testing.assert_array_less(std, 2 * stds.max(axis=0))
+    assert "mean of 2 runs" in mean["verdict"]["summary"]
+    together = identified(files, *same, runs=both)[0]
+    assert together["parameters"] != mean["parameters"]
+    with pytest.raises(InvalidSamples, match="the mean of runs needs two recordings or more"):
+        identified(files, "--mean-of-runs")
+    with pytest.raises(InvalidSamples, match="--method 'huber' weights single rows"):
+        identified(files, "--no-offsets", "--method", "huber")
 
 
 def test_bounds_imply_real_bodies(files):

@@ -8,6 +8,7 @@ from steelyard.identification import (
     choose_friction,
     essential,
     identify,
+    solved_again,
 )
 from steelyard.identification._problem import RowMaker
 from steelyard.identification._validation import _LeftOut, _simplest, validation_of
@@ -347,3 +348,34 @@ def test_a_shape_at_the_end_of_its_range_and_negative_viscous_friction_are_doubt
     )
     assert "viscous friction came out negative" in kinds_of[DoubtKind.NEGATIVE_FRICTION].words
     assert "Fv2 of joint_2 (-2.49 +-" in kinds_of[DoubtKind.NEGATIVE_FRICTION].words
+
+
+def test_solved_without_offsets_the_rows_give_their_plain_solution():
+    parts = [made("linear", seed)[0] for seed in (1, 2)]
+    model = identify(ROBOT, parts, friction="linear", method="ordinary")
+    found = solved_again(model, offsets=False, equal_weights=True).estimate
+    rows = [model.rows(part.away_from_reversals()) for part in parts]
+    kept = [i for i, name in enumerate(found.names) if not name.startswith("B")]
+    Y = np.concatenate([each.Y[each.usable] for each in rows])
+    tau = np.concatenate([each.tau[each.usable] for each in rows])
+    plain = np.linalg.lstsq(Y[:, kept], tau, rcond=None)[0]
+    np.testing.assert_allclose(found.value[kept], plain, rtol=1e-6, atol=1e-8)
+    assert not np.delete(found.value, kept).any()
+    same = solved_again(model, equal_weights=True).estimate
+    np.testing.assert_allclose(same.value, model.estimate.value, rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose(same.std, model.estimate.std, rtol=1e-6)
+
+
+def test_an_arm_with_weight_in_an_offset_needs_offsets(tiny, tmp_path, rng):
+    path = tmp_path / "arm.urdf"
+    path.write_text(tiny["prismatic"])
+    robot = load_robot(str(path))
+    series = FourierTrajectory.random(
+        np.zeros(3), reach=np.ones(3), speed=np.ones(3), period_s=10.0, harmonics=5, seed=1
+    )
+    q, v, a = series.at(np.arange(0, 10, 0.02))
+    tau = robot.torque(q, v, a) + 0.01 * rng.normal(size=q.shape)
+    samples = Samples(q, v, a, tau, 50.0, robot.joint_names, "measured")
+    model = identify(robot, samples, friction="linear")
+    with pytest.raises(InvalidSamples, match="offset of shoulder also holds the constant weight"):
+        solved_again(model, offsets=False)

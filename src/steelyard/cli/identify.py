@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 
 _NAMED = 5  # weak parameters that are named
+_MAX_ORDER = 12  # of a filter; higher ones are numerically unstable
 
 
 def command(
@@ -68,6 +69,9 @@ def command(
             help="Cut-off of a filter on the torques [Hz]. Default: no filter; it blurs friction.",
         ),
     ] = None,
+    order: Annotated[
+        int, typer.Option(min=1, max=_MAX_ORDER, help="Order of these Butterworth filters.")
+    ] = 4,
     kinematics: Annotated[
         str, typer.Option(help="The motion to fit: measured or commanded.")
     ] = "measured",
@@ -85,6 +89,20 @@ def command(
     method: Annotated[
         str, typer.Option(help="Fit: weighted (by the noise of each joint), ordinary or huber.")
     ] = "weighted",
+    offsets: Annotated[
+        bool,
+        typer.Option(
+            "--offsets/--no-offsets", help="Whether torques have a constant offset in each joint."
+        ),
+    ] = True,
+    mean_of_runs: Annotated[
+        bool,
+        typer.Option(
+            "--mean-of-runs",
+            help="Solve each recording alone and take the mean of the parameters. Default: all"
+            " recordings together.",
+        ),
+    ] = False,
     feasible: Annotated[
         bool,
         typer.Option("--feasible", help="Also find the nearest physical parameters."),
@@ -132,7 +150,10 @@ def command(
     arm = options.load_arm(robot, lock, flange, gravity).with_serial(serial)
     asked = options.requested(column, joints, degrees=degrees, names=names, rate=rate, trust=trust)
     read = partial(options.read_requested, asked=asked, robot=arm)
-    preparation = _preparation(cutoff, torque_cutoff, kinematics, fourier, lowest_speed)
+    preparation = replace(
+        _preparation(cutoff, torque_cutoff, kinematics, fourier, lowest_speed), order=order
+    )
+    fit = cast("FitMethod", method)
     with out.progress(f"identifying {arm.name}") as done:
         found = Identification.of(
             arm,
@@ -141,9 +162,11 @@ def command(
             friction=friction,
             gains=_gains(gains, read),
             preparation=with_lag(preparation, _lag(lag), arm.n),
-            method=cast("FitMethod", method),
+            method=fit,
             progress=done,
         )
+    if mean_of_runs or not offsets:
+        found = found.solved_again(offsets=offsets, mean_of_runs=mean_of_runs, method=fit)
     model = found.model
     if feasible or bounds is not None or urdf is not None:
         bodies = model.feasible_arm(known)

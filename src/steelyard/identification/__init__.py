@@ -3,7 +3,8 @@
 from steelyard.identification._empty_arm import identify
 from steelyard.identification._estimate import Estimate
 from steelyard.identification._factor import RegressionFactor
-from steelyard.identification._model import DynamicModel, essential
+from steelyard.identification._model import DynamicModel
+from steelyard.identification._solved_again import essential, solved_again
 from steelyard.identification._validation import Validation, choose_friction
 from steelyard.robot._friction import FRICTION_MODELS, FrictionLaw
 
@@ -17,4 +18,5 @@ __all__ = [
     "choose_friction",
     "essential",
     "identify",
+    "solved_again",
 ]

@@ -451,36 +451,3 @@ class DynamicModel(Reported, FileValue, error=InvalidSamples, kind="model", vers
         rest = self.estimate.parameters.friction_and_offsets
         rigid = rows.Y[:, :, ~rest] @ self.estimate.value[~rest]
         return rows.tau - rigid, np.asarray(rows.Y[:, :, rest] @ self.estimate.value[rest])
-
-
-def essential(model: DynamicModel, largest_relative_std: float = 0.3) -> DynamicModel:
-    """The model without the parameters that the data hardly determine.
-
-    The parameter with the largest relative standard deviation is set to zero and the others are
-    estimated again, until all relative standard deviations are below the limit.
-
-    Args:
-        model: with all parameters
-        largest_relative_std: the limit
-    """
-    if not largest_relative_std > 0:
-        raise InvalidSamples(f"largest_relative_std must be positive, got {largest_relative_std}")
-    p = len(model.estimate.value)
-    naive = np.sqrt(np.diag(solve_weighted(model.factor).inverse))
-    widening = np.where(naive > 0, model.estimate.std / np.maximum(naive, 1e-300), 1.0)
-    kept = np.flatnonzero(np.isfinite(model.estimate.std))
-    while True:
-        solution = solve_weighted(model.factor.columns(kept))
-        std = np.sqrt(np.diag(solution.inverse)) * widening[kept]
-        relative = std / np.maximum(np.abs(solution.value), 1e-300)
-        if relative.max(initial=0.0) <= largest_relative_std:
-            break
-        kept = np.delete(kept, relative.argmax())
-    value = np.zeros(p)
-    covariance = np.zeros((p, p))
-    value[kept] = solution.value
-    covariance[np.ix_(kept, kept)] = solution.inverse * np.outer(widening[kept], widening[kept])
-    summary = f"{len(kept)} essential parameters of {p}; the others are below their own uncertainty"
-    verdict = replace(model.verdict, summary=summary)  # fewer parameters resolve no doubt
-    estimate = replace(model.estimate, value=value, covariance=covariance, verdict=verdict)
-    return replace(model, estimate=estimate)

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from steelyard._arrays import Array
 from steelyard._computing import Progress, one_blas_thread
 from steelyard.errors import InvalidRobot, InvalidSamples, SteelyardError
-from steelyard.identification import DynamicModel, Validation
+from steelyard.identification import DynamicModel, Validation, solved_again
 from steelyard.identification import identify as identify_from_samples
 from steelyard.identification._empty_arm import refit
 from steelyard.identification._fit import FitMethod
@@ -163,6 +163,29 @@ class Identification:
             lag_std=runs.lag_std,
         )
         return cls(model, fitted, predicted, gains_from, drive_gains)
+
+    def solved_again(
+        self, *, offsets: bool, mean_of_runs: bool, method: FitMethod
+    ) -> Identification:
+        """The same runs with parameters solved in another way; see `solved_again`.
+
+        Args:
+            offsets: whether torque offsets are among the unknowns
+            mean_of_runs: whether each run is solved alone, and the mean of the parameters taken
+            method: of the fit: 'weighted' or 'ordinary'
+        """
+        if method == "huber":
+            raise InvalidSamples(
+                "`method` 'huber' weights single rows, which are not kept: use 'weighted' or"
+                " 'ordinary' without offsets, or for the mean of runs"
+            )
+        model = solved_again(
+            self.model,
+            offsets=offsets,
+            mean_of_runs=mean_of_runs,
+            equal_weights=method == "ordinary",
+        )
+        return replace(self, model=model)
 
     @property
     def runs(self) -> tuple[Run, ...]:

@@ -21,8 +21,13 @@ import numpy as np
 
 from steelyard._arrays import Array
 from steelyard.errors import InvalidSamples
-from steelyard.identification import DynamicModel, Validation, choose_friction, identify
-from steelyard.identification._least_squares import solve_weighted
+from steelyard.identification import (
+    DynamicModel,
+    Validation,
+    choose_friction,
+    identify,
+    solved_again,
+)
 from steelyard.identification._validation import FrictionChoice, validation_of
 from steelyard.recording import Recording
 from steelyard.robot import ParameterBasis, RobotModel
@@ -106,25 +111,6 @@ def true_parameters(robot: RobotModel) -> dict[str, float]:
     return dict(zip(symbols, values.tolist(), strict=True))
 
 
-def without_offsets(model: DynamicModel) -> DynamicModel:
-    """The same regression without torque offsets, solved anew with equal weights, as eq. (11).
-
-    Args:
-        model: with offsets
-    """
-    p = len(model.estimate.names)
-    kept = np.flatnonzero(~model.estimate.parameters.offsets)
-    solution = solve_weighted(model.factor.columns(kept), equal_weights=True)
-    value = np.zeros(p)
-    covariance = np.zeros((p, p))
-    value[kept] = solution.value
-    covariance[np.ix_(kept, kept)] = solution.inverse
-    summary = f"{len(kept)} parameters by ordinary least squares, no offsets"
-    verdict = replace(model.verdict, summary=summary)
-    estimate = replace(model.estimate, value=value, covariance=covariance, verdict=verdict)
-    return replace(model, estimate=estimate)
-
-
 def scatter(models: Sequence[DynamicModel]) -> tuple[Array, Array]:
     """Mean and standard deviation of each parameter over repeated runs (eq. (14), (15)), each (p,).
 
@@ -152,8 +138,10 @@ def compare(
     first = [prepare(world.runs[0], OURS)]
     choice = choose_friction(nominal, first, laws=laws, progress=lambda share, _: part(share))
     paper = [
-        without_offsets(
-            identify(nominal, prepare(run, PAPER), friction="linear", method="ordinary")
+        solved_again(
+            identify(nominal, prepare(run, PAPER), friction="linear", method="ordinary"),
+            offsets=False,
+            equal_weights=True,
         )
         for run in world.runs
     ]
