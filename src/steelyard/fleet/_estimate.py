@@ -44,6 +44,7 @@ from steelyard.robot._parameters import ParameterKind, ParameterTable
 from steelyard.torque._other_causes import scale_doubt
 from steelyard.torque._prior import (
     MAX_FRICTION_CONTRADICTION,
+    by_contradiction,
     by_gravity,
     contradiction,
     shifted,
@@ -170,7 +171,7 @@ def payload_of(
         model.robot.drive,
         per_gain=answer.per_gain,
         per_drift=answer.per_drift,
-        contradiction=moved,
+        contradicted=by_contradiction(answer.covariance, moved),
         friction=answer.friction,
     )
     wide, shares = shifted(wide, shares, "gravity", by_gravity(model.robot, answer.value))

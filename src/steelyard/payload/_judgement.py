@@ -56,6 +56,7 @@ _MAX_COM_SHIFT = 0.010  # [m], of the centre, by the search for a real body; mor
 _MAX_CONTRADICTION = 3.0  # over that expected by noise
 _MAX_RESIDUAL_RATIO = 5.0  # of residuals to those of the empty arm
 _MIN_RESIDUAL_SHARE = 0.01  # of the RMS torque, for a doubt about residuals
+_MAX_RESIDUAL_SHARE = 0.05  # of the RMS torque; above, residuals block (benchmarks/bench_gates.py)
 _MIN_INFLUENCE = 0.01  # of a joint on mass or centre, for its residuals to block
 _DOMINANT_SHARE = 0.5  # of the variance of the mass
 _REMEDY = {
@@ -166,6 +167,8 @@ def large_residual_doubt(
 ) -> Doubt | None:
     """A doubt if residuals of the loaded arm are far larger than those of the empty arm.
 
+    Residuals widen the interval, which holds while they are small beside the torque.
+
     Args:
         joint_names: of the n joints
         noise: standard deviation of the residuals of the loaded arm, (n,) [Nm or N]
@@ -178,9 +181,9 @@ def large_residual_doubt(
     too_large = (ratio > _MAX_RESIDUAL_RATIO) & (noise > _MIN_RESIDUAL_SHARE * torque_rms)
     if not too_large.any():
         return None
-    blocking = too_large
+    blocking = too_large & (noise > _MAX_RESIDUAL_SHARE * torque_rms)
     if influence is not None:
-        blocking = too_large & (influence > _MIN_INFLUENCE)
+        blocking = blocking & (influence > _MIN_INFLUENCE)
     chosen = blocking if blocking.any() else too_large
     j = int(np.where(chosen, ratio, 0.0).argmax())
     words = (

@@ -101,7 +101,12 @@ def other_causes(problem: WeighingProblem, value: Array, mass_std: float) -> Oth
         None if proven else _joint_scale_doubt(fit, effect, problem.model, scales),
         None if proven else _force_test(fit, pull, effect, misfit.force.widening),
         _drift_test(fit, effect),
-        _weight_test(fit, [each @ down for each in pull], effect.least * gravity),
+        _weight_test(
+            fit,
+            [each @ down for each in pull],
+            effect.least * gravity,
+            problem.model.misfit.force.widening,
+        ),
     )
     doubts = (*found.doubts, *(doubt for doubt in tests if doubt is not None))
     return OtherCauses(doubts, found.added, found.remark)
@@ -344,10 +349,20 @@ def _drift_test(fit: Fitted, effect: _MassEffect) -> Doubt | None:
     return effect.judged(Doubt(DoubtKind.DRIFT_MOVES, words), moved)
 
 
-def _weight_test(fit: Fitted, weight: Sequence[Array], least: float) -> Doubt | None:
-    """A doubt if the weight changes between parts of the time by more than `least` [N]."""
+def _weight_test(
+    fit: Fitted, weight: Sequence[Array], least: float, widening: float
+) -> Doubt | None:
+    """A doubt if the weight changes between parts of the time.
+
+    Args:
+        weight: torque of 1 N throughout each run, (N, n)
+        least: smallest relevant change, [N]
+        widening: of the variance of a vertical force by misfit, in runs of the empty arm
+    """
     found = fit.with_cause(
-        in_parts(weight), lambda x: float(np.abs(x.e).max(initial=0.0)) / max(least, 1e-300)
+        in_parts(weight),
+        lambda x: float(np.abs(x.e).max(initial=0.0)) / max(least, 1e-300),
+        widening=widening,
     )
     if found is None:
         return None

@@ -16,6 +16,11 @@ weights ignore. The contradiction is |r| over the root of the trace of E r r', a
 is right. M_u is taken from the residuals of the loaded runs, but is at most that of the noise of
 the empty arm: large residuals of a wrong model would otherwise hide the contradiction.
 
+A contradiction c above 1 says that z is less certain than its unit noise, by the factor c (Birge).
+The residuals of the loaded runs show their own noise, so only what the prior contributes grows:
+(c^2 - 1) A^-1 Z'Z A^-1 is added to C, for each of both priors below with its own c. Where the parts
+of C are not known (a fleet), (c^2 - 1) C is added, which is more.
+
 **Friction** of the loaded run is one more draw from the population of the empty runs
 (`identification._between_runs`): its covariance C_ff grows by S (1 + 1 / R). Rows of the arm alone
 and of friction given the arm,
@@ -231,13 +236,37 @@ def friction_share(inverse: Array, mass: int, friction: Mask) -> float:
     return float(np.clip(removed / max(inverse[mass, mass], 1e-300), 0.0, 1.0))
 
 
+def by_contradiction(covariance: Array, contradiction: float) -> Array:
+    """What a contradicted prior adds to a covariance, of the same shape.
+
+    Args:
+        covariance: of which it grows: all, or what the prior contributes
+        contradiction: see above
+    """
+    if contradiction <= 1.0:  # infinite variances times zero are not defined
+        return np.zeros_like(covariance)
+    return np.asarray((contradiction**2 - 1.0) * covariance)
+
+
+def covariance_by_prior(prior: Array, inverse: Array, which: slice) -> Array:
+    """What the unit noise of a prior contributes to the covariance of some unknowns, (k, k).
+
+    Args:
+        prior: rows [Z z], (r, m + 1)
+        inverse: A^-1, (m, m)
+        which: the k unknowns
+    """
+    effect = prior[:, :-1] @ inverse[:, which]
+    return np.asarray(effect.T @ effect)
+
+
 def widened(
     covariance: Array,
     drive: DriveModel,
     *,
     per_gain: Array,
     per_drift: Array,
-    contradiction: float,
+    contradicted: Array,
     friction: float,
 ) -> tuple[Array, Array | None, dict[str, float]]:
     """A payload's covariance with all errors, its error by gains, and the shares of the variance.
@@ -247,10 +276,9 @@ def widened(
         drive: with the uncertainty of its gains
         per_gain: change of the payload with the logarithm of each gain, (10, n)
         per_drift: the same for gains that change in the loaded runs only, (10, n)
-        contradiction: see above
+        contradicted: what contradictions add to the covariance, (10, 10)
         friction: share of the mass's variance that would vanish if friction were known
     """
-    factor = max(1.0, contradiction) ** 2
     errors = drive.gain_errors
     if errors.any():
         gain_error = np.asarray(per_gain @ errors)
@@ -260,7 +288,7 @@ def widened(
     noise = float(covariance[0, 0])
     parts = {
         "noise": (1.0 - friction) * noise,
-        "friction": (factor - 1.0 + friction) * noise,
+        "friction": friction * noise + float(contradicted[0, 0]),
         "gains": 0.0 if gain_error is None else float(gain_error[0] @ gain_error[0]),
         "drift": float(drift[0] ** 2),
     }
@@ -269,7 +297,7 @@ def widened(
         shares = {name: part / total for name, part in parts.items()}
     else:
         shares = {}
-    wide = factor * covariance + np.outer(drift, drift)
+    wide = covariance + contradicted + np.outer(drift, drift)
     return wide if gain_error is None else wide + gain_error @ gain_error.T, gain_error, shares
 
 

@@ -8,8 +8,8 @@ If motor currents were measured, gains may be wrong in all runs, and may have ch
 empty runs: each method states how its answer changes with both (see `_prior`).
 
 If the loaded runs move the parameters of the empty arm by more than noise does (friction differs
-from day to day), the model is not exact: the covariance is widened by the square of that
-contradiction (Birge).
+from day to day), the model is not exact: what its prior contributes to the covariance grows by the
+square of that contradiction (Birge).
 """
 
 from __future__ import annotations

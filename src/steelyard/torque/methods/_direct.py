@@ -20,12 +20,16 @@ from steelyard.identification._least_squares import Solution, solve_weighted
 from steelyard.torque._prior import (
     MAX_FRICTION_CONTRADICTION,
     OTHER_FRICTION,
+    by_contradiction,
     contradiction,
+    covariance_by_prior,
     motion_through_prior,
     slow_noise,
     through_prior,
 )
 from steelyard.torque.methods._problem import Answer, WeighingProblem
+
+_PAYLOAD = slice(-10, None)  # among the unknowns
 
 
 def direct(problem: WeighingProblem) -> Answer:
@@ -82,7 +86,7 @@ def predicted(problem: WeighingProblem, payload: Array) -> Answer:
     covariance = _of_empty_noise(problem, factor, solution, prior.all)
     covariance[solution.unknown, solution.unknown] = np.inf
     answer, _ = _answer(problem, factor, solution, covariance, prior)
-    return replace(answer, value=payload, contradiction=0.0)
+    return replace(answer, value=payload, contradiction=0.0, contradicted=None)
 
 
 class _Prior(NamedTuple):
@@ -132,6 +136,10 @@ def _answer(
         contradiction(rows, solution.value, solution.inverse, noises)
         for rows in (prior.arm, prior.friction)
     )
+    contradicted = sum(
+        by_contradiction(covariance_by_prior(rows, solution.inverse, _PAYLOAD), times)
+        for rows, times in ((prior.arm, by_arm), (prior.friction, by_friction))
+    )
     answer = Answer.of(
         solution,
         covariance,
@@ -143,7 +151,7 @@ def _answer(
     noise_grams = np.concatenate([model.noise_grams(part) for part in problem.loaded])
     shift = solution.motion_shift(noise_grams, mixing)
     shift += motion_through_prior(model, solution, prior.of_empty_runs)
-    return replace(answer, shift=shift[-10:]), by_friction
+    return replace(answer, shift=shift[-10:], contradicted=np.asarray(contradicted)), by_friction
 
 
 def _of_empty_noise(

@@ -15,6 +15,7 @@ from steelyard.inertia import PARAMETER_NAMES
 from steelyard.recording import Samples
 from steelyard.torque._prior import (
     arm_rows,
+    by_contradiction,
     by_gravity,
     friction_rows,
     friction_share,
@@ -125,6 +126,8 @@ class Answer:
         shift: possible bias of the ten numbers by noise of the measured motion, (10,); None for
             none
         friction_known: whether friction was taken to be like that of the empty runs
+        contradicted: what the contradiction adds to the covariance, (10, 10); None if the parts of
+            the covariance are not known, all of which then grow
     """
 
     value: Array
@@ -140,6 +143,7 @@ class Answer:
     remark: str = ""
     shift: Array | None = None
     friction_known: bool = True
+    contradicted: Array | None = None
 
     @classmethod
     def of(
@@ -180,12 +184,15 @@ class Answer:
         Args:
             problem: whose answer this is
         """
+        contradicted = self.contradicted
+        if contradicted is None:
+            contradicted = by_contradiction(self.covariance, self.contradiction)
         covariance, gain_error, shares = widened(
             self.covariance,
             problem.model.robot.drive,
             per_gain=self.per_gain,
             per_drift=self.per_drift,
-            contradiction=self.contradiction,
+            contradicted=contradicted,
             friction=self.friction,
         )
         if len(problem.fixed):

@@ -36,8 +36,10 @@ from steelyard.recording import Preparation, Sample
 from steelyard.torque._other_causes import OtherCauses, effect_of, tracked_causes
 from steelyard.torque._prior import (
     MAX_FRICTION_CONTRADICTION,
+    by_contradiction,
     by_gravity,
     contradiction,
+    covariance_by_prior,
     enlarged,
     shifted,
     slow_noise,
@@ -559,8 +561,12 @@ class TorqueTracker:
             for rows in (systematic.arm, of_friction)
         )
         moved = max(by_arm, by_friction)
+        contradicted = sum(
+            by_contradiction(covariance_by_prior(rows, inverse, slice(10)), times)
+            for rows, times in ((systematic.arm, by_arm), (of_friction, by_friction))
+        )
         covariance, gain_error, shares = systematic.widened(
-            wider[:10, :10], inverse, state.pull, contradiction=moved
+            wider[:10, :10], inverse, state.pull, contradicted=np.asarray(contradicted)
         )
         covariance, shares = shifted(
             covariance, shares, "gravity", by_gravity(self.model.robot, x[:10])

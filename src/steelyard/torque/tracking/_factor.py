@@ -32,7 +32,12 @@ from steelyard.identification import DynamicModel
 from steelyard.identification._other_causes import CauseFit
 from steelyard.robot import DriveModel
 from steelyard.robot._basis import triangle_with
-from steelyard.torque._prior import arm_rows, friction_rows, friction_share, widened
+from steelyard.torque._prior import (
+    arm_rows,
+    friction_rows,
+    friction_share,
+    widened,
+)
 from steelyard.torque.tracking._rows import TorqueRows
 
 NOTHING_STD = 1e4
@@ -202,7 +207,7 @@ class SystematicErrors:
         return bool(self.drive.gain_errors.any() or self.drive.gain_drift)
 
     def widened(
-        self, covariance: Array, inverse: Array, pull: Array, *, contradiction: float
+        self, covariance: Array, inverse: Array, pull: Array, *, contradicted: Array
     ) -> tuple[Array, Array | None, dict[str, float]]:
         """Covariance of the payload with systematic errors, effect of gains, shares of variance.
 
@@ -210,13 +215,13 @@ class SystematicErrors:
             covariance: of the payload, by noise, (10, 10)
             inverse: A^-1, (m, m)
             pull: H_j'tau_j of each joint, rows over their noise, (n, m)
-            contradiction: how far the samples have moved the arm
+            contradicted: what contradictions of the prior add to the covariance, (10, 10)
         """
         return widened(
             covariance,
             self.drive,
             per_gain=inverse[:10] @ (pull + self.pull).T,
             per_drift=inverse[:10] @ pull.T,
-            contradiction=contradiction,
+            contradicted=contradicted,
             friction=friction_share(inverse, 0, self.friction),
         )
