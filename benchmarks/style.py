@@ -92,6 +92,11 @@ def nodes_in(paths: Iterable[Path]) -> Iterator[tuple[Path, ast.AST]]:
             yield path, node
 
 
+def called_name(node: ast.Call) -> str:
+    """The last name of what a call calls; empty for other expressions."""
+    return getattr(node.func, "attr", getattr(node.func, "id", ""))
+
+
 def per_thousand_lines(count: int) -> float:
     """A count in the library, per 1,000 of its lines."""
     lines = sum(path.read_text().count("\n") for path in library())
@@ -134,7 +139,7 @@ def parsed_parameter_names() -> StyleFigure:
     found = places_of(
         (path, node)
         for path, node in nodes_in(python_files(*CODE_FOLDERS))
-        if isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[-1] == "kinds"
+        if isinstance(node, ast.Call) and called_name(node) == "kinds"
     )
     return StyleFigure("calls of kinds()", len(found), 0, found)
 
@@ -204,7 +209,7 @@ def _told_apart(node: ast.AST) -> set[str]:
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
         names = {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
         return {name for name in names if siblings().get(name, frozenset()) & (names - {name})}
-    if isinstance(node, ast.Call) and ast.unparse(node.func) == "isinstance":
+    if isinstance(node, ast.Call) and called_name(node) == "isinstance":
         names = {part.id for part in ast.walk(node.args[1]) if isinstance(part, ast.Name)}
     elif isinstance(node, ast.MatchClass):
         names = {ast.unparse(node.cls)}

@@ -10,59 +10,6 @@ import pytest
 
 import steelyard
 
-PROGRAM = """
-import numpy as np
-
-import steelyard as sy
-
-robot: sy.RobotModel = sy.load_robot("ur10")
-model: sy.DynamicModel = sy.identify(robot, "empty.parquet")
-payload: sy.Payload = sy.weigh(model, ["loaded.parquet"], fixed={"mass": 2.5})
-if not payload.verdict.ok:
-    for doubt in payload.verdict.doubts:
-        words: str = doubt.words
-reveal_type(sy.weigh)
-reveal_type(payload.std)
-"""
-WRONG = """
-import steelyard as sy
-
-sy.weigh("model.json", "loaded.parquet", metod="static")
-sy.wiegh("model.json")
-number: str = sy.weigh("model.json", "loaded.parquet").mass
-"""
-
-
-def test_a_type_checker_sees_real_types(tmp_path):
-    for name, text in (("good", PROGRAM), ("bad", WRONG)):
-        (tmp_path / f"{name}.py").write_text(text)
-    files = [str(tmp_path / "good.py"), str(tmp_path / "bad.py")]
-    words = [
-        sys.executable,
-        "-m",
-        "mypy",
-        "--strict",
-        "--cache-dir",
-        str(tmp_path / "cache"),
-        *files,
-    ]
-    root = Path(steelyard.__file__).parents[2]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=300, cwd=root)
-    good, bad = (
-        "".join(line for line in done.stdout.splitlines(keepends=True) if f"{name}.py" in line)
-        for name in ("good", "bad")
-    )
-    assert "error" not in good
-    assert re.search(
-        r'Revealed type is "def \(model: .*DynamicModel.*-> steelyard\.payload\._payload\.Payload"',
-        good,
-    )
-    assert "ndarray" in good
-    assert 'Unexpected keyword argument "metod" for "weigh"' in bad
-    assert 'has no attribute "wiegh"' in bad
-    assert 'expression has type "float", variable has type "str"' in bad
-
-
 PACKAGES = ("steelyard", "steelyard.control", "steelyard.torque", "steelyard.workflow")
 MOST_NAMES = 28
 

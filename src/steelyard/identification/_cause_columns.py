@@ -20,10 +20,7 @@ def forces(robot: RobotModel, q: Array) -> Array:
         robot: the arm
         q: postures, (N, n) [rad or m]
     """
-    still = np.zeros_like(q)
-    return np.stack(
-        [robot.with_gravity(g).payload_regressor(q, still, still)[:, :, 0] for g in np.eye(3)], 2
-    )
+    return np.stack([-robot.frame_jacobian(posture)[:3].T for posture in q])
 
 
 def drifts(shape: tuple[int, ...]) -> Array:

@@ -22,6 +22,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -82,15 +83,7 @@ class _Torques:
 
     def misfit(self, g: Array) -> float:
         """L of a gravity vector in the base frame, (3,) [m/s^2]."""
-        k = self.grams.shape[1]
-        rest = self.moving + 3 * self.links
-        mixing = np.zeros((k, k - 3 * self.links))
-        mixing[: self.moving, : self.moving] = np.eye(self.moving)
-        for axis in range(3):
-            first = self.moving + axis * self.links
-            mixing[first : first + self.links, : self.links] = g[axis] * np.eye(self.links)
-        mixing[rest:, self.moving :] = np.eye(k - rest)
-        grams = np.swapaxes(np.swapaxes(self.grams @ mixing, 1, 2) @ mixing, 1, 2)
+        grams = self._with_gravity(g)
         there = self.rows > 0
         squares = grams[:, -1, -1]
         least = np.maximum(1e-9 * squares, 1e-300)
@@ -100,6 +93,33 @@ class _Torques:
             squares = np.maximum((grams @ minus) @ minus, least)
         logs = np.log(squares[there] / self.rows[there])
         return float(self.rows[there] @ logs / self.rows.sum())
+
+
+    def _with_gravity(self, g: Array) -> Array:
+        """Inner products of [Y, rotors, friction, tau] with Y = Y_0 + g_x Y_x + g_y Y_y + g_z Y_z.
+
+        (n, k - 3 links, k - 3 links)
+        """
+        of_links, of_both, of_others = self._blocks
+        share = np.concatenate([[1.0], g])
+        links = np.einsum("s,t,jsatb->jab", share, share, of_links, optimize=True)
+        both = np.einsum("s,jsab->jab", share, of_both)
+        grams = np.block([[links, both], [np.swapaxes(both, 1, 2), of_others]])
+        return np.asarray(grams)
+
+    @cached_property
+    def _blocks(self) -> tuple[Array, Array, Array]:
+        """Inner products of links with links, of links with others, of others with others.
+
+        The four sets of columns of links, Y_0 to Y_z, have an axis of their own.
+        """
+        n, k = self.grams.shape[:2]
+        m = self.links
+        of_links = np.concatenate([np.arange(m), self.moving + np.arange(3 * m)])
+        others = np.setdiff1d(np.arange(k), of_links)
+        links = self.grams[:, of_links][:, :, of_links].reshape(n, 4, m, 4, m)
+        both = self.grams[:, of_links][:, :, others].reshape(n, 4, m, len(others))
+        return links, both, self.grams[:, others][:, :, others]
 
 
 def _friction(v: Array) -> list[Array]:

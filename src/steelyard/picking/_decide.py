@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import norm
+from scipy.special import ndtri
 
 from steelyard._units import NORMAL_95
 from steelyard.payload import Part
@@ -44,7 +44,7 @@ class Limits:
     @property
     def deviations(self) -> float:
         """z, in standard deviations."""
-        return float(norm.isf(MASS_SHARE * self.false_alarms / 2))
+        return float(-ndtri(MASS_SHARE * self.false_alarms / 2))
 
     @property
     def change_evidence(self) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cache
 from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any
@@ -115,6 +116,7 @@ class _ArmFile(Value, error=InvalidRobot, partial=True):
         return np.array([getattr(joint, name) for joint in self.joint])
 
 
+@cache
 def robot_names() -> tuple[str, ...]:
     """The names of the bundled arms."""
     return tuple(
@@ -157,12 +159,18 @@ def _from_table(name: str | Path) -> RobotModel:
     text = str(name)
     path = Path(name)
     if text in robot_names():
-        return _checked(tomllib.loads((_ARMS / f"{text}.toml").read_text(encoding="utf-8")), text)
+        return replace(_bundled(text))  # a copy has work space of its own, so threads may use it
     if path.suffix == ".toml":
         return _checked(_saved.read_toml(path), path.stem)
     raise UnknownName(
         f"no robot '{text}': bundled are {', '.join(robot_names())}; or give a .urdf or .toml file"
     )
+
+
+@cache
+def _bundled(name: str) -> RobotModel:
+    """A bundled arm. Reading and checking its file takes milliseconds, so it is done once."""
+    return _checked(tomllib.loads((_ARMS / f"{name}.toml").read_text(encoding="utf-8")), name)
 
 
 def _checked(content: dict[str, Any], name: str) -> RobotModel:
