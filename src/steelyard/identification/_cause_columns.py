@@ -20,7 +20,7 @@ def forces(robot: RobotModel, q: Array) -> Array:
         robot: the arm
         q: postures, (N, n) [rad or m]
     """
-    return np.stack([-robot.frame_jacobian(posture)[:3].T for posture in q])
+    return -np.swapaxes(robot.frame_jacobian(q)[:, :3], 1, 2)
 
 
 def drifts(shape: tuple[int, ...]) -> Array:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
@@ -357,7 +358,7 @@ class DynamicModel(Reported, FileValue, error=InvalidSamples, kind="model", vers
         """Number of runs that it was fitted to."""
         return max(len(self.factor.rows) // self.robot.n, 1)
 
-    @property
+    @cached_property
     def gain_response(self) -> Array:
         """How the parameters change with the logarithm of each drive's gain, (p, n)."""
         return solve_weighted(self.factor).gain_response(self.factor, self.robot.n)

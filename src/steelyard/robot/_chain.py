@@ -204,12 +204,22 @@ class KinematicChain:
         return FrameMotion(*motion)
 
     def frame_jacobian(self, q: ArrayLike, frame: str | None = None) -> Array:
-        """The Jacobian J of a frame at q (n,), (6, n): J v is its velocity in the base."""
+        """The Jacobian J of a frame, (6, n) of one q (n,), (N, 6, n) of several q (N, n).
+
+        J v is the frame's velocity, linear and angular, in the base.
+
+        Args:
+            q: joint positions, (n,) or (N, n) [rad or m]
+            frame: its name; the flange by default
+        """
         index = self._frame(frame or self.flange)
-        (qi,) = self._row(q)
-        return np.array(
-            pin.computeFrameJacobian(self._pin, self._data, qi, index, pin.LOCAL_WORLD_ALIGNED)
-        )
+        (rows,) = self._rows(q)
+        J = np.empty((len(rows), 6, self.n))
+        for i, qi in enumerate(rows):
+            J[i] = pin.computeFrameJacobian(
+                self._pin, self._data, qi, index, pin.LOCAL_WORLD_ALIGNED
+            )
+        return J[0] if np.ndim(q) == 1 else J
 
     def _frame(self, name: str) -> int:
         """The number of a frame; where a joint and a link have its name, that of the link."""

@@ -426,7 +426,7 @@ class RobotModel(KinematicChain):
         W = np.empty((*rows[0].shape, 10))
         for i, (qi, vi, ai) in enumerate(zip(*rows, strict=True)):
             W[i] = pin.computeJointTorqueRegressor(self._pin, self._data, qi, vi, ai)[:, last]
-        return np.asarray(W @ frame_change_matrix(self.T_joint_flange))
+        return np.asarray(W @ _change_of_frame(self.T_joint_flange.tobytes()))
 
 
 @dataclass(frozen=True, eq=False)
@@ -541,6 +541,12 @@ def _pinocchio_inertia(body: InertialParameters) -> pin.Inertia:
             f"a link without mass cannot have the first moment {body.first_moment} kg m"
         )
     return pin.Inertia(0.0, np.zeros(3), body.inertia)
+
+
+@lru_cache(maxsize=64)
+def _change_of_frame(T_joint_flange: bytes) -> Array:
+    """The change of a payload's ten numbers from the flange to the last joint, (10, 10)."""
+    return read_only(frame_change_matrix(np.frombuffer(T_joint_flange).reshape(4, 4)))
 
 
 @lru_cache(maxsize=64)

@@ -22,10 +22,11 @@ from scipy.spatial.transform import Rotation
 
 from steelyard._arrays import Array, freeze
 from steelyard.errors import InvalidRecording, InvalidSamples
+from steelyard.inertia import skew
 from steelyard.quality import check
 from steelyard.quality._check import without_impossible
 from steelyard.recording import Recording
-from steelyard.robot import RobotModel
+from steelyard.robot import FrameMotion, RobotModel
 from steelyard.signals import (
     DEFAULT_CUTOFF_HZ,
     FixedLag,
@@ -142,13 +143,18 @@ class WrenchSamples:
         q = smooth[keep]
         v = v[keep]
         a = a[keep]
+        T_flange_sensor = measured.sensor.T_flange_sensor
+        moved = sensor_motion(robot, q, v, a, T_flange_sensor)
         made = f"motion from joints, noise {np.array2string(std, precision=2)} rad or m"
         return cls(
             t[keep],
             zero_phase(wrench)[keep],
             np.diag(measured.wrench_std(wrench) ** 2 * zero_phase.gains[0]),
-            *sensor_motion(robot, q, v, a, measured.sensor.T_flange_sensor),
-            joint_noise(robot, q, std, zero_phase.gains, measured.sensor.T_flange_sensor),
+            robot.forward_kinematics(q)[:, :3, :3] @ T_flange_sensor[:3, :3],
+            moved.linear_acceleration,
+            moved.angular_velocity,
+            moved.angular_acceleration,
+            joint_noise(robot, q, std, zero_phase.gains, T_flange_sensor),
             measured.sensor,
             (*measured.notes, words, made, *zero_phase.steps(t, keep)),
             quality.warnings,
@@ -497,8 +503,8 @@ def _pose_on_uniform_clock(
 
 def sensor_motion(
     robot: RobotModel, q: Array, v: Array, a: Array, T_flange_sensor: Array
-) -> tuple[Array, Array, Array, Array]:
-    """Orientation, acceleration, angular velocity and acceleration of the sensor, in its own frame.
+) -> FrameMotion:
+    """How the sensor moves, in its own frame.
 
     Args:
         robot: the arm
@@ -509,12 +515,14 @@ def sensor_motion(
     """
     R = T_flange_sensor[:3, :3]
     p = T_flange_sensor[:3, 3]
+    times_p = skew(p)  # x @ times_p is the cross product of x and p
     flange = robot.frame_motion(q, v, a)
     w = flange.angular_velocity
     alpha = flange.angular_acceleration
-    origin = flange.linear_acceleration + np.cross(alpha, p) + np.cross(w, np.cross(w, p))
-    orientation = robot.forward_kinematics(q)[:, :3, :3] @ R
-    return orientation, origin @ R, w @ R, alpha @ R
+    towards_axis = w * (w @ p)[:, None] - p * (w**2).sum(axis=1, keepdims=True)
+    acceleration = flange.linear_acceleration + alpha @ times_p + towards_axis
+    velocity = flange.linear_velocity + w @ times_p
+    return FrameMotion(velocity @ R, w @ R, acceleration @ R, alpha @ R)
 
 
 def joint_noise(
@@ -533,15 +541,13 @@ def joint_noise(
         gains: of the filter for white noise, see `noise_gains`
         T_flange_sensor: pose of the sensor in the flange frame, (4, 4)
     """
-    R = T_flange_sensor[:3, :3]
-    p = T_flange_sensor[:3, 3]
     N, n = q.shape
-    each = np.repeat(q, n, axis=0)
-    column = robot.frame_motion(each, np.tile(np.eye(n), (N, 1)), np.zeros((N * n, n)))
-    turning = column.angular_velocity
-    moving = column.linear_velocity
-    angular = (turning @ R).reshape(N, n, 3).transpose(0, 2, 1)
-    linear = ((moving + np.cross(turning, p)) @ R).reshape(N, n, 3).transpose(0, 2, 1)
+    R_base_flange = robot.forward_kinematics(q)[:, :3, :3]
+    R_sensor_base = T_flange_sensor[:3, :3].T @ R_base_flange.transpose(0, 2, 1)
+    J = robot.frame_jacobian(q)
+    lever = skew(R_base_flange @ T_flange_sensor[:3, 3])
+    angular = R_sensor_base @ J[:, 3:]
+    linear = R_sensor_base @ (J[:, :3] - lever @ J[:, 3:])
     by_acceleration = np.concatenate([linear, np.zeros((N, 3, n)), angular], axis=1) * (
         std * np.sqrt(gains[2])
     )

@@ -166,12 +166,16 @@ class _Joints(_Kinematics):
     def moved(self, window: Array, lag: FixedLag) -> SensorMotion:
         q, v, a = smoothed(lag, window)[:, None]
         T = self.T_flange_sensor
-        R, acceleration, w, alpha = (x[0] for x in sensor_motion(self.robot, q, v, a, T))
-        flange = self.robot.frame_motion(q, v, np.zeros_like(v))
-        speed = flange.linear_velocity[0] + np.cross(flange.angular_velocity[0], T[:3, 3])
-        noise = joint_noise(self.robot, q, self.std, self.gains, T)[0]
-        size = float(np.linalg.norm(speed))
-        return SensorMotion(R, acceleration, w, alpha, noise, _NO_JUMP, size)
+        moved = sensor_motion(self.robot, q, v, a, T)
+        return SensorMotion(
+            self.robot.forward_kinematics(q[0])[:3, :3] @ T[:3, :3],
+            moved.linear_acceleration[0],
+            moved.angular_velocity[0],
+            moved.angular_acceleration[0],
+            joint_noise(self.robot, q, self.std, self.gains, T)[0],
+            _NO_JUMP,
+            float(np.linalg.norm(moved.linear_velocity)),
+        )
 
 
 @dataclass(frozen=True, eq=False)
