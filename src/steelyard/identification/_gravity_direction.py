@@ -94,7 +94,6 @@ class _Torques:
         logs = np.log(squares[there] / self.rows[there])
         return float(self.rows[there] @ logs / self.rows.sum())
 
-
     def _with_gravity(self, g: Array) -> Array:
         """Inner products of [Y, rotors, friction, tau] with Y = Y_0 + g_x Y_x + g_y Y_y + g_z Y_z.
 
