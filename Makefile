@@ -4,8 +4,9 @@ BIN := .venv/bin
 READY := .venv/.ready
 # Bytecode is kept, also where the environment says otherwise: it saves seconds in every process.
 TESTS := OPENBLAS_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest
+PARALLEL := -n 3 --dist loadfile --no-loadscope-reorder
 
-.PHONY: demo live-demo check test lint style types fast-tests all-tests docs bench mutants soak clean
+.PHONY: demo live-demo check test thorough lint style types fast-tests tests docs bench mutants soak clean
 
 demo: $(READY)  ## weigh a simulated payload and show it
 	$(BIN)/steelyard demo
@@ -16,14 +17,17 @@ live-demo: $(READY)  ## a simulated controller: move, weigh while moving, set th
 check: style  ## under a minute: lint, types, tests that neither simulate nor start processes
 	$(MAKE) --no-print-directory -j 2 types fast-tests
 
-test: style  ## under four minutes: lint, types, all tests
-	$(MAKE) --no-print-directory -j 2 types all-tests
+test: style  ## under four minutes: lint, types, all tests but the thorough ones
+	$(MAKE) --no-print-directory -j 2 types tests
+
+thorough: $(READY)  ## many seeds, long recordings, the papers' tables, every example of the documents
+	$(TESTS) $(PARALLEL) -m thorough
 
 fast-tests: $(READY)
-	$(TESTS) -m "not slow"
+	$(TESTS) -m "not slow and not thorough"
 
-all-tests: $(READY)
-	$(TESTS) -n 4 --dist loadfile --no-loadscope-reorder
+tests: $(READY)
+	$(TESTS) $(PARALLEL) -m "not thorough"
 
 lint: style types
 

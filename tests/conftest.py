@@ -24,7 +24,7 @@ SLOW_IMPORTS = (
     *("steelyard.robot._symbolic", "steelyard_papers"),
 )
 """A test is slow if its module, or a helper that it imports, imports one of these."""
-WITHOUT_SLOW = "not slow"
+WITHOUT_SLOW = "not slow and not thorough"
 LONG_MODULES = (
     *("live/test_stopping.py", "torque/test_methods.py"),
     *("report/test_browser.py", "architecture/test_examples.py"),

@@ -10,6 +10,8 @@ from steelyard_papers import explain as tool
 from steelyard_papers.explain import Assumption, OpenRow, searched
 from steelyard_papers.xu2024 import open_rows, simulated
 
+pytestmark = pytest.mark.thorough
+
 
 def row(numbers, *, printed=None, plausible=(0.0, 2.0), values=(0.0, 1.0, 2.0), bound=False):
     printed = printed or {"force": 5.0}

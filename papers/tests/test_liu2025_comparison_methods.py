@@ -20,6 +20,8 @@ from steelyard.wrist._regressor import BaseGravity
 from steelyard_papers.liu2025.comparison_methods import method_1, method_2
 from steelyard_papers.liu2025.motions import Visits
 
+pytestmark = pytest.mark.thorough
+
 UPRIGHT = np.array([0, 0, -9.81])
 LOAD = InertialParameters.from_com(12.0, [0.02, -0.03, 0.08], np.diag([0.4, 0.3, 0.25]))
 NOISE = np.array([0.3, 0.3, 0.3, 0.03, 0.03, 0.03])

@@ -32,6 +32,8 @@ from steelyard_papers.liu2025 import world as liu_world
 from steelyard_papers.liu2025.cell import PERFECT, REAL, _played
 from steelyard_papers.sharing import every, part_of, with_spread
 
+pytestmark = pytest.mark.thorough
+
 
 def nothing(share: float) -> None:
     assert 0.0 <= share <= 1.0

@@ -26,6 +26,8 @@ from steelyard_papers.gaz2017.printed import DIFFERENCE_43, HEAVY_44, HEAVY_46, 
 from steelyard_papers.headline import State
 from steelyard_papers.visit import Visit
 
+pytestmark = pytest.mark.thorough
+
 QUIET = Sensors("quiet", 1e-6, 0.0)
 
 

@@ -36,6 +36,8 @@ from steelyard_papers.xu2024.printed import (
 )
 from steelyard_papers.xu2024.recursion import recursion_of
 
+pytestmark = pytest.mark.thorough
+
 
 def require_whole(section: Section) -> None:
     tables = [part for part in section.parts if isinstance(part, Table)]

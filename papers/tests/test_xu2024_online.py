@@ -28,6 +28,8 @@ from steelyard_papers.xu2024.online import UR10_ROWS, Xu2024Tracker, tracker_for
 from steelyard_papers.xu2024.printed import TABLE_6, TABLE_8, TRUTH
 from steelyard_papers.xu2024.recursion import recursion_of
 
+pytestmark = pytest.mark.thorough
+
 TABLE_VI, TABLE_VII, TABLE_VIII = TABLE_6, TRUTH, TABLE_8["without", "power"]
 A3, A4, D5, D6 = 0.612, 0.5723, 0.1157, 0.0922
 

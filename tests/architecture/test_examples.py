@@ -88,6 +88,7 @@ def test_documents_link_to_each_example():
     assert [path.name for path in EXAMPLES if path.name not in text] == []
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_it_runs_from_an_empty_folder_and_teaches_its_lesson(path, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
@@ -100,6 +101,7 @@ def test_it_runs_from_an_empty_folder_and_teaches_its_lesson(path, tmp_path, mon
         assert re.search(lesson, printed.out), f"{lesson!r} is not in\n{printed.out}"
 
 
+@pytest.mark.thorough
 def test_the_notebook_runs_in_a_kernel_and_shows_table_picture_and_doubts(tmp_path):
     nbformat = pytest.importorskip("nbformat")
     client = pytest.importorskip("nbclient")

@@ -43,6 +43,7 @@ def test_the_wheel_holds_every_file_of_the_package(unpacked):
     assert files(unpacked / "steelyard") == files(ROOT / "src" / "steelyard")
 
 
+@pytest.mark.thorough
 def test_the_example_is_weighed_from_the_wheel(unpacked, tmp_path):
     there = {**os.environ, "PYTHONPATH": str(unpacked)}
 

@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
+import pytest
+
 from conftest import steelyard
 
 TUTORIAL = (Path(__file__).parents[2] / "docs" / "tutorial.md").read_text()
@@ -72,6 +74,7 @@ def test_the_page_has_what_it_promises():
     )
 
 
+@pytest.mark.thorough
 def test_the_commands_run_in_order_and_print_what_is_shown(tmp_path, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
     monkeypatch.chdir(tmp_path)

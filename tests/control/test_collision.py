@@ -101,6 +101,7 @@ def found(learned, pushed):
     return learned.detect(pushed.recording)
 
 
+@pytest.mark.thorough
 def test_every_push_is_found_soon_with_its_joint_direction_and_link(found, pushed):
     assert len(found.contacts) == 3
     for contact, push, link in zip(found.contacts, PUSHES, LINKS, strict=True):

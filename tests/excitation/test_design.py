@@ -134,6 +134,7 @@ def test_a_certificate_says_what_was_not_checked(arm):
     )
 
 
+@pytest.mark.thorough
 def test_many_starts_go_down_together_and_stay_inside(arm):
     settings = DesignSettings(starts=8, effort=0.2, workers=2)
     many = design(arm, **MOTION, limits=DesignLimits(TWO), settings=settings)
@@ -235,6 +236,7 @@ def test_payload_design_predicts_standard_deviations(arm):
     assert half == pytest.approx(made.value / 2, rel=0.01)  # four times the samples
 
 
+@pytest.mark.thorough
 def test_torque_clearance_height_and_orientation_hold_together():
     robot = load_robot("ur10")
     scene = Scene(

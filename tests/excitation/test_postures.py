@@ -83,6 +83,7 @@ def test_inverse_kinematics_reaches_orientation_and_position(arm, rng):
         inverse_kinematics(arm, np.eye(3), position=[9.0, 0, 0])
 
 
+@pytest.mark.thorough
 def test_static_postures_keep_workspace_and_limits(arm):
     limits = DesignLimits(arm.limits, workspace=DOWN)
     found = PostureSet.for_sensor(arm, 8, limits=limits, joints=[3, 4, 5])

@@ -55,6 +55,7 @@ def cluster(tmp_path):
     return json.loads(file.read_text())["address"]
 
 
+@pytest.mark.thorough
 def test_a_cluster_of_which_a_worker_is_killed(catalogue, cluster, tmp_path):
     address, workers = cluster
     store = tmp_path / "store"

@@ -54,6 +54,7 @@ def test_no_change_is_said_too():
     assert "None of 0 arms has changed beyond noise." in fleet_html(Trends([], 0.05), {})
 
 
+@pytest.mark.thorough
 def test_a_year_of_200_arms_is_small():
     page = fleet_html(made_up(200, 365, changed=range(20)), {})
     assert len(page) < 10e6

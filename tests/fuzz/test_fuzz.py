@@ -5,10 +5,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 FUZZER = Path(__file__).with_name("fuzzer.py")
 CASES, SEED = 70, 20261118
 
 
+@pytest.mark.thorough
 def test_malformed_files_are_refused_in_one_line():
     words = [sys.executable, str(FUZZER), str(CASES), str(SEED)]
     env = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}

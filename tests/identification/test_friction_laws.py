@@ -137,6 +137,7 @@ def test_a_law_breaks_loose_with_all_of_its_stribeck_excess():
     np.testing.assert_allclose(true_law("presliding-load").breakaway(0.1, load)[-1], [20.0, 30.0])
 
 
+@pytest.mark.thorough
 def test_the_law_that_made_the_data_predicts_best():
     for name in ("presliding-load", "smooth-power"):
         parts = [made(name, seed, noise=0.02)[0] for seed in (1, 2, 3)]

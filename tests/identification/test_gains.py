@@ -292,6 +292,7 @@ def by_mass(robot, empty, loaded, mass=LOAD.mass, *, guess, spread=0.2, preparat
     )
 
 
+@pytest.mark.thorough
 def test_a_known_mass_finds_the_gains_of_a_simulated_arm(robot, rng):
     sensors = SensorModel(torque_std=NOISE)
     runs = [
@@ -314,6 +315,7 @@ def test_a_known_mass_finds_the_gains_of_a_simulated_arm(robot, rng):
     )
 
 
+@pytest.mark.thorough
 def test_intervals_of_a_known_mass_hold(robot, rng):
     z = []
     for seed in range(3):
@@ -432,6 +434,7 @@ def calibrated(robot, wrong, *, seed=0, known=LOAD):
     return models, other
 
 
+@pytest.mark.thorough
 def test_a_known_mass_corrects_the_scale_of_gains_that_are_nearly_right(robot, rng):
     errors, z = [], []
     for seed in range(3):
@@ -546,6 +549,7 @@ def test_drives_know_what_makers_numbers_are_worth_unless_they_say():
         replace(drive, gain_drift=-0.1)
 
 
+@pytest.mark.thorough
 def test_a_common_error_of_all_gains_is_covered(robot, rng):
     inside = []
     for seed in range(8):

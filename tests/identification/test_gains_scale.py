@@ -84,6 +84,7 @@ def found(gains, robot):
     return float(np.log(gains.value / robot.drive.gain)[0])
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("k", [-0.02, 0.015])
 def test_a_known_scale_is_found_within_its_interval(robot, k):
     errors, stds = [], []

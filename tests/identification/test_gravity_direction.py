@@ -28,6 +28,7 @@ def offered(model):
     return None if found is None else ast.literal_eval(found[1])
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("name", "gravity", "words"),
     [
@@ -49,6 +50,7 @@ def test_the_direction_of_a_turned_base_is_offered_and_right(name, gravity, word
     assert offered(followed) is None
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["ur5e", "fr3", "kr60ha"])
 def test_nothing_is_offered_for_a_base_as_stated(name):
     robot = load_robot(name)

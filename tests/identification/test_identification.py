@@ -118,6 +118,7 @@ def test_covariance_of_white_noise_is_the_ordinary_one():
     assert inflation.mean() == pytest.approx(1, abs=0.12)
 
 
+@pytest.mark.thorough
 def test_identified_parameters_lie_within_their_intervals(robot):
     truth = ParameterBasis.of(robot).K @ robot.parameters
     inside = []

@@ -43,6 +43,7 @@ def recording(seed, lags=0.0, robot=ROBOT, seconds=20.0, rate_hz=125.0):
     return Recording(t=t, q=q, tau=tau, joint_names=ROBOT.joint_names)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("lag_s", [0.0, 0.004, 0.03])
 def test_a_lag_is_found_and_the_payload_is_right_in_spite_of_it(lag_s):
     runs = [recording(k, lag_s) for k in (1, 2)]
@@ -116,6 +117,7 @@ def misfit_recording(seed):
     return replace(run, tau=run.tau + FRICTION * ripple)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", range(1, 9))
 def test_a_lag_that_only_fits_the_misfit_is_not_used(seed):
     found = time_lags(ROBOT, [prepare(misfit_recording(seed), TRIMMED)])

@@ -89,6 +89,7 @@ def test_a_run_to_validate_that_is_not_predicted_blocks():
     assert not unpredicted(good.model)
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(not MED7.is_dir(), reason="needs recordings beside the repository")
 @pytest.mark.parametrize("law", ["linear", "band", "presliding"])
 def test_a_real_recording_that_no_method_predicts_is_refused(law):

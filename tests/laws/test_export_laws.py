@@ -273,6 +273,7 @@ def test_axes_turn_no_more_than_they_must():
     assert "A 0.0,B 0.0,C 0.0},J {X 0.03,Y 0.02,Z 0.015}" in weighed(body).export("kuka")
 
 
+@pytest.mark.thorough
 def test_uncertainty_of_the_inertia_is_that_of_random_draws(rng):
     masses, points = cloud(rng)
     body = InertialParameters.from_points(masses, points)

@@ -119,6 +119,7 @@ def test_payload_is_visible_in_every_torque_it_should_be_in(name):
     assert model.links[-1].mass > arm(name).links[-1].mass
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ARMS)
 def test_rough_torque_balances_everywhere(name):
     model, made = rough_run(name)

@@ -95,6 +95,7 @@ def moved(controller, path, *, steps, last_beat=None):
     return run
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", [294, 361])
 def test_the_simulated_arm_follows_its_target_through_reversals(arm, controller, seed):
     path = path_of(arm, seed)
@@ -104,6 +105,7 @@ def test_the_simulated_arm_follows_its_target_through_reversals(arm, controller,
     assert np.abs(run.a).max() < np.abs(run.commanded).max() + 1.5
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("last_beat", [-1, None])
 @pytest.mark.parametrize(("seed", "share"), [(571, 0.5), (268, 0.25)])
 def test_an_arm_that_brakes_keeps_its_acceleration(arm, controller, seed, share, last_beat):
@@ -121,6 +123,7 @@ def test_an_arm_that_brakes_keeps_its_acceleration(arm, controller, seed, share,
     assert np.abs(run.a[steps:]).max() <= 1.2 * _DEFAULT_ACCELERATION
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("how", ["stop", "reboot", "protective-stop", "busy"])
 @pytest.mark.parametrize(("seed", "share"), [(571, 0.5), (268, 0.25)])
 def test_an_arm_that_its_controller_stops_keeps_its_acceleration(arm, loaded, seed, share, how):

@@ -36,6 +36,7 @@ def test_without_noise_the_payload_is_exact_for_every_arm(name):
     assert "all ten parameters were excited" in found.status
 
 
+@pytest.mark.thorough
 def test_intervals_contain_the_truth_and_friction_may_change_with_the_load():
     robot = load_robot("ur10")
     drier = replace(

@@ -248,6 +248,7 @@ def test_a_dry_cycle_takes_the_misfit_of_the_path_away():
     assert errors[1] < 0.06
 
 
+@pytest.mark.thorough
 def test_a_shift_in_mujoco_with_contact_while_gripping():
     made = plan(cycles=4, carry_s=1.6, back_s=1.4, contact_force=15.0, carry=CARRY)
     simulated = simulate_shift(arm(), made, seed=3)

@@ -55,6 +55,7 @@ def others(contacts, listed, within_s=0.3):
     return sum(not hits for hits in near), len(contacts) - len(set().union(*near))
 
 
+@pytest.mark.thorough
 def test_touches_of_link_3_in_motion_are_found(found):
     detections = found("contact/collision_3link")
     missed, more = others(detections.contacts, TOUCHED_S)

@@ -14,6 +14,7 @@ EMPTY = ("ur-19_12_23_free", "ur-20_02_12-40sec_12harm", "ur-20_02_19_14harm50se
 LOADED = {"ur-19_12_23_load": 1.069, "ur-20_02_19_14harm50secLoad": 2.805}
 
 
+@pytest.mark.thorough
 def test_a_real_arm_weighs_what_it_carried(tmp_path):
     known = sy.identify("ur10e", DATA / "unloaded" / f"{EMPTY[1]}.npz", friction="presliding")
     known.save(tmp_path / "model.json")

@@ -48,6 +48,7 @@ def from_targets():
     return {name: gains_from_targets(recorded(name)) for name in (*FOURIER, *SWEEPS)}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", FOURIER)
 def test_each_motion_of_all_joints_tells_all_gains(name, from_targets):
     gains = from_targets[name]
@@ -83,6 +84,7 @@ def test_at_rest_with_a_push_the_wrist_stays_unknown():
     np.testing.assert_allclose(gains.value[1:3], TRIAL[1:3], rtol=0.03)
 
 
+@pytest.mark.thorough
 def test_the_controllers_model_shows_one_scale_that_does_not_hang_on_a_run():
     names = [name for name in FOURIER if name.startswith("unloaded")]
     robot, recordings = load_robot("ur10e"), [recorded(name) for name in names]

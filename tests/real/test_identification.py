@@ -39,6 +39,7 @@ def mean_relative(model, samples):
     return model.validate(samples).relative.mean()
 
 
+@pytest.mark.thorough
 def test_ur10e_presliding_and_load_predict_a_quarter_better_than_a_dead_band(ur10e):
     samples, training = ur10e
     parts = [samples(name) for name in training]
@@ -72,6 +73,7 @@ def identified(recording, friction):
     return sy.identify("ur10e", recording, friction=friction)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("method", ["torque-change", "manufacturer"])
 @pytest.mark.parametrize(
     ("empty", "loaded", "mass"),
@@ -93,6 +95,7 @@ def test_ur10e_by_methods_that_compare_torques(shared_data, method, empty, loade
     assert ("s in common with the empty run" in payload.status) == (method == "torque-change")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("empty", "loaded", "mass"),
     [

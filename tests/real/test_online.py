@@ -26,6 +26,7 @@ def empty_arm(name):
     return identify(robot, prepare(recording, HOW, drive=robot.drive), friction="presliding-load")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("empty", "loaded", "mass", "error"),
     [

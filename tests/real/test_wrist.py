@@ -83,6 +83,7 @@ def test_two_runs_of_one_rig_agree(name):
     assert np.linalg.norm(one.com - three.com) < 0.005
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("run", ["run1", "run3"])
 def test_online_agrees_with_batch(run):
     """Within 1 % at the end, and within its own interval from the beginning on.

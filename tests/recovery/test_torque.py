@@ -34,6 +34,7 @@ def prepared(robot, recording, kinematics="measured"):
     return prepare(recording, Preparation(cutoff_hz=20.0, kinematics=kinematics), drive=robot.drive)
 
 
+@pytest.mark.thorough
 def test_a_ur10_with_friction_and_noise_weighs_its_payload():
     errors = {"measured": [], "commanded": []}
     for seed in range(3):
@@ -101,6 +102,7 @@ class RestToRest:
         return q, v, (self.size * self.w**2 * np.cos(angle)).sum(-1)
 
 
+@pytest.mark.thorough
 def test_starts_and_stops_do_not_make_a_payload_heavier():
     """Filtered motions turn later than friction jumps: 16 g where rows near reversals count."""
     robot = load_robot("ur10e")

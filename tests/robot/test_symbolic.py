@@ -80,6 +80,7 @@ def values(expressions, basis, phi):
 # --- laws
 
 
+@pytest.mark.thorough
 def test_symbolic_matrix_is_the_numeric_one(both):
     robot, symbolic = both
     numeric = ParameterBasis.of(robot)
@@ -122,6 +123,7 @@ def test_links_alone_are_the_numeric_ones(name):
     np.testing.assert_allclose(symbolic.numeric_matrix(), numeric.K, rtol=1e-7, atol=1e-9)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", CLASSIC)
 def test_form_on_the_axes_spans_the_same_space(name):
     K = basis_of(name).numeric_matrix()

@@ -63,6 +63,7 @@ def test_the_shift_of_the_parameters_is_predicted():
     assert np.mean(np.abs(off) < 1.96 * model.estimate.std) > 0.9
 
 
+@pytest.mark.thorough
 def test_a_payload_covers_what_noise_of_the_motion_does_and_doubts():
     loaded = ROBOT.with_payload(LOAD)
     runs = [recording(k, rotor=ROTOR) for k in (1, 2)]

@@ -84,6 +84,7 @@ def test_every_method_recovers_what_it_can_tell_on_every_arm(name, method):
     assert found.body.frame == robot.flange
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "method", ["direct", "weighted-difference", "static", "combined", "pooled"]
 )
@@ -104,6 +105,7 @@ def test_intervals_contain_the_truth(method):
     assert 0.85 < np.mean(inside) <= 1
 
 
+@pytest.mark.thorough
 def test_weights_make_the_difference_as_good_as_the_direct_method_with_unknown_friction():
     robot = arm("ur10")
     error = {"direct": [], "weighted-difference": [], "difference": []}
@@ -165,6 +167,7 @@ def without_causes(payload):
     return payload.covariance[0, 0] * (1 - causes)
 
 
+@pytest.mark.thorough
 def test_a_drift_of_the_gains_is_covered_and_says_its_share():
     """One percent between empty and loaded run: one in three intervals would hold it without."""
     robot = load_robot("ur10")

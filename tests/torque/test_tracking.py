@@ -431,6 +431,7 @@ def test_forgetting_follows_a_payload_that_changes_and_keeps_the_arm():
     assert (known[1] <= known[0] + 1e-12).all()
 
 
+@pytest.mark.thorough
 def test_long_forgetting_without_excitation_stays_finite():
     estimator = TorqueTracker(model(), "measured", options=TorqueTrackerOptions(forgetting_s=0.5))
     state = fed(estimator, stream())
@@ -573,6 +574,7 @@ def test_drift_and_common_errors_are_those_of_batch_and_say_what_no_motion_can_s
     assert "no motion brings it below 5 %, for the gains; a swing of wrist_3_joint" in early.status
 
 
+@pytest.mark.thorough
 def test_uncertain_gains_widen_as_a_simulated_error_of_a_gain_does():
     """d_j against the answer when empty and loaded torques of one joint are both scaled."""
     step, j = 1e-4, 1

@@ -70,6 +70,7 @@ def test_a_corrupted_recording_is_doubted_in_a_batch(name):
         assert max(len(x.split()) for x in doubt.words.split("; ")) <= LONGEST_SENTENCE
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "name", ["fy and fz swapped", "tx and ty swapped", "torques in Nmm", "clock too slow"]
 )
@@ -79,6 +80,7 @@ def test_a_corrupted_recording_is_doubted_when_tracking(name):
     assert kind in blocking_kinds(found.payload)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("seed", "slow"), [(4, 0.0), (5, 1.0)])
 def test_a_sound_recording_is_not_doubted(seed, slow):
     sound = recording(rows(seed=seed, slow=slow))

@@ -311,6 +311,7 @@ def test_rests_alone_are_the_static_stage():
     assert np.abs((online.inclination - TILT) / online.inclination_std).max() < 4
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("rests", "slow"), [(False, 0.0), (False, 2.0), (True, 0.0)])
 def test_intervals_hold_at_every_time(rests, slow):
     """Early, and with noise correlated over half a second, intervals are wide or absent."""
