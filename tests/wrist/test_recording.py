@@ -282,3 +282,13 @@ def test_jitter_is_resampled(rng):
     assert any("resampled at" in step for step in samples.made_by)
     assert samples.warnings == ()
     assert weigh_dynamic(samples, tilt=False).body.mass == pytest.approx(3.0, abs=0.02)
+
+
+def test_a_wrench_that_never_changes_while_the_sensor_turns_is_refused():
+    """A sensor that is not connected; held still, it may well read the same."""
+    turned = Rotation.from_euler("x", [[0.0], [0.1], [0.2]]).as_matrix()
+    still = np.tile(np.eye(3), (3, 1, 1))
+    t = 0.01 * np.arange(3)
+    with pytest.raises(InvalidRecording, match="the wrench never changes while the sensor turns"):
+        WristRecording.of_measured(t, np.zeros((3, 6)), turned, sensor=WristSensor())
+    assert len(WristRecording.of_measured(t, np.zeros((3, 6)), still, sensor=WristSensor())) == 3

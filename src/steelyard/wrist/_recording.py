@@ -211,6 +211,11 @@ class WristRecording:
             raise InvalidRecording(
                 f"wrench must be (N, 6) and R_base_sensor (N, 3, 3), got {w.shape} and {R.shape}"
             )
+        if len(w) > 1 and (w == w[0]).all() and not (R == R[0]).all():
+            raise InvalidRecording(
+                "the wrench never changes while the sensor turns: check that the sensor is"
+                " connected and logged"
+            )
         if sensor.frame == "base":
             w = np.einsum("nji,ncj->nci", R, w.reshape(-1, 2, 3)).reshape(-1, 6)
             notes.append("the wrench was rotated from the base frame into the sensor frame")
