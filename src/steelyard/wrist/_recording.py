@@ -211,7 +211,7 @@ class WristRecording:
             raise InvalidRecording(
                 f"wrench must be (N, 6) and R_base_sensor (N, 3, 3), got {w.shape} and {R.shape}"
             )
-        if len(w) > 1 and (w == w[0]).all() and not (R == R[0]).all():
+        if len(w) > 1 and not np.ptp(w, axis=0).any() and np.ptp(R, axis=0).any():
             raise InvalidRecording(
                 "the wrench never changes while the sensor turns: check that the sensor is"
                 " connected and logged"
