@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
 from steelyard.errors import InfeasibleDesign
 from steelyard.excitation import DesignLimits, Liu2025, OrientationWorkspace, Sector
@@ -88,3 +89,49 @@ def test_objective_40_as_printed_is_singular_for_every_motion_of_a_wrist():
         wrist = moment / mass
         places = arm.forward_kinematics(signals[0]) @ np.append(wrist, 1.0)
         assert np.ptp(places[:, :3], axis=0).max() < 1e-6  # it stands still
+
+
+def own_rows(R, c, step_s):
+    """Rows of the wrench about the sensor's origin in ten parameters, weight left out, own code.
+
+    The sensor is fixed to a hand that turns about a point; c is the sensor seen from that point, in
+    the frame of the hand. Order: m, m c, then Ixx, Ixy, Iyy, Ixz, Iyz, Izz about the origin.
+    """
+
+    def cross(x):
+        return np.array([[0, -x[2], x[1]], [x[2], 0, -x[0]], [-x[1], x[0], 0]])
+
+    def spread(x):  # I w = spread(w) @ (Ixx, Ixy, Iyy, Ixz, Iyz, Izz)
+        return np.array(
+            [[x[0], x[1], 0, x[2], 0, 0], [0, x[0], x[1], 0, x[2], 0], [0, 0, 0, x[0], x[1], x[2]]]
+        )
+
+    spin = np.einsum("nji,njk->nik", R[1:-1], (R[2:] - R[:-2]) / (2 * step_s))
+    w = np.column_stack([spin[:, 2, 1], spin[:, 0, 2], spin[:, 1, 0]])
+    alpha = np.gradient(w, step_s, axis=0)
+    blocks = []
+    for omega, turning in zip(w, alpha, strict=True):
+        field = cross(turning) + cross(omega) @ cross(omega)
+        a = field @ c
+        force = np.column_stack([a, field, np.zeros((3, 6))])
+        inertia = spread(turning) + cross(omega) @ spread(omega)
+        blocks += [force, np.column_stack([np.zeros(3), -cross(a), inertia])]
+    return np.vstack(blocks)
+
+
+def test_own_code_finds_objective_40_singular_for_every_turning_about_a_point():
+    """A point mass in the centre of the wrist, seen at -c from the sensor, leaves no wrench."""
+    step_s = 1e-3
+    t = np.arange(0.0, 4.0, step_s)
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        angles = sum(rng.normal(size=3) * np.sin(np.outer(t, [k, k, k]) + k) for k in (1, 2, 3))
+        c = np.array([0.05, -0.02, 0.3]) + 0.1 * rng.normal(size=3)
+        rows = own_rows(Rotation.from_euler("zyz", angles).as_matrix(), c, step_s)[:-12]
+        x, y, z = -c
+        about = [y**2 + z**2, -x * y, x**2 + z**2, -x * z, -y * z, x**2 + y**2]
+        point_mass = np.array([1.0, x, y, z, *about])
+        size = np.linalg.norm(rows, axis=0)
+        assert np.linalg.norm(rows @ point_mass) < 1e-9 * np.linalg.norm(size * point_mass)
+        s = np.linalg.svd(rows / size, compute_uv=False)
+        assert s[-1] < 1e-9 * s[0] < 1e-5 * s[-2]

@@ -127,6 +127,20 @@ class Scatter:
         return f"{self.mean:.4g}"
 
 
+def all_come_out(runs: Array, printed: Array) -> bool:
+    """Whether all numbers of one experiment come out together, each within a fifth or its scatter.
+
+    Args:
+        runs: results of each seed, (seeds, k)
+        printed: (k,)
+    """
+    scatters = [Scatter.of(column.tolist()) for column in runs.T]
+    return all(
+        scatter.holds(number, _MAX_COMPANION_ERROR * abs(number))
+        for scatter, number in zip(scatters, printed.tolist(), strict=True)
+    )
+
+
 @dataclass(frozen=True, eq=False)
 class Search:
     """One assumption, tried over its range.
@@ -376,6 +390,21 @@ def _refine(row: OpenRow, assumption: Assumption, found: dict[float, dict[str, S
         share = float(np.clip(share, 0.1, 0.9))  # never at an end, where nothing new is learnt
         value = values[k] + share * (values[k + 1] - values[k])
         found[value] = _scatters(assumption, value)
+
+
+def explaining_runs(row: OpenRow) -> dict[str, list[float]]:
+    """Results of a row under each assumption that explains its printed number, by words.
+
+    Args:
+        row: prepared
+    """
+    found = {}
+    for assumption in row.assumptions:
+        search = searched(row, assumption)
+        if search.explains:
+            words = f"{assumption.name}: {search.best:.2g} {assumption.unit}".rstrip()
+            found[words] = list(assumption.numbers(search.best)[row.name])
+    return found
 
 
 def open_rows(paper: str) -> Mapping[str, Callable[[], OpenRow]]:

@@ -8,24 +8,28 @@ nothing is random. Four states follow:
 | state | rule |
 |---|---|
 | equal | within the scatter under every assumption |
-| depends | within it under some assumptions only, or the page says which assumption decides |
+| depends | within it under some assumptions only |
 | better here | within it under none, and nearer to the ideal value here |
 | worse here | within it under none, and farther from the ideal value here |
 
-Structure, such as the number of base parameters, is counted apart.
+Structure, such as the number of base parameters, is counted apart. An assumption may stand on a
+page only where `steelyard reproduce NAME --explain ROW` tries it over its range.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
 
+from steelyard.errors import UnknownName
 from steelyard.report import Section, Table
+from steelyard_papers.explain import open_rows
 
 _SPREAD_SIGMA = 2.0  # printed spread, in standard deviations
+_PRINTED_DIGITS = 6  # of a paper's number, at most
 HEAD = ("what", "unit", "paper", "paper's method here", "± 2 std", "ours", "± 2 std", "state")
 _STRUCTURE_HEAD = ("what", "paper", "here", "equal")
 _RULE = (
@@ -33,6 +37,7 @@ _RULE = (
     " the paper's own method, under every assumption that was tried; without seeds, it agrees to"
     " the printed digits. Better or worse here: it does not, and the results here are nearer to the"
     " ideal value, or farther from it. Depends: an assumption decides, which the paper leaves open."
+    " `steelyard reproduce {paper} --explain ROW` tries them: {rows}."
 )
 
 Runs = Sequence[float] | Mapping[str, Sequence[float]]
@@ -58,9 +63,10 @@ class Claim:
         paper: as printed
         here: by the paper's method; the row shows the assumption that comes nearest
         ours: the same by our method
-        digit: the printed number is known to this, for numbers without seeds
+        digit: the printed number is known to this
         ideal: value of a perfect method: the truth, or 0 for an error or a time
-        assumption: that decides, where one alone was tried; empty where it does not
+        row: that `--explain` takes for it; needed where several assumptions were tried
+        contradicted: assumptions that other numbers of the same experiment exclude
     """
 
     what: str
@@ -70,15 +76,20 @@ class Claim:
     ours: Runs = ()
     digit: float = 0.0
     ideal: float = 0.0
-    assumption: str = ""
+    row: str = ""
+    contradicted: Collection[str] = ()
+
+    def __post_init__(self) -> None:
+        if len(self._variants) > 1 and not self.row:
+            raise UnknownName(f"{self.what}: assumptions need a row that `--explain` takes")
 
     @property
     def state(self) -> State:
         """What became of the number."""
-        equal = [self._is_equal(values) for values in self._variants.values()]
-        if all(equal) and not self.assumption:
+        count = len(self._equal)
+        if count == len(self._variants):
             return State.EQUAL
-        if any(equal) or self.assumption:
+        if count:
             return State.DEPENDS
         mean = _mean(self._variants[self._nearest])
         if abs(mean - self.ideal) < abs(self.paper - self.ideal):
@@ -86,7 +97,7 @@ class Claim:
         return State.WORSE
 
     @property
-    def row(self) -> tuple[str | float | None, ...]:
+    def cells(self) -> tuple[str | float | None, ...]:
         """Cells under `HEAD`."""
         nearest = self._nearest
         ours: Sequence[float] = ()
@@ -95,35 +106,45 @@ class Claim:
         else:
             ours = self.ours
         shown = _summary(self._variants[nearest])
-        return self.what, self.unit, self.paper, *shown, *_summary(ours), self._words
+        printed = f"{self.paper:.{_PRINTED_DIGITS}g}"  # as text: all digits that the paper has
+        return self.what, self.unit, printed, *shown, *_summary(ours), self._words
 
     @property
     def _variants(self) -> Mapping[str, Sequence[float]]:
         if isinstance(self.here, Mapping):
             return self.here
-        return {self.assumption: self.here}
+        return {"": self.here}
 
     @property
     def _nearest(self) -> str:
-        """The assumption whose mean comes nearest to the printed number."""
-        return min(self._variants, key=lambda name: abs(_mean(self._variants[name]) - self.paper))
+        """The assumption whose mean comes nearest to the printed number, contradicted ones last."""
+
+        def distance(name: str) -> tuple[bool, float]:
+            return name in self.contradicted, abs(_mean(self._variants[name]) - self.paper)
+
+        return min(self._variants, key=distance)
 
     @property
     def _words(self) -> str:
         """The state, and the assumption that it depends on."""
         if self.state is not State.DEPENDS:
             return str(self.state)
-        if self.assumption:
-            return f"{self.state} on {self.assumption}"
-        equal = [name for name, values in self._variants.items() if self._is_equal(values)]
-        return f"{self.state}: equal with {', '.join(equal)}"
+        return f"{self.state}: equal with {'; or '.join(self._equal)}"
+
+    @property
+    def _equal(self) -> list[str]:
+        """The assumptions under which the printed number comes out."""
+        return [
+            name
+            for name, values in self._variants.items()
+            if name not in self.contradicted and self._is_equal(values)
+        ]
 
     def _is_equal(self, values: Sequence[float]) -> bool:
         mean, spread = _summary(values)
         if mean is None:
             return False
-        allowed = self.digit if spread is None else spread
-        return bool(abs(self.paper - mean) <= allowed)
+        return bool(abs(self.paper - mean) <= max(self.digit, spread or 0.0))
 
 
 @dataclass(frozen=True)
@@ -157,6 +178,7 @@ def _summary(values: Sequence[float]) -> tuple[float | None, float | None]:
 
 
 def opening(
+    paper: str,
     claims: Sequence[Claim],
     missing: str,
     *,
@@ -167,6 +189,7 @@ def opening(
     """The first section of a page: summary sentence, tables and findings.
 
     Args:
+        paper: its label
         claims: one for each printed number
         missing: printed numbers that are left out, and why
         counts: of the structure
@@ -175,8 +198,10 @@ def opening(
     """
     states = [claim.state for claim in claims]
     met = [_GOOD.get(state) for state in states]
-    words = f"{_RULE} {note}".strip()
-    rows = [claim.row for claim in claims]
+    named = list(dict.fromkeys(claim.row for claim in claims if claim.row))
+    _require_rows(paper, named)
+    words = f"{_RULE.format(paper=paper, rows=', '.join(named))} {note}".strip()
+    rows = [claim.cells for claim in claims]
     parts = [Table("What the paper prints, its method here, and ours.", HEAD, rows, words, met)]
     if counts:
         agree = [count.paper == count.here for count in counts]
@@ -192,6 +217,13 @@ def opening(
             Section("In short", [f"Left out: {missing}", *findings]),
         ],
     )
+
+
+def _require_rows(paper: str, named: Sequence[str]) -> None:
+    """Refuses rows that `--explain` does not know."""
+    for row in named:
+        if row not in open_rows(paper):
+            raise UnknownName(f"{paper} has no row '{row}' that `--explain` takes")
 
 
 _GOOD: Mapping[State, bool] = {State.EQUAL: True, State.BETTER: True, State.WORSE: False}

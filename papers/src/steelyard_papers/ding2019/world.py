@@ -207,7 +207,13 @@ def gear_friction(robot: RobotModel) -> RobotModel:
 
 
 def run_world(
-    name: str, robot: RobotModel, motions: Motions, *, runs: int, progress: Progress
+    name: str,
+    robot: RobotModel,
+    motions: Motions,
+    *,
+    runs: int,
+    progress: Progress,
+    step_s: float = 0.002,
 ) -> World:
     """The recordings of a world.
 
@@ -217,9 +223,10 @@ def run_world(
         motions: excitation and verification
         runs: of the excitation
         progress: called with the share that is done
+        step_s: of the simulation, [s]
     """
     sensors = SensorModel(torque_std=NOISE, wrist_sensor=False)
-    options = SimulationOptions(step_s=0.002)
+    options = SimulationOptions(step_s=step_s)
     plan = [
         (motions.found.trajectory, WARMER * k / max(runs - 1, 1), 2019 + k) for k in range(runs)
     ]

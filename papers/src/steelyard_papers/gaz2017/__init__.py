@@ -62,6 +62,9 @@ _MISSING = (
 _SENSOR_WORDS = ("noise only", "scales wrong by 1 %")
 """Assumptions about the torque sensors, in the order of `assumptions`."""
 
+_ROWS = {"500 postures": "500", "light payload": "light", "ten samples": "ten"}
+"""By experiment: how the rows of `--explain` call it."""
+
 _EXPERIMENTS = {
     "500 postures": ("heavy", False),
     "light payload": ("light", False),
@@ -95,7 +98,7 @@ def page(progress: Progress | None = None, *, draws: int = 5) -> Page:
     findings = _findings(planar, found, inertial, touched)
     counts = _counts(inertial, touched)
     claims = [*_claims(planar, found, inertial), _validation_claim(prediction)]
-    answer, first = opening(claims, _MISSING, counts=counts, findings=findings)
+    answer, first = opening("gaz2017", claims, _MISSING, counts=counts, findings=findings)
     constant = np.setdiff1d(np.arange(12), CHANGING)
     changed = float(np.sqrt(np.mean((GRAVITY_LOADED_42 - GRAVITY_42)[constant] ** 2)))
     return Page(
@@ -137,13 +140,18 @@ def _claims(
     for name, (mass, com) in printed.items():
         truth = truths[name]
         here, ours = ({w: x[name][:, k, 0].tolist() for w, x in worlds.items()} for k in range(2))
-        claims.append(Claim(f"{name}: mass", "kg", mass, here, ours, ideal=truth.mass))
+        row = _ROWS[name]
+        claims.append(
+            Claim(f"{name}: mass", "kg", mass, here, ours, ideal=truth.mass, row=f"mass-{row}")
+        )
         if name != "light payload":
             here, ours = (
                 {w: (1e3 * x[name][:, k, 3]).tolist() for w, x in worlds.items()} for k in range(2)
             )
             height = 1e3 * float(truth.com[2])
-            claims.append(Claim(f"{name}: cz", "mm", 1e3 * com[2], here, ours, ideal=height))
+            claims.append(
+                Claim(f"{name}: cz", "mm", 1e3 * com[2], here, ours, ideal=height, row=f"cz-{row}")
+            )
     here = {
         words: [float(x.paper[0]) for x in runs]
         for words, runs in zip(_SENSOR_WORDS, inertial.values(), strict=True)
@@ -153,7 +161,15 @@ def _claims(
         for words, runs in zip(_SENSOR_WORDS, inertial.values(), strict=True)
     }
     claims.append(
-        Claim("ten numbers: mass", "kg", HEAVY_46.mass, here, ours, ideal=HEAVY_BODY.mass)
+        Claim(
+            "ten numbers: mass",
+            "kg",
+            HEAVY_46.mass,
+            here,
+            ours,
+            ideal=HEAVY_BODY.mass,
+            row="mass-inertial",
+        )
     )
     return claims
 
@@ -164,7 +180,14 @@ def _validation_claim(prediction: Prediction) -> Claim:
         float(np.abs(prediction.measured - computed).max())
         for computed in (prediction.paper, prediction.ours)
     )
-    return Claim("largest torque error of Fig. 5", "Nm", VALIDATION_NM[1], [paper], [ours])
+    return Claim(
+        "largest torque error of Fig. 5",
+        "Nm",
+        VALIDATION_NM[1],
+        [paper],
+        [ours],
+        row="torque-error",
+    )
 
 
 def _counts(inertial: dict[str, list[Inertial]], touched: Contacts) -> list[Count]:

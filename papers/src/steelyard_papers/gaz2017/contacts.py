@@ -68,15 +68,18 @@ def without_inertia(numbers: Array) -> InertialParameters:
     return InertialParameters.from_vector(np.append(numbers, np.zeros(6)))
 
 
-def predicted(few: StaticAnswer, inertial: Inertial, sensors: Sensors) -> Prediction:
+def predicted(
+    few: StaticAnswer, inertial: Inertial, sensors: Sensors, *, friction: float = 1.0
+) -> Prediction:
     """Fig. 5: measured and computed torques of a validation motion.
 
     Args:
         few: the payload from ten samples
         inertial: the empty arm, and the payload from one motion
         sensors: that measure
+        friction: factor of the arm's Coulomb friction
     """
-    run = moved(whole_motion(_VALIDATION_SEED), HEAVY_BODY)
+    run = moved(whole_motion(_VALIDATION_SEED), HEAVY_BODY, friction=friction)
     recording = measured(run, sensors, 0, 40)
     samples = prepare(recording, Preparation(lowest_speed=0.0, trim_s=0.2))
     model: DynamicModel = inertial.model

@@ -107,16 +107,21 @@ class Inertial:
     model: DynamicModel
 
 
-def moved(motion: Trajectory, payload: InertialParameters | None) -> Recording:
+def moved(
+    motion: Trajectory, payload: InertialParameters | None, *, friction: float = 1.0
+) -> Recording:
     """A run of the arm in MuJoCo with torque sensors behind the gears that have no errors yet.
 
     Args:
         motion: to follow
         payload: in the flange frame; None for the empty arm
+        friction: factor of the arm's Coulomb friction
     """
+    robot = arm()
+    robot = robot.with_drive(replace(robot.drive, coulomb=friction * robot.drive.coulomb))
     quiet = SensorModel(torque_std=0.0, torque_side="link", wrist_sensor=False)
     options = SimulationOptions(step_s=0.0025)
-    done = simulate(arm(), motion, payload=payload, sensors=quiet, rate_hz=RATE_HZ, options=options)
+    done = simulate(robot, motion, payload=payload, sensors=quiet, rate_hz=RATE_HZ, options=options)
     return done.recording
 
 

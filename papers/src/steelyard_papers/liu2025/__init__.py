@@ -93,6 +93,7 @@ def page(
     noisy = strong_noise(world, answers[:noisy_seeds], progress=part_of(progress, 0.9, 1.0))
     costs = step_costs(answers[0].causal, answers[0].static_tls)
     answer, first = opening(
+        "liu2025",
         [*_claims(cells, slow), *_high_speed_claims(fast, turned)],
         _MISSING,
         note=_NOTE,
@@ -144,6 +145,7 @@ def _claims(cells: Cells, slow: Sequence[Contacts]) -> list[Claim]:
                 _by_cell(cells, "proposed", key),
                 _by_cell(cells, "ours", key),
                 ideal=true_value(key),
+                row=key,
             )
         )
     for column, (method, label) in enumerate(_COMPARED.items(), start=1):
@@ -154,6 +156,7 @@ def _claims(cells: Cells, slow: Sequence[Contacts]) -> list[Claim]:
                 float(TABLE_2["m"][column] or np.nan),
                 _by_cell(cells, method, "m"),
                 ideal=true_value("m"),
+                row=f"m-method-{column}",
             )
         )
     for method, label in (("method_2", "Method 2"), ("proposed", "the proposed method")):
@@ -166,6 +169,7 @@ def _claims(cells: Cells, slow: Sequence[Contacts]) -> list[Claim]:
                 TABLE_3["low"][method][1],
                 here,
                 ours if method == "proposed" else (),
+                row=f"force-low-{method.replace('_', '-')}",
             )
         )
     again = [peaks([contacts], "again") for contacts in slow]
@@ -191,6 +195,7 @@ def _high_speed_claims(fast: Sequence[Contacts], turned: Sequence[ForcesLeft]) -
                     "N",
                     TABLE_3["high"][method][place],
                     {name: [float(x[place]) for x in runs] for name, runs in here.items()},
+                    row=f"force-{method.replace('_', '-')}",
                 )
             )
     return claims

@@ -11,11 +11,12 @@ from steelyard._arrays import Array
 from steelyard.control._contact_force import ContactForce, contact_force
 from steelyard.errors import InvalidRecording
 from steelyard.io._wrist import SensorDescription
-from steelyard.live import track_wrist
 from steelyard.payload import Payload
 from steelyard.recording import Recording
 from steelyard.robot import RobotModel
 from steelyard.simulation import Truth
+from steelyard.workflow import WristTrackingOptions
+from steelyard.workflow._wrist_tracking import WristReplay
 from steelyard.wrist import (
     Postures,
     StaticFit,
@@ -67,6 +68,7 @@ STRONG = {
 }
 """Estimators of the comparison with strong noise, by the key of `ESTIMATORS`."""
 
+_ACCURACY = 0.01  # of the mass, at which tracking has converged
 _ENCODER_STEP = 2 * np.pi / 2**18  # [rad]
 
 
@@ -159,7 +161,13 @@ def _tracked(robot: RobotModel, at_rest: Recording, moving: Recording) -> Payloa
         q=np.concatenate([at_rest.q, moving.q]),
         wrench=np.concatenate([_wrench(at_rest), _wrench(moving)]),
     )
-    return track_wrist(both, robot, sensor=SensorDescription(SENSOR)).payload
+    replay = WristReplay.of(
+        both, robot, SensorDescription(SENSOR), _ACCURACY, WristTrackingOptions()
+    )
+    state = replay.tracker.init()
+    for sample in replay.samples():
+        state = replay.tracker.step(state, sample)
+    return replay.tracker.estimate(state)
 
 
 def _wrench(recording: Recording) -> Array:

@@ -11,6 +11,7 @@ from steelyard._units import NORMAL_95
 from steelyard.control._contact_force import ContactForce
 from steelyard.drawing import Curve, Panel, Plot
 from steelyard.report import Section, Table
+from steelyard_papers.explain import Scatter
 from steelyard_papers.liu2025.answers import (
     METHODS,
     SAME_SIGNALS,
@@ -37,6 +38,7 @@ _QUANTITIES = (
     ("deviation of the torque", "Nm"),
 )
 _COMPARED = ("method_1", "method_2", "proposed", "ours")
+_DIGIT_N = 0.005  # half of the last printed digit of a force
 
 
 def _com_inertia(vector: Array) -> Array:
@@ -436,6 +438,7 @@ def turned_section(fast: Sequence[Contacts], turned: Sequence[ForcesLeft]) -> Se
         for words, contacts in cells:
             values = np.mean([force_numbers(x.forces[key])[:3] for x in contacts], axis=0)
             rows.append((METHODS[key], words, *(float(x) for x in values)))
+    held, farthest = _printed_and_turned(turned)
     again = [x.again for x in turned]
     after = [x.force[x.t > x.zeroed_at[0]] for x in again]
     mean = float(np.mean([x.mean() for x in after]))
@@ -447,7 +450,8 @@ def turned_section(fast: Sequence[Contacts], turned: Sequence[ForcesLeft]) -> Se
             " constant in the sensor frame; added to what Method 2 leaves, which is fixed in the"
             " base, its size would vary by several newtons. A tilt of the base that changed by"
             f" {TURNED_DEGREES}° between identification and test, across the tilt that was"
-            " identified, gives all six numbers: `steelyard reproduce liu2025 --explain"
+            f" identified, gives {held} of the six printed numbers within their scatter, and all"
+            f" of them within {farthest:.0f} %: `steelyard reproduce liu2025 --explain"
             " force-proposed` tries it beside a moved zero, joint errors and scales.",
             "Eq. (44) then is the wrong cure: it subtracts what the sensor shows in one posture,"
             f" and leaves {mean:.1f} N on average and up to {largest:.1f} N when the wrist turns."
@@ -461,6 +465,20 @@ def turned_section(fast: Sequence[Contacts], turned: Sequence[ForcesLeft]) -> Se
             )
         ],
     )
+
+
+def _printed_and_turned(turned: Sequence[ForcesLeft]) -> tuple[int, float]:
+    """How many of six printed forces lie within two standard deviations; the largest error [%]."""
+    held = 0
+    farthest = 0.0
+    for key in ("proposed", "method_2"):
+        printed = np.array(TABLE_3["high"][key][:3])
+        values = np.array([force_numbers(x.forces[key])[:3] for x in turned])
+        scatters = [Scatter.of(column.tolist()) for column in values.T]
+        for scatter, number in zip(scatters, printed.tolist(), strict=True):
+            held += scatter.holds(number, _DIGIT_N)
+            farthest = max(farthest, 100 * abs(scatter.mean / number - 1))
+    return held, farthest
 
 
 def _size_panel(contacts: Contacts, kind: str, title: str) -> Panel:

@@ -35,6 +35,7 @@ LOAD = InertialParameters.from_com(
 TILT = np.radians([1.824, 2.326])
 UPRIGHT = np.array(GRAVITY_DOWN)
 NOISE = np.array([0.5, 0.5, 0.5, 0.05, 0.05, 0.05])
+_VISIT_STEP_S = 0.004  # of the simulation; the visit of the postures is slow
 STEP = 2 * np.pi / 2**20
 SENSOR = WristSensor(
     "ATI Omega160", reach=np.array([2500.0, 2500, 6250, 400, 400, 400]), noise=NOISE
@@ -61,7 +62,12 @@ class World:
 
 
 def run_world(
-    robot: RobotModel, motions: Motions, *, duration_s: float = 11.5, progress: Progress
+    robot: RobotModel,
+    motions: Motions,
+    *,
+    duration_s: float = 11.5,
+    progress: Progress,
+    step_s: float = 0.002,
 ) -> World:
     """The motions of the arm with its load on a tilted base.
 
@@ -70,6 +76,7 @@ def run_world(
         motions: of the experiment
         duration_s: of each motion but the visit of the postures, [s]
         progress: called with the share that is done
+        step_s: of the simulation of each motion but that visit, [s]
     """
     paths: list[Trajectory] = [
         Visits(motions.postures.q, robot.limits.v_max),
@@ -80,12 +87,11 @@ def run_world(
     ]
     truths = []
     for k, path in enumerate(paths):
-        # of the visit, which is slow
         if k == 0:
-            step_s = 0.004
+            step = _VISIT_STEP_S
         else:
-            step_s = 0.002
-        options = SimulationOptions(gravity_base=BaseGravity(UPRIGHT).tilted(TILT), step_s=step_s)
+            step = step_s
+        options = SimulationOptions(gravity_base=BaseGravity(UPRIGHT).tilted(TILT), step_s=step)
         run = simulate(
             robot, path, payload=LOAD, sensors=SensorModel.ideal(), rate_hz=250.0, options=options
         )

@@ -71,11 +71,14 @@ ASSUMPTIONS: dict[str, tuple[str, TeachMode, Hand]] = {
 _PATH = RectanglePath(sides=np.array([0.15, 0.15]), speed=0.1)
 WIDE_SIDES = np.array([0.3, 0.4])
 """Sides of the rectangle of the map, [m]."""
-FRICTION_SHARES = (0.25, 0.5, 0.95)
+FRICTION_SHARES = (0.0, 0.1, 0.25, 0.5, 0.95)
 """Shares of the friction that the drives take off, in the map."""
-SPEEDS = (0.15, 0.25)
+SPEEDS = (0.15, 0.25, 0.35)
 """Speeds of the hand in the map, [m/s]."""
-_MAP_SEEDS = 2
+NARROW = RectanglePath(sides=np.array([0.25, 0.45]), speed=0.1)
+"""The rectangle that comes nearest to the printed reductions, nothing taken off."""
+_MAP_SEEDS = 1
+_NARROW_SEEDS = 3
 _FIRST_SEED = 10
 _STEADY_SEEDS = 3
 
@@ -147,6 +150,18 @@ class WeighedArm(NamedTuple):
             speed: of the hand, [m/s]
             sides: of the rectangle, (2,) [m]
         """
+        return 100 * self.comparison(share, speed, sides).mean_reduction
+
+    def comparison(
+        self, share: float, speed: float, sides: Array = WIDE_SIDES
+    ) -> GuidingComparison:
+        """The runs behind `reduction`.
+
+        Args:
+            share: of the friction that the drives take off
+            speed: of the hand, [m/s]
+            sides: of the rectangle, (2,) [m]
+        """
         without, compensated = (
             TeachMode(friction_share=share).guide(
                 ur10(),
@@ -159,7 +174,7 @@ class WeighedArm(NamedTuple):
             )
             for known in (None, self.published)
         )
-        return 100 * GuidingComparison(without, compensated).mean_reduction
+        return GuidingComparison(without, compensated)
 
 
 def weighed_arms(seeds: int) -> list[WeighedArm]:
@@ -178,21 +193,34 @@ def weighed_arms(seeds: int) -> list[WeighedArm]:
     return found
 
 
-def guiding_map(*, seeds: int = _MAP_SEEDS) -> dict[tuple[float, float], Array]:
-    """By how much the mean force falls, (seeds, 3) [%], by share of friction and speed [m/s].
+class GuidingMap(NamedTuple):
+    """By how much the mean force falls, over what the paper does not print.
 
-    The paper prints neither what its arm takes off in teaching mode, nor place, size and speed of
-    the rectangle. Here it is larger than in the tables.
+    Attributes:
+        wide: by share of friction that is taken off and speed [m/s], (seeds, 3) [%]
+        narrow: with the rectangle `NARROW` and no friction taken off, (seeds, 3) [%]
+    """
+
+    wide: dict[tuple[float, float], Array]
+    narrow: Array
+
+
+def guiding_map(*, seeds: int = _MAP_SEEDS, narrow_seeds: int = _NARROW_SEEDS) -> GuidingMap:
+    """The reductions for two rectangles, which are larger than in the tables.
 
     Args:
-        seeds: of all noise
+        seeds: of all noise, wide rectangle
+        narrow_seeds: the same, narrow rectangle
     """
-    arms = weighed_arms(seeds)
-    return {
-        (share, speed): np.array([arm.reduction(share, speed) for arm in arms])
+    arms = weighed_arms(max(seeds, narrow_seeds))
+    wide = {
+        (share, speed): np.array([arm.reduction(share, speed) for arm in arms[:seeds]])
         for share in FRICTION_SHARES
         for speed in SPEEDS
     }
+    few = arms[:narrow_seeds]
+    narrow = np.array([arm.reduction(0.0, NARROW.speed, NARROW.sides) for arm in few])
+    return GuidingMap(wide, narrow)
 
 
 def _options(seed: int) -> GuidedOptions:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -10,11 +10,14 @@ from steelyard._arrays import Array
 from steelyard.control._guiding import GuidingComparison
 from steelyard.drawing import Curve, Panel, Plot
 from steelyard.report import Section, Table
-from steelyard_papers.sharing import every
+from steelyard_papers.explain import all_come_out
+from steelyard_papers.sharing import every, with_spread
 from steelyard_papers.xu2024.guiding import (
     ASSUMPTIONS,
+    NARROW,
     XU2024_MEAN_REDUCTION,
     XU2024_VARIANCE_REDUCTION,
+    GuidingMap,
     GuidingReproduction,
     currents,
 )
@@ -37,12 +40,17 @@ def reductions(found: Sequence[GuidingReproduction], key: str, which: str) -> Ar
     return 100 * np.array([getattr(comparison, f"{which}_reduction") for comparison in seen])
 
 
-def guiding_section(found: Sequence[GuidingReproduction], *tables: Table) -> Section:
+def guiding_section(
+    found: Sequence[GuidingReproduction],
+    tables: Sequence[Table] = (),
+    sentences: Sequence[str] = (),
+) -> Section:
     """Fig. 10, 11 and 12: the hand's path, force, torque and the motors' currents.
 
     Args:
         found: one for each seed
         tables: further ones, over what the paper does not print
+        sentences: about them
     """
     first = found[0]
     masses = _range([x.published.mass for x in found])
@@ -63,13 +71,9 @@ def guiding_section(found: Sequence[GuidingReproduction], *tables: Table) -> Sec
             " that is a spring of 500 N/m and a damper of 100 Ns/m; how its force trembles; and"
             " how much of"
             " the friction the drives take off in teach mode. What friction is left to the hand is"
-            " a force"
-            " that compensation cannot take away: the reductions along x and y are smaller with"
-            " it. Along z the force falls by half, as in the paper, where the drives take off a"
-            " quarter of the friction and the hand is quick; the map shows it. Which mean the"
-            " paper takes, of F or of |F|, it does not say;"
-            " here"
-            " it is that of |F|.",
+            " a force that compensation cannot take away. Which mean the paper takes, of F or of"
+            " |F|, it does not say; here it is that of |F|.",
+            *sentences,
         ],
         [
             _table(found),
@@ -172,20 +176,53 @@ def _path(comparison: GuidingComparison) -> Plot:
     )
 
 
-def map_table(found: Mapping[tuple[float, float], Array]) -> Table:
+def map_table(found: GuidingMap) -> Table:
     """By how much the mean force falls, over what the paper does not print.
 
     Args:
-        found: reductions of each seed, (seeds, 3) [%], by share of friction and speed [m/s]
+        found: for two rectangles
     """
-    rows = [
-        (100 * share, speed, *(float(x) for x in values.mean(axis=0)))
-        for (share, speed), values in found.items()
+    rows: list[Row] = [
+        ("0.3 x 0.4 m", 100 * share, speed, *(float(x) for x in values.mean(axis=0)))
+        for (share, speed), values in found.wide.items()
     ]
+    sides = " x ".join(f"{x:g}" for x in NARROW.sides)
+    mean = [float(x) for x in found.narrow.mean(axis=0)]
+    rows.append((f"{sides} m", 0.0, NARROW.speed, *mean))
     printed = ", ".join(f"{100 * x:.1f}" for x in XU2024_MEAN_REDUCTION)
     return Table(
         "Reduction of the mean force, over friction that is taken off and speed of the hand.",
-        ("friction taken off [%]", "speed [m/s]", "Fx [%]", "Fy [%]", "Fz [%]"),
+        ("rectangle", "friction taken off [%]", "speed [m/s]", "Fx [%]", "Fy [%]", "Fz [%]"),
         rows,
-        f"Rectangle of 0.3 by 0.4 m, mean over seeds. Printed: {printed} %.",
+        f"Mean over {len(found.narrow)} seeds in the last row, one seed in the others. Printed:"
+        f" {printed} %.",
+    )
+
+
+def map_sentence(found: GuidingMap) -> str:
+    """Whether one share and one speed give the printed reductions together.
+
+    Args:
+        found: for two rectangles
+    """
+    printed = 100 * np.array(XU2024_MEAN_REDUCTION)
+    together = [key for key, runs in found.wide.items() if all_come_out(runs, printed)]
+    if together:
+        share, speed = together[0]
+        words = f"come out together at {100 * share:.0f} % and {speed:g} m/s"
+    else:
+        words = "come out together, within a fifth, for no share and speed of the map"
+    mean = found.narrow.mean(axis=0)
+    spread = 2 * found.narrow.std(axis=0, ddof=1)
+    near = ", ".join(with_spread(m, s) for m, s in zip(mean, spread, strict=True))
+    outside = np.abs(mean - printed) > spread
+    axes = " and ".join(f"F{name}" for name, out in zip("xyz", outside, strict=True) if out)
+    if axes:
+        verdict = f"; {axes} {'lies' if outside.sum() == 1 else 'lie'} outside of the scatter"
+    else:
+        verdict = ""
+    return (
+        f"The printed reductions of {', '.join(f'{x:.1f}' for x in printed)} % {words}. Of all that"
+        " was tried, a narrower rectangle, followed slowly with no friction taken off, comes"
+        f" nearest: {near} %{verdict}."
     )

@@ -245,8 +245,7 @@ def friction_section(fits: dict[tuple[str, str], FrictionFit]) -> Section:
             " law on the"
             " paper's arm.",
             "The linear coefficients of joint 2 that the paper prints are not reproduced (here a"
-            " lower Fc"
-            " and a higher Fv); presumably they come from another motion, which is not published.",
+            " lower Fc and a higher Fv). The motion that they come from is not printed.",
         ],
         [
             Table(

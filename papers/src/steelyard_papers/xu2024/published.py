@@ -234,23 +234,31 @@ WHITE_SHARES = (0.2, 0.35, 0.5, 0.75, 1.0)
 """Shares of Table VIII that are tried as white noise of the torques."""
 
 
-def convergence_by_share(seeds: Sequence[int]) -> dict[float, Array]:
-    """When the paper's rule stops the recursion, (seeds,) [s], by the share that is white noise.
+def recursion_with_share(share: float, seeds: Sequence[int], *, P0: float = 10.0) -> Recursion:
+    """The recursion with a share of Table VIII as white noise, one run for each seed.
 
     Table VIII is what a friction law leaves along the motion. How much of it is white noise, and
     how much comes again with the motion, is not printed.
 
     Args:
+        share: of the standard deviations
+        seeds: of the noise
+        P0: initial P is this times the identity
+    """
+    case = published_case(share * TABLE_8["without", "power"])
+    tau = np.stack([case.torque(seed) for seed in seeds])
+    start = np.tile(case.model.estimate.value, (len(seeds), 1))
+    Y = np.broadcast_to(case.Y, (len(seeds), *case.Y.shape))
+    return run_recursion(case.model, Y, tau, start=start, P0=P0)
+
+
+def recursion_by_share(seeds: Sequence[int]) -> dict[float, Recursion]:
+    """The recursion by each of `WHITE_SHARES`.
+
+    Args:
         seeds: of the noise
     """
-    found = {}
-    for share in WHITE_SHARES:
-        case = published_case(share * TABLE_8["without", "power"])
-        tau = np.stack([case.torque(seed) for seed in seeds])
-        start = np.tile(case.model.estimate.value, (len(seeds), 1))
-        Y = np.broadcast_to(case.Y, (len(seeds), *case.Y.shape))
-        found[share] = run_recursion(case.model, Y, tau, start=start).converged_s
-    return found
+    return {share: recursion_with_share(share, seeds) for share in WHITE_SHARES}
 
 
 @dataclass(frozen=True, eq=False)

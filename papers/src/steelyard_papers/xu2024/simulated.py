@@ -221,6 +221,19 @@ def friction_fits(world: World, seed: int = 0) -> dict[tuple[str, str], Friction
     return found
 
 
+def linear_misfit(runs: PairOfRuns, noise: Array, seed: int) -> Array:
+    """RMSE of friction by the linear law without the payload, (6,) [Nm].
+
+    Args:
+        runs: along Table IV
+        noise: standard deviation of the torques, (6,) [Nm]
+        seed: of the noise
+    """
+    samples = prepare(noisy(runs.empty, noise, seed))
+    model = identify(runs.robot, samples, friction="linear")
+    return friction_fit(model, samples).rmse
+
+
 def friction_fit(model: DynamicModel, samples: Samples) -> FrictionFit:
     """How well the model's friction law fits the samples; not how well it predicts others.
 

@@ -26,6 +26,7 @@ CORRELATIONS = (0.0, 0.5, 0.7, 0.8, 0.9)
 
 _PAIR = (1, 2)
 _TOLERANCE = 1e-6  # of the logarithm of the condition number
+_CORRELATION_TOLERANCE = 1e-5
 
 
 @dataclass(frozen=True)
@@ -35,10 +36,12 @@ class WeightingBound:
     Attributes:
         by_correlation: least condition number by the correlation of joints 2 and 3
         needed: correlation at which the printed number is the least one
+        at_needed: least condition number there
     """
 
     by_correlation: dict[float, float]
     needed: float
+    at_needed: float
 
     @property
     def uncorrelated(self) -> float:
@@ -51,7 +54,7 @@ class WeightingBound:
         return Table(
             "Least condition number of Table IV over all weights of the joints.",
             ("correlation of joints 2 and 3", "least condition number"),
-            [*self.by_correlation.items(), (self.needed, CONDITION_NUMBER)],
+            [*self.by_correlation.items(), (self.needed, self.at_needed)],
             "The last row: the correlation that the printed number needs at least.",
         )
 
@@ -71,8 +74,8 @@ def weighting_bound(Y: Array) -> WeightingBound:
     def excess(correlation: float) -> float:
         return float(np.log(least_condition(grams, correlation, scales)[0] / CONDITION_NUMBER))
 
-    needed = float(brentq(excess, *CORRELATIONS[-2:], xtol=2e-3))
-    return WeightingBound(found, needed)
+    needed = float(brentq(excess, *CORRELATIONS[-2:], xtol=_CORRELATION_TOLERANCE))
+    return WeightingBound(found, needed, least_condition(grams, needed, scales)[0])
 
 
 def gram_matrices(Y: Array) -> Array:
