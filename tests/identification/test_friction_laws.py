@@ -176,6 +176,15 @@ def test_the_simplest_law_that_is_not_worse_is_chosen():
     assert _simplest(laws) == "b"
 
 
+def test_a_gain_that_other_recordings_would_not_show_does_not_count():
+    """Every stretch is better by 0.3 %, which has no standard error at all; 1.5 % count."""
+    best = np.exp(0.5 * np.random.default_rng(4).normal(size=(8, 2)))
+    hardly = {"simple": left_out(np.exp(2 * 0.003) * best), "best": left_out(best)}
+    clearly = {"simple": left_out(np.exp(2 * 0.015) * best), "best": left_out(best)}
+    assert _simplest(hardly) == "simple"
+    assert _simplest(clearly) == "best"
+
+
 def test_friction_with_impossible_signs_counts_against_a_law():
     same = np.ones((8, 2)) + 0.1 * np.random.default_rng(3).normal(size=(8, 2))
     negative = left_out(same, friction=[1.0, 1.0, 1.0, -5.0])
