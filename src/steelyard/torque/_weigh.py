@@ -15,7 +15,7 @@ square of that contradiction (Birge).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -81,55 +81,97 @@ def weigh(
         others = _checked(require, empty, "compare with")
     problem = WeighingProblem(model.with_row_cache(), parts, fixed_rows(fixed or {}), others)
     if method == AUTOMATIC:
-        method, answer = _narrower(problem)
+        weighed = _narrower(problem)
     else:
-        answer = METHODS[method](problem)
-    covariance, gain_error, shares = answer.widened(problem)
-    causes = _other_causes(problem, answer, covariance, method)
-    known_causes = covariance
-    for name, added in causes.added.items():
-        covariance, shares = enlarged(covariance, shares, name, added)
+        weighed = _Weighed.by(method, problem)
+    answer = weighed.answer
+    method = weighed.method
+    causes = weighed.causes
     plain = InertialParameters.from_vector(answer.value, model.robot.flange)
     body, verdict = judge(
         Evidence(
             plain,
-            covariance,
+            weighed.covariance,
             answer.unknown,
             expected=answer.expected,
             unobservable=problem.unobservable,
             fixed=tuple(fixed or ()),
             contradiction=answer.contradiction,
             doubts=_doubts(problem, answer, method, fixed or {}, causes.doubts),
-            shares=shares,
+            shares=weighed.shares,
             arm=model.robot.name,
-            body_covariance=known_causes,
+            body_covariance=weighed.without_causes,
         )
     )
-    assumed = _assumed(plain.mass, gain_error, shares)
+    assumed = _assumed(plain.mass, weighed.gain_error, weighed.shares)
     parts_of_summary = (verdict.summary, answer.remark, causes.remark, assumed)
     summary = "; ".join(words for words in parts_of_summary if words)
     verdict = replace(verdict, summary=summary)
-    return Payload(body, plain, covariance, answer.noise, verdict, method, gain_error, shares)
+    return Payload(
+        body,
+        plain,
+        weighed.covariance,
+        answer.noise,
+        verdict,
+        method,
+        weighed.gain_error,
+        weighed.shares,
+    )
 
 
-def _narrower(problem: WeighingProblem) -> tuple[str, Answer]:
-    """The method with the narrower interval of the mass, and its answer with a remark.
+@dataclass(frozen=True, eq=False)
+class _Weighed:
+    """The answer of a method with its whole uncertainty.
+
+    Attributes:
+        method: its name
+        answer: what it found
+        covariance: of the ten numbers, with systematic errors and other causes, (10, 10)
+        without_causes: the same without other causes, (10, 10)
+        gain_error: effect of an error of each gain, (10, n); None where gains are exact
+        shares: of the variance of the mass, by their origin
+        causes: what else may have acted
+    """
+
+    method: str
+    answer: Answer
+    covariance: Array
+    without_causes: Array
+    gain_error: Array | None
+    shares: Mapping[str, float]
+    causes: OtherCauses
+
+    @classmethod
+    def by(cls, method: str, problem: WeighingProblem) -> _Weighed:
+        """The answer of a method to a problem."""
+        answer = METHODS[method](problem)
+        without_causes, gain_error, shares = answer.widened(problem)
+        causes = _other_causes(problem, answer, without_causes, method)
+        covariance = without_causes
+        for name, added in causes.added.items():
+            covariance, shares = enlarged(covariance, shares, name, added)
+        return cls(method, answer, covariance, without_causes, gain_error, shares, causes)
+
+
+def _narrower(problem: WeighingProblem) -> _Weighed:
+    """The answer with the narrower interval of the mass, with a remark.
 
     Torques on the same motion are compared directly where there are such runs: what a model does
     not contain is the same in both.
     """
-    direct = METHODS["direct"](problem)
+    direct = _Weighed.by("direct", problem)
     if not has_same_motions(problem):
-        return "direct", direct
-    change = METHODS["torque-change"](problem)
-    variance, other = (answer.widened(problem)[0][0, 0] for answer in (change, direct))
-    if not variance < other:
-        return "direct", direct
+        return direct
+    change = _Weighed.by("torque-change", problem)
+    if not change.covariance[0, 0] < direct.covariance[0, 0]:
+        return direct
     words = (
         "an empty run has the same motion: torques were compared run by run (torque-change); the"
-        f" model alone gives {direct.value[0]:.4g} +- {NORMAL_95 * np.sqrt(other):.2g} kg"
+        f" model alone gives {direct.answer.value[0]:.4g} +-"
+        f" {NORMAL_95 * np.sqrt(direct.covariance[0, 0]):.2g} kg"
     )
-    return "torque-change", replace(change, remark=f"{words}; {change.remark}")
+    answer = replace(change.answer, remark=f"{words}; {change.answer.remark}")
+    return replace(change, answer=answer)
 
 
 def _other_causes(
