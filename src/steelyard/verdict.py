@@ -48,6 +48,7 @@ class DoubtKind(StrEnum):
     CONTRADICTS_GIVEN = "contradicts_given"  # the data contradict a number that the user gave
     UNEXPLAINED_TORQUE = "unexplained_torque"  # residuals far beyond noise
     DOES_NOT_PREDICT = "does_not_predict"  # a model fails on what it was not fitted to
+    CONFIGURED_PAYLOAD = "configured_payload"  # the controller is set to another payload
     OTHER_ROBOT = "other_robot"  # the recording is of another arm than the model
     TILTED_BASE = "tilted_base"  # the base is far from the stated orientation
     GRAVITY = "gravity"  # weight and inertia disagree, or the stated gravity is not Earth's
