@@ -181,4 +181,8 @@ def together(summary: str, verdicts: Iterable[Verdict]) -> Verdict:
 
 
 def _sentence(words: str) -> str:
-    return f"{words[0].upper()}{words[1:]}{'' if words.endswith('?') else '.'}"
+    """The words as sentences: semicolons separate them."""
+    sentences = [part for part in words.split("; ") if part]
+    return " ".join(
+        f"{part[0].upper()}{part[1:]}{'' if part.endswith('?') else '.'}" for part in sentences
+    )

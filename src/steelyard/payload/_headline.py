@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from steelyard._units import NORMAL_95
-from steelyard.verdict import Aspect, Fitness
+from steelyard.verdict import Aspect, Doubt, Fitness
 
 if TYPE_CHECKING:
     from steelyard.payload._payload import Payload
@@ -19,16 +20,23 @@ _INERTIA = {
     Fitness.CARE: " Use the inertia with care.",
     Fitness.DO_NOT_USE: " Inertia is not known well enough and is exported as a sphere.",
 }
+_LIVELIER = "record a livelier motion: steelyard design ROBOT --objective payload -o motion.csv"
 _NEXT = {
-    "noise": "record more motion: steelyard design ROBOT",
-    "friction": "record the empty arm on the same day, and identify again: steelyard identify",
-    "gains": "calibrate the gains with a known mass (steelyard identify)",
-    "drift": "record the empty arm right before or after, and identify again: steelyard identify",
-    "motion": "identify with an automatic cut-off (steelyard identify)",
-    "gravity": "identify with the local gravity (steelyard identify)",
-    "scale": "record a livelier motion: steelyard design ROBOT",
-    "force": "record a livelier motion: steelyard design ROBOT",
+    "noise": _LIVELIER,
+    "friction": "record the empty arm on the same day, and identify with both runs:"
+    " steelyard identify ROBOT EMPTY SAME_DAY -o model.json",
+    "gains": "calibrate the gains with a known mass:"
+    " steelyard identify ROBOT EMPTY --gains mass=KG:LOADED -o model.json",
+    "drift": "record the empty arm right before or after, and identify with it:"
+    " steelyard identify ROBOT EMPTY -o model.json",
+    "motion": "choose the cut-off automatically:"
+    " steelyard identify ROBOT EMPTY --cutoff auto -o model.json",
+    "gravity": "give the gravity of your place, such as 9.8127 m/s^2:"
+    " steelyard identify ROBOT EMPTY --gravity 0,0,-9.8127 -o model.json",
+    "scale": _LIVELIER,
+    "force": _LIVELIER,
 }
+"""What narrows an interval most, by the largest cause of its width."""
 
 
 def headline(payload: Payload) -> str:
@@ -42,8 +50,7 @@ def headline(payload: Payload) -> str:
     if not np.isfinite(payload.std[0]):
         return "DO NOT USE: the mass is not known."
     if not verdict.ok:
-        count = len(verdict.blocking)
-        return f"DO NOT USE: {mass}, with {count} blocking doubt{'s' if count > 1 else ''}."
+        return f"DO NOT USE: {mass}. {_reason(verdict.blocking)}"
     worst_mm = 1e3 * NORMAL_95 * float(payload.com_std.max())
     centre = "centre not known"
     if np.isfinite(worst_mm):
@@ -53,6 +60,17 @@ def headline(payload: Payload) -> str:
     if Fitness.CARE in (verdict.fitness(Aspect.MASS), verdict.fitness(Aspect.CENTRE)):
         state = "OK, WITH CARE"
     return f"{state}: {mass}, {centre}.{_INERTIA[verdict.fitness(Aspect.INERTIA)]}"
+
+
+def _reason(blocking: Sequence[Doubt]) -> str:
+    """The first doubt without its advice, and how many more there are."""
+    words = re.split("[;:] ", blocking[0].words)[0]
+    more = len(blocking) - 1
+    if more == 1:
+        words += ", and 1 more doubt"
+    elif more:
+        words += f", and {more} more doubts"
+    return f"{words[0].upper()}{words[1:]}{'' if words.endswith('?') else '.'}"
 
 
 def variance_bars(shares: Mapping[str, float]) -> list[str]:
