@@ -7,10 +7,11 @@ from importlib import import_module
 import numpy as np
 import pytest
 
+from steelyard.cli.output import NEXT_ACTIONS
 from steelyard.identification import essential, identify
 from steelyard.inertia import InertialParameters
 from steelyard.payload import Evidence, Payload, Quantity, judge
-from steelyard.payload._headline import _NEXT, next_action, variance_bars
+from steelyard.payload._headline import limiting_cause, variance_bars
 from steelyard.payload._judgement import large_residual_doubt
 from steelyard.recording import Samples
 from steelyard.robot import load_robot
@@ -289,8 +290,8 @@ def test_shares_are_bars_and_the_largest_one_has_a_remedy():
     bars = variance_bars(shares)
     assert [bar.split()[0] for bar in bars] == ["friction", "gains", "noise"]
     assert bars[0].count("#") == 13
-    assert next_action(weighed(Verdict(), shares)).startswith("record the empty arm on the same")
-    assert next_action(weighed(Verdict("", (TOUCHED,)), shares)) == ""
+    assert limiting_cause(weighed(Verdict(), shares)) == "friction"
+    assert limiting_cause(weighed(Verdict("", (TOUCHED,)), shares)) == ""
 
 
 def test_unknown_numbers_have_no_digits():
@@ -311,7 +312,7 @@ def test_the_centre_of_next_to_nothing_is_unknown():
 
 
 def test_commands_of_the_next_action_have_the_options_that_it_names():
-    for words in set(_NEXT.values()):
+    for words in set(NEXT_ACTIONS.values()):
         command = words.partition(": steelyard ")[2].split()
         accepted = inspect.signature(import_module(f"steelyard.cli.{command[0]}").command)
         for option in (word for word in command if word.startswith("--")):

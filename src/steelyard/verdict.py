@@ -6,6 +6,7 @@ refusal of an export derive from it; no code searches for words in a sentence.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
@@ -91,8 +92,17 @@ class Doubt(Value, optional=("concerns",)):
     blocks: bool = True
     concerns: tuple[Aspect, ...] = EVERYTHING
 
+    @property
+    def reason(self) -> str:
+        """The words up to the first colon or semicolon: what it is, without advice."""
+        return _first_clause(self.words)
+
     def __str__(self) -> str:
         return _sentence(self.words)
+
+
+def _first_clause(words: str) -> str:
+    return re.split("[;:] ", words, maxsplit=1)[0]
 
 
 def _states(verdict: Verdict) -> dict[str, str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -20,23 +19,6 @@ _INERTIA = {
     Fitness.CARE: " Use the inertia with care.",
     Fitness.DO_NOT_USE: " Inertia is not known well enough and is exported as a sphere.",
 }
-_LIVELIER = "record a livelier motion: steelyard design ROBOT --objective payload -o motion.csv"
-_NEXT = {
-    "noise": _LIVELIER,
-    "friction": "record the empty arm on the same day, and identify with both runs:"
-    " steelyard identify ROBOT EMPTY SAME_DAY -o model.json",
-    "gains": "calibrate the gains with a known mass:"
-    " steelyard identify ROBOT EMPTY --gains mass=KG:LOADED -o model.json",
-    "drift": "record the empty arm right before or after, and identify with it:"
-    " steelyard identify ROBOT EMPTY -o model.json",
-    "motion": "choose the cut-off automatically:"
-    " steelyard identify ROBOT EMPTY --cutoff auto -o model.json",
-    "gravity": "give the gravity of your place, such as 9.8127 m/s^2:"
-    " steelyard identify ROBOT EMPTY --gravity 0,0,-9.8127 -o model.json",
-    "scale": _LIVELIER,
-    "force": _LIVELIER,
-}
-"""What narrows an interval most, by the largest cause of its width."""
 
 
 def headline(payload: Payload) -> str:
@@ -64,7 +46,7 @@ def headline(payload: Payload) -> str:
 
 def _reason(blocking: Sequence[Doubt]) -> str:
     """The first doubt without its advice, and how many more there are."""
-    words = re.split("[;:] ", blocking[0].words)[0]
+    words = blocking[0].reason
     more = len(blocking) - 1
     if more == 1:
         words += ", and 1 more doubt"
@@ -88,15 +70,15 @@ def variance_bars(shares: Mapping[str, float]) -> list[str]:
     ]
 
 
-def next_action(payload: Payload) -> str:
-    """The one thing that narrows the interval of the mass most, with its command; empty if unknown.
+def limiting_cause(payload: Payload) -> str:
+    """The largest cause of the width of the mass's interval; empty if unknown or not to be used.
 
     Args:
         payload: the answer
     """
     if not payload.shares or not payload.verdict.ok:
         return ""
-    return _NEXT[max(payload.shares, key=lambda name: payload.shares[name])]
+    return max(payload.shares, key=lambda name: payload.shares[name])
 
 
 def _rounded(payload: Payload) -> str:

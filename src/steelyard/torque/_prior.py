@@ -18,8 +18,8 @@ the empty arm: large residuals of a wrong model would otherwise hide the contrad
 
 A contradiction c above 1 says that z is less certain than its unit noise, by the factor c (Birge).
 The residuals of the loaded runs show their own noise, so only what the prior contributes grows:
-(c^2 - 1) A^-1 Z'Z A^-1 is added to C, for each of both priors below with its own c. Above 1.5, which
-noise hardly ever reaches, the model does not describe the loaded runs, and neither do their
+(c^2 - 1) A^-1 Z'Z A^-1 is added to C, for each of both priors below with its own c. Above 1.5,
+which noise hardly ever reaches, the model does not describe the loaded runs, and neither do their
 residuals: then, and where the parts of C are not known (a fleet), (c^2 - 1) C is added.
 
 **Friction** of the loaded run is one more draw from the population of the empty runs
