@@ -38,7 +38,7 @@ def test_another_mass_is_said_and_counts_against_no_number(mass):
     verdict = WEIGHED.verdict.doubted(doubt)
     assert verdict.ok
     assert verdict.fitness(Aspect.MASS) is Fitness.USE
-    assert doubt.words in str(verdict)
+    assert str(doubt) in str(verdict)
     assert Verdict.from_dict(verdict.to_dict()) == verdict
 
 
