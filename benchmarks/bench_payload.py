@@ -132,7 +132,7 @@ def beside_each_other(case: Case) -> Iterator[Figure]:
 
 def in_mujoco(seeds: int = 10) -> Iterator[Figure]:
     """A UR10 with tracking errors, quantisation and power-law friction, from 3 empty runs."""
-    robot = load_robot("ur10")
+    robot = load_robot("ur10", flange="link6")  # the frame of the published payload
     trajectory = FourierTrajectory.load("xu2024")
     robot = robot.with_drive(
         replace(robot.drive, gain_std=np.zeros(6))

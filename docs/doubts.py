@@ -56,6 +56,8 @@ REMEDIES = {
     "unexplained_torque": "Check gravity, signs, gains and whether this is the stated robot; then whether something"
     " touched the arm.",
     "does_not_predict": "Record a longer and livelier motion, or several. Check that both recordings are of the same arm.",
+    "configured_payload": "Set the weighed payload on the controller (`steelyard set-payload`), with that of the tool"
+    " if the empty arm carried one.",
     "other_robot": "Give the robot and the model of the recorded arm.",
     "tilted_base": "Level the base, or state the gravity that the message names"
     " ([direction of gravity](../howto/gravity.md)).",

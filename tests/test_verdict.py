@@ -1,14 +1,17 @@
 """Verdicts: coded doubts, judged once, the same for a batch and sample by sample."""
 
+import inspect
 from dataclasses import replace
+from importlib import import_module
 
 import numpy as np
 import pytest
 
+from steelyard.cli.output import NEXT_ACTIONS
 from steelyard.identification import essential, identify
 from steelyard.inertia import InertialParameters
 from steelyard.payload import Evidence, Payload, Quantity, judge
-from steelyard.payload._headline import next_action, variance_bars
+from steelyard.payload._headline import limiting_cause, variance_bars
 from steelyard.payload._judgement import large_residual_doubt
 from steelyard.recording import Samples
 from steelyard.robot import load_robot
@@ -67,10 +70,10 @@ def test_a_verdict_is_ok_unless_a_doubt_blocks():
 
 def test_sentences_derive_from_the_doubts():
     assert str(Verdict()) == "There are no doubts."
-    assert str(Verdict("all is known", (ASIDE,))) == "All is known; friction is negative."
+    assert str(Verdict("all is known", (ASIDE,))) == "All is known. Friction is negative."
     assert str(Verdict("", (TOUCHED,))) == "Do not use this: did something touch it?"
     both = together("two", [Verdict("a", (ASIDE,)), Verdict("b", (TOUCHED, ASIDE))])
-    assert str(both) == "Do not use this: did something touch it?; two; friction is negative."
+    assert str(both) == "Do not use this: did something touch it? Two. Friction is negative."
 
 
 def test_a_verdict_survives_a_round_trip_as_plain_values():
@@ -269,7 +272,9 @@ def test_the_headline_is_short_and_rounded_by_the_interval():
     )
     assert weighed(Verdict("", (ASIDE,))).headline.startswith("OK, WITH CARE: 2.831")
     blocked = weighed(Verdict("", (TOUCHED,))).headline
-    assert blocked == "DO NOT USE: 2.831 +- 0.060 kg, with 1 blocking doubt."
+    assert blocked == "DO NOT USE: 2.831 +- 0.060 kg. Did something touch it?"
+    twice = weighed(Verdict("", (replace(TOUCHED, words="it was late: wait"), TOUCHED)))
+    assert twice.headline.endswith(" It was late, and 1 more doubt.")
 
 
 def test_a_notebook_shows_a_badge_of_the_colour_of_the_state():
@@ -285,10 +290,36 @@ def test_shares_are_bars_and_the_largest_one_has_a_remedy():
     bars = variance_bars(shares)
     assert [bar.split()[0] for bar in bars] == ["friction", "gains", "noise"]
     assert bars[0].count("#") == 13
-    assert next_action(weighed(Verdict(), shares)).startswith("record the empty arm on the same")
-    assert next_action(weighed(Verdict("", (TOUCHED,)), shares)) == ""
+    assert limiting_cause(weighed(Verdict(), shares)) == "friction"
+    assert limiting_cause(weighed(Verdict("", (TOUCHED,)), shares)) == ""
 
 
 def test_unknown_numbers_have_no_digits():
     assert Quantity("mass", 2.8314159, np.inf, "kg").cells == ("mass", "unknown", "", "kg")
     assert Quantity("mass", 2.8314159, 0.0306, "kg").cells == ("mass", "2.831", "0.060", "kg")
+    assert Quantity("Ixy", -1e-9, 0.01, "kg m^2").rounded == ("0.000", "0.020")
+
+
+def test_the_centre_of_next_to_nothing_is_unknown():
+    """Its first moment over a mass of nearly zero may be anywhere."""
+    body = InertialParameters.from_com(2e-6, [15.0, -14.0, 26.0], 1e-9 * np.eye(3))
+    spread = np.diag(np.square([8e-4, *np.full(9, 1e-3)]))
+    payload = Payload(body, body, spread, np.ones(6), Verdict())
+    shown = {x.name: x.rounded[0] for x in (*payload.quantities, *payload.inertia_com_quantities)}
+    assert shown["mass"] == "0.0000"
+    assert shown["centre of mass x"] == "unknown"
+    assert shown["Ixx about the centre of mass"] == "unknown"
+
+
+def test_commands_of_the_next_action_have_the_options_that_it_names():
+    for words in set(NEXT_ACTIONS.values()):
+        command = words.partition(": steelyard ")[2].split()
+        accepted = inspect.signature(import_module(f"steelyard.cli.{command[0]}").command)
+        for option in (word for word in command if word.startswith("--")):
+            assert option[2:] in accepted.parameters, words
+
+
+def test_sentences_end_where_semicolons_stand():
+    doubt = Doubt(DoubtKind.GAINS, "gains differ by 5 %; check their units")
+    assert str(doubt) == "Gains differ by 5 %. Check their units."
+    assert str(Verdict("weighed", (doubt,))).startswith("Do not use this: gains differ by 5 %. C")

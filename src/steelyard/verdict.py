@@ -6,6 +6,7 @@ refusal of an export derive from it; no code searches for words in a sentence.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
@@ -48,6 +49,7 @@ class DoubtKind(StrEnum):
     CONTRADICTS_GIVEN = "contradicts_given"  # the data contradict a number that the user gave
     UNEXPLAINED_TORQUE = "unexplained_torque"  # residuals far beyond noise
     DOES_NOT_PREDICT = "does_not_predict"  # a model fails on what it was not fitted to
+    CONFIGURED_PAYLOAD = "configured_payload"  # the controller is set to another payload
     OTHER_ROBOT = "other_robot"  # the recording is of another arm than the model
     TILTED_BASE = "tilted_base"  # the base is far from the stated orientation
     GRAVITY = "gravity"  # weight and inertia disagree, or the stated gravity is not Earth's
@@ -90,8 +92,17 @@ class Doubt(Value, optional=("concerns",)):
     blocks: bool = True
     concerns: tuple[Aspect, ...] = EVERYTHING
 
+    @property
+    def reason(self) -> str:
+        """The words up to the first colon or semicolon: what it is, without advice."""
+        return _first_clause(self.words)
+
     def __str__(self) -> str:
         return _sentence(self.words)
+
+
+def _first_clause(words: str) -> str:
+    return re.split("[;:] ", words, maxsplit=1)[0]
 
 
 def _states(verdict: Verdict) -> dict[str, str]:
@@ -180,4 +191,8 @@ def together(summary: str, verdicts: Iterable[Verdict]) -> Verdict:
 
 
 def _sentence(words: str) -> str:
-    return f"{words[0].upper()}{words[1:]}{'' if words.endswith('?') else '.'}"
+    """The words as sentences: semicolons separate them."""
+    sentences = [part for part in words.split("; ") if part]
+    return " ".join(
+        f"{part[0].upper()}{part[1:]}{'' if part.endswith('?') else '.'}" for part in sentences
+    )

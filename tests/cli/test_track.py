@@ -122,7 +122,7 @@ def test_a_dropped_part_is_history(folder):
     assert "Payloads before" in words
     assert float(line.split()[2]) == pytest.approx(episode.end_s, abs=0.01)
     assert float(line.split()[3]) == pytest.approx(episode.vector[0], abs=0.001)
-    assert "payload 2, since" in words
+    assert "Payload 2, since" in words
 
 
 def test_currents_are_weighed_with_the_gains_of_the_model(folder, facts):

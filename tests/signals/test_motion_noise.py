@@ -71,7 +71,7 @@ def test_a_payload_covers_what_noise_of_the_motion_does_and_doubts():
     payload = sy.weigh(rough, recording(3, loaded, rotor=ROTOR))
     assert (np.abs(payload.unconstrained.vector - LOAD.vector) < 2.5 * payload.std).all()
     assert payload.verdict.has(DoubtKind.NOISY_MOTION)
-    assert "noise of the measured motion may have moved" in str(payload.verdict)
+    assert "Noise of the measured motion may have moved" in str(payload.verdict)
     assert payload.shares["motion"] > 0
     assert sum(payload.shares.values()) == pytest.approx(1.0)
     model = sy.identify(ROBOT, runs, friction="linear", preparation=SMOOTH)

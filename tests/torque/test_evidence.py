@@ -59,7 +59,8 @@ def test_the_mean_square_is_that_of_draws_from_the_posterior(rng):
 
 def test_probabilities_of_causes_that_exclude_each_other():
     causes = [cause(0.02, odds=0.2), cause(0.04)]
-    odds = np.exp([one.log_bayes_factor for one in causes]) / 4  # three empty runs
+    shown = 0.05**2 / (0.05**2 + 0.01**2)
+    odds = np.exp([one.log_bayes_factor for one in causes]) / (3 * shown + 1)  # three empty runs
     odds *= [0.2, 1.0]
     np.testing.assert_allclose(probabilities(causes, 3), odds / (1 + odds.sum()))
     assert probabilities([], 1).shape == (0,)
@@ -67,6 +68,13 @@ def test_probabilities_of_causes_that_exclude_each_other():
 
 def test_more_empty_runs_make_a_cause_less_probable():
     assert probabilities([cause()], 6)[0] < probabilities([cause()], 1)[0]
+
+
+def test_runs_that_do_not_show_a_cause_do_not_count_against_it():
+    """Six runs that agree say nothing about a scale that they cannot determine."""
+    unseen = cause(e=0.0, std=5.0)
+    assert probabilities([unseen], 6)[0] == pytest.approx(probabilities([unseen], 0)[0], rel=1e-3)
+    assert probabilities([unseen], 6)[0] == pytest.approx(0.5, rel=1e-3)
 
 
 def test_misfit_widens_and_never_narrows():

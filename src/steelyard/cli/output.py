@@ -48,6 +48,25 @@ class _Done(Protocol):
         """Shows it."""
 
 
+_LIVELIER = "record a livelier motion: steelyard design ROBOT --objective payload -o motion.csv"
+NEXT_ACTIONS = {
+    "noise": _LIVELIER,
+    "friction": "record the empty arm on the same day, and identify with both runs:"
+    " steelyard identify ROBOT EMPTY SAME_DAY -o model.json",
+    "gains": "calibrate the gains with a known mass:"
+    " steelyard identify ROBOT EMPTY --gains mass=KG:LOADED -o model.json",
+    "drift": "record the empty arm right before or after, and identify with it:"
+    " steelyard identify ROBOT EMPTY -o model.json",
+    "motion": "choose the cut-off automatically:"
+    " steelyard identify ROBOT EMPTY --cutoff auto -o model.json",
+    "gravity": "give the gravity of your place, such as 9.8127 m/s^2:"
+    " steelyard identify ROBOT EMPTY --gravity 0,0,-9.8127 -o model.json",
+    "scale": _LIVELIER,
+    "force": _LIVELIER,
+}
+"""What narrows the interval of a mass most, by the largest cause of its width."""
+
+
 class Output:
     """Prints and writes what a verb has found: words, or one JSON object."""
 
@@ -163,7 +182,7 @@ class Output:
         from rich.console import Console
         from rich.text import Text
 
-        from steelyard.payload._headline import next_action, variance_bars
+        from steelyard.payload._headline import limiting_cause, variance_bars
 
         style = _STYLES[payload.verdict.fitness(Aspect.MASS)]
         headline = Text(terminal_text(payload.headline), style=style)
@@ -173,8 +192,8 @@ class Output:
             print("What limits the accuracy of the mass:")
             for bar in bars:
                 print(f"  {bar}")
-        if action := next_action(payload):
-            print(f"To improve it, {action}")
+        if cause := limiting_cause(payload):
+            print(f"To improve it, {terminal_text(NEXT_ACTIONS[cause])}")
 
     def verdict(self, verdict: Verdict, *, before: str = "") -> None:
         """Prints a verdict, then a line for each doubt that does not forbid its use."""

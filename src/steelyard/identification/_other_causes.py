@@ -24,7 +24,8 @@ show their masses twice, by weight and by inertia; if these disagree, gravity is
 runs at another rate (inertia goes with its square). The weight at one joint alone, beside those at
 the others, should not differ at all: what it differs by measures how wrong such a number may be on
 this arm for other reasons (scales of single torques, friction that no law contains), and counts as
-a standard deviation of the size of gravity. If there are several runs, another scale of the
+a standard deviation of the size of gravity, as does 1 % for the filter of the motion, which weakens
+accelerations. If there are several runs, another scale of the
 links' torque is tested in each of them, with friction of its own: gains, or masses on the arm, that
 have changed.
 """
@@ -61,6 +62,7 @@ _MIN_FREE_SHARE = 0.25  # of the rows, lower limit of the degrees of freedom
 _MIN_COLUMN = 1e-9  # smallest share of a column that the unknowns do not explain
 _GRAVITY_RANGE = (9.75, 9.85)  # [m/s^2], equator to poles with a margin
 _MIN_GRAVITY_ERROR = 0.02  # relative; local gravity differs by 0.005
+_PREPARED_STD = 0.01  # relative, of weight beside inertia, by the filter of the motion
 _MIN_TILT = np.radians(1.0)  # [rad], smallest reported tilt of the base
 _MIN_SCALE_ERROR = 0.02  # relative; smallest reported change of the torque scale of a run
 _MAX_COMPARED_RUNS = 8  # more runs are compared in groups of neighbours
@@ -377,7 +379,8 @@ def _gravity_doubts(
         [np.stack(x[:1], axis=2) for x in weights],
         lambda found: abs(found.e[0]) / _MIN_GRAVITY_ERROR,
     )
-    if larger is not None and larger.is_significant(_disagreement(fit, [x[0] for x in weights])):
+    extra_std = np.hypot(_disagreement(fit, [x[0] for x in weights]), _PREPARED_STD)
+    if larger is not None and larger.is_significant(float(extra_std)):
         words = (
             "weight and inertia of the links contradict each other: gravity would be"
             f" {1 + larger.e[0]:.2f} times as large as stated; check the clock of the recording and"

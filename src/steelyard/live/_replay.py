@@ -16,6 +16,7 @@ from steelyard.io._wrist import SensorDescription
 from steelyard.live._source import MOTION_COLUMN, Connection, EndOfSource, Source, Values
 from steelyard.recording import AXES, Recording, WrenchConvention
 from steelyard.recording._columns import Requested
+from steelyard.recording._layout import SINGLE_CHANNELS
 from steelyard.wrist.tracking import motion_of
 
 _CHUNK = 100  # rows
@@ -124,7 +125,7 @@ class _Replayed(Connection):
 
 
 def _names(channel: str, count: int) -> list[str]:
-    if channel in ("t", "gripper"):
+    if channel in ("t", *SINGLE_CHANNELS):
         return [channel]
     if channel == "wrench":
         return [f"wrench_stamped.{axis}" for axis in AXES]

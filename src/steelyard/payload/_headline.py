@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from steelyard._units import NORMAL_95
-from steelyard.verdict import Aspect, Fitness
+from steelyard.verdict import Aspect, Doubt, Fitness
 
 if TYPE_CHECKING:
     from steelyard.payload._payload import Payload
@@ -18,16 +18,6 @@ _INERTIA = {
     Fitness.USE: "",
     Fitness.CARE: " Use the inertia with care.",
     Fitness.DO_NOT_USE: " Inertia is not known well enough and is exported as a sphere.",
-}
-_NEXT = {
-    "noise": "record more motion: steelyard design ROBOT",
-    "friction": "record the empty arm on the same day, and identify again: steelyard identify",
-    "gains": "calibrate the gains with a known mass (steelyard identify)",
-    "drift": "record the empty arm right before or after, and identify again: steelyard identify",
-    "motion": "identify with an automatic cut-off (steelyard identify)",
-    "gravity": "identify with the local gravity (steelyard identify)",
-    "scale": "record a livelier motion: steelyard design ROBOT",
-    "force": "record a livelier motion: steelyard design ROBOT",
 }
 
 
@@ -42,8 +32,7 @@ def headline(payload: Payload) -> str:
     if not np.isfinite(payload.std[0]):
         return "DO NOT USE: the mass is not known."
     if not verdict.ok:
-        count = len(verdict.blocking)
-        return f"DO NOT USE: {mass}, with {count} blocking doubt{'s' if count > 1 else ''}."
+        return f"DO NOT USE: {mass}. {_reason(verdict.blocking)}"
     worst_mm = 1e3 * NORMAL_95 * float(payload.com_std.max())
     centre = "centre not known"
     if np.isfinite(worst_mm):
@@ -53,6 +42,17 @@ def headline(payload: Payload) -> str:
     if Fitness.CARE in (verdict.fitness(Aspect.MASS), verdict.fitness(Aspect.CENTRE)):
         state = "OK, WITH CARE"
     return f"{state}: {mass}, {centre}.{_INERTIA[verdict.fitness(Aspect.INERTIA)]}"
+
+
+def _reason(blocking: Sequence[Doubt]) -> str:
+    """The first doubt without its advice, and how many more there are."""
+    words = blocking[0].reason
+    more = len(blocking) - 1
+    if more == 1:
+        words += ", and 1 more doubt"
+    elif more:
+        words += f", and {more} more doubts"
+    return f"{words[0].upper()}{words[1:]}{'' if words.endswith('?') else '.'}"
 
 
 def variance_bars(shares: Mapping[str, float]) -> list[str]:
@@ -70,15 +70,15 @@ def variance_bars(shares: Mapping[str, float]) -> list[str]:
     ]
 
 
-def next_action(payload: Payload) -> str:
-    """The one thing that narrows the interval of the mass most, with its command; empty if unknown.
+def limiting_cause(payload: Payload) -> str:
+    """The largest cause of the width of the mass's interval; empty if unknown or not to be used.
 
     Args:
         payload: the answer
     """
     if not payload.shares or not payload.verdict.ok:
         return ""
-    return _NEXT[max(payload.shares, key=lambda name: payload.shares[name])]
+    return max(payload.shares, key=lambda name: payload.shares[name])
 
 
 def _rounded(payload: Payload) -> str:

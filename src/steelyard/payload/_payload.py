@@ -30,6 +30,8 @@ _EXPORT_CONTENT = (
     " included"
 )
 
+_MAX_SHOWN_HALF_WIDTH = 1.0  # [m], of a centre of mass; beyond, reports call it unknown
+
 
 class Quantity(NamedTuple):
     """One number of a result in the unit of reports.
@@ -60,7 +62,7 @@ class Quantity(NamedTuple):
         else:
             com = np.zeros(3)
         rows = [cls("mass", body.mass, float(std[0]), "kg")]
-        for axis, x, x_std in zip("xyz", com, com_std, strict=True):
+        for axis, x, x_std in zip("xyz", com, _as_shown(com_std), strict=True):
             rows.append(cls(f"centre of mass {axis}", 1e3 * float(x), 1e3 * float(x_std), "mm"))
         for name, x, x_std in zip(PARAMETER_NAMES[4:], body.vector[4:], std[4:], strict=True):
             rows.append(cls(f"{name} about the {body.frame}", float(x), float(x_std), "kg m^2"))
@@ -81,7 +83,8 @@ class Quantity(NamedTuple):
             digits = 4
         else:
             digits = int(np.clip(1 - np.floor(np.log10(half)), 0, 9))
-        return f"{self.value:.{digits}f}", f"{half:.{digits}f}"
+        value = round(self.value, digits) + 0.0  # no negative zero
+        return f"{value:.{digits}f}", f"{half:.{digits}f}"
 
     @property
     def with_interval(self) -> str:
@@ -94,6 +97,12 @@ class Quantity(NamedTuple):
     def cells(self) -> tuple[str, str, str, str]:
         """Name, value, half-width and unit, for a table."""
         return self.name, *self.rounded, self.unit
+
+
+def _as_shown(com_std: Array) -> Array:
+    """Standard deviations of a centre of mass; infinite where reports call it unknown, (3,) [m]."""
+    known = com_std * NORMAL_95 < _MAX_SHOWN_HALF_WIDTH
+    return np.where(known, com_std, np.inf)
 
 
 _ENTRY_OF_INERTIA = np.array([[0, 3, 4], [3, 1, 5], [4, 5, 2]])  # among xx, yy, zz, xy, xz, yz
@@ -242,6 +251,8 @@ class Payload(
             return ()
         value = self.inertia_com
         std = self.inertia_com_std
+        if not np.isfinite(_as_shown(self.com_std)).all():
+            std = np.full((3, 3), np.inf)
         return tuple(
             Quantity(f"{name} about the centre of mass", float(value[i]), float(std[i]), "kg m^2")
             for name, i in _INERTIA_INDICES.items()

@@ -32,6 +32,7 @@ from steelyard.quality._table import (
     repeated_rows,
 )
 from steelyard.recording import Recording
+from steelyard.recording._layout import SINGLE_CHANNELS
 from steelyard.recording._notes import NoteKind, has_kind
 
 SATURATED_TORQUE = 0.999
@@ -118,7 +119,7 @@ def check(
     signals = {
         channel: getattr(recording, channel)
         for channel in recording.channels
-        if channel != "gripper"
+        if channel not in SINGLE_CHANNELS
     }
     names = {channel: recording.joint_names for channel in signals if channel != "wrench"}
     findings += check_signals(recording.t, signals, names)
@@ -241,7 +242,7 @@ def without_impossible(recording: Recording) -> Recording:
     """The recording with NaN in place of values that are impossible in any unit."""
     changed: dict[str, Any] = {}
     for name in recording.channels:
-        if name == "gripper":
+        if name in SINGLE_CHANNELS:
             continue
         values = getattr(recording, name)
         if (beyond := np.abs(values) > _MAX_VALUE[name.split("_")[0]]).any():
@@ -254,7 +255,7 @@ def without_impossible(recording: Recording) -> Recording:
 def _impossible(recording: Recording) -> Iterator[Finding]:
     """Which signals have impossible values: a few are left out, many are an error."""
     for name in recording.channels:
-        if name == "gripper":
+        if name in SINGLE_CHANNELS:
             continue
         values = np.abs(_finite(getattr(recording, name)))
         beyond = values > _MAX_VALUE[name.split("_")[0]]

@@ -23,7 +23,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 
 from steelyard.errors import NoTime, UnknownName, UnreadableFile
-from steelyard.recording._layout import AXES, Layout, WrenchConvention
+from steelyard.recording._layout import AXES, SINGLE_CHANNELS, Layout, WrenchConvention
 from steelyard.recording._notes import Note, NoteKind
 
 _MAX_REPEATS = 1000  # of a word in a list of names such as q*6
@@ -53,7 +53,9 @@ _WORDS: dict[str, tuple[str, ...]] = {  # libfranka's first where they differ, t
     "temperature": ("temperature", "joint_temperatures"),
     "wrench": ("wrench", "ft_raw_wrench"),
     "gripper": ("gripper",),
+    "configured_mass": ("configured_mass", "payload"),
 }
+_RTDE_ONLY = {"payload": "actual_q"}  # words that count beside the position of a UR's stream only
 _CHANNEL = {word: channel for channel, words in _WORDS.items() for word in words}
 _STEELYARD_COLUMN = re.compile(rf"({'|'.join(_WORDS)})(\..+|\[\d+\]|_\d+)?", re.DOTALL)
 _NO_GRAVITY = "it does not contain gravity; use tau_J"
@@ -177,6 +179,8 @@ def find_layout(
     expected = requested.wrench_frame is not None or requested.wrench_convention is not None
     if expected and not found["wrench"] and "wrench" not in requested.columns:  # fx, ..., tz alone
         found["wrench"] = [replace(one, label=one.name) for one in rest if one.name.lower() in AXES]
+    if "configured_mass" not in requested.columns:
+        found["configured_mass"] = _of_rtde(found["configured_mass"], found["q"])
     found = {channel: _in_order(channel, group, place) for channel, group in found.items() if group}
     _require(found, names, requested, place=place)
     if given_rate_hz is not None and "t" in found:
@@ -329,6 +333,12 @@ def _named(channel: str, rest: Iterable[_Column], place: str) -> list[_Column]:
     return group
 
 
+def _of_rtde(group: list[_Column], q: list[_Column]) -> list[_Column]:
+    """The columns without words that other programs use for other things."""
+    words = {column.word for column in q}
+    return [one for one in group if one.word not in _RTDE_ONLY or _RTDE_ONLY[one.word] in words]
+
+
 def _in_order(channel: str, group: list[_Column], place: str) -> list[_Column]:
     """The columns sorted by index, which must count from 0 or 1; others keep their order."""
     numbers = sorted(column.label for column in group if isinstance(column.label, int))
@@ -346,7 +356,7 @@ def _in_order(channel: str, group: list[_Column], place: str) -> list[_Column]:
 def _like_q(channel: str, group: list[_Column], q: list[_Column], *, place: str) -> tuple[str, ...]:
     """The names of a channel's columns; where they name joints, in the order of q."""
     order = list(AXES) if channel == "wrench" else [column.label for column in q]
-    if channel in ("t", "gripper") or not all(
+    if channel in ("t", *SINGLE_CHANNELS) or not all(
         isinstance(label, str) for label in (*order, *(c.label for c in group))
     ):
         return tuple(column.name for column in group)
@@ -382,7 +392,12 @@ def _require(
                 f"{place}: the column '{name}' exists or is used more than once; rename one"
             )
     for channel, group in found.items():
-        count = {"t": 1, "wrench": 6, "gripper": 1}.get(channel, len(found["q"]))
+        if channel in ("t", *SINGLE_CHANNELS):
+            count = 1
+        elif channel == "wrench":
+            count = 6
+        else:
+            count = len(found["q"])
         if len(group) != count:
             raise UnreadableFile(
                 f"{place}: {channel} has {len(group)} columns, but {count} are needed"

@@ -35,7 +35,10 @@ CHANNELS = ("q", "v", "tau", "current", *_COMMANDED, "temperature")
 AXES = ("fx", "fy", "fz", "tx", "ty", "tz")
 """The columns of a wrench."""
 
-OTHER_CHANNELS = ("wrench", "gripper")
+SINGLE_CHANNELS = ("gripper", "configured_mass")
+"""The signals of one column, (N, 1)."""
+
+OTHER_CHANNELS = ("wrench", *SINGLE_CHANNELS)
 """The signals that do not belong to joints: (N, 6) and (N, 1)."""
 
 Piece = dict[str, Array]
@@ -97,6 +100,7 @@ class _Columns(Value, error=UnreadableFile, partial=True):
     temperature: _JointColumns | None = None
     wrench: Annotated[tuple[str, ...] | None, Shape(6)] = None
     gripper: Annotated[tuple[str, ...] | None, Shape(1)] = None
+    configured_mass: Annotated[tuple[str, ...] | None, Shape(1)] = None
 
 
 @dataclass(frozen=True)

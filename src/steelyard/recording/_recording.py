@@ -30,6 +30,7 @@ from steelyard.recording._layout import (
     AXES,
     CHANNELS,
     OTHER_CHANNELS,
+    SINGLE_CHANNELS,
     Layout,
     Piece,
     WrenchConvention,
@@ -118,6 +119,7 @@ class Recording:
         wrench_frame: frame of the wrench; needed with a wrench
         wrench_convention: 'load_on_sensor' or 'sensor_on_load'; needed with a wrench
         gripper: a digital output or the position of a gripper, (N, 1), in any unit
+        configured_mass: of the payload that is set on the controller, (N, 1) [kg]
         source: description of the origin
         epoch_s: original time of the first row, [s]
         notes: remarks about its origin and conversion, one sentence each
@@ -140,6 +142,7 @@ class Recording:
     wrench_frame: str | None = None
     wrench_convention: WrenchConvention | None = None
     gripper: Array | None = None
+    configured_mass: Array | None = None
     source: str = ""
     epoch_s: float = 0.0
     notes: Sequence[str] = ()
@@ -159,7 +162,8 @@ class Recording:
         for channel in CHANNELS:
             self._freeze(channel, (len(t), n))
         self._freeze("wrench", (len(t), 6))
-        self._freeze("gripper", (len(t), 1))
+        for channel in SINGLE_CHANNELS:
+            self._freeze(channel, (len(t), 1))
         known = self.wrench_frame is not None and self.wrench_convention in get_args(
             WrenchConvention
         )
@@ -178,6 +182,9 @@ class Recording:
         if values is None:
             return
         array = np.array(values, dtype=float)
+        if channel == "configured_mass" and np.isnan(array).all():  # not sent
+            object.__setattr__(self, channel, None)
+            return
         if array.shape != shape:
             raise InvalidRecording(f"{channel} must have shape {shape}, got {array.shape}")
         dead = np.flatnonzero(np.isnan(array).all(axis=0))
@@ -233,10 +240,12 @@ class Recording:
 
     def column_names(self, channel: str) -> tuple[str, ...]:
         """Names of the columns of a signal in a table: `q.<joint>`, `wrench.fx`, ..."""
-        labels = {"t": (), "wrench": AXES, "gripper": ()}.get(channel, self.joint_names)
+        if channel in ("t", *SINGLE_CHANNELS):
+            return (channel,)
+        labels = AXES if channel == "wrench" else self.joint_names
         if len(set(labels)) < len(labels):
             return tuple(f"{channel}_{k + 1}" for k in range(self.n))
-        return tuple(f"{channel}.{label}" for label in labels) or (channel,)
+        return tuple(f"{channel}.{label}" for label in labels)
 
     @classmethod
     def from_dataframe(

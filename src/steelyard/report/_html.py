@@ -235,7 +235,7 @@ def _rounded_by_interval(head: Sequence[str], row: Sequence[Cell]) -> dict[int, 
             continue
         for k, value in enumerate(row[i - 1 : i + 2], start=i - 1):
             if isinstance(value, float) and (k <= i or head[k] == "truth"):
-                texts[k] = f"{value:.{decimals}f}"
+                texts[k] = f"{round(value, decimals) + 0.0:.{decimals}f}"  # no negative zero
     return texts
 
 

@@ -153,13 +153,21 @@ def _page(
 def _with_interval(number: Quantity) -> str:
     """A number with its 95 % interval, to two digits of the interval, as '3.527 ± 0.011 kg'."""
     if not np.isfinite(number.std):
-        return f"{number.value:.4g} {number.unit} (not known)"
+        return "unknown"
     value, half = number.rounded
     return f"{value} ± {half} {number.unit}"
 
 
 def _quantity_rows(quantities: Sequence[Quantity]) -> list[list[str | float | None]]:
-    return [[x.name, x.value, x.half_width, x.unit.replace("^2", "²")] for x in quantities]
+    """Name, value, half-width and unit of each number; no digits of those that are unknown."""
+    rows: list[list[str | float | None]] = []
+    for x in quantities:
+        unit = x.unit.replace("^2", "²")
+        if np.isfinite(x.std):
+            rows.append([x.name, x.value, x.half_width, unit])
+        else:
+            rows.append([x.name, "unknown", None, unit])
+    return rows
 
 
 def _payload_table(payload: Payload, truth: InertialParameters | None = None) -> Table:
@@ -175,7 +183,7 @@ def _payload_table(payload: Payload, truth: InertialParameters | None = None) ->
     if all(np.isfinite(x.std) for x in payload.quantities[:10]):
         note = ""
     else:
-        note = "∞: the data do not determine this number; do not use it."
+        note = "unknown: the data do not determine this number."
     return Table(f"The payload in the frame '{payload.body.frame}'.", head, rows, note)
 
 

@@ -9,10 +9,11 @@ their ratio is the Bayes factor
             - 1/2 log det (C + P) / det C.
 
 R runs of the empty arm agree with each other, so by the rule of succession the next one differs
-with the odds 1 : R + 1; o_c of these belong to cause c. The causes exclude each other, and have the
-probabilities
+with the odds 1 : R + 1; o_c of these belong to cause c. But a run can only disagree about a cause
+that it shows: where C is as large as P, it does not count. The share of what a cause may be that a
+run shows is r_c = tr P (C + P)^-1 / k. The causes exclude each other, and have the probabilities
 
-    w_c = b_c / (1 + sum of all b),      b_c = B_c o_c / (R + 1).
+    w_c = b_c / (1 + sum of all b),      b_c = B_c o_c / (r_c R + 1).
 
 If the cause acts, e has the mean f = P (C + P)^-1 e and the covariance F = P - P (C + P)^-1 P, and
 the payload differs from the one without it by G f, G its response to e. The payload without a cause
@@ -121,6 +122,12 @@ class Cause:
         return float((self.freedom + k) / 2 * tails - volumes / 2)
 
     @property
+    def shown(self) -> float:
+        """The share of the cause that a run shows, r_c: 1 if it is determined exactly."""
+        share = np.trace(self.prior @ np.linalg.inv(self.covariance + self.prior))
+        return float(share) / len(self.e)
+
+    @property
     def shift(self) -> Array:
         """The change of the payload by the cause, if it acts, (10,)."""
         shrunk = self.prior @ np.linalg.solve(self.covariance + self.prior, self.e)
@@ -141,8 +148,12 @@ def probabilities(causes: Sequence[Cause], runs: int) -> Array:
         causes: that exclude each other
         runs: number of runs of the empty arm
     """
-    logs = np.array([np.log(cause.odds) + cause.log_bayes_factor for cause in causes])
-    logs = logs - np.log(runs + 1.0)
+    logs = np.array(
+        [
+            np.log(cause.odds) + cause.log_bayes_factor - np.log(cause.shown * runs + 1.0)
+            for cause in causes
+        ]
+    )
     top = max(0.0, float(logs.max(initial=0.0)))
     weights = np.exp(logs - top)
     return np.asarray(weights / (np.exp(-top) + weights.sum()))

@@ -35,9 +35,9 @@ _MIN_ROWS = 100  # fewer are not tested
 _MIN_EFFECT_SIGMA = 1.0  # smallest relevant change of the mass, in standard deviations
 _SCALE_STD = 0.05  # of a changed scale of the torques
 # Odds: larger ones widen the intervals of sound runs, simulated and real; smaller ones trust more
-# wrong answers. Chosen with benchmarks/bench_gates.py (seeds 0 to 8) and the widths of real runs.
+# wrong answers. Chosen with benchmarks/bench_gates.py (seeds 0 to 32) and the widths of real runs.
 _SCALE_ODDS = 0.2
-_FORCE_ODDS = 0.2
+_FORCE_ODDS = 0.25
 _MAX_JOINT_STD = 0.2  # of the scale at a single joint, for the comparison of joints
 _MAX_JOINT_FORCE_STD = 0.5  # of a force at a single joint, over the weight of the load
 _FORCE_SHARE = 0.3  # standard deviation of a steady force, over the weight of the load

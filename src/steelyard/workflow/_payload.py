@@ -18,6 +18,7 @@ from steelyard.torque import weigh as weigh_samples
 from steelyard.torque._weigh import AUTOMATIC
 from steelyard.torque.methods import METHODS
 from steelyard.verdict import Doubt, DoubtKind
+from steelyard.workflow._configured import configured_payload_doubts
 from steelyard.workflow._data import (
     Data,
     Run,
@@ -66,6 +67,7 @@ class Weighing:
             *(doubt for run in self.runs for doubt in run.doubts),
             *self._arm[1],
             *self._other_arm_doubts,
+            *self._configured_doubts(found),
         ]
         verdict = found.verdict.doubted(*doubts)
         return replace(found, verdict=verdict, arm=self._weighing_arm)
@@ -89,6 +91,14 @@ class Weighing:
             for run in self.runs
             if run.recorded_arm.differs_from(self.model.arm)
         )
+
+    def _configured_doubts(self, found: Payload) -> list[Doubt]:
+        """Doubts if the controller was set to another payload."""
+        beyond = "the empty arm"
+        if self.tool is not None:
+            beyond = ""
+        recordings = [run.recording for run in self.runs]
+        return configured_payload_doubts(recordings, found, beyond=beyond, method=found.method)
 
     @cached_property
     @one_blas_thread()

@@ -18,6 +18,7 @@ from steelyard.recording import Preparation, Recording, Sample, Samples
 from steelyard.signals import path_of, replay
 from steelyard.torque.tracking import JointTorqueTracker, TorqueTracker, TorqueTrackerOptions
 from steelyard.verdict import Doubt, DoubtKind
+from steelyard.workflow._configured import configured_payload_doubts
 from steelyard.workflow._data import (
     Data,
     Run,
@@ -96,6 +97,16 @@ class TorqueReplay(Replay):
             v_max=v_max,
             unfiltered=self.tracker.takes_raw_rows,
         )
+
+    def doubts_about(self, payload: Payload) -> tuple[Doubt, ...]:
+        """Doubts about the recording, and about the payload that is set on the controller.
+
+        Args:
+            payload: at the end
+        """
+        recordings = [self.run.recording]
+        beside = configured_payload_doubts(recordings, payload, beyond="the empty arm")
+        return (*self.doubts, *beside)
 
     def page(self, payload: Payload, curve: Section) -> Page:
         """The page that shows and explains a payload of this recording.

@@ -89,6 +89,14 @@ class Replay(ABC):
     def samples(self) -> Iterator[Sample[Any]]:
         """The samples of the tracker, in the order of time."""
 
+    def doubts_about(self, payload: Payload) -> tuple[Doubt, ...]:
+        """Doubts about the recording and about what it says beside the payload.
+
+        Args:
+            payload: at the end
+        """
+        return self.doubts
+
     @abstractmethod
     def page(self, payload: Payload, curve: Section) -> Page:
         """The page that shows and explains a payload of this recording.
@@ -254,7 +262,7 @@ def tracked(
     if state.last_s > points[-1].t:
         add_point()
     payload = tracker.estimate(state)
-    payload = replace(payload, verdict=payload.verdict.doubted(*replay.doubts))
+    payload = replace(payload, verdict=payload.verdict.doubted(*replay.doubts_about(payload)))
     return Tracking(payload, tracker, state, tuple(points), replay.delay_s, replay)
 
 

@@ -20,16 +20,13 @@ from steelyard.identification._least_squares import Solution, solve_weighted
 from steelyard.torque._prior import (
     MAX_FRICTION_CONTRADICTION,
     OTHER_FRICTION,
-    by_contradiction,
+    by_contradictions,
     contradiction,
-    covariance_by_prior,
     motion_through_prior,
     slow_noise,
     through_prior,
 )
 from steelyard.torque.methods._problem import Answer, WeighingProblem
-
-_PAYLOAD = slice(-10, None)  # among the unknowns
 
 
 def direct(problem: WeighingProblem) -> Answer:
@@ -136,9 +133,10 @@ def _answer(
         contradiction(rows, solution.value, solution.inverse, noises)
         for rows in (prior.arm, prior.friction)
     )
-    contradicted = sum(
-        by_contradiction(covariance_by_prior(rows, solution.inverse, _PAYLOAD), times)
-        for rows, times in ((prior.arm, by_arm), (prior.friction, by_friction))
+    contradicted = by_contradictions(
+        covariance[-10:, -10:],
+        solution.inverse[:, -10:],
+        [(by_arm, prior.arm), (by_friction, prior.friction)],
     )
     answer = Answer.of(
         solution,
@@ -151,7 +149,7 @@ def _answer(
     noise_grams = np.concatenate([model.noise_grams(part) for part in problem.loaded])
     shift = solution.motion_shift(noise_grams, mixing)
     shift += motion_through_prior(model, solution, prior.of_empty_runs)
-    return replace(answer, shift=shift[-10:], contradicted=np.asarray(contradicted)), by_friction
+    return replace(answer, shift=shift[-10:], contradicted=contradicted), by_friction
 
 
 def _of_empty_noise(

@@ -36,10 +36,9 @@ from steelyard.recording import Preparation, Sample
 from steelyard.torque._other_causes import OtherCauses, effect_of, tracked_causes
 from steelyard.torque._prior import (
     MAX_FRICTION_CONTRADICTION,
-    by_contradiction,
+    by_contradictions,
     by_gravity,
     contradiction,
-    covariance_by_prior,
     enlarged,
     shifted,
     slow_noise,
@@ -561,12 +560,11 @@ class TorqueTracker:
             for rows in (systematic.arm, of_friction)
         )
         moved = max(by_arm, by_friction)
-        contradicted = sum(
-            by_contradiction(covariance_by_prior(rows, inverse, slice(10)), times)
-            for rows, times in ((systematic.arm, by_arm), (of_friction, by_friction))
+        contradicted = by_contradictions(
+            wider[:10, :10], inverse[:, :10], [(by_arm, systematic.arm), (by_friction, of_friction)]
         )
         covariance, gain_error, shares = systematic.widened(
-            wider[:10, :10], inverse, state.pull, contradicted=np.asarray(contradicted)
+            wider[:10, :10], inverse, state.pull, contradicted=contradicted
         )
         covariance, shares = shifted(
             covariance, shares, "gravity", by_gravity(self.model.robot, x[:10])
