@@ -283,7 +283,7 @@ def test_an_arm_under_ros_2_is_weighed_as_offline(model, loaded):
 
 def test_updates_say_how_long_it_will_take(model, folder):
     with Stream(ReplaySource(str(folder / "loaded.npz"), speed=None)) as stream:
-        weigher = LiveWeigher(TorqueSetup(model, stream.columns, accuracy=0.015))
+        weigher = LiveWeigher(TorqueSetup(model, stream.columns, accuracy=0.0095))
         known = []
         for item in stream:
             weigher.take(item)

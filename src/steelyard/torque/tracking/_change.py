@@ -8,9 +8,10 @@ their noise) has, without a change, the covariance
 
     V = W'W + (W'H) R^-1 R^-T (W'H)' + (W'F) Q (W'F)'
 
-by noise, by what was not known of x, and by friction F that drifts with the variance Q. g' V^-1 g
-is then chi-square with four degrees of freedom. While much less was known before than the samples
-themselves show, there is nothing to compare with, and no change. Of friction, which the first
+by noise, by what was not known of x, and by friction F that drifts, Q in proportion to time. g' V^-1 g
+is then chi-square with four degrees of freedom. Combinations of mass and first moments of which much
+less was known before than the samples show are left out: there is nothing to compare with. Of
+friction, which the first
 samples hardly show, it is known that it is plausible (`plausible_friction`). The default threshold
 of 60 is one in 10^11 windows of white noise: the margin covers unmodelled effects.
 
@@ -19,7 +20,7 @@ that is missed must not count as noise, else it would hide the next ones. Sums y
 joint over the window are therefore judged with a payload that is free: their covariance, with k
 rows each and D = diag(k), is
 
-    C = D + J R^-1 R^-T J' + b^2 S S',     J = sum H,  S = sum W,  b large.
+    C = D + J R^-1 R^-T J' + S B S',     J = sum H,  S = sum of the ten payload columns,  B large.
 
 The residual of a joint that the other joints do not explain is u = C^-1 y, with the variance
 (C^-1)_jj if noise is as assumed; k u_j^2 over k (C^-1)_jj, over many windows, is the inflation.
@@ -53,8 +54,10 @@ from steelyard.torque.tracking._state import Before, Window
 _UNIFORM_STD = 3.0**-0.5  # standard deviation of a uniform distribution between -1 and 1
 _MAX_WINDOWS_AFTER_REST = 5  # windows that are compared with the estimate before the rest
 _WEIGHT_AFTER_REST = 2.0  # of the statistic after a rest, a rarer test than that of every window
-_MAX_PRIOR_VARIANCE_RATIO = 100.0  # variance of the prior over that of the window alone
-_FREE_PAYLOAD = 100.0  # standard deviation of a change of mass and first moments [kg, kg m]
+_MAX_PRIOR_VARIANCE_RATIO = 100.0  # variance of the prior over that of the samples alone
+_LEAST_SHOWN = 1e-9  # of a combination of mass and moments, over what is shown of each alone
+_DRIFT_S = 60.0  # in which friction drifts by `friction_std`; its variance grows with the time
+_FREE_PAYLOAD = np.array([100.0] + 3 * [100.0] + 6 * [1.0])  # std of a change [kg, kg m, kg m^2]
 _LONGEST_WINDOWS = 16  # windows that are compared together with an earlier estimate
 
 
@@ -63,22 +66,24 @@ def change_statistic(before: Before, friction_std: Array) -> float:
 
     Args:
         before: what was known then, and the samples since
-        friction_std: by which each friction coefficient may have changed since, (f,) [SI]
+        friction_std: of the drift of each friction coefficient within a minute, (f,) [SI]
     """
     R = before.expected.R
     window = before.since
     seen = window.payload[:, :-1]
     g = window.payload[:, -1] - seen @ before.expected.solution
     half = lapack.dtrtrs(R[:-1, :-1], seen.T, trans=1)[0]
-    doubt = half.T @ half
-    if (np.diag(doubt) > _MAX_PRIOR_VARIANCE_RATIO * np.diag(seen)).any():
-        return 0.0
-    drift = seen[:, 10 : 10 + len(friction_std)] * friction_std
-    V = seen[:, :4] + doubt + drift @ drift.T + window.friction @ window.friction.T
-    scale = np.sqrt(np.maximum(np.diag(V), 1e-300))
-    V = V / np.outer(scale, scale) + 1e-9 * np.eye(4)
-    g = g / scale
-    return float(g @ np.linalg.solve(V, g))
+    elapsed_s = max(window.end_s - before.known_s, 0.0)
+    drift = seen[:, 10 : 10 + len(friction_std)] * friction_std * np.sqrt(elapsed_s / _DRIFT_S)
+    doubt = half.T @ half + drift @ drift.T + window.friction @ window.friction.T
+    scale = 1.0 / np.sqrt(np.maximum(np.diag(seen), 1e-300))
+    scales = np.outer(scale, scale)
+    L = np.linalg.cholesky(scales * seen[:, :4] + _LEAST_SHOWN * np.eye(4))
+    half = lapack.dtrtrs(L, scales * doubt, lower=1)[0]
+    ratios, directions = np.linalg.eigh(lapack.dtrtrs(L, half.T, lower=1)[0])
+    score = directions.T @ lapack.dtrtrs(L, scale * g, lower=1)[0]
+    known = ratios < _MAX_PRIOR_VARIANCE_RATIO
+    return float((score[known] ** 2 / (1.0 + ratios[known])).sum())
 
 
 def after_rest(rest: Before, window: Window, friction_std: Array) -> tuple[Before | None, float]:
@@ -141,7 +146,7 @@ def _unexplained(before: Before) -> tuple[Array, Array]:
     H = since.joints[:, :-1]
     y = since.joints[:, -1] - H @ before.expected.solution
     half = lapack.dtrtrs(before.expected.R[:-1, :-1], H.T, trans=1)[0]
-    free = _FREE_PAYLOAD * H[:, :4]
+    free = _FREE_PAYLOAD * H[:, :10]
     scale = 1.0 / np.sqrt(rows)
     C = np.eye(len(y)) + np.outer(scale, scale) * (half.T @ half + free @ free.T)
     inverse = np.linalg.inv(C)

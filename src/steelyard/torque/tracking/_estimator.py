@@ -33,7 +33,8 @@ from steelyard.inertia import InertialParameters
 from steelyard.payload import Evidence, Payload, judge
 from steelyard.payload._tracking import Episode, Progress
 from steelyard.recording import Preparation, Sample
-from steelyard.torque._other_causes import OtherCauses, effect_of, tracked_causes
+from steelyard.torque._evidence import Cause
+from steelyard.torque._other_causes import effect_of, tracked_causes
 from steelyard.torque._prior import (
     MAX_FRICTION_CONTRADICTION,
     by_contradiction,
@@ -61,6 +62,7 @@ from steelyard.torque.tracking._factor import (
     friction_std,
     plausible_friction,
 )
+from steelyard.torque.tracking._prospect import Prospect
 from steelyard.torque.tracking._rows import TorqueRows
 from steelyard.torque.tracking._state import (
     NOT_BEHIND,
@@ -192,7 +194,12 @@ class TorqueTracker:
             advice: search for a motion that would help, and name it in the verdict
         """
         state = self._drained(state)
-        known = self._advice(state)
+        return self._payload(state, self._advice(state), physical=physical, advice=advice)
+
+    def _payload(
+        self, state: TorqueTrackerState, known: Advice, *, physical: bool, advice: bool
+    ) -> Payload:
+        """The payload of a state with every sample in its factor."""
         evidence = known.evidence
         doubts = known.doubts(state, self.model, np.asarray(self.noise), self.options)
         body, verdict = judge(replace(evidence, doubts=doubts, look_for_body=physical))
@@ -213,12 +220,14 @@ class TorqueTracker:
 
     def progress(self, state: TorqueTrackerState, *, advice: bool = True) -> Progress:
         """The plain estimate of a state, and with advice what to do to learn more."""
-        payload = self.estimate(state, physical=False, advice=False)
+        state = self._drained(state)
+        known = self._advice(state)
+        payload = self._payload(state, known, physical=False, advice=False)
+        next_step = ""
         if advice:
-            next_step = self.next_step(state)
-        else:
-            next_step = ""
-        return Progress.of(state, payload, self.accuracy, next_step=next_step)
+            next_step = known.next_step(state, self._rows, accuracy=self.accuracy)
+        needed = known.information_needed(self.accuracy)
+        return Progress.of(state, payload, self.accuracy, next_step=next_step, needed=needed)
 
     def state_from_dict(self, content: Mapping[str, Any]) -> TorqueTrackerState:
         """The state that its `to_dict` wrote; refused where it is of another arm."""
@@ -480,11 +489,11 @@ class TorqueTracker:
             window: that ends now
             alarm: threshold of the statistic
         """
-        if state.rest is not None:
-            _, statistic = after_rest(state.rest, window, self._friction_change)
-            if statistic > alarm:
-                return self._changed(state, state.rest, state.rest.since.start_s)
         strongest, statistic = strongest_change(state.earlier, self._friction_change)
+        if state.rest is not None:  # the payload was likely changed there
+            _, since_rest = after_rest(state.rest, window, self._friction_change)
+            if max(statistic, since_rest) > alarm:
+                return self._changed(state, state.rest, state.rest.since.start_s)
         if statistic <= alarm:
             return None
         since_s = state.earlier[strongest].since.start_s
@@ -513,8 +522,15 @@ class TorqueTracker:
     def _before(self, state: TorqueTrackerState, since: Window) -> Before:
         """What is known in a state, for comparisons with later samples."""
         expected = state.known.plus(self._plausible_friction)
+        known_s = since.start_s if np.isfinite(since.start_s) else np.inf
         return Before(
-            state.known, expected, state.spread, state.unexplained, state.all_windows, since
+            state.known,
+            expected,
+            state.spread,
+            state.unexplained,
+            state.all_windows,
+            known_s,
+            since,
         )
 
     def _no_samples(self, start_s: float) -> Window:
@@ -613,9 +629,10 @@ class TorqueTracker:
         covariance = (covariance + covariance.T) / 2
         if unknown[0]:
             shares = {}
-        causes = self._other_causes(state, known, float(covariance[0, 0]))
+        causes = self._possible_causes(state, known, float(covariance[0, 0]))
+        effect = effect_of(causes, self.model.runs, float(np.sqrt(covariance[0, 0])))
         known_causes = covariance
-        for name, added in causes.added.items():
+        for name, added in effect.added.items():
             covariance, shares = enlarged(covariance, shares, name, added)
         evidence = Evidence(
             InertialParameters.from_vector(x[:10], self.model.robot.flange),
@@ -627,12 +644,13 @@ class TorqueTracker:
             arm=self.model.robot.name,
             body_covariance=known_causes,
         )
-        return Advice(evidence, x, S, self._weights, gain_error, causes), by_friction
+        prospect = Prospect(tuple(causes), self.model.runs)
+        return Advice(evidence, x, S, self._weights, gain_error, effect, prospect), by_friction
 
-    def _other_causes(
+    def _possible_causes(
         self, state: TorqueTrackerState, known: Knowledge, mass_variance: float
-    ) -> OtherCauses:
-        """What another scale of the torques or a steady force does to the estimate.
+    ) -> list[Cause]:
+        """Another scale of the torques, and a steady force.
 
         None of them is tested while little is known, or while samples are forgotten.
 
@@ -642,7 +660,7 @@ class TorqueTracker:
         """
         forgets = self.options.forgetting_s is not None
         if not state.settled or forgets or not np.isfinite(mass_variance):
-            return OtherCauses()
+            return []
         variance = self._cause_variance(state)
         x = known.solution
         products = state.known.since(state.at_start)
@@ -654,8 +672,7 @@ class TorqueTracker:
             for fit in map(known.with_column, columns, squares)
         ]
         weight = float(x[0]) * float(np.linalg.norm(self.model.robot.gravity_base))
-        causes = tracked_causes(self.model, *found, weight=weight)
-        return effect_of(causes, self.model.runs, float(np.sqrt(mass_variance)))
+        return tracked_causes(self.model, *found, weight=weight)
 
     def _cause_variance(self, state: TorqueTrackerState) -> float:
         """The variance of a cause over that by white noise of the assumed size.

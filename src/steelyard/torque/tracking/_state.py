@@ -46,7 +46,8 @@ class TorqueTrackerOptions:
         forgetting_s: time after which payload and friction count 1/e, [s]; None to forget nothing
         alarm: threshold of the test for a change, see `change`; None to test for none
         window_s: length of the tested windows, [s]; a change is seen after one to two of them
-        friction_change: how much friction may change with the payload, as a share of Fc + Fv
+        friction_change: how much friction may change with the payload, and in a minute, as a share
+            of Fc + Fv
         lowest_speed: torques of a joint that is slower do not count, [rad/s], as in `Preparation`;
             None for that of the model's
         longest_gap_s: a longer gap is a pause, [s]
@@ -137,6 +138,7 @@ class Before(NamedTuple):
         spread: of the residuals then
         unexplained: residuals until then that no other payload explains
         window: which window began then, counted from the first sample
+        known_s: that time [s]; infinite before the first sample
         since: the samples since then
     """
 
@@ -145,6 +147,7 @@ class Before(NamedTuple):
     spread: Spread
     unexplained: Unexplained
     window: Annotated[int, NOT_NEGATIVE]
+    known_s: Annotated[float, INFINITE]
     since: Window
 
     def plus(self, window: Window) -> Before:
@@ -224,7 +227,13 @@ class TorqueTrackerState(NamedTuple):
         """
         x = known.solution
         first = Before(
-            known, known, Spread.nothing(n), Unexplained.nothing(n), 0, Window.nothing(n, len(x))
+            known,
+            known,
+            Spread.nothing(n),
+            Unexplained.nothing(n),
+            0,
+            np.inf,
+            Window.nothing(n, len(x)),
         )
         return cls(
             known=known,
