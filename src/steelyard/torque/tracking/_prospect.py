@@ -1,10 +1,15 @@
 """How much more motion the mass needs.
 
 With samples that say a times as much as those so far, the variance of the mass by noise and
-friction is that of today over a. Another cause of the torques (a scale, a steady force), if none
-acts, is found as e / sqrt(a) with the covariance C / a. Its probability, and with it what it adds
-to the variance of the mass, falls faster than 1 / a: once the samples exclude the cause, it adds
-nothing. The smallest a with the requested variance is found by bisection.
+friction is that of today over a. Another cause of the torques (a scale, a steady force) was found
+as e with the covariance C. If none acts, the samples to come show it as zero with C / (a - 1), so
+all together show
+
+    e / a with the scatter C (a - 1) / a^2,     a mean square of (e^2 + C (a - 1)) / a^2,
+
+with the covariance C / a. Its probability, and with it what it adds to the variance of the mass,
+falls faster than 1 / a: once the samples exclude the cause, it adds nothing. The smallest a with
+the requested variance is found by bisection.
 """
 
 from __future__ import annotations
@@ -61,9 +66,13 @@ class Prospect:
     def _variance(self, growth: float, plain: float, stays: float) -> float:
         """Of the mass, after samples have grown by a factor [kg^2]."""
         variance = plain / growth + stays
-        later = [
-            replace(cause, e=cause.e / np.sqrt(growth), covariance=cause.covariance / growth)
-            for cause in self.causes
-        ]
+        later = [_later(cause, growth) for cause in self.causes]
         added = effect_of(later, self.runs, float(np.sqrt(variance))).added
         return variance + sum(float(more[0, 0]) for more in added.values())
+
+
+def _later(cause: Cause, growth: float) -> Cause:
+    """A cause that does not act, as it will be found after samples have grown by a factor."""
+    variance = np.diag(cause.covariance)
+    size = np.sqrt(cause.e**2 + variance * (growth - 1.0)) / growth
+    return replace(cause, e=np.copysign(size, cause.e), covariance=cause.covariance / growth)
