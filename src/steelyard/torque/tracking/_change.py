@@ -8,12 +8,12 @@ their noise) has, without a change, the covariance
 
     V = W'W + (W'H) R^-1 R^-T (W'H)' + (W'F) Q (W'F)'
 
-by noise, by what was not known of x, and by friction F that drifts, Q in proportion to time. g' V^-1 g
-is then chi-square with four degrees of freedom. Combinations of mass and first moments of which much
-less was known before than the samples show are left out: there is nothing to compare with. Of
-friction, which the first
-samples hardly show, it is known that it is plausible (`plausible_friction`). The default threshold
-of 60 is one in 10^11 windows of white noise: the margin covers unmodelled effects.
+by noise, by what was not known of x, and by friction F that drifts, Q in proportion to time.
+g' V^-1 g is then chi-square with four degrees of freedom. Combinations of mass and first moments of
+which much less was known before than the samples show are left out: there is nothing to compare
+with. Of friction, which the first samples hardly show, it is known that it is plausible
+(`plausible_friction`). The default threshold of 60 is one in 10^11 windows of white noise: the
+margin covers unmodelled effects.
 
 The model is not perfect, so the statistic is divided by the inflation of the residuals. A change
 that is missed must not count as noise, else it would hide the next ones. Sums y = sum e of each
