@@ -45,6 +45,7 @@ SUMMED_BLOCKS = (1, 2, 4)
 _BLOCK_S = 0.12  # [s]; longer than the memory of the torques' noise
 _SLIP_STD = 0.03  # of each coordinate of the centre of a part that slips [m]
 _SETTLING_STD = 0.004  # of each coordinate of the centre of an unchanged part [m]
+_LEAST_CORRELATION = 1e-10  # added to the variances, so that the matrix can be solved
 _MIN_BLOCKS_APART = 2  # blocks before and after a change on the way
 
 
@@ -181,8 +182,7 @@ class Carry:
         p = len(self.before.value)
         V = found.covariance
         rigid = np.append(self.arm.rigid, np.zeros(len(V) - p, bool))
-        across = V[p, rigid]
-        common = float(across @ np.linalg.pinv(V[np.ix_(rigid, rigid)], hermitian=True) @ across)
+        common = _explained(V[np.ix_(rigid, rigid)], V[p, rigid])
         own = max(float(V[p, p]) - common, 0.0)
         value = float(found.value[p])
         gravity = by_gravity(self.arm.model.robot, found.value[p : p + 10])
@@ -311,6 +311,20 @@ def _joint_sums(weighted: Array) -> Array:
     """Sums over rows [Y tau] of each joint, over the root of their number, (n, p + 1)."""
     count = weighted.any(axis=2).sum(axis=0)
     return np.asarray(weighted.sum(axis=0) / np.sqrt(np.maximum(count, 1))[:, None])
+
+
+def _explained(covariance: Array, across: Array) -> float:
+    """The variance of a number that other numbers explain.
+
+    Args:
+        covariance: of the others, (k, k)
+        across: covariance of the number with them, (k,)
+    """
+    scale = 1.0 / np.sqrt(np.maximum(np.diag(covariance), 1e-300))
+    correlation = covariance * np.outer(scale, scale)
+    np.fill_diagonal(correlation, 1.0 + _LEAST_CORRELATION)
+    across = scale * across
+    return float(across @ np.linalg.solve(correlation, across))
 
 
 def _sum(blocks: Sequence[Equations]) -> Equations:

@@ -251,13 +251,15 @@ class Picking:
         arm = self.weigher.arm
         before = arm.at(state.arm, stretch.weighed_s)
         rows = arm.model.rows(stretch.samples, before.value)
-        curves = {"measured": rows.tau - rows.Y @ before.value}
+        counting = stretch.counting
+        curves = {"measured": (rows.tau - rows.Y @ before.value)[counting]}
         part = next((one for one in self.parts if one.name == pick.part), None)
         if part is not None:
-            curves["expected"] = rows.Y @ (arm.jacobian @ part.body().vector)
+            by_part = rows.Y @ (arm.jacobian @ part.body().vector)
+            curves["expected"] = by_part[counting]
         return Plot.over_time(
             f"Pick {pick.number}, {pick.decision}: torques of the load, without those of the arm.",
-            stretch.samples.t,
+            stretch.samples.t[counting],
             curves,
             self.model.robot.joint_names,
             units="Nm",
