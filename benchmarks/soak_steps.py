@@ -42,8 +42,7 @@ def megabytes() -> float:
 def healthy(state: TorqueTrackerState) -> bool:
     arrays = (
         state.known.R,
-        state.at_window.R,
-        state.at_previous_window.R,
+        *(before.known.R for before in state.earlier),
         state.x,
         state.information,
         state.pull,

@@ -283,7 +283,7 @@ def test_an_arm_under_ros_2_is_weighed_as_offline(model, loaded):
 
 def test_updates_say_how_long_it_will_take(model, folder):
     with Stream(ReplaySource(str(folder / "loaded.npz"), speed=None)) as stream:
-        weigher = LiveWeigher(TorqueSetup(model, stream.columns, accuracy=0.015))
+        weigher = LiveWeigher(TorqueSetup(model, stream.columns, accuracy=0.009))
         known = []
         for item in stream:
             weigher.take(item)
@@ -344,7 +344,7 @@ def test_a_robot_of_another_kind_is_refused(model, loaded, folder):
 
 
 def test_track_weighs_and_record_records(folder, loaded):
-    write(loaded.between(1.0, 2.0), folder / "short.npz")
+    write(loaded.between(1.0, 3.0), folder / "short.npz")
     done = steelyard(
         "track", "replay:short.npz", "--model", "model.json", "-o", "payload.json", cwd=folder
     )

@@ -10,12 +10,13 @@ import pytest
 import steelyard as sy
 from conftest import steelyard
 from picking_shifts import CARRY, HOUSING, arm, faulty, model, plan, shift
+from steelyard.cli.picks import AlarmRunner
 from steelyard.errors import InvalidSamples, UnreadableFile
 from steelyard.io._parts import read_parts
 from steelyard.live import PickStreamOptions, ReplaySource, live_picks
 from steelyard.live._picks import PickWatcher
 from steelyard.live._source import Event, EventKind, Row, Stream
-from steelyard.picking import PickingOptions
+from steelyard.picking import Decision, Pick, PickingOptions
 from steelyard.workflow._picks import Picking
 
 TABLE = "name,mass,tolerance,cx,cy,cz,com_tolerance\nhousing,2.0,0.02,0,0.01,0.08,0.01\n"
@@ -39,6 +40,7 @@ def test_the_command_prints_a_line_per_pick_and_ends_with_1(folder):
     done = steelyard(
         *("picks", folder / "log.parquet", "--model", folder / "model.json"),
         *("--parts", folder / "parts.csv", "-o", output, "--report", folder / "page.html"),
+        *("--gripper", "gripper"),
         *("--on-alarm", f'{sys.executable} -c "{script}"'),
     )
     assert done.returncode == 1
@@ -52,6 +54,8 @@ def test_the_command_prints_a_line_per_pick_and_ends_with_1(folder):
     page = (folder / "page.html").read_text()
     assert "Friction over the shift" in page
     assert "6 picks, 2 alarms" in page
+    assert '<a href="#pick-4-missing-torques' in page
+    assert page.count('id="pick-') == 2
 
 
 def test_a_stream_gives_the_picks_of_the_log(folder):
@@ -79,7 +83,37 @@ def test_a_stream_needs_the_polarity_and_the_column(folder):
         *("--gripper", "output", "--closed", "high"),
     )
     assert done.returncode == 2
-    assert "sends no column 'output'" in done.stderr
+    assert "describes its own columns" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_statements_about_columns_count_for_a_replayed_log_and_are_refused_for_an_arm(folder):
+    stated = ("--model", folder / "model.json", "--closed", "high", "--column", "tau=nothing")
+    replayed = steelyard("picks", f"replay:{folder / 'log.parquet'}", *stated)
+    assert replayed.returncode == 2
+    assert "describes its own columns" in replayed.stderr
+    arm_itself = steelyard("picks", "ur://127.0.0.1:9", *stated)
+    assert arm_itself.returncode == 2
+    assert "can only be stated for a recording" in arm_itself.stderr
+
+
+def test_a_slow_command_at_an_alarm_does_not_hold_up_the_rows(tmp_path):
+    """Alarms return at once, and their commands run in their order."""
+    seen = tmp_path / "seen.txt"
+    go = tmp_path / "go"
+    script = (
+        "import pathlib, sys, time\n"
+        f"while not pathlib.Path({str(go)!r}).exists(): time.sleep(0.01)\n"
+        f"open({str(seen)!r}, 'a').write(sys.stdin.read())\n"
+    )
+    (tmp_path / "slow.py").write_text(script)
+    alarms = [Pick(k, 0.0, 1.0, Decision.MISSING) for k in (1, 2)]
+    with AlarmRunner(f"{sys.executable} {tmp_path / 'slow.py'}") as runner:
+        for pick in alarms:
+            runner.start(pick)
+        assert not seen.exists()
+        go.touch()
+    assert [json.loads(line)["number"] for line in seen.read_text().splitlines()] == [1, 2]
 
 
 def test_options_that_would_be_ignored_are_refused(folder):

@@ -6,10 +6,12 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
+from queue import SimpleQueue
+from threading import Thread
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -24,10 +26,12 @@ if TYPE_CHECKING:
     from steelyard.payload import Part
     from steelyard.picking import Pick, PickingOptions, Shift
     from steelyard.recording._columns import Requested
+    from steelyard.report import Page
 
 _TABLES = (".csv", ".parquet", ".jsonl", ".json")
 _BIT = re.compile(r"(?P<column>.+):(?P<bit>\d+)")
 _ALARM_TIMEOUT_S = 10.0
+_LAST_ALARMS_TIMEOUT_S = 30.0
 
 ModelOption = Annotated[
     Path, typer.Option("--model", help="The arm with its empty gripper (.json, from identify).")
@@ -138,24 +142,32 @@ def command(
     _require_effect(dry, record, seconds, stream=is_address(log))
     arm = identified_arm(model)
     asked = options.requested(column, joints, degrees=degrees, names=names, rate=rate)
+    stated = asked
     asked, bit = _with_gripper(asked, gripper)
     how = picking_options(expect, known, closed, false_alarms, margin, bit)
     table = () if parts is None else read_parts(parts)
     if is_address(log):
-        stream = _Stream(gripper, seconds, record, follow, as_json, on_alarm)
-        shift = _live(log, arm, table, how, stream)
+        replayed = log.startswith("replay:")
+        tables = asked if replayed else stated
+        stream = _Stream(gripper, tables, replayed, seconds, record, follow, as_json)
+        with AlarmRunner(on_alarm) as runner:
+            shift = _live(log, arm, table, how, stream, runner)
+        make_page: Callable[[], Page] = partial(picks_page, shift)
     else:
         recording = options.read_requested(Path(log), asked, robot=arm.robot)
         without = [] if dry is None else [options.read_requested(dry, asked, robot=arm.robot)]
-        shift = Picking(arm, {log: recording}, table, how, dry=without).shift
-        for pick in shift.alarms:
-            run_at_alarm(on_alarm, pick)
+        picking = Picking(arm, {log: recording}, table, how, dry=without)
+        shift = picking.shift
+        make_page = picking.page
+        with AlarmRunner(on_alarm) as runner:
+            for pick in shift.alarms:
+                runner.start(pick)
         if follow:
             _print_lines(shift.picks)
     with _saved.together():
         if output is not None:
             write_shift(shift, output)
-        out.report(ctx, lambda: picks_page(shift), [model, log, parts, dry], report=report)
+        out.report(ctx, make_page, [model, log, parts, dry], report=report)
     if not follow:
         facts = facts_of(shift) | {"file": output, "report": report}
         show = partial(_show, shift, lines=not is_address(log))
@@ -177,11 +189,12 @@ class _Stream:
     """What happens with a stream."""
 
     gripper: str | None
+    tables: Requested
+    replayed: bool
     seconds: float
     record: Path | None
     follow: bool
     quiet: bool
-    on_alarm: str | None
 
 
 def _live(
@@ -190,6 +203,7 @@ def _live(
     parts: tuple[Part, ...],
     how: PickingOptions,
     stream: _Stream,
+    runner: AlarmRunner,
 ) -> Shift:
     """The picks of a stream, each printed as soon as it ends."""
     from steelyard.live._picks import PickStreamOptions, live_picks
@@ -200,15 +214,18 @@ def _live(
         elif not stream.quiet:
             print(pick.line, flush=True)
         if pick.is_alarm:
-            run_at_alarm(stream.on_alarm, pick)
+            runner.start(pick)
 
     column = stream.gripper or "gripper"
     if match := _BIT.fullmatch(column):
         column = match["column"]
+    if stream.replayed:
+        column = "gripper"
     given = PickStreamOptions(
         gripper=column,
         seconds=stream.seconds,
         record=stream.record,
+        tables=stream.tables,
         on_pick=on_pick,
         ends_at_interrupt=True,
     )
@@ -258,6 +275,8 @@ def _with_gripper(asked: Requested, gripper: str | None) -> tuple[Requested, int
     if match := _BIT.fullmatch(gripper):
         gripper = match["column"]
         bit = int(match["bit"])
+    if gripper == "gripper":  # its name in every table
+        return asked, bit
     return replace(asked, columns={**asked.columns, "gripper": gripper}), bit
 
 
@@ -314,6 +333,50 @@ def write_shift(shift: Shift, path: Path) -> None:
         from steelyard.fleet._store import write_table
 
         write_table(shift.to_dataframe("pyarrow"), path)
+
+
+class AlarmRunner:
+    """Runs a user's command at each alarm, one after the other, while rows are read on.
+
+    Args:
+        command: as in a shell, without pipes; None for none
+    """
+
+    def __init__(self, command: str | None) -> None:
+        self._command = command
+        self._waiting: SimpleQueue[Pick | None] = SimpleQueue()
+        self._thread = Thread(target=self._run, daemon=True)
+
+    def __enter__(self) -> AlarmRunner:
+        if self._command is not None:
+            self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Waits until the commands have ended, for a while."""
+        if self._command is None:
+            return
+        self._waiting.put(None)
+        self._thread.join(_LAST_ALARMS_TIMEOUT_S)
+        if self._thread.is_alive():
+            missing = max(self._waiting.qsize() - 1, 0)
+            words = (
+                f"warning: --on-alarm: '{self._command}' still runs, {missing} alarms wait for it"
+            )
+            print(words, file=sys.stderr)
+
+    def start(self, pick: Pick) -> None:
+        """Has the command run with a pick, and returns at once.
+
+        Args:
+            pick: with a fault
+        """
+        if self._command is not None:
+            self._waiting.put(pick)
+
+    def _run(self) -> None:
+        while (pick := self._waiting.get()) is not None:
+            run_at_alarm(self._command, pick)
 
 
 def run_at_alarm(command: str | None, pick: Pick) -> None:

@@ -31,6 +31,7 @@ from steelyard.picking._segments import Stretch
 from steelyard.picking._shift import PickJudge, References
 from steelyard.picking._weigher import StretchWeigher, WeigherState
 from steelyard.recording import Samples
+from steelyard.recording._columns import Requested
 from steelyard.workflow._data import identified_arm
 from steelyard.workflow._picks import any_part
 
@@ -45,13 +46,15 @@ class PickStreamOptions:
         gripper: name of the column of the gripper
         seconds: how long it is read [s]
         record: file for every row (.parquet or .arrows); None to record nothing
-        on_pick: called with each pick
+        tables: statements about columns and units of a recording that is replayed
+        on_pick: called with each pick; rows wait meanwhile, so it should return at once
         ends_at_interrupt: whether Ctrl-C ends the stream instead of raising `KeyboardInterrupt`
     """
 
     gripper: str = "gripper"
     seconds: float = float("inf")
     record: Path | None = None
+    tables: Requested = field(default_factory=Requested)
     on_pick: Callable[[Pick], None] | None = None
     ends_at_interrupt: bool = False
 
@@ -82,7 +85,7 @@ def live_picks(
             " closed cannot be found before the first pick"
         )
     given = stream or PickStreamOptions()
-    rows = _source_of(source, known.robot.joint_names)
+    rows = _source_of(source, known.robot.joint_names).read_with(given.tables)
     with ExitStack() as resources:
         resources.enter_context(one_blas_thread())
         opened = resources.enter_context(Stream(rows))

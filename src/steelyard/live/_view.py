@@ -22,13 +22,18 @@ from steelyard._units import NORMAL_95
 from steelyard.live._setup import Calibration, TrackerSetup
 from steelyard.live._source import Event, EventKind, Row
 from steelyard.payload import Payload
-from steelyard.payload._tracking import ContactWrench, Progress, relative_half_width
+from steelyard.payload._tracking import (
+    OTHER_CAUSES,
+    SHARES_THAT_STAY,
+    ContactWrench,
+    Progress,
+    relative_half_width,
+)
 from steelyard.recording import Sample
 
 _GROWTH_TIME_S = 1.0  # over which the growth of information is measured
 _ADVICE_STEP_S = 0.5  # between two searches for advice, which cost as much as an estimate
 _MIN_CHANGE_HALF_WIDTHS = 20.0  # smallest reported change of mass, in 95 % half-widths
-_SHARES_THAT_STAY = ("gains", "drift", "gravity")  # of the variance, whatever the motion
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,23 +189,28 @@ class View:
         return (Event(kind, words, snapshot.row.t),)
 
     def _remaining_s(self, progress: Progress) -> float:
+        """Time until the mass is known as requested, by the growth of what the samples say [s]."""
         payload = progress.payload
         accuracy = self.setup.accuracy
         width = relative_half_width(payload)
-        share = sum(payload.shares.get(name, 0.0) for name in _SHARES_THAT_STAY)
         if width <= accuracy:
             return 0.0
         if not np.isfinite(width):
             return float("nan")
-        stays = share * width**2
+        stays, by_causes = (
+            width**2 * sum(payload.shares.get(name, 0.0) for name in names)
+            for names in (SHARES_THAT_STAY, OTHER_CAUSES)
+        )
         if stays >= accuracy**2:
             return float("inf")
-        now = 1 / (width**2 - stays)
-        requested = 1 / (accuracy**2 - stays)
+        now = 1 / max(width**2 - stays - by_causes, 1e-12)
+        needed = progress.needed
+        if not np.isfinite(needed):
+            needed = 1 / (accuracy**2 - stays) / now
         t = progress.t
         self._growth = [x for x in self._growth if t - _GROWTH_TIME_S <= x[0] < t and x[1] < now]
         self._growth.append((t, now))
         start_s, before = self._growth[0]
         if now > before:
-            return float((requested - now) * (t - start_s) / (now - before))
+            return float((needed - 1) * now * (t - start_s) / (now - before))
         return float("nan")

@@ -81,6 +81,13 @@ class Counts(NamedTuple):
         return self._replace(**{name: getattr(self, name) + more})
 
 
+SHARES_THAT_STAY = ("gains", "drift", "gravity")
+"""Shares of the variance of a mass that no motion changes."""
+
+OTHER_CAUSES = ("scale", "force")
+"""Shares of the variance of a mass by other causes of the torques than a load."""
+
+
 class Episode(NamedTuple):
     """One payload of the past.
 
@@ -124,6 +131,8 @@ class Progress:
         next_step: what to do to learn more, a sentence without a full stop; empty where it was not
             requested
         contact: force and torque of a contact; None where the tracker measures none
+        needed: by how much samples have to grow until the mass is known as requested, at least 1;
+            infinite where no motion is enough, NaN where the tracker does not say
     """
 
     t: float
@@ -133,6 +142,7 @@ class Progress:
     counts: Counts
     next_step: str = ""
     contact: ContactWrench | None = None
+    needed: float = float("nan")
 
     @classmethod
     def of(
@@ -143,6 +153,7 @@ class Progress:
         *,
         next_step: str = "",
         contact: ContactWrench | None = None,
+        needed: float = float("nan"),
     ) -> Progress:
         """The progress of a state.
 
@@ -151,10 +162,13 @@ class Progress:
             accuracy: half-width of the mass's 95 % interval over the mass at which it has converged
             next_step: what to do to learn more
             contact: force and torque of a contact
+            needed: by how much samples have to grow
         """
         converged = relative_half_width(payload) <= accuracy
         number = len(state.history) + 1
-        return cls(state.last_s, payload, number, converged, state.counts, next_step, contact)
+        return cls(
+            state.last_s, payload, number, converged, state.counts, next_step, contact, needed
+        )
 
     @property
     def mass(self) -> float:

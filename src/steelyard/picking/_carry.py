@@ -26,7 +26,7 @@ from itertools import accumulate
 
 import numpy as np
 
-from steelyard._arrays import Array
+from steelyard._arrays import Array, Indices
 from steelyard.payload import Part
 from steelyard.picking._arm_state import (
     Arm,
@@ -39,9 +39,13 @@ from steelyard.picking._arm_state import (
 from steelyard.picking._segments import Stretch
 from steelyard.torque._prior import by_gravity
 
+SUMMED_BLOCKS = (1, 2, 4)
+"""Numbers of blocks whose sums show the noise: misfit of friction lasts longer than its memory."""
+
 _BLOCK_S = 0.12  # [s]; longer than the memory of the torques' noise
 _SLIP_STD = 0.03  # of each coordinate of the centre of a part that slips [m]
 _SETTLING_STD = 0.004  # of each coordinate of the centre of an unchanged part [m]
+_LEAST_CORRELATION = 1e-10  # added to the variances, so that the matrix can be solved
 _MIN_BLOCKS_APART = 2  # blocks before and after a change on the way
 
 
@@ -89,7 +93,7 @@ class Carry:
         before: state of the empty arm at the time of the stretch
         part: whose centre and inertia are expected
         blocks: equations in the arm's parameters, in the order of time
-        sums: equations of sums over the rows of each joint and block, over their noise
+        sums: equations of sums over the rows of each joint and 1, 2 and 4 blocks, over their noise
         times: beginning of each block [s]
     """
 
@@ -97,7 +101,7 @@ class Carry:
     before: ArmState
     part: Part
     blocks: Sequence[Equations]
-    sums: Equations
+    sums: Sequence[Equations]
     times: Sequence[float]
 
     @classmethod
@@ -159,12 +163,14 @@ class Carry:
         return _block_diagonal(self.before.root, part)
 
     @property
-    def surprise(self) -> tuple[float, int]:
-        """Misfit of the sums over blocks, and its degrees of freedom; the mass is free."""
-        found = self._posterior(
-            self.sums.mixed(self.arm.mixing), self.part.mass, self.part.free_mass_std
-        )
-        return found.misfit, self.sums.rows
+    def surprise(self) -> tuple[Array, Array]:
+        """Misfit of sums over 1, 2 and 4 blocks, and degrees of freedom, (3,); the mass is free."""
+        found = [
+            self._posterior(sums.mixed(self.arm.mixing), self.part.mass, self.part.free_mass_std)
+            for sums in self.sums
+        ]
+        misfit = np.array([one.misfit for one in found])
+        return misfit, np.array([float(sums.rows) for sums in self.sums])
 
     @property
     def mass(self) -> Mass:
@@ -176,8 +182,7 @@ class Carry:
         p = len(self.before.value)
         V = found.covariance
         rigid = np.append(self.arm.rigid, np.zeros(len(V) - p, bool))
-        across = V[p, rigid]
-        common = float(across @ np.linalg.pinv(V[np.ix_(rigid, rigid)], hermitian=True) @ across)
+        common = _explained(V[np.ix_(rigid, rigid)], V[p, rigid])
         own = max(float(V[p, p]) - common, 0.0)
         value = float(found.value[p])
         gravity = by_gravity(self.arm.model.robot, found.value[p : p + 10])
@@ -280,7 +285,7 @@ class Carry:
 
 def _blocks(
     weighted: Array, stretch: Stretch, noise: float
-) -> tuple[list[Equations], Equations, list[float]]:
+) -> tuple[list[Equations], list[Equations], list[float]]:
     """The equations of blocks of equal length, of sums over them, and their beginnings [s]."""
     places = np.flatnonzero(stretch.counting)
     count = max(round(stretch.counting_s / _BLOCK_S), 1)
@@ -288,14 +293,38 @@ def _blocks(
     parts = [part for part in np.array_split(places, count) if part.size]
     width = weighted.shape[2]
     blocks = [Equations.of(weighted[part].reshape(-1, width)).scaled(noise) for part in parts]
-    sums = np.concatenate([_joint_sums(weighted[part]) for part in parts])
-    return blocks, Equations.of(sums).scaled(noise), [float(t[part[0]]) for part in parts]
+    sums = [_summed(weighted, parts, length).scaled(noise) for length in SUMMED_BLOCKS]
+    return blocks, sums, [float(t[part[0]]) for part in parts]
+
+
+def _summed(weighted: Array, parts: Sequence[Indices], length: int) -> Equations:
+    """The equations of sums over some blocks of rows together; single ones at the end are left."""
+    joined = [
+        np.concatenate(parts[k : k + length]) for k in range(0, len(parts) - length + 1, length)
+    ]
+    if not joined:
+        return Equations.of(np.zeros((1, weighted.shape[2])))
+    return Equations.of(np.concatenate([_joint_sums(weighted[rows]) for rows in joined]))
 
 
 def _joint_sums(weighted: Array) -> Array:
     """Sums over rows [Y tau] of each joint, over the root of their number, (n, p + 1)."""
     count = weighted.any(axis=2).sum(axis=0)
     return np.asarray(weighted.sum(axis=0) / np.sqrt(np.maximum(count, 1))[:, None])
+
+
+def _explained(covariance: Array, across: Array) -> float:
+    """The variance of a number that other numbers explain.
+
+    Args:
+        covariance: of the others, (k, k)
+        across: covariance of the number with them, (k,)
+    """
+    scale = 1.0 / np.sqrt(np.maximum(np.diag(covariance), 1e-300))
+    correlation = covariance * np.outer(scale, scale)
+    np.fill_diagonal(correlation, 1.0 + _LEAST_CORRELATION)
+    across = scale * across
+    return float(across @ np.linalg.solve(correlation, across))
 
 
 def _sum(blocks: Sequence[Equations]) -> Equations:

@@ -8,7 +8,7 @@ A measured mass is compared with the expected part in two ways.
   alone would hide a lot that is wrong as a whole, so the mean of the lot is judged by its absolute
   mass.
 
-The relative mass decides where it can be had; else the absolute one.
+The narrower of the two decides.
 """
 
 from __future__ import annotations
@@ -177,7 +177,9 @@ class PickJudge:
             return self._without_part(number, weighed, references)
         part, mass = self._best(expected, weighed)
         relative = references.relative(mass, part)
-        deciding = relative or Measured(mass.value, mass.std)
+        deciding = Measured(mass.value, mass.std)
+        if relative is not None and relative.std < deciding.std:
+            deciding = relative
         found = self._judged_by_mass(deciding, expected)
         found = self._changed(weighed, expected) or found
         early = weighed.early

@@ -13,7 +13,7 @@ K the number of blank readings so far. An empty stretch that weighs far more tha
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from steelyard._arrays import Array
 from steelyard.identification import DynamicModel
 from steelyard.payload import Part
 from steelyard.picking._arm_state import LONG_PAUSE_S, Arm, ArmState
-from steelyard.picking._carry import Carry, Change, Mass
+from steelyard.picking._carry import SUMMED_BLOCKS, Carry, Change, Mass
 from steelyard.picking._segments import Stretch
 
 _ASSUMED_BLANKS = 10.0
@@ -62,8 +62,8 @@ class WeigherState:
 
     Attributes:
         arm: the empty arm
-        misfit: of the torques, chi-square by the noise of the model
-        misfit_freedom: its degrees of freedom
+        misfit: of torques summed over 1, 2 and 4 blocks, chi-square by the noise of the model, (3,)
+        misfit_freedom: its degrees of freedom, (3,)
         blanks: number of blank readings
         blank_squares: sum of their squares over their variances
         refused: empty stretches in a row that did not update the arm
@@ -72,8 +72,8 @@ class WeigherState:
     """
 
     arm: ArmState
-    misfit: float = 0.0
-    misfit_freedom: float = 0.0
+    misfit: Array = field(default_factory=lambda: np.zeros(len(SUMMED_BLOCKS)))
+    misfit_freedom: Array = field(default_factory=lambda: np.zeros(len(SUMMED_BLOCKS)))
     blanks: int = 0
     blank_squares: float = 0.0
     refused: int = 0
@@ -82,18 +82,18 @@ class WeigherState:
 
     @property
     def noise(self) -> float:
-        """Variance of the torques' noise in the shift over that of the model."""
+        """Variance of the torques' noise in the shift over that of the model: the largest scale."""
         mean = (_ASSUMED_FREEDOM + self.misfit) / (_ASSUMED_FREEDOM + self.misfit_freedom)
-        return max(mean, _MIN_NOISE)
+        return max(float(mean.max()), _MIN_NOISE)
 
-    def with_misfit(self, misfit: float, freedom: int) -> WeigherState:
+    def with_misfit(self, misfit: Array, freedom: Array) -> WeigherState:
         """The state after one more stretch.
 
         Args:
-            misfit: of its torques, chi-square by the present noise
-            freedom: its degrees of freedom
+            misfit: of its torques, chi-square by the present noise, (3,)
+            freedom: its degrees of freedom, (3,)
         """
-        misfit = min(misfit, _LARGEST_MISFIT * freedom) * self.noise
+        misfit = np.minimum(misfit, _LARGEST_MISFIT * freedom) * self.noise
         return replace(
             self,
             misfit=_KEPT_MISFIT * self.misfit + misfit,

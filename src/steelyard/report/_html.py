@@ -10,6 +10,7 @@ import base64
 import gzip
 import importlib.util
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -108,6 +109,7 @@ class _CellView:
 class _RowView:
     cells: Sequence[_CellView]
     met: bool
+    link: str
 
 
 @dataclass(frozen=True)
@@ -133,6 +135,7 @@ class _PanelView:
 class _PlotView:
     template: ClassVar[str] = "plot.html"
     caption: str
+    anchor: str
     columns: int
     legend: Sequence[_LegendEntry]
     panels: Sequence[_PanelView]
@@ -187,7 +190,7 @@ def _plot_view(plot: Plot, drawings: _Drawings) -> _PlotView:
     columns = 1
     if len(panels) > 1:
         columns = min(3, max(1, plot.columns))
-    return _PlotView(plot.caption, columns, _legend(shared, colours), panels)
+    return _PlotView(plot.caption, _anchor(plot.caption), columns, _legend(shared, colours), panels)
 
 
 def _legend(names: Sequence[tuple[str, str]], colours: Mapping[str, str]) -> Sequence[_LegendEntry]:
@@ -203,12 +206,18 @@ def _table_view(table: Table) -> _TableView:
         column = [row[i] for row in table.rows if i < len(row)]
         head.append(_HeadView(name, numeric=not any(isinstance(cell, str) for cell in column)))
     met = table.met or [None] * len(table.rows)
+    links = table.links or [""] * len(table.rows)
     rows = [
-        _RowView(_row_cells(table.head, row), bool(goal))
-        for row, goal in zip(table.rows, met, strict=True)
+        _RowView(_row_cells(table.head, row), bool(goal), _anchor(link))
+        for row, goal, link in zip(table.rows, met, links, strict=True)
     ]
     wide = len(table.head) > _MIN_COLUMNS_WIDE
     return _TableView(table.caption, table.note, wide, head, rows)
+
+
+def _anchor(caption: str) -> str:
+    """The name of a plot in the page, by its caption."""
+    return re.sub(r"[^a-z0-9]+", "-", caption.lower()).strip("-")
 
 
 def _row_cells(head: Sequence[str], row: Sequence[Cell]) -> list[_CellView]:

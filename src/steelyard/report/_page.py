@@ -39,6 +39,7 @@ class Table:
         rows: cells of each row; None is an empty cell
         note: shown below the table
         met: whether each row has reached its goal, which makes it green; None for rows without one
+        links: caption of the plot that the first cell of each row leads to; empty for none
     """
 
     caption: str
@@ -46,6 +47,7 @@ class Table:
     rows: Sequence[Sequence[Cell]]
     note: str = ""
     met: Sequence[bool | None] = ()
+    links: Sequence[str] = ()
 
 
 @dataclass(frozen=True, eq=False)

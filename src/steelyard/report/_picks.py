@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -22,17 +22,17 @@ _MAX_LISTED = 200  # rows of the table of all picks
 _CUSUM_LIMIT = 5.0
 
 
-def picks_page(shift: Shift, torques: Sequence[Plot] = ()) -> Page:
+def picks_page(shift: Shift, torques: Mapping[int, Plot] | None = None) -> Page:
     """The page of a shift.
 
     Args:
         shift: with its picks
-        torques: curves of the picks with an alarm
+        torques: curves of picks with an alarm, by number of the pick
     """
     masses = _individuals_plot(shift)
     sections = [
         Section("Picks over the shift", (), [masses, *_batch_tables(shift)]),
-        _alarm_section(shift, torques),
+        _alarm_section(shift, torques or {}),
         Section("Distribution and slow changes", _chart_words(shift), _part_plots(shift)),
         *_friction_sections(shift),
         Section("All picks", (), [_all_picks(shift)]),
@@ -115,13 +115,27 @@ def _batch_tables(shift: Shift) -> list[Table]:
     return [Table(caption, head, rows, met=met)]
 
 
-def _alarm_section(shift: Shift, torques: Sequence[Plot]) -> Section:
+def _alarm_section(shift: Shift, torques: Mapping[int, Plot]) -> Section:
     rows = [_row(pick) for pick in shift.alarms]
     if not rows:
         return Section("Alarms", ("There were no alarms.",))
     head = ("pick", "time [s]", "decision", "mass [kg]", "± (95 %)", "why")
-    table = Table("Picks with a fault.", head, rows)
-    return Section("Alarms", (), [table, *torques])
+    links = [
+        torques[pick.number].caption if pick.number in torques else "" for pick in shift.alarms
+    ]
+    table = Table("Picks with a fault.", head, rows, _curves_note(shift, torques), links=links)
+    return Section("Alarms", (), [table, *torques.values()])
+
+
+def _curves_note(shift: Shift, torques: Mapping[int, Plot]) -> str:
+    """Where the curves of the alarms are."""
+    if not torques:
+        return ""
+    if len(torques) < len(shift.alarms):
+        return (
+            f"The torques of the first {len(torques)} alarms are below; their numbers lead there."
+        )
+    return "The torques of each are below; the numbers lead there."
 
 
 def _row(pick: Pick) -> list[Cell]:

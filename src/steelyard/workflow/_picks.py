@@ -14,6 +14,7 @@ import numpy as np
 from steelyard._arrays import Array
 from steelyard._computing import one_blas_thread
 from steelyard._units import NORMAL_95
+from steelyard.drawing import Plot
 from steelyard.errors import InvalidSamples
 from steelyard.identification import DynamicModel
 from steelyard.identification._temperature import with_temperature_drift
@@ -40,6 +41,7 @@ from steelyard.workflow._data import (
 if TYPE_CHECKING:
     from steelyard.report import Page
 
+_MAX_ALARM_PLOTS = 10
 _MIN_REST_S = 0.15  # between two motions [s]
 _MIN_POLARITY_DEVIATIONS = 4.0
 _POLARITY_STRETCHES = 6  # of either state
@@ -160,11 +162,15 @@ class Picking:
         )
 
     @cached_property
+    def _found(self) -> list[tuple[WeigherState, int, Weighed | Pick | None]]:
+        return list(self._weighed_stretches())
+
+    @cached_property
     @one_blas_thread()
     def shift(self) -> Shift:
         """The picks."""
         judge = PickJudge(self.parts, self.options)
-        found = list(self._weighed_stretches())
+        found = self._found
         state = found[-1][0] if found else self.weigher.init()
         carries = [(number, weighed) for _, number, weighed in found if number]
         judged = dict(
@@ -229,7 +235,35 @@ class Picking:
         """The report on the shift."""
         from steelyard.report._picks import picks_page
 
-        return picks_page(self.shift)
+        return picks_page(self.shift, self._alarm_torques())
+
+    def _alarm_torques(self) -> dict[int, Plot]:
+        """Torques of the load of the first alarms, by number of the pick."""
+        alarms = {pick.number: pick for pick in self.shift.alarms[:_MAX_ALARM_PLOTS]}
+        return {
+            number: self._load_torques(state, weighed.stretch, alarms[number])
+            for state, number, weighed in self._found
+            if number in alarms and isinstance(weighed, Weighed)
+        }
+
+    def _load_torques(self, state: WeigherState, stretch: Stretch, pick: Pick) -> Plot:
+        """The measured torques less those of the empty arm, beside those of the expected part."""
+        arm = self.weigher.arm
+        before = arm.at(state.arm, stretch.weighed_s)
+        rows = arm.model.rows(stretch.samples, before.value)
+        counting = stretch.counting
+        curves = {"measured": (rows.tau - rows.Y @ before.value)[counting]}
+        part = next((one for one in self.parts if one.name == pick.part), None)
+        if part is not None:
+            by_part = rows.Y @ (arm.jacobian @ part.body().vector)
+            curves["expected"] = by_part[counting]
+        return Plot.over_time(
+            f"Pick {pick.number}, {pick.decision}: torques of the load, without those of the arm.",
+            stretch.samples.t[counting],
+            curves,
+            self.model.robot.joint_names,
+            units="Nm",
+        )
 
     def _weighed_stretches(
         self,

@@ -19,7 +19,9 @@ from steelyard._units import NORMAL_95
 from steelyard.identification import DynamicModel
 from steelyard.inertia import PARAMETER_NAMES
 from steelyard.payload._judgement import Evidence, large_residual_doubt, model_doubt
+from steelyard.payload._tracking import SHARES_THAT_STAY
 from steelyard.torque._other_causes import OtherCauses
+from steelyard.torque.tracking._prospect import Prospect
 from steelyard.torque.tracking._rows import TorqueRows
 from steelyard.torque.tracking._state import TorqueTrackerOptions, TorqueTrackerState
 from steelyard.verdict import Doubt, DoubtKind
@@ -50,6 +52,7 @@ class Advice(NamedTuple):
         gain_error: how one standard deviation of each cause of wrong gains moves the payload, (10,
             causes); None where gains are exact
         causes: other causes of the torques than a load
+        prospect: what more motion will say about them
     """
 
     evidence: Evidence
@@ -58,6 +61,7 @@ class Advice(NamedTuple):
     weights: Array
     gain_error: Array | None
     causes: OtherCauses
+    prospect: Prospect
 
     @property
     def half_width(self) -> float:
@@ -73,6 +77,23 @@ class Advice(NamedTuple):
         if share:
             return float(np.sqrt(share) * self.half_width)
         return 0.0
+
+    def information_needed(self, accuracy: float) -> float:
+        """By how much samples have to grow until the mass is known as requested, at least 1.
+
+        Infinite where no motion is enough, NaN while nothing is known.
+
+        Args:
+            accuracy: half-width of the mass's 95 % interval over the mass
+        """
+        evidence = self.evidence
+        total = float(evidence.covariance[0, 0])
+        if not np.isfinite(total) or evidence.body_covariance is None:
+            return float("nan")
+        goal = (accuracy * abs(float(self.x[0])) / NORMAL_95) ** 2
+        stays = total * sum(evidence.shares.get(name, 0.0) for name in SHARES_THAT_STAY)
+        plain = max(float(evidence.body_covariance[0, 0]) - stays, 0.0)
+        return self.prospect.growth_until(goal, plain=plain, stays=stays)
 
     def doubts(
         self,

@@ -1,15 +1,29 @@
-"""Has the payload changed? A test of the innovations of a short window.
+"""Has the payload changed? A test of the innovations since earlier times.
 
-With residuals e = tau - H x of a window, x from before it, a change delta of the payload's mass and
-first moment would show as e = W delta + noise, W the first four payload columns. Its score g = W'e
-(rows over their noise) has, without a change, the covariance
+At the end of each window of 0.2 s the samples since the starts of windows up to 3.2 s ago are
+compared with what was known there (about two times for each power of two). With residuals e = tau -
+H x of these samples, x from before them, a change delta of the payload's mass and first moment
+would show as e = W delta + noise, W the first four payload columns. Its score g = W'e (rows over
+their noise) has, without a change, the covariance
 
-    V = W'W + (W'H) R^-1 R^-T (W'H)'                         (noise, and what was not known of x)
+    V = W'W + (W'H) R^-1 R^-T (W'H)' + (W'F) Q (W'F)'
 
-so that g' V^-1 g is chi-square with four degrees of freedom. It is divided by the inflation of the
-residuals, because the model is not perfect. While much less was known before than the window itself
-shows, there is nothing to compare with, and no change. The default threshold of 60 is one in 10^11
-windows of white noise: the margin covers unmodelled effects.
+by noise, by what was not known of x, and by friction F that drifts, Q in proportion to time.
+g' V^-1 g is then chi-square with four degrees of freedom. Combinations of mass and first moments of
+which much less was known before than the samples show are left out: there is nothing to compare
+with. Of friction, which the first samples hardly show, it is known that it is plausible
+(`plausible_friction`). The default threshold of 60 is one in 10^11 windows of white noise: the
+margin covers unmodelled effects.
+
+The model is not perfect, so the statistic is divided by the inflation of the residuals. A change
+that is missed must not count as noise, else it would hide the next ones. Sums y = sum e of each
+joint over the window are therefore judged with a payload that is free: their covariance, with k
+rows each and D = diag(k), is
+
+    C = D + J R^-1 R^-T J' + S B S',     J = sum H,  S = sum of the ten payload columns,  B large.
+
+The residual of a joint that the other joints do not explain is u = C^-1 y, with the variance
+(C^-1)_jj if noise is as assumed; k u_j^2 over k (C^-1)_jj, over many windows, is the inflation.
 
 A drive that creeps for a while looks like another payload: at rest its friction is anything between
 -F and F (standard deviation F / sqrt(3)), and just above, no law is right. Residuals of simulated
@@ -24,6 +38,7 @@ over drives and directions.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,52 +47,125 @@ from scipy.linalg import lapack
 from steelyard._arrays import Array
 from steelyard.identification import DynamicModel
 from steelyard.robot._transmission import Transmission
+from steelyard.torque.tracking._noise import Unexplained
 from steelyard.torque.tracking._rows import TorqueRows
-from steelyard.torque.tracking._state import BeforeRest, Window
+from steelyard.torque.tracking._state import Before, Window
 
 _UNIFORM_STD = 3.0**-0.5  # standard deviation of a uniform distribution between -1 and 1
 _MAX_WINDOWS_AFTER_REST = 5  # windows that are compared with the estimate before the rest
 _WEIGHT_AFTER_REST = 2.0  # of the statistic after a rest, a rarer test than that of every window
-_MAX_PRIOR_VARIANCE_RATIO = 100.0  # variance of the prior over that of the window alone
+_MAX_PRIOR_VARIANCE_RATIO = 100.0  # variance of the prior over that of the samples alone
+_LEAST_SHOWN = 1e-9  # of a combination of mass and moments, over what is shown of each alone
+_DRIFT_S = 60.0  # in which friction drifts by `friction_std`; its variance grows with the time
+_FREE_PAYLOAD = np.array([100.0] + 3 * [100.0] + 6 * [1.0])  # std of a change [kg, kg m, kg m^2]
+_LONGEST_WINDOWS = 16  # windows that are compared together with an earlier estimate
 
 
-def change_statistic(window: Window, R: Array, x: Array) -> float:
-    """Statistic for another payload in a window; chi-square with four degrees of freedom if none.
+def change_statistic(before: Before, friction_std: Array) -> float:
+    """Statistic for another payload since a time; chi-square with four degrees of freedom if none.
 
     Args:
-        R: factor before the window, (m + 1, m + 1)
-        x: unknowns before the window, (m,)
+        before: what was known then, and the samples since
+        friction_std: of the drift of each friction coefficient within a minute, (f,) [SI]
     """
+    R = before.expected.R
+    window = before.since
     seen = window.payload[:, :-1]
-    g = window.payload[:, -1] - seen @ x
+    g = window.payload[:, -1] - seen @ before.expected.solution
     half = lapack.dtrtrs(R[:-1, :-1], seen.T, trans=1)[0]
-    doubt = half.T @ half
-    if (np.diag(doubt) > _MAX_PRIOR_VARIANCE_RATIO * np.diag(seen)).any():
-        return 0.0
-    V = seen[:, :4] + doubt + window.friction @ window.friction.T
-    scale = np.sqrt(np.maximum(np.diag(V), 1e-300))
-    V = V / np.outer(scale, scale) + 1e-9 * np.eye(4)
-    g = g / scale
-    return float(g @ np.linalg.solve(V, g))
+    elapsed_s = max(window.end_s - before.known_s, 0.0)
+    drift = seen[:, 10 : 10 + len(friction_std)] * friction_std * np.sqrt(elapsed_s / _DRIFT_S)
+    doubt = half.T @ half + drift @ drift.T + window.friction @ window.friction.T
+    scale = 1.0 / np.sqrt(np.maximum(np.diag(seen), 1e-300))
+    scales = np.outer(scale, scale)
+    L = np.linalg.cholesky(scales * seen[:, :4] + _LEAST_SHOWN * np.eye(4))
+    half = lapack.dtrtrs(L, scales * doubt, lower=1)[0]
+    ratios, directions = np.linalg.eigh(lapack.dtrtrs(L, half.T, lower=1)[0])
+    score = directions.T @ lapack.dtrtrs(L, scale * g, lower=1)[0]
+    known = ratios < _MAX_PRIOR_VARIANCE_RATIO
+    return float((score[known] ** 2 / (1.0 + ratios[known])).sum())
 
 
-def after_rest(rest: BeforeRest, window: Window) -> tuple[BeforeRest | None, float]:
+def after_rest(rest: Before, window: Window, friction_std: Array) -> tuple[Before | None, float]:
     """The comparison with one more window, None at its end, and the statistic of its samples.
 
-    This test is rarer than that of every window, so its statistic counts twice. It is compared with
-    the residuals before the rest.
+    This test is rarer than that of every window, so its statistic counts twice.
 
     Args:
-        rest: the estimate before the rest, and the samples since
+        rest: what was known before the rest, and the samples since
         window: the newest one
+        friction_std: see `change_statistic`
     """
-    since = rest.since.plus(window)
-    statistic = (
-        change_statistic(since, rest.known.R, rest.known.solution)
-        / rest.noise_before.inflation.max()
-    )
-    young = since.rows.max() <= _MAX_WINDOWS_AFTER_REST * window.rows.max()
-    return rest._replace(since=since) if young else None, _WEIGHT_AFTER_REST * float(statistic)
+    rest = rest.plus(window)
+    statistic = change_statistic(rest, friction_std) / noise_since(rest)
+    young = rest.since.rows.max() <= _MAX_WINDOWS_AFTER_REST * window.rows.max()
+    return rest if young else None, _WEIGHT_AFTER_REST * statistic
+
+
+def strongest_change(earlier: Sequence[Before], friction_std: Array) -> tuple[int, float]:
+    """The place of the time since which another payload is likeliest, and its statistic.
+
+    Args:
+        earlier: what was known at some times, newest first, and the samples since
+        friction_std: see `change_statistic`
+    """
+    statistics = [
+        change_statistic(before, friction_std) / noise_since(before) for before in earlier
+    ]
+    strongest = int(np.argmax(statistics))
+    return strongest, statistics[strongest]
+
+
+def noise_since(before: Before) -> float:
+    """Variance of residuals over the assumed one, by those that no other payload explains."""
+    found = before.unexplained.plus(0, *_unexplained(before))
+    return float(found.inflation.max())
+
+
+def with_unexplained(found: Unexplained, earlier: Sequence[Before], window: int) -> Unexplained:
+    """Residuals that no other payload explains, with those of the window that ends now.
+
+    Args:
+        found: before
+        earlier: what was known at the starts of windows, and the samples since
+        window: number of the one that ends now
+    """
+    found = found.faded
+    for before in earlier:
+        length = window + 1 - before.window
+        for level in range(len(found.sums)):
+            if length == 2**level and before.window % length == 0:
+                found = found.plus(level, *_unexplained(before))
+    return found
+
+
+def _unexplained(before: Before) -> tuple[Array, Array]:
+    """Squares of the joints' residuals and their share of noise (see above), (n,) each."""
+    since = before.since
+    rows = np.maximum(since.rows, 1e-9)
+    H = since.joints[:, :-1]
+    y = since.joints[:, -1] - H @ before.expected.solution
+    half = lapack.dtrtrs(before.expected.R[:-1, :-1], H.T, trans=1)[0]
+    free = _FREE_PAYLOAD * H[:, :10]
+    scale = 1.0 / np.sqrt(rows)
+    C = np.eye(len(y)) + np.outer(scale, scale) * (half.T @ half + free @ free.T)
+    inverse = np.linalg.inv(C)
+    counting = since.rows > 0
+    u = inverse @ (scale * y)
+    return np.where(counting, u**2, 0.0), np.where(counting, np.diag(inverse), 0.0)
+
+
+def still_kept(earlier: Sequence[Before], window: int) -> Iterator[Before]:
+    """The earlier times that the next window is compared with: about two for each power of two.
+
+    Args:
+        earlier: newest first
+        window: number of the next one
+    """
+    for before in earlier:
+        divisor = before.window & -before.window or _LONGEST_WINDOWS
+        if window - before.window < min(2 * divisor, _LONGEST_WINDOWS):
+            yield before
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,14 +220,3 @@ class Creep:
         both[:, 0] = (c * (v > 0)).T
         both[:, 1] = c.T - both[:, 0]
         return np.asarray((both @ payload.transpose(1, 0, 2)).reshape(-1, 4).T)
-
-
-def friction_change(model: DynamicModel, rows: TorqueRows, share: float) -> Array:
-    """Standard deviation of the change of each friction coefficient with the payload, (f,) [SI].
-
-    Args:
-        share: of Fc + Fv
-    """
-    of_drive = np.maximum(np.abs(model.friction.coefficients[:2]).sum(axis=0), 1e-3)
-    drives = rows.parameters.joints[: rows.friction]
-    return np.asarray(share * of_drive[drives])

@@ -3,9 +3,9 @@
 Without forgetting, the estimate equals that of `weigh` with the same noise of the joints
 (`tests/contracts/`). The unknowns are the payload, friction and the arm; the empty runs are the
 prior of the arm (`_factor`). Samples are processed in blocks of five, and the work is divided: one
-step builds the rows, the next updates the factor by QR. Windows of 0.2 s are tested for a change of
-the payload (`_change`). After a change the last two windows are discarded and the payload restarts,
-while the arm stays known.
+step builds the rows, the next updates the factor by QR. After each window of 0.2 s a change of the
+payload is tested for (`_change`). Samples since it are discarded, with a window more, and the
+payload restarts, while the arm stays known.
 
 Residuals that are wider than the model predicts widen the covariance. With the information A_j from
 joint j, whose variance is f_j times the assumed one,
@@ -33,7 +33,8 @@ from steelyard.inertia import InertialParameters
 from steelyard.payload import Evidence, Payload, judge
 from steelyard.payload._tracking import Episode, Progress
 from steelyard.recording import Preparation, Sample
-from steelyard.torque._other_causes import OtherCauses, effect_of, tracked_causes
+from steelyard.torque._evidence import Cause
+from steelyard.torque._other_causes import effect_of, tracked_causes
 from steelyard.torque._prior import (
     MAX_FRICTION_CONTRADICTION,
     by_contradictions,
@@ -45,17 +46,26 @@ from steelyard.torque._prior import (
 )
 from steelyard.torque.methods._problem import WeighingProblem
 from steelyard.torque.tracking._advice import Advice
-from steelyard.torque.tracking._change import Creep, after_rest, change_statistic, friction_change
+from steelyard.torque.tracking._change import (
+    Creep,
+    after_rest,
+    still_kept,
+    strongest_change,
+    with_unexplained,
+)
 from steelyard.torque.tracking._factor import (
     NOTHING_STD,
     Knowledge,
     SystematicErrors,
     friction_knowledge,
+    friction_std,
+    plausible_friction,
 )
+from steelyard.torque.tracking._prospect import Prospect
 from steelyard.torque.tracking._rows import TorqueRows
 from steelyard.torque.tracking._state import (
     NOT_BEHIND,
-    BeforeRest,
+    Before,
     TorqueTrackerOptions,
     TorqueTrackerState,
     Window,
@@ -63,10 +73,8 @@ from steelyard.torque.tracking._state import (
 )
 
 _MAX_EPISODES = 1000
-_MIN_WINDOWS = 3  # windows that show the present noise, before a change is tested for
 _CLOCK_ROUNDING_S = 1e-4
 _MIN_LATE_SAMPLES = 10  # after this many late but ordered samples, the clock was set back
-_MIN_WINDOWS_BETWEEN_CHANGES = 15  # changes that follow sooner widen the assumed noise
 _OUTLIER_RMS = 5.0  # root mean square of a block's residuals, in standard deviations
 _UNKNOWN_STD_SHARE = 1e-3  # a number is unknown above this share of the prior's deviation
 
@@ -95,6 +103,7 @@ class TorqueTracker:
     _systematic: SystematicErrors = field(init=False, repr=False)
     _systematic_free: SystematicErrors = field(init=False, repr=False)
     _friction_change: Array = field(init=False, repr=False)
+    _plausible_friction: Array = field(init=False, repr=False)
     _preparation: Preparation = field(init=False, repr=False)
     _creep: Creep = field(init=False, repr=False)
     _empty: Array = field(init=False, repr=False)
@@ -126,8 +135,9 @@ class TorqueTracker:
         object.__setattr__(
             self, "_unobservable", WeighingProblem(self.model, (), np.zeros((0, 11))).unobservable
         )
-        change = friction_change(self.model, rows, self.options.friction_change)
+        change = friction_std(self.model, rows, self.options.friction_change)
         object.__setattr__(self, "_friction_change", change)
+        object.__setattr__(self, "_plausible_friction", plausible_friction(self.model, rows))
         preparation = self.model.preparation or Preparation()
         if self.options.lowest_speed is not None:
             preparation = replace(preparation, lowest_speed=self.options.lowest_speed)
@@ -143,7 +153,8 @@ class TorqueTracker:
 
     def init(self) -> TorqueTrackerState:
         """The state before the first sample."""
-        return TorqueTrackerState.of(self._prior, self.model.robot.n, 10 + self._rows.friction)
+        state = TorqueTrackerState.of(self._prior, self.model.robot.n, 10 + self._rows.friction)
+        return state._replace(earlier=(self._before(state, state.window),))
 
     def step(self, state: TorqueTrackerState, sample: Sample[Array]) -> TorqueTrackerState:
         """The state after one more sample. Bad samples are counted and skipped."""
@@ -182,7 +193,12 @@ class TorqueTracker:
             advice: search for a motion that would help, and name it in the verdict
         """
         state = self._drained(state)
-        known = self._advice(state)
+        return self._payload(state, self._advice(state), physical=physical, advice=advice)
+
+    def _payload(
+        self, state: TorqueTrackerState, known: Advice, *, physical: bool, advice: bool
+    ) -> Payload:
+        """The payload of a state with every sample in its factor."""
         evidence = known.evidence
         doubts = known.doubts(state, self.model, np.asarray(self.noise), self.options)
         body, verdict = judge(replace(evidence, doubts=doubts, look_for_body=physical))
@@ -203,12 +219,14 @@ class TorqueTracker:
 
     def progress(self, state: TorqueTrackerState, *, advice: bool = True) -> Progress:
         """The plain estimate of a state, and with advice what to do to learn more."""
-        payload = self.estimate(state, physical=False, advice=False)
+        state = self._drained(state)
+        known = self._advice(state)
+        payload = self._payload(state, known, physical=False, advice=False)
+        next_step = ""
         if advice:
-            next_step = self.next_step(state)
-        else:
-            next_step = ""
-        return Progress.of(state, payload, self.accuracy, next_step=next_step)
+            next_step = known.next_step(state, self._rows, accuracy=self.accuracy)
+        needed = known.information_needed(self.accuracy)
+        return Progress.of(state, payload, self.accuracy, next_step=next_step, needed=needed)
 
     def state_from_dict(self, content: Mapping[str, Any]) -> TorqueTrackerState:
         """The state that its `to_dict` wrote; refused where it is of another arm."""
@@ -302,10 +320,7 @@ class TorqueTracker:
         if count < _MIN_LATE_SAMPLES:
             return state._replace(behind=(float(row[0]), count))
         state = self._drained(state)
-        window = Window.nothing(len(self._weights), self._rows.m, state.last_s)
-        state = self._changed(
-            state._replace(at_previous_window=state.at_window, window=window), 0.0
-        )
+        state = self._changed(state, state.earlier[0], state.last_s)
         state = self._with_first_sample(
             state._replace(counts=state.counts.plus("clocks"), rest=None), row
         )
@@ -317,7 +332,7 @@ class TorqueTracker:
         if state.window.rows.any():
             state = self._judged(state)
         window = Window.nothing(len(self._weights), self._rows.m, float(t))
-        if self.options.alarm is not None and state.spread.windows >= _MIN_WINDOWS:
+        if self.options.alarm is not None:
             state = self._rested(state, float(t))
         return state._replace(window=window, counts=state.counts.plus("gaps"))
 
@@ -442,86 +457,124 @@ class TorqueTracker:
     def _judged(self, state: TorqueTrackerState) -> TorqueTrackerState:
         """The state at the end of a window: another payload, or the same with a window more."""
         window = state.window
-        empty = Window.nothing(len(self._weights), self._rows.m, window.end_s)
-        if state.spread.windows >= _MIN_WINDOWS:
-            alarm = self.options.alarm
-        else:
-            alarm = None
-        if alarm is not None and not window.rows.any():
-            state = self._rested(state, window.end_s)
-        if not window.rows.any() or (
-            alarm is not None and not window.moving
-        ):  # the window contains no evidence
-            return state._replace(window=empty)
-        if alarm is not None and state.rest is not None:
-            rest, statistic = after_rest(state.rest, window)
-            if statistic > alarm:
-                before = state._replace(
-                    at_previous_window=state.rest.known, window=state.rest.since
-                )
-                return self._changed(before, statistic)._replace(window=empty)
-            state = state._replace(rest=rest)
+        alarm = self.options.alarm
+        state = state._replace(window=self._no_samples(window.end_s))
+        if not window.rows.any():
+            if alarm is not None:
+                state = self._rested(state, window.end_s)
+            return state
+        if alarm is not None and not window.moving:  # the window contains no evidence
+            return state
         if alarm is not None:
-            statistic = change_statistic(window, state.at_window.R, state.x)
-            if statistic > alarm * state.noise_before.inflation.max():
-                return self._changed(state, statistic)._replace(window=empty)
+            state = state._replace(earlier=tuple(before.plus(window) for before in state.earlier))
+            state = state._replace(
+                unexplained=with_unexplained(state.unexplained, state.earlier, state.all_windows)
+            )
+            changed = self._compared(state, window, alarm)
+            if changed is not None:
+                return changed
+            if state.rest is not None:
+                rest, _ = after_rest(state.rest, window, self._friction_change)
+                state = state._replace(rest=rest)
+        return self._with_window(state, window)
+
+    def _compared(
+        self, state: TorqueTrackerState, window: Window, alarm: float
+    ) -> TorqueTrackerState | None:
+        """The state after a change of payload; None if there is none.
+
+        Args:
+            state: with the window in the comparisons with earlier estimates
+            window: that ends now
+            alarm: threshold of the statistic
+        """
+        strongest, statistic = strongest_change(state.earlier, self._friction_change)
+        if state.rest is not None:  # the payload was likely changed there
+            _, since_rest = after_rest(state.rest, window, self._friction_change)
+            if max(statistic, since_rest) > alarm:
+                return self._changed(state, state.rest, state.rest.since.start_s)
+        if statistic <= alarm:
+            return None
+        since_s = state.earlier[strongest].since.start_s
+        safe = state.earlier[min(strongest + 1, len(state.earlier) - 1)]
+        return self._changed(state, safe, since_s)
+
+    def _with_window(self, state: TorqueTrackerState, window: Window) -> TorqueTrackerState:
+        """The state after a window without a change."""
         x = state.known.solution
         spread = state.spread
         if state.settled:
             total = window.joints[:, -1] - window.joints[:, :-1] @ x
             spread = spread.with_window(total, window.squares, window.rows)
-        windows = state.windows + 1
+        number = state.all_windows + 1
+        now = self._before(
+            state._replace(spread=spread, all_windows=number), self._no_samples(window.end_s)
+        )
         return state._replace(
-            at_window=state.known,
-            at_previous_window=state.at_window,
+            earlier=(now, *still_kept(state.earlier, number)),
             x=x,
             spread=spread,
-            noise_before=state.spread,
-            window=empty,
-            windows=windows,
+            windows=state.windows + 1,
+            all_windows=number,
         )
+
+    def _before(self, state: TorqueTrackerState, since: Window) -> Before:
+        """What is known in a state, for comparisons with later samples."""
+        expected = state.known.plus(self._plausible_friction)
+        known_s = since.start_s if np.isfinite(since.start_s) else np.inf
+        return Before(
+            state.known,
+            expected,
+            state.spread,
+            state.unexplained,
+            state.all_windows,
+            known_s,
+            since,
+        )
+
+    def _no_samples(self, start_s: float) -> Window:
+        """A window without samples that begins at a time [s]."""
+        return Window.nothing(len(self._weights), self._rows.m, start_s)
 
     def _rested(self, state: TorqueTrackerState, now_s: float) -> TorqueTrackerState:
         """The state while the arm rests; later samples are compared with the estimate before."""
-        since = Window.nothing(len(self._weights), self._rows.m, now_s)
+        since = self._no_samples(now_s)
         if state.rest is not None and not state.rest.since.rows.any():
             return state._replace(rest=state.rest._replace(since=since))
-        return state._replace(rest=BeforeRest(state.at_previous_window, state.noise_before, since))
+        before = state.earlier[min(1, len(state.earlier) - 1)]
+        return state._replace(rest=before._replace(since=since))
 
-    def _changed(self, state: TorqueTrackerState, statistic: float) -> TorqueTrackerState:
-        """The state after a change of payload: the last windows are discarded, the arm is kept.
+    def _changed(
+        self, state: TorqueTrackerState, safe: Before, since_s: float
+    ) -> TorqueTrackerState:
+        """The state after a change of payload: samples since a time are discarded, the arm is kept.
 
-        Residuals since a rest do not count as noise, because the change may have happened there.
-        Changes within seconds of each other point to noise that the model does not contain.
+        Residuals since then do not count as noise.
+
+        Args:
+            safe: what was known before the change for sure
+            since_s: begin of the window that contains the change [s]
         """
-        young = state.windows < _MIN_WINDOWS_BETWEEN_CHANGES
-        before = self._advice(state._replace(known=state.at_previous_window)).evidence
-        episode = Episode(
-            state.start_s, state.window.start_s, before.plain.vector, before.covariance
-        )
-        known = state.at_previous_window.restarted(self._friction_change)
-        if state.rest is None:
-            noise_before = state.noise_before
-        else:
-            noise_before = state.rest.noise_before
-        if young and state.history:
-            spread = noise_before.with_surprise(statistic / 4)
-        else:
-            spread = noise_before
-        return state._replace(
+        before = self._advice(state._replace(known=safe.known)).evidence
+        episode = Episode(state.start_s, since_s, before.plain.vector, before.covariance)
+        known = safe.known.restarted(self._friction_change)
+        state = state._replace(
             known=known,
+            spread=safe.spread,
+            unexplained=safe.unexplained,
+            all_windows=state.all_windows + 1,
+        )
+        now = self._before(state, self._no_samples(state.window.start_s))
+        return state._replace(
             at_start=known,
-            at_window=known,
-            at_previous_window=known,
+            earlier=(now,),
             x=known.solution,
             information=np.zeros_like(state.information),
             pull=np.zeros_like(state.pull),
             pushed=np.zeros_like(state.pushed),
-            spread=spread,
-            noise_before=spread,
             reach=no_reach(len(self._weights)),
             rest=None,
-            start_s=state.window.start_s,
+            start_s=since_s,
             windows=0,
             history=(*state.history[-_MAX_EPISODES + 1 :], episode),
         )
@@ -574,9 +627,10 @@ class TorqueTracker:
         covariance = (covariance + covariance.T) / 2
         if unknown[0]:
             shares = {}
-        causes = self._other_causes(state, known, float(covariance[0, 0]))
+        causes = self._possible_causes(state, known, float(covariance[0, 0]))
+        effect = effect_of(causes, self.model.runs, float(np.sqrt(covariance[0, 0])))
         known_causes = covariance
-        for name, added in causes.added.items():
+        for name, added in effect.added.items():
             covariance, shares = enlarged(covariance, shares, name, added)
         evidence = Evidence(
             InertialParameters.from_vector(x[:10], self.model.robot.flange),
@@ -588,12 +642,13 @@ class TorqueTracker:
             arm=self.model.robot.name,
             body_covariance=known_causes,
         )
-        return Advice(evidence, x, S, self._weights, gain_error, causes), by_friction
+        prospect = Prospect(tuple(causes), self.model.runs)
+        return Advice(evidence, x, S, self._weights, gain_error, effect, prospect), by_friction
 
-    def _other_causes(
+    def _possible_causes(
         self, state: TorqueTrackerState, known: Knowledge, mass_variance: float
-    ) -> OtherCauses:
-        """What another scale of the torques or a steady force does to the estimate.
+    ) -> list[Cause]:
+        """Another scale of the torques, and a steady force.
 
         None of them is tested while little is known, or while samples are forgotten.
 
@@ -603,7 +658,7 @@ class TorqueTracker:
         """
         forgets = self.options.forgetting_s is not None
         if not state.settled or forgets or not np.isfinite(mass_variance):
-            return OtherCauses()
+            return []
         variance = self._cause_variance(state)
         x = known.solution
         products = state.known.since(state.at_start)
@@ -615,8 +670,7 @@ class TorqueTracker:
             for fit in map(known.with_column, columns, squares)
         ]
         weight = float(x[0]) * float(np.linalg.norm(self.model.robot.gravity_base))
-        causes = tracked_causes(self.model, *found, weight=weight)
-        return effect_of(causes, self.model.runs, float(np.sqrt(mass_variance)))
+        return tracked_causes(self.model, *found, weight=weight)
 
     def _cause_variance(self, state: TorqueTrackerState) -> float:
         """The variance of a cause over that by white noise of the assumed size.

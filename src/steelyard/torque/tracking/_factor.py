@@ -41,6 +41,7 @@ from steelyard.torque._prior import (
 from steelyard.torque.tracking._rows import TorqueRows
 
 NOTHING_STD = 1e4
+_FRICTION_SHARE = 0.5  # standard deviation of friction that is plausible, over Fc + Fv
 _NOTHING = 1e-9
 _BLOCK = 8  # columns that LAPACK treats together
 
@@ -156,6 +157,29 @@ class Knowledge(NamedTuple):
         out[friction, 10:] = np.linalg.inv(flip) @ S @ out[friction, 10:]
         out[friction, friction] = np.triu(out[friction, friction])
         return Knowledge(out)
+
+
+def friction_std(model: DynamicModel, rows: TorqueRows, share: float) -> Array:
+    """A share of Fc + Fv of the drive for each of its friction coefficients, (f,) [SI].
+
+    Args:
+        share: of Fc + Fv
+    """
+    of_drive = np.maximum(np.abs(model.friction.coefficients[:2]).sum(axis=0), 1e-3)
+    drives = rows.parameters.joints[: rows.friction]
+    return np.asarray(share * of_drive[drives])
+
+
+def plausible_friction(model: DynamicModel, rows: TorqueRows) -> Array:
+    """Rows [Z z] of friction that may be half as large as that of the model again, (f, m + 1).
+
+    They stand beside samples that show little of friction where a change is tested for.
+    """
+    std = friction_std(model, rows, _FRICTION_SHARE)
+    said = np.zeros((rows.friction, rows.m + 1))
+    said[:, 10 : 10 + rows.friction] = np.diag(1.0 / std)
+    said[:, -1] = model.estimate.value[rows.theta_order[: rows.friction]] / std
+    return said
 
 
 def friction_knowledge(model: DynamicModel, rows: TorqueRows) -> Array:

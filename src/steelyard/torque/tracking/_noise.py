@@ -25,10 +25,9 @@ from steelyard._arrays import Array
 from steelyard._kinds import NOT_NEGATIVE, Shape
 from steelyard.verdict import Doubt, DoubtKind
 
-_LEVELS = 3
+_LEVELS = 3  # sums over 1, 2 and 4 windows
 _ASSUMED_BLOCKS = 20.0
 _ASSUMED_ROWS = 200.0
-_LARGEST_SURPRISE = 100.0
 _MOST_WIDENED = 5.0  # in standard deviations: more is no noise, as in a batch
 _KEPT = 0.997  # of a window's weight after the next one
 
@@ -94,18 +93,6 @@ class Spread(NamedTuple):
             self.windows + 1,
         )
 
-    def with_surprise(self, ratio: float) -> Spread:
-        """The spread after a window that no payload explains.
-
-        Args:
-            ratio: by how much its squares exceed what was assumed
-        """
-        sums = self.sums.copy()
-        blocks = self.blocks.copy()
-        sums[0] += min(ratio, _LARGEST_SURPRISE)
-        blocks[0] += 1
-        return self._replace(sums=sums, blocks=blocks)
-
     @property
     def inflation(self) -> Array:
         """Variance of each joint's residuals over the assumed one, (n,), at least 1."""
@@ -124,6 +111,47 @@ class Spread(NamedTuple):
             " than noise does; is the model that of this arm, and did nothing touch it?"
         )
         return Doubt(DoubtKind.UNEXPLAINED_TORQUE, words)
+
+
+class Unexplained(NamedTuple):
+    """Squares of residuals that no other payload explains, at several scales.
+
+    Attributes:
+        sums: of squares over 1, 2, 4 windows, each for one row, (3, n)
+        blocks: how many, each by the share of its variance that is noise, (3, n)
+    """
+
+    sums: Annotated[Array, Shape(3, "n")]
+    blocks: Annotated[Array, Shape(3, "n")]
+
+    @classmethod
+    def nothing(cls, n: int) -> Unexplained:
+        """Before the first residual."""
+        return cls(np.zeros((_LEVELS, n)), np.zeros((_LEVELS, n)))
+
+    @property
+    def faded(self) -> Unexplained:
+        """The same after one more window."""
+        return Unexplained(_KEPT * self.sums, _KEPT * self.blocks)
+
+    def plus(self, level: int, squares: Array, share: Array) -> Unexplained:
+        """The same with one more block of 2^level windows.
+
+        Args:
+            squares: of the residual of each joint, (n,)
+            share: of their expected size that is noise, (n,)
+        """
+        sums = self.sums.copy()
+        blocks = self.blocks.copy()
+        sums[level] += squares
+        blocks[level] += share
+        return Unexplained(sums, blocks)
+
+    @property
+    def inflation(self) -> Array:
+        """Variance of each joint's residuals over the assumed one, (n,), at least 1."""
+        blocks = _excess(self.sums, self.blocks, _ASSUMED_BLOCKS).max(axis=0)
+        return np.asarray(1.0 + np.maximum(0.0, blocks))
 
 
 def _excess(squares: Array, count: Array, assumed: float) -> Array:

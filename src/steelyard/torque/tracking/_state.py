@@ -19,7 +19,7 @@ from steelyard._kinds import BARE, INFINITE, NOT_NEGATIVE, Shape
 from steelyard.errors import InvalidSamples
 from steelyard.payload._tracking import Counts, Episode
 from steelyard.torque.tracking._factor import Knowledge
-from steelyard.torque.tracking._noise import Spread
+from steelyard.torque.tracking._noise import Spread, Unexplained
 
 _MIN_SETTLED_WINDOWS = 10  # after which residuals show the noise
 _MIN_MOVING_SHARE = 0.75  # of a window's samples, for a window in motion
@@ -46,7 +46,8 @@ class TorqueTrackerOptions:
         forgetting_s: time after which payload and friction count 1/e, [s]; None to forget nothing
         alarm: threshold of the test for a change, see `change`; None to test for none
         window_s: length of the tested windows, [s]; a change is seen after one to two of them
-        friction_change: how much friction may change with the payload, as a share of Fc + Fv
+        friction_change: how much friction may change with the payload, and in a minute, as a share
+            of Fc + Fv
         lowest_speed: torques of a joint that is slower do not count, [rad/s], as in `Preparation`;
             None for that of the model's
         longest_gap_s: a longer gap is a pause, [s]
@@ -128,18 +129,30 @@ class Window(NamedTuple):
         return bool(self.rows.max() >= _MIN_MOVING_SHARE * self.samples)
 
 
-class BeforeRest(NamedTuple):
-    """The estimate when the arm last rested, and the samples since.
+class Before(NamedTuple):
+    """What was known at an earlier time, and the samples in motion since then.
 
     Attributes:
-        known: estimate before the rest
-        noise_before: spread of the residuals before the rest
+        known: the estimate then
+        expected: the same with plausible friction, which later samples are compared with
+        spread: of the residuals then
+        unexplained: residuals until then that no other payload explains
+        window: which window began then, counted from the first sample
+        known_s: that time [s]; infinite before the first sample
         since: the samples since then
     """
 
     known: _Triangle
-    noise_before: Spread
+    expected: _Triangle
+    spread: Spread
+    unexplained: Unexplained
+    window: Annotated[int, NOT_NEGATIVE]
+    known_s: Annotated[float, INFINITE]
     since: Window
+
+    def plus(self, window: Window) -> Before:
+        """The same with one more window."""
+        return self._replace(since=self.since.plus(window))
 
 
 NOT_BEHIND = (-np.inf, 0)
@@ -152,8 +165,7 @@ class TorqueTrackerState(NamedTuple):
     Attributes:
         known: estimate with all samples so far
         at_start: estimate before this payload was picked up
-        at_window: estimate at the start of the window
-        at_previous_window: estimate at the start of the window before
+        earlier: what was known at the starts of this window and of some before, newest first
         x: unknowns at the start of the window, (m,)
         pending: rows [t q v a tau] that wait for their block
         prepared: weighted rows, samples, the torque after them, creeping friction and the torque
@@ -164,24 +176,24 @@ class TorqueTrackerState(NamedTuple):
         last_tau: torque of the last sample that was processed, (n,) [Nm or N]
         torque_squares: sum of squares of the torques of all samples, (n,) [Nm^2 or N^2]
         window: the samples that are tested for a change
-        rest: the estimate before the last rest, for a while after it; or None
+        rest: what was known before the last rest, for a while after it; or None
         information: of payload and friction from each joint, (n, b, b)
         pull: H'tau of each joint, rows over their noise, (n, m)
         pushed: X'[H tau X] since the payload was picked up, X the torque that holds 1 N down at the
             flange, rows over their noise, (m + 2,)
         spread: of the residuals
-        noise_before: the same without the last window, which may contain another payload
+        unexplained: residuals that no other payload explains
         reach: lowest and highest position, highest speed since the payload was picked up, (3, n)
         start_s: time at which this payload was first seen, [s]
         windows: number of windows with motion of this payload
+        all_windows: number of windows with motion
         counts: of samples
         history: earlier payloads
     """
 
     known: _Triangle
     at_start: _Triangle
-    at_window: _Triangle
-    at_previous_window: _Triangle
+    earlier: tuple[Before, ...]
     x: Annotated[Array, Shape("m")]
     pending: tuple[_SampleRow, ...]
     prepared: _NoBlock | _PreparedBlock
@@ -191,15 +203,16 @@ class TorqueTrackerState(NamedTuple):
     last_tau: Annotated[Array, Shape("n")]
     torque_squares: Annotated[Array, Shape("n")]
     window: Window
-    rest: BeforeRest | None
+    rest: Before | None
     information: Annotated[Array, Shape("n", "b", "b")]
     pull: Annotated[Array, Shape("n", "m")]
     pushed: Annotated[Array, Shape("m+2")]
     spread: Spread
-    noise_before: Spread
+    unexplained: Unexplained
     reach: Annotated[Array, Shape(3, "n"), INFINITE]
     start_s: Annotated[float, INFINITE]
     windows: Annotated[int, NOT_NEGATIVE]
+    all_windows: Annotated[int, NOT_NEGATIVE]
     counts: Counts
     history: tuple[Episode, ...]
 
@@ -213,11 +226,19 @@ class TorqueTrackerState(NamedTuple):
             nuisances: number of unknowns that are payload or friction
         """
         x = known.solution
+        first = Before(
+            known,
+            known,
+            Spread.nothing(n),
+            Unexplained.nothing(n),
+            0,
+            np.inf,
+            Window.nothing(n, len(x)),
+        )
         return cls(
             known=known,
             at_start=known,
-            at_window=known,
-            at_previous_window=known,
+            earlier=(first,),
             x=x,
             pending=(),
             prepared=(),
@@ -232,10 +253,11 @@ class TorqueTrackerState(NamedTuple):
             pull=np.zeros((n, len(x))),
             pushed=np.zeros(len(x) + 2),
             spread=Spread.nothing(n),
-            noise_before=Spread.nothing(n),
+            unexplained=Unexplained.nothing(n),
             reach=no_reach(n),
             start_s=-np.inf,
             windows=0,
+            all_windows=0,
             counts=Counts(),
             history=(),
         )
@@ -248,7 +270,7 @@ class TorqueTrackerState(NamedTuple):
     @property
     def reduced(self) -> TorqueTrackerState:
         """A smaller state with the same estimate: without what only the next step needs."""
-        return self._replace(at_window=self.at_start, at_previous_window=self.at_start, rest=None)
+        return self._replace(earlier=(), rest=None)
 
     def to_dict(self) -> dict[str, Any]:
         """All fields by name as numbers and lists, exact, for JSON."""
