@@ -2,7 +2,7 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 READY := .venv/.ready
-# The demo has fewer needs than the tests; an environment that has everything serves it, too.
+# The demo needs less than the tests, and bytecode only of what it runs; an environment that has everything serves it, too.
 DEMO := $(if $(wildcard $(READY)),$(READY),.venv/.demo)
 LIVE_DEMO := $(if $(wildcard $(READY)),$(READY),.venv/.live-demo)
 # Bytecode is kept, also where the environment says otherwise: it saves seconds in every process.
@@ -62,13 +62,13 @@ soak: $(READY)  ## an hour: steps, malformed files, corrupted recordings, killed
 .venv/.demo: pyproject.toml constraints.txt
 	@echo "installing what the demo needs (once, about a minute) ..."
 	@$(PYTHON) -m venv .venv
-	@$(INSTALL) '.[demo]'
+	@$(INSTALL) '.[demo]' --no-compile
 	@touch $@
 
 .venv/.live-demo: pyproject.toml constraints.txt
 	@echo "installing what the live demo needs (once, about a minute) ..."
 	@$(PYTHON) -m venv .venv
-	@$(INSTALL) '.[demo,live]'
+	@$(INSTALL) '.[demo,live]' --no-compile
 	@touch $@
 
 $(READY): pyproject.toml papers/pyproject.toml constraints.txt

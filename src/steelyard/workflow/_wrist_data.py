@@ -22,6 +22,7 @@ from steelyard.io._wrist import SensorDescription
 from steelyard.quality import QualityReport, check
 from steelyard.recording import Recording
 from steelyard.robot import RobotModel, load_robot
+from steelyard.verdict import Aspect, Doubt, DoubtKind
 from steelyard.wrist import WrenchSamples, WristRecording
 from steelyard.wrist._recording import complete_rows
 from steelyard.wrist.tracking import motion_of
@@ -218,6 +219,22 @@ class WristRig:
         if self.robot is None:
             return np.array(GRAVITY_DOWN)
         return self.robot.gravity_base
+
+    def pose_doubts(self, *sources: WristSource | None) -> tuple[Doubt, ...]:
+        """A doubt where the pose of the sensor on the flange was assumed.
+
+        Args:
+            sources: that are weighed; a `WristRecording` states its sensor itself
+        """
+        stated = all(source is None or isinstance(source, WristRecording) for source in sources)
+        if stated or self.about.pose_stated:
+            return ()
+        words = (
+            "the pose of the sensor on the flange was not given: before an export, give"
+            " `translation` and `rotation_rpy_degrees` in the TOML file of the sensor"
+        )
+        concerns = (Aspect.CENTRE, Aspect.INERTIA)
+        return (Doubt(DoubtKind.ASSUMED, words, blocks=False, concerns=concerns),)
 
     def data(self, source: WristSource) -> WristData:
         """A source to weigh or track: with an arm, files and recordings of joints hold joints."""
