@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from steelyard._units import NORMAL_95
+from steelyard._units import NORMAL_95, with_interval
 from steelyard.inertia import InertialParameters
 from steelyard.live._controller import ControllerPayload
 from steelyard.live._setting import Proposal
@@ -54,7 +54,7 @@ def progress_words(snapshot: Snapshot, accuracy: float) -> str:
         return words
     force = np.linalg.norm(snapshot.contact.wrench[:3])
     std = np.linalg.norm(snapshot.contact.std[:3])
-    return f"{words}; contact {force:.2f} +- {NORMAL_95 * std:.2f} N"
+    return f"{words}; contact {with_interval(force, NORMAL_95 * std)} N"
 
 
 class LinkState(NamedTuple):

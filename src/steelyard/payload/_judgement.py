@@ -39,7 +39,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from steelyard._arrays import Array, Mask
-from steelyard._units import NORMAL_95
+from steelyard._units import NORMAL_95, with_interval
 from steelyard.inertia import PARAMETER_NAMES, InertialParameters
 from steelyard.payload._plausibility import implausible_doubt
 from steelyard.verdict import EVERYTHING, Aspect, Doubt, DoubtKind, Verdict
@@ -314,7 +314,7 @@ def _mass_doubt(evidence: Evidence) -> Doubt | None:
         meaning = "the sensor carries nothing, or a load too small to weigh"
         if evidence.beyond_empty_arm:
             meaning = "the arm carries no more than during identification, or too little to weigh"
-        words = f"{mass:.3g} +- {half:.3g} kg cannot be distinguished from zero; {meaning}"
+        words = f"{with_interval(mass, half)} kg cannot be distinguished from zero; {meaning}"
         return Doubt(DoubtKind.NOTHING_CARRIED, words)
     if mass <= 0:
         check = "check the stated sign of the wrench"

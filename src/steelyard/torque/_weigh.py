@@ -21,7 +21,7 @@ from functools import partial
 import numpy as np
 
 from steelyard._arrays import Array
-from steelyard._units import NORMAL_95
+from steelyard._units import NORMAL_95, with_interval
 from steelyard.errors import InvalidSamples, UnknownName
 from steelyard.identification import DynamicModel
 from steelyard.identification._problem import require_same_joints, samples_of
@@ -127,7 +127,7 @@ def _narrower(problem: WeighingProblem) -> tuple[str, Answer]:
         return "direct", direct
     words = (
         "an empty run has the same motion: torques were compared run by run (torque-change); the"
-        f" model alone gives {direct.value[0]:.4g} +- {NORMAL_95 * np.sqrt(other):.2g} kg"
+        f" model alone gives {with_interval(direct.value[0], NORMAL_95 * np.sqrt(other))} kg"
     )
     return "torque-change", replace(change, remark=f"{words}; {change.remark}")
 
