@@ -229,9 +229,10 @@ def _with_gravity_offer(verdict: Verdict, robot: RobotModel, parts: Sequence[Sam
 
     Its sentence comes first and replaces what the stated gravity made of the weight of the links.
     """
+    offer = None
     if any(doubt.kind in _GRAVITY_SYMPTOMS and doubt.blocks for doubt in verdict.doubts):
         offer = gravity_offer(robot, parts)
-    else:
+    if offer is None:
         offer = opposite_gravity_offer(robot, parts)
     if offer is None:
         return verdict

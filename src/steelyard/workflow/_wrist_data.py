@@ -17,14 +17,14 @@ import numpy as np
 
 from steelyard._arrays import Array
 from steelyard._units import GRAVITY_DOWN
-from steelyard.errors import InvalidRecording, InvalidSamples
+from steelyard.errors import InvalidRecording, InvalidSamples, NoTime
 from steelyard.io._wrist import SensorDescription
 from steelyard.quality import QualityReport, check
 from steelyard.recording import Recording
 from steelyard.robot import RobotModel, load_robot
 from steelyard.verdict import Aspect, Doubt, DoubtKind
 from steelyard.wrist import WrenchSamples, WristRecording
-from steelyard.wrist._recording import complete_rows
+from steelyard.wrist._recording import complete_rows, untimed_words
 from steelyard.wrist.tracking import motion_of
 
 
@@ -107,7 +107,10 @@ class JointData(WristData):
         if isinstance(self.source, Recording):
             found = self.source
         else:
-            found = self.about.joints(self.source, self.arm)
+            try:
+                found = self.about.joints(self.source, self.arm)
+            except NoTime as error:
+                raise NoTime(untimed_words(str(self.source))) from error
         if found.wrench is None:
             name = found.source or "the recording"
             raise InvalidRecording(f"{name} has no wrench; is a wrist sensor connected and logged?")
