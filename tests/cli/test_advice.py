@@ -393,7 +393,7 @@ NOT_ADVICE = (
     "the 95 % intervals that `weigh` will report",
     "another program, `other_program`, is started",
 )
-"""Texts that name an option or a function without telling anybody to use it."""
+"""Texts that name an option or a function without advising its use."""
 
 NOT_FOLLOWED_YET = 59
 """Number of pieces of advice without a row. It may fall, not rise."""

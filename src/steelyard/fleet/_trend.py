@@ -15,8 +15,8 @@ freedom). The largest is used, with Bonferroni's p-value
 
 where t is divided by the root of (1 + r) / (1 - r) for neighbouring residuals with a correlation
 r > 0. For the payload, loaded and empty logs are also tested apart, and p counts three tests: a
-wrong part changes the loaded logs only. The payload has a further test: whether loaded logs carry the configured load, t = mean error
-over its standard deviation, which includes that of the model.
+wrong part changes the loaded logs only. The payload has a further test: whether loaded logs carry
+the configured load, t = mean error over its standard deviation, which includes that of the model.
 
 Over all series of all arms the rate of false discoveries is controlled by the procedure of
 Benjamini and Yekutieli (2001): the k-th smallest of M p-values is flagged, with all smaller ones,
@@ -141,7 +141,7 @@ class ArmTrend:
         """The logs with a name as in `Change.logs`, (N,); all for an empty name."""
         if not name or not len(self.loaded):
             return np.ones(len(self.time), dtype=bool)
-        return self.loaded == (name == LOADED)
+        return np.asarray(self.loaded == (name == LOADED))
 
 
 @dataclass(frozen=True, eq=False)
@@ -418,7 +418,5 @@ def _sentence(
         guess = ": check whether the tool was changed"
     else:
         guess = ""
-    return (
-        f"{WORDS[kind]}{where} {how} by {with_interval(size, half, signed=True)} {unit}{share} since"
-        f" {began:%Y-%m-%d}{guess}"
-    )
+    amount = with_interval(size, half, signed=True)
+    return f"{WORDS[kind]}{where} {how} by {amount} {unit}{share} since {began:%Y-%m-%d}{guess}"

@@ -52,8 +52,8 @@ def progress_words(snapshot: Snapshot, accuracy: float) -> str:
         words = f"{requested} not yet reached"
     if snapshot.contact is None:
         return words
-    force = np.linalg.norm(snapshot.contact.wrench[:3])
-    std = np.linalg.norm(snapshot.contact.std[:3])
+    force = float(np.linalg.norm(snapshot.contact.wrench[:3]))
+    std = float(np.linalg.norm(snapshot.contact.std[:3]))
     return f"{words}; contact {with_interval(force, NORMAL_95 * std)} N"
 
 

@@ -229,8 +229,8 @@ class WristRig:
         Args:
             sources: that are weighed; a `WristRecording` states its sensor itself
         """
-        stated = all(source is None or isinstance(source, WristRecording) for source in sources)
-        if stated or self.about.pose_stated:
+        described = any(isinstance(source, str | Path | Recording) for source in sources)
+        if not described or self.about.pose_stated:
             return ()
         words = (
             "the pose of the sensor on the flange was not given: before an export, give"

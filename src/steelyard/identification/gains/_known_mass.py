@@ -310,8 +310,8 @@ def _with_verdict(
         return DriveGains(value * np.nan, relative, "known mass", verdict, unknown)
     prior = np.minimum((relative / problem.spread) ** 2, 1.0)
     notes = tuple(
-        f"{with_interval(gain, abs(gain) * std)} Nm/A; {share:.0%} of the information is the initial"
-        " guess"
+        f"{with_interval(gain, abs(gain) * std)} Nm/A; {share:.0%} of the information is the"
+        " initial guess"
         for gain, std, share in zip(value, relative, prior, strict=True)
     )
     best = 100 * relative.min()
