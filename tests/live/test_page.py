@@ -158,7 +158,8 @@ def test_the_answer_of_another_thread_is_the_weighers_own(weigher):
 def test_an_update_says_what_to_do_next(weigher):
     steps = list(dict.fromkeys(snapshot.next_step for snapshot in weigher.snapshots))
     assert steps[0] == "wait: the filters fill"
-    assert re.fullmatch(r"move shoulder_lift_joint: the mass is hardly known", steps[1])
+    first = r"move shoulder_lift_joint: the mass is hardly known(, then to about \d\d %)?"
+    assert re.fullmatch(first, steps[1])
     assert any(re.fullmatch(r"nothing: less than 0\.0\d+ kg is carried", step) for step in steps)
     assert steps[-1].startswith("nothing: the mass is known as requested")
 
