@@ -222,6 +222,7 @@ READING = [
 """Files whose meaning is open."""
 
 WEIGHING = [
+    Row("is a robot, not an identified model", "weigh tiny.urdf loaded.csv", IDENTIFY),
     Row(
         "needs no empty runs: leave `empty` out, or choose `method` ...",
         f"{WEIGH} --empty empty.csv --method direct",

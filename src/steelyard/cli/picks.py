@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from steelyard.payload import Part
     from steelyard.picking import Pick, PickingOptions, Shift
     from steelyard.recording._columns import Requested
+    from steelyard.report import Page
+    from steelyard.robot import RobotModel
 
 _TABLES = (".csv", ".parquet", ".jsonl", ".json")
 _BIT = re.compile(r"(?P<column>.+):(?P<bit>\d+)")
@@ -130,7 +132,6 @@ def command(
     """Weighs each pick of a shift: one part, two, none, or the wrong one. Exit code 1 at alarms."""
     from steelyard.io._parts import read_parts
     from steelyard.live._track import is_address
-    from steelyard.report._picks import picks_page
     from steelyard.workflow._data import identified_arm
     from steelyard.workflow._picks import Picking
 
@@ -155,7 +156,8 @@ def command(
     with _saved.together():
         if output is not None:
             write_shift(shift, output)
-        out.report(ctx, lambda: picks_page(shift), [model, log, parts, dry], report=report)
+        page = partial(_page, shift, arm.robot, log)
+        out.report(ctx, page, [model, log, parts, dry], report=report)
     if not follow:
         facts = facts_of(shift) | {"file": output, "report": report}
         show = partial(_show, shift, lines=not is_address(log))
@@ -182,6 +184,14 @@ class _Stream:
     follow: bool
     quiet: bool
     on_alarm: str | None
+
+
+def _page(shift: Shift, robot: RobotModel, log: str) -> Page:
+    """The report on a shift, with arm, log and date."""
+    from steelyard.report._picks import picks_page
+    from steelyard.workflow._data import arm_words
+
+    return picks_page(shift).with_subject(arm_words(robot), [Path(log).name])
 
 
 def _live(

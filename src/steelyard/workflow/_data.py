@@ -56,6 +56,7 @@ Source: TypeAlias = str | Path | Recording | Samples | _Table
 Data: TypeAlias = Source | Iterable[Source] | Mapping[str, Source]
 """One source, many, or many by name."""
 
+_ROBOT_ENDINGS = (".urdf", ".toml", ".xml")  # of robot files
 _MIN_PIECE_S = 1.0  # about one swing of a joint
 _TRIM_PERIODS = 3.0  # of the cut-off, after which accelerations are right to 0.1 % of the largest
 
@@ -264,8 +265,12 @@ def identified_arm(model: DynamicModel | str | Path) -> DynamicModel:
     """
     if isinstance(model, DynamicModel):
         return model
-    if isinstance(model, RobotModel) or str(model) in robot_names():
-        name = model.name if isinstance(model, RobotModel) else model
+    if isinstance(model, RobotModel):
+        name = model.name
+    else:
+        name = str(model)
+    is_file = Path(name).suffix.lower() in _ROBOT_ENDINGS
+    if isinstance(model, RobotModel) or name in robot_names() or is_file:
         raise InvalidRobot(
             f"{name} is a robot, not an identified model: identify the empty arm first"
             " (steelyard identify, or sy.identify in Python)"
