@@ -71,6 +71,15 @@ def runs(robot: RobotModel, seed: int, mass: float) -> dict[str, Recording]:
     return recordings
 
 
+def _extended(robot: RobotModel) -> RobotModel:
+    """The arm with links of some extent along every axis; MuJoCo refuses rods and plates."""
+    bodies = []
+    for body in robot.links:
+        wider = body.inertia_com + 0.01 * np.trace(body.inertia_com) * np.eye(3)
+        bodies.append(InertialParameters.from_com(body.mass, body.com, wider, body.frame))
+    return robot.with_links(bodies)
+
+
 def _motion(robot: RobotModel, seed: int) -> FourierTrajectory:
     limits = robot.limits
     low = np.clip(limits.q_min, -2.0, 2.0)
@@ -102,7 +111,7 @@ def _own_urdf(name: str, root: Path) -> Task:
 
     def make(there: Path, seed: int) -> None:
         (there / "arm.urdf").write_text(urdf.read_text())
-        for case, run in runs(load_robot(str(there / "arm.urdf")), seed, mass).items():
+        for case, run in runs(_extended(load_robot(str(there / "arm.urdf"))), seed, mass).items():
             _table(there / f"{case}.csv", run)
 
     steps = (

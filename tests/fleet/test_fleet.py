@@ -252,6 +252,8 @@ def test_a_folder_or_pattern_is_a_catalogue_too(tmp_path):
     urdf = str(tmp_path / "tiny.urdf")
     fleet = Fleet.build(tmp_path / "logs", tmp_path / "store", robot=urdf, workers=1)
     assert fleet.robots == ["left", "right"]
+    fleet.identify()
+    assert all(payload.ok for payload in fleet.weigh())  # without a load all logs count as empty
     pattern = f"{tmp_path}/logs/*/*.npz"
     assert Fleet.build(pattern, tmp_path / "store", robot=urdf, workers=1).built["unchanged"] == 2
     again = Fleet.build(pattern, tmp_path / "store", robot=sy.load_robot(urdf), workers=1)

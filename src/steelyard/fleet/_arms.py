@@ -410,11 +410,16 @@ def payloads(robot: str, content: Mapping[str, Any], rows: Sequence[LogRow]) -> 
         rows: of its logs, with their factors
     """
     model = DynamicModel.from_dict(content)
-    return [_log_payload(row, _payload(model, row)) for row in rows]
+    all_empty = all(row.load is None for row in rows)  # then the model was fitted to all of them
+    found = []
+    for row in rows:
+        empty = all_empty or row.load == 0
+        found.append(_log_payload(row, _payload(model, row), empty=empty))
+    return found
 
 
-def _log_payload(row: LogRow, payload: Payload) -> LogPayload:
-    expected = _NO_LOAD if row.load == 0 else ()
+def _log_payload(row: LogRow, payload: Payload, *, empty: bool) -> LogPayload:
+    expected = _NO_LOAD if empty else ()
     doubts = [doubt for doubt in payload.verdict.blocking if doubt.kind not in expected]
     mass = payload.unconstrained.mass
     cx, cy, cz = (float(x) for x in payload.com)
