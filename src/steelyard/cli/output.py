@@ -163,7 +163,10 @@ class Output:
         self.headline(payload)
         print()
         quantities = list(payload.quantities)
-        quantities[10:10] = payload.inertia_com_quantities
+        inertia = [*quantities[4:10], *payload.inertia_com_quantities]
+        if not any(math.isfinite(x.std) for x in inertia):
+            inertia = []  # nothing is known about it, as the headline says
+        quantities[4:10] = inertia
         self.table(title, ("", "weighed", "+-", "unit"), [x.cells for x in quantities])
 
     def headline(self, payload: Payload) -> None:
