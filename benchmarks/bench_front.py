@@ -12,7 +12,7 @@ it already), and the first command has none at all.
     steelyard patch payload arm.urdf payload.json -o patched.urdf
 
 `HERE=1` takes the environment that runs this instead of a fresh one. `FRONT_SEEDS=10` walks the
-tasks of `front_tasks.py` with so many seeds each (one by default); the folder of the package
+tasks of `front_tasks.py` with ten seeds each (one by default); the folder of the package
 example-robot-data in `EXAMPLE_ROBOT_DATA` adds three URDFs with grippers. Blocked answers and
 masses outside of their intervals are counted.
 """
