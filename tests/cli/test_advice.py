@@ -223,6 +223,7 @@ READING = [
 
 WEIGHING = [
     Row("is a robot, not an identified model", "weigh tiny.urdf loaded.csv", IDENTIFY),
+    Row("is a robot, not an identified model", "track loaded.csv --model tiny.urdf", IDENTIFY),
     Row(
         "needs no empty runs: leave `empty` out, or choose `method` ...",
         f"{WEIGH} --empty empty.csv --method direct",
