@@ -78,6 +78,7 @@ def test_arms_of_two_kinds_and_loaded_logs_have_curves_of_their_own():
     shown = payloads[0][1]
     means = shown["low"] + shown["step"] * np.array(shown["y"])
     np.testing.assert_allclose(means, seven.value[-1, loaded], atol=shown["step"])
+    assert ["at" in series for series in payloads[0]] == [False, True]  # its loads are too heavy
 
 
 @pytest.mark.skipif(chromium() is None, reason="there is no Chromium")

@@ -140,7 +140,6 @@ def _curves(arm: ArmTrend) -> list[tuple[tuple[str, int], str]]:
 
 def _facts(arm: ArmTrend, flagged: Sequence[SeriesChange], failed: int) -> dict[str, Any]:
     """An arm as plain values."""
-    since = {(change.kind, change.joint): change.since.timestamp() for change in flagged}
     rows = {name: k for k, name in enumerate(arm.names)}
     series = []
     for (kind, joint), logs in _curves(arm):
@@ -155,8 +154,9 @@ def _facts(arm: ArmTrend, flagged: Sequence[SeriesChange], failed: int) -> dict[
         }
         if logs:
             facts["time"] = np.rint(time).astype(int).tolist()
-        if (kind, joint) in since:
-            facts["at"] = round(since[kind, joint])
+        for change in flagged:
+            if (change.kind, change.joint) == (kind, joint) and _concerns(arm, change, logs):
+                facts["at"] = round(change.since.timestamp())
         series.append(facts)
     time, _, _ = _thinned(arm.time, arm.time, arm.time)
     return {
@@ -166,6 +166,15 @@ def _facts(arm: ArmTrend, flagged: Sequence[SeriesChange], failed: int) -> dict[
         "facts": _log_counts(arm, failed),
         "series": series,
     }
+
+
+def _concerns(arm: ArmTrend, change: SeriesChange, logs: str) -> bool:
+    """Whether a change was found in the logs of a curve; a level is that of loaded logs."""
+    if change.test == "level":
+        return logs != EMPTY
+    likeliest = arm.changes[arm.names.index((change.kind, change.joint))]
+    found = "" if likeliest is None else likeliest.logs
+    return not logs or not found or found == logs
 
 
 def _title(arm: ArmTrend, joint: int, logs: str) -> str:
