@@ -11,11 +11,15 @@ it already), and the first command has none at all.
     steelyard weigh model.json loaded.csv --names ... -o ... --report ...  says how to export
     steelyard patch payload arm.urdf payload.json -o patched.urdf
 
-`HERE=1` takes the environment that runs this instead of a fresh one.
+`HERE=1` takes the environment that runs this instead of a fresh one. `FRONT_SEEDS=10` walks the
+tasks of `front_tasks.py` with ten seeds each (one by default); the folder of the package
+example-robot-data in `EXAMPLE_ROBOT_DATA` adds three URDFs with grippers. Blocked answers and
+masses outside of their intervals are counted.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import resource
@@ -24,11 +28,14 @@ import sys
 import tempfile
 import time
 import xml.etree.ElementTree as ET
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 from figure import Figure
+from front_tasks import Task, tasks
+
+from steelyard._units import NORMAL_95
 
 ROOT = Path(__file__).parents[1]
 MASS = 2.2
@@ -55,6 +62,15 @@ GRIPPER = """
 </robot>"""
 
 
+OWN_ARM_STEPS = (
+    ("identify arm.urdf empty.csv", 2),
+    ("identify arm.urdf empty.csv -o model.json", 2),
+    ("identify arm.urdf empty.csv -o model.json --names t,q*6,tau*6", 0),
+    ("weigh model.json loaded.csv --names t,q*6,tau*6 -o payload.json --report page.html", 0),
+    ("patch payload arm.urdf payload.json -o patched.urdf", 0),
+)
+
+
 def figures() -> Iterator[Figure]:
     with tempfile.TemporaryDirectory() as folder:
         there = Path(folder)
@@ -67,7 +83,7 @@ def figures() -> Iterator[Figure]:
         install_s = time.perf_counter() - began
         yield Figure("install", "a fresh environment with the wheel", install_s, "s")
         before = _processor_s()
-        spent = _walk(command, there)
+        spent = _walk(command, there, OWN_ARM_STEPS)
         processor_s = _processor_s() - before
         text = (there / "patched.urdf").read_text()
         _require("a gripper" in text, "a comment of the user's file is gone")
@@ -80,6 +96,42 @@ def figures() -> Iterator[Figure]:
         "way", "URDF and CSV to page and patched URDF, five commands", spent, "s", goal=MOST_S
     )
     yield Figure("processor", "the same, processor time of all cores", processor_s, "s")
+    if os.environ.get("HERE"):
+        yield from _task_figures(command)
+
+
+def _task_figures(command: list[str]) -> Iterator[Figure]:
+    """Failed and outside answers of each task."""
+    seeds = range(300, 300 + int(os.environ.get("FRONT_SEEDS", "1")))
+    wanted = os.environ.get("FRONT_TASKS", "")
+    for task in tasks():
+        if wanted not in task.name:
+            continue
+        failed = []
+        outside = 0
+        for seed in seeds:
+            with tempfile.TemporaryDirectory() as folder:
+                there = Path(folder)
+                task.make(there, seed)
+                try:
+                    _walk(command, there, task.steps)
+                except SystemExit as error:
+                    failed.append(f"seed {seed}: {error}")
+                    continue
+                outside += not _holds(task, there)
+        for words in failed:
+            print(words[:2000], file=sys.stderr)
+        what = f"{task.name}: {len(seeds)} seeds, "
+        yield Figure(f"{task.name} failed", f"{what}blocked or refused", len(failed), "", goal=0)
+        yield Figure(f"{task.name} outside", f"{what}mass outside its interval", outside, "")
+
+
+def _holds(task: Task, there: Path) -> bool:
+    """Whether the interval of the weighed mass contains the truth."""
+    if task.mass is None:
+        return True
+    found = json.loads((there / task.payload).read_text())
+    return abs(found["mass"] - task.mass) <= NORMAL_95 * found["mass_std"]
 
 
 def _processor_s() -> float:
@@ -138,21 +190,14 @@ def _outside() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
 
 
-def _walk(command: list[str], there: Path) -> float:
-    """Seconds of the five commands; each uses only what the message just before it has named.
+def _walk(command: list[str], there: Path, steps: Sequence[tuple[str, int]]) -> float:
+    """Seconds of some commands; each uses only what the message just before it has named.
 
     A command that was refused is typed again with its options, and what the refusal named.
     """
     spent = 0.0
     said = ""
     before = ""
-    steps = (
-        ("identify arm.urdf empty.csv", 2),
-        ("identify arm.urdf empty.csv -o model.json", 2),
-        ("identify arm.urdf empty.csv -o model.json --names t,q*6,tau*6", 0),
-        ("weigh model.json loaded.csv --names t,q*6,tau*6 -o payload.json --report page.html", 0),
-        ("patch payload arm.urdf payload.json -o patched.urdf", 0),
-    )
     for words, expected in steps:
         for option in re.findall(r"(?<= )-{1,2}\w[\w-]*", words):
             named = re.search(rf"(?<![\w-]){option}\b", said + before)
@@ -165,7 +210,14 @@ def _walk(command: list[str], there: Path) -> float:
             around = None
         else:
             around = _outside()
-        done = subprocess.run(every, cwd=there, env=around, capture_output=True, text=True)
+        done = subprocess.run(
+            every,
+            cwd=there,
+            env=around,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+        )
         spent += time.perf_counter() - began
         _require(done.returncode == expected, f"{words}: {done.stdout}{done.stderr}")
         said = done.stdout + done.stderr

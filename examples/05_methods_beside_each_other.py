@@ -43,7 +43,8 @@ print(
     f" {truth.mass}, 0 10 50)"
 )
 for method in ("direct", "difference", "weighted-difference", "torque-change", "pooled"):
-    payload = sy.weigh(model, loaded, method=method, empty=empty)
+    runs = [empty] if method in ("torque-change", "pooled") else []  # others have the model only
+    payload = sy.weigh(model, loaded, method=method, empty=runs)
     com = " ".join(f"{1e3 * x:5.1f}" for x in payload.com)
     error = payload.mass - truth.mass
     print(f"{method:21s} {payload.mass:8.3f}   {half(payload):7.3f}  {error:+7.3f}   {com}")

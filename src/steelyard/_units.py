@@ -1,4 +1,6 @@
-"""Constants and symbols of units that several packages share."""
+"""Constants, symbols of units and the rounding of intervals that several packages share."""
+
+import math
 
 NORMAL_95 = 1.96
 """Half-width of a 95 % interval of a normal distribution, in standard deviations."""
@@ -16,3 +18,29 @@ NEWTON_METRE = "Nm"
 VISCOUS_FRICTION = "Nm s/rad"
 POWER_LAW_FRICTION = "Nm (s/rad)^α"
 TORQUE_RATIO = "Nm/Nm"
+
+
+def interval_decimals(half_width: float) -> int:
+    """Decimals that show two digits of a half-width, 0 to 9; 4 where it is zero.
+
+    Args:
+        half_width: of an interval, finite
+    """
+    if half_width <= 0:
+        return 4
+    return min(max(1 - math.floor(math.log10(half_width)), 0), 9)
+
+
+def with_interval(value: float, half_width: float, *, signed: bool = False) -> str:
+    """Value and half-width to two digits of the half-width, as '3.527 +- 0.011'.
+
+    Args:
+        value: in the centre of the interval
+        half_width: of the interval; 'unknown' is returned where it is not finite
+        signed: whether a value above zero gets a sign
+    """
+    if not math.isfinite(half_width):
+        return "unknown"
+    decimals = interval_decimals(half_width)
+    sign = "+" if signed else ""
+    return f"{value:{sign}.{decimals}f} +- {half_width:.{decimals}f}"

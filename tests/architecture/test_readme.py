@@ -48,6 +48,19 @@ def test_the_install_line_installs(tmp_path):
     assert (there / "steelyard" / "__init__.py").exists()
 
 
+def test_all_documents_install_with_the_line_of_readme():
+    """`make install-test` types the line of README.md; here it is compared with other documents."""
+    from bench_install import install_line
+
+    line = install_line()
+    documents = [*ROOT.glob("docs/**/*.md"), ROOT / "papers" / "README.md"]
+    shown = re.compile(r"^    pip install (.*?)(?:\s+#.*)?$", re.MULTILINE)
+    lines = {found for path in documents for found in shown.findall(path.read_text())}
+    arguments = line.removeprefix("pip install ")
+    assert {found.removesuffix(" ./papers") for found in lines} == {arguments}
+    assert "make install-test" in (ROOT / ".ci" / "run").read_text()
+
+
 def test_commands_run_in_their_order_and_the_example_weighs_the_payload(
     tmp_path, monkeypatch, capsys
 ):

@@ -344,7 +344,7 @@ def test_a_robot_of_another_kind_is_refused(model, loaded, folder):
 
 
 def test_track_weighs_and_record_records(folder, loaded):
-    write(loaded.between(1.0, 3.0), folder / "short.npz")
+    write(loaded.between(1.0, 4.0), folder / "short.npz")
     done = steelyard(
         "track", "replay:short.npz", "--model", "model.json", "-o", "payload.json", cwd=folder
     )

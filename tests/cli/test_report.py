@@ -106,7 +106,10 @@ def test_identify_draws_what_it_did_not_fit_and_tells_every_setting(folder):
 def test_weigh_ft_and_contact(folder):
     page, load = folder / "wrist.html", folder / "load.json"
     files = (folder / "rest.parquet", folder / "move.parquet")
-    done = run("weigh-wrist", "both", *files, "--robot", "ur10", "-o", load, "--report", page)
+    sensor = folder / "sensor.toml"
+    sensor.write_text("translation = [0.0, 0.0, 0.0]")
+    words = ("--robot", "ur10", "--sensor", sensor)
+    done = run("weigh-wrist", "both", *files, *words, "-o", load, "--report", page)
     assert done.exit_code == 0, done.output
     assert settings(page)[f"sha256 of {folder / 'move.parquet'}"] == digest(folder / "move.parquet")
     text = page.read_text(encoding="utf-8")

@@ -13,6 +13,7 @@ from steelyard.cli.start import _Questions, _short
 from steelyard.recording._columns import Requested, expanded_names
 from steelyard.robot import load_robot
 from steelyard.trajectory import FourierTrajectory
+from steelyard.verdict import DoubtKind
 from steelyard.workflow._first_look import FirstLook
 from steelyard.wrist import WristPayload
 
@@ -120,7 +121,13 @@ def test_a_wrist_table_gets_a_description_with_the_right_sign(tmp_path, ran, sig
     header = "Fx,Fy,Fz,Tx,Ty,Tz,qx,qy,qz,qw"
     rows = np.column_stack([wrench, R.as_quat()])
     np.savetxt(tmp_path / "ft.csv", rows, delimiter=",", header=header, comments="")
-    done = steelyard("start", "ft.csv", "--yes", cwd=tmp_path)
+    refused = steelyard("start", "ft.csv", "--yes", cwd=tmp_path)
+    assert refused.returncode == 2
+    assert "--sensor-pose X,Y,Z,ROLL,PITCH,YAW [m, degrees], or --sensor-pose unknown" in (
+        refused.stderr
+    )
+    pose = {1: "unknown", -1: "0.01,0,0.04,0,0,90"}[sign]
+    done = steelyard("start", "ft.csv", "--yes", "--sensor-pose", pose, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     convention = {1: "load_on_sensor", -1: "sensor_on_load"}[sign]
     text = (tmp_path / "ft-results" / "sensor.toml").read_text()
@@ -130,6 +137,11 @@ def test_a_wrist_table_gets_a_description_with_the_right_sign(tmp_path, ran, sig
     steelyard(*words, cwd=tmp_path)  # the command works as it is written
     found = WristPayload.load(tmp_path / "ft-results" / "payload.json")
     assert found.mass == pytest.approx(2.0, abs=0.01)
+    assumed = [doubt for doubt in found.verdict.doubts if doubt.kind == DoubtKind.ASSUMED]
+    assert bool(assumed) == (pose == "unknown")
+    if pose != "unknown":
+        np.testing.assert_allclose(found.T_flange_sensor[:3, 3], [0.01, 0, 0.04])
+        np.testing.assert_allclose(found.T_flange_sensor[:2, :2], [[0, -1], [1, 0]], atol=1e-12)
 
 
 def test_five_questions_are_the_most(monkeypatch):

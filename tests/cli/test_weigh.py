@@ -5,7 +5,9 @@ import re
 
 import pytest
 
+import steelyard as sy
 from conftest import steelyard
+from steelyard.errors import UnknownName
 from steelyard.payload import Payload
 
 
@@ -124,7 +126,13 @@ def test_empty_runs_are_for_methods_that_use_them(folder):
     words = ("weigh", "model.json", "loaded.parquet", "--empty", "empty.parquet")
     done = steelyard(*words, "--method", "direct", cwd=folder)
     assert done.returncode == 2
-    assert "the method 'direct' needs no empty runs: leave --empty out, or choose" in done.stderr
+    assert (
+        "the method 'direct' needs no empty runs: leave --empty out, or choose --method auto"
+        in (done.stderr)
+    )
+    files = [folder / name for name in ("model.json", "loaded.parquet", "empty.parquet")]
+    with pytest.raises(UnknownName, match="leave `empty` out, or choose `method` auto"):
+        sy.weigh(files[0], files[1], method="direct", empty=files[2])
 
 
 def test_tool_and_part_together(folder):

@@ -59,9 +59,9 @@ def test_comments_say_frame_units_uncertainty_and_status(to):
     for words in (
         "frame of the target, assumed to be the frame 'flange' in which the payload was weighed",
         "Units: kg; ",
-        "mass 2.5 +- 0.02 kg",
+        "mass 2.500 +- 0.020 kg",
         "centre of mass +- 1.6 mm in its worst direction",
-        "Ixx 0.02 +- 0.002",
+        "Ixx 0.0200 +- 0.0020",
         "a gripper that was mounted then is not included",
         f"Status: {GOOD.sentence}.",
     ):

@@ -250,16 +250,18 @@ def test_a_folder_or_pattern_is_a_catalogue_too(tmp_path):
         (tmp_path / "logs" / name).mkdir(parents=True)
         write(log(robot, 1), tmp_path / "logs" / name / "a.npz")
     urdf = str(tmp_path / "tiny.urdf")
-    fleet = Fleet.build(tmp_path / "logs", tmp_path / "store", model=urdf, workers=1)
+    fleet = Fleet.build(tmp_path / "logs", tmp_path / "store", robot=urdf, workers=1)
     assert fleet.robots == ["left", "right"]
+    fleet.identify()
+    assert all(payload.ok for payload in fleet.weigh())  # without a load all logs count as empty
     pattern = f"{tmp_path}/logs/*/*.npz"
-    assert Fleet.build(pattern, tmp_path / "store", model=urdf, workers=1).built["unchanged"] == 2
-    again = Fleet.build(pattern, tmp_path / "store", model=sy.load_robot(urdf), workers=1)
+    assert Fleet.build(pattern, tmp_path / "store", robot=urdf, workers=1).built["unchanged"] == 2
+    again = Fleet.build(pattern, tmp_path / "store", robot=sy.load_robot(urdf), workers=1)
     assert again.built["unchanged"] == 2
-    with pytest.raises(UnreadableFile, match="does not name the model of its arms; give model"):
+    with pytest.raises(UnreadableFile, match="does not say what its arms are; give `robot`"):
         Fleet.build(pattern, tmp_path / "store", workers=1)
     joint = robot.joint_names[0]
-    words = ("fleet", "build", pattern, "-o", "held", "--workers", "1", "--model", urdf, "--lock")
+    words = ("fleet", "build", pattern, "-o", "held", "--workers", "1", "--robot", urdf, "--lock")
     held = steelyard(*words, f"{joint}=0.1", cwd=tmp_path)
     assert held.returncode == 1
     assert f"has {robot.n} joints" in held.stdout + held.stderr  # the arm has one less
@@ -272,10 +274,10 @@ def test_logs_at_an_address(tmp_path):
     write(log(tiny_arm(tmp_path), 1), tmp_path / "a.npz")
     MemoryFileSystem().pipe_file("/fleet/left/a.npz", (tmp_path / "a.npz").read_bytes())
     urdf = str(tmp_path / "tiny.urdf")
-    fleet = Fleet.build("memory://fleet", tmp_path / "store", model=urdf, workers=1)
+    fleet = Fleet.build("memory://fleet", tmp_path / "store", robot=urdf, workers=1)
     assert [log.ok for log in fleet.logs] == [True]
     assert (
-        Fleet.build("memory://fleet", tmp_path / "store", model=urdf, workers=1).built["unchanged"]
+        Fleet.build("memory://fleet", tmp_path / "store", robot=urdf, workers=1).built["unchanged"]
         == 1
     )
 

@@ -1,6 +1,8 @@
 """The page of a fleet: one file, worst arm first, a page for each arm, small for many arms."""
 
+import json
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -41,8 +43,8 @@ def test_the_worst_arm_comes_first_and_words_are_text():
     page = fleet_html(made_up(4, 20, changed=(3,)), {"arm2": 5})
     assert re.findall(r'class="name"><a href="([^"]*)"', page)[:2] == ["#arm=arm1", "#arm=arm3"]
     assert "2 of 4 arms have changed, in 2 of 125 series." in page
-    assert "Carries 0.70 ± 0.039 kg more than configured" in page
-    assert "Coulomb friction of shoulder_lift steps by +6 ± 0.59 Nm" in page
+    assert "Carries 0.700 ± 0.039 kg more than configured" in page
+    assert "Coulomb friction of shoulder_lift steps by +6.00 ± 0.59 Nm" in page
     assert "arm &lt;0&gt; &amp; co" in page
     assert "<0>" not in page
     assert "5 more are unusable" in page
@@ -60,6 +62,25 @@ def test_a_year_of_200_arms_is_small():
     assert len(page) < 10e6
 
 
+def test_arms_of_two_kinds_and_loaded_logs_have_curves_of_their_own():
+    """Heads name the joints of each kind of arm; loaded and empty logs are not one curve."""
+    six = made_up(1, 20).arms[0]
+    seven = made_up(2, 20, joints=7).arms[1]
+    loaded = np.arange(20) % 2 == 1
+    page = fleet_html(Trends([six, replace(seven, loaded=loaded)], 0.05), {})
+    heads = re.findall(r'<th class="joint">(\w+) <small>', page)
+    assert heads == [*JOINTS, "payload", *JOINTS[:6], "payload"]  # the changed arm comes first
+    facts = json.loads(re.search(r'id="data">(.*?)</script>', page).group(1))["arms"]
+    payloads = [[x for x in arm["series"] if x["kind"] == "payload"] for arm in facts]
+    assert [len(each) for each in payloads] == [2, 1]
+    assert payloads[0][1]["title"] == "weighed less configured, loaded logs"
+    assert len(payloads[0][1]["y"]) == len(payloads[0][1]["time"]) == 10
+    shown = payloads[0][1]
+    means = shown["low"] + shown["step"] * np.array(shown["y"])
+    np.testing.assert_allclose(means, seven.value[-1, loaded], atol=shown["step"])
+    assert ["at" in series for series in payloads[0]] == [False, True]  # its loads are too heavy
+
+
 @pytest.mark.skipif(chromium() is None, reason="there is no Chromium")
 def test_a_browser_draws_it(tmp_path):
     path = tmp_path / "fleet.html"
@@ -70,10 +91,19 @@ def test_a_browser_draws_it(tmp_path):
         assert browser.complaints == []
         assert browser.ask("document.querySelectorAll('td.spark svg').length") == 30 * 7
         assert browser.ask("document.querySelectorAll('td.spark .changed').length") == 3
+        spark = "document.querySelector('td.spark svg')"
+        assert "shoulder_pan, last 2026-" in browser.ask(
+            f"{spark}.querySelector('title').textContent"
+        )
+        assert browser.ask(f"{spark}.querySelectorAll('text.scale').length") == 2
         browser.ask("document.querySelector('a[href=\"#arm=arm5\"]').click()")
         browser.ask("new Promise(f => setTimeout(f, 100))")
         assert browser.ask("document.querySelector('#arm h1').textContent") == "arm5"
         assert browser.ask("document.querySelectorAll('#arm svg').length") == 31
+        point = "new PointerEvent('pointermove', {clientX: 1e4})"
+        browser.ask(f"document.querySelector('#arm svg').dispatchEvent({point})")
+        value = browser.ask("document.querySelector('#arm svg text.value').textContent")
+        assert re.fullmatch(r"2026-\d\d-\d\d: -?\d\.\d\d ± 0\.98 Nm", value)
         assert browser.ask("document.getElementById('fleet').hidden")
         assert browser.ask("document.getElementById('errors').textContent") == ""
         browser.ask("document.querySelector('#arm a').click()")

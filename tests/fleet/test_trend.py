@@ -11,7 +11,12 @@ from conftest import steelyard
 from fleet_logs import FRICTION, tiny_fleet, write_catalogue
 from steelyard.errors import InvalidSamples
 from steelyard.fleet import Fleet
-from steelyard.fleet._trend import false_discovery_rates, level, likeliest_change
+from steelyard.fleet._trend import (
+    false_discovery_rates,
+    level,
+    likeliest_change,
+    likeliest_payload_change,
+)
 
 DAYS = 86400.0 * np.arange(40)
 NOTHING = np.zeros((40, 0))
@@ -69,6 +74,22 @@ def test_the_false_discovery_rate_of_benjamini_and_yekutieli():
     assert false_discovery_rates([]).size == 0
     assert level(np.array([0.7, 0.72, 0.68]), 0.05).p < 1e-9
     assert level(np.array([0.05, -0.02, 0.01]), 0.05).p > 0.3
+
+
+def test_a_wrong_part_shows_in_the_loaded_logs_alone():
+    """Every second log is loaded, and its payload is 0.4 kg too heavy from day 20 on."""
+    rng = np.random.default_rng(8)
+    loaded = np.arange(40) % 2 == 1
+    std = np.full(40, 0.05)
+    y = 0.05 * rng.normal(size=40) + 0.4 * (loaded & (DAYS[20] <= DAYS))
+    load = 2.0 * loaded[:, None]
+    found = likeliest_payload_change(DAYS, y, std, load, loaded)
+    assert found.logs == "loaded"
+    assert found.at == 21
+    assert found.size == pytest.approx(0.4, abs=3 * found.std)
+    assert likeliest_change(DAYS, y, std, load).size < 0.3  # empty and loaded logs mixed
+    y = y + 0.4 * (~loaded & (DAYS[20] <= DAYS))  # another tool: all logs
+    assert likeliest_payload_change(DAYS, y, std, load, loaded).logs == ""
 
 
 @pytest.fixture(scope="module")

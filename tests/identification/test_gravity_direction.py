@@ -2,11 +2,13 @@
 
 import ast
 import re
+from importlib import resources
 
 import numpy as np
 import pytest
 
 from conftest import lively_motion
+from steelyard import prepare, read
 from steelyard.identification import identify
 from steelyard.recording import Samples
 from steelyard.robot import load_robot
@@ -67,3 +69,15 @@ def test_nothing_is_offered_for_a_base_as_stated(name):
     )
     model = identify(robot, spoiled, friction="linear")
     assert not model.verdict.ok
+
+
+@pytest.mark.parametrize("stated", [-9.81, 9.81])
+def test_the_opposite_direction_is_offered_where_only_inertia_tells(stated):
+    """The example of a UR10 that stands: with gravity upwards its weight fits as well."""
+    robot = load_robot("ur10")
+    samples = prepare(read(resources.files("steelyard.cli") / "assets" / "ur10_empty.npz"))
+    model = identify(robot.with_gravity([0.0, 0.0, stated]), samples, friction="power")
+    expected = {-9.81: None, 9.81: (0, 0, -9.81)}[stated]
+    assert offered(model) == expected
+    assert model.verdict.ok == (expected is None)
+    assert not model.verdict.has(DoubtKind.UNEXPLAINED_TORQUE)

@@ -263,6 +263,16 @@ def test_one_posture_is_refused_before_anything_is_fitted(model):
         sy.weigh(model, at_rest(ROBOT.with_payload(LOAD)))
 
 
+def test_a_recording_that_is_far_too_short_is_refused_as_such(model):
+    q, v, a = lively_motion(ROBOT, 3, duration_s=0.2)
+    t = np.arange(len(q)) / 100
+    short = sy.Recording(t, q, ROBOT.joint_names, tau=ROBOT.torque(q, v, a), source="short")
+    with pytest.raises(InvalidSamples, match=r"short lasts 0.19 s, which is too short to identify"):
+        sy.identify(ROBOT, short)
+    with pytest.raises(InvalidSamples, match="too short to determine a payload: record 10 s"):
+        sy.weigh(model, short)
+
+
 def test_one_moving_joint_is_named_as_the_cause():
     q, v, a = (x.copy() for x in lively_motion(ROBOT, 3, duration_s=20.0))
     q[:, :5] = 0.3

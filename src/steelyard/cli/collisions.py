@@ -15,6 +15,7 @@ from steelyard.errors import UnknownName
 if TYPE_CHECKING:
     from steelyard.control.collision import Detections
     from steelyard.control.collision._observer import ObserverKind
+    from steelyard.report import Page
 
 
 def command(
@@ -60,13 +61,13 @@ def command(
 
     Exit code 1 when the thresholds or the model do not fit the recording.
     """
-    from steelyard.identification import DynamicModel
     from steelyard.report._control import collisions_page
     from steelyard.workflow._contacts import collisions
+    from steelyard.workflow._data import arm_words, identified_arm
 
     if false_alarms is not None and learn is None:
         raise UnknownName("--false-alarms sets thresholds with --learn: give a recording there")
-    arm = DynamicModel.load(model)
+    arm = identified_arm(model)
     kind = cast("ObserverKind", observer)
     asked = options.requested(column, joints, degrees=degrees, names=names, rate=rate)
     read = partial(options.read_requested, asked=asked, robot=arm.robot)
@@ -82,7 +83,11 @@ def command(
     )
     output = Output(as_json)
     title = f"Contacts: {recording.name}"
-    page = partial(collisions_page, found, title=title)
+
+    def page() -> Page:
+        about = collisions_page(found, title=title)
+        return about.with_subject(arm_words(arm.robot), [recording.name])
+
     output.report(ctx, page, [model, recording, payload, learn], report=report, picture=picture)
     files = {"picture": picture, "report": report}
     output.emit(

@@ -67,10 +67,11 @@ def build(
         ),
     ],
     output: Annotated[Path, typer.Option("--output", "-o", help="The folder of the store.")],
-    model: Annotated[
+    robot: Annotated[
         str | None,
         typer.Option(
-            help="An arm (bundled, .urdf, .toml or model .json) where the catalogue names none."
+            help="The arm (bundled name, .urdf, .toml or model .json) where the catalogue has no"
+            " column 'model'."
         ),
     ] = None,
     friction: Annotated[
@@ -90,7 +91,7 @@ def build(
             fleet = Fleet.build(
                 catalogue,
                 output,
-                model=_arm(model, lock, flange),
+                robot=_arm(robot, lock, flange),
                 friction=friction,
                 scheduler=_scheduler(workers),
                 workers=_process_count(workers),
@@ -220,15 +221,15 @@ def trend(
         raise typer.Exit(1)
 
 
-def _arm(model: str | None, lock: list[str] | None, flange: str | None) -> str | RobotModel | None:
-    """The arm of --model; its name alone where no option changes it."""
+def _arm(robot: str | None, lock: list[str] | None, flange: str | None) -> str | RobotModel | None:
+    """The arm of --robot; its name alone where no option changes it."""
     if lock is None and flange is None:
-        return model
-    if model is None or Path(model).suffix.lower() == ".json":
+        return robot
+    if robot is None or Path(robot).suffix.lower() == ".json":
         raise InvalidSamples(
-            "--lock and --flange are for an arm given by --model, not for an identified one"
+            "--lock and --flange are for an arm given by --robot, not for an identified one"
         )
-    return load_arm(model, lock, flange)
+    return load_arm(robot, lock, flange)
 
 
 def _scheduler(workers: str | None) -> str | None:

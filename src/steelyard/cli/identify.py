@@ -13,6 +13,7 @@ import numpy as np
 import typer
 
 from steelyard import _saved
+from steelyard._units import with_interval
 from steelyard.cli import options
 from steelyard.cli.output import Output, number
 from steelyard.errors import InvalidSamples, SteelyardError, UnreadableFile
@@ -370,7 +371,7 @@ class _Summary:
         estimate = self.model.estimate
         law = self.model.law
         known = {
-            name: f"{number(value)} +- {number(std, 2)}"
+            name: with_interval(value, std)
             for name, value, std in zip(estimate.names, estimate.value, estimate.std, strict=True)
         }
         return [

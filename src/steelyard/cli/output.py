@@ -161,12 +161,20 @@ class Output:
             title=Text(title, style="bold"), title_justify="left", box=None, pad_edge=False
         )
         for i, header in enumerate(headers):
-            table.add_column(header, justify="left" if i in words else "right", header_style="dim")
+            table.add_column(
+                header,
+                justify="left" if i in words else "right",
+                header_style="dim",
+                overflow="fold",
+            )
         for row in rows:
             table.add_row(*(Text(terminal_text(cell)) for cell in row))
         unbounded = Console(width=_WIDEST_TABLE)
-        minimum = Measurement.get(unbounded, unbounded.options, table).minimum
-        width = max(Console().width, minimum)
+        wanted = Measurement.get(unbounded, unbounded.options, table)
+        if sys.stdout.isatty():
+            width = max(Console().width, wanted.minimum)
+        else:
+            width = wanted.maximum
         Console(width=width, soft_wrap=not sys.stdout.isatty()).print(table)
 
     def payload(self, title: str, payload: Payload) -> None:
@@ -174,7 +182,10 @@ class Output:
         self.headline(payload)
         print()
         quantities = list(payload.quantities)
-        quantities[10:10] = payload.inertia_com_quantities
+        inertia = [*quantities[4:10], *payload.inertia_com_quantities]
+        if not any(math.isfinite(x.std) for x in inertia):
+            inertia = []  # nothing is known about it, as the headline says
+        quantities[4:10] = inertia
         self.table(title, ("", "weighed", "+-", "unit"), [x.cells for x in quantities])
 
     def headline(self, payload: Payload) -> None:

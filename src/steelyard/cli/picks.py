@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from steelyard.picking import Pick, PickingOptions, Shift
     from steelyard.recording._columns import Requested
     from steelyard.report import Page
+    from steelyard.robot import RobotModel
 
 _TABLES = (".csv", ".parquet", ".jsonl", ".json")
 _BIT = re.compile(r"(?P<column>.+):(?P<bit>\d+)")
@@ -167,7 +168,8 @@ def command(
     with _saved.together():
         if output is not None:
             write_shift(shift, output)
-        out.report(ctx, make_page, [model, log, parts, dry], report=report)
+        page = partial(_page, make_page, arm.robot, log)
+        out.report(ctx, page, [model, log, parts, dry], report=report)
     if not follow:
         facts = facts_of(shift) | {"file": output, "report": report}
         show = partial(_show, shift, lines=not is_address(log))
@@ -195,6 +197,13 @@ class _Stream:
     record: Path | None
     follow: bool
     quiet: bool
+
+
+def _page(make_page: Callable[[], Page], robot: RobotModel, log: str) -> Page:
+    """The report on a shift, with arm, log and date."""
+    from steelyard.workflow._data import arm_words
+
+    return make_page().with_subject(arm_words(robot), [Path(log).name])
 
 
 def _live(

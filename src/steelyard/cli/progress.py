@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from steelyard._units import NORMAL_95
+from steelyard._units import NORMAL_95, with_interval
 from steelyard.verdict import DoubtKind
 
 if TYPE_CHECKING:
@@ -204,7 +204,7 @@ def _mass(progress: Progress) -> str:
         return "mass not known yet"
     if not is_known:
         return f"mass {progress.mass:7.3f} kg, no interval"
-    words = f"mass {progress.mass:7.3f} +- {NORMAL_95 * progress.mass_std:6.3f} kg"
+    words = f"mass {with_interval(progress.mass, NORMAL_95 * progress.mass_std):>16} kg"
     if np.isfinite(progress.com_std).all():
         words += "  com " + " ".join(f"{1e3 * x:6.1f}" for x in progress.com)
         words += f" +- {1e3 * NORMAL_95 * progress.com_std.max():5.1f} mm"

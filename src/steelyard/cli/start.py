@@ -28,6 +28,7 @@ _MAX_QUESTIONS = 5
 _MOUNTINGS = {"floor": "", "ceiling": "0,0,9.81", "wall": None}
 _LISTED_ARMS = 8
 _MODEL_ENDING = ".json"
+_UNKNOWN = "unknown"
 
 
 def command(
@@ -52,6 +53,13 @@ def command(
     lock: options.LockOption = None,
     flange: options.FlangeOption = None,
     gravity: options.GravityOption = None,
+    sensor_pose: Annotated[
+        str | None,
+        typer.Option(
+            metavar="X,Y,Z,ROLL,PITCH,YAW",
+            help="Pose of a wrist sensor in the flange frame, [m, degrees], or 'unknown'.",
+        ),
+    ] = None,
     column: options.ColumnOption = None,
     joints: options.JointsOption = None,
     names: options.NamesOption = None,
@@ -86,6 +94,7 @@ def command(
         gravity=gravity,
         is_empty=is_empty,
         empty=empty,
+        sensor_pose=sensor_pose,
     )
     session.describe()
     if look.has_effort:
@@ -157,6 +166,7 @@ class _Session:
     gravity: str | None
     is_empty: bool
     empty: Path | None
+    sensor_pose: str | None
     commands: list[list[str]] = field(default_factory=list)
     later: str = ""
 
@@ -213,12 +223,13 @@ class _Session:
         if self.look.recording is not None:
             robot = self._arm()
         self._mounting()
+        pose = self._pose_lines()
         sensor = self.folder / "sensor.toml"
         timed = not self.look.needs_rate and "t" in (self.look.sensor_columns or {"t": []})
         stage = "in-motion" if timed else "at-rest"
         convention = self._convention(robot, timed=timed)
         self.folder.mkdir(parents=True, exist_ok=True)
-        _saved.write_text(sensor, self._sensor_text(convention))
+        _saved.write_text(sensor, self._sensor_text(convention, pose))
         print(f"Written: {sensor}; the sign of the mass says that the convention is {convention}.")
         payload = self.folder / "payload.json"
         report = self.folder / "payload.html"
@@ -381,14 +392,41 @@ class _Session:
             robot = robot.with_gravity(gravity)
         return wrench_convention(self.look, robot, gravity_base=gravity, timed=timed)
 
-    def _sensor_text(self, convention: str) -> str:
-        """The content of sensor.toml."""
+    def _pose_lines(self) -> list[str]:
+        """The pose of the sensor on the flange as lines of sensor.toml: given, asked or unknown."""
+        answer = self.sensor_pose
+        if answer is None:
+            answer = self.questions.text(
+                "Pose of the sensor in the flange frame: X,Y,Z,ROLL,PITCH,YAW [m, degrees],"
+                f" or {_UNKNOWN}",
+                refusal="the log does not say how the sensor is mounted: give its pose in the"
+                " flange frame, --sensor-pose X,Y,Z,ROLL,PITCH,YAW [m, degrees], or --sensor-pose"
+                f" {_UNKNOWN}",
+            )
+        if answer.strip() == _UNKNOWN:
+            return [
+                "# translation = [X, Y, Z]  # the sensor in the flange frame [m]: not known yet",
+                "# rotation_rpy_degrees = [ROLL, PITCH, YAW]",
+            ]
+        rule = f"the pose is X,Y,Z,ROLL,PITCH,YAW [m, degrees], say 0,0,0.04,0,0,45, or {_UNKNOWN}"
+        x, y, z, roll, pitch, yaw = options.numbers(answer, rule, count=6)
+        return [
+            f"translation = [{x}, {y}, {z}]  # the sensor in the flange frame [m]",
+            f"rotation_rpy_degrees = [{roll}, {pitch}, {yaw}]",
+        ]
+
+    def _sensor_text(self, convention: str, pose: Sequence[str]) -> str:
+        """The content of sensor.toml.
+
+        Args:
+            convention: of the wrench
+            pose: lines about the pose of the sensor
+        """
         lines = [
             f"# Description of the wrist sensor in {self.log.name}; all keys: docs/howto/wrist.md",
             f'convention = "{convention}"',
             'frame = "sensor"',
-            "translation = [0.0, 0.0, 0.0]  # the sensor in the flange frame [m]",
-            "rotation_rpy_degrees = [0.0, 0.0, 0.0]",
+            *pose,
         ]
         if self.look.sensor_columns:
             lines += ["", "[columns]"]

@@ -110,12 +110,12 @@ def command(
     A stream is tracked until Ctrl-C. A recording is replayed as a stream for --seconds, --record
     and --page. Exit code 1: do not use the result.
     """
-    from steelyard.identification import DynamicModel
     from steelyard.live import track
     from steelyard.live._track import torque_job
     from steelyard.workflow import TrackingOptions
+    from steelyard.workflow._data import identified_arm
 
-    known = DynamicModel.load(model)
+    known = identified_arm(model)
     preparation = options.preparation_as(known, cutoff, kinematics)
     if cutoff is not None:
         _require_filter(tracker, known)

@@ -12,14 +12,12 @@ from steelyard import _saved
 from steelyard._units import NORMAL_95
 from steelyard.cli import options
 from steelyard.cli.output import Output
-from steelyard.errors import UnknownName
 
 if TYPE_CHECKING:
     from steelyard.payload import Payload
     from steelyard.workflow._payload import Weighing
 
 _TITLE = "What the arm carries"
-_METHODS_WITH_EMPTY_RUNS = ("auto", "torque-change", "pooled", "all")
 
 
 def command(
@@ -81,11 +79,6 @@ def command(
     from steelyard.workflow._data import identified_arm
     from steelyard.workflow._payload import Weighing
 
-    if empty and method not in _METHODS_WITH_EMPTY_RUNS:
-        raise UnknownName(
-            f"the method '{method}' needs no empty runs: leave --empty out, or choose --method"
-            f" {' or '.join(_METHODS_WITH_EMPTY_RUNS)}"
-        )
     out = Output(as_json)
     arm = identified_arm(model)
     asked = options.requested(column, joints, degrees=degrees, names=names, rate=rate, trust=trust)

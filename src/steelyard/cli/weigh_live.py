@@ -91,11 +91,11 @@ def command(
 
     Exit code 1 when the answer is not to be trusted; then nothing is set.
     """
-    from steelyard.identification import DynamicModel
     from steelyard.live import TorqueSetup, WeighingRequest, set_payload, source_of
+    from steelyard.workflow._data import identified_arm
 
     out = Output(as_json)
-    known = DynamicModel.load(model).with_known_serial(serial)
+    known = identified_arm(model).with_known_serial(serial)
     controller = source_of(source)
     trajectory = None
     if motion is not None:

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from steelyard._arrays import Array, freeze
-from steelyard._units import NORMAL_95
+from steelyard._units import NORMAL_95, with_interval
 from steelyard.errors import InvalidInertia, UnknownName
 from steelyard.inertia import InertialParameters
 from steelyard.verdict import Aspect, Doubt, Fitness, Verdict
@@ -217,7 +217,7 @@ class Load:
             f"Holds: {self.holds}.",
             f"Frame: {self.frame}.",
             f"Units: {units}.",
-            f"Weighed (95 %): mass {self.body.mass:.6g} +- {self.mass_error:.2g} kg,"
+            f"Weighed (95 %): mass {with_interval(self.body.mass, self.mass_error)} kg,"
             f" centre of mass +- {1e3 * self.com_error:.2g} mm in its worst direction.",
             self._inertia_words(),
             f"Status: {self.verdict.sentence}.",
@@ -240,7 +240,7 @@ class Load:
         if not self.knows_inertia:
             return "The inertia was not measured."
         pairs = zip(_ENTRIES, self.inertia_com, self.inertia_com_error, strict=True)
-        entries = ", ".join(f"{name} {value:.3g} +- {error:.1g}" for name, value, error in pairs)
+        entries = ", ".join(f"{name} {with_interval(value, error)}" for name, value, error in pairs)
         words = f"Inertia about the centre of mass, axes of this frame (95 %): {entries} kg m^2."
         if not self._inertia_is_useful:
             words += " It is very uncertain: the largest half-width exceeds the largest moment."

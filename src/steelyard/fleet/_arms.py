@@ -17,7 +17,13 @@ from steelyard.fleet._engine import MERGE_FAN_IN
 from steelyard.fleet._estimate import LogState, log_state, payload_of, state_parameters
 from steelyard.fleet._reduce import unpacked
 from steelyard.fleet._rows import LogPayload, LogRow
-from steelyard.fleet._trend import ArmTrend, Change, level, likeliest_change
+from steelyard.fleet._trend import (
+    ArmTrend,
+    Change,
+    level,
+    likeliest_change,
+    likeliest_payload_change,
+)
 from steelyard.identification import DynamicModel, RegressionFactor
 from steelyard.identification._between_runs import spread_between_runs
 from steelyard.payload import Payload
@@ -277,6 +283,7 @@ def trend(robot: str, content: Mapping[str, Any], rows: Sequence[LogRow]) -> Arm
         changes=series.changes,
         level=_payload_level(model, logs, series.value[-1]),
         left_out={timed[k].file: float(contradiction[k]) for k in np.flatnonzero(odd)},
+        loaded=np.array([bool(row.load) for row in logs], dtype=bool),
     )
 
 
@@ -341,13 +348,18 @@ def _likeliest_changes(
     joint_count = max(joint for _, joint in names)
     temperature = _temperatures(rows, joint_count)
     changes: list[Change | None] = []
-    for (_, joint), y, y_std in zip(names, value, std, strict=True):
+    for (kind, joint), y, y_std in zip(names, value, std, strict=True):
         if not len(rows) or not np.isfinite(y_std).all():
             changes.append(None)
             continue
         degrees = temperature[:, joint - 1] if joint else temperature.mean(axis=1)
         covariates = np.column_stack([degrees, loads])
-        changes.append(likeliest_change(time, y, np.maximum(y_std, 1e-12), covariates))
+        spread = np.maximum(y_std, 1e-12)
+        if kind == "payload":
+            change = likeliest_payload_change(time, y, spread, covariates, loads > 0)
+        else:
+            change = likeliest_change(time, y, spread, covariates)
+        changes.append(change)
     return changes
 
 
@@ -398,11 +410,16 @@ def payloads(robot: str, content: Mapping[str, Any], rows: Sequence[LogRow]) -> 
         rows: of its logs, with their factors
     """
     model = DynamicModel.from_dict(content)
-    return [_log_payload(row, _payload(model, row)) for row in rows]
+    all_empty = all(row.load is None for row in rows)  # then the model was fitted to all of them
+    found = []
+    for row in rows:
+        empty = all_empty or row.load == 0
+        found.append(_log_payload(row, _payload(model, row), empty=empty))
+    return found
 
 
-def _log_payload(row: LogRow, payload: Payload) -> LogPayload:
-    expected = _NO_LOAD if row.load == 0 else ()
+def _log_payload(row: LogRow, payload: Payload, *, empty: bool) -> LogPayload:
+    expected = _NO_LOAD if empty else ()
     doubts = [doubt for doubt in payload.verdict.blocking if doubt.kind not in expected]
     mass = payload.unconstrained.mass
     cx, cy, cz = (float(x) for x in payload.com)

@@ -110,7 +110,8 @@ def _found(fs: Any, root: str, source: str, model: str | None) -> Iterator[Entry
     """The logs in a folder or of a pattern."""
     if model is None:
         raise UnreadableFile(
-            f"{source}: a folder of logs does not name the model of its arms; give model"
+            f"{source}: a folder of logs does not say what its arms are; give `robot`, a bundled"
+            " name or a file"
         )
     if "*" in root:
         paths = fs.glob(root)
@@ -156,6 +157,7 @@ def _entry(row: Mapping[str, Any], i: int, source: str, model: str | None) -> En
         if not given.get(name):
             raise UnreadableFile(
                 f"{source}, row {i + 1}: '{name}' is missing; a log needs {', '.join(_NEEDED)}"
+                " (`robot` stands for a missing 'model')"
             )
     path = _beside(source, str(given["file"]))
     arm = str(given["model"])

@@ -74,7 +74,7 @@ class Fleet:
         catalogue: str | Path,
         store: str | Path,
         *,
-        model: str | RobotModel | None = None,
+        robot: str | RobotModel | None = None,
         friction: str | None = None,
         preparation: Preparation | None = None,
         scheduler: str | None = None,
@@ -86,7 +86,8 @@ class Fleet:
         Args:
             catalogue: a table, a folder or a pattern, see docs/howto/fleet.md
             store: folder of the fleet, created where it does not exist
-            model: of the arms where the catalogue names none: a name or file, or the arm itself
+            robot: the arm where the catalogue has no column `model`: a bundled name or a file, or
+                the arm itself
             friction: name of a friction law, instead of those of the arms
             preparation: how logs become samples, instead of those of the arms
             scheduler: address of a Dask cluster
@@ -94,11 +95,11 @@ class Fleet:
             progress: called with the completed share and a message
         """
         given: dict[str, RobotModel] = {}
-        if isinstance(model, RobotModel):
-            name = f"{model.name}, as given"
-            given = {name: model}
-            model = name
-        entries = read_catalogue(str(catalogue), model=model)
+        if isinstance(robot, RobotModel):
+            name = f"{robot.name}, as given"
+            given = {name: robot}
+            robot = name
+        entries = read_catalogue(str(catalogue), model=robot)
         reductions = {
             name: Reduction.of(given.get(name, name), friction=friction, preparation=preparation)
             for name in dict.fromkeys(entry.model for entry in entries)

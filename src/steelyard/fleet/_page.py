@@ -17,7 +17,7 @@ import numpy as np
 from steelyard._arrays import Array
 from steelyard._units import NORMAL_95
 from steelyard.fleet._rows import SeriesChange
-from steelyard.fleet._trend import UNITS, WORDS, ArmTrend, Trends
+from steelyard.fleet._trend import EMPTY, LOADED, UNITS, WORDS, ArmTrend, Trends
 from steelyard.report._templates import render
 
 _MAX_POINTS_PER_SERIES = 100
@@ -40,14 +40,15 @@ def fleet_html(trends: Trends, failed: Mapping[str, int]) -> str:
     by_name = {arm.robot: arm for arm in trends.arms if len(arm.time)}
     order = dict.fromkeys([*(change.robot for change in changes), *by_name])
     arms = [by_name[robot] for robot in order if robot in by_name]
-    joint_count = max((joint for arm in arms for _, joint in arm.names), default=0)
-    kinds = {kind: f"{_sentence(words)} [{UNITS[kind] or '1'}]" for kind, words in WORDS.items()}
+    kinds = {
+        kind: {"words": f"{_sentence(words)} [{UNITS[kind] or '1'}]", "unit": UNITS[kind]}
+        for kind, words in WORDS.items()
+    }
     facts = [_facts(arm, flagged.get(arm.robot, []), failed.get(arm.robot, 0)) for arm in arms]
     values = {
         "title": "The fleet",
         "answer": _answer(trends, flagged, len(changes), sum(failed.values())),
-        "joints": [_column_name(arms, j) for j in range(joint_count)],
-        "arms": [_arm_view(arm, flagged.get(arm.robot, []), joint_count) for arm in arms],
+        "groups": _groups(arms, flagged),
         "data": {"arms": facts, "kinds": kinds},
     }
     return render("steelyard.fleet", "fleet.html", values)
@@ -70,14 +71,38 @@ class _ArmView:
     series: Sequence[int | None]
 
 
-def _arm_view(arm: ArmTrend, flagged: Sequence[SeriesChange], joint_count: int) -> _ArmView:
+@dataclass(frozen=True)
+class _Group:
+    """Arms with joints of the same names, which share the heads of a table.
+
+    Attributes:
+        joints: their names
+        arms: the arms, worst first
+    """
+
+    joints: Sequence[str]
+    arms: Sequence[_ArmView]
+
+
+def _groups(
+    arms: Sequence[ArmTrend], flagged: Mapping[str, Sequence[SeriesChange]]
+) -> list[_Group]:
+    """The arms by the names of their joints, the group with the worst arm first."""
+    views: dict[tuple[str, ...], list[_ArmView]] = {}
+    for arm in arms:
+        here = views.setdefault(tuple(arm.joint_names), [])
+        here.append(_arm_view(arm, flagged.get(arm.robot, [])))
+    return [_Group(joints, rows) for joints, rows in views.items()]
+
+
+def _arm_view(arm: ArmTrend, flagged: Sequence[SeriesChange]) -> _ArmView:
     sentences = [_sentence(change.words) for change in flagged[:_MAX_CHANGES_SHOWN]]
     if not flagged:
         sentences.append("No change beyond noise")
     if len(flagged) > _MAX_CHANGES_SHOWN:
         sentences.append(f"and {len(flagged) - _MAX_CHANGES_SHOWN} more")
-    numbers = {name: k for k, name in enumerate(arm.names)}
-    series = [numbers.get(("Fc", j + 1)) for j in range(joint_count)]
+    numbers = {name: k for k, (name, _) in enumerate(_curves(arm))}
+    series = [numbers.get(("Fc", j + 1)) for j in range(len(arm.joint_names))]
     series.append(numbers.get(("payload", 0)))
     return _ArmView(arm.robot, bool(flagged), sentences, series)
 
@@ -100,25 +125,40 @@ def _answer(
     return [changed, reliability]
 
 
-def _column_name(arms: Sequence[ArmTrend], j: int) -> str:
-    """The name of a joint where all arms use the same one, else its number."""
-    names = {arm.joint_names[j] for arm in arms if j < len(arm.joint_names)}
-    if len(names) == 1:
-        return names.pop()
-    return f"joint {j + 1}"
+def _curves(arm: ArmTrend) -> list[tuple[tuple[str, int], str]]:
+    """Kind and joint of each curve, and which logs it shows, as in `Change.logs`.
+
+    Payloads of loaded and of empty logs are not drawn as one curve.
+    """
+    curves = [(name, "") for name in arm.names]
+    mixed = len(arm.loaded) and arm.loaded.any() and not arm.loaded.all()
+    if not mixed or ("payload", 0) not in arm.names:
+        return curves
+    curves.remove((("payload", 0), ""))
+    return [*curves, (("payload", 0), EMPTY), (("payload", 0), LOADED)]
 
 
 def _facts(arm: ArmTrend, flagged: Sequence[SeriesChange], failed: int) -> dict[str, Any]:
     """An arm as plain values."""
-    since = {(change.kind, change.joint): change.since.timestamp() for change in flagged}
-    time, mean, half_width = _thinned(arm)
+    rows = {name: k for k, name in enumerate(arm.names)}
     series = []
-    for (kind, joint), y, half in zip(arm.names, mean, half_width, strict=True):
-        title = arm.joint_names[joint - 1] if joint else "weighed less configured"
-        facts = {"kind": kind, "title": title, "zero": kind == "payload", **_quantised(y, half)}
-        if (kind, joint) in since:
-            facts["at"] = round(since[kind, joint])
+    for (kind, joint), logs in _curves(arm):
+        chosen = arm.logs_of(logs)
+        k = rows[kind, joint]
+        time, y, half = _thinned(arm.time[chosen], arm.value[k, chosen], arm.std[k, chosen])
+        facts = {
+            "kind": kind,
+            "title": _title(arm, joint, logs),
+            "zero": kind == "payload",
+            **_quantised(y, half),
+        }
+        if logs:
+            facts["time"] = np.rint(time).astype(int).tolist()
+        for change in flagged:
+            if (change.kind, change.joint) == (kind, joint) and _concerns(arm, change, logs):
+                facts["at"] = round(change.since.timestamp())
         series.append(facts)
+    time, _, _ = _thinned(arm.time, arm.time, arm.time)
     return {
         "name": arm.robot,
         "time": np.rint(time).astype(int).tolist(),
@@ -126,6 +166,23 @@ def _facts(arm: ArmTrend, flagged: Sequence[SeriesChange], failed: int) -> dict[
         "facts": _log_counts(arm, failed),
         "series": series,
     }
+
+
+def _concerns(arm: ArmTrend, change: SeriesChange, logs: str) -> bool:
+    """Whether a change was found in the logs of a curve; a level is that of loaded logs."""
+    if change.test == "level":
+        return logs != EMPTY
+    likeliest = arm.changes[arm.names.index((change.kind, change.joint))]
+    found = "" if likeliest is None else likeliest.logs
+    return not logs or not found or found == logs
+
+
+def _title(arm: ArmTrend, joint: int, logs: str) -> str:
+    if joint:
+        return arm.joint_names[joint - 1]
+    if logs:
+        return f"weighed less configured, {logs} logs"
+    return "weighed less configured"
 
 
 def _log_counts(arm: ArmTrend, failed: int) -> str:
@@ -137,17 +194,25 @@ def _log_counts(arm: ArmTrend, failed: int) -> str:
     return words
 
 
-def _thinned(arm: ArmTrend) -> tuple[Array, Array, Array]:
-    """Times, (K,) [s], means of neighbouring logs and half-widths of them (95 %), (S, K) each."""
-    N = len(arm.time)
+def _thinned(time: Array, value: Array, std: Array) -> tuple[Array, Array, Array]:
+    """Times [s], means of neighbouring logs and half-widths of them (95 %), (K,) each.
+
+    Args:
+        time: of the logs, (N,) [s since 1970]
+        value: of a series, (N,)
+        std: standard deviations, (N,)
+    """
+    N = len(time)
     count = min(_MAX_POINTS_PER_SERIES, N)
     starts = np.unique(np.linspace(0, N, count, endpoint=False).astype(int))
     counts = np.diff(np.append(starts, N))
-    variance = np.where(np.isfinite(arm.std), arm.std, 0.0) ** 2
-    time = np.add.reduceat(arm.time, starts, axis=-1) / counts
-    mean = np.add.reduceat(arm.value, starts, axis=-1) / counts
-    std = np.sqrt(np.add.reduceat(variance, starts, axis=-1)) / counts
-    return time, mean, NORMAL_95 * std
+    variance = np.where(np.isfinite(std), std, 0.0) ** 2
+    mean_std = np.sqrt(np.add.reduceat(variance, starts)) / counts
+    return (
+        np.add.reduceat(time, starts) / counts,
+        np.add.reduceat(value, starts) / counts,
+        NORMAL_95 * mean_std,
+    )
 
 
 def _quantised(mean: Array, half_width: Array) -> dict[str, Any]:

@@ -14,8 +14,9 @@ freedom). The largest is used, with Bonferroni's p-value
     p = m P(|t| > t_max),
 
 where t is divided by the root of (1 + r) / (1 - r) for neighbouring residuals with a correlation
-r > 0. The payload has a second test: whether loaded logs carry the configured load, t = mean error
-over its standard deviation, which includes that of the model.
+r > 0. For the payload, loaded and empty logs are also tested apart, and p counts three tests: a
+wrong part changes the loaded logs only. The payload has a further test: whether loaded logs carry
+the configured load, t = mean error over its standard deviation, which includes that of the model.
 
 Over all series of all arms the rate of false discoveries is controlled by the procedure of
 Benjamini and Yekutieli (2001): the k-th smallest of M p-values is flagged, with all smaller ones,
@@ -27,7 +28,7 @@ needs p-values about ten times smaller.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -36,7 +37,7 @@ import numpy as np
 from scipy import special
 
 from steelyard._arrays import Array, Mask
-from steelyard._units import NORMAL_95
+from steelyard._units import NORMAL_95, with_interval
 from steelyard.fleet._rows import SeriesChange
 from steelyard.robot import ParameterKind
 
@@ -66,6 +67,9 @@ WORDS = {
     "payload": "payload",
 }
 
+LOADED = "loaded"
+EMPTY = "empty"
+
 _PERCENT_KINDS = ("gain", ParameterKind.LOAD_SHARE.symbol)  # relative quantities
 _RELATIVE_KINDS = (
     ParameterKind.COULOMB.symbol,
@@ -91,6 +95,7 @@ class Change:
         size: of the step, or of the ramp up to the last log
         std: standard deviation of the size
         p: probability of a change this significant by chance
+        logs: 'loaded' or 'empty' where it concerns these logs only; empty for all of them
     """
 
     at: int
@@ -98,6 +103,7 @@ class Change:
     size: float
     std: float
     p: float
+    logs: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,6 +122,7 @@ class ArmTrend:
         level: mean error of the payload of loaded logs, its standard deviation and p-value; None
             without loaded logs
         left_out: logs that do not match this arm, with their contradiction of its model
+        loaded: whether a log has a configured load above zero, (N,); empty if that is not known
     """
 
     robot: str
@@ -128,6 +135,13 @@ class ArmTrend:
     changes: Sequence[Change | None]
     level: Change | None
     left_out: Mapping[str, float]
+    loaded: Mask = field(default_factory=lambda: np.zeros(0, dtype=bool))
+
+    def logs_of(self, name: str) -> Mask:
+        """The logs with a name as in `Change.logs`, (N,); all for an empty name."""
+        if not name or not len(self.loaded):
+            return np.ones(len(self.time), dtype=bool)
+        return np.asarray(self.loaded == (name == LOADED))
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,6 +224,35 @@ def likeliest_change(time: Array, y: Array, std: Array, covariates: Array) -> Ch
     p = min(1.0, 2.0 * float(seen.sum()) * float(special.stdtr(freedom, -t)))
     size = float(C[:, best] @ plain) / float(length[best]) ** 2
     return Change(int(ats[best]), bool(ramps[best]), size, noise / float(length[best]), p)
+
+
+def likeliest_payload_change(
+    time: Array, y: Array, std: Array, covariates: Array, loaded: Mask
+) -> Change | None:
+    """The likeliest change among all logs, among the loaded and among the empty ones.
+
+    A wrong payload changes the loaded logs only; a mean over all logs would show a part of it.
+    The p-value is Bonferroni's for the three tests.
+
+    Args:
+        time: of the logs in ascending order, (N,) [s]
+        y: weighed less configured mass, (N,) [kg]
+        std: standard deviations, (N,) [kg]
+        covariates: further influences on the values, (N, k)
+        loaded: whether each log has a configured load, (N,)
+    """
+    every = np.ones(len(y), dtype=bool)
+    groups = {"": every}
+    if loaded.any() and not loaded.all():
+        groups |= {LOADED: loaded, EMPTY: ~loaded}
+    found = []
+    for name, logs in groups.items():
+        change = likeliest_change(time[logs], y[logs], std[logs], covariates[logs])
+        if change is not None:
+            at = int(np.flatnonzero(logs)[change.at])
+            p = min(1.0, len(groups) * change.p)
+            found.append(replace(change, at=at, p=p, logs=name))
+    return min(found, key=lambda change: change.p, default=None)
 
 
 def level(y: Array, std: float) -> Change:
@@ -317,7 +360,8 @@ def _tested(arm: ArmTrend) -> list[SeriesChange]:
 def _series_change(arm: ArmTrend, kind: str, joint: int, test: str, change: Change) -> SeriesChange:
     since = datetime.fromtimestamp(float(arm.time[change.at]), UTC)
     series = arm.value[arm.names.index((kind, joint))]
-    before = float(np.median(series[: change.at])) if change.at else 0.0
+    earlier = series[: change.at][arm.logs_of(change.logs)[: change.at]]
+    before = float(np.median(earlier)) if len(earlier) else 0.0
     name = arm.joint_names[joint - 1] if joint else ""
     return SeriesChange(
         robot=arm.robot,
@@ -346,7 +390,7 @@ def _sentence(
         else:
             side = "less"
         return (
-            f"carries {abs(change.size):.2f} +- {NORMAL_95 * change.std:.2g} kg {side} than"
+            f"carries {with_interval(abs(change.size), NORMAL_95 * change.std)} kg {side} than"
             " configured"
         )
     if kind in _PERCENT_KINDS:
@@ -362,6 +406,8 @@ def _sentence(
         share = f" ({100 * change.size / abs(before):+.0f} %)"
     if joint:
         where = f" of {joint}"
+    elif change.logs:
+        where = f" of {change.logs} logs"
     else:
         where = ""
     if change.ramp:
@@ -372,7 +418,5 @@ def _sentence(
         guess = ": check whether the tool was changed"
     else:
         guess = ""
-    return (
-        f"{WORDS[kind]}{where} {how} by {size:+.3g} +- {half:.2g} {unit}{share} since"
-        f" {began:%Y-%m-%d}{guess}"
-    )
+    amount = with_interval(size, half, signed=True)
+    return f"{WORDS[kind]}{where} {how} by {amount} {unit}{share} since {began:%Y-%m-%d}{guess}"

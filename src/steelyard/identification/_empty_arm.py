@@ -14,7 +14,7 @@ from steelyard.errors import InvalidSamples
 from steelyard.identification._between_runs import spread_between_runs
 from steelyard.identification._estimate import Estimate
 from steelyard.identification._fit import Fit, FitMethod, fit
-from steelyard.identification._gravity_direction import gravity_offer
+from steelyard.identification._gravity_direction import gravity_offer, opposite_gravity_offer
 from steelyard.identification._least_squares import solve_weighted
 from steelyard.identification._left_out import (
     alternating_stretches,
@@ -225,13 +225,15 @@ def _model(
 
 
 def _with_gravity_offer(verdict: Verdict, robot: RobotModel, parts: Sequence[Samples]) -> Verdict:
-    """The verdict, with the direction of gravity that explains doubtful torques, if there is one.
+    """The verdict, with the direction of gravity that explains torques better, if there is one.
 
     Its sentence comes first and replaces what the stated gravity made of the weight of the links.
     """
-    if not any(doubt.kind in _GRAVITY_SYMPTOMS and doubt.blocks for doubt in verdict.doubts):
-        return verdict
-    offer = gravity_offer(robot, parts)
+    offer = None
+    if any(doubt.kind in _GRAVITY_SYMPTOMS and doubt.blocks for doubt in verdict.doubts):
+        offer = gravity_offer(robot, parts)
+    if offer is None:
+        offer = opposite_gravity_offer(robot, parts)
     if offer is None:
         return verdict
     rest = [doubt for doubt in verdict.doubts if doubt.kind not in _GRAVITY_KINDS]

@@ -17,7 +17,7 @@ from steelyard._arrays import Array
 from steelyard._codec import FileValue
 from steelyard._kinds import INFINITE, NOT_NEGATIVE, POSITIVE, Shape, Size
 from steelyard._reported import Reported
-from steelyard._units import NORMAL_95
+from steelyard._units import NORMAL_95, with_interval
 from steelyard.errors import InvalidSamples, UnreadableFile
 from steelyard.identification._estimate import Estimate
 from steelyard.identification._factor import RegressionFactor
@@ -146,7 +146,7 @@ class DynamicModel(Reported, FileValue, error=InvalidSamples, kind="model", vers
         if np.ptp(lag) == 0 and np.isfinite(half).all() and half.max() == half.min():
             if lag[0]:
                 return (
-                    f"Torques lag behind the motion by {lag[0]:.3g} +- {half[0]:.2g} ms at every"
+                    f"Torques lag behind the motion by {with_interval(lag[0], half[0])} ms at every"
                     " joint."
                 )
             return f"Torques and motion are synchronised to within {half[0]:.2g} ms."
@@ -154,7 +154,7 @@ class DynamicModel(Reported, FileValue, error=InvalidSamples, kind="model", vers
             return "The time offset between torques and motion could not be estimated."
         pairs = zip(self.robot.joint_names, lag, half, strict=True)
         each = [
-            f"{name} {x:.3g} +- {w:.2g}" if np.isfinite(w) else f"{name} unknown"
+            f"{name} {with_interval(x, w)}" if np.isfinite(w) else f"{name} unknown"
             for name, x, w in pairs
         ]
         return f"Torques lag behind the motion by {', '.join(each)} ms."

@@ -4,7 +4,7 @@
     recording = sensor.recording("log.csv")
 
 A description states all facts that a table does not contain: columns, sign, frame, order of a
-quaternion. Nothing is guessed. See docs/explanation/wrist.md for all keys.
+quaternion. Nothing is guessed. See docs/howto/wrist.md for all keys.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _QuaternionOf = Literal["base_from_sensor", "sensor_from_base"]
 
 @dataclass(frozen=True, eq=False)
 class _SensorFile(Value, error=UnreadableFile, partial=True):
-    """The content of a TOML file about a wrist sensor; docs/explanation/wrist.md describes it."""
+    """The content of a TOML file about a wrist sensor; docs/howto/wrist.md describes it."""
 
     name: str | None = None
     convention: WrenchConvention = "load_on_sensor"
@@ -112,6 +112,12 @@ class SensorDescription:
     quaternion_of: _QuaternionOf = "base_from_sensor"
     stated: Collection[str] = ()
     tables: Requested = field(default_factory=Requested)
+
+    @property
+    def pose_stated(self) -> bool:
+        """Whether the pose of the sensor on the flange was given, not assumed."""
+        given = {"translation", "rotation_rpy_degrees"} & {*self.stated}
+        return bool(given) or not np.array_equal(self.sensor.T_flange_sensor, np.eye(4))
 
     @classmethod
     def load(cls, path: str | Path) -> SensorDescription:

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from steelyard._arrays import Array
-from steelyard._units import NORMAL_95
+from steelyard._units import NORMAL_95, with_interval
 from steelyard.live._setup import Calibration, TrackerSetup
 from steelyard.live._source import Event, EventKind, Row
 from steelyard.payload import Payload
@@ -185,7 +185,7 @@ class View:
             kind = EventKind.DROP
             verb = "put down"
         ago_s = state.last_s - state.start_s
-        words = f"{verb} {abs(change):.3g} +- {half_width:.1g} kg {ago_s:.1f} s ago"
+        words = f"{verb} {with_interval(abs(change), half_width)} kg {ago_s:.1f} s ago"
         return (Event(kind, words, snapshot.row.t),)
 
     def _remaining_s(self, progress: Progress) -> float:

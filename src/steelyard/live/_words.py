@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from steelyard._units import NORMAL_95
+from steelyard._units import NORMAL_95, with_interval
 from steelyard.inertia import InertialParameters
 from steelyard.live._controller import ControllerPayload
 from steelyard.live._setting import Proposal
@@ -52,9 +52,9 @@ def progress_words(snapshot: Snapshot, accuracy: float) -> str:
         words = f"{requested} not yet reached"
     if snapshot.contact is None:
         return words
-    force = np.linalg.norm(snapshot.contact.wrench[:3])
-    std = np.linalg.norm(snapshot.contact.std[:3])
-    return f"{words}; contact {force:.2f} +- {NORMAL_95 * std:.2f} N"
+    force = float(np.linalg.norm(snapshot.contact.wrench[:3]))
+    std = float(np.linalg.norm(snapshot.contact.std[:3]))
+    return f"{words}; contact {with_interval(force, NORMAL_95 * std)} N"
 
 
 class LinkState(NamedTuple):

@@ -15,7 +15,7 @@ from steelyard._arrays import Array
 from steelyard._codec import FileValue
 from steelyard._kinds import COVARIANCE, INFINITE, NOT_NEGATIVE, Range, Shape, Spread
 from steelyard._reported import Reported
-from steelyard._units import NORMAL_95
+from steelyard._units import NORMAL_95, interval_decimals, with_interval
 from steelyard.errors import InvalidSamples
 from steelyard.inertia import PARAMETER_NAMES, InertialParameters
 from steelyard.recording import UNKNOWN_ARM, ArmIdentity, Library, data_frame
@@ -79,19 +79,14 @@ class Quantity(NamedTuple):
         half = self.half_width
         if not np.isfinite(half):
             return "unknown", ""
-        if half <= 0:
-            digits = 4
-        else:
-            digits = int(np.clip(1 - np.floor(np.log10(half)), 0, 9))
+        digits = interval_decimals(half)
         value = round(self.value, digits) + 0.0  # no negative zero
         return f"{value:.{digits}f}", f"{half:.{digits}f}"
 
     @property
     def with_interval(self) -> str:
         """Value and half-width to two digits of the half-width, as '3.527 +- 0.011'."""
-        if not np.isfinite(self.half_width):
-            return "unknown"
-        return " +- ".join(self.rounded)
+        return with_interval(self.value, self.half_width)
 
     @property
     def cells(self) -> tuple[str, str, str, str]:

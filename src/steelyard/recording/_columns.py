@@ -294,6 +294,11 @@ def _requested(
         raise UnknownName(
             f"`columns`: there is no channel '{channel}'; known are {', '.join(_WORDS)}"
         )
+    if wanted == EFFORT_IS_TORQUE:
+        raise UnreadableFile(
+            f"{place}: the effort of bags is trusted as a torque, this file names its columns; name"
+            f" yours with {_columns_argument(channel, 'NAME')}"
+        )
     if isinstance(wanted, str) and wanted not in names and (part := SLICE.fullmatch(wanted)):
         wanted = [f"{part['word']}[{k}]" for k in range(int(part["start"]), int(part["stop"]))]
     if not isinstance(wanted, str):

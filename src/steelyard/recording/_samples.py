@@ -79,7 +79,8 @@ class Preparation(Value, error=InvalidSamples, partial=True):
     def is_clear(self, v: Array, a: Array) -> Mask:
         """Whether each joint moves and is not close to a reversal, same shape as v.
 
-        Near a reversal the acceleration is constant, so |v| < |a| t within the time t of it.
+        Near a reversal the acceleration is constant, so within a time t of it the speed is below
+        the acceleration times t.
 
         Args:
             v: joint velocities, (..., n) [rad/s or m/s]

@@ -173,14 +173,17 @@ def _quantity_rows(quantities: Sequence[Quantity]) -> list[list[str | float | No
 def _payload_table(payload: Payload, truth: InertialParameters | None = None) -> Table:
     """Mass, centre of mass and inertia with 95 % intervals, beside the truth if known."""
     head = ["", "weighed", "± (95 %)", "unit"]
-    rows = _quantity_rows([*payload.quantities[:10], *payload.inertia_com_quantities])
+    quantities = [*payload.quantities[:10], *payload.inertia_com_quantities]
+    if not np.isfinite([x.std for x in quantities[4:]]).any():
+        quantities = quantities[:4]  # nothing is known about the inertia
+    rows = _quantity_rows(quantities)
     if truth is not None:
         head.insert(3, "truth")
         about_com = InertialParameters.from_com(truth.mass, [0, 0, 0], truth.inertia_com)
         known = [truth.mass, *(1e3 * truth.com), *truth.vector[4:], *about_com.vector[4:]]
         for row, value in zip(rows, known, strict=False):
             row.insert(3, float(value))
-    if all(np.isfinite(x.std) for x in payload.quantities[:10]):
+    if all(np.isfinite(x.std) for x in quantities):
         note = ""
     else:
         note = "unknown: the data do not determine this number."

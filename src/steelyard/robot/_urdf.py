@@ -20,7 +20,16 @@ from steelyard.robot._flange import FlangeChoice
 
 _MOVABLE = ("revolute", "prismatic", "continuous")
 _UNLIMITED = "1e9"
+_MAX_LISTED = 6  # held joints that a message names
 _INERTIA_KEYS = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
+
+
+def _listed(texts: Sequence[str]) -> str:
+    """The first texts with commas, and how many more there are."""
+    shown = ", ".join(texts[:_MAX_LISTED])
+    if len(texts) > _MAX_LISTED:
+        return f"{shown} and {len(texts) - _MAX_LISTED} more"
+    return shown
 
 
 @dataclass(frozen=True)
@@ -49,7 +58,7 @@ class ParsedURDF:
         """What was chosen: flange and held joints, each with a full stop before it."""
         sentences = [self.choice.sentence(links_behind_last_joint(self.model))]
         if self.held:
-            still = ", ".join(f"{name} = {x:g}" for name, x in self.held.items())
+            still = _listed([f"{name} = {x:g}" for name, x in self.held.items()])
             flange = self.choice.frame
             sentences.append(f"Held still, not on the way to the flange '{flange}': {still}")
         return "".join(f". {sentence}" for sentence in sentences if sentence)

@@ -21,7 +21,7 @@ from functools import partial
 import numpy as np
 
 from steelyard._arrays import Array
-from steelyard._units import NORMAL_95
+from steelyard._units import NORMAL_95, with_interval
 from steelyard.errors import InvalidSamples, UnknownName
 from steelyard.identification import DynamicModel
 from steelyard.identification._problem import require_same_joints, samples_of
@@ -165,10 +165,10 @@ def _narrower(problem: WeighingProblem) -> _Weighed:
     change = _Weighed.by("torque-change", problem)
     if not change.covariance[0, 0] < direct.covariance[0, 0]:
         return direct
+    half_width = NORMAL_95 * float(np.sqrt(direct.covariance[0, 0]))
     words = (
         "an empty run has the same motion: torques were compared run by run (torque-change); the"
-        f" model alone gives {direct.answer.value[0]:.4g} +-"
-        f" {NORMAL_95 * np.sqrt(direct.covariance[0, 0]):.2g} kg"
+        f" model alone gives {with_interval(direct.answer.value[0], half_width)} kg"
     )
     answer = replace(change.answer, remark=f"{words}; {change.answer.remark}")
     return replace(change, answer=answer)

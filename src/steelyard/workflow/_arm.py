@@ -34,7 +34,7 @@ from steelyard.identification.gains._scale import SMOOTH_HZ
 from steelyard.recording import Preparation, Recording
 from steelyard.robot import DriveModel, RobotModel, load_robot
 from steelyard.robot._friction import FrictionLaw
-from steelyard.signals import with_chosen_cutoff
+from steelyard.signals import joint_torque, with_chosen_cutoff
 from steelyard.torque import weigh as weigh_samples
 from steelyard.verdict import Doubt, DoubtKind
 from steelyard.workflow._data import (
@@ -352,6 +352,8 @@ def _find_gains(
             raise InvalidSamples(
                 f"{robot.name} has {robot.n} joints, a recording has {recording.n}"
             )
+        if recording.current is None:
+            joint_torque(recording)  # raises an error where there are no torques either
     if isinstance(wanted, KnownMass):
         wanted = _first_gains(robot, recordings)
     if not isinstance(wanted, str):

@@ -56,6 +56,8 @@ Source: TypeAlias = str | Path | Recording | Samples | _Table
 Data: TypeAlias = Source | Iterable[Source] | Mapping[str, Source]
 """One source, many, or many by name."""
 
+_ROBOT_ENDINGS = (".urdf", ".toml", ".xml")  # of robot files
+_MIN_DURATION_S = 0.5  # of a recording
 _MIN_PIECE_S = 1.0  # about one swing of a joint
 _TRIM_PERIODS = 3.0  # of the cut-off, after which accelerations are right to 0.1 % of the largest
 
@@ -264,8 +266,12 @@ def identified_arm(model: DynamicModel | str | Path) -> DynamicModel:
     """
     if isinstance(model, DynamicModel):
         return model
-    if isinstance(model, RobotModel) or str(model) in robot_names():
-        name = model.name if isinstance(model, RobotModel) else model
+    if isinstance(model, RobotModel):
+        name = model.name
+    else:
+        name = str(model)
+    is_file = Path(name).suffix.lower() in _ROBOT_ENDINGS
+    if isinstance(model, RobotModel) or name in robot_names() or is_file:
         raise InvalidRobot(
             f"{name} is a robot, not an identified model: identify the empty arm first"
             " (steelyard identify, or sy.identify in Python)"
@@ -274,12 +280,21 @@ def identified_arm(model: DynamicModel | str | Path) -> DynamicModel:
 
 
 def require_motion(runs: Sequence[Run], purpose: str) -> None:
-    """Raises an error if no joint moves in any of the recordings.
+    """Raises an error if a recording is far too short, or no joint moves in any of them.
 
     Args:
         runs: of an arm
         purpose: what the motion is for, as in 'identify an arm'
     """
+    for run in runs:
+        duration_s = _MIN_DURATION_S
+        if run.recording is not None:
+            duration_s = run.recording.duration_s
+        if duration_s < _MIN_DURATION_S:
+            raise InvalidSamples(
+                f"{run.name} lasts {duration_s:.2g} s, which is too short to {purpose}: record 10 s"
+                " or more, in which every joint swings"
+            )
     if not runs or any(run.recording is None or run.moves for run in runs):
         return
     names = ", ".join(run.name for run in runs)

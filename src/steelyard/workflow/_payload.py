@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Sized
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from steelyard._computing import one_blas_thread
-from steelyard.errors import SteelyardError
+from steelyard.errors import SteelyardError, UnknownName
 from steelyard.identification import DynamicModel
 from steelyard.identification._temperature import with_temperature_drift
 from steelyard.payload import Payload
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from steelyard.report import Page, Section
 
 _ALL_METHODS = "all"
+_METHODS_WITH_EMPTY_RUNS = (AUTOMATIC, "torque-change", "pooled", _ALL_METHODS)
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +51,16 @@ class Weighing:
     empty: Data = ()
     tool: Payload | None = None
     preparation: Preparation | None = None
+
+    def __post_init__(self) -> None:
+        without_empty = isinstance(self.empty, Sized) and len(self.empty) == 0
+        if without_empty or self.method not in METHODS:
+            return
+        if self.method not in _METHODS_WITH_EMPTY_RUNS:
+            raise UnknownName(
+                f"the method '{self.method}' needs no empty runs: leave `empty` out, or choose"
+                f" `method` {' or '.join(_METHODS_WITH_EMPTY_RUNS[:-1])}"
+            )
 
     @cached_property
     def runs(self) -> tuple[Run, ...]:
@@ -188,7 +199,7 @@ def weigh(
         fixed: known numbers by name of `PARAMETER_NAMES` [SI], such as {"mass": 2.8}; cx, cy, cz
             for the centre of mass [m]; 'inertia' for all six, about the flange's origin
         empty: runs of the empty arm ('auto' and 'torque-change' use those on the same motions,
-            'pooled' uses any)
+            'pooled' uses any; other methods refuse them)
         tool: load of the arm during identification; the answer is then both together
         preparation: how recordings become samples; that of the model by default
     """

@@ -114,6 +114,7 @@ class WristWeighing:
             words += [f"in motion: {warning}" for warning in self.samples.warnings]
         doubts = [Doubt(DoubtKind.RECORDING, each, blocks=False) for each in words]
         doubts += self._rating_doubts(found)
+        doubts += self._rig.pose_doubts(self.static, self.dynamic)
         return replace(found, verdict=found.verdict.doubted(*doubts))
 
     def _by_other_package(self) -> WristPayload:

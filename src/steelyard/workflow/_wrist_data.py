@@ -17,13 +17,14 @@ import numpy as np
 
 from steelyard._arrays import Array
 from steelyard._units import GRAVITY_DOWN
-from steelyard.errors import InvalidRecording, InvalidSamples
+from steelyard.errors import InvalidRecording, InvalidSamples, NoTime
 from steelyard.io._wrist import SensorDescription
 from steelyard.quality import QualityReport, check
 from steelyard.recording import Recording
 from steelyard.robot import RobotModel, load_robot
+from steelyard.verdict import Aspect, Doubt, DoubtKind
 from steelyard.wrist import WrenchSamples, WristRecording
-from steelyard.wrist._recording import complete_rows
+from steelyard.wrist._recording import complete_rows, untimed_words
 from steelyard.wrist.tracking import motion_of
 
 
@@ -106,7 +107,10 @@ class JointData(WristData):
         if isinstance(self.source, Recording):
             found = self.source
         else:
-            found = self.about.joints(self.source, self.arm)
+            try:
+                found = self.about.joints(self.source, self.arm)
+            except NoTime as error:
+                raise NoTime(untimed_words(str(self.source))) from error
         if found.wrench is None:
             name = found.source or "the recording"
             raise InvalidRecording(f"{name} has no wrench; is a wrist sensor connected and logged?")
@@ -218,6 +222,22 @@ class WristRig:
         if self.robot is None:
             return np.array(GRAVITY_DOWN)
         return self.robot.gravity_base
+
+    def pose_doubts(self, *sources: WristSource | None) -> tuple[Doubt, ...]:
+        """A doubt where the pose of the sensor on the flange was assumed.
+
+        Args:
+            sources: that are weighed; a `WristRecording` states its sensor itself
+        """
+        described = any(isinstance(source, str | Path | Recording) for source in sources)
+        if not described or self.about.pose_stated:
+            return ()
+        words = (
+            "the pose of the sensor on the flange was not given: before an export, give"
+            " `translation` and `rotation_rpy_degrees` in the TOML file of the sensor"
+        )
+        concerns = (Aspect.CENTRE, Aspect.INERTIA)
+        return (Doubt(DoubtKind.ASSUMED, words, blocks=False, concerns=concerns),)
 
     def data(self, source: WristSource) -> WristData:
         """A source to weigh or track: with an arm, files and recordings of joints hold joints."""

@@ -102,8 +102,9 @@ class WristReplay(Replay):
             table.wrench,
             path=path,
             tracker=tracker,
-            doubts=tuple(
-                Doubt(DoubtKind.RECORDING, words, blocks=False) for words in data.warnings
+            doubts=(
+                *(Doubt(DoubtKind.RECORDING, words, blocks=False) for words in data.warnings),
+                *rig.pose_doubts(source),
             ),
             delay_s=path.delay_s,
             duration_s=float(table.t[-1]),

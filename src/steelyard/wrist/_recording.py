@@ -117,6 +117,18 @@ class WristSensor(Value, error=InvalidRecording):
             )
 
 
+def untimed_words(source: str) -> str:
+    """The message for a table without time where a motion is needed.
+
+    Args:
+        source: name of the table
+    """
+    return (
+        f"{source} has no time, so its rows are postures at rest: weigh it as such, or state"
+        " rate_hz in the description of the sensor"
+    )
+
+
 def complete_rows(recording: Recording) -> Mask:
     """Which rows have joint positions and a wrench that are possible, (N,).
 
@@ -282,10 +294,7 @@ class WristRecording:
     def require_timed(self) -> None:
         """Raises an error for a table of postures."""
         if not self.timed:
-            raise InvalidSamples(
-                f"{self.source or 'the table'} has no time, so its rows are postures at rest:"
-                " pass it as `static`, or state rate_hz in the description of the sensor"
-            )
+            raise InvalidSamples(untimed_words(self.source or "the table"))
 
     @property
     def quality(self) -> QualityReport:

@@ -26,10 +26,22 @@ function short(x) {
   return size >= 1000 || size < 0.001 ? x.toExponential(1) : String(Number(x.toPrecision(3)));
 }
 
+// A value to two digits of its half-width, as 3.52 ± 0.11.
+function withInterval(value, half) {
+  const decimals = half > 0 ? Math.min(Math.max(1 - Math.floor(Math.log10(half)), 0), 9) : 4;
+  return `${value.toFixed(decimals)} \u00b1 ${half.toFixed(decimals)}`;
+}
+
+function valueAt(arm, series, k) {
+  const [y, half] = values(series)[k];
+  const time = series.time || arm.time;
+  return `${date(time[k])}: ${withInterval(y, half)} ${fleet.kinds[series.kind].unit}`.trimEnd();
+}
+
 function draw(arm, series, width, height, labels) {
-  const box = labels ? { l: 44, r: 8, t: 8, b: 18 } : { l: 1, r: 1, t: 2, b: 2 };
+  const box = labels ? { l: 44, r: 8, t: 8, b: 18 } : { l: 34, r: 1, t: 3, b: 3 };
   const svg = node("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": series.title });
-  const found = values(series), t = arm.time;
+  const found = values(series), t = series.time || arm.time;
   let low = Infinity, high = -Infinity;
   for (const [y, half] of found) { low = Math.min(low, y - half); high = Math.max(high, y + half); }
   if (series.zero && !labels) { low = Math.min(low, 0); high = Math.max(high, 0); }
@@ -47,6 +59,11 @@ function draw(arm, series, width, height, labels) {
     const where = box.l + (width - box.l - box.r) * since;
     node("line", { class: "mark", x1: where, x2: where, y1: box.t, y2: height - box.b }, group);
   }
+  if (!labels) {
+    node("text", { class: "scale", x: box.l - 3, y: box.t + 7, "text-anchor": "end" }, svg, short(high));
+    node("text", { class: "scale", x: box.l - 3, y: height - box.b, "text-anchor": "end" }, svg, short(low));
+    node("title", {}, svg, `${series.title}, last ${valueAt(arm, series, found.length - 1)}`);
+  }
   if (labels) {
     node("text", { class: "axis", x: box.l - 4, y: box.t + 8, "text-anchor": "end" }, svg, short(high));
     node("text", { class: "axis", x: box.l - 4, y: height - box.b, "text-anchor": "end" }, svg, short(low));
@@ -54,13 +71,33 @@ function draw(arm, series, width, height, labels) {
     node("text", { class: "axis", x: width - box.r, y: height - 4, "text-anchor": "end" }, svg, date(t[t.length - 1]));
     if (found.length <= 60) found.forEach(([v], k) => node("circle", { class: "dot", cx: x(k), cy: y(v), r: 1.7 }, group));
   }
+  if (labels) showValues(svg, arm, series, { x, y, found, width });
   return svg;
+}
+
+// The log that is nearest to the pointer, with its date and value.
+function showValues(svg, arm, series, plot) {
+  const mark = node("circle", { class: "near", r: 3, visibility: "hidden" }, svg);
+  const words = node("text", { class: "value", x: plot.width - 8, y: 10, "text-anchor": "end" }, svg, "");
+  svg.addEventListener("pointermove", (event) => {
+    const wanted = (event.clientX - svg.getBoundingClientRect().left) * plot.width / svg.clientWidth;
+    let best = 0;
+    plot.found.forEach((_, k) => { if (Math.abs(plot.x(k) - wanted) < Math.abs(plot.x(best) - wanted)) best = k; });
+    mark.setAttribute("cx", plot.x(best));
+    mark.setAttribute("cy", plot.y(plot.found[best][0]));
+    mark.setAttribute("visibility", "visible");
+    words.textContent = valueAt(arm, series, best);
+  });
+  svg.addEventListener("pointerleave", () => {
+    mark.setAttribute("visibility", "hidden");
+    words.textContent = "";
+  });
 }
 
 function sparks() {
   for (const cell of document.querySelectorAll("td.spark")) {
     const arm = byName.get(cell.dataset.arm);
-    cell.appendChild(draw(arm, arm.series[Number(cell.dataset.series)], 88, 34, false));
+    cell.appendChild(draw(arm, arm.series[Number(cell.dataset.series)], 110, 34, false));
   }
 }
 
@@ -75,7 +112,7 @@ function page(arm) {
   node("p", { class: "note" }, place, arm.facts);
   const kinds = [...new Set(arm.series.map((each) => each.kind))];
   for (const kind of kinds) {
-    node("h2", {}, place, fleet.kinds[kind]);
+    node("h2", {}, place, fleet.kinds[kind].words);
     const panels = node("div", { class: "panels c4" }, place);
     for (const series of arm.series.filter((each) => each.kind === kind)) {
       const panel = node("div", { class: "panel" }, panels);

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
 from steelyard._arrays import Array, Mask, freeze
-from steelyard._units import NORMAL_95
+from steelyard._units import NORMAL_95, with_interval
 from steelyard.errors import InvalidRobot
 from steelyard.recording import Samples
 from steelyard.robot import DriveModel
@@ -157,5 +157,5 @@ def gain_text(drive: DriveModel) -> str:
     """
     gain = np.asarray(drive.gain, dtype=float)
     half_widths = NORMAL_95 * np.abs(gain) * np.sqrt((drive.gain_errors**2).sum(axis=1))
-    each = [f"{k:.4g} +- {width:.2g}" for k, width in zip(gain, half_widths, strict=True)]
+    each = [with_interval(k, width) for k, width in zip(gain, half_widths, strict=True)]
     return ", ".join(each) + " Nm/A"

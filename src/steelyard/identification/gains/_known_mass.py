@@ -51,7 +51,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard._arrays import Array
-from steelyard._units import NORMAL_95
+from steelyard._units import NORMAL_95, with_interval
 from steelyard.errors import InvalidRobot, InvalidSamples
 from steelyard.identification._covariance import widening
 from steelyard.identification._factor import RegressionFactor
@@ -206,7 +206,7 @@ def _corrected_gains(gain: Array, S: Array, payload: Payload, mass: float) -> Dr
     value = gain * np.exp(S @ u)
     relative = np.sqrt((errors**2).sum(axis=1))
     left = float(np.linalg.norm(g - b * known * g))
-    words = f"{mass:g} kg weighed {weighed:.4g} +- {half:.2g} kg"
+    words = f"{mass:g} kg weighed {with_interval(weighed, half)} kg"
     if known:
         shares = " and ".join(f"{NORMAL_95 * x:.2g}" for x in (np.sqrt(known), left))
         words = f"{words}, of which gains contribute {shares} kg before and after"
@@ -310,8 +310,8 @@ def _with_verdict(
         return DriveGains(value * np.nan, relative, "known mass", verdict, unknown)
     prior = np.minimum((relative / problem.spread) ** 2, 1.0)
     notes = tuple(
-        f"{gain:.4g} +- {abs(gain) * std:.2g} Nm/A; {share:.0%} of the information is the initial"
-        " guess"
+        f"{with_interval(gain, abs(gain) * std)} Nm/A; {share:.0%} of the information is the"
+        " initial guess"
         for gain, std, share in zip(value, relative, prior, strict=True)
     )
     best = 100 * relative.min()

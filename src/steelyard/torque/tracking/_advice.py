@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from steelyard._arrays import Array
-from steelyard._units import NORMAL_95
+from steelyard._units import NORMAL_95, with_interval
 from steelyard.identification import DynamicModel
 from steelyard.inertia import PARAMETER_NAMES
 from steelyard.payload._judgement import Evidence, large_residual_doubt, model_doubt
@@ -234,7 +234,7 @@ def _how_well(advice: Advice, accuracy: float) -> str:
         return f"converged: the mass is known to {_percent(advice.half_width)}"
     kilograms = advice.x[0]
     half = NORMAL_95 * np.sqrt(advice.evidence.covariance[0, 0])
-    known = f"mass {kilograms:.4g} +- {half:.2g} kg"
+    known = f"mass {with_interval(kilograms, half)} kg"
     if advice.half_width < 1.0:
         known = f"the mass is known to {_percent(advice.half_width)}"
     if advice.reachable > accuracy:
