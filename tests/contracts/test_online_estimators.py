@@ -173,6 +173,7 @@ def test_another_load_is_seen_and_the_one_before_remembered(kind):
     assert written(KINDS[kind].state.from_dict(json.loads(written(state)))) == written(state)
 
 
+@pytest.mark.thorough
 @every
 def test_the_state_does_not_grow(kind):
     estimator, stream = KINDS[kind].estimator(), KINDS[kind].stream()

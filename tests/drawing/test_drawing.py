@@ -131,6 +131,7 @@ def test_curves_of_unequal_length_are_refused():
         Band("b", np.zeros(3), np.zeros(3), np.zeros(2))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("ending", "start"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("PDF", b"%PDF")]
 )

@@ -79,6 +79,7 @@ def test_the_solver_goes_on_with_what_it_knows_of_the_limits():
     assert_allclose(solver.u, np.clip(goal, -1, 1), atol=1e-6)
 
 
+@pytest.mark.thorough
 def test_design_keeps_its_limits_and_is_better_than_random(arm, found):
     assert found.certificate.holds
     assert np.abs(found.trajectory.at(np.zeros(1))[1:]).max() < 1e-3

@@ -141,6 +141,7 @@ def test_rates_and_stores_that_are_refused(changed, tmp_path):
         bare.identify(since=datetime(2030, 1, 1, tzinfo=UTC))
 
 
+@pytest.mark.thorough
 def test_the_command_line_says_it_too(changed):
     folder, _, _ = changed
     done = steelyard("fleet", "trend", "store", "--workers", "1", "-o", "changes.csv", cwd=folder)

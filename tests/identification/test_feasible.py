@@ -211,6 +211,7 @@ def in_units(table, links, drive, *, mass, length):
     return robot.with_gravity((0.0, 0.0, -9.81 * length))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("source", ["nominal", "none"])
 @pytest.mark.parametrize(("mass", "length"), [(1e-3, 1.0), (1e3, 1.0), (1.0, 1e3), (1e-3, 30.0)])
 @pytest.mark.parametrize("name", ["kr60ha", "panda"])

@@ -567,6 +567,7 @@ def test_a_common_error_of_all_gains_is_covered(robot, rng):
     assert np.mean(inside) > 0.9
 
 
+@pytest.mark.thorough
 def test_temperatures_say_how_far_gains_may_have_drifted(robot, tmp_path):
     """0.1 % for each kelvin between empty and loaded runs, with a doubt; when tracking too."""
     empty, loaded = currents(robot, duration_s=5.0), currents(robot, LOAD, seed=1, duration_s=5.0)

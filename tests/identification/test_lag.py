@@ -167,6 +167,7 @@ def test_a_stream_takes_torques_later_too():
         np.testing.assert_allclose(sample.motion[0], batch.q[k], atol=1e-4)
 
 
+@pytest.mark.thorough
 def test_a_lag_is_kept_and_shown(tmp_path):
     for k in (1, 2):
         run = recording(k, 0.03)

@@ -61,6 +61,7 @@ def test_a_joint_whose_torque_is_noise_is_no_failure_of_prediction():
     assert not unpredicted(model)
 
 
+@pytest.mark.thorough
 def test_joints_that_move_one_after_the_other_are_predicted():
     """Each recording moves one joint: to leave out a whole one would leave its joint unknown."""
     runs = []

@@ -34,6 +34,7 @@ def full(rng, rows=40, n=3) -> Recording:
         wrench_frame="tool0",
         wrench_convention="sensor_on_load",
         gripper=rng.integers(0, 2, (rows, 1)).astype(float),
+        configured_mass=rng.uniform(0.0, 3.0, (rows, 1)),
         source="a test, in words",
         arm=ArmIdentity("ur10e", "20195500123"),
         notes=("one thing happened", "another too"),
@@ -91,8 +92,8 @@ def test_parquet_columns_can_be_read_by_people(tmp_path, rng):
     write(full(rng), tmp_path / "a.parquet")
     names = pq.read_schema(tmp_path / "a.parquet").names
     assert names[:4] == ["t", "q.shoulder", "q.elbow.1", "q.wrist/3 µ"]
-    assert names[-7:-1] == [f"wrench.{axis}" for axis in ("fx", "fy", "fz", "tx", "ty", "tz")]
-    assert names[-1] == "gripper"
+    assert names[-8:-2] == [f"wrench.{axis}" for axis in ("fx", "fy", "fz", "tx", "ty", "tz")]
+    assert names[-2:] == ["gripper", "configured_mass"]
 
 
 def test_joints_of_one_name_are_numbered_in_parquet(tmp_path):

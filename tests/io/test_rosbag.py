@@ -590,6 +590,7 @@ def steelyard(*arguments):
     return subprocess.run(command, capture_output=True, text=True, timeout=120)
 
 
+@pytest.mark.thorough
 def test_the_command_line_reads_a_bag_in_the_order_of_the_arm(tmp_path, rng):
     ur = Motion(rng, names=UR, rows=30)
     alphabetical = [sorted(range(6), key=lambda i: UR[i])] * ur.rows

@@ -98,6 +98,7 @@ def require_generic(truth):
 # --- torques
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("loaded", [False, True])
 @pytest.mark.parametrize("name", ARMS)
 def test_torque_of_the_engine_is_that_of_the_model(name, loaded):

@@ -26,6 +26,7 @@ def samples(robot, seed, noise=0.0, trajectory_seed=1):
     return Samples(q, v, a, tau, 100.0, robot.joint_names, "measured")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["ur10", "ur10e", "lwr4", "panda", "kr60ha", "tx60"])
 def test_without_noise_the_payload_is_exact_for_every_arm(name):
     robot = load_robot(name)

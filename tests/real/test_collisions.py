@@ -77,6 +77,7 @@ def test_pushes_of_a_resting_arm_are_found_and_its_static_friction_is_not(found)
     )
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["collision_3link", "ur-20_01_22-push_pose_1"])
 def test_a_learning_motion_with_contacts_is_refused(contact, drive, observer, name):
     with pytest.raises(InvalidRecording, match="the learning motion is not free"):

@@ -109,6 +109,7 @@ def test_the_controllers_model_shows_one_scale_that_does_not_hang_on_a_run():
     np.testing.assert_allclose(k[1:], k[0], atol=0.003)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("offset", [-0.15, 0.15])
 def test_a_weighed_payload_agrees_with_the_controller(offset, from_targets):
     reference = from_targets["unloaded/ur-20_02_19_14harm50sec"]

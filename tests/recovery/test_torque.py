@@ -61,6 +61,7 @@ def test_base_parameters_of_the_empty_arm_are_recovered():
     assert np.mean(np.abs(z) < 2) > 0.9
 
 
+@pytest.mark.thorough
 def test_a_seven_joint_arm_with_torque_sensors_weighs_a_light_payload():
     robot = load_robot("lwr4")
     robot = robot.with_drive(type(robot.drive).ideal(7))

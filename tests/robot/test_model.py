@@ -2,6 +2,8 @@
 
 import copy
 import pickle
+import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -355,3 +357,18 @@ def test_joint_frames_lead_to_the_flange(rng):
     np.testing.assert_allclose(
         frames[-1] @ robot.T_joint_flange, robot.forward_kinematics(q), atol=1e-12
     )
+
+
+def test_threads_share_an_arm(rng):
+    """Pinocchio keeps intermediate results: those of one thread must not reach another."""
+    robot = load_robot("ur10")
+    postures = rng.uniform(-2.0, 2.0, (4, 300, 6))
+    alone = [robot.forward_kinematics(q) for q in postures]
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(4) as pool:
+            together = list(pool.map(robot.forward_kinematics, postures))
+    finally:
+        sys.setswitchinterval(before)
+    np.testing.assert_array_equal(together, alone)

@@ -78,6 +78,7 @@ def swing(robot, seed, *, body=None, noisy=False, period_s=10.0):
     )
 
 
+@pytest.mark.thorough
 def test_the_motion_is_enough_and_keeps_its_limits(arm, found):
     half = found.prediction.half_widths
     assert half[0] <= found.requested.mass

@@ -220,6 +220,7 @@ def test_the_recording_of_another_robot_is_told_by_the_controllers_torques():
     )
 
 
+@pytest.mark.thorough
 def test_torques_of_another_bundled_arm_fit_it_better():
     """Measured torques alone: a Panda's log that is stated to be an LWR 4+."""
     panda = sy.load_robot("panda")

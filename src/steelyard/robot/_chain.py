@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated
@@ -93,6 +94,21 @@ class FrameMotion:
     angular_acceleration: Array
 
 
+class _WorkSpace(threading.local):
+    """Where Pinocchio computes: each thread has its own, because results stay there for a while.
+
+    Attributes:
+        data: intermediate results
+    """
+
+    def __init__(self, model: pin.Model) -> None:
+        self._model = model
+        self.data: pin.Data = model.createData()
+
+    def __reduce__(self) -> tuple[type[_WorkSpace], tuple[pin.Model]]:
+        return _WorkSpace, (self._model,)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class KinematicChain:
     """The kinematics of a `RobotModel`, its base class; not constructed by itself.
@@ -107,11 +123,16 @@ class KinematicChain:
     _pin: pin.Model = field(repr=False)
     T_joint_link: Array = field(repr=False)
     link_names: tuple[str, ...] = field(repr=False)
-    _data: pin.Data = field(init=False, repr=False)
+    _work_space: _WorkSpace = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         freeze(self, "T_joint_link")
-        object.__setattr__(self, "_data", self._pin.createData())
+        object.__setattr__(self, "_work_space", _WorkSpace(self._pin))
+
+    @property
+    def _data(self) -> pin.Data:
+        """Where Pinocchio computes, for the calling thread alone."""
+        return self._work_space.data
 
     def __repr__(self) -> str:
         return (
