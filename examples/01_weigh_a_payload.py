@@ -44,7 +44,7 @@ print(f"With gains that are exact: mass {sure.mass:.3f} +- {sure.quantities[0].h
 # The verdict is a value: programs ask `ok` and the kinds of doubts, people read the words.
 if payload.verdict.ok:
     payload.export("ur", "payload.script")
-short = sy.weigh(model, loaded.rows(loaded.t < 0.5))
-print(f"From half a second of motion: ok is {short.verdict.ok}.")
+short = sy.weigh(model, loaded.rows(loaded.t < 1.0))
+print(f"From one second of motion: ok is {short.verdict.ok}.")
 for doubt in short.verdict.doubts:
     print(f"    {doubt.kind}: {doubt.words}")

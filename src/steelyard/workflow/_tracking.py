@@ -38,8 +38,8 @@ DIRECT = "direct"
 RESUME_S = 1.0
 """Pause between the last sample of a saved state and the first one after it, [s]."""
 
-_MIN_POINT_STEP_S = 0.2  # between two points of the curve
-_MAX_POINTS = 200
+_MIN_POINT_STEP_S = 0.1  # between two points of the curve
+_MAX_POINTS = 600
 _DAY_S = 86_400.0
 _CURVE = ("t", "mass", "mass_std", "com", "com_std", "number", "converged")
 
