@@ -26,7 +26,7 @@ the laws, 8 to 60 s of motion). On 72 others it predicts other motions 5 % worse
 in hindsight (geometric mean), as one standard error of the scores themselves does. But the chosen
 law is worse than the linear one by more than 2 % on 4 instead of 15 of 100 arms. The smallest gain
 does no harm: on 30 simulated recordings of 15 s (three arms, five kinds of friction) other motions
-are predicted 0.4 % worse than by the best law in hindsight, with any from 0 to 3 %.
+are predicted 0.3 to 0.6 % worse than by the best law in hindsight, with any from 0 to 3 %.
 """
 
 from __future__ import annotations
