@@ -24,7 +24,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import ArrayLike
 
-from steelyard._arrays import Array, finite, read_only
+from steelyard._arrays import Array, Indices, finite, read_only
 from steelyard._codec import Value
 from steelyard._kinds import RIGID, Shape
 from steelyard._units import GRAVITY_DOWN
@@ -363,8 +363,10 @@ class RobotModel(KinematicChain):
     def mass_matrix(self, q: ArrayLike) -> Array:
         """The joint-space inertia M(q) of the links at q (n,), (n, n) [kg m^2 or kg]."""
         (qi,) = self._row(q)
-        upper = np.triu(pin.crba(self._pin, self._data, qi))
-        return np.asarray(upper + np.triu(upper, 1).T)
+        M = np.array(pin.crba(self._pin, self._data, qi))
+        lower = _below_diagonal(self.n)
+        M[lower] = M.T[lower]  # the algorithm computes the upper triangle only
+        return M
 
     def coriolis_matrix(self, q: ArrayLike, v: ArrayLike) -> Array:
         """The matrix C(q, v) of Coriolis and centrifugal torques C v, (n, n); dM/dt = C + C'.
@@ -530,6 +532,13 @@ _JOINT_ROWS = (
     "T_joint_link",
 )
 _DESCRIBED = tuple(name for name in RobotDescription.__dataclass_fields__ if name != "links")
+
+
+@lru_cache(maxsize=32)
+def _below_diagonal(n: int) -> tuple[Indices, Indices]:
+    """Rows and columns of the entries below the diagonal of an (n, n) matrix."""
+    rows, columns = np.tril_indices(n, -1)
+    return rows, columns
 
 
 def _pinocchio_inertia(body: InertialParameters) -> pin.Inertia:

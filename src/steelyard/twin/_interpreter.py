@@ -13,7 +13,7 @@ unless it is declared `global`.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -37,6 +37,7 @@ from steelyard.twin._syntax import (
     Return,
     Statement,
     ThreadEnd,
+    Unary,
     While,
     defined_names,
 )
@@ -285,29 +286,51 @@ class Interpreter:
 
     def _value(self, expression: Expression, scope: _Scope) -> Waiting:
         """The value of an expression; calls in it may wait."""
-        if isinstance(expression, Constant):
-            return expression.value
-        if isinstance(expression, Name):
-            return self._variable(expression, scope)
-        if isinstance(expression, Binary):
-            return (yield from self._binary(expression, scope))
+        if not expression.has_call:
+            return self._value_at_once(expression, scope)
         if isinstance(expression, Call):
             return (yield from self._call(expression, scope))
-        if isinstance(expression, NumberList):
-            return Pose(expression.values) if expression.is_pose else list(expression.values)
+        if isinstance(expression, Binary):
+            left = yield from self._value(expression.left, scope)
+            if _is_decided(expression.sign, left):
+                return bool(left)
+            right = yield from self._value(expression.right, scope)
+            return _combined(expression, left, right)
         if isinstance(expression, ListOf):
-            return (yield from self._list(expression, scope))
+            items = []
+            for item in expression.items:
+                items.append((yield from self._value(item, scope)))
+            return _list_or_pose(items, expression.is_pose)
         if isinstance(expression, Index):
             items = yield from self._value(expression.of, scope)
-            for index in (yield from self._indices(expression, scope)):
-                if not isinstance(items, list) or not 0 <= index < len(items):
-                    raise ProgramFailed(f"line {expression.line}: there is no element {index}")
-                items = items[index]
-            return items
-        value = yield from self._value(expression.of, scope)
-        if expression.sign == "not":
-            return not value
-        return -value
+            return _element(expression, items, (yield from self._indices(expression, scope)))
+        if isinstance(expression, Unary):
+            return _signed(expression.sign, (yield from self._value(expression.of, scope)))
+        return None
+
+    def _value_at_once(self, expression: Expression, scope: _Scope) -> Value:
+        """The value of an expression without calls."""
+        if isinstance(expression, Name):
+            return self._variable(expression, scope)
+        if isinstance(expression, Constant):
+            return expression.value
+        if isinstance(expression, Binary):
+            left = self._value_at_once(expression.left, scope)
+            if _is_decided(expression.sign, left):
+                return bool(left)
+            return _combined(expression, left, self._value_at_once(expression.right, scope))
+        if isinstance(expression, Index):
+            items = self._value_at_once(expression.of, scope)
+            indices = [int(self._value_at_once(index, scope)) for index in expression.at]
+            return _element(expression, items, indices)
+        if isinstance(expression, NumberList):
+            return _list_or_pose(expression.values, expression.is_pose)
+        if isinstance(expression, ListOf):
+            values = [self._value_at_once(item, scope) for item in expression.items]
+            return _list_or_pose(values, expression.is_pose)
+        if isinstance(expression, Unary):
+            return _signed(expression.sign, self._value_at_once(expression.of, scope))
+        return None
 
     def _variable(self, expression: Name, scope: _Scope) -> Value:
         holder = scope.holder(expression.name)
@@ -315,34 +338,11 @@ class Interpreter:
             raise ProgramFailed(f"line {expression.line}: there is no variable '{expression.name}'")
         return holder.variables[expression.name]
 
-    def _list(self, expression: ListOf, scope: _Scope) -> Waiting:
-        items: list[Value] = Pose() if expression.is_pose else []
-        for item in expression.items:
-            items.append((yield from self._value(item, scope)))
-        return items
-
     def _indices(self, expression: Index, scope: _Scope) -> Waiting:
         found = []
         for index in expression.at:
             found.append(int((yield from self._value(index, scope))))
         return found
-
-    def _binary(self, expression: Binary, scope: _Scope) -> Waiting:
-        left = yield from self._value(expression.left, scope)
-        sign = expression.sign
-        if sign == "or" and left:
-            return True
-        if sign == "and" and not left:
-            return False
-        right = yield from self._value(expression.right, scope)
-        if sign in ("and", "or"):
-            return bool(right)
-        if sign == "xor":
-            return bool(left) != bool(right)
-        try:
-            return _SIGNS[sign](left, right)
-        except (TypeError, ZeroDivisionError) as error:
-            raise ProgramFailed(f"line {expression.line}: {error}") from error
 
     def _call(self, call: Call, scope: _Scope) -> Waiting:
         args = []
@@ -383,3 +383,44 @@ class Interpreter:
         except _Returned as returned:
             return returned.value
         return None
+
+
+def _is_decided(sign: str, left: Value) -> bool:
+    """Whether `and` or `or` need no second value."""
+    if sign == "or":
+        return bool(left)
+    return sign == "and" and not left
+
+
+def _combined(expression: Binary, left: Value, right: Value) -> Value:
+    """Both values with the operator between them."""
+    sign = expression.sign
+    if sign in ("and", "or"):
+        return bool(right)
+    if sign == "xor":
+        return bool(left) != bool(right)
+    try:
+        return _SIGNS[sign](left, right)
+    except (TypeError, ZeroDivisionError) as error:
+        raise ProgramFailed(f"line {expression.line}: {error}") from error
+
+
+def _element(expression: Index, items: Value, indices: Iterable[int]) -> Value:
+    """An element of a list, or of a list in a list."""
+    for index in indices:
+        if not isinstance(items, list) or not 0 <= index < len(items):
+            raise ProgramFailed(f"line {expression.line}: there is no element {index}")
+        items = items[index]
+    return items
+
+
+def _list_or_pose(values: Iterable[Value], is_pose: bool) -> list[Value]:
+    if is_pose:
+        return Pose(values)
+    return list(values)
+
+
+def _signed(sign: str, value: Value) -> Value:
+    if sign == "not":
+        return not value
+    return -value
