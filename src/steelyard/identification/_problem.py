@@ -163,11 +163,11 @@ class RowMaker:
                 C = C * fixed.usable
             own = places[:, drives].ravel()
             rest = np.append(fixed.places, m)
-            out[j][np.ix_(rest, rest)] = fixed.gram
             across = C @ fixed.Y
-            out[j][np.ix_(own, rest)] = across
-            out[j][np.ix_(rest, own)] = across.T
-            out[j][np.ix_(own, own)] = C @ C.T
+            out[j, rest[:, None], rest] = fixed.gram
+            out[j, own[:, None], rest] = across
+            out[j, rest[:, None], own] = across.T
+            out[j, own[:, None], own] = C @ C.T
         return out
 
     def noise_grams(self, samples: Samples, p: int) -> Array:

@@ -27,13 +27,14 @@ only the torque tau of a drive is known, L follows from it,
 from __future__ import annotations
 
 from collections.abc import Iterator
+from copy import copy
 from dataclasses import dataclass, replace
 from importlib.metadata import entry_points
 from typing import Annotated, Any, Literal, get_args
 
 import numpy as np
 
-from steelyard._arrays import Array, Mask
+from steelyard._arrays import Array, Mask, read_only
 from steelyard._codec import Value
 from steelyard._kinds import NOT_NEGATIVE, POSITIVE, Shape
 from steelyard.errors import InvalidRobot, UnknownName
@@ -200,10 +201,12 @@ class FrictionLaw(Value, error=InvalidRobot):
 
     def with_log_shapes(self, values: Array) -> FrictionLaw:
         """The same law with free shapes exp(`values`), (len(free_shapes), n), within bounds."""
-        changes = {}
+        law = copy(self)  # without the checks of a new law: the bounds are positive
         for name, row in zip(self.free_shapes, values, strict=True):
-            changes[name] = np.clip(np.exp(row), *self._bounds(name))
-        return replace(self, **changes)
+            low, high = self._bounds(name)
+            shape = np.minimum(np.maximum(np.exp(row), low), high)
+            object.__setattr__(law, name, read_only(shape))
+        return law
 
     @property
     def at_bounds(self) -> Mask:
