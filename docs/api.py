@@ -23,10 +23,10 @@ REFERENCE = Path(__file__).parent / "reference"
 WITHOUT_API = {"steelyard.cli"}
 HEAD = """# Python API
 
-`import steelyard as sy` gives the names of everyday use. Each package has further public names; everything else is
-private. `python docs/api.py` writes this page from the packages. The full docstrings are on
-[another page](docstrings.md), and `help(name)` shows them too. Units, shapes and frames follow the
-[conventions](../conventions.md).
+`import steelyard as sy` gives the names of everyday use. Each package has further public names;
+everything else is private. `python docs/api.py` writes this page from the packages. The full
+docstrings are on [another page](docstrings.md), and `help(name)` shows them too. Units, shapes and
+frames follow the [conventions](../conventions.md).
 """
 DOCSTRINGS_HEAD = """# Docstrings
 

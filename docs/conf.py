@@ -1,4 +1,4 @@
-"""How `make docs` makes a site of the pages in this folder; it needs no network, and its search neither."""
+"""How `make docs` makes a site of the pages in this folder, with a search that works offline."""
 
 from __future__ import annotations
 

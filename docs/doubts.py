@@ -25,10 +25,11 @@ VALUE = "..."
 HEAD = """\
 # Doubts
 
-Every answer judges itself: `payload.verdict`, `model.verdict`. A doubt is one thing that counts against it. It has a
-`kind`, listed here, and `words` that name the cause with its numbers. A doubt that blocks forbids the use of what it
-`concerns` (mass, centre of mass, inertia): the command ends with exit code 1, and `export` writes no file. Any other doubt
-is worth knowing. `doubt.blocks` says which it is.
+Every answer judges itself: `payload.verdict`, `model.verdict`. A doubt is one thing that counts
+against it. It has a `kind`, listed here, and `words` that name the cause with its numbers. A doubt
+that blocks forbids the use of what it `concerns` (mass, centre of mass, inertia): the command ends
+with exit code 1, and `export` writes no file. Any other doubt is worth knowing. `doubt.blocks` says
+which it is.
 
 `...` in a message stands for a value. Messages that consist of values only are left out.
 [What you can trust](../explanation/trust.md) explains how doubts are found.
@@ -37,58 +38,73 @@ is worth knowing. `doubt.blocks` says which it is.
 """
 
 REMEDIES = {
-    "not_excited": "Swing every joint that carries the payload, the wrist most of all, so that the flange tilts. `steelyard"
-    " design` finds such a motion. Or give what you know: `weigh --fix inertia=0`. Some arms can never show some numbers;"
-    " the message says so.",
-    "nothing_carried": "If the arm is empty, this is the right answer. If not, move more or longer, give `--empty` with the"
-    " same motion, or improve the gains: the load is smaller than the interval.",
-    "negative_mass": "Exchange the recordings if empty and loaded were mixed up. With a wrist sensor, check"
-    " `load_on_sensor` and `sensor_on_load`.",
-    "implausible": "Check units (Nm, A, degrees), signs and scale of the readings, and the name of the arm.",
-    "not_physical": "Look at the residuals in the report: a contact, a cable or another arm in the recording. If only the"
-    " inertia is concerned, mass and centre of mass can be used.",
-    "not_converged": "While tracking: keep moving, as the advice says. For friction shapes: move at slower and faster"
-    " speeds, or name a simpler `--friction`.",
-    "stopped": "Run the command again without interrupting it or with a longer `--time-limit`, if the difference matters.",
-    "contradicts_model": "Record empty and loaded again on the same day, after warming up, with the same cables and"
-    " gripper. In a fleet, the arm has changed: check its payload setting and its drives.",
-    "contradicts_given": "Check the number that you gave (`--fix`) and its unit; for hand guiding, the payload of the controller.",
-    "unexplained_torque": "Check gravity, signs, gains and whether this is the stated robot; then whether something"
-    " touched the arm.",
-    "does_not_predict": "Record a longer and livelier motion, or several. Check that both recordings are of the same arm.",
-    "configured_payload": "Set the weighed payload on the controller (`steelyard set-payload`), with that of the tool"
-    " if the empty arm carried one.",
+    "not_excited": "Swing every joint that carries the payload, the wrist most of all, so that the"
+    " flange tilts. `steelyard design` finds such a motion. Or give what you know: `weigh --fix"
+    " inertia=0`. Some arms can never show some numbers; the message says so.",
+    "nothing_carried": "If the arm is empty, this is the right answer. If not, move more or longer,"
+    " give `--empty` with the same motion, or improve the gains: the load is smaller than the"
+    " interval.",
+    "negative_mass": "Exchange the recordings if empty and loaded were mixed up. With a wrist"
+    " sensor, check `load_on_sensor` and `sensor_on_load`.",
+    "implausible": "Check units (Nm, A, degrees), signs and scale of the readings, and the name of"
+    " the arm.",
+    "not_physical": "Look at the residuals in the report: a contact, a cable or another arm in the"
+    " recording. If only the inertia is concerned, mass and centre of mass can be used.",
+    "not_converged": "While tracking: keep moving, as the advice says. For friction shapes: move at"
+    " slower and faster speeds, or name a simpler `--friction`.",
+    "stopped": "Run the command again without interrupting it or with a longer `--time-limit`, if"
+    " the difference matters.",
+    "contradicts_model": "Record empty and loaded again on the same day, after warming up, with the"
+    " same cables and gripper. In a fleet, the arm has changed: check its payload setting and"
+    " its drives.",
+    "contradicts_given": "Check the number that you gave (`--fix`) and its unit; for hand guiding,"
+    " the payload of the controller.",
+    "unexplained_torque": "Check gravity, signs, gains and whether this is the stated robot; then"
+    " whether something touched the arm.",
+    "does_not_predict": "Record a longer and livelier motion, or several. Check that both"
+    " recordings are of the same arm.",
+    "configured_payload": "Set the weighed payload on the controller (`steelyard set-payload`),"
+    " with that of the tool if the empty arm carried one.",
     "other_robot": "Give the robot and the model of the recorded arm.",
-    "tilted_base": "Level the base, or state the gravity that the message names"
-    " ([direction of gravity](../howto/gravity.md)).",
-    "gravity": "State the [direction of gravity](../howto/gravity.md). If the direction is right, check the clock of the"
-    " recording: a wrong rate changes accelerations, not weights.",
-    "steady_force": "Free the arm of hoses, cables and contacts, and record again. Check how the base is mounted.",
-    "load_changed": "Cut the recording to the time in which the load was the same, or use `steelyard track` or `picks`.",
-    "torque_scale": "Check whether gains, units, the arm or its load differ between the runs. Record empty and loaded on"
-    " the same day.",
-    "negative_friction": "Move slower and faster, or name another `--friction`. Do not use the friction outside the"
-    " recorded speeds.",
+    "tilted_base": "Level the base, or state the gravity that the message names ([direction of"
+    " gravity](../howto/gravity.md)).",
+    "gravity": "State the [direction of gravity](../howto/gravity.md). If the direction is right,"
+    " check the clock of the recording: a wrong rate changes accelerations, not weights.",
+    "steady_force": "Free the arm of hoses, cables and contacts, and record again. Check how the"
+    " base is mounted.",
+    "load_changed": "Cut the recording to the time in which the load was the same, or use"
+    " `steelyard track` or `picks`.",
+    "torque_scale": "Check whether gains, units, the arm or its load differ between the runs."
+    " Record empty and loaded on the same day.",
+    "negative_friction": "Move slower and faster, or name another `--friction`. Do not use the"
+    " friction outside the recorded speeds.",
     "friction_shape": "Move at more different speeds, or name a simpler `--friction`.",
-    "model_doubted": "Resolve the doubts of the model first: they follow in the message. Then weigh again.",
-    "prepared_otherwise": "Leave out `--cutoff` and `--kinematics` when weighing, so that those of the model are used.",
-    "recording": "Run `steelyard check` on the file. Record again if the message concerns much of it.",
+    "model_doubted": "Resolve the doubts of the model first: they follow in the message. Then weigh"
+    " again.",
+    "prepared_otherwise": "Leave out `--cutoff` and `--kinematics` when weighing, so that those of"
+    " the model are used.",
+    "recording": "Run `steelyard check` on the file. Record again if the message concerns much of"
+    " it.",
     "noisy_motion": "Identify and weigh with `--cutoff auto`.",
-    "gains": "See [torques from motor currents](../howto/motor_currents.md). An independent check is a run with a known"
-    " mass: `identify --gains mass=KG:FILE`.",
-    "postures_too_alike": "Add the postures that the message asks for; `steelyard postures` finds good ones.",
+    "gains": "See [torques from motor currents](../howto/motor_currents.md). An independent check"
+    " is a run with a known mass: `identify --gains mass=KG:FILE`.",
+    "postures_too_alike": "Add the postures that the message asks for; `steelyard postures` finds"
+    " good ones.",
     "no_zero": "Let the arm rest for a moment without contact, before or during the work.",
-    "drift_moves": "Let sensor and arm warm up, then measure or weigh again; zero the sensor shortly before use.",
-    "too_uncertain": "Weigh for longer, repeat the motion of an empty run (`--empty`), or allow more on export"
-    " (`--largest-mass-error`).",
-    "unknown_friction": "Identify the arm with a motion that moves these joints, and use that model.",
-    "beyond_learned": "Let the detector learn from motion that is as fast and as far as the one to watch.",
-    "mostly_contact": "Give the payload that the arm carries, and the model of this arm; check sign and unit of the"
-    " torques. While tracking, let go of the load.",
-    "assumed": "Give the real value where you have it, for example an identified model (`--model`). If you stated"
-    " `--trust effort=torque`, make sure that the driver does publish torques.",
-    "not_checked": "Add the missing limits or the scene to the `--limits` file ([design](../howto/design.md)), or check"
-    " them yourself before the arm moves.",
+    "drift_moves": "Let sensor and arm warm up, then measure or weigh again; zero the sensor"
+    " shortly before use.",
+    "too_uncertain": "Weigh for longer, repeat the motion of an empty run (`--empty`), or allow"
+    " more on export (`--largest-mass-error`).",
+    "unknown_friction": "Identify the arm with a motion that moves these joints, and use that"
+    " model.",
+    "beyond_learned": "Let the detector learn from motion that is as fast and as far as the one to"
+    " watch.",
+    "mostly_contact": "Give the payload that the arm carries, and the model of this arm; check sign"
+    " and unit of the torques. While tracking, let go of the load.",
+    "assumed": "Give the real value where you have it, for example an identified model (`--model`)."
+    " If you stated `--trust effort=torque`, make sure that the driver does publish torques.",
+    "not_checked": "Add the missing limits or the scene to the `--limits` file"
+    " ([design](../howto/design.md)), or check them yourself before the arm moves.",
     "too_short": "Record longer.",
 }
 """What to do about each kind of doubt."""

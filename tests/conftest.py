@@ -65,7 +65,7 @@ def pytest_collection_modifyitems(config, items):
     """Begins with the long modules; marks the tests that `make check` leaves out."""
     order = {name: k for k, name in enumerate(LONG_MODULES)}
     items.sort(key=lambda item: order.get("/".join(item.path.parts[-2:]), len(order)))
-    if config.option.markexpr:
+    if "slow" in config.option.markexpr:
         for item in items:
             if in_slow_module(item.path):
                 item.add_marker(pytest.mark.slow)

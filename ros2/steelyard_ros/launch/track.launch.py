@@ -2,9 +2,9 @@
 
     ros2 launch steelyard_ros track.launch.py model:=model.json effort:=current
 
-Every argument is an option of `steelyard track`, of `steelyard track-wrist` (with `sensor:=...`), or
-a part of the address. With `bridge:=true` the command reads a foxglove_bridge, which is started, too: for a steelyard in another Python than that
-of ROS 2.
+Every argument is an option of `steelyard track`, of `steelyard track-wrist` (with `sensor:=...`),
+or a part of the address. With `bridge:=true` the launch file also starts a foxglove_bridge and the
+command reads that. Use it where steelyard is installed in another Python than that of ROS 2.
 """
 
 from launch import LaunchDescription

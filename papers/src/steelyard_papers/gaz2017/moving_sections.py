@@ -133,10 +133,34 @@ def few_section(answer: StaticAnswer, prediction: Prediction) -> Section:
         answer: from ten samples
         prediction: of a validation motion
     """
+    return Section(
+        "Ten samples near a pick, and the torques of another motion (eq. (47), Fig. 5)",
+        [
+            f"{FEW} postures within 7° of a pick posture (assumed; the paper prints none), each"
+            " joint up or down or where it was. The paper's method estimates all twelve"
+            " coefficients of the loaded arm from them, though only four numbers are unknown; ours"
+            " estimates these four and keeps the arm as estimated from the 500 postures.",
+        ],
+        [
+            Table(
+                "Mass and centre of mass from ten samples.",
+                HEAD,
+                static_rows(*HEAVY_47, answer.paper, answer.ours, HEAVY_BODY),
+            ),
+            _prediction_table(prediction),
+            Plot(
+                "Fig. 5: a motion that was not used to identify anything.",
+                [_prediction_panel(prediction, j) for j in range(7)],
+                columns=3,
+            ),
+        ],
+    )
+
+
+def _prediction_table(prediction: Prediction) -> Table:
+    """Errors of the computed torques of each joint."""
     paper = prediction.measured - prediction.paper
     ours = prediction.measured - prediction.ours
-    few = every(len(prediction.t), 600)
-    t = prediction.t[few]
     rows: list[Row] = [
         (
             f"joint {j + 1}",
@@ -147,60 +171,49 @@ def few_section(answer: StaticAnswer, prediction: Prediction) -> Section:
         )
         for j in range(7)
     ]
-    panels = [
-        Panel(
-            f"joint {j + 1}",
-            "time [s]",
-            "torque [Nm]",
-            [
-                Curve("measured", t, prediction.measured[few, j]),
-                Curve("computed, paper's method", t, prediction.paper[few, j], style="dashed"),
-                Curve("error, paper's method", t, paper[few, j]),
-                Curve("error, ours", t, ours[few, j]),
-            ],
-        )
-        for j in range(7)
-    ]
-    return Section(
-        "Ten samples near a pick, and the torques of another motion (eq. (47), Fig. 5)",
+    return Table(
+        "Errors of the computed torque [Nm]; the paper's stay below"
+        f" {VALIDATION_NM[0]} to {VALIDATION_NM[1]:g} Nm.",
+        (
+            "joint",
+            "largest, paper's method",
+            "largest, ours",
+            "RMS, paper's method",
+            "RMS, ours",
+        ),
+        rows,
+        "The paper's method: mass and centre of mass from ten samples, inertia taken as zero. Ours:"
+        " all ten numbers from one motion. The largest errors of joints 1, 2 and 4 stand where"
+        " these joints turn round: friction jerks the arm for an instant, and the filter on the"
+        " positions loses that acceleration. No payload corrects it, so both methods are alike"
+        " there.",
+    )
+
+
+def _prediction_panel(prediction: Prediction, j: int) -> Panel:
+    """Measured and computed torque of joint j, and the errors."""
+    few = every(len(prediction.t), 600)
+    t = prediction.t[few]
+    measured = prediction.measured[few, j]
+    paper = prediction.paper[few, j]
+    return Panel(
+        f"joint {j + 1}",
+        "time [s]",
+        "torque [Nm]",
         [
-            f"{FEW} postures within 7° of a pick posture (assumed; the paper prints none), each"
-            " joint up"
-            " or down or where it was. The paper's method estimates all twelve coefficients of the"
-            " loaded"
-            " arm from them, though only four numbers are unknown; ours estimates these four and"
-            " keeps"
-            " the arm as estimated from the 500 postures.",
-        ],
-        [
-            Table(
-                "Mass and centre of mass from ten samples.",
-                HEAD,
-                static_rows(*HEAVY_47, answer.paper, answer.ours, HEAVY_BODY),
-            ),
-            Table(
-                "Errors of the computed torque [Nm]; the paper's stay below"
-                f" {VALIDATION_NM[0]} to {VALIDATION_NM[1]:g} Nm.",
-                (
-                    "joint",
-                    "largest, paper's method",
-                    "largest, ours",
-                    "RMS, paper's method",
-                    "RMS, ours",
-                ),
-                rows,
-                "The paper's method: mass and centre of mass from ten samples, inertia taken as"
-                " zero. Ours:"
-                " all ten numbers from one motion. The largest errors of joints 1, 2 and 4 stand"
-                " where these"
-                " joints turn round: friction jerks the arm for an instant, and the filter on the"
-                " positions"
-                " loses that acceleration. No payload corrects it, so both methods are alike"
-                " there.",
-            ),
-            Plot("Fig. 5: a motion that was not used to identify anything.", panels, columns=3),
+            Curve("measured", t, measured),
+            Curve("computed, paper's method", t, paper, style="dashed"),
+            Curve("error, paper's method", t, measured - paper),
+            Curve("error, ours", t, measured - prediction.ours[few, j]),
         ],
     )
+
+
+_OBSERVERS = {
+    "payload ignored": "payload ignored",
+    "paper": "(48): gravity knows the payload",
+    "ours": "ours: all of the payload",
+}
 
 
 def contact_section(found: Contacts) -> Section:
@@ -209,44 +222,6 @@ def contact_section(found: Contacts) -> Section:
     Args:
         found: by three observers
     """
-    names = {
-        "payload ignored": "payload ignored",
-        "paper": "(48): gravity knows the payload",
-        "ours": "ours: all of the payload",
-    }
-    rows: list[Row] = []
-    for key, detections in found.by_observer.items():
-        delays = 1e3 * found.six.delays_s(detections)
-        delays_ms = [f"{d:.0f}" if np.isfinite(d) else "not found" for d in delays]
-        largest = found.six.largest_free(detections)
-        rows.append((names[key], largest, "yes" if largest > LIMIT_NM else "no", *delays_ms))
-    t = found.six.recording.t
-    few = every(len(t), 800)
-    limit = Curve(
-        f"threshold of {LIMIT_NM:g} Nm",
-        t[[0, -1]],
-        np.full(2, LIMIT_NM),
-        style="dashed",
-        colour="#888888",
-    )
-    marks = [(start, "contact") for start in CONTACTS_S]
-    panels = [
-        Panel(
-            words,
-            "time [s]",
-            "largest |residual| [Nm]",
-            [
-                Curve(
-                    words,
-                    t[few],
-                    np.abs(found.by_observer[key].residuals.residual).max(axis=1)[few],
-                ),
-                limit,
-            ],
-            marks=marks,
-        )
-        for key, words in names.items()
-    ]
     mass = found.few.paper[0]
     return Section(
         "Contacts (eq. (48), Fig. 6)",
@@ -257,33 +232,97 @@ def contact_section(found: Contacts) -> Section:
             " is not published; an observer without a payload is used instead.",
         ],
         [
-            Table(
-                "Residuals of the free motion, and the delay of each detection.",
-                (
-                    "observer",
-                    "largest free residual [Nm]",
-                    f"beyond {LIMIT_NM:g} Nm without contact",
-                    *(f"contact at {start:g} s, delay [ms]" for start in CONTACTS_S),
-                ),
-                rows,
-                "As in the paper, all three contacts are found with the payload known, and the"
-                " residual of an observer without it exceeds the threshold in free motion. A"
-                " detection counts if it begins within the contact.",
+            _detection_table(found),
+            Plot(
+                "Fig. 6: the largest residual of all joints.",
+                [_residual_panel(found, key) for key in _OBSERVERS],
+                columns=3,
             ),
-            Plot("Fig. 6: the largest residual of all joints.", panels, columns=3),
             *_reaction(found),
         ],
     )
 
 
+def _detection_table(found: Contacts) -> Table:
+    """The largest residual without contact, and the delay of each detection."""
+    rows: list[Row] = []
+    for key, detections in found.by_observer.items():
+        delays = 1e3 * found.six.delays_s(detections)
+        delays_ms = [f"{d:.0f}" if np.isfinite(d) else "not found" for d in delays]
+        largest = found.six.largest_free(detections)
+        rows.append((_OBSERVERS[key], largest, "yes" if largest > LIMIT_NM else "no", *delays_ms))
+    return Table(
+        "Residuals of the free motion, and the delay of each detection.",
+        (
+            "observer",
+            "largest free residual [Nm]",
+            f"beyond {LIMIT_NM:g} Nm without contact",
+            *(f"contact at {start:g} s, delay [ms]" for start in CONTACTS_S),
+        ),
+        rows,
+        "As in the paper, all three contacts are found with the payload known, and the residual of"
+        " an observer without it exceeds the threshold in free motion. A detection counts if it"
+        " begins within the contact.",
+    )
+
+
+def _residual_panel(found: Contacts, key: str) -> Panel:
+    """The largest residual of one observer, with the threshold and the contacts."""
+    t = found.six.recording.t
+    few = every(len(t), 800)
+    largest = np.abs(found.by_observer[key].residuals.residual).max(axis=1)
+    limit = Curve(
+        f"threshold of {LIMIT_NM:g} Nm",
+        t[[0, -1]],
+        np.full(2, LIMIT_NM),
+        style="dashed",
+        colour="#888888",
+    )
+    return Panel(
+        _OBSERVERS[key],
+        "time [s]",
+        "largest |residual| [Nm]",
+        [Curve(_OBSERVERS[key], t[few], largest[few]), limit],
+        marks=[(start, "contact") for start in CONTACTS_S],
+    )
+
+
 def _reaction(found: Contacts) -> list[Table | Plot]:
     """The closed loop: the arm stops for 2 s at each contact and resumes."""
+    return [
+        Table(
+            "The reaction, closed loop: observer (48), stop, rest of 2 s after the contact,"
+            " resume.",
+            (
+                "found at",
+                "joint",
+                "stands after [s]",
+                "stands for [s]",
+                "largest jump of acceleration [rad/s²]",
+            ),
+            _reaction_rows(found),
+            "The same pushes at 1, 8 and 17 s on the clock; the motion is behind by then, so the"
+            " arm is elsewhere. A jump is the change of the commanded acceleration from one row to"
+            " the next, 5 ms later: it is continuous. The rest begins anew while the residual is"
+            " beyond its threshold.",
+        ),
+        Plot("The commanded motion with its stops.", _reaction_panels(found)),
+    ]
+
+
+def _commanded(found: Contacts) -> tuple[Array, Array]:
+    """The largest commanded speed of all joints, (N,) [rad/s], and accelerations, (N, n)."""
     recording = found.reacted
     assert recording.v_commanded is not None  # noqa: S101 - simulated
     assert recording.a_commanded is not None  # noqa: S101 - simulated
-    t = recording.t
-    speed = np.abs(recording.v_commanded).max(axis=1)
-    jumps = np.abs(np.diff(recording.a_commanded, axis=0)).max(axis=1)
+    return np.abs(recording.v_commanded).max(axis=1), recording.a_commanded
+
+
+def _reaction_rows(found: Contacts) -> list[Row]:
+    """How long the arm stands after each contact, and how smoothly it stops."""
+    t = found.reacted.t
+    speed, acceleration = _commanded(found)
+    jumps = np.abs(np.diff(acceleration, axis=0)).max(axis=1)
     rows: list[Row] = []
     for contact in found.reactions:
         standing = t[(speed == 0.0) & (t > contact.detected_s)]
@@ -302,44 +341,22 @@ def _reaction(found: Contacts) -> list[Table | Plot]:
                 float(jumps[near].max()),
             )
         )
+    return rows
+
+
+def _reaction_panels(found: Contacts) -> list[Panel]:
+    """Commanded speed, and acceleration of joint 2."""
+    t = found.reacted.t
+    speed, acceleration = _commanded(found)
     few = every(len(t), 900)
     marks = [(contact.detected_s, "contact") for contact in found.reactions]
-    panels = [
-        Panel(
-            "speed",
-            "time [s]",
-            "largest speed [rad/s]",
-            [Curve("commanded", t[few], speed[few])],
-            marks=marks,
-        ),
-        Panel(
-            "acceleration",
-            "time [s]",
-            "acceleration of joint 2 [rad/s²]",
-            [Curve("commanded", t[few], recording.a_commanded[few, 1])],
-            marks=marks,
-        ),
-    ]
+    curves = {
+        ("speed", "largest speed [rad/s]"): speed[few],
+        ("acceleration", "acceleration of joint 2 [rad/s²]"): acceleration[few, 1],
+    }
     return [
-        Table(
-            "The reaction, closed loop: observer (48), stop, rest of 2 s after the contact,"
-            " resume.",
-            (
-                "found at",
-                "joint",
-                "stands after [s]",
-                "stands for [s]",
-                "largest jump of acceleration [rad/s²]",
-            ),
-            rows,
-            "The same pushes at 1, 8 and 17 s on the clock; the motion is behind by then, so the"
-            " arm is"
-            " elsewhere. A jump is the change of the commanded acceleration from one row to the"
-            " next, 5 ms"
-            " later: it is continuous. The rest begins anew while the residual is beyond its"
-            " threshold.",
-        ),
-        Plot("The commanded motion with its stops.", panels),
+        Panel(title, "time [s]", label, [Curve("commanded", t[few], values)], marks=marks)
+        for (title, label), values in curves.items()
     ]
 
 
