@@ -130,8 +130,11 @@ class Browser:
         raise TimeoutError(f"{path.name} was not drawn in {seconds} s")
 
     def visit(self, url: str, *, width: int = 900, height: int = 600) -> None:
-        """Goes to an address; what is on the page is waited for with `wait`."""
-        self._set_size(width, height)
+        """Goes to an address; what is on the page is waited for with `wait`.
+
+        Few pixels for each unit of length save the software that draws in 3D most of its work.
+        """
+        self._set_size(width, height, scale=0.25)
         self.events.clear()
         self.call("Page.navigate", url=url)
 
@@ -153,8 +156,8 @@ class Browser:
             " setTimeout(f, 200))))"
         )
 
-    def _set_size(self, width: int, height: int) -> None:
-        size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600}
+    def _set_size(self, width: int, height: int, scale: float = 1.0) -> None:
+        size = {"width": width, "height": height, "deviceScaleFactor": scale, "mobile": width < 600}
         self.call("Emulation.setDeviceMetricsOverride", **size)
 
     @property
