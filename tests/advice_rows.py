@@ -32,6 +32,7 @@ DEGREES = "check empty_degrees.csv"
 CHECK_UNTIMED = "check empty_untimed.csv --rate 100"
 COLLISIONS = "collisions model.json empty.csv"
 IDENTIFY = "identify tiny.urdf empty.csv -o other.json --friction linear"
+CURRENTS = IDENTIFY.replace("empty", "current")
 FORMATS = [
     Row("--between is FROM,TO", "check empty.csv --between 3", "check empty.csv --between 0,3.1"),
     Row(
@@ -214,12 +215,22 @@ WEIGHING = [
         "identify tiny.urdf short.csv -o other.json --friction linear",
     ),
     Row(
+        "weights single rows, which are not kept: use",
+        f"{IDENTIFY} --method huber --no-offsets",
+        f"{IDENTIFY} --method ordinary --no-offsets",
+    ),
+    Row(
         "the recordings hold motor currents without the controller's targets",
         "identify tiny.urdf current.csv -o other.json --friction linear",
         "identify tiny.urdf current.csv -o other.json --friction linear --gains 1,1,1",
     ),
     Row(
-        "not exported: ...; weigh again, or use --force",
+        "a known mass corrects gains that are roughly known, and neither the robot file nor the",
+        f"{CURRENTS} --gains mass=1.5:current_loaded.csv",
+        f"{CURRENTS} --gains 1,1,1",
+    ),
+    Row(
+        "not exported: ...; weigh or identify again, or use --force",
         "export ur doubtful.json -o x.script",
         "export ur doubtful.json -o x.script --force",
     ),
@@ -269,9 +280,69 @@ OTHERS = [
         "patch payload tiny.urdf payload.json -o patched.urdf --name hand",
         "patch payload tiny.urdf payload.json -o patched.urdf --name part",
     ),
+    Row(
+        "not exported: ...; weigh or identify again, or use --force",
+        "export-arm urdf upside.json -o upside.urdf",
+        "export-arm urdf upside.json -o upside.urdf --force",
+    ),
+    Row(
+        "state `gravity_base=(..., ..., ...)`",
+        "export-arm urdf upside.json -o upside.urdf",
+        IDENTIFY.replace("other.json", "upright.json") + " --gravity 0,0,-9.81",
+    ),
+    Row(
+        "already has a body '...' that is not a payload",
+        "patch payload tiny.xml payload.json -o patched.xml --name hand",
+        "patch payload tiny.xml payload.json -o patched.xml --name part",
+    ),
+    Row(
+        "rows at ... Hz are too few for a low-pass at ... Hz; increase",
+        "weigh-wrist in-motion moving.csv --robot tiny.urdf --sensor sensor.toml --cutoff 1",
+        "weigh-wrist in-motion moving.csv --robot tiny.urdf --sensor sensor.toml --cutoff 20",
+    ),
     Row("--payload-true or --mass-true, not both", f"{GUIDE} {BOTH_TRUTHS}", f"{GUIDE} {TRUTH}"),
+    Row(
+        "--lock and --flange are for a robot; an identified arm has its own",
+        "guide model.json --payload payload.json --flange hand",
+        "guide model.json --payload payload.json",
+        "cannot reach this pose of its flange",
+    ),
     Row("--mass-true must be positive", f"{GUIDE} --mass-true 0", f"{GUIDE} {TRUTH}"),
 ]
+
+TINY_MOTION = "export-motion motion.json --to csv --robot tiny.urdf"
+AT_WORK = "serve ur10e --rtde 127.0.0.1:0 --seconds 0.1"
+MOTIONS = [
+    Row(
+        "does not say which arm it is for: give --robot",
+        "export-motion motion.json --to csv",
+        f"{TINY_MOTION} --from home",
+    ),
+    Row(
+        "which is not a bundled arm: give its file with --robot",
+        "export-motion own.json --to csv --from home",
+        "export-motion own.json --to csv --from home --robot tiny.urdf",
+    ),
+    Row(
+        "the motion does not start and end at rest: give the posture of the arm with",
+        TINY_MOTION,
+        f"{TINY_MOTION} --from home",
+    ),
+    Row("--from is q1,...,qn", f"{TINY_MOTION} --from x", f"{TINY_MOTION} --from 0.1,0,0.2"),
+    Row(
+        "--posture takes numbers as 1,2,3",
+        "postures-around tiny.urdf --posture x",
+        "postures-around tiny.urdf --posture 0.1,0.2,0.3",
+    ),
+    Row("--rtde is HOST:PORT", "serve ur10e --rtde x", AT_WORK),
+    Row("--fault is S=NAME", f"{AT_WORK} --fault x", f"{AT_WORK} --fault 12=skip:5"),
+    Row(
+        "--payload-at is S=KGkg:X,Y,Z",
+        f"{AT_WORK} --payload-at x",
+        f"{AT_WORK} --payload-at 10=2.5kg:0,0,0.05",
+    ),
+]
+"""Motions for controllers, and a simulated one."""
 
 START = "start empty.csv tiny.urdf --yes"
 STARTING = [
@@ -292,6 +363,11 @@ STARTING = [
         "start empty_effort.csv tiny.urdf --yes --is-empty --column tau=effort",
     ),
     Row(
+        "columns of numbers without names are not a time and blocks of",
+        "start odd.csv tiny.urdf --yes --is-empty",
+        "start odd.csv tiny.urdf --yes --is-empty --names t,q*3,tau*3,other",
+    ),
+    Row(
         "the log has no time column: give its --rate",
         "start empty_untimed.csv tiny.urdf --yes --is-empty",
         "start empty_untimed.csv tiny.urdf --yes --is-empty --rate 100",
@@ -299,14 +375,40 @@ STARTING = [
 ]
 """`steelyard start` in a script."""
 
-ROWS = [*FORMATS, *READING, *WEIGHING, *OTHERS, *STARTING]
+ROWS = [*FORMATS, *READING, *WEIGHING, *OTHERS, *MOTIONS, *STARTING]
 
 ELSEWHERE = {
+    "../papers/tests/test_reproduce.py::"
+    "test_weigh_wrist_runs_the_two_stages_as_printed": (
+        "needs postures at rest and a motion: give `static` and `dynamic`",
+    ),
+    "../papers/tests/test_xu2024_online.py::"
+    "test_the_command_tracks_a_stream_with_it_and_refuses_a_filter": (
+        "takes rows as they come, without a filter: leave --cutoff out",
+    ),
     "architecture/test_readme.py::"
     "test_commands_run_in_their_order_and_the_example_weighs_the_payload": (
         "steelyard weigh model.json ... --report page.html",
         "steelyard weigh ... LOADED... -o payload.json",
         "-o payload.json keeps it, --report page.html shows it",
+    ),
+    "cli/test_advice.py::test_what_narrows_an_interval_is_a_command_that_runs": (
+        "record a livelier motion: steelyard design ROBOT",
+        "calibrate the gains with a known mass: steelyard identify ROBOT",
+        "choose the cut-off automatically: steelyard identify ROBOT",
+        "give the gravity of your place, such as 9.8127 m/s^2: steelyard identify ROBOT",
+    ),
+    "cli/test_design.py::test_advice_on_designs_is_followed": (
+        "--start takes numbers as 1,2,3",
+        "--joints: ... has no joint",
+        "has no limit of velocity or acceleration: state one in `limits`",
+    ),
+    "cli/test_start.py::test_answers_that_lead_elsewhere_say_where": (
+        "for an arm on a wall give the direction of fall in its base frame",
+        "there is no file ...; a payload is weighed against the empty arm",
+    ),
+    "cli/test_track.py::test_a_saved_state_is_resumed_and_knows_more": (
+        "was saved with another model or sensor; start without `resume`",
     ),
     "cli/test_start.py::test_a_loaded_log_is_weighed_against_the_empty_one": (
         "steelyard start LOADED ... --empty ...",
@@ -320,6 +422,25 @@ ELSEWHERE = {
     ),
     "cli/test_weigh_wrist.py::test_a_tilted_base_asks_for_its_mount_once_and_gravity_answers": (
         "the base appears to be tilted by ... degrees",
+    ),
+    "export/test_export.py::test_doubtful_payloads_need_force_and_the_text_says_so": (
+        "not exported: ...; weigh again, or give `force=True`",
+    ),
+    "export/test_export.py::test_a_sphere_stands_in_for_an_inertia_that_is_not_to_be_used": (
+        "(`inertia='sphere'` writes the inertia of a sphere instead)",
+    ),
+    "identification/test_gains.py::"
+    "test_gains_of_a_file_are_compared_with_the_controllers_targets": (
+        "check that the file is that of this arm, then state `gains` as 'targets' or 'robot'",
+    ),
+    "io/test_into.py::test_a_joint_below_the_arm_is_held_still_where_it_is_locked": (
+        "but is not a joint of the robot model; hold it still with",
+    ),
+    "io/test_urdf.py::test_a_link_that_no_body_can_be_is_refused_unless_allowed": (
+        "or write it anyway with `allow_unphysical=True`",
+    ),
+    "io/test_rosbag.py::test_a_bag_with_joints_becomes_a_wrench_recording": (
+        "a wrench in a bag has no orientation; give a `robot`",
     ),
     "io/test_rosbag.py::test_what_effort_is_must_be_said": (
         "`columns={'tau': 'effort'}` for a torque [Nm]",
@@ -347,6 +468,42 @@ ELSEWHERE = {
     "live/test_commands.py::test_the_command_move_records_the_motion": (
         "nothing was moved: --yes moves the arm",
     ),
+    "live/test_commands.py::test_what_is_requested_acts_on_a_given_motion": (
+        "give a larger `reach` or another motion",
+    ),
+    "live/test_page.py::test_the_verb_opens_a_page_and_says_where": (
+        "--page is [HOST:]PORT[,URDF], say 8080",
+    ),
+    "live/test_wrist.py::test_streams_that_cannot_be_weighed_say_why": (
+        "sends joints: give the arm with `robot` or `model`",
+    ),
+    "live/test_wrist.py::test_rows_without_joints_have_no_page": (
+        "sends no joints, and a page shows the arm: leave out `page`",
+    ),
+    "picking/test_picks.py::test_another_part_of_the_table_is_named": (
+        "`expect`: there is no part '...' in the table",
+    ),
+    "picking/test_picks_command.py::test_known_picks_and_a_dry_run_are_for_a_log": (
+        "--dry works with a log only: record the stream",
+        "--known is PICK=MASS, say 5=0.512",
+    ),
+    "signals/test_streams.py::test_a_state_that_ends_in_the_future_is_refused": (
+        "ends in the future (... s); start without `resume`",
+    ),
+    "torque/test_shortest.py::"
+    "test_the_command_asks_as_python_does_and_prints_writes_and_draws": (
+        "--accuracy is mass=1% or 20g",
+        "--accuracy ... is given twice: give it once",
+        "--typical is KGkg:X,Y,Z",
+        "--noise takes numbers as 1,2,3",
+    ),
+    "torque/test_shortest.py::"
+    "test_a_model_of_another_arm_is_refused_and_a_model_brings_its_rate": (
+        "states noise and gravity: leave --noise and --gravity out",
+    ),
+    "wrist/test_static.py::test_a_wrong_frame_is_named": (
+        "were already rotated into the base frame: use `frame='base'`",
+    ),
     "picking/test_picks.py::test_polarity_is_found_and_may_be_given": (
         "the gripper column has hardly any edges",
         "it is not clear which value of the gripper means closed",
@@ -370,6 +527,7 @@ NOT_ADVICE = (
     "It has no header; its columns are read as",
     "Gravity: as for an arm on the floor",
     "warning: --on-alarm, pick",
+    "warning: --on-alarm: '...' still runs",
     "about the value that `identify` prints",
     "the 95 % intervals that `weigh` will report",
     "another program, `other_program`, is started",

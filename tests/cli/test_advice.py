@@ -5,6 +5,7 @@ a verdict is part of the answer) or with other, final words.
 """
 
 import ast
+import json
 import re
 import shlex
 from pathlib import Path
@@ -13,12 +14,18 @@ from subprocess import CompletedProcess
 import numpy as np
 import pytest
 
+from advice_calls import CALLS, JOINTS
 from advice_rows import ELSEWHERE, IDENTIFY, NOT_ADVICE, ROWS, WEIGH, WRIST
 from conftest import TINY, lively_motion, steelyard
 from steelyard.cli import start
+from steelyard.cli.output import NEXT_ACTIONS
+from steelyard.errors import SteelyardError
 from steelyard.inertia import InertialParameters
+from steelyard.io import write
 from steelyard.payload import Payload
+from steelyard.recording import Recording
 from steelyard.robot import DriveModel, RobotModel
+from steelyard.trajectory import FourierTrajectory
 from steelyard.verdict import Verdict
 
 TESTS = Path(__file__).parents[1]
@@ -26,7 +33,7 @@ SOURCE = TESTS.parent / "src" / "steelyard"
 NAMED = re.compile(r"`[a-z]\w*(=[^`]*)?`|(?<![\w-])--[a-z]")
 HELP_MAKERS = ("Option", "Argument", "file_to_write", "Typer")
 
-NOT_FOLLOWED_YET = 64
+NOT_FOLLOWED_YET = 1
 """Number of pieces of advice without a row. It may fall, not rise."""
 
 
@@ -70,7 +77,7 @@ def test_every_piece_of_advice_has_a_row():
     """New advice needs a row; words that are in no message any more are taken out."""
     advice = advice_in_the_sources()
     elsewhere = [words for texts in ELSEWHERE.values() for words in texts]
-    known = [*(row.advice for row in ROWS), *elsewhere, *NOT_ADVICE]
+    known = [*(row.advice for row in (*ROWS, *CALLS)), *elsewhere, *NOT_ADVICE]
     missing = [text for text in advice if not any(words in text for words in known)]
     assert len(missing) <= NOT_FOLLOWED_YET, "\n".join(missing)
     sources = " ".join(advice)
@@ -106,9 +113,13 @@ def folder(tmp_path_factory) -> Path:
     verdict = Verdict("all ten were excited")
     Payload(body, body, 1e-4 * np.eye(10), np.ones(6), verdict).save(path / "ur10_payload.json")
     _write_wrench(path, robot, load)
+    _write_motions(path, robot)
     steelyard(*shlex.split(IDENTIFY.replace("other", "model")), cwd=path)
     steelyard(*shlex.split(WEIGH), "-o", "payload.json", cwd=path)
     steelyard("weigh", "model.json", "empty.csv", "-o", "doubtful.json", cwd=path)
+    upside = IDENTIFY.replace("other", "upside")
+    steelyard(*shlex.split(upside), "--gravity", "0,0,9.81", cwd=path)
+    steelyard("export-arm", "mjcf", "model.json", "-o", "tiny.xml", cwd=path)
     steelyard("check", "empty.csv", "-o", "written.parquet", cwd=path)
     steelyard(*shlex.split(WRIST), "--sensor", "sensor.toml", "-o", "wrist.json", cwd=path)
     return path
@@ -123,8 +134,15 @@ def _write_tables(path: Path, name: str, t: np.ndarray, q: np.ndarray, tau: np.n
     _write(path / f"{name}_untimed.csv", heads[1:], rows[:, 1:])
     _write(path / f"{name}_degrees.csv", heads, np.column_stack([t, np.degrees(q), tau]))
     _write(path / f"{name}_effort.csv", [x.replace("tau", "effort") for x in heads], rows)
+    of_currents = [x.replace("tau", "current") for x in heads]
+    targets = [f"{x}_target_{j}" for x in ("current", "tau") for j in range(3)]
+    currents = {"empty": "current", "loaded": "current_loaded"}[name]
+    _write(path / f"{currents}.csv", of_currents, rows)
+    with_targets = np.column_stack([rows, tau, tau])
+    _write(path / f"{currents}_targets.csv", [*of_currents, *targets], with_targets)
     if name == "empty":
-        _write(path / "current.csv", [x.replace("tau", "current") for x in heads], rows)
+        _write(path / "odd.csv", [], np.column_stack([rows, q[:, 0]]))
+        write(Recording(t, q, JOINTS, tau=tau), path / "named.parquet")
         _write(path / "short.csv", heads, rows[:150])
         _write(path / "gap.csv", heads, rows[(t < 3) | (t > 4)])
         (path / "logs" / "arm1").mkdir(parents=True)
@@ -156,6 +174,9 @@ def _write_wrench(path: Path, robot: RobotModel, load: InertialParameters) -> No
     wrench += 0.01 * rng.normal(size=wrench.shape)
     heads = [*(f"q_{j}" for j in range(3)), *(f"wrench_{j}" for j in range(6))]
     _write(path / "wrench.csv", heads, np.column_stack([q, wrench]))
+    rows = np.repeat(np.column_stack([q, wrench]), 150, axis=0)  # 1.5 s at rest in each posture
+    t = 0.01 * np.arange(len(rows))
+    _write(path / "rest.csv", ["t", *heads], np.column_stack([t, rows]))
     stated = 'frame = "sensor"\nconvention = "load_on_sensor"\n'
     (path / "convention.toml").write_text(stated)
     posed = f"{stated}translation = [0.0, 0.0, 0.04]\n"
@@ -163,6 +184,23 @@ def _write_wrench(path: Path, robot: RobotModel, load: InertialParameters) -> No
     (path / "turned.toml").write_text(posed.replace('"sensor"', '"base"', 1))
     reverse = posed.replace("load_on_sensor", "sensor_on_load")
     (path / "reversed.toml").write_text(reverse)
+
+
+def _write_motions(path: Path, robot: RobotModel) -> None:
+    """Motions without and with the name of their arm, and a recording of a wrench in motion."""
+    core = FourierTrajectory.random(
+        np.zeros(3), reach=[0.5] * 3, speed=[1.0] * 3, period_s=4.0, harmonics=2, seed=1
+    )
+    core.save(path / "motion.json")
+    content = json.loads((path / "motion.json").read_text())
+    (path / "own.json").write_text(json.dumps({**content, "robot": robot.name}))
+    t = 0.01 * np.arange(200)
+    q, _, _ = core.at(t)
+    R = robot.forward_kinematics(q)[:, :3, :3]
+    gravity = np.einsum("kji,j->ki", R, robot.gravity_base)
+    wrench = np.hstack([1.5 * gravity, np.zeros_like(gravity)])
+    heads = ["t", *(f"q_{j}" for j in range(3)), *(f"wrench_{j}" for j in range(6))]
+    _write(path / "moving.csv", heads, np.column_stack([t, q, wrench]))
 
 
 def said_by(command: str, folder: Path) -> tuple[str, int]:
@@ -189,3 +227,34 @@ def test_advice_that_is_followed_ends_well(folder, monkeypatch, row):
     else:
         assert code in (0, 1), said
         assert "error:" not in said, said
+
+
+@pytest.mark.parametrize("call", CALLS, ids=lambda call: call.advice)
+def test_advice_of_the_library_that_is_followed_ends_well(folder, call):
+    with pytest.raises(SteelyardError) as refused:
+        call.wrong(folder)
+    assert has_advice(str(refused.value), call.advice)
+    call.followed(folder)
+
+
+PLACES = {
+    "ROBOT": "tiny.urdf",
+    "EMPTY": "empty.csv",
+    "SAME_DAY": "loaded.csv",
+    "KG:LOADED": "1.5:current_loaded_targets.csv",
+    "-o model.json": "-o other.json --friction linear",
+    "-o motion.csv": "-o motion.csv --starts 1 --harmonics 2 --time-limit 1",
+}
+"""What a user types instead of the words in capitals, and options that shorten the search."""
+
+
+@pytest.mark.parametrize("cause", NEXT_ACTIONS)
+def test_what_narrows_an_interval_is_a_command_that_runs(folder, cause):
+    command = NEXT_ACTIONS[cause].partition(": steelyard ")[2]
+    for words, typed in PLACES.items():
+        command = command.replace(words, typed)
+    if cause == "gains":  # only motor currents have gains
+        command = command.replace("empty.csv", "current_targets.csv")
+    said, code = said_by(command, folder)
+    assert code in (0, 1), said
+    assert "error:" not in said

@@ -153,6 +153,31 @@ def test_five_questions_are_the_most(monkeypatch):
     assert not questions.may_ask
 
 
+def answered(monkeypatch, *answers):
+    """Answers for the questions, in their order."""
+    left = list(answers)
+    monkeypatch.setattr(start.sys.stdin, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr(start.typer, "prompt", lambda *_, **__: left.pop(0))
+
+
+def test_answers_that_lead_elsewhere_say_where(tmp_path, motion, ran, monkeypatch):
+    t, q, _, tau = motion
+    table(tmp_path / "log.csv", t, q, tau)
+    words = ("start", "log.csv", "ur10", "--names", "t,q*6,tau*6")
+    answered(monkeypatch, "wall")
+    wall = steelyard(*words, "--is-empty", cwd=tmp_path)
+    assert "as in --gravity 0,9.81,0, and start again" in wall.stderr
+    answered(monkeypatch, "a payload", "nowhere.csv")
+    missing = steelyard(*words, cwd=tmp_path)
+    assert "there is no file nowhere.csv" in missing.stderr
+    assert "name the file with --empty" in missing.stderr
+    assert not ran
+    followed = ("--empty", "log.csv", "--gravity", "0,9.81,0", "--yes")
+    done = steelyard(*words, *followed, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert all(word in ran[0] for word in ("identify", "--gravity", "0,9.81,0"))
+
+
 def test_a_log_without_effort_ends_with_a_final_word(tmp_path, motion):
     t, q, v, _ = motion
     names = ["t", *(f"{word}_{j}" for word in ("q", "v") for j in range(6))]
