@@ -129,9 +129,19 @@ READING = [
         "check empty_untimed.csv",
         "check empty_untimed.csv --rate 100",
     ),
+    Row(
+        "the clock counts milliseconds; name its column with",
+        "check milliseconds.csv",
+        "check milliseconds.csv --column t_ms=t",
+    ),
+    Row(
+        "both name the clock: give one",
+        "check milliseconds.csv --column t_ms=t --column t=t",
+        "check milliseconds.csv --column t_ms=t",
+    ),
     Row("read the file with `degrees=True`", DEGREES, f"{DEGREES} --degrees"),
     Row(
-        "a torque on some arms, a motor current on a UR: choose with",
+        "a torque on some arms, a motor current on a UR: read the file with",
         f"{IDENTIFY.replace('empty', 'empty_effort')}",
         f"{IDENTIFY.replace('empty', 'empty_effort')} --column tau=effort",
     ),

@@ -141,6 +141,7 @@ def _write_tables(path: Path, name: str, t: np.ndarray, q: np.ndarray, tau: np.n
     with_targets = np.column_stack([rows, tau, tau])
     _write(path / f"{currents}_targets.csv", [*of_currents, *targets], with_targets)
     if name == "empty":
+        _write(path / "milliseconds.csv", heads, np.column_stack([1e3 * t, q, tau]))
         _write(path / "odd.csv", [], np.column_stack([rows, q[:, 0]]))
         write(Recording(t, q, JOINTS, tau=tau), path / "named.parquet")
         _write(path / "short.csv", heads, rows[:150])
