@@ -118,7 +118,8 @@ def test_a_wrist_table_gets_a_description_with_the_right_sign(tmp_path, ran, sig
     mass, first_moment = LOAD[0], np.array(LOAD[1:])
     wrench = np.column_stack([mass * gravity, np.cross(first_moment, gravity)])
     wrench = sign * wrench + [4.0, -2.0, 6.0, 0.2, -0.3, 0.1] + 0.01 * rng.normal(size=(12, 6))
-    header = "Fx,Fy,Fz,Tx,Ty,Tz,qx,qy,qz,qw"
+    header = {1: "Fx,Fy,Fz,Tx,Ty,Tz", -1: "Fx_N,Fy_N,Fz_N,Tx_Nm,Ty_Nm,Tz_Nm"}[sign]
+    header += ",qx,qy,qz,qw"
     rows = np.column_stack([wrench, R.as_quat()])
     np.savetxt(tmp_path / "ft.csv", rows, delimiter=",", header=header, comments="")
     refused = steelyard("start", "ft.csv", "--yes", cwd=tmp_path)
@@ -142,6 +143,17 @@ def test_a_wrist_table_gets_a_description_with_the_right_sign(tmp_path, ran, sig
     if pose != "unknown":
         np.testing.assert_allclose(found.T_flange_sensor[:3, 3], [0.01, 0, 0.04])
         np.testing.assert_allclose(found.T_flange_sensor[:2, :2], [[0, -1], [1, 0]], atol=1e-12)
+
+
+def test_numbers_of_joints_do_not_tell_the_arm(tmp_path):
+    """All bundled arms with seven joints stay possible, not only those called *_joint1."""
+    robot = load_robot("xmate7p")
+    t = np.arange(0, 4, 0.02)
+    q = robot.home + 0.3 * np.sin(t[:, None] * np.arange(1, 8))
+    np.savez(tmp_path / "log.npz", t=t, q=q, tau=np.ones_like(q))
+    arms = FirstLook.at(tmp_path / "log.npz", Requested()).bundled_arms()
+    assert {"xmate7p", "med7", "panda"} <= set(arms.names)
+    assert not arms.sure
 
 
 def test_five_questions_are_the_most(monkeypatch):
