@@ -105,7 +105,7 @@ def _task_figures(command: list[str]) -> Iterator[Figure]:
     seeds = range(300, 300 + int(os.environ.get("FRONT_SEEDS", "1")))
     wanted = os.environ.get("FRONT_TASKS", "")
     for task in tasks():
-        if wanted not in task.name:
+        if wanted and wanted not in task.name:
             continue
         failed = []
         outside = 0
@@ -114,7 +114,7 @@ def _task_figures(command: list[str]) -> Iterator[Figure]:
                 there = Path(folder)
                 task.make(there, seed)
                 try:
-                    _walk(command, there, task.steps)
+                    _do(command, there, task)
                 except SystemExit as error:
                     failed.append(f"seed {seed}: {error}")
                     continue
@@ -124,6 +124,35 @@ def _task_figures(command: list[str]) -> Iterator[Figure]:
         what = f"{task.name}: {len(seeds)} seeds, "
         yield Figure(f"{task.name} failed", f"{what}blocked or refused", len(failed), "", goal=0)
         yield Figure(f"{task.name} outside", f"{what}mass outside its interval", outside, "")
+
+
+def _do(command: list[str], there: Path, task: Task) -> None:
+    """Does a task; raises `SystemExit` where it does not go as it must."""
+    for steps in task.paths:
+        _walk(command, there, steps)
+    if task.cells:
+        _run_cells(there, task.cells)
+
+
+def _run_cells(there: Path, cells: Sequence[tuple[str, bool]]) -> None:
+    """Runs a notebook; arguments in a cell were named by the error or the outputs before."""
+    import nbclient
+    import nbformat
+
+    book = nbformat.v4.new_notebook()
+    book.cells = [nbformat.v4.new_code_cell(source) for source, _ in cells]
+    place = {"metadata": {"path": str(there)}}
+    client = nbclient.NotebookClient(book, timeout=600, allow_errors=True, resources=place)
+    client.execute()
+    known = ""
+    for cell, (source, raises) in zip(book.cells, cells, strict=True):
+        failed = [out for out in cell.outputs if out.output_type == "error"]
+        said = " ".join(out.evalue for out in failed)
+        _require(bool(failed) == raises, f"{source}: {said}")
+        for argument in re.findall(r"(\w+)=", source):
+            _require(argument in known, f"no message has named {argument} of '{source}'")
+        known += said
+    _require("text/html" in book.cells[-4].outputs[-1].data, "a payload is shown without a table")
 
 
 def _holds(task: Task, there: Path) -> bool:

@@ -1,7 +1,8 @@
 """Tasks of a new user, each with simulated files and the commands that a reader of messages types.
 
-Every task is a list of command lines with the exit code that each must have. As in `bench_front.py`
-an option is used only where the message of the command before names it.
+Every task has command lines with the exit code that each must have, or cells of a notebook, some of
+which must raise. As in `bench_front.py` an option (an argument in a cell) is used only where the
+message before names it. `mistakes` has ten typical ones, each followed by what its message says.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
 
@@ -28,6 +30,9 @@ EXAMPLE_ARMS = {
 TORQUE_NOISE = 0.01  # of the RMS torque of each joint
 
 
+Steps: TypeAlias = tuple[tuple[str, int], ...]
+
+
 @dataclass(frozen=True)
 class Task:
     """A task of a new user.
@@ -35,21 +40,23 @@ class Task:
     Attributes:
         name: of the task
         make: writes its files into a folder, for a seed
-        steps: command lines, and the exit code of each
+        paths: lists of command lines with their exit codes; each list begins anew
+        cells: of a notebook, and whether each must raise an error
         mass: that is carried, [kg]; None where nothing is weighed
         payload: file of the answer
     """
 
     name: str
     make: Callable[[Path, int], None]
-    steps: tuple[tuple[str, int], ...]
+    paths: tuple[Steps, ...] = ()
+    cells: tuple[tuple[str, bool], ...] = ()
     mass: float | None = None
     payload: str = "payload.json"
 
 
 def tasks() -> list[Task]:
     """All tasks whose files can be made here."""
-    found = [_semicolons(), _wrist(), _bag(), _fleet()]
+    found = [_semicolons(), _wrist(), _bag(), _fleet(), _notebook(), _mistakes()]
     root = os.environ.get("EXAMPLE_ROBOT_DATA")
     if root:
         found += [_own_urdf(name, Path(root)) for name in EXAMPLE_ARMS]
@@ -120,7 +127,7 @@ def _own_urdf(name: str, root: Path) -> Task:
         ("weigh model.json loaded.csv -o payload.json --report page.html", 0),
         ("patch payload arm.urdf payload.json -o patched.urdf", 0),
     )
-    return Task(f"own URDF: {name}", make, steps, mass)
+    return Task(f"own URDF: {name}", make, (steps,), mass=mass)
 
 
 def _semicolons() -> Task:
@@ -139,7 +146,7 @@ def _semicolons() -> Task:
         (f"start loaded.csv ur10 --empty empty-results/model.json {names}", 0),
     )
     payload = "loaded-results/payload.json"
-    return Task("semicolons, degrees, no header", make, steps, 2.2, payload)
+    return Task("semicolons, degrees, no header", make, (steps,), mass=2.2, payload=payload)
 
 
 def _wrist() -> Task:
@@ -167,7 +174,8 @@ def _wrist() -> Task:
         ("export ur ft-results/payload.json -o payload.script", 2),
         ("export ur ft-results/payload.json -o payload.script --as-mounted", 0),
     )
-    return Task("wrist sensor table", make, steps, mass, "ft-results/payload.json")
+    payload = "ft-results/payload.json"
+    return Task("wrist sensor table", make, (steps,), mass=mass, payload=payload)
 
 
 def _bag() -> Task:
@@ -186,7 +194,7 @@ def _bag() -> Task:
         (f"identify panda empty -o model.json {effort}", 0),
         (f"weigh model.json loaded {effort} -o payload.json --report page.html", 0),
     )
-    return Task("Panda bag, other prefix", make, steps, 1.5)
+    return Task("Panda bag, other prefix", make, (steps,), mass=1.5)
 
 
 def _write_bag(path: Path, names: list[str], run: Recording) -> None:
@@ -226,4 +234,112 @@ def _fleet() -> Task:
         ("fleet weigh store", 0),
         ("fleet trend store", 0),
     )
-    return Task("fleet", make, steps)
+    return Task("fleet", make, (steps,))
+
+
+def _notebook() -> Task:
+    """A notebook with tables that have neither header nor time."""
+
+    def make(there: Path, seed: int) -> None:
+        for case, run in runs(load_robot("ur5e"), seed, 2.0).items():
+            rows = np.column_stack([run.q, run.tau])
+            np.savetxt(there / f"{case}.txt", rows, fmt="%.7g")
+            (there / "rate.txt").write_text(f"{run.rate_hz:g}")
+
+    read = "sy.read('{}.txt', names='q*6,tau*6', rate_hz=float(open('rate.txt').read()))"
+    cells = (
+        ("import steelyard as sy", False),
+        ("sy.identify('ur5e', 'empty.txt')", True),
+        ("sy.read('empty.txt', names='q*6,tau*6')", True),
+        (f"empty = {read.format('empty')}", False),
+        ("sy.weigh('ur5e', empty)", True),
+        ("model = sy.identify('ur5e', empty)\nmodel", False),
+        (f"payload = sy.weigh(model, {read.format('loaded')})\npayload", False),
+        ("payload.to_dataframe()", False),
+        ("payload.plot()", False),
+        ("payload.save('payload.json')\npayload.report('page.html')", False),
+    )
+    return Task("notebook", make, cells=cells, mass=2.0)
+
+
+SMALL_ARM = """<?xml version="1.0"?><robot name="small"><link name="base"/>{links}{joints}</robot>"""
+LINK = """<link name="{name}"><inertial><origin xyz="0.11 -0.07 0.05"/><mass value="{mass}"/>
+<inertia ixx="0.08" ixy="0.004" ixz="-0.003" iyy="0.1" iyz="0.002" izz="0.09"/></inertial></link>"""
+JOINT = """<joint name="{name}" type="revolute"><parent link="{parent}"/><child link="{child}"/>
+<origin xyz="0.2 0.1 0.3" rpy="0.4 -0.6 0.8"/><axis xyz="{axis}"/>
+<limit lower="-2.5" upper="2.5" velocity="3" effort="150"/></joint>"""
+
+
+def _small_arm() -> str:
+    """The URDF of an arm with three joints."""
+    names = ("base", "upper", "lower", "tool0")
+    links = [LINK.format(name=name, mass=4.0 - k) for k, name in enumerate(names[1:])]
+    axes = {"shoulder": "0 0 1", "elbow": "0 1 0", "wrist": "1 0 0"}
+    joints = [
+        JOINT.format(name=name, parent=names[k], child=names[k + 1], axis=axis)
+        for k, (name, axis) in enumerate(axes.items())
+    ]
+    return SMALL_ARM.format(links="".join(links), joints="".join(joints))
+
+
+def _make_mistakes(there: Path, seed: int) -> None:
+    """Recordings of a small arm with a mistake each."""
+    (there / "arm.urdf").write_text(_small_arm())
+    robot = load_robot(str(there / "arm.urdf"))
+    found = runs(robot, seed, 1.5)
+    for case, run in found.items():
+        _table(there / f"{case}.csv", run)
+    run = found["empty"]
+    _table(there / "degrees.csv", Recording(run.t, np.degrees(run.q), tau=run.tau))
+    _table(there / "milliseconds.csv", Recording(1e3 * run.t, run.q, tau=run.tau))
+    _table(there / "bare.csv", run, header=False)
+    text = (there / "empty.csv").read_text()
+    (there / "effort.csv").write_text(text.replace("tau_", "effort_"))
+    _table(there / "short.csv", run.rows(slice(0, 60)))
+    still = np.tile(run.q[:1], (len(run.t), 1))
+    _table(there / "still.csv", Recording(run.t, still, tau=run.tau))
+    hung = runs(robot.with_gravity([0.0, 0.0, 9.81]), seed, 1.5)["empty"]
+    _table(there / "hung.csv", hung)
+    _table(there / "ur10.csv", runs(load_robot("ur10"), seed, 1.0)["empty"])
+
+
+def _mistakes() -> Task:
+    """Ten typical mistakes; what the message says is done, and ends well."""
+
+    def identified(log: str, more: str = "") -> tuple[str, int]:
+        return f"identify arm.urdf {log} -o model.json{more}", 0
+
+    def refused(log: str) -> Steps:
+        return ((f"identify arm.urdf {log}", 2), (f"identify arm.urdf {log} -o model.json", 2))
+
+    paths = (
+        (*refused("degrees.csv"), identified("degrees.csv", " --degrees")),
+        (*refused("milliseconds.csv"), identified("milliseconds.csv", " --column t_ms=t")),
+        (*refused("bare.csv"), identified("bare.csv", " --names t,q*3,tau*3")),
+        (*refused("effort.csv"), identified("effort.csv", " --column tau=effort")),
+        (*refused("short.csv"), identified("empty.csv")),
+        (*refused("still.csv"), identified("empty.csv")),
+        (
+            ("identify arm.urdf hung.csv", 2),
+            ("identify arm.urdf hung.csv -o model.json", 1),
+            identified("hung.csv", " --gravity 0,0,9.81"),
+        ),
+        (
+            ("identify ur10e ur10.csv", 2),
+            ("identify ur10e ur10.csv -o model.json", 1),
+            ("identify ur10 ur10.csv -o model.json", 0),
+        ),
+        (
+            ("identify arm.urdf empty.csv", 2),
+            identified("empty.csv"),
+            ("weigh model.json loaded.csv -o payload.json --report page.pdf", 2),
+            ("weigh model.json loaded.csv -o payload.json --report page.html", 0),
+        ),
+        (
+            ("weigh arm.urdf loaded.csv", 2),
+            ("identify arm.urdf empty.csv", 2),
+            identified("empty.csv"),
+            ("weigh model.json loaded.csv -o payload.json", 0),
+        ),
+    )
+    return Task("ten mistakes", _make_mistakes, paths, mass=1.5)

@@ -111,6 +111,17 @@ def test_design_refusals(app, folder):
         run(app, *quick(folder, "--gravity", "0,9.81"))
 
 
+def test_advice_on_designs_is_followed(app, folder):
+    """Options as the messages name them are those of a design that is written."""
+    with pytest.raises(InvalidTrajectory, match="no limit of velocity .*: state one in .*limits"):
+        run(app, "design", "planar2r")
+    with pytest.raises(InvalidSamples, match="--start takes numbers as 1,2,3; got '0,x'"):
+        run(app, *quick(folder, "--start", "0,x"))
+    with pytest.raises(UnknownName, match="--joints: planar2r has no joint '7'"):
+        run(app, *quick(folder, "--joints", "7"))
+    test_design_is_written_for_others(app, folder)
+
+
 def test_postures_by_every_method(app, folder):
     output, picture = folder / "postures.csv", folder / "postures.png"
     text = run(app, "postures", "kr60ha", "--count", 5, "-o", output, "--picture", picture)

@@ -118,7 +118,8 @@ def test_a_wrist_table_gets_a_description_with_the_right_sign(tmp_path, ran, sig
     mass, first_moment = LOAD[0], np.array(LOAD[1:])
     wrench = np.column_stack([mass * gravity, np.cross(first_moment, gravity)])
     wrench = sign * wrench + [4.0, -2.0, 6.0, 0.2, -0.3, 0.1] + 0.01 * rng.normal(size=(12, 6))
-    header = "Fx,Fy,Fz,Tx,Ty,Tz,qx,qy,qz,qw"
+    header = {1: "Fx,Fy,Fz,Tx,Ty,Tz", -1: "Fx_N,Fy_N,Fz_N,Tx_Nm,Ty_Nm,Tz_Nm"}[sign]
+    header += ",qx,qy,qz,qw"
     rows = np.column_stack([wrench, R.as_quat()])
     np.savetxt(tmp_path / "ft.csv", rows, delimiter=",", header=header, comments="")
     refused = steelyard("start", "ft.csv", "--yes", cwd=tmp_path)
@@ -144,6 +145,17 @@ def test_a_wrist_table_gets_a_description_with_the_right_sign(tmp_path, ran, sig
         np.testing.assert_allclose(found.T_flange_sensor[:2, :2], [[0, -1], [1, 0]], atol=1e-12)
 
 
+def test_numbers_of_joints_do_not_tell_the_arm(tmp_path):
+    """All bundled arms with seven joints stay possible, not only those called *_joint1."""
+    robot = load_robot("xmate7p")
+    t = np.arange(0, 4, 0.02)
+    q = robot.home + 0.3 * np.sin(t[:, None] * np.arange(1, 8))
+    np.savez(tmp_path / "log.npz", t=t, q=q, tau=np.ones_like(q))
+    arms = FirstLook.at(tmp_path / "log.npz", Requested()).bundled_arms()
+    assert {"xmate7p", "med7", "panda"} <= set(arms.names)
+    assert not arms.sure
+
+
 def test_five_questions_are_the_most(monkeypatch):
     monkeypatch.setattr(start.sys.stdin, "isatty", lambda: True, raising=False)
     monkeypatch.setattr(start.typer, "prompt", lambda *_, **__: "1")
@@ -151,6 +163,31 @@ def test_five_questions_are_the_most(monkeypatch):
     for _ in range(5):
         assert questions.choose("?", ("a", "b"), refusal="no") == "a"
     assert not questions.may_ask
+
+
+def answered(monkeypatch, *answers):
+    """Answers for the questions, in their order."""
+    left = list(answers)
+    monkeypatch.setattr(start.sys.stdin, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr(start.typer, "prompt", lambda *_, **__: left.pop(0))
+
+
+def test_answers_that_lead_elsewhere_say_where(tmp_path, motion, ran, monkeypatch):
+    t, q, _, tau = motion
+    table(tmp_path / "log.csv", t, q, tau)
+    words = ("start", "log.csv", "ur10", "--names", "t,q*6,tau*6")
+    answered(monkeypatch, "wall")
+    wall = steelyard(*words, "--is-empty", cwd=tmp_path)
+    assert "as in --gravity 0,9.81,0, and start again" in wall.stderr
+    answered(monkeypatch, "a payload", "nowhere.csv")
+    missing = steelyard(*words, cwd=tmp_path)
+    assert "there is no file nowhere.csv" in missing.stderr
+    assert "name the file with --empty" in missing.stderr
+    assert not ran
+    followed = ("--empty", "log.csv", "--gravity", "0,9.81,0", "--yes")
+    done = steelyard(*words, *followed, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert all(word in ran[0] for word in ("identify", "--gravity", "0,9.81,0"))
 
 
 def test_a_log_without_effort_ends_with_a_final_word(tmp_path, motion):

@@ -87,6 +87,11 @@ def test_friction_of_a_log_is_a_draw_from_that_of_the_others(tmp_path):
     found = model.run_spread[coulomb] / model.estimate.value[coulomb]
     assert (found > 0.6 * spread).all()
     assert (found < 1.6 * spread).all()
+    logs = sum(row.load == 0 for row in fleet._usable("arm0"))
+    assert logs > 10
+    assert f"estimated from {logs} runs" in fleet.model("arm0").run_spread_sentence
+    added = np.diag(model.covariance_of_other_runs - model.estimate.covariance)
+    np.testing.assert_allclose(added, (1 + 1 / logs) * model.run_spread**2, atol=1e-12)
     loaded = next(row for row in fleet._usable("arm0") if row.load == 1.5)
     factor = unpacked(loaded.factor, loaded.rows)
     known, free = (

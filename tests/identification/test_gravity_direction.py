@@ -10,6 +10,8 @@ import pytest
 from conftest import lively_motion
 from steelyard import prepare, read
 from steelyard.identification import identify
+from steelyard.identification._gravity_direction import opposite_gravity_offer
+from steelyard.inertia import InertialParameters
 from steelyard.recording import Samples
 from steelyard.robot import load_robot
 from steelyard.verdict import DoubtKind
@@ -81,3 +83,37 @@ def test_the_opposite_direction_is_offered_where_only_inertia_tells(stated):
     assert offered(model) == expected
     assert model.verdict.ok == (expected is None)
     assert not model.verdict.has(DoubtKind.UNEXPLAINED_TORQUE)
+
+
+def slow_run(robot, seed):
+    """Samples of a motion so slow that inertia tells nothing; friction and noise are stated."""
+    q, v, a = lively_motion(robot, seed)
+    slow = 0.05
+    tau = robot.inverse_dynamics(q, slow * v, slow**2 * a)
+    scale = np.sqrt(np.mean(tau**2, axis=0)) + 0.1
+    tau = tau + 0.1 * scale * np.tanh(v / 0.02)
+    tau = tau + 0.02 * scale * np.random.default_rng(seed).normal(size=q.shape)
+    return Samples(q, slow * v, slow**2 * a, tau, 100.0 * slow, robot.joint_names, "measured")
+
+
+@pytest.mark.parametrize("z", [-9.81, 9.81])
+def test_the_robot_file_tells_a_direction_from_its_opposite(z):
+    """The links of the file are wrong by up to a third; without links nothing is offered."""
+    stated = load_robot("ur5e")
+    scales = np.random.default_rng(4).uniform(0.7, 1.3, stated.n)
+    bodies = [
+        InertialParameters(k * body.mass, k * body.mass * body.com, k * body.inertia, body.frame)
+        for body, k in zip(stated.links, scales, strict=True)
+    ]
+    samples = slow_run(stated.with_links(bodies).with_gravity([0.0, 0.0, z]), 3)
+    offer = opposite_gravity_offer(stated, [samples])
+    if z < 0:
+        assert offer is None
+        return
+    words = "gravity along +z of the base agrees with the links of the robot file, and the stated"
+    assert words in offer.words
+    assert "`gravity_base=(0, 0, 9.81)`" in offer.words
+    followed = opposite_gravity_offer(stated.with_gravity([0.0, 0.0, z]), [samples])
+    assert followed is None
+    none = [InertialParameters(0.0, np.zeros(3), np.zeros((3, 3)), b.frame) for b in bodies]
+    assert opposite_gravity_offer(stated.with_links(none), [samples]) is None

@@ -48,6 +48,32 @@ def loaded():
     return moved(ROBOT.with_payload(LOAD), 3)
 
 
+def with_noisy_accelerations(seed):
+    """Samples with little noise of the torques, but of the accelerations, which is stated."""
+    rng = np.random.default_rng(seed)
+    clean = moved(ROBOT, 4)
+    tau = ROBOT.torque(clean.q, clean.v, clean.a) + 0.02 * NOISE * rng.normal(size=clean.q.shape)
+    a = clean.a + 0.4 * rng.normal(size=clean.a.shape)
+    return replace(clean, a=a, tau=tau, a_noise=np.full(6, 0.4))
+
+
+def test_what_noise_of_accelerations_makes_of_gravity_is_predicted():
+    """Inertia comes out wrong by the noise, so that gravity seems to have another size."""
+    found = []
+    for seed in range(4):
+        samples = with_noisy_accelerations(seed)
+        model = identify(ROBOT, samples, friction="linear")
+        links = np.where(model.estimate.parameters.links, model.estimate.value, 0.0)
+        weight = _other_causes._weight(ROBOT, samples.q, ROBOT.gravity_base, links)[:, :, None]
+        fit = _other_causes.Fitted.of([model.rows(samples)])
+        noise_grams = model._maker.noise_grams(samples, model.factor.p)
+        found.append([fit.step([weight]).e[0], fit.motion_bias([weight], noise_grams)[0]])
+        assert model.verdict.ok
+    measured, predicted = np.mean(found, axis=0)
+    assert abs(measured) > 0.02
+    assert predicted == pytest.approx(measured, rel=0.25)
+
+
 def flange_weight(samples, newtons):
     still = np.zeros_like(samples.q)
     return newtons / 9.81 * ROBOT.payload_regressor(samples.q, still, still)[:, :, 0]

@@ -116,6 +116,21 @@ def test_a_slow_command_at_an_alarm_does_not_hold_up_the_rows(tmp_path):
     assert [json.loads(line)["number"] for line in seen.read_text().splitlines()] == [1, 2]
 
 
+def test_known_picks_and_a_dry_run_are_for_a_log(folder):
+    log = folder / "log.parquet"
+    words = ("--model", folder / "model.json", "--parts", folder / "parts.csv")
+    for known in ("heavy", "first=2.0"):
+        refused = steelyard("picks", log, *words, "--known", known)
+        assert "--known is PICK=MASS, say 5=0.512" in refused.stderr
+    refused = steelyard("picks", f"replay:{log}", *words, "--dry", log)
+    assert "--dry works with a log only: record the stream, then weigh the file" in refused.stderr
+    empty, _ = shift(arm(), plan(cycles=2, carry=CARRY), 5)
+    sy.write(replace(empty, tau=arm().torque(*_derived(empty))), folder / "dry.parquet")
+    done = steelyard("picks", log, *words, "--known", "1=2.0", "--dry", folder / "dry.parquet")
+    assert done.returncode == 1, done.stderr
+    assert "6 picks: " in done.stdout
+
+
 def test_options_that_would_be_ignored_are_refused(folder):
     log = folder / "log.parquet"
     dry = steelyard("picks", f"replay:{log}", "--model", folder / "model.json", "--dry", log)

@@ -227,7 +227,7 @@ def test_a_clock_in_milliseconds(good):
     assert finding.severity == "error"
     assert finding.sentence == (
         "the median step is 10 s, but the positions follow a smooth motion as at 100 Hz: the clock"
-        " counts milliseconds; divide the times by 1000, or name the column t_ms"
+        " counts milliseconds; name its column with `columns={'t_ms': 'NAME'}`"
     )
 
 

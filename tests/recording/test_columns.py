@@ -56,7 +56,7 @@ def test_the_names_of_ros_and_what_effort_is_must_be_said():
     found = layout("stamp position_0 velocity_0 effort_0")
     assert found.columns == {"t": ("stamp",), "q": ("position_0",), "v": ("velocity_0",)}
     assert found.facts["notes"] == (
-        "not read: effort is a torque on some arms, a motor current on a UR: choose with"
+        "not read: effort is a torque on some arms, a motor current on a UR: read the file with"
         " `columns={'tau': 'effort'}` or `columns={'current': 'effort'}`",
     )
     assert layout("stamp position_0 effort_0", columns={"tau": "effort"}).columns["tau"] == (

@@ -165,9 +165,10 @@ class Exported:
         }
 
         def show() -> None:
-            blocking = [doubt.words for doubt in self.verdict.blocking]
+            blocking = [options.with_options(doubt.words) for doubt in self.verdict.blocking]
             if refused:
-                out.complain(f"not exported: {'; '.join(blocking)}; weigh again, or use --force")
+                reasons = "; ".join(blocking)
+                out.complain(f"not exported: {reasons}; weigh or identify again, or use --force")
                 return
             if output is None:
                 print(self.text(), end="")

@@ -141,8 +141,11 @@ def command(
     Exit code 1 when the motion does not determine all parameters, or when much of the torque of a
     joint stays unexplained.
     """
-    from steelyard.workflow._arm import Identification, with_lag
+    from steelyard.workflow._arm import Identification, require_solvable_again, with_lag
 
+    fit = cast("FitMethod", method)
+    if mean_of_runs or not offsets:
+        require_solvable_again(fit, mean_of_runs=mean_of_runs, runs=len(recordings))
     if bounds is None:
         known = None
     else:
@@ -154,7 +157,6 @@ def command(
     preparation = replace(
         _preparation(cutoff, torque_cutoff, kinematics, fourier, lowest_speed), order=order
     )
-    fit = cast("FitMethod", method)
     with out.progress(f"identifying {arm.name}") as done:
         found = Identification.of(
             arm,

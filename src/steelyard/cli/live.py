@@ -164,6 +164,7 @@ def arm_and_motion(
     """The motion in a file and its arm: given, found by name, or named in the file."""
     from steelyard import _saved
     from steelyard.errors import InvalidTrajectory
+    from steelyard.robot import robot_names
     from steelyard.trajectory import FourierTrajectory
 
     core = FourierTrajectory.load(path)
@@ -171,6 +172,11 @@ def arm_and_motion(
     named = str(content.get("robot") or "")
     if robot is None and not named:
         raise InvalidTrajectory(f"{path} does not say which arm it is for: give --robot")
+    if robot is None and named not in robot_names():
+        raise InvalidTrajectory(
+            f"{path} is a motion for {named}, which is not a bundled arm: give its file with"
+            " --robot"
+        )
     if isinstance(robot, str | None):
         arm = load_arm(robot or named, lock, flange)
     else:

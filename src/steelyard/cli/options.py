@@ -67,6 +67,9 @@ _PARAMETER_OF_ARGUMENT = {
 }
 """Parameters of commands by arguments of the library, where their names differ."""
 
+_OPTIONS_OF_IDENTIFY = ("gravity", "gains")
+"""Options that doubts of a saved model name, whichever command repeats the doubts."""
+
 _running_command: ContextVar[TyperCommand | None] = ContextVar("running command", default=None)
 
 _PATCHED = "patched"  # a file that is read and may be overwritten, where -o names it again
@@ -137,6 +140,8 @@ def _option(name: str, value: str | None) -> str | None:
     for parameter in command.params:
         if parameter.name == wanted:
             return _spelled(parameter.opts[0], value)
+    if wanted in _OPTIONS_OF_IDENTIFY:
+        return f"{_spelled(f'--{wanted}', value)} of steelyard identify"
     return None
 
 

@@ -124,7 +124,7 @@ def with_population(model: DynamicModel, rows: Sequence[LogRow]) -> DynamicModel
     spread = spread_between_runs(
         estimate.parameters, estimate.value, estimate.noise, estimate.inflation, every
     )
-    return replace(model, run_spread=spread)
+    return replace(model, run_spread=spread, merged_runs=len(rows))
 
 
 @dataclass(frozen=True, eq=False)

@@ -181,7 +181,8 @@ def _model(
     verdict = _verdict(found, parameters, parts).doubted(*_stopped(choice))
     verdict = verdict.doubted(*_prediction_doubts(found, rows))
     if not verdict.has(DoubtKind.UNEXPLAINED_TORQUE):
-        verdict = verdict.doubted(*_cause_doubts(maker, parts, found, rows))
+        causes = empty_arm_doubts(robot, parts, rows, parameters, found.theta, noise_grams)
+        verdict = verdict.doubted(*causes)
     verdict = _with_gravity_offer(verdict, robot, parts)
     estimate = Estimate(
         found.theta,
@@ -423,13 +424,6 @@ def _prediction_doubts(found: Fit, rows: Sequence[Rows]) -> list[Doubt]:
         f" {100 * float((np.sqrt(fitted) / size).mean()):.0f} %; record more or livelier motion"
     )
     return [Doubt(DoubtKind.DOES_NOT_PREDICT, words)]
-
-
-def _cause_doubts(
-    maker: RowMaker, parts: Sequence[Samples], found: Fit, rows: Sequence[Rows]
-) -> list[Doubt]:
-    """Doubts about gravity, and about runs that disagree."""
-    return empty_arm_doubts(maker.robot, parts, rows, maker.parameters(found.law), found.theta)
 
 
 def _stopped(choice: FrictionChoice | None) -> list[Doubt]:

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from steelyard._arrays import Array
 from steelyard._codec import FileValue
-from steelyard._kinds import INFINITE, NOT_NEGATIVE, POSITIVE, Shape, Size
+from steelyard._kinds import INFINITE, NOT_NEGATIVE, POSITIVE, Range, Shape, Size
 from steelyard._reported import Reported
 from steelyard._units import NORMAL_95, with_interval
 from steelyard.errors import InvalidSamples, UnreadableFile
@@ -74,6 +74,8 @@ class DynamicModel(Reported, FileValue, error=InvalidSamples, kind="model", vers
         run_spread: standard deviation of each parameter between runs, (p,) [SI]: of friction and
             offsets; None if friction of other runs is taken as unknown
         misfit: how large other causes appear in runs of the empty arm
+        merged_runs: number of runs that `factor` holds merged into one, and that `run_spread` comes
+            from; None if it holds each run by itself
     """
 
     robot: Annotated[RobotModel, Size("n", attrgetter("n"))]
@@ -92,6 +94,7 @@ class DynamicModel(Reported, FileValue, error=InvalidSamples, kind="model", vers
     rate_hz: Annotated[float | None, POSITIVE] = None
     run_spread: Annotated[Array | None, Shape("p"), NOT_NEGATIVE] = None
     misfit: Misfit = field(default_factory=Misfit)
+    merged_runs: Annotated[int | None, Range(1)] = None
     basis: ParameterBasis = field(init=False, repr=False)
     _maker: RowMaker = field(init=False, repr=False)
 
@@ -180,11 +183,10 @@ class DynamicModel(Reported, FileValue, error=InvalidSamples, kind="model", vers
             if which.any():
                 share = float(np.median(self.run_spread[which] / np.maximum(size, 1e-300)))
                 parts.append(f"{100 * share:.2g} % {words}")
-        runs = len(self.factor.rows) // self.robot.n
-        if runs < 2:
+        if self.runs < 2:
             source = "assumed, because there is one run"
         else:
-            source = f"estimated from {runs} runs"
+            source = f"estimated from {self.runs} runs"
         return f"Between runs friction varies by {', '.join(parts)}: standard deviations, {source}."
 
     @property
@@ -356,6 +358,8 @@ class DynamicModel(Reported, FileValue, error=InvalidSamples, kind="model", vers
     @property
     def runs(self) -> int:
         """Number of runs that it was fitted to."""
+        if self.merged_runs is not None:
+            return self.merged_runs
         return max(len(self.factor.rows) // self.robot.n, 1)
 
     @cached_property

@@ -25,7 +25,9 @@ runs at another rate (inertia goes with its square). The weight at one joint alo
 the others, should not differ at all: what it differs by measures how wrong such a number may be on
 this arm for other reasons (scales of single torques, friction that no law contains), and counts as
 a standard deviation of the size of gravity, as does 1 % for the filter of the motion, which weakens
-accelerations. If there are several runs, another scale of the
+accelerations. So does noise of the accelerations, by which inertia comes out too small: with N that
+of `Solution.motion_shift`, it adds V^-1 G'N theta to e (Y'W r = 0 for the noisy Y, but not for that
+of the true motion). If there are several runs, another scale of the
 links' torque is tested in each of them, with friction of its own: gains, or masses on the arm, that
 have changed.
 """
@@ -236,6 +238,25 @@ class Fitted:
         """
         return self.step([column * np.eye(column.shape[1]) for column in cause])
 
+    def motion_bias(self, cause: Sequence[Array], noise_grams: Array) -> Array:
+        """What noise of the motion contributes to a cause that depends on positions only, (k,).
+
+        Accelerations with noise make inertia come out too small; see the module's text.
+
+        Args:
+            cause: its columns in each run, (N, n, k)
+            noise_grams: inner products of the noise of the rows, N_g of each group, (G, p, p)
+        """
+        weights, Y, _ = self._weighted
+        k = cause[0].shape[2]
+        each = zip(cause, weights, strict=True)
+        X = np.concatenate([(part * w[:, :, None]).reshape(-1, k) for part, w in each])
+        G = self.solution.inverse @ (self.mixing.T @ (Y.T @ X))
+        V = X.T @ (X - Y @ (self.mixing @ G))
+        N = np.einsum("g,gij->ij", self.solution.weights**2, noise_grams)
+        pulled = (self.mixing @ G).T @ N @ (self.mixing @ self.value)
+        return np.asarray(np.linalg.pinv(V, rcond=_MIN_COLUMN, hermitian=True) @ pulled)
+
     @cached_property
     def _weighted(self) -> tuple[list[Array], Array, Array]:
         """Weights of torques for each run, (N, n) each, weighted rows, (all, p), and residuals."""
@@ -342,6 +363,7 @@ def empty_arm_doubts(
     rows: Sequence[Rows],
     parameters: ParameterTable,
     theta: Array,
+    noise_grams: Array,
 ) -> list[Doubt]:
     """Doubts about the stated gravity, and about runs of the empty arm that disagree.
 
@@ -350,6 +372,7 @@ def empty_arm_doubts(
         rows: of them
         parameters: the p unknowns
         theta: their values, (p,) [SI]
+        noise_grams: inner products of the noise of the rows, of each run and joint, (G, p, p)
     """
     size = float(np.linalg.norm(robot.gravity_base))
     if size and not _GRAVITY_RANGE[0] <= size <= _GRAVITY_RANGE[1]:
@@ -364,23 +387,28 @@ def empty_arm_doubts(
     if not size:
         doubts = []
     else:
-        doubts = _gravity_doubts(robot, fit, [part.q[::every] for part in parts], links)
+        postures = [part.q[::every] for part in parts]
+        doubts = _gravity_doubts(robot, fit, postures, links, noise_grams / every)
     return doubts or _run_doubts(fit, parameters, links, robot.drive.gain_drift or 0.0)
 
 
 def _gravity_doubts(
-    robot: RobotModel, fit: Fitted, postures: Sequence[Array], links: Array
+    robot: RobotModel,
+    fit: Fitted,
+    postures: Sequence[Array],
+    links: Array,
+    noise_grams: Array,
 ) -> list[Doubt]:
     """A doubt if weight and inertia of the links contradict each other, or the base is tilted."""
     down = robot.gravity_base
     across = np.linalg.svd(down[None])[2][1:] * np.linalg.norm(down)
     weights = [[_weight(robot, q, g, links) for g in (down, *across)] for q in postures]
-    larger = fit.with_cause(
-        [np.stack(x[:1], axis=2) for x in weights],
-        lambda found: abs(found.e[0]) / _MIN_GRAVITY_ERROR,
-    )
-    extra_std = np.hypot(_disagreement(fit, [x[0] for x in weights]), _PREPARED_STD)
-    if larger is not None and larger.is_significant(float(extra_std)):
+    whole = [np.stack(x[:1], axis=2) for x in weights]
+    larger = fit.with_cause(whole, lambda found: abs(found.e[0]) / _MIN_GRAVITY_ERROR)
+    disagreement = _disagreement(fit, [x[0] for x in weights])
+    by_motion = fit.motion_bias(whole, noise_grams)[0]
+    extra_std = float(np.linalg.norm([disagreement, by_motion, _PREPARED_STD]))
+    if larger is not None and larger.is_significant(extra_std):
         words = (
             "weight and inertia of the links contradict each other: gravity would be"
             f" {1 + larger.e[0]:.2f} times as large as stated; check the clock of the recording and"

@@ -175,11 +175,20 @@ def _without_names(data: bytes, begin: int, given: Sequence[str], path: Path) ->
             but = ""
         raise NoHeader(
             f"{path}: it has no header but {count} columns of numbers{but}; name each of them, in"
-            " their order, for example with `names=['t', 'q_0', 'current_0']` (columns whose names"
-            " are not those of a signal are ignored)",
+            f" their order, for example with `names='{_example_names(count)}'`, or current for"
+            " motor currents (columns whose names are not those of a signal are ignored)",
             count,
         )
     return replace(header, names=list(given))
+
+
+def _example_names(count: int) -> str:
+    """Names of so many columns: time, positions and torques of one arm, and others."""
+    n = max((count - 1) // 2, 1)
+    names = f"t,q*{n},tau*{n}"
+    if count > 1 + 2 * n:
+        names += ",other"
+    return names
 
 
 def _decimal(line: bytes, delimiter: str) -> str:

@@ -194,8 +194,8 @@ def _milliseconds(recording: Recording) -> Iterator[Finding]:
         return
     text = (
         f"the median step is {1 / recording.rate_hz:.4g} s, but the positions follow a smooth"
-        f" motion as at {1e3 * recording.rate_hz:.4g} Hz: the clock counts milliseconds; divide the"
-        " times by 1000, or name the column t_ms"
+        f" motion as at {1e3 * recording.rate_hz:.4g} Hz: the clock counts milliseconds; name its"
+        " column with `columns={'t_ms': 'NAME'}`"
     )
     yield Finding("clock_unit", "error", text)
 

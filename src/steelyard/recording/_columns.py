@@ -78,9 +78,12 @@ REFUSED: Mapping[str, str] = {
 }
 """Words that are never read without a request, and why."""
 
+MILLISECONDS = "t_ms"
+"""Names the column of a clock that counts milliseconds, in place of 't'."""
+
 _NOT_TORQUES = ("actual_current_as_torque", *(word for word in REFUSED if "tau_" in word))
 _AMBIGUOUS = {
-    word: "a torque on some arms, a motor current on a UR: choose with"
+    word: "a torque on some arms, a motor current on a UR: read the file with"
     f" `columns={{'tau': '{word}'}}` or `columns={{'current': '{word}'}}`"
     for word in ("effort", "efforts")
 }
@@ -167,6 +170,9 @@ def find_layout(
         )
     given_rate_hz = _checked_rate(requested.rate_hz)
     requested = requested.of_foreign
+    in_milliseconds = MILLISECONDS in requested.columns
+    if in_milliseconds:
+        requested = _with_time(requested)
     found = {
         channel: _requested(channel, wanted, names, place=place)
         for channel, wanted in requested.columns.items()
@@ -211,11 +217,20 @@ def find_layout(
             "wrench_frame": requested.wrench_frame,
             "wrench_convention": requested.wrench_convention,
         }
-    if "t" in columns and columns["t"][0].endswith("_ms"):
+    if in_milliseconds or ("t" in columns and columns["t"][0].endswith("_ms")):
         unit_s = 1e-3
     else:
         unit_s = 1.0
     return Layout(columns, facts, requested.degrees, unit_s, requested.rate_hz)
+
+
+def _with_time(requested: Requested) -> Requested:
+    """A request in which the column of milliseconds is that of the time."""
+    columns = dict(requested.columns)
+    clock = columns.pop(MILLISECONDS)
+    if "t" in columns:
+        raise UnknownName(f"`columns`: 't' and '{MILLISECONDS}' both name the clock: give one")
+    return replace(requested, columns={"t": clock, **columns})
 
 
 def _checked_rate(rate_hz: float | None) -> float | None:
@@ -292,7 +307,8 @@ def _requested(
     """The columns that the caller names: by a list, by their word, or by a prefix."""
     if channel not in _WORDS:
         raise UnknownName(
-            f"`columns`: there is no channel '{channel}'; known are {', '.join(_WORDS)}"
+            f"`columns`: there is no channel '{channel}'; known are"
+            f" {', '.join((*_WORDS, MILLISECONDS))}"
         )
     if wanted == EFFORT_IS_TORQUE:
         raise UnreadableFile(

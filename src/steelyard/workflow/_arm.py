@@ -174,11 +174,7 @@ class Identification:
             mean_of_runs: whether each run is solved alone, and the mean of the parameters taken
             method: of the fit: 'weighted' or 'ordinary'
         """
-        if method == "huber":
-            raise InvalidSamples(
-                "`method` 'huber' weights single rows, which are not kept: use 'weighted' or"
-                " 'ordinary' without offsets, or for the mean of runs"
-            )
+        require_solvable_again(method, mean_of_runs=mean_of_runs, runs=len(self.fitted))
         model = solved_again(
             self.model,
             offsets=offsets,
@@ -267,6 +263,23 @@ def _with_recorded_serial(robot: RobotModel, runs: Sequence[Run]) -> RobotModel:
             raise InvalidRobot(f"{run.name} was recorded on {run.recorded_arm}, not on {arm}")
         arm = arm.completed(run.recorded_arm)
     return robot.with_serial(arm.serial)
+
+
+def require_solvable_again(method: FitMethod, *, mean_of_runs: bool, runs: int) -> None:
+    """Refuses what `Identification.solved_again` cannot solve; needs no computation.
+
+    Args:
+        method: of the fit
+        mean_of_runs: whether each run is to be solved alone
+        runs: number of recordings that are fitted
+    """
+    if method == "huber":
+        raise InvalidSamples(
+            "`method` 'huber' weights single rows, which are not kept: use 'weighted' or"
+            " 'ordinary' without offsets, or for the mean of runs"
+        )
+    if mean_of_runs and runs < 2:
+        raise InvalidSamples("the mean of runs needs two recordings or more, got one")
 
 
 def with_lag(preparation: Preparation, lag: float | Literal["auto"], n: int) -> Preparation:
@@ -389,14 +402,24 @@ def _first_gains(robot: RobotModel, recordings: Sequence[Recording]) -> Literal[
         )
     if robot.drive.gain is not None:
         return "robot"
+    if not _have_targets(recordings):
+        raise InvalidSamples(
+            "a known mass corrects gains that are roughly known, and neither the robot file nor the"
+            " controller's targets give any: give the gain of each drive as `gains` [Nm/A]"
+        )
     return "targets"
 
 
+def _have_targets(recordings: Sequence[Recording]) -> bool:
+    """Whether all recordings hold target currents and target torques."""
+    return all(r.current_target is not None and r.tau_target is not None for r in recordings)
+
+
 def _gains_by_targets(recordings: Sequence[Recording]) -> DriveGains:
-    if any(r.current_target is None or r.tau_target is None for r in recordings):
+    if not _have_targets(recordings):
         raise InvalidSamples(
-            "the recordings hold motor currents without the controller's targets: give the drive"
-            " gains as `gains` [Nm/A], numbers or a run with a known mass"
+            "the recordings hold motor currents without the controller's targets: give the gain of"
+            " each drive as `gains` [Nm/A]"
         )
     gains = gains_from_targets(recordings)
     if not gains.known.all():

@@ -12,7 +12,13 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
 import numpy as np
 
 from steelyard._arrays import Array
-from steelyard.errors import InvalidRecording, InvalidRobot, InvalidSamples, SteelyardError
+from steelyard.errors import (
+    InvalidRecording,
+    InvalidRobot,
+    InvalidSamples,
+    SteelyardError,
+    UnreadableFile,
+)
 from steelyard.identification import DynamicModel
 from steelyard.io import read
 from steelyard.io._recordings import file_kind
@@ -410,9 +416,20 @@ def _run(source: Any, name: str, robot: RobotModel | None) -> Run:
         joints: Sequence[str] = ()
         if robot is not None and file_kind(path) == "bag":
             joints = robot.joint_names
-        return Run(name or str(path), read(path, joint_names=joints))
+        return Run(name or str(path), _read(path, joints))
     if is_data_frame(source):
         return Run(name or "the data frame", Recording.from_dataframe(source))
     raise InvalidSamples(
         f"data are files, recordings, samples or tables, got {type(source).__name__}"
     )
+
+
+def _read(path: Path, joints: Sequence[str]) -> Recording:
+    """The recording in a file; a refusal that names arguments says whose they are."""
+    try:
+        return read(path, joint_names=joints)
+    except UnreadableFile as error:
+        if "`" in str(error):
+            where = "these are arguments of `steelyard.read`, whose recording is data as well"
+            error.args = (f"{error}; {where}",)
+        raise

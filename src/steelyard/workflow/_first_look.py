@@ -15,6 +15,7 @@ the smallest residual comes first.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -55,7 +56,8 @@ _QUATERNION_NAMES = (
     ("orientation_x", "orientation_y", "orientation_z", "orientation_w"),
 )
 _POSITION_NAMES = (("x", "y", "z"), ("px", "py", "pz"), ("pos_x", "pos_y", "pos_z"))
-_TIME_NAMES = (("t",), ("time",), ("timestamp",), ("t_s",), ("time_s",))
+_UNIT = re.compile(r"(_(n|nm|m|s)|\s*[\[(](n|nm|n_m|m|s)[\])])$")
+_TIME_NAMES = (("t",), ("time",), ("timestamp",))
 
 
 @dataclass(frozen=True, eq=False)
@@ -224,8 +226,10 @@ def _read(path: Path, asked: Requested) -> Recording:
 
 def _same_joints(arm: RobotModel, names: Sequence[str]) -> bool:
     """Whether a recording has the joints of an arm, but for a prefix that means something."""
+    if _numbered(names):
+        return False
     if tuple(names) == arm.joint_names:
-        return not _numbered(names)
+        return True
     matched = joints_by_prefix(tuple(names), arm.joint_names)
     return matched is not None and not _numbered(arm.joint_names)
 
@@ -342,8 +346,11 @@ def _sensor_columns(path: Path) -> dict[str, list[str]]:
 
 
 def _named(names: Sequence[str], usual: Sequence[Sequence[str]]) -> list[str]:
-    """The columns with one of the usual sets of names, whatever their case; empty if none fits."""
-    by_name = {name.lower().replace(".", "_"): name for name in names}
+    """The columns with one of the usual sets of names; empty if none fits.
+
+    Case and a unit at the end (Fx_N, "Fx [N]") do not matter.
+    """
+    by_name = {_UNIT.sub("", name.lower().replace(".", "_")): name for name in names}
     for wanted in usual:
         if all(word in by_name for word in wanted):
             return [by_name[word] for word in wanted]
