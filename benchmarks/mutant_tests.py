@@ -105,7 +105,7 @@ def record() -> int:
     recorder = Recorder(measured)
     measured.start()
     left_out = [f"--ignore=tests/{name}" for name in NOT_RECORDED]
-    words = ["-q", "-p", "no:cacheprovider", "-m", "not slow", *left_out, "tests"]
+    words = ["-q", "-p", "no:cacheprovider", "-m", "not slow and not thorough", *left_out, "tests"]
     code = pytest.main(words, plugins=[recorder])
     measured.stop()
     measured.save()
@@ -272,10 +272,11 @@ def serve() -> None:
     if any(name.partition(".")[0] == "steelyard" for name in sys.modules):
         raise RuntimeError("the server must not import what is changed")
     for line in sys.stdin:
-        print(json.dumps(_forked(json.loads(line))), flush=True)
+        tests, chosen = json.loads(line)
+        print(json.dumps(_forked(tests, chosen)), flush=True)
 
 
-def _forked(tests: list[str]) -> str:
+def _forked(tests: list[str], chosen: str) -> str:
     """The first test that fails in a fork: empty if none does, NO_END if the fork does not end."""
     reading, writing = os.pipe()
     child = os.fork()
@@ -286,7 +287,7 @@ def _forked(tests: list[str]) -> str:
         quiet = os.open(os.environ["MUTANT_LOG"], os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         for stream in (1, 2):
             os.dup2(quiet, stream)
-        os.write(writing, b"=" + _run(tests).encode())
+        os.write(writing, b"=" + _run(tests, chosen).encode())
         sys.stdout.flush()
         os._exit(0)
     os.close(writing)
@@ -303,11 +304,12 @@ def _forked(tests: list[str]) -> str:
     return answer.removeprefix("=")
 
 
-def _run(tests: list[str]) -> str:
-    """The first test that fails."""
+def _run(tests: list[str], chosen: str) -> str:
+    """The first test that fails, of those with the chosen marks."""
     order = InOrder(tests)
     try:
-        pytest.main(["-x", "-q", "-p", "no:cacheprovider", *tests], plugins=[order])
+        words = ["-x", "-q", "-p", "no:cacheprovider", "-m", chosen]
+        pytest.main([*words, *tests], plugins=[order])
     except BaseException:  # a mutant may break whatever pytest calls: noticed as well
         traceback.print_exc()
         return NO_TEST
@@ -335,9 +337,15 @@ class Server:
             text=True,
         )
 
-    def failing(self, tests: list[str]) -> str:
-        """The first test that fails: empty if none does, NO_TEST for errors outside of tests."""
-        self.process.stdin.write(json.dumps(tests) + "\n")
+    def failing(self, tests: list[str], *, every: bool = False) -> str:
+        """The first test that fails: empty if none does, NO_TEST for errors outside of tests.
+
+        Args:
+            tests: in their order
+            every: thorough ones too
+        """
+        chosen = "" if every else "not thorough"
+        self.process.stdin.write(json.dumps([tests, chosen]) + "\n")
         self.process.stdin.flush()
         answer = self.process.stdout.readline()
         if not answer:

@@ -1,6 +1,6 @@
 """Mutation testing: small faults in lines that decide, and whether the tests that run them fail.
 
-python benchmarks/mutants.py [COUNT] [--seed SEED] [--package NAME] [--record]
+python benchmarks/mutants.py [COUNT] [--seed SEED] [--package NAME] [--record] [--known]
 
 Each mutant changes one place of the library in a copy of the repository: a comparison, a threshold,
 a sign, a logical operator, an index of first or last, or a call that only has an effect (`fsync`).
@@ -9,7 +9,8 @@ the quick tests run it is recorded once (a minute or two; `--record` does it aga
 the library have changed).
 Survivors are printed with the changed line; those that matter deserve a test that fails on them.
 A mutant is undecided where a test waits for ten minutes: look at it, or use a quieter machine.
-The exit code is 1 if more than a tenth survive.
+The exit code is 1 if more than a tenth survive. `--known` puts faults of the past back instead
+(`known_faults.py`), each with the test that was written for it; none may survive.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from known_faults import KNOWN_FAULTS, KnownFault
 from mutant_tests import NO_END, NO_TEST, ROOT, SOURCE, TIMES, Server, tests_of
 
 COPIED = ("src", "tests", "papers", "benchmarks", "docs", "examples")
@@ -188,12 +190,25 @@ class Bench:
             tests = [test for test in tests if test not in (failed, failed.partition("::")[0])]
         return SURVIVED
 
-    def _failing_with(self, path: Path, changed: str, tests: list[str]) -> str:
+    def known_state(self, fault: KnownFault) -> str:
+        """What becomes of a fault of the past."""
+        path = SOURCE / fault.path
+        changed = fault.mutated((ROOT / path).read_text())
+        failed = self._failing_with(path, changed, [fault.test], every=True)
+        if not failed:
+            return SURVIVED
+        if failed == NO_END or self.server.failing([fault.test], every=True):
+            return UNDECIDED
+        return KILLED
+
+    def _failing_with(
+        self, path: Path, changed: str, tests: list[str], *, every: bool = False
+    ) -> str:
         target = self.copy / path
         original = target.read_text()
         target.write_text(changed)
         try:
-            return self.server.failing(tests)
+            return self.server.failing(tests, every=every)
         finally:
             target.write_text(original)
 
@@ -234,13 +249,30 @@ def shown(number: int, mutant: Mutant, bench: Bench) -> str:
     return state
 
 
+def put_back() -> int:
+    """Tries all faults of the past; the number of those that no test notices."""
+    missed = 0
+    with tempfile.TemporaryDirectory() as folder:
+        bench = Bench(Path(folder))
+        for fault in KNOWN_FAULTS:
+            state = bench.known_state(fault)
+            missed += state != KILLED
+            print(f"{state:9} {fault.what}", flush=True)
+        bench.server.close()
+    print(f"{len(KNOWN_FAULTS)} faults of the past, {missed} not noticed")
+    return missed
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("count", nargs="?", type=int, default=100)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--package", help="only mutants of this package")
     parser.add_argument("--record", action="store_true", help="note again which test runs what")
+    parser.add_argument("--known", action="store_true", help="faults of the past, no drawn ones")
     given = parser.parse_args()
+    if given.known:
+        return int(put_back() > 0)
     if given.record or not TIMES.exists():
         record()
     mutants = every_mutant(given.package)
