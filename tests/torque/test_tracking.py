@@ -323,9 +323,10 @@ def test_the_statistic_after_a_rest_counts_twice(direct):
     """It is the statistic of all samples since, by the noise before the rest, twice."""
     posture = stream()[-1].motion[0]
     tau = load_robot("ur10").with_payload(LOAD).torque(posture, np.zeros(6), np.zeros(6))
-    still = (
+    still = [
         Sample.of_joints(10 + i / RATE_HZ, posture, *np.zeros((2, 6)), tau) for i in range(100)
-    )
+    ]
+    assert fed(direct, still).rest.window == 0  # nothing was known before
     moved = stream(4, "LOAD", 6, 11.0)[:40]
     before = fed(direct, stream())
     resting = fed(direct, still, before)
