@@ -1,13 +1,12 @@
 """Which tests run a line, and how they end for a changed module; for `mutants.py`.
 
-The quick tests (those of `make check`) run once under coverage, with the test as the context of its
-lines; what a fixture runs for several tests counts for each of them. Slow tests are not recorded:
-their modules are chosen by the names that they mention.
+The tests of `make test` run once under coverage, with the test as the context of its lines; what a
+fixture runs for several tests counts for each of them. For the mutants of one package, only the
+modules of tests that import it are recorded.
 
 A server process imports the large libraries once, but nothing of steelyard, and forks for each
-mutant. The fork runs the recorded tests of the changed line, the quickest first, then the slow
-modules, until one fails or the time is over. A test that also fails without the change does not
-count.
+mutant. The fork runs the recorded tests of the changed line, the quickest first, until one fails or
+the time is over. A test that also fails without the change does not count.
 """
 
 from __future__ import annotations
@@ -16,7 +15,6 @@ import ast
 import contextlib
 import json
 import os
-import re
 import resource
 import select
 import signal
@@ -25,7 +23,7 @@ import sys
 import time
 import traceback
 from collections import defaultdict
-from functools import cache
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -34,12 +32,8 @@ import pytest
 ROOT = Path(__file__).parents[1]
 SOURCE = Path("src/steelyard")
 RECORDS = ROOT / "out" / "mutants"
-TIMES = RECORDS / "times.json"
-COVERED = RECORDS / "coverage.sqlite"
 NOT_RECORDED = ("architecture", "fuzz", "real")
 """Folders of tests that read sources only, take long, or need recordings from elsewhere."""
-SHARED_FOLDERS = ("contracts", "laws", "recovery")  # of tests of several packages
-MAX_SLOW_MODULES = 4
 FIXTURE = "fixture:"  # what the context of a fixture begins with
 NO_TEST = "?"  # in place of the name of a test: it cannot be imported, or computes without end
 NO_END = "waits"  # in place of the name of a test: nothing came for LIMIT_S
@@ -94,60 +88,80 @@ class Recorder:
             self.coverage.switch_context(self.test)
 
 
-def record() -> int:
-    """Runs the quick tests in this process and writes what they run; pytest's exit code."""
-    import coverage
+class Records:
+    """What the tests run, in files.
 
-    RECORDS.mkdir(parents=True, exist_ok=True)
-    source = [str(ROOT / SOURCE)]
-    measured = coverage.Coverage(data_file=str(COVERED), source=source, config_file=False)
-    measured.erase()
-    recorder = Recorder(measured)
-    measured.start()
-    left_out = [f"--ignore=tests/{name}" for name in NOT_RECORDED]
-    words = ["-q", "-p", "no:cacheprovider", "-m", "not slow", *left_out, "tests"]
-    code = pytest.main(words, plugins=[recorder])
-    measured.stop()
-    measured.save()
-    users = {name: sorted(tests) for name, tests in recorder.users.items()}
-    TIMES.write_text(json.dumps([recorder.seconds, users]))
-    return int(code)
-
-
-# --- choosing tests
-
-
-@cache
-def times() -> Times:
-    """What was recorded."""
-    return Times(*json.loads(TIMES.read_text()))
-
-
-def tests_of(path: Path, node: ast.AST, tree: ast.Module) -> list[str]:
-    """The tests for a node of a module: recorded ones, the quickest first, then slow modules."""
-    return [*_recorded_tests(path, node, tree), *_slow_modules(path, _names(node, tree))]
-
-
-def _recorded_tests(path: Path, node: ast.AST, tree: ast.Module) -> list[str]:
-    """The quick tests that run the lines of a node.
-
-    Where there are none: those that run its statement or its function; for a constant those that
-    run a line with its name.
+    Args:
+        package: whose tests were recorded; empty for all tests
     """
-    import coverage
 
-    data = coverage.CoverageData(str(COVERED))
-    data.read()
-    lines = data.contexts_by_lineno(str(ROOT / path))
-    seconds, users = times()
-    for wanted in _places(node, tree):
-        contexts = {context for line in wanted for context in lines.get(line, ()) if context}
-        tests = {test for context in contexts for test in users.get(context, [context])}
-        found = [test for test in tests if test in seconds]
-        if found:
-            own = f"tests/{path.relative_to(SOURCE).parts[0]}/"
-            return sorted(found, key=lambda test: (not test.startswith(own), seconds[test]))
-    return []
+    def __init__(self, package: str = "") -> None:
+        self.package = package
+        self.folder = RECORDS / (package or "all")
+        self._covered = self.folder / "coverage.sqlite"
+        self._times = self.folder / "times.json"
+
+    @property
+    def exist(self) -> bool:
+        """Whether the tests were recorded."""
+        return self._times.exists()
+
+    def record(self) -> int:
+        """Runs the tests in this process and writes what they run; pytest's exit code."""
+        import coverage
+
+        self.folder.mkdir(parents=True, exist_ok=True)
+        source = [str(ROOT / SOURCE)]
+        measured = coverage.Coverage(data_file=str(self._covered), source=source, config_file=False)
+        measured.erase()
+        recorder = Recorder(measured)
+        measured.start()
+        words = ["-q", "-p", "no:cacheprovider", "-m", "not thorough"]
+        code = pytest.main([*words, *self._modules()], plugins=[recorder])
+        measured.stop()
+        measured.save()
+        users = {name: sorted(tests) for name, tests in recorder.users.items()}
+        self._times.write_text(json.dumps([recorder.seconds, users]))
+        return int(code)
+
+    def _modules(self) -> list[str]:
+        """The modules of tests to record."""
+        name = f"steelyard.{self.package}"
+        paths = [path.relative_to(ROOT) for path in sorted((ROOT / "tests").rglob("test_*.py"))]
+        return [
+            str(path)
+            for path in paths
+            if path.parts[1] not in NOT_RECORDED
+            and (not self.package or name in (ROOT / path).read_text())
+        ]
+
+    @cached_property
+    def times(self) -> Times:
+        """How long the tests took."""
+        return Times(*json.loads(self._times.read_text()))
+
+    def tests_of(self, path: Path, node: ast.AST, tree: ast.Module) -> list[str]:
+        """The tests that run the lines of a node of a module, the quickest first.
+
+        Where there are none: those that run its statement or its function; for a constant those
+        that run a line with its name.
+        """
+        import coverage
+
+        data = coverage.CoverageData(str(self._covered))
+        data.read()
+        lines = data.contexts_by_lineno(str(ROOT / path))
+        seconds, users = self.times
+        for wanted in _places(node, tree):
+            contexts = {context for line in wanted for context in lines.get(line, ()) if context}
+            tests = {test for context in contexts for test in users.get(context, [context])}
+            found = [test for test in tests if test in seconds]
+            if found:
+                return sorted(found, key=lambda test: seconds[test])
+        return []
+
+
+# --- places
 
 
 def _places(node: ast.AST, tree: ast.Module) -> list[list[int]]:
@@ -185,47 +199,6 @@ def _uses(names: set[str], tree: ast.Module) -> list[int]:
         for name in ast.walk(function)
         if isinstance(name, ast.Name) and name.id in names
     ]
-
-
-def _names(node: ast.AST, tree: ast.Module) -> list[str]:
-    """The names of the functions and classes that contain a node, and of the module's public ones.
-
-    The first ones tell more about which tests concern the node.
-    """
-    kinds = (ast.FunctionDef, ast.ClassDef)
-    inner = [outer.name for outer in _around(node, tree) if isinstance(outer, kinds)]
-    public = [item.name for item in tree.body if isinstance(item, kinds)]
-    return [name for name in dict.fromkeys([*inner, *public]) if not name.startswith("_")]
-
-
-def _slow_modules(path: Path, names: list[str]) -> list[str]:
-    """The slow modules of tests that mention the names most; the package's own count twice."""
-    package = path.relative_to(SOURCE).parts[0]
-    ranked = {}
-    for module, text in _slow_texts().items():
-        folder = module.parts[1]
-        if folder not in (package, *SHARED_FOLDERS, "cli", module.name):
-            continue
-        mentions = sum(
-            len(re.findall(rf"\b{name}\b", text)) / (1 + rank) for rank, name in enumerate(names)
-        )
-        mentions += 3 * len(re.findall(rf"\b{path.stem}\b", text))
-        own = folder == package
-        ranked[str(module)] = mentions * (2 if own else 1) + 0.1 * own
-    best = sorted(ranked, key=ranked.get, reverse=True)[:MAX_SLOW_MODULES]
-    return [module for module in best if ranked[module] > 0]
-
-
-@cache
-def _slow_texts() -> dict[Path, str]:
-    """The texts of the modules of tests that are not recorded, by path in the repository."""
-    recorded = {test.partition("::")[0] for test in times().seconds}
-    paths = [path.relative_to(ROOT) for path in (ROOT / "tests").rglob("test_*.py")]
-    return {
-        path: (ROOT / path).read_text()
-        for path in sorted(paths)
-        if str(path) not in recorded and path.parts[1] not in NOT_RECORDED
-    }
 
 
 # --- running tests
@@ -272,10 +245,11 @@ def serve() -> None:
     if any(name.partition(".")[0] == "steelyard" for name in sys.modules):
         raise RuntimeError("the server must not import what is changed")
     for line in sys.stdin:
-        print(json.dumps(_forked(json.loads(line))), flush=True)
+        tests, chosen = json.loads(line)
+        print(json.dumps(_forked(tests, chosen)), flush=True)
 
 
-def _forked(tests: list[str]) -> str:
+def _forked(tests: list[str], chosen: str) -> str:
     """The first test that fails in a fork: empty if none does, NO_END if the fork does not end."""
     reading, writing = os.pipe()
     child = os.fork()
@@ -286,7 +260,7 @@ def _forked(tests: list[str]) -> str:
         quiet = os.open(os.environ["MUTANT_LOG"], os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         for stream in (1, 2):
             os.dup2(quiet, stream)
-        os.write(writing, b"=" + _run(tests).encode())
+        os.write(writing, b"=" + _run(tests, chosen).encode())
         sys.stdout.flush()
         os._exit(0)
     os.close(writing)
@@ -303,11 +277,12 @@ def _forked(tests: list[str]) -> str:
     return answer.removeprefix("=")
 
 
-def _run(tests: list[str]) -> str:
-    """The first test that fails."""
+def _run(tests: list[str], chosen: str) -> str:
+    """The first test that fails, of those with the chosen marks."""
     order = InOrder(tests)
     try:
-        pytest.main(["-x", "-q", "-p", "no:cacheprovider", *tests], plugins=[order])
+        words = ["-x", "-q", "-p", "no:cacheprovider", "-m", chosen]
+        pytest.main([*words, *tests], plugins=[order])
     except BaseException:  # a mutant may break whatever pytest calls: noticed as well
         traceback.print_exc()
         return NO_TEST
@@ -335,9 +310,15 @@ class Server:
             text=True,
         )
 
-    def failing(self, tests: list[str]) -> str:
-        """The first test that fails: empty if none does, NO_TEST for errors outside of tests."""
-        self.process.stdin.write(json.dumps(tests) + "\n")
+    def failing(self, tests: list[str], *, every: bool = False) -> str:
+        """The first test that fails: empty if none does, NO_TEST for errors outside of tests.
+
+        Args:
+            tests: in their order
+            every: thorough ones too
+        """
+        chosen = "" if every else "not thorough"
+        self.process.stdin.write(json.dumps([tests, chosen]) + "\n")
         self.process.stdin.flush()
         answer = self.process.stdout.readline()
         if not answer:
@@ -353,4 +334,4 @@ if __name__ == "__main__":
     if sys.argv[1] == "serve":
         serve()
     else:
-        sys.exit(record())
+        sys.exit(Records(sys.argv[2]).record())

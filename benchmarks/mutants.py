@@ -1,15 +1,16 @@
 """Mutation testing: small faults in lines that decide, and whether the tests that run them fail.
 
-python benchmarks/mutants.py [COUNT] [--seed SEED] [--package NAME] [--record]
+python benchmarks/mutants.py [COUNT] [--seed SEED] [--package NAME] [--record] [--known]
 
 Each mutant changes one place of the library in a copy of the repository: a comparison, a threshold,
 a sign, a logical operator, an index of first or last, or a call that only has an effect (`fsync`).
-Then tests of this place run, the quickest first, until the first failure or for a minute. Which of
-the quick tests run it is recorded once (a minute or two; `--record` does it again, after tests or
-the library have changed).
+Then tests of this place run, the quickest first, until the first failure or for 25 s of processor
+time. Which tests run it is recorded once (ten minutes; `--record` does it again, after tests or the
+library have changed; with `--package` only tests that import the package, a minute or two).
 Survivors are printed with the changed line; those that matter deserve a test that fails on them.
 A mutant is undecided where a test waits for ten minutes: look at it, or use a quieter machine.
-The exit code is 1 if more than a tenth survive.
+The exit code is 1 if more than a tenth survive. `--known` puts faults of the past back instead
+(`known_faults.py`), each with the test that was written for it; none may survive.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from mutant_tests import NO_END, NO_TEST, ROOT, SOURCE, TIMES, Server, tests_of
+from known_faults import KNOWN_FAULTS, KnownFault
+from mutant_tests import NO_END, NO_TEST, ROOT, SOURCE, Records, Server
 
 COPIED = ("src", "tests", "papers", "benchmarks", "docs", "examples")
 MAX_SURVIVORS = 0.1
@@ -139,13 +141,13 @@ def _rename(function: ast.AST) -> None:
     setattr(function, field, OTHER_NAME[getattr(function, field)])
 
 
-def every_mutant(package: str | None) -> list[Mutant]:
+def every_mutant(package: str) -> list[Mutant]:
     """All places of the library that can be changed."""
     return [
         mutant
         for path in sorted((ROOT / SOURCE).rglob("*.py"))
         for mutant in _mutants_of(path.relative_to(ROOT))
-        if package is None or mutant.package == package
+        if not package or mutant.package == package
     ]
 
 
@@ -163,9 +165,11 @@ class Bench:
 
     Args:
         folder: for the copy
+        records: of the tests
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, records: Records) -> None:
+        self.records = records
         self.copy = copied(folder)
         self.server = Server(self.copy)
         self.steady: dict[str, bool] = {}
@@ -175,7 +179,7 @@ class Bench:
     def state(self, mutant: Mutant) -> str:
         """What becomes of a mutant; it survives where no test runs its line."""
         tree = ast.parse((ROOT / mutant.path).read_text())
-        tests = tests_of(mutant.path, nodes_of(tree)[mutant.number], tree)
+        tests = self.records.tests_of(mutant.path, nodes_of(tree)[mutant.number], tree)
         changed = ast.unparse(ast.fix_missing_locations(mutant.mutated()))
         while tests:
             failed = self._failing_with(mutant.path, changed, tests)
@@ -188,12 +192,25 @@ class Bench:
             tests = [test for test in tests if test not in (failed, failed.partition("::")[0])]
         return SURVIVED
 
-    def _failing_with(self, path: Path, changed: str, tests: list[str]) -> str:
+    def known_state(self, fault: KnownFault) -> str:
+        """What becomes of a fault of the past."""
+        path = SOURCE / fault.path
+        changed = fault.mutated((ROOT / path).read_text())
+        failed = self._failing_with(path, changed, [fault.test], every=True)
+        if not failed:
+            return SURVIVED
+        if failed == NO_END or self.server.failing([fault.test], every=True):
+            return UNDECIDED
+        return KILLED
+
+    def _failing_with(
+        self, path: Path, changed: str, tests: list[str], *, every: bool = False
+    ) -> str:
         target = self.copy / path
         original = target.read_text()
         target.write_text(changed)
         try:
-            return self.server.failing(tests)
+            return self.server.failing(tests, every=every)
         finally:
             target.write_text(original)
 
@@ -203,10 +220,10 @@ class Bench:
         return self.steady[test]
 
 
-def record() -> None:
-    """Runs the quick tests once and notes which lines each of them runs."""
+def record(package: str) -> None:
+    """Runs tests once and notes which lines each of them runs."""
     paths = os.pathsep.join(str(ROOT / folder) for folder in ("src", "papers/src"))
-    words = [sys.executable, str(ROOT / "benchmarks" / "mutant_tests.py"), "record"]
+    words = [sys.executable, str(ROOT / "benchmarks" / "mutant_tests.py"), "record", package]
     subprocess.run(words, cwd=ROOT, env={**os.environ, "PYTHONPATH": paths}, check=False)
 
 
@@ -234,20 +251,38 @@ def shown(number: int, mutant: Mutant, bench: Bench) -> str:
     return state
 
 
+def put_back() -> int:
+    """Tries all faults of the past; the number of those that no test notices."""
+    missed = 0
+    with tempfile.TemporaryDirectory() as folder:
+        bench = Bench(Path(folder), Records())
+        for fault in KNOWN_FAULTS:
+            state = bench.known_state(fault)
+            missed += state != KILLED
+            print(f"{state:9} {fault.what}", flush=True)
+        bench.server.close()
+    print(f"{len(KNOWN_FAULTS)} faults of the past, {missed} not noticed")
+    return missed
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("count", nargs="?", type=int, default=100)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--package", help="only mutants of this package")
+    parser.add_argument("--package", default="", help="only mutants of this package")
     parser.add_argument("--record", action="store_true", help="note again which test runs what")
+    parser.add_argument("--known", action="store_true", help="faults of the past, no drawn ones")
     given = parser.parse_args()
-    if given.record or not TIMES.exists():
-        record()
+    if given.known:
+        return int(put_back() > 0)
+    records = Records(given.package)
+    if given.record or not records.exist:
+        record(given.package)
     mutants = every_mutant(given.package)
     drawn = random.Random(given.seed).sample(mutants, min(given.count, len(mutants)))
     print(f"{len(drawn)} of {len(mutants)} mutants, seed {given.seed}")
     with tempfile.TemporaryDirectory() as folder:
-        bench = Bench(Path(folder))
+        bench = Bench(Path(folder), records)
         states = Counter(shown(k, mutant, bench) for k, mutant in enumerate(drawn, 1))
         bench.server.close()
     share = states[SURVIVED] / max(len(drawn), 1)

@@ -1,6 +1,6 @@
 """Corrupted recordings as a part of the soak: how many wrong answers are trusted.
 
-Usage: python benchmarks/soak_matrix.py torque|wrist [CELLS]
+Usage: python benchmarks/soak_matrix.py torque|wrist [CELLS] [FIRST_SEED]
 
 `torque` weighs the recordings of `bench_trust` sample by sample, `wrist` those of
 `bench_trust_wrist` as a whole and sample by sample. Each trusted wrong answer is printed.
@@ -21,9 +21,9 @@ import bench_trust_wrist
 Place = tuple[str, ...]
 
 
-def torque_cells() -> Iterator[tuple[Place, str]]:
+def torque_cells(first_seed: int) -> Iterator[tuple[Place, str]]:
     """Every cell of joint torques, and its outcome."""
-    for seed in itertools.count():
+    for seed in itertools.count(first_seed):
         for name, source, law in itertools.product(
             bench_trust.ARMS, bench_trust.SOURCES, bench_trust.LAWS
         ):
@@ -34,9 +34,9 @@ def torque_cells() -> Iterator[tuple[Place, str]]:
                     yield place, found.outcome
 
 
-def wrist_cells() -> Iterator[tuple[Place, str]]:
+def wrist_cells(first_seed: int) -> Iterator[tuple[Place, str]]:
     """Every cell of a wrist sensor, and its outcome."""
-    for seed in itertools.count():
+    for seed in itertools.count(first_seed):
         for name, way in itertools.product(bench_trust_wrist.ARMS, bench_trust_wrist.WAYS):
             for kind in bench_trust_wrist.CORRUPTIONS:
                 if kind != "clean":
@@ -46,7 +46,8 @@ def wrist_cells() -> Iterator[tuple[Place, str]]:
 
 def main() -> int:
     count = int(sys.argv[2]) if len(sys.argv) > 2 else 152
-    cells = {"torque": torque_cells, "wrist": wrist_cells}[sys.argv[1]]()
+    first_seed = int(sys.argv[3]) if len(sys.argv) > 3 else 0
+    cells = {"torque": torque_cells, "wrist": wrist_cells}[sys.argv[1]](first_seed)
     wrong = 0
     for place, outcome in itertools.islice(cells, count):
         if outcome == "SILENT":

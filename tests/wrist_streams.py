@@ -59,6 +59,25 @@ class Visits:
         )
 
 
+@dataclass(frozen=True)
+class Jumping:
+    """The lively motion; the accelerations of the last two joints jump at random instants."""
+
+    seed: int = 0
+
+    def at(self, t):
+        q, v, a = (x.copy() for x in lively(self.seed).at(t))
+        rng = np.random.default_rng([self.seed, 7])
+        for joint, half_s, size in ((4, 0.85, 4.0), (5, 1.15, 6.0)):
+            phase = t + rng.uniform(0, half_s)
+            x = phase % half_s - half_s / 2
+            sign = size * (-1.0) ** (phase // half_s)
+            q[:, joint] += sign * (x**2 / 2 - half_s**2 / 8)
+            v[:, joint] += sign * x
+            a[:, joint] += sign
+        return q, v, a
+
+
 @cache
 def lively(seed=0):
     return FourierTrajectory.random(
@@ -72,20 +91,26 @@ def lively(seed=0):
 
 
 @cache
-def motion(seed=0, *, rests=False, seconds=10.0):
+def motion(seed=0, *, rests=False, seconds=10.0, jumps=False):
     """Time, joint positions and how the flange moves."""
     robot, t = load_robot("ur10"), np.arange(int(seconds * RATE_HZ)) / RATE_HZ
-    q, v, a = (Visits(seed) if rests else lively(seed)).at(t)
+    path = lively(seed)
+    if rests:
+        path = Visits(seed)
+    elif jumps:
+        path = Jumping(seed)
+    q, v, a = path.at(t)
     return t, q, robot.forward_kinematics(q), robot.frame_motion(q, v, a)
 
 
-def rows(load="LOAD", seed=0, *, kind="joints", rests=False, seconds=10.0, slow=0.0, start_s=0.0):
-    """The rows of a stream; `slow` scales noise that lasts half a second, in units of NOISE."""
-    t, q, T, moved = motion(seed, rests=rests, seconds=seconds)
+def rows(load="LOAD", seed=0, *, kind="joints", noise=1.0, slow=0.0, start_s=0.0, **moving):
+    """The rows of a stream; `noise`, and `slow` that lasts half a second, in units of NOISE."""
+    t, q, T, moved = motion(seed, **moving)
     rng = np.random.default_rng(100 + seed)
     g = np.einsum("nji,j->ni", T[:, :3, :3], BaseGravity(np.array([0, 0, -9.81])).tilted(TILT))
     x = features(g, moved.linear_acceleration, moved.angular_velocity, moved.angular_acceleration)
-    wrench = wrench_regressor(x) @ LOADS[load].vector + DRIFT + NOISE * rng.normal(size=(len(t), 6))
+    wrench = wrench_regressor(x) @ LOADS[load].vector + DRIFT
+    wrench += noise * NOISE * rng.normal(size=(len(t), 6))
     stays = np.exp(-1 / (0.5 * RATE_HZ))
     extra = np.zeros(6)
     for k in range(len(t) if slow else 0):

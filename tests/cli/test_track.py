@@ -171,7 +171,7 @@ def test_a_saved_state_is_resumed_and_knows_more(folder, facts):
 )
 def test_refusals(folder, words, message):
     (folder / "bad.json").write_text("{")
-    (folder / "half.json").write_text('{"steelyard": "tracker state", "version": 3}')
+    (folder / "half.json").write_text('{"steelyard": "tracker state", "version": 4}')
     refused = weighed(folder, *words)
     assert refused.returncode == 2
     assert message in refused.stderr

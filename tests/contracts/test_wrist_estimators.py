@@ -109,7 +109,10 @@ def test_recursive_total_equals_batch_at_every_step(rng):
             v = np.linalg.svd(Z[: k + 1].reshape(-1, 11))[2][-1]
             np.testing.assert_allclose(recursion.value(state), -v[:-1] / v[-1], rtol=1e-6)
     batch = ESTIMATORS["tls"].estimate(rows)
-    np.testing.assert_allclose(ESTIMATORS["rtls"].estimate(rows).value, batch.value, rtol=1e-8)
+    recursive = ESTIMATORS["rtls"].estimate(rows)
+    np.testing.assert_allclose(recursive.value, batch.value, rtol=1e-8)
+    size = np.abs(batch.covariance).max()
+    np.testing.assert_allclose(recursive.covariance, batch.covariance, rtol=1e-6, atol=1e-9 * size)
 
 
 @pytest.mark.parametrize("forgetting", [1.0, 0.998])

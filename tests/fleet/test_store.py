@@ -88,6 +88,7 @@ def test_a_column_that_is_empty_or_missing_is_refused(store, name):
         ("rows", [[0, 0]]),
         ("factor", [np.arange(12.0)[::-1]]),
         ("factor", [[None] * 12]),
+        ("factor", [[]]),
         ("duration_s", [-1.0]),
     ],
 )

@@ -3,7 +3,9 @@
 import json
 import sys
 import threading
+from collections import deque
 from contextlib import contextmanager
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -27,7 +29,7 @@ from ros2_bridge import (
 from steelyard.errors import MissingExtra, SourceFailed, UnknownName, UnreadableFile
 from steelyard.io import read
 from steelyard.live import EventKind, Recorder, Ros2Controller, Stream, source_of
-from steelyard.live._foxglove import Bridge
+from steelyard.live._foxglove import Bridge, WrenchRows
 from steelyard.robot import load_robot
 
 STATES = {"/joint_states": JOINT_STATE}
@@ -137,6 +139,33 @@ def test_each_row_has_the_wrench_nearest_in_time():
         late = rows_of(taken(stream, rows=30))
         assert len(late) >= 30
         assert late[-1].wrench is None
+
+
+def test_a_wrench_counts_for_one_and_a_half_of_its_own_steps():
+    """The step is the median of twenty; before it is known, a wrench counts as long as rows wait."""
+    axes = SimpleNamespace(x=1.0, y=2.0, z=3.0)
+    wrenches = WrenchRows("/ft")
+
+    def joined(stamp_ns):
+        pending = deque([(stamp_ns, (7.0,))])
+        wrenches.add(message(stamp_ns + 10**9), 0)  # a later one, so that the row need not wait
+        return wrenches.joined(pending)[0][1]
+
+    def message(stamp_ns):
+        stamp = SimpleNamespace(sec=0, nanosec=stamp_ns)
+        return SimpleNamespace(
+            header=SimpleNamespace(stamp=stamp),
+            wrench=SimpleNamespace(force=axes, torque=axes),
+        )
+
+    for k in range(1, 20):
+        wrenches.add(message(k * 2_000_000), 0)
+    assert joined(38_000_000 + 30_000_000) == 1.0
+    for k in range(5):
+        wrenches.add(message(2 * 10**9 + k * 2_000_000), 0)
+    last_ns = 2 * 10**9 + 8_000_000
+    assert joined(last_ns + 2_900_000) == 1.0
+    assert np.isnan(joined(last_ns + 3_100_000))
 
 
 def test_several_wrenches_are_not_guessed_and_one_can_be_left_out():

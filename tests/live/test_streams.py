@@ -164,10 +164,10 @@ def test_a_slow_disk_costs_rows_that_are_counted_but_no_memory(tmp_path, monkeyp
         assert hanging.wait(PATIENCE_S)
         rows = [Row(0.002 * k, (0.002 * k, 0.0)) for k in range(1, 31)]
         *_, last = record(rows, recorder)
+        released.set()
         assert (recorder.rows, recorder.dropped) == (11, 20)
         assert last.dropped == 20
         assert last.events[-1].words == "20 rows were not recorded: the disk is too slow"
-        released.set()
     assert recorder.rows == 11
 
 

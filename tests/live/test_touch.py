@@ -10,12 +10,13 @@ from steelyard.live._touch import TouchWatch
 STEP_S, STD = 0.02, np.array([2.0, 0.5])
 
 
-def events(rng, push, *, start_s=30.0, lasts_s=0.5, duration_s=40.0, std=STD):
-    """What is seen in residuals of noise, with a push on both joints [Nm]."""
+def events(rng, push, *, start_s=30.0, again_s=np.inf, lasts_s=0.5, duration_s=40.0, std=STD):
+    """What is seen in residuals of noise, with a push on both joints [Nm], and another one."""
     found, watch = [], TouchWatch(("shoulder", "wrist"))
     for k in range(int(duration_s / STEP_S)):
         t = k * STEP_S
-        residual = rng.normal(scale=STD) + np.array(push) * (start_s <= t < start_s + lasts_s)
+        pushed = any(start <= t < start + lasts_s for start in (start_s, again_s))
+        residual = rng.normal(scale=STD) + np.array(push) * pushed
         if words := watch.look(t, residual, std):
             found.append((t, words))
     return found
@@ -32,6 +33,11 @@ def test_a_push_is_seen_once_at_its_joint_with_its_direction(rng, push, words):
     (found,) = events(rng, push)
     assert 30.0 <= found[0] < 30.3
     assert re.match(words, found[1])
+
+
+@pytest.mark.parametrize(("again_s", "count"), [(33.0, 2), (30.8, 1)])
+def test_a_second_without_a_push_separates_two(rng, again_s, count):
+    assert len(events(rng, (-15.0, 0.0), again_s=again_s)) == count
 
 
 def test_noise_alone_is_none_and_nothing_is_said_before_it_is_known(rng):

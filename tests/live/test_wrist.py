@@ -126,7 +126,7 @@ def test_what_track_cannot_do_is_refused(folder):
             *(folder / "move.parquet", "--robot", "ur10", "--resume", half),
         ),
     }
-    (folder / "half.json").write_text('{"steelyard": "tracker state", "version": 3}')
+    (folder / "half.json").write_text('{"steelyard": "tracker state", "version": 4}')
     for message, words in cases.items():
         done = run("track-wrist", *words)
         assert isinstance(done.exception, SteelyardError), message

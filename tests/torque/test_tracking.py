@@ -323,11 +323,16 @@ def test_the_statistic_after_a_rest_counts_twice(direct):
     """It is the statistic of all samples since, by the noise before the rest, twice."""
     posture = stream()[-1].motion[0]
     tau = load_robot("ur10").with_payload(LOAD).torque(posture, np.zeros(6), np.zeros(6))
-    still = (
+    still = [
         Sample.of_joints(10 + i / RATE_HZ, posture, *np.zeros((2, 6)), tau) for i in range(100)
-    )
+    ]
+    assert fed(direct, still).rest.window == 0  # nothing was known before
     moved = stream(4, "LOAD", 6, 11.0)[:40]
-    state = fed(direct, moved, fed(direct, (*stream(), *still)))
+    before = fed(direct, stream())
+    resting = fed(direct, still, before)
+    assert len(before.earlier) > 3
+    assert resting.rest.window == before.earlier[0].window  # the window after it may hold the stop
+    state = fed(direct, moved, resting)
     assert state.rest is not None
     friction_std = direct._friction_change
     rest, statistic = after_rest(state.rest, state.window, friction_std)

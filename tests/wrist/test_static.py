@@ -11,6 +11,7 @@ from steelyard.inertia import InertialParameters
 from steelyard.verdict import DoubtKind
 from steelyard.wrist import Postures, RestRule, WristRecording, WristSensor, weigh_static
 from steelyard.wrist._regressor import BaseGravity, wrench_regressor
+from steelyard.wrist._rest import _force_fit
 
 UPRIGHT = np.array([0.0, 0.0, -9.81])
 TILT = np.array([0.03, -0.05])
@@ -232,6 +233,15 @@ def test_a_wrong_frame_is_named(rng):
         said(recording.wrench, R, "base")
     with pytest.raises(InvalidRecording, match="inverse of the stated one: invert the rotation"):
         said(recording.wrench, R.transpose(0, 2, 1), "sensor")
+
+
+def test_the_residual_of_forces_in_their_frame_is_the_noise_of_a_reading(rng):
+    """Of 40 postures in the right frame; the check compares residuals of other frames with it."""
+    recording = table(rng, N=40, noise=0.5)
+    kappa, residual = _force_fit(recording.wrench[:, :3], recording.R_base_sensor)
+    expected = BODY.mass * BaseGravity(UPRIGHT).tilted(TILT)
+    np.testing.assert_allclose(kappa, expected, atol=0.5)
+    assert residual == pytest.approx(0.5, rel=0.25)
 
 
 def test_refusals_of_the_static_stage(rng):

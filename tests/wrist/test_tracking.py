@@ -388,6 +388,24 @@ def test_friction_that_jumps_is_not_called_a_touch():
     assert fed(estimator, longer).contacts > 0
 
 
+def test_accelerations_that_jump_between_rows_do_not_bias_the_load():
+    """Readings are of an instant, accelerations of an interval: samples at a jump count less."""
+    truth = LOADS["HEAVY"].vector
+    errors, inside, without_weights = [], [], []
+    for seed in range(4):
+        made, estimator = samples(rows("HEAVY", seed, noise=0.1, jumps=True))
+        found = estimator.estimate(fed(estimator, made), physical=False)
+        errors.append(found.unconstrained.vector - truth)
+        inside.append(np.abs(errors[-1]) < 1.96 * found.std)
+        blind = [s._replace(motion=s.motion._replace(jump_variance=np.zeros(6))) for s in made]
+        estimator = replace(estimator, options=WristTrackerOptions(alarm=None))
+        found = estimator.estimate(fed(estimator, blind), physical=False)
+        without_weights.append(found.unconstrained.vector - truth)
+    assert np.mean(inside) > 0.93
+    ratio = np.linalg.norm(without_weights, axis=0) / np.linalg.norm(errors, axis=0)
+    assert np.median(ratio) > 2.0
+
+
 def test_a_contact_that_does_not_end_is_a_doubt():
     rng = np.random.default_rng(3)
     shaken = [

@@ -128,7 +128,10 @@ class Store:
             with self._reading(robot):
                 table = self._table(robot, names)
                 if table is not None:
-                    found += read_rows(table.select(names), kind)
+                    read = read_rows(table.select(names), kind)
+                    if "factor" in names:
+                        _require_factors(read)
+                    found += read
         return found
 
     def combine(self, robot: str) -> None:
@@ -253,6 +256,15 @@ class Store:
         table = _latest(pa.concat_tables(tables))
         table = table.sort_by([("time", "ascending"), ("file", "ascending")])
         return table.append_column(_PARTITION, pa.array([robot] * len(table), pa.string()))
+
+
+def _require_factors(rows: Sequence[object]) -> None:
+    """Refuses usable logs without a factor, where factors were read."""
+    for row in rows:
+        if isinstance(row, LogRow) and row.ok and not len(row.factor):
+            raise UnreadableFile(
+                f"the row of {row.file} ({row.robot}) has no factor: build the store again"
+            )
 
 
 def _latest(table: pa.Table) -> pa.Table:

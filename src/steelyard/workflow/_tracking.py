@@ -267,7 +267,7 @@ def tracked(
 
 
 @dataclass(frozen=True, eq=False)
-class _SavedState(FileValue, error=InvalidSamples, kind="tracker state", version=3, sealed=True):
+class _SavedState(FileValue, error=InvalidSamples, kind="tracker state", version=4, sealed=True):
     """The content of a file with the state of a tracker.
 
     Attributes:

@@ -366,7 +366,7 @@ class WristTracker:
     def _lifted(
         self, state: WristTrackerState, window: Sequence[Sample[SensorMotion]]
     ) -> tuple[Array, Array]:
-        """Lifted rows of samples, (6, N, 21), and the summed covariance of features, (12, 12)."""
+        """Lifted rows of samples, (6, N, 21), and the covariance of their features, (N, 12, 12)."""
         t = np.array([sample.t for sample in window]) - state.origin_s
         wrench = np.array([sample.effort for sample in window])
         R = np.array([sample.motion.R_base_sensor for sample in window])
@@ -375,7 +375,15 @@ class WristTracker:
         angular_velocity = derivatives[:, ANGULAR_VELOCITY]
         w_noise = covariance[:, ANGULAR_VELOCITY, ANGULAR_VELOCITY]
         rows = lifted_rows(t, wrench, R, derivatives, self._gravity.nominal, w_noise)
-        return rows, feature_covariance(angular_velocity, covariance).sum(axis=0)
+        return rows, feature_covariance(angular_velocity, covariance)
+
+    def _weighted(
+        self, rows: Array, features: Array, window: Sequence[Sample[SensorMotion]]
+    ) -> tuple[Array, Array]:
+        """Rows and features as `Sums.plus` takes them: samples next to a jump count less."""
+        jumps = np.array([sample.motion.jump_variance for sample in window])
+        weight = 1 / (1 + (jumps / np.asarray(self.noise) ** 2).max(axis=1))
+        return rows * np.sqrt(weight)[:, None], np.tensordot(weight, features, axes=1)
 
     def _residual(self, rows: Array, known: Solution) -> tuple[Array, Array]:
         """The sum of residuals, (6,), and its slope by the unknowns, (6, 24)."""
@@ -400,7 +408,9 @@ class WristTracker:
             return state
         rows, features = self._lifted(state, window)
         state = state._replace(window=())
-        if not self._is_explained(state, rows, window):
+        explained = self._is_explained(state, rows, window)
+        rows, features = self._weighted(rows, features, window)
+        if not explained:
             return self._tried(state, rows, features, window[0].t)
         if state.unexplained_s < np.inf:
             contacts = state.contacts + state.unexplained

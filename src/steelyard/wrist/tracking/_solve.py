@@ -178,7 +178,7 @@ class _Pieces(NamedTuple):
     """The parts that stay the same from round to round."""
 
     problem: WristProblem
-    samples: float  # in motion
+    samples: int  # in motion
     triangles: Array  # (6, 21, 21)
     by_motion: Array  # what noise of the motion adds to Y'Y, for each axis, (6, 10, 10)
     rests: Array  # lifted rows of the postures, (6, n, 21)

@@ -11,6 +11,10 @@ so six triangles of these rows beside the wrench, one for each axis, updated by 
 the samples
 say: nothing linearised is remembered, and weights are chosen afterwards.
 
+A sample next to a jump of the wrench has an error of its own, of the variance v beside the noise's
+n^2 (`_path`). Its rows count with the weight n^2 / (n^2 + v), of the worst axis: multiplied by its
+root, all residuals have the variance n^2.
+
 Residuals are correlated in time. Sums of the lifted rows over up to 64 blocks of equal length give
 the residuals' sums for any theta; when there are more blocks, neighbours are joined.
 """
@@ -132,9 +136,10 @@ def weight_numbers(gravity: BaseGravity, value: Array) -> Array:
 
 
 class Sums(NamedTuple):
-    """Sums over the samples in motion.
+    """Sums over the samples in motion, each weighted.
 
     Attributes:
+        rows: number of samples
         triangles: of the lifted rows of each axis, (6, 21, 21)
         features: sum of the covariances of the features, (12, 12)
         blocks: sums of lifted rows over blocks of time, (K, 6, 21)
@@ -142,6 +147,7 @@ class Sums(NamedTuple):
         filled: windows in the last block
     """
 
+    rows: Annotated[int, NOT_NEGATIVE]
     triangles: Annotated[Array, Shape(6, _WIDTH, _WIDTH)]
     features: Annotated[Array, Shape(12, 12)]
     blocks: Annotated[Array, Shape("*", 6, _WIDTH)]
@@ -153,27 +159,26 @@ class Sums(NamedTuple):
         """Before the first sample."""
         triangles = np.zeros((6, _WIDTH, _WIDTH))
         blocks = np.zeros((0, 6, _WIDTH))
-        return cls(triangles, np.zeros((12, 12)), blocks, 1, 1)
-
-    @property
-    def rows(self) -> float:
-        """Number of samples."""
-        return float(self.blocks[:, 0, _DRIFT_COLUMN].sum())
+        return cls(0, triangles, np.zeros((12, 12)), blocks, 1, 1)
 
     @property
     def wrench_variance(self) -> Array:
         """The variance of the measured wrench, (6,) [N^2, Nm^2]; there must be samples."""
-        total = self.blocks[:, :, _WRENCH_COLUMN].sum(axis=0)
-        squares = (self.triangles[:, :, _WRENCH_COLUMN] ** 2).sum(axis=1)
-        return np.asarray(squares / self.rows - (total / self.rows) ** 2)
+        ones = self.triangles[:, :, _DRIFT_COLUMN]
+        wrench = self.triangles[:, :, _WRENCH_COLUMN]
+        weight = (ones**2).sum(axis=1)
+        mean = (ones * wrench).sum(axis=1) / weight
+        return np.asarray((wrench**2).sum(axis=1) / weight - mean**2)
 
     def plus(self, rows: Array, features: Array) -> Sums:
         """The sums with one more window.
 
         Args:
-            rows: lifted, (6, N, 21)
-            features: sum of the covariances of their features, (12, 12)
+            rows: lifted, times the roots of their weights, (6, N, 21)
+            features: weighted sum of the covariances of their features, (12, 12)
         """
+        count = self.rows + rows.shape[1]
+        features = self.features + features
         stacked = np.concatenate([self.triangles, rows], axis=1)
         triangles = np.asarray(np.linalg.qr(stacked, mode="r"))
         if triangles.shape[1] < _WIDTH:
@@ -184,9 +189,9 @@ class Sums(NamedTuple):
         total = rows.sum(axis=1)
         if len(blocks) and self.filled < length:
             blocks = np.concatenate([blocks[:-1], (blocks[-1] + total)[None]])
-            return Sums(triangles, self.features + features, blocks, length, self.filled + 1)
+            return Sums(count, triangles, features, blocks, length, self.filled + 1)
         if len(blocks) == _MAX_BLOCKS:
             blocks = blocks.reshape(-1, 2, 6, _WIDTH).sum(axis=1)
             length = 2 * length
         blocks = np.concatenate([blocks, total[None]])
-        return Sums(triangles, self.features + features, blocks, length, 1)
+        return Sums(count, triangles, features, blocks, length, 1)

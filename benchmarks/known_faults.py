@@ -1,0 +1,203 @@
+"""Faults that the library once had, or that no test noticed; `mutants.py --known` puts them back.
+
+Each has the test that was written for it. It must fail with the fault.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class KnownFault:
+    """A change of one place of the library.
+
+    Attributes:
+        what: goes wrong
+        path: of the module, relative to the library
+        before: the text as it is, which stands in it once
+        after: the text with the fault
+        test: that fails then
+    """
+
+    what: str
+    path: str
+    before: str
+    after: str
+    test: str
+
+    def mutated(self, text: str) -> str:
+        """The text of the module with the fault."""
+        if text.count(self.before) != 1:
+            raise ValueError(f"'{self.before}' does not stand in {self.path} once")
+        return text.replace(self.before, self.after)
+
+
+KNOWN_FAULTS = (
+    KnownFault(
+        "a time in JSON is an internal error",
+        "_saved.py",
+        "return value.isoformat()",
+        "return value",
+        "tests/fleet/test_trend.py::test_the_command_line_says_it_too",
+    ),
+    KnownFault(
+        "a typo in an address is an internal error",
+        "live/_addresses.py",
+        "if _HOST.fullmatch(host) and (not colon or _is_port(port)):",
+        "if not colon or _is_port(port):",
+        "tests/live/test_streams.py::test_a_typo_in_an_address_is_one_line",
+    ),
+    KnownFault(
+        "a port beyond the last one is taken",
+        "live/_addresses.py",
+        "0 < int(text) <= _MAX_PORT",
+        "int(text) >= 0",
+        "tests/live/test_streams.py::test_a_typo_in_an_address_is_one_line",
+    ),
+    KnownFault(
+        "one outlier of a wrist sensor ends tracking",
+        "wrist/_recording.py",
+        "possible = without_impossible(recording)",
+        "possible = recording",
+        "tests/cli/test_weigh_wrist.py::"
+        "test_a_row_with_an_impossible_wrench_is_left_out_when_tracking",
+    ),
+    KnownFault(
+        "the first of two columns of one name is read",
+        "io/_binary.py",
+        "if chosen.count(name) > 1:",
+        "if chosen.count(name) > 2:",
+        "tests/cli/test_weigh_wrist.py::test_tables_with_a_doubled_column_or_texts_are_refused",
+    ),
+    KnownFault(
+        "what a library raises for a damaged file is an internal error",
+        "_saved.py",
+        "    except Exception as error:\n        lines",
+        "    except ValueError as error:\n        lines",
+        "tests/io/test_recordings.py::test_what_a_library_raises_while_it_parses_is_one_line",
+    ),
+    KnownFault(
+        "a time of a catalogue beyond all calendars is an internal error",
+        "fleet/_catalogue.py",
+        "if not 0 <= value <= _LATEST_S:",
+        "if not 0 <= value:",
+        "tests/fleet/test_fleet.py::test_catalogues_that_are_refused",
+    ),
+    KnownFault(
+        "a joint of the arm that follows another one is taken as independent",
+        "robot/_urdf.py",
+        "        if mimic is not None:\n            raise",
+        "        if mimic is not None and not names:\n            raise",
+        "tests/robot/test_urdf.py::test_a_joint_of_the_arm_that_follows_another_is_refused",
+    ),
+    KnownFault(
+        "a payload far above the rating is exported",
+        "payload/_plausibility.py",
+        "if least > _MAX_OVERLOAD * rated:",
+        "if least > 1000 * rated:",
+        "tests/payload/test_payload.py::test_a_body_that_no_tool_or_part_has_is_said",
+    ),
+    KnownFault(
+        "a mass that no arm carries is exported",
+        "payload/_plausibility.py",
+        "elif least > _MAX_MASS:",
+        "elif least > 10 * _MAX_MASS:",
+        "tests/payload/test_payload.py::test_a_body_that_no_tool_or_part_has_is_said",
+    ),
+    KnownFault(
+        "a handshake that drips texts never ends",
+        "live/_ur.py",
+        "if time.monotonic() > end_s:\n                    raise SourceFailed(\n"
+        '                        f"{self._place} answers, but',
+        "if self._client is None:\n                    raise SourceFailed(\n"
+        '                        f"{self._place} answers, but',
+        "tests/live/test_streams.py::test_a_handshake_that_drips_texts_ends",
+    ),
+    KnownFault(
+        "a reader thread ends silently",
+        "live/_source.py",
+        "except Exception as error:  # whatever it is, the caller of take() must learn of it",
+        "except ZeroDivisionError as error:",
+        "tests/live/test_streams.py::test_a_reader_thread_that_fails_says_so",
+    ),
+    KnownFault(
+        "rows wait while a recording is converted",
+        "live/_recorder.py",
+        "                self._file.finish()\n                self._finishing",
+        "                self._file.finish()\n                self._file.wait()\n"
+        "                self._finishing",
+        "tests/live/test_streams.py::test_a_new_clock_does_not_wait_for_the_conversion",
+    ),
+    KnownFault(
+        "a row without a time costs the recording",
+        "live/_source.py",
+        "if not math.isfinite(t):",
+        "if t is None:",
+        "tests/live/test_streams.py::test_one_row_without_a_time_does_not_cost_the_recording",
+    ),
+    KnownFault(
+        "an empty file blocks its name",
+        "live/_recorder.py",
+        "stream.exists() and stream.stat().st_size > 0",
+        "stream.exists()",
+        "tests/live/test_streams.py::test_an_empty_file_does_not_block_its_name",
+    ),
+    KnownFault(
+        "rows that wait for a disk have no bound",
+        "live/_recorder.py",
+        "if len(self._waiting) >= _MAX_WAITING_ROWS:",
+        "if len(self._waiting) < 0:",
+        "tests/live/test_streams.py::test_a_slow_disk_costs_rows_that_are_counted_but_no_memory",
+    ),
+    KnownFault(
+        "the oldest row of a log counts",
+        "fleet/_store.py",
+        "written[i] > written[latest[key]]",
+        "written[i] < written[latest[key]]",
+        "tests/fleet/test_store.py::test_the_latest_row_of_a_log_counts",
+    ),
+    KnownFault(
+        "an echo that is 0.1 kg off is taken",
+        "live/_controller.py",
+        "_TOLERANCES = (1e-4,",
+        "_TOLERANCES = (0.2,",
+        "tests/live/test_setting.py::test_an_echo_is_the_payload_that_was_sent",
+    ),
+    KnownFault(
+        "the zero drift of the start is reported",
+        "wrist/tracking/_estimator.py",
+        "now[DRIFT, TREND] = self._age(state) * np.eye(6)",
+        "now[DRIFT, TREND] = 0 * np.eye(6)",
+        "tests/wrist/test_tracking.py::test_a_zero_that_moves_is_reported_as_it_is_now",
+    ),
+    KnownFault(
+        "a gap does not end the window",
+        "wrist/tracking/_estimator.py",
+        "state = self._drained(state)._replace(counts=",
+        "state = state._replace(counts=",
+        "tests/wrist/test_tracking.py::test_a_gap_ends_the_window_and_the_rest",
+    ),
+    KnownFault(
+        "the statistic after a rest is not doubled",
+        "torque/tracking/_change.py",
+        "_WEIGHT_AFTER_REST = 2.0",
+        "_WEIGHT_AFTER_REST = 1.0",
+        "tests/torque/test_tracking.py::test_the_statistic_after_a_rest_counts_twice",
+    ),
+    KnownFault(
+        "a file takes its name before it is on the disk",
+        "_saved.py",
+        "            os.fsync(file.fileno())",
+        "            file.fileno()",
+        "tests/test_round_trips.py::test_a_file_is_on_the_disk_before_it_takes_its_name",
+    ),
+    KnownFault(
+        "samples next to a jump of the wrench count in full",
+        "wrist/tracking/_estimator.py",
+        "weight = 1 / (1 + (jumps",
+        "weight = 1 / (1 + 0 * (jumps",
+        "tests/wrist/test_tracking.py::"
+        "test_accelerations_that_jump_between_rows_do_not_bias_the_load",
+    ),
+)
