@@ -19,7 +19,7 @@ import typer
 from steelyard import _saved
 from steelyard.cli import options
 from steelyard.cli.output import Output, json_line
-from steelyard.errors import UnknownName
+from steelyard.errors import InvalidRobot, UnknownName
 
 if TYPE_CHECKING:
     from steelyard.identification import DynamicModel
@@ -35,6 +35,14 @@ _ALARM_TIMEOUT_S = 10.0
 _LAST_ALARMS_TIMEOUT_S = 30.0
 
 ModelOption = Annotated[
+    Path,
+    typer.Option(
+        "--model",
+        help="The arm with its empty gripper (.json, from identify); with --dry the name or URDF of"
+        " a robot is enough.",
+    ),
+]
+PreviewModelOption = Annotated[
     Path, typer.Option("--model", help="The arm with its empty gripper (.json, from identify).")
 ]
 GripperOption = Annotated[
@@ -136,12 +144,12 @@ def command(
     from steelyard.io._parts import read_parts
     from steelyard.live._track import is_address
     from steelyard.report._picks import picks_page
+    from steelyard.robot import RobotModel
     from steelyard.workflow._data import identified_arm
     from steelyard.workflow._picks import Picking
 
     out = Output(as_json)
     _require_effect(dry, record, seconds, stream=is_address(log))
-    arm = identified_arm(model)
     asked = options.requested(column, joints, degrees=degrees, names=names, rate=rate)
     stated = asked
     asked, bit = _with_gripper(asked, gripper)
@@ -151,13 +159,17 @@ def command(
         replayed = log.startswith("replay:")
         tables = asked if replayed else stated
         stream = _Stream(gripper, tables, replayed, seconds, record, follow, as_json)
+        arm = identified_arm(model)
         with AlarmRunner(on_alarm) as runner:
             shift = _live(log, arm, table, how, stream, runner)
         make_page: Callable[[], Page] = partial(picks_page, shift)
     else:
-        recording = options.read_requested(Path(log), asked, robot=arm.robot)
-        without = [] if dry is None else [options.read_requested(dry, asked, robot=arm.robot)]
-        picking = Picking(arm, {log: recording}, table, how, dry=without)
+        known = _known_arm(model, dry)
+        robot = known if isinstance(known, RobotModel) else known.robot
+        recording = options.read_requested(Path(log), asked, robot=robot)
+        without = [] if dry is None else [options.read_requested(dry, asked, robot=robot)]
+        picking = Picking.of(known, {log: recording}, table, how, dry=without)
+        arm = picking.model
         shift = picking.shift
         make_page = picking.page
         with AlarmRunner(on_alarm) as runner:
@@ -184,6 +196,21 @@ def _require_effect(dry: Path | None, record: Path | None, seconds: float, *, st
         raise UnknownName("--dry works with a log only: record the stream, then weigh the file")
     if not stream and (record is not None or seconds < float("inf")):
         raise UnknownName("--record and --seconds are for streams (ur://HOST), not for a log")
+
+
+def _known_arm(model: Path, dry: Path | None) -> DynamicModel | RobotModel:
+    """The identified arm; a robot is enough where the path was recorded without parts."""
+    from steelyard.robot import load_robot
+    from steelyard.workflow._data import identified_arm, is_robot
+
+    if not is_robot(model):
+        return identified_arm(model)
+    if dry is None:
+        raise InvalidRobot(
+            f"{model} is a robot, not an identified model: identify the empty arm first (steelyard"
+            " identify), or record the same path without parts (--dry)"
+        )
+    return load_robot(str(model))
 
 
 @dataclass(frozen=True)
@@ -243,7 +270,7 @@ def _live(
 
 def preview_command(
     dry: Annotated[Path, typer.Argument(help="A recording of the path without a part.")],
-    model: ModelOption,
+    model: PreviewModelOption,
     parts: Annotated[Path, typer.Option(help="Table of parts (.csv), as for steelyard picks.")],
     gripper: GripperOption = None,
     closed: ClosedOption = "auto",

@@ -247,9 +247,7 @@ class PickJudge:
             return weighed.masses[names.index(part.name)]
         return weighed.masses[0]
 
-    def _judged(
-        self, mass: Mass, compared: Compared | None, expected: Sequence[Part]
-    ) -> Judged:
+    def _judged(self, mass: Mass, compared: Compared | None, expected: Sequence[Part]) -> Judged:
         """The decision by the absolute or by the relative mass, the one with narrower limits."""
         absolute = Measured(mass.value, mass.std)
         limits = self.options.limits
