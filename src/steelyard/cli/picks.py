@@ -6,7 +6,8 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -19,10 +20,11 @@ import typer
 from steelyard import _saved
 from steelyard.cli import options
 from steelyard.cli.output import Output, json_line
-from steelyard.errors import InvalidRobot, UnknownName
+from steelyard.errors import InvalidRobot, SourceFailed, UnknownName
 
 if TYPE_CHECKING:
     from steelyard.identification import DynamicModel
+    from steelyard.live._picks_page import PicksPage
     from steelyard.payload import Part
     from steelyard.picking import Pick, PickingOptions, Shift
     from steelyard.recording._columns import Requested
@@ -33,6 +35,7 @@ _TABLES = (".csv", ".parquet", ".jsonl", ".json")
 _BIT = re.compile(r"(?P<column>.+):(?P<bit>\d+)")
 _ALARM_TIMEOUT_S = 10.0
 _LAST_ALARMS_TIMEOUT_S = 30.0
+_MAX_PORT = 65535
 
 ModelOption = Annotated[
     Path,
@@ -94,6 +97,14 @@ AlarmOption = Annotated[
         help="A command to run at each alarm, with the pick as JSON on its input.",
     ),
 ]
+PageOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="[HOST:]PORT",
+        help="Show the picks of a stream on a page in the browser, too: at this port or the next"
+        " free one, 0 for any.",
+    ),
+]
 
 
 def command(
@@ -133,6 +144,7 @@ def command(
         options.file_to_write("A file for every row of a stream (.parquet).", "--record"),
     ] = None,
     on_alarm: AlarmOption = None,
+    page: PageOption = None,
     column: options.ColumnOption = None,
     joints: options.JointsOption = None,
     names: options.NamesOption = None,
@@ -149,7 +161,7 @@ def command(
     from steelyard.workflow._picks import Picking
 
     out = Output(as_json)
-    _require_effect(dry, record, seconds, stream=is_address(log))
+    _require_effect(dry, record, seconds, page, stream=is_address(log))
     asked = options.requested(column, joints, degrees=degrees, names=names, rate=rate)
     stated = asked
     asked, bit = _with_gripper(asked, gripper)
@@ -158,17 +170,17 @@ def command(
     if is_address(log):
         replayed = log.startswith("replay:")
         tables = asked if replayed else stated
-        stream = _Stream(gripper, tables, replayed, seconds, record, follow, as_json)
         arm = identified_arm(model)
-        with AlarmRunner(on_alarm) as runner:
+        with AlarmRunner(on_alarm) as runner, _opened_page(page) as shown:
+            stream = _Stream(gripper, tables, replayed, seconds, record, follow, as_json, shown)
             shift = _live(log, arm, table, how, stream, runner)
         make_page: Callable[[], Page] = partial(picks_page, shift)
     else:
-        known = _known_arm(model, dry)
-        robot = known if isinstance(known, RobotModel) else known.robot
+        given = _known_arm(model, dry)
+        robot = given if isinstance(given, RobotModel) else given.robot
         recording = options.read_requested(Path(log), asked, robot=robot)
         without = [] if dry is None else [options.read_requested(dry, asked, robot=robot)]
-        picking = Picking.of(known, {log: recording}, table, how, dry=without)
+        picking = Picking.of(given, {log: recording}, table, how, dry=without)
         arm = picking.model
         shift = picking.shift
         make_page = picking.page
@@ -180,8 +192,8 @@ def command(
     with _saved.together():
         if output is not None:
             write_shift(shift, output)
-        page = partial(_page, make_page, arm.robot, log)
-        out.report(ctx, page, [model, log, parts, dry], report=report)
+        whole_page = partial(_page, make_page, arm.robot, log)
+        out.report(ctx, whole_page, [model, log, parts, dry], report=report)
     if not follow:
         facts = facts_of(shift) | {"file": output, "report": report}
         show = partial(_show, shift, lines=not is_address(log))
@@ -190,12 +202,32 @@ def command(
         raise typer.Exit(1)
 
 
-def _require_effect(dry: Path | None, record: Path | None, seconds: float, *, stream: bool) -> None:
+def _require_effect(
+    dry: Path | None, record: Path | None, seconds: float, page: str | None, *, stream: bool
+) -> None:
     """Refuses options that a stream, or a log, would ignore."""
     if stream and dry is not None:
         raise UnknownName("--dry works with a log only: record the stream, then weigh the file")
     if not stream and (record is not None or seconds < float("inf")):
         raise UnknownName("--record and --seconds are for streams (ur://HOST), not for a log")
+    if not stream and page is not None:
+        raise UnknownName("--page is for streams (ur://HOST); a log has --report page.html")
+
+
+@contextmanager
+def _opened_page(text: str | None) -> Iterator[PicksPage | None]:
+    """The page of a stream, which ends with it; None where none is requested."""
+    if text is None:
+        yield None
+        return
+    from steelyard.live._picks_page import PicksPage
+
+    host, _, port = text.rpartition(":")
+    if not port.isdecimal() or int(port) > _MAX_PORT:
+        raise SourceFailed(f"--page is [HOST:]PORT, say 8080; got '{text}'")
+    with PicksPage(host=host or "127.0.0.1", port=int(port)) as page:
+        typer.echo(f"The page: {page.url}", err=True)
+        yield page
 
 
 def _known_arm(model: Path, dry: Path | None) -> DynamicModel | RobotModel:
@@ -224,6 +256,7 @@ class _Stream:
     record: Path | None
     follow: bool
     quiet: bool
+    page: PicksPage | None
 
 
 def _page(make_page: Callable[[], Page], robot: RobotModel, log: str) -> Page:
@@ -263,6 +296,7 @@ def _live(
         record=stream.record,
         tables=stream.tables,
         on_pick=on_pick,
+        page=stream.page,
         ends_at_interrupt=True,
     )
     return live_picks(source, model, parts=parts, options=how, stream=given)

@@ -258,15 +258,15 @@ def _errors_name(run: Run) -> Iterator[None]:
         raise type(error)(f"{run.name}: {error}") from error
 
 
-def identified_arm(model: DynamicModel | str | Path) -> DynamicModel:
-    """The identified arm, from its file where a path is given.
+def identified_arm(model: DynamicModel | RobotModel | str | Path) -> DynamicModel:
+    """The identified arm, from its file where a path is given; a robot is refused.
 
     Args:
         model: of the empty arm, or its file
     """
     if isinstance(model, DynamicModel):
         return model
-    if is_robot(model):
+    if isinstance(model, RobotModel) or is_robot(model):
         name = model.name if isinstance(model, RobotModel) else str(model)
         raise InvalidRobot(
             f"{name} is a robot, not an identified model: identify the empty arm first"
