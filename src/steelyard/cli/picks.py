@@ -105,6 +105,14 @@ PageOption = Annotated[
         " free one, 0 for any.",
     ),
 ]
+PublishOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="ros2://HOST[:PORT]",
+        help="Publish each pick of a stream in ROS 2, too, as JSON on /picks and its status on"
+        " /diagnostics: through a bridge, or ros2-node: for a node of this process.",
+    ),
+]
 
 
 def command(
@@ -145,6 +153,7 @@ def command(
     ] = None,
     on_alarm: AlarmOption = None,
     page: PageOption = None,
+    publish: PublishOption = None,
     column: options.ColumnOption = None,
     joints: options.JointsOption = None,
     names: options.NamesOption = None,
@@ -161,7 +170,7 @@ def command(
     from steelyard.workflow._picks import Picking
 
     out = Output(as_json)
-    _require_effect(dry, record, seconds, page, stream=is_address(log))
+    _require_effect(dry, record, seconds, page or publish, stream=is_address(log))
     asked = options.requested(column, joints, degrees=degrees, names=names, rate=rate)
     stated = asked
     asked, bit = _with_gripper(asked, gripper)
@@ -171,8 +180,14 @@ def command(
         replayed = log.startswith("replay:")
         tables = asked if replayed else stated
         arm = identified_arm(model)
-        with AlarmRunner(on_alarm) as runner, _opened_page(page) as shown:
-            stream = _Stream(gripper, tables, replayed, seconds, record, follow, as_json, shown)
+        with (
+            AlarmRunner(on_alarm) as runner,
+            _opened_page(page) as shown,
+            _publisher(publish) as send,
+        ):
+            stream = _Stream(
+                gripper, tables, replayed, seconds, record, follow, as_json, shown, send
+            )
             shift = _live(log, arm, table, how, stream, runner)
         make_page: Callable[[], Page] = partial(picks_page, shift)
     else:
@@ -203,15 +218,17 @@ def command(
 
 
 def _require_effect(
-    dry: Path | None, record: Path | None, seconds: float, page: str | None, *, stream: bool
+    dry: Path | None, record: Path | None, seconds: float, shown: str | None, *, stream: bool
 ) -> None:
     """Refuses options that a stream, or a log, would ignore."""
     if stream and dry is not None:
         raise UnknownName("--dry works with a log only: record the stream, then weigh the file")
     if not stream and (record is not None or seconds < float("inf")):
         raise UnknownName("--record and --seconds are for streams (ur://HOST), not for a log")
-    if not stream and page is not None:
-        raise UnknownName("--page is for streams (ur://HOST); a log has --report page.html")
+    if not stream and shown is not None:
+        raise UnknownName(
+            "--page and --publish are for streams (ur://HOST); a log has --report page.html"
+        )
 
 
 @contextmanager
@@ -245,6 +262,22 @@ def _known_arm(model: Path, dry: Path | None) -> DynamicModel | RobotModel:
     return load_robot(str(model))
 
 
+@contextmanager
+def _publisher(address: str | None) -> Iterator[Callable[[Pick], None]]:
+    """A function that publishes a pick, where that is requested."""
+    if address is None:
+        yield lambda pick: None
+        return
+    from steelyard.live import Ros2Controller, Ros2Publisher, source_of
+    from steelyard.live._ros2_publisher import PICKS_TOPIC
+
+    bridge = source_of(address)
+    if not isinstance(bridge, Ros2Controller):
+        raise UnknownName(f"--publish is ros2://HOST[:PORT] or ros2-node:, got '{address}'")
+    with Ros2Publisher(bridge, topic=PICKS_TOPIC) as publisher:
+        yield publisher.publish_pick
+
+
 @dataclass(frozen=True)
 class _Stream:
     """What happens with a stream."""
@@ -257,6 +290,7 @@ class _Stream:
     follow: bool
     quiet: bool
     page: PicksPage | None
+    publish: Callable[[Pick], None]
 
 
 def _page(make_page: Callable[[], Page], robot: RobotModel, log: str) -> Page:
@@ -284,6 +318,7 @@ def _live(
             print(pick.line, flush=True)
         if pick.is_alarm:
             runner.start(pick)
+        stream.publish(pick)
 
     column = stream.gripper or "gripper"
     if match := _BIT.fullmatch(column):
