@@ -154,6 +154,9 @@ def command(
     on_alarm: AlarmOption = None,
     page: PageOption = None,
     publish: PublishOption = None,
+    tool: Annotated[
+        str, typer.Option(help="Name of the gripper, by which fleet picks compares shifts.")
+    ] = "",
     column: options.ColumnOption = None,
     joints: options.JointsOption = None,
     names: options.NamesOption = None,
@@ -174,7 +177,7 @@ def command(
     asked = options.requested(column, joints, degrees=degrees, names=names, rate=rate)
     stated = asked
     asked, bit = _with_gripper(asked, gripper)
-    how = picking_options(expect, known, closed, false_alarms, margin, bit)
+    how = replace(picking_options(expect, known, closed, false_alarms, margin, bit), tool=tool)
     table = () if parts is None else read_parts(parts)
     if is_address(log):
         replayed = log.startswith("replay:")

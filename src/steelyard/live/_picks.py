@@ -198,6 +198,7 @@ class PickWatcher:
             self.weigher.arm.model.robot.joint_names,
             self.state.notes,
             self.setup.name,
+            self.judge.options.tool,
         )
 
     def taken(self, item: Row | Event) -> Iterator[Pick]:

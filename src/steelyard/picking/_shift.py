@@ -62,6 +62,7 @@ class PickingOptions:
         min_pulse_s: shorter pulses of the gripper are chatter [s]
         min_carry_s: shorter carries are not weighed [s]
         early_s: time into the lift of the early answer [s]
+        tool: name of the gripper, for comparisons of shifts
     """
 
     false_alarms_per_1000: float = 1.0
@@ -73,6 +74,7 @@ class PickingOptions:
     min_pulse_s: float = 0.05
     min_carry_s: float = 0.3
     early_s: float = 0.3
+    tool: str = ""
 
     def __post_init__(self) -> None:
         if not 0 < self.false_alarms_per_1000 < 1000:
@@ -348,6 +350,7 @@ class Shift(FileValue, error=InvalidSamples, kind="shift", version=1):
         joint_names: n names
         notes: remarks about the log, one sentence without a full stop each
         source: of the log
+        tool: name of the gripper, for comparisons of shifts; empty where it is not given
     """
 
     picks: tuple[Pick, ...]
@@ -359,6 +362,7 @@ class Shift(FileValue, error=InvalidSamples, kind="shift", version=1):
     joint_names: tuple[str, ...]
     notes: tuple[str, ...] = ()
     source: str = ""
+    tool: str = ""
 
     def __len__(self) -> int:
         return len(self.picks)

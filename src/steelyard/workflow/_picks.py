@@ -246,6 +246,7 @@ class Picking:
             self.model.robot.joint_names,
             (*self._notes(state, [pick for pick, _ in pairs]), *state.notes),
             self.runs[0].name,
+            self.options.tool,
         )
 
     @property
