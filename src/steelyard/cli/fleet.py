@@ -237,8 +237,8 @@ def picks(
 ) -> None:
     """Compares the picks of shifts, by part and gripper. Exit code 1 if something has changed."""
     from steelyard.fleet._picks import ShiftPart, pick_trends
+    from steelyard.fleet._picks_page import pick_trends_page
     from steelyard.picking import Shift
-    from steelyard.report._pick_trends import pick_trends_page
 
     out = Output(as_json)
     names = [path.stem for path in shifts]
