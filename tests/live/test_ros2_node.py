@@ -21,6 +21,7 @@ from steelyard.live import ReplaySource, Ros2Controller, Ros2Publisher, Stream, 
 from steelyard.live._ros2_node import NodeSocket, RosClient
 from steelyard.live._ros2_publisher import ERROR, OK, STALE, WARN, facts_of, status_of
 from steelyard.payload import Payload
+from steelyard.picking import Decision, Measured, Pick
 from steelyard.verdict import Doubt, DoubtKind, Verdict
 from waiting import PATIENCE_S, wait_until
 
@@ -116,6 +117,31 @@ def test_an_inertia_that_no_body_has_is_left_out():
         (_, _, load), _ = received(arm, 2)
     assert (load.inertia.m, load.inertia.com.z) == (2.5, 0.1)
     assert load.inertia.ixx == load.inertia.izz == 0.0
+
+
+def test_picks_are_published_as_json_with_their_status():
+    picks = [
+        Pick(1, 2.0, 4.5, Decision.GOOD, "lid", "lid", Measured(0.5, 0.01)),
+        Pick(2, 6.0, 8.5, Decision.MISSING, "lid", reasons=("nothing carried",)),
+        Pick(3, 9.0, 9.5, Decision.NOT_WEIGHED, mass=Measured(0.4, np.inf)),
+    ]
+    with (
+        bridge(accepts_messages=True) as arm,
+        Ros2Publisher(source(arm), topic="/picks") as publisher,
+    ):
+        for pick in picks:
+            publisher.publish_pick(pick)
+        got = received(arm, 6)
+    assert [topic for topic, _, _ in got] == 3 * ["/picks", "/diagnostics"]
+    rows = [json.loads(message.data) for _, _, message in got[0::2]]
+    assert [row["decision"] for row in rows] == ["good", "missing", "not weighed"]
+    assert rows[0]["mass"] == 0.5
+    assert rows[1]["alarm"] is True
+    assert rows[2]["mass_half_width"] is None
+    statuses = [message.status[0] for _, _, message in got[1::2]]
+    assert [status.level for status in statuses] == [OK, ERROR, WARN]
+    assert statuses[1].message == "missing; nothing carried"
+    assert statuses[0].name == "steelyard: picks"
 
 
 def test_a_source_without_topics_cannot_publish():

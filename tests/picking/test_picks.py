@@ -8,8 +8,9 @@ import pytest
 
 import steelyard as sy
 from picking_shifts import CARRY, COVER, FAULTS, HOUSING, arm, faulty, model, plan, shift
-from steelyard.errors import InvalidRecording, InvalidSamples, UnknownName
+from steelyard.errors import InvalidRecording, InvalidRobot, InvalidSamples, UnknownName
 from steelyard.picking import Decision, PickingOptions, Shift
+from steelyard.robot import DriveModel
 from steelyard.simulation import PlannedFault, PlannedPause, simulate_shift
 
 GOOD = {"good": "good", "heavier": "foreign part"}
@@ -246,6 +247,47 @@ def test_a_dry_cycle_takes_the_misfit_of_the_path_away():
         errors.append(np.sqrt(np.mean([(x.mass.value - y.mass) ** 2 for x, y in pairs])))
     assert errors[1] < 0.5 * errors[0]
     assert errors[1] < 0.06
+
+
+def dry_log(**changes):
+    """Two cycles of the path without parts."""
+    faults = tuple(PlannedFault(k, "missing") for k in (1, 2))
+    return shift(arm(), plan(cycles=2, faults=faults, **changes), 103)[0]
+
+
+def test_a_dry_cycle_and_the_kinematics_are_enough_on_a_fixed_path():
+    """The arm's inertia and friction are not known beforehand: the dry cycle shows them."""
+    log, truth = faulty()
+    unknown = arm().with_drive(DriveModel(0.0 * arm().drive.rotor_inertia))
+    options = PickingOptions(closed="high")
+    found = sy.picks(log, unknown, parts=[HOUSING], dry=dry_log(), options=options)
+    assert decisions(found) == of_truth(truth)
+    errors = [
+        (pick.mass.value - true.mass) / pick.mass.std
+        for pick, true in zip(found.picks, truth, strict=True)
+        if true.fault != "lost"
+    ]
+    assert np.abs(errors).max() < 3.5
+    assert any("from the dry cycle alone" in note for note in found.notes)
+
+
+def test_without_a_model_carries_on_another_path_are_not_weighed():
+    log, _ = faulty()
+    other = [[q + 0.4 for q in posture] for posture in CARRY]
+    found = sy.picks(
+        log,
+        arm(),
+        parts=[HOUSING],
+        dry=dry_log(carry=other),
+        options=PickingOptions(closed="high"),
+    )
+    assert set(decisions(found)) == {"not weighed"}
+    assert "leaves the path of the dry cycle" in found.picks[0].reasons[0]
+
+
+def test_a_robot_without_a_dry_cycle_is_refused():
+    with pytest.raises(InvalidRobot, match="identify the empty arm first"):
+        sy.picks(faulty()[0], "ur10e", parts=[HOUSING])
 
 
 @pytest.mark.thorough

@@ -17,6 +17,7 @@ from steelyard.live import PickStreamOptions, ReplaySource, live_picks
 from steelyard.live._picks import PickWatcher
 from steelyard.live._source import Event, EventKind, Row, Stream
 from steelyard.picking import Decision, Pick, PickingOptions
+from steelyard.simulation import PlannedFault
 from steelyard.workflow._picks import Picking
 
 TABLE = "name,mass,tolerance,cx,cy,cz,com_tolerance\nhousing,2.0,0.02,0,0.01,0.08,0.01\n"
@@ -139,6 +140,38 @@ def test_options_that_would_be_ignored_are_refused(folder):
     seconds = steelyard("picks", log, "--model", folder / "model.json", "--seconds", "3")
     assert seconds.returncode == 2
     assert "--record and --seconds are for streams" in seconds.stderr
+    for option in (("--page", "0"), ("--publish", "ros2://127.0.0.1")):
+        shown = steelyard("picks", log, "--model", folder / "model.json", *option)
+        assert shown.returncode == 2
+        assert "--page and --publish are for streams" in shown.stderr
+
+
+def test_wrong_addresses_of_the_page_and_the_bridge_are_refused(folder):
+    stream = f"replay:{folder / 'log.parquet'}"
+    stated = ("--model", folder / "model.json", "--closed", "high")
+    page = steelyard("picks", stream, *stated, "--page", "http")
+    assert page.returncode == 2
+    assert "--page is [HOST:]PORT, say 8080; got 'http'" in page.stderr
+    bridge = steelyard("picks", stream, *stated, "--publish", "ur://127.0.0.1")
+    assert bridge.returncode == 2
+    assert "--publish is ros2://HOST[:PORT] or ros2-node:" in bridge.stderr
+
+
+def test_a_robot_is_enough_with_a_dry_cycle(folder, tmp_path):
+    """The command without an identified model; without the dry cycle it is one clear line."""
+    alone = steelyard("picks", folder / "log.parquet", "--model", "ur10e")
+    assert alone.returncode == 2
+    assert "or record the same path without parts (--dry)" in alone.stderr
+    assert len(alone.stderr.splitlines()) == 1
+    faults = tuple(PlannedFault(k, "missing") for k in (1, 2))
+    sy.write(shift(arm(), plan(cycles=2, faults=faults), 103)[0], tmp_path / "dry.parquet")
+    done = steelyard(
+        *("picks", folder / "log.parquet", "--model", "ur10e", "--dry", tmp_path / "dry.parquet"),
+        *("--parts", folder / "parts.csv"),
+    )
+    assert done.returncode == 1
+    assert "6 picks: 4 good, 1 missing, 1 double" in done.stdout
+    assert "Note: the arm is known from the dry cycle alone" in done.stdout
 
 
 def test_a_stream_goes_on_after_its_clock_went_back(folder, monkeypatch):

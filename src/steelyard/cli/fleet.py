@@ -221,6 +221,57 @@ def trend(
         raise typer.Exit(1)
 
 
+@app.command(cls=Verb)
+@interruptible()
+def picks(
+    shifts: Annotated[
+        list[Path],
+        typer.Argument(help="Shifts in the order of time (.json, from steelyard picks -o)."),
+    ],
+    rate: Annotated[
+        float, typer.Option(help="Largest mean share of false alarms among all alarms.")
+    ] = 0.05,
+    output: TableOption = None,
+    report: ReportOption = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Compares the picks of shifts, by part and gripper. Exit code 1 if something has changed."""
+    from steelyard.fleet._picks import ShiftPart, pick_trends
+    from steelyard.fleet._picks_page import pick_trends_page
+    from steelyard.picking import Shift
+
+    out = Output(as_json)
+    names = [path.stem for path in shifts]
+    if len(set(names)) < len(names):
+        names = [str(path) for path in shifts]
+    loaded = {name: Shift.load(path) for name, path in zip(names, shifts, strict=True)}
+    trends = pick_trends(loaded, rate=rate)
+    with _saved.together():
+        _write(trends.rows, ShiftPart, output)
+        if report is not None:
+            pick_trends_page(trends).write(report)
+
+    def show() -> None:
+        for (tool, part), rows in trends.series.items():
+            picked = sum(row.picks for row in rows)
+            alarms = sum(row.alarms for row in rows)
+            where = f" in {tool}" if tool else ""
+            print(f"{part or 'picks'}{where}: {picked} in {len(rows)} shifts, {alarms} alarms")
+        if not trends.changes:
+            print("Too few shifts to test for changes.")
+        for change in trends.flagged:
+            print(f"{change.words[0].upper()}{change.words[1:]}.")
+
+    facts = {
+        "rows": [asdict(row) for row in trends.rows],
+        "flagged": [asdict(change) for change in trends.flagged],
+        "rate": rate,
+    }
+    out.emit(facts, show, files={"Table": output, "Report": report})
+    if trends.flagged:
+        raise typer.Exit(1)
+
+
 def _arm(robot: str | None, lock: list[str] | None, flange: str | None) -> str | RobotModel | None:
     """The arm of --robot; its name alone where no option changes it."""
     if lock is None and flange is None:

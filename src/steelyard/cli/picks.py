@@ -6,7 +6,8 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -19,10 +20,11 @@ import typer
 from steelyard import _saved
 from steelyard.cli import options
 from steelyard.cli.output import Output, json_line
-from steelyard.errors import UnknownName
+from steelyard.errors import InvalidRobot, SourceFailed, UnknownName
 
 if TYPE_CHECKING:
     from steelyard.identification import DynamicModel
+    from steelyard.live._picks_page import PicksPage
     from steelyard.payload import Part
     from steelyard.picking import Pick, PickingOptions, Shift
     from steelyard.recording._columns import Requested
@@ -33,8 +35,17 @@ _TABLES = (".csv", ".parquet", ".jsonl", ".json")
 _BIT = re.compile(r"(?P<column>.+):(?P<bit>\d+)")
 _ALARM_TIMEOUT_S = 10.0
 _LAST_ALARMS_TIMEOUT_S = 30.0
+_MAX_PORT = 65535
 
 ModelOption = Annotated[
+    Path,
+    typer.Option(
+        "--model",
+        help="The arm with its empty gripper (.json, from identify); with --dry the name or URDF of"
+        " a robot is enough.",
+    ),
+]
+PreviewModelOption = Annotated[
     Path, typer.Option("--model", help="The arm with its empty gripper (.json, from identify).")
 ]
 GripperOption = Annotated[
@@ -86,6 +97,22 @@ AlarmOption = Annotated[
         help="A command to run at each alarm, with the pick as JSON on its input.",
     ),
 ]
+PageOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="[HOST:]PORT",
+        help="Show the picks of a stream on a page in the browser, too: at this port or the next"
+        " free one, 0 for any.",
+    ),
+]
+PublishOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="ros2://HOST[:PORT]",
+        help="Publish each pick of a stream in ROS 2, too, as JSON on /picks and its status on"
+        " /diagnostics: through a bridge, or ros2-node: for a node of this process.",
+    ),
+]
 
 
 def command(
@@ -125,6 +152,11 @@ def command(
         options.file_to_write("A file for every row of a stream (.parquet).", "--record"),
     ] = None,
     on_alarm: AlarmOption = None,
+    page: PageOption = None,
+    publish: PublishOption = None,
+    tool: Annotated[
+        str, typer.Option(help="Name of the gripper, by which fleet picks compares shifts.")
+    ] = "",
     column: options.ColumnOption = None,
     joints: options.JointsOption = None,
     names: options.NamesOption = None,
@@ -136,28 +168,38 @@ def command(
     from steelyard.io._parts import read_parts
     from steelyard.live._track import is_address
     from steelyard.report._picks import picks_page
+    from steelyard.robot import RobotModel
     from steelyard.workflow._data import identified_arm
     from steelyard.workflow._picks import Picking
 
     out = Output(as_json)
-    _require_effect(dry, record, seconds, stream=is_address(log))
-    arm = identified_arm(model)
+    _require_effect(dry, record, seconds, page or publish, stream=is_address(log))
     asked = options.requested(column, joints, degrees=degrees, names=names, rate=rate)
     stated = asked
     asked, bit = _with_gripper(asked, gripper)
-    how = picking_options(expect, known, closed, false_alarms, margin, bit)
+    how = replace(picking_options(expect, known, closed, false_alarms, margin, bit), tool=tool)
     table = () if parts is None else read_parts(parts)
     if is_address(log):
         replayed = log.startswith("replay:")
         tables = asked if replayed else stated
-        stream = _Stream(gripper, tables, replayed, seconds, record, follow, as_json)
-        with AlarmRunner(on_alarm) as runner:
+        arm = identified_arm(model)
+        with (
+            AlarmRunner(on_alarm) as runner,
+            _opened_page(page) as shown,
+            _publisher(publish) as send,
+        ):
+            stream = _Stream(
+                gripper, tables, replayed, seconds, record, follow, as_json, shown, send
+            )
             shift = _live(log, arm, table, how, stream, runner)
         make_page: Callable[[], Page] = partial(picks_page, shift)
     else:
-        recording = options.read_requested(Path(log), asked, robot=arm.robot)
-        without = [] if dry is None else [options.read_requested(dry, asked, robot=arm.robot)]
-        picking = Picking(arm, {log: recording}, table, how, dry=without)
+        given = _known_arm(model, dry)
+        robot = given if isinstance(given, RobotModel) else given.robot
+        recording = options.read_requested(Path(log), asked, robot=robot)
+        without = [] if dry is None else [options.read_requested(dry, asked, robot=robot)]
+        picking = Picking.of(given, {log: recording}, table, how, dry=without)
+        arm = picking.model
         shift = picking.shift
         make_page = picking.page
         with AlarmRunner(on_alarm) as runner:
@@ -168,8 +210,8 @@ def command(
     with _saved.together():
         if output is not None:
             write_shift(shift, output)
-        page = partial(_page, make_page, arm.robot, log)
-        out.report(ctx, page, [model, log, parts, dry], report=report)
+        whole_page = partial(_page, make_page, arm.robot, log)
+        out.report(ctx, whole_page, [model, log, parts, dry], report=report)
     if not follow:
         facts = facts_of(shift) | {"file": output, "report": report}
         show = partial(_show, shift, lines=not is_address(log))
@@ -178,12 +220,65 @@ def command(
         raise typer.Exit(1)
 
 
-def _require_effect(dry: Path | None, record: Path | None, seconds: float, *, stream: bool) -> None:
+def _require_effect(
+    dry: Path | None, record: Path | None, seconds: float, shown: str | None, *, stream: bool
+) -> None:
     """Refuses options that a stream, or a log, would ignore."""
     if stream and dry is not None:
         raise UnknownName("--dry works with a log only: record the stream, then weigh the file")
     if not stream and (record is not None or seconds < float("inf")):
         raise UnknownName("--record and --seconds are for streams (ur://HOST), not for a log")
+    if not stream and shown is not None:
+        raise UnknownName(
+            "--page and --publish are for streams (ur://HOST); a log has --report page.html"
+        )
+
+
+@contextmanager
+def _opened_page(text: str | None) -> Iterator[PicksPage | None]:
+    """The page of a stream, which ends with it; None where none is requested."""
+    if text is None:
+        yield None
+        return
+    from steelyard.live._picks_page import PicksPage
+
+    host, _, port = text.rpartition(":")
+    if not port.isdecimal() or int(port) > _MAX_PORT:
+        raise SourceFailed(f"--page is [HOST:]PORT, say 8080; got '{text}'")
+    with PicksPage(host=host or "127.0.0.1", port=int(port)) as page:
+        typer.echo(f"The page: {page.url}", err=True)
+        yield page
+
+
+def _known_arm(model: Path, dry: Path | None) -> DynamicModel | RobotModel:
+    """The identified arm; a robot is enough where the path was recorded without parts."""
+    from steelyard.robot import load_robot
+    from steelyard.workflow._data import identified_arm, is_robot
+
+    if not is_robot(model):
+        return identified_arm(model)
+    if dry is None:
+        raise InvalidRobot(
+            f"{model} is a robot, not an identified model: identify the empty arm first (steelyard"
+            " identify), or record the same path without parts (--dry)"
+        )
+    return load_robot(str(model))
+
+
+@contextmanager
+def _publisher(address: str | None) -> Iterator[Callable[[Pick], None]]:
+    """A function that publishes a pick, where that is requested."""
+    if address is None:
+        yield lambda pick: None
+        return
+    from steelyard.live import Ros2Controller, Ros2Publisher, source_of
+    from steelyard.live._ros2_publisher import PICKS_TOPIC
+
+    bridge = source_of(address)
+    if not isinstance(bridge, Ros2Controller):
+        raise UnknownName(f"--publish is ros2://HOST[:PORT] or ros2-node:, got '{address}'")
+    with Ros2Publisher(bridge, topic=PICKS_TOPIC) as publisher:
+        yield publisher.publish_pick
 
 
 @dataclass(frozen=True)
@@ -197,6 +292,8 @@ class _Stream:
     record: Path | None
     follow: bool
     quiet: bool
+    page: PicksPage | None
+    publish: Callable[[Pick], None]
 
 
 def _page(make_page: Callable[[], Page], robot: RobotModel, log: str) -> Page:
@@ -224,6 +321,7 @@ def _live(
             print(pick.line, flush=True)
         if pick.is_alarm:
             runner.start(pick)
+        stream.publish(pick)
 
     column = stream.gripper or "gripper"
     if match := _BIT.fullmatch(column):
@@ -236,6 +334,7 @@ def _live(
         record=stream.record,
         tables=stream.tables,
         on_pick=on_pick,
+        page=stream.page,
         ends_at_interrupt=True,
     )
     return live_picks(source, model, parts=parts, options=how, stream=given)
@@ -243,7 +342,7 @@ def _live(
 
 def preview_command(
     dry: Annotated[Path, typer.Argument(help="A recording of the path without a part.")],
-    model: ModelOption,
+    model: PreviewModelOption,
     parts: Annotated[Path, typer.Option(help="Table of parts (.csv), as for steelyard picks.")],
     gripper: GripperOption = None,
     closed: ClosedOption = "auto",

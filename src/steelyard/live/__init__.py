@@ -24,6 +24,7 @@ from steelyard.live._history import PayloadChange, PayloadHistory
 from steelyard.live._motion import MotionExtent, MotionPlan, MotionRequest
 from steelyard.live._page_process import LivePage, PageOptions
 from steelyard.live._picks import PickStreamOptions, live_picks
+from steelyard.live._picks_page import PicksPage
 from steelyard.live._playing import MotionFailed, MotionProgress, MotionRun, MotionState, Moved
 from steelyard.live._recorder import Recorded, Recorder, record
 from steelyard.live._replay import ReplaySource
@@ -66,6 +67,7 @@ __all__ = [
     "PayloadHistory",
     "PayloadSetting",
     "PickStreamOptions",
+    "PicksPage",
     "Proposal",
     "Recorded",
     "Recorder",

@@ -21,6 +21,7 @@ from steelyard._computing import one_blas_thread
 from steelyard.errors import InvalidSamples, SourceFailed
 from steelyard.identification import DynamicModel
 from steelyard.io._parts import read_parts
+from steelyard.live._picks_page import PicksPage
 from steelyard.live._recorder import Recorder
 from steelyard.live._source import Event, EventKind, Row, Stream
 from steelyard.live._torque import TorqueCalibration, TorqueSetup
@@ -48,6 +49,7 @@ class PickStreamOptions:
         record: file for every row (.parquet or .arrows); None to record nothing
         tables: statements about columns and units of a recording that is replayed
         on_pick: called with each pick; rows wait meanwhile, so it should return at once
+        page: shows the picks so far in a browser
         ends_at_interrupt: whether Ctrl-C ends the stream instead of raising `KeyboardInterrupt`
     """
 
@@ -56,6 +58,7 @@ class PickStreamOptions:
     record: Path | None = None
     tables: Requested = field(default_factory=Requested)
     on_pick: Callable[[Pick], None] | None = None
+    page: PicksPage | None = None
     ends_at_interrupt: bool = False
 
 
@@ -95,17 +98,29 @@ def live_picks(
             recorder = resources.enter_context(
                 Recorder(given.record, opened.columns, opened.identity())
             )
+        if given.page is not None:
+            given.page.show(watcher.shift)
         try:
             for item in opened.items(given.seconds):
                 if recorder is not None and isinstance(item, Row):
                     recorder.add(item)
-                for pick in watcher.taken(item):
-                    if given.on_pick is not None:
-                        given.on_pick(pick)
+                _tell(watcher, item, given)
         except KeyboardInterrupt:
             if not given.ends_at_interrupt:
                 raise
     return watcher.shift
+
+
+def _tell(watcher: PickWatcher, item: Row | Event, stream: PickStreamOptions) -> None:
+    """Passes an item on to the watcher, and its picks to the user and the page."""
+    page = stream.page
+    if page is not None and isinstance(item, Row):
+        page.note_row()
+    for pick in watcher.taken(item):
+        if stream.on_pick is not None:
+            stream.on_pick(pick)
+        if page is not None:
+            page.show(watcher.shift)
 
 
 @dataclass(eq=False)
@@ -183,6 +198,7 @@ class PickWatcher:
             self.weigher.arm.model.robot.joint_names,
             self.state.notes,
             self.setup.name,
+            self.judge.options.tool,
         )
 
     def taken(self, item: Row | Event) -> Iterator[Pick]:

@@ -1,4 +1,4 @@
-"""A weighed payload as messages of ROS 2, while it is tracked.
+"""A weighed payload, or picks, as messages of ROS 2.
 
 On one topic `geometry_msgs/InertiaStamped`: mass, centre of mass and the inertia about it, in the
 frame of the payload. It is published only while the verdict lets the payload be used. An inertia
@@ -11,16 +11,21 @@ one `diagnostic_msgs/DiagnosticArray`, always: its level says whether the number
 | 1, WARN | it may be used, but is not known as requested yet |
 | 2, ERROR | do not use it |
 | 3, STALE | nothing is weighed now |
+
+A pick is a `std_msgs/String` with one JSON object, the row of a table of picks. Its status is OK
+for a good one, ERROR for an alarm, and WARN where it is unclear or was not weighed.
 """
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from steelyard._saved import plain
 from steelyard._units import NORMAL_95
 from steelyard.errors import SourceFailed
 from steelyard.inertia import InertialParameters
@@ -28,12 +33,16 @@ from steelyard.live._foxglove import Bridge
 from steelyard.live._ros2_connection import open_socket, typestore
 from steelyard.live._view import Snapshot
 from steelyard.payload import Payload
+from steelyard.picking import Decision, Pick
 
 if TYPE_CHECKING:
     from steelyard.live._ros2 import Ros2Controller
 
 PAYLOAD_TOPIC = "/payload"
 """Topic that a weighed payload is published on."""
+
+PICKS_TOPIC = "/picks"
+"""Topic that picks are published on."""
 
 STATUS_TOPIC = "/diagnostics"
 """Topic that its status is published on, as ROS 2 collects them."""
@@ -46,7 +55,9 @@ STALE = 3
 
 _INERTIA = "geometry_msgs/msg/InertiaStamped"
 _DIAGNOSTICS = "diagnostic_msgs/msg/DiagnosticArray"
+_TEXT = "std_msgs/msg/String"
 _STATUS_NAME = "steelyard: payload"
+_PICK_STATUS_NAME = "steelyard: picks"
 
 
 class Ros2Publisher:
@@ -54,7 +65,7 @@ class Ros2Publisher:
 
     Args:
         controller: the arm behind a bridge that accepts messages, or a node of this process
-        topic: of the payload
+        topic: of the payload, or of picks
         status_topic: of its status
     """
 
@@ -114,6 +125,25 @@ class Ros2Publisher:
             stamp_ns = time.time_ns()
         self._publish_body(payload.body, stamp_ns)
 
+    def publish_pick(self, pick: Pick) -> None:
+        """Publishes a pick and its status.
+
+        Args:
+            pick: that has just ended; the messages have the present time
+        """
+        row = plain(pick.row(), not_finite=lambda number: None)
+        text = json.dumps(row, allow_nan=False)
+        self._send(self._topic, _TEXT, self._store.types[_TEXT](text))
+        level = WARN
+        if pick.is_alarm:
+            level = ERROR
+        elif pick.decision is Decision.GOOD:
+            level = OK
+        words = "; ".join((str(pick.decision), *pick.reasons))
+        facts = {name: str(value) for name, value in row.items() if value not in (None, "")}
+        status = self._diagnostics(level, words, facts, time.time_ns(), name=_PICK_STATUS_NAME)
+        self._send(self._status_topic, _DIAGNOSTICS, status)
+
     def _publish_body(self, body: InertialParameters, stamp_ns: int) -> None:
         moments = body.inertia_com
         if not body.is_physical:
@@ -127,12 +157,20 @@ class Ros2Publisher:
         message = types[_INERTIA](self._header(stamp_ns, body.frame), inertia)
         self._send(self._topic, _INERTIA, message)
 
-    def _diagnostics(self, level: int, words: str, facts: Mapping[str, str], stamp_ns: int) -> Any:
+    def _diagnostics(
+        self,
+        level: int,
+        words: str,
+        facts: Mapping[str, str],
+        stamp_ns: int,
+        *,
+        name: str = _STATUS_NAME,
+    ) -> Any:
         types = self._store.types
         pair = types["diagnostic_msgs/msg/KeyValue"]
         status = types["diagnostic_msgs/msg/DiagnosticStatus"](
             level=level,
-            name=_STATUS_NAME,
+            name=name,
             message=words,
             hardware_id=self._place,
             values=[pair(key, value) for key, value in facts.items()],

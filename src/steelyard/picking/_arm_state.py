@@ -41,7 +41,7 @@ LONG_PAUSE_S = 600.0
 _WALK = 0.01 / np.sqrt(60.0)  # of friction in the root of a second, relative
 _COLD_STD = 0.15  # of friction at the beginning of a shift, relative
 _UNKNOWN_STD = 1e3  # of parameters that the model does not know [SI]
-_LOAD_ITERATIONS = 3  # of load and friction that depends on it
+_LOAD_ITERATIONS = 3  # at most, of load and friction that depends on it
 
 
 @dataclass(frozen=True, eq=False)
@@ -258,7 +258,7 @@ class Arm:
 
     @property
     def iterations(self) -> int:
-        """Number of solutions: friction that grows with the load needs an iteration."""
+        """Largest number of solutions: friction that grows with the load needs an iteration."""
         if self.model.law.load:
             return _LOAD_ITERATIONS
         return 1

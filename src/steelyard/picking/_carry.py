@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import accumulate
 
 import numpy as np
@@ -47,6 +47,7 @@ _SLIP_STD = 0.03  # of each coordinate of the centre of a part that slips [m]
 _SETTLING_STD = 0.004  # of each coordinate of the centre of an unchanged part [m]
 _LEAST_CORRELATION = 1e-10  # added to the variances, so that the matrix can be solved
 _MIN_BLOCKS_APART = 2  # blocks before and after a change on the way
+_SMALL_CHANGE = 0.03  # of the mass that loads the gears [kg]; friction by it is far smaller
 
 
 @dataclass(frozen=True)
@@ -121,12 +122,19 @@ class Carry:
         theta = before.value
         if stretch.closed:
             theta = theta + arm.jacobian @ part.body().vector
-        for step in range(arm.iterations):
+        weighted = arm.weighted_rows(stretch.samples, stretch.counting, theta)
+        assumed = part.mass if stretch.closed else 0.0
+        for _ in range(arm.iterations - 1):
+            rows = Equations.of(weighted.reshape(-1, weighted.shape[2])).scaled(noise)
+            prior = _prior(before, part, part.mass, part.free_mass_std)
+            found = posterior(*prior, rows.mixed(arm.mixing))
+            mass = float(found.value[len(before.value)])
+            if abs(mass - assumed) < _SMALL_CHANGE:
+                break
+            assumed = mass
+            theta = arm.mixing @ found.value
             weighted = arm.weighted_rows(stretch.samples, stretch.counting, theta)
-            carry = cls(arm, before, part, *_blocks(weighted, stretch, noise))
-            if step + 1 < arm.iterations:
-                theta = arm.mixing @ carry.free.value
-        return carry
+        return cls(arm, before, part, *_blocks(weighted, stretch, noise))
 
     @cached_property
     def whole(self) -> Equations:
@@ -151,16 +159,12 @@ class Carry:
     def _posterior(
         self, equations: Equations, mass: float, mass_std: float, part: Part | None = None
     ) -> Posterior:
-        part = part or self.part
-        value = np.append(self.before.value, mass * part.shape)
-        root = _block_diagonal(self.before.root, root_of(part.covariance(mass_std)))
-        return posterior(value, root, equations)
+        return posterior(*_prior(self.before, part or self.part, mass, mass_std), equations)
 
     @cached_property
-    def _free_root(self) -> Array:
-        """Root of the covariance of the arm and the part, whose mass is free, before the carry."""
-        part = root_of(self.part.covariance(self.part.free_mass_std))
-        return _block_diagonal(self.before.root, part)
+    def _free_prior(self) -> tuple[Array, Array]:
+        """Arm and part, whose mass is free, before the carry: their mean and a root."""
+        return _prior(self.before, self.part, self.part.mass, self.part.free_mass_std)
 
     @property
     def surprise(self) -> tuple[Array, Array]:
@@ -272,15 +276,25 @@ class Carry:
             equations: with the change of the first moments as further unknowns, if they have it
             centre_std: standard deviation of the change of the centre [m]
         """
-        part = self.part
-        value = np.append(self.before.value, part.mass * part.shape)
-        root = self._free_root
+        value, root = self._free_prior
         more = len(equations.b) - len(value)
         if more:
             value = np.append(value, np.zeros(more))
-            mass = max(abs(float(self.free.value[len(self.before.value)])), part.mass)
+            mass = max(abs(float(self.free.value[len(self.before.value)])), self.part.mass)
             root = _block_diagonal(root, mass * centre_std * np.eye(more))
         return posterior(value, root, equations)
+
+
+def _prior(before: ArmState, part: Part, mass: float, mass_std: float) -> tuple[Array, Array]:
+    """Arm and part before a carry: their mean, (p + 10,), and a root of their covariance."""
+    value = np.append(before.value, mass * part.shape)
+    return value, _block_diagonal(before.root, _part_root(part, mass_std))
+
+
+@lru_cache(maxsize=256)
+def _part_root(part: Part, mass_std: float) -> Array:
+    """A root of the covariance of the ten numbers of a part, (10, 10)."""
+    return root_of(part.covariance(mass_std))
 
 
 def _blocks(

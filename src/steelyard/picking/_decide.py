@@ -4,9 +4,15 @@ A part of mass M and tolerance T fits a measured mass m of standard deviation s 
 
     |m - M| <= T + z s
 
-with z such that good parts, even those at the end of their tolerance, fail with a probability of at
-most a (half of it on either side for parts in the middle). The stated rate of false alarms is
-shared: four fifths for the mass, a tenth each for parts that are lost and that slip.
+with z such that good parts fail with a probability of at most a. Those at the end of their
+tolerance are nearest to a limit, and fail with
+
+    F(-z) + F(-z - 2 T / s) <= a
+
+with F the distribution of the deviations: the normal one, or Student's t where s was itself
+estimated from a few picks. Without a tolerance that is the quantile of a / 2, with a tolerance of
+some s that of a. The stated rate of false alarms is shared: four fifths for the mass, a tenth each
+for parts that are lost and that slip.
 
 A pick is an alarm only where the expected part does not fit. Where it does, but nothing or two
 parts would fit as well, this motion cannot tell, and the pick is unclear.
@@ -18,7 +24,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtri
+from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
 from steelyard._units import NORMAL_95
 from steelyard.payload import Part
@@ -37,14 +43,45 @@ class Limits:
 
     Attributes:
         false_alarms: stated rate, per pick
+        freedom: degrees of freedom of the standard deviations; infinite where they are known
     """
 
     false_alarms: float
+    freedom: float = np.inf
 
     @property
     def deviations(self) -> float:
-        """z, in standard deviations."""
-        return float(-ndtri(MASS_SHARE * self.false_alarms / 2))
+        """Z without a tolerance, in standard deviations."""
+        return self._quantile(0.5 * MASS_SHARE * self.false_alarms)
+
+    def reach(self, std: float, tolerance: float) -> float:
+        """How far a measured mass of a good part may lie from that of the part, T + z s [kg].
+
+        Args:
+            std: standard deviation of the measured mass [kg]
+            tolerance: of the part [kg]
+        """
+        if std <= 0:
+            return tolerance
+        rate = MASS_SHARE * self.false_alarms
+        one_sided = self._quantile(rate)
+        other_side = self._tail(one_sided + 2 * tolerance / std)
+        z = self.deviations
+        if other_side < 0.5 * rate:
+            z = self._quantile(rate - other_side)
+        return tolerance + z * std
+
+    def _quantile(self, probability: float) -> float:
+        """The deviation that is exceeded with a probability."""
+        if np.isfinite(self.freedom):
+            return float(-stdtrit(self.freedom, probability))
+        return float(-ndtri(probability))
+
+    def _tail(self, deviations: float) -> float:
+        """The probability of larger deviations."""
+        if np.isfinite(self.freedom):
+            return float(stdtr(self.freedom, -deviations))
+        return float(ndtr(-deviations))
 
     @property
     def change_evidence(self) -> float:
@@ -53,7 +90,7 @@ class Limits:
 
     def fits(self, value: float, std: float, mass: float, tolerance: float) -> bool:
         """Whether a measured mass may be one of a mass with a tolerance, all in kg."""
-        return abs(value - mass) <= tolerance + self.deviations * std
+        return abs(value - mass) <= self.reach(std, tolerance)
 
     def distance(self, value: float, std: float, mass: float, tolerance: float) -> float:
         """How far a measured mass lies beyond a tolerance, in standard deviations."""

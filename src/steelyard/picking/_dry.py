@@ -5,6 +5,9 @@ without parts shows it: r = tau - Y x, with x fitted to the recording itself, so
 of its day does not count. A shift on the same path has the same misfit, which is subtracted from
 its torques where a state (q, v) of the dry cycle lies near. r is smoothed over 0.1 s, because its
 noise would be added to that of the shift.
+
+Without a model, the arm is identified from the dry cycle itself. It is then known on this path
+alone, so a stretch that leaves it is not weighed.
 """
 
 from __future__ import annotations
@@ -16,7 +19,7 @@ import numpy as np
 from scipy.ndimage import uniform_filter1d
 from scipy.spatial import cKDTree
 
-from steelyard._arrays import Array
+from steelyard._arrays import Array, Indices, Mask
 from steelyard.picking._arm_state import Arm, ArmState
 from steelyard.picking._segments import Stretch
 from steelyard.picking._weigher import StretchWeigher, WeigherState
@@ -28,16 +31,47 @@ _MIN_MATCHED_SHARE = 0.8  # of the rows of a stretch
 
 
 @dataclass(frozen=True, eq=False)
+class DryPath:
+    """The states of a dry cycle.
+
+    Attributes:
+        tree: of the states (q, v)
+    """
+
+    tree: cKDTree
+
+    @classmethod
+    def of(cls, stretches: Sequence[Stretch]) -> DryPath:
+        """The path of some stretches."""
+        return cls(cKDTree(np.concatenate([_states(stretch) for stretch in stretches])))
+
+    def nearest(self, stretch: Stretch) -> tuple[Mask, Indices]:
+        """Which rows of a stretch lie on the path, (N,), and the state nearest to each, (N,)."""
+        distance, nearest = self.tree.query(_states(stretch))
+        return np.asarray(distance / np.sqrt(stretch.samples.n) < _MAX_DISTANCE), nearest
+
+    def covers(self, stretch: Stretch) -> bool:
+        """Whether a stretch lies on the path."""
+        near, _ = self.nearest(stretch)
+        return _is_covered(near, stretch)
+
+
+def _is_covered(near: Mask, stretch: Stretch) -> bool:
+    matched = int(near[stretch.counting].sum())
+    return matched > 0 and matched >= _MIN_MATCHED_SHARE * stretch.counting.sum()
+
+
+@dataclass(frozen=True, eq=False)
 class DryCycle:
     """The misfit of the model along a path.
 
     Attributes:
-        tree: of the states (q, v) of the dry cycle
+        path: states of the dry cycle
         misfit: torque that the model does not explain there, (N, n) [Nm or N]
         arm: state of the arm after the dry cycle
     """
 
-    tree: cKDTree
+    path: DryPath
     misfit: Array
     arm: WeigherState
 
@@ -52,16 +86,13 @@ class DryCycle:
         state = weigher.init()
         for stretch in stretches:
             state = weigher.with_empty(state, replace(stretch, closed=False))
-        states = [_states(stretch) for stretch in stretches]
         misfits = [_misfit(weigher.arm, state.arm, stretch) for stretch in stretches]
-        return cls(cKDTree(np.concatenate(states)), np.concatenate(misfits), state)
+        return cls(DryPath.of(stretches), np.concatenate(misfits), state)
 
     def subtracted(self, stretch: Stretch) -> Stretch:
         """A stretch without the misfit of its path; unchanged where it lies on another path."""
-        distance, nearest = self.tree.query(_states(stretch))
-        near = distance / np.sqrt(stretch.samples.n) < _MAX_DISTANCE
-        matched = int(near[stretch.counting].sum())
-        if matched == 0 or matched < _MIN_MATCHED_SHARE * stretch.counting.sum():
+        near, nearest = self.path.nearest(stretch)
+        if not _is_covered(near, stretch):
             return stretch
         tau = stretch.samples.tau - np.where(near[:, None], self.misfit[nearest], 0.0)
         return replace(

@@ -8,6 +8,14 @@ A measured mass is compared with the expected part in two ways.
   alone would hide a lot that is wrong as a whole, so the mean of the lot is judged by its absolute
   mass.
 
+Misfit of the model on a path is the same in each cycle. The deviation of a single pick contains it,
+the scatter of picks on this path does not. With z_i the distance of k good picks from their median
+in their own deviations, the deviation of the relative mass is therefore multiplied by the root of
+
+    f = (nu_0 + sum z_i^2) / (nu_0 + k - 1),     nu_0 = 8,
+
+and its limits are those of Student's t with nu_0 + k - 1 degrees of freedom.
+
 The narrower of the two decides.
 """
 
@@ -15,7 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -30,9 +38,10 @@ from steelyard.picking._pick import Decision, Measured, Pick
 from steelyard.picking._weigher import Weighed
 from steelyard.recording import Library, data_frame
 
-_MIN_MEDIAN_PICKS = 8
+_MIN_MEDIAN_PICKS = 5
 _MEDIAN_PICKS = 50
 _MEDIAN_VARIANCE = 1.571  # of a median of k values, over that of their mean: pi / 2
+_ASSUMED_PICKS = 8.0  # that the deviations of single picks stand for
 _UNKNOWN_PART_TOLERANCE = 0.05  # of the median, where no table of parts is given
 _MIN_UNKNOWN_PICKS = 3
 
@@ -53,6 +62,7 @@ class PickingOptions:
         min_pulse_s: shorter pulses of the gripper are chatter [s]
         min_carry_s: shorter carries are not weighed [s]
         early_s: time into the lift of the early answer [s]
+        tool: name of the gripper, for comparisons of shifts
     """
 
     false_alarms_per_1000: float = 1.0
@@ -64,6 +74,7 @@ class PickingOptions:
     min_pulse_s: float = 0.05
     min_carry_s: float = 0.3
     early_s: float = 0.3
+    tool: str = ""
 
     def __post_init__(self) -> None:
         if not 0 < self.false_alarms_per_1000 < 1000:
@@ -91,32 +102,53 @@ class PickingOptions:
         return Limits(self.false_alarms_per_1000 / 1000)
 
 
+class Compared(NamedTuple):
+    """A mass compared with those of other picks.
+
+    Attributes:
+        mass: relative to them
+        freedom: degrees of freedom of its standard deviation; infinite where it is known
+    """
+
+    mass: Measured
+    freedom: float
+
+
 @dataclass(frozen=True)
 class References:
     """What relative masses are compared with.
 
     Attributes:
         known: errors of picks whose mass is known, and their own deviations [kg]
-        recent: absolute masses of the last good picks of each part, by name [kg]
+        recent: absolute masses of the last good picks of each part and their own deviations, by
+            name [kg]
     """
 
     known: tuple[tuple[float, float], ...] = ()
-    recent: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    recent: Mapping[str, tuple[tuple[float, float], ...]] = field(default_factory=dict)
 
-    def relative(self, mass: Mass, part: Part) -> Measured | None:
+    def compared(self, mass: Mass, part: Part) -> Compared | None:
         """The mass relative to known picks, or to recent ones of the part; None without them."""
         if self.known:
             errors = np.array(self.known)
             weights = 1.0 / np.maximum(errors[:, 1], 1e-9) ** 2
             error = float(weights @ errors[:, 0] / weights.sum())
-            return Measured(
-                mass.value - error, float(np.hypot(mass.own_std, weights.sum() ** -0.5))
-            )
+            std = float(np.hypot(mass.own_std, weights.sum() ** -0.5))
+            return Compared(Measured(mass.value - error, std), np.inf)
         recent = self.recent.get(part.name, ())
-        if len(recent) < _MIN_MEDIAN_PICKS:
+        k = len(recent)
+        if k < _MIN_MEDIAN_PICKS:
             return None
-        own = mass.own_std * float(np.sqrt(1 + _MEDIAN_VARIANCE / len(recent)))
-        return Measured(mass.value - float(np.median(recent)) + part.mass, own)
+        median = self.median(part.name)
+        z = [(value - median) / max(own_std, 1e-9) for value, own_std in recent]
+        freedom = _ASSUMED_PICKS + k - 1
+        scale = (_ASSUMED_PICKS + float(np.square(z).sum())) / freedom
+        std = mass.own_std * float(np.sqrt(scale * (1 + _MEDIAN_VARIANCE / k)))
+        return Compared(Measured(mass.value - median + part.mass, std), freedom)
+
+    def median(self, name: str) -> float:
+        """The median of the recent masses of a part [kg]."""
+        return float(np.median([value for value, _ in self.recent[name]]))
 
     def with_known(self, mass: Mass, known: float) -> References:
         """The references with one more pick of known mass [kg]."""
@@ -124,7 +156,8 @@ class References:
 
     def with_good(self, mass: Mass, name: str) -> References:
         """The references with one more good pick of a part."""
-        kept = (*self.recent.get(name, ()), mass.value)[-_MEDIAN_PICKS:]
+        pair = (mass.value, mass.own_std)
+        kept = (*self.recent.get(name, ()), pair)[-_MEDIAN_PICKS:]
         return replace(self, recent={**self.recent, name: kept})
 
 
@@ -158,7 +191,7 @@ class PickJudge:
         recent = references.recent.get("", ())
         if len(recent) < _MIN_UNKNOWN_PICKS:
             return []
-        mass = float(np.median(recent))
+        mass = references.median("")
         return [Part("", max(mass, 1e-6), _UNKNOWN_PART_TOLERANCE * mass)]
 
     def judged(
@@ -176,11 +209,8 @@ class PickJudge:
         if not expected:
             return self._without_part(number, weighed, references)
         part, mass = self._best(expected, weighed)
-        relative = references.relative(mass, part)
-        deciding = Measured(mass.value, mass.std)
-        if relative is not None and relative.std < deciding.std:
-            deciding = relative
-        found = self._judged_by_mass(deciding, expected)
+        compared = references.compared(mass, part)
+        found = self._judged(mass, compared, expected)
         found = self._changed(weighed, expected) or found
         early = weighed.early
         first = self._judged_by_mass(Measured(early.value, early.std), expected)
@@ -192,7 +222,7 @@ class PickJudge:
             part.name,
             found.fits,
             Measured(mass.value, mass.std),
-            relative,
+            None if compared is None else compared.mass,
             Measured(early.value, early.std),
             first.decision,
             (*found.reasons, *_remarks(weighed)),
@@ -218,6 +248,18 @@ class PickJudge:
         if part.name in names:
             return weighed.masses[names.index(part.name)]
         return weighed.masses[0]
+
+    def _judged(self, mass: Mass, compared: Compared | None, expected: Sequence[Part]) -> Judged:
+        """The decision by the absolute or by the relative mass, the one with narrower limits."""
+        absolute = Measured(mass.value, mass.std)
+        limits = self.options.limits
+        if compared is not None:
+            wider = replace(limits, freedom=compared.freedom)
+            if wider.deviations * compared.mass.std < limits.deviations * mass.std:
+                return judged_by_mass(
+                    compared.mass.value, compared.mass.std, expected, self.parts, wider
+                )
+        return self._judged_by_mass(absolute, expected)
 
     def _judged_by_mass(self, mass: Measured, expected: Sequence[Part]) -> Judged:
         return judged_by_mass(mass.value, mass.std, expected, self.parts, self.options.limits)
@@ -308,6 +350,7 @@ class Shift(FileValue, error=InvalidSamples, kind="shift", version=1):
         joint_names: n names
         notes: remarks about the log, one sentence without a full stop each
         source: of the log
+        tool: name of the gripper, for comparisons of shifts; empty where it is not given
     """
 
     picks: tuple[Pick, ...]
@@ -319,6 +362,7 @@ class Shift(FileValue, error=InvalidSamples, kind="shift", version=1):
     joint_names: tuple[str, ...]
     notes: tuple[str, ...] = ()
     source: str = ""
+    tool: str = ""
 
     def __len__(self) -> int:
         return len(self.picks)

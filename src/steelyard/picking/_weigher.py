@@ -28,7 +28,7 @@ _ASSUMED_BLANKS = 10.0
 _MAX_BLANK_DEVIATIONS = 6.0
 _MAX_REFUSED_BLANKS = 3  # in a row; after them friction is taken to have changed
 _LARGEST_SQUARE = 25.0  # of a blank reading over its deviation, in the mean
-_ASSUMED_FREEDOM = 50.0  # of the model's noise, which the shift corrects
+_ASSUMED_FREEDOM = 10.0  # of the model's noise, which the shift corrects
 _MIN_NOISE = 0.04  # variance over that of the model
 _LARGEST_MISFIT = 4.0  # of a stretch, over its degrees of freedom
 _KEPT_MISFIT = 0.99  # of its weight after the next stretch
@@ -148,8 +148,10 @@ class StretchWeigher:
         if abs(z) > _MAX_BLANK_DEVIATIONS * state.widening:
             return self._refused(state, stretch, mass)
         arm = carry.before.after(carry.whole, stretch.weighed_s)
+        if state.blanks:
+            state = state.with_misfit(*carry.surprise)
         return replace(
-            state.with_misfit(*carry.surprise),
+            state,
             arm=arm,
             blanks=state.blanks + 1,
             blank_squares=state.blank_squares + min(z**2, _LARGEST_SQUARE),
@@ -180,7 +182,9 @@ class StretchWeigher:
             _weakened(first.slipped(), widening),
             blank=state.blanks == 0,
         )
-        return state.with_misfit(*first.surprise), found_all
+        if state.blanks:
+            state = state.with_misfit(*first.surprise)
+        return state, found_all
 
     def friction_of(self, state: ArmState) -> Array:
         """Friction of each joint at 0.5 rad/s over that of the model, (n,)."""

@@ -264,25 +264,33 @@ def _errors_name(run: Run) -> Iterator[None]:
         raise type(error)(f"{run.name}: {error}") from error
 
 
-def identified_arm(model: DynamicModel | str | Path) -> DynamicModel:
-    """The identified arm, from its file where a path is given.
+def identified_arm(model: DynamicModel | RobotModel | str | Path) -> DynamicModel:
+    """The identified arm, from its file where a path is given; a robot is refused.
 
     Args:
         model: of the empty arm, or its file
     """
     if isinstance(model, DynamicModel):
         return model
-    if isinstance(model, RobotModel):
-        name = model.name
-    else:
-        name = str(model)
-    is_file = Path(name).suffix.lower() in _ROBOT_ENDINGS
-    if isinstance(model, RobotModel) or name in robot_names() or is_file:
+    if isinstance(model, RobotModel) or is_robot(model):
+        name = model.name if isinstance(model, RobotModel) else str(model)
         raise InvalidRobot(
             f"{name} is a robot, not an identified model: identify the empty arm first"
             " (steelyard identify, or sy.identify in Python)"
         )
     return DynamicModel.load(model)
+
+
+def is_robot(model: DynamicModel | RobotModel | str | Path) -> bool:
+    """Whether a robot is given, its name or its file, and not an identified model.
+
+    Args:
+        model: of either kind
+    """
+    if isinstance(model, DynamicModel | RobotModel):
+        return isinstance(model, RobotModel)
+    name = str(model)
+    return name in robot_names() or Path(name).suffix.lower() in _ROBOT_ENDINGS
 
 
 def require_motion(runs: Sequence[Run], purpose: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
@@ -22,16 +22,19 @@ from steelyard.io._parts import read_parts
 from steelyard.payload import Part
 from steelyard.picking import Decision, Pick, PickingOptions, Shift
 from steelyard.picking._carry import Carry, Mass
-from steelyard.picking._dry import DryCycle
+from steelyard.picking._dry import DryCycle, DryPath
 from steelyard.picking._foresight import Visibility, visible_faults
 from steelyard.picking._segments import GripperState, Stretch, gripper_states, rests
 from steelyard.picking._shift import PickJudge, judged_picks
 from steelyard.picking._weigher import StretchWeigher, Weighed, WeigherState
 from steelyard.recording import Preparation, Samples
+from steelyard.robot import RobotModel, load_robot
+from steelyard.workflow._arm import identify
 from steelyard.workflow._data import (
     Data,
     Run,
     identified_arm,
+    is_robot,
     preparation_for,
     require_motion,
     runs_of,
@@ -109,6 +112,8 @@ class Picking:
         options: how picks are found, weighed and judged
         preparation: how recordings become samples; that of the model by default
         dry: recordings of the same path without parts
+        model_of_dry: whether the model comes from these recordings, so that it holds on their path
+            alone
     """
 
     model: DynamicModel
@@ -117,6 +122,35 @@ class Picking:
     options: PickingOptions = field(default_factory=PickingOptions)
     preparation: Preparation | None = None
     dry: Data = ()
+    model_of_dry: bool = False
+
+    @classmethod
+    def of(
+        cls,
+        model: DynamicModel | RobotModel | str | Path,
+        data: Data,
+        parts: tuple[Part, ...] = (),
+        options: PickingOptions | None = None,
+        preparation: Preparation | None = None,
+        dry: Data = (),
+    ) -> Picking:
+        """The steps with a model; with a robot alone, its model comes from the dry recordings.
+
+        Args:
+            model: of the empty arm or its file; or a robot, its name or its file
+            data: of the shift
+            parts: of the table; empty if there is none
+            options: how picks are found, weighed and judged
+            preparation: how recordings become samples
+            dry: recordings of the same path without parts
+        """
+        options = options or PickingOptions()
+        if not is_robot(model) or _is_missing(dry):
+            known = identified_arm(model)
+            return cls(known, data, parts, options, preparation, dry)
+        robot = model if isinstance(model, RobotModel) else load_robot(str(model))
+        known = identify(robot, dry, friction="linear", preparation=preparation)
+        return cls(known, data, parts, options, preparation, dry, model_of_dry=True)
 
     @cached_property
     def runs(self) -> tuple[Run, ...]:
@@ -131,17 +165,32 @@ class Picking:
         return tuple(run.prepared(how, run.drive_for(self.model), robot.limits) for run in runs)
 
     @cached_property
-    def _dry_cycle(self) -> DryCycle | None:
-        """The misfit of the model on the path without parts; None if it was not recorded."""
-        stretches = [
+    def _dry_motions(self) -> list[Stretch]:
+        """The motions without parts; empty if none were recorded."""
+        return [
             stretch
             for run in self._prepared(self.dry)
             for stretch in self._motions(_Log(run.ready, None, 0))
             if stretch.counting_s >= self.options.min_carry_s
         ]
-        if not stretches:
+
+    @cached_property
+    def _dry_cycle(self) -> DryCycle | None:
+        """The misfit of the model on the path without parts; None if it was not recorded."""
+        if self.model_of_dry or not self._dry_motions:
             return None
-        return DryCycle.of(self.weigher, stretches)
+        return DryCycle.of(self.weigher, self._dry_motions)
+
+    @cached_property
+    def _dry_path(self) -> DryPath | None:
+        """The path on which alone the model holds; None for a model that holds everywhere."""
+        if not self.model_of_dry:
+            return None
+        if not self._dry_motions:
+            raise InvalidSamples(
+                f"no motion of {self.options.min_carry_s:g} s and more was found in the dry cycle"
+            )
+        return DryPath.of(self._dry_motions)
 
     @cached_property
     def logs(self) -> tuple[_Log, ...]:
@@ -197,6 +246,7 @@ class Picking:
             self.model.robot.joint_names,
             (*self._notes(state, [pick for pick, _ in pairs]), *state.notes),
             self.runs[0].name,
+            self.options.tool,
         )
 
     @property
@@ -275,17 +325,26 @@ class Picking:
             stretch = each
             if self._dry_cycle is not None:
                 stretch = self._dry_cycle.subtracted(each)
+            refusal = self._refusal(stretch)
             if not stretch.closed:
-                if stretch.counting_s >= self.options.min_carry_s:
+                if not refusal:
                     state = self.weigher.with_empty(state, stretch)
                 yield state, 0, None
                 continue
             number += 1
-            if stretch.counting_s < self.options.min_carry_s:
-                yield state, number, _too_short(number, stretch)
+            if refusal:
+                yield state, number, _not_weighed(number, stretch, refusal)
             else:
                 state, weighed = self.weigher.weighed(state, stretch)
                 yield state, number, weighed
+
+    def _refusal(self, stretch: Stretch) -> str:
+        """Why a stretch cannot be weighed, in words; empty if it can."""
+        if stretch.counting_s < self.options.min_carry_s:
+            return f"only {stretch.counting_s:.2f} s of motion count"
+        if self._dry_path is not None and not self._dry_path.covers(stretch):
+            return "it leaves the path of the dry cycle, on which alone the arm is known"
+        return ""
 
     def _stretches(self) -> Iterator[Stretch]:
         """The stretches of the log in the order of time."""
@@ -428,6 +487,11 @@ class Picking:
                 "there is no empty stretch: friction of this shift is not known beyond the model,"
                 " and intervals are wide"
             )
+        if self.model_of_dry:
+            yield (
+                "the arm is known from the dry cycle alone: friction that grows with the load is"
+                " not, and may change all masses by some percent; give known picks"
+            )
         if not self.parts:
             yield (
                 "there is no table of parts: picks are compared with the median of earlier ones,"
@@ -441,9 +505,13 @@ class Picking:
                 yield f"pick {number}, whose mass is given, was not weighed"
 
 
-def _too_short(number: int, stretch: Stretch) -> Pick:
-    """A carry that cannot be weighed."""
-    words = f"only {stretch.counting_s:.2f} s of motion count"
+def _is_missing(data: Data) -> bool:
+    """Whether no recordings are given."""
+    return isinstance(data, Sequence | Mapping) and not isinstance(data, str) and not len(data)
+
+
+def _not_weighed(number: int, stretch: Stretch, words: str) -> Pick:
+    """A carry that cannot be weighed, and why, in words."""
     return Pick(number, stretch.start_s, stretch.end_s, Decision.NOT_WEIGHED, reasons=(words,))
 
 
@@ -472,7 +540,7 @@ def _alike(parts: Sequence[Part]) -> Iterator[str]:
 
 def picks(
     log: Data,
-    model: DynamicModel | str | Path,
+    model: DynamicModel | RobotModel | str | Path,
     *,
     parts: Sequence[Part] | str | Path = (),
     options: PickingOptions | None = None,
@@ -484,7 +552,8 @@ def picks(
     Args:
         log: a recording with the signal of the gripper (`Recording.gripper`), or its file; without
             it, carries are found by rests and by their mass
-        model: of the arm with its empty gripper, or its file
+        model: of the arm with its empty gripper, or its file; on a path that never changes a robot,
+            its name or its file is enough, if `dry` shows this path
         parts: that are picked, or a CSV file of them (`read_parts`)
         options: how picks are found, weighed and judged
         dry: recordings of the same path without parts; the misfit of the model on this path is
@@ -492,6 +561,4 @@ def picks(
         preparation: how recordings become samples; that of the model by default
     """
     table = read_parts(parts) if isinstance(parts, str | Path) else tuple(parts)
-    return Picking(
-        identified_arm(model), log, table, options or PickingOptions(), preparation, dry
-    ).shift
+    return Picking.of(model, log, table, options, preparation, dry).shift

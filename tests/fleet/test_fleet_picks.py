@@ -1,0 +1,113 @@
+"""Picks of many shifts: changes of a part in a gripper are found, and only those."""
+
+import json
+
+import numpy as np
+import pytest
+
+from conftest import steelyard
+from steelyard.errors import InvalidSamples
+from steelyard.fleet import pick_trends
+from steelyard.payload import Part
+from steelyard.picking import Decision, Measured, Pick, Shift
+
+LID = Part("lid", 0.5, 0.02)
+PICKS = 40
+
+
+def made_shift(rng, *, mass=0.5, missing=0, tool="left"):
+    """A shift of 40 picks that scatter by 10 g."""
+    picks = []
+    for number in range(1, PICKS + 1):
+        if number <= missing:
+            value = 0.0
+            decision = Decision.MISSING
+        else:
+            value = mass + 0.01 * rng.normal()
+            decision = Decision.GOOD
+        picks.append(
+            Pick(
+                number,
+                5.0 * number,
+                5.0 * number + 2,
+                decision,
+                "lid",
+                "lid",
+                Measured(value, 0.01),
+            )
+        )
+    nothing = np.zeros(0)
+    return Shift(
+        tuple(picks), (LID,), 1.0, nothing, np.zeros((0, 6)), (0.002,) * PICKS, ("a",) * 6, tool=tool
+    )  # fmt: skip
+
+
+def shifts(changed, count=16):
+    """Two grippers; from shift 9 on the left one has what is given."""
+    rng = np.random.default_rng(5)
+    out = {}
+    for k in range(count):
+        out[f"left {k + 1}"] = made_shift(rng, **(changed if k >= 8 else {}))
+        out[f"right {k + 1}"] = made_shift(rng, tool="right")
+    return out
+
+
+def test_a_lighter_part_in_one_gripper_is_found_at_its_shift():
+    found = pick_trends(shifts({"mass": 0.49}))
+    assert [(x.tool, x.part, x.quantity) for x in found.flagged] == [("left", "lid", "mass")]
+    change = found.flagged[0]
+    assert change.shift == "left 9"
+    assert abs(change.size + 0.01) < 1.5 * change.half_width < 0.01
+    assert "mean mass of 'lid' in left changes at left 9 on" in change.words
+
+
+def test_more_missing_parts_are_found():
+    found = pick_trends(shifts({"missing": 4}))
+    assert [(x.tool, x.quantity) for x in found.flagged] == [("left", "alarms")]
+    rows = [row for row in found.rows if row.tool == "left"]
+    assert [row.missing for row in rows] == [0] * 8 + [4] * 8
+    assert {row.picks for row in rows} == {PICKS}
+    assert "+10.0 +-" in found.flagged[0].words
+
+
+def test_nothing_is_flagged_where_nothing_has_changed():
+    found = pick_trends(shifts({}))
+    assert len(found.changes) == 6
+    assert found.flagged == ()
+
+
+def test_a_few_shifts_are_listed_but_not_tested():
+    found = pick_trends(shifts({"mass": 0.4}, count=3))
+    assert len(found.rows) == 6
+    assert found.changes == ()
+
+
+def test_wrong_arguments_are_refused():
+    with pytest.raises(InvalidSamples, match="there is nothing to compare"):
+        pick_trends({})
+    with pytest.raises(InvalidSamples, match="between 0 and 1, got 2"):
+        pick_trends(shifts({}, count=1), rate=2.0)
+
+
+def test_the_command_writes_a_table_and_a_page_and_ends_with_1(tmp_path):
+    files = []
+    for name, shift in shifts({"mass": 0.49}, count=12).items():
+        path = tmp_path / f"{name}.json"
+        shift.save(path)
+        files.append(path)
+    done = steelyard(
+        *("fleet", "picks", *files, "-o", tmp_path / "rows.csv", "--report", tmp_path / "page.html")
+    )
+    assert done.returncode == 1
+    assert "lid in left: 480 in 12 shifts, 0 alarms" in done.stdout
+    assert "Mean mass of 'lid' in left changes at left 9 on" in done.stdout
+    assert len((tmp_path / "rows.csv").read_text().splitlines()) == 25
+    page = (tmp_path / "page.html").read_text()
+    assert "1 change in 24 shifts" in page
+    facts = json.loads(steelyard("fleet", "picks", *files[:4], "--json").stdout)
+    assert [row["tool"] for row in facts["rows"]] == ["left", "right", "left", "right"]
+    broken = tmp_path / "broken.json"
+    broken.write_text("{}")
+    refused = steelyard("fleet", "picks", broken)
+    assert refused.returncode == 2
+    assert len(refused.stderr.splitlines()) == 1
