@@ -306,6 +306,7 @@ def test_a_mass_above_the_rating_is_refused():
         ("power-off", "is not ready: the arm is not powered"),
         ("local", "is not in remote control and ignores commands"),
         ("hand", "is not ready: a hand guides the arm"),
+        ("late:0.3", r"is not ready: its rows come 0\.\d+ s late"),
     ],
 )
 def test_controllers_that_are_not_ready_are_refused(fault, words):
