@@ -720,6 +720,33 @@ def test_the_arm_is_weighed_from_python_after_a_question(model, carrying, tmp_pa
     assert found.controller.payload == payload_before  # setting is another function
 
 
+@pytest.mark.parametrize(
+    ("fault", "end", "words"),
+    [
+        ("busy", "stop", "runs the program .*other_program.*: stop it first"),
+        ("serial:999", f"fault serial:{SERIAL_NUMBER}", "another arm: .* number 999"),
+        ("local", "fault normal", "not in remote control"),
+    ],
+)
+def test_an_arm_that_must_not_move_is_refused_before_a_motion_is_designed(
+    model, carrying, monkeypatch, fault, end, words
+):
+    found, source = carrying
+    monkeypatch.setattr("steelyard.live._weigh_live.payload_motion", _no_design)
+    log = len(found.controller.log)
+    found.controller.fault(fault)
+    with pytest.raises((SourceFailed, InvalidRobot), match=words) as raised:
+        weigh_live(source, model, confirm=lambda plan: True)
+    found.controller.fault("normal")
+    found.controller.dashboard(end)
+    assert "\n" not in str(raised.value)
+    assert not [line for line in found.controller.log[log:] if "steelyard_motion" in line]
+
+
+def _no_design(*_, **__):
+    raise AssertionError("a motion is designed")
+
+
 def test_what_is_requested_acts_on_a_given_motion(model):
     motion = swing(period_s=2.5)
     slow = WeighingRequest(motion=motion, period_s=5.0).trajectory(model, START)

@@ -29,6 +29,7 @@ MAX_LATE_S = 0.1
 after which a motion brakes and the longest braking, its rest would be later than 0.5 s."""
 
 _PATIENCE_S = 1.0  # in which rows must once come in time
+_HANDSHAKE_TIMEOUTS = 2  # longest wait for the first row, in timeouts of the connection
 _CHUNK = 1 << 16
 _HINT = "is RTDE allowed in the controller's settings?"
 
@@ -71,7 +72,7 @@ def _first_row(controller: UrController) -> _FirstRow:
     client = RtdeClient(("timestamp",), (), rate_hz=controller.rate_hz)
     timeout_s = controller.timeout_s
     with open_connection(controller.host, controller.port, _HINT, timeout_s=timeout_s) as link:
-        end_s = time.monotonic() + timeout_s
+        end_s = time.monotonic() + _HANDSHAKE_TIMEOUTS * timeout_s
         asked_s = time.monotonic()
         while time.monotonic() < end_s:
             try:
@@ -85,4 +86,7 @@ def _first_row(controller: UrController) -> _FirstRow:
                 break
             if rows := client.receive(received):
                 return _FirstRow(asked_s, rows[0][0])
-    raise SourceFailed(f"{controller} sends no rows on a second connection")
+    raise SourceFailed(
+        f"{controller} is not ready: a second connection got no row within"
+        f" {_HANDSHAKE_TIMEOUTS * timeout_s:g} s; is the network overloaded?"
+    )
