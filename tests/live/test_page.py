@@ -334,6 +334,8 @@ def test_a_phone_shows_stop_button_table_curves_and_arm(weigher, browser):
         assert 0 <= left < right <= 390
         assert right - left > 300
         assert top > 0
+        scene = "document.querySelector('canvas[data-engine]').getBoundingClientRect()"
+        assert browser.ask(f"{scene}.top + {scene}.height / 2") < top - 100  # the camera looks there
         for part in (".sy table", ".uplot"):
             for left, right, _ in browser.ask(box.format(f"document.querySelectorAll('{part}')")):
                 assert 0 <= left < right <= 390
