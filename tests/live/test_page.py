@@ -19,6 +19,7 @@ from scipy.special import chdtri
 from browser import Browser, chromium
 from conftest import steelyard
 from live_helpers import Rows, served, weighed
+from steelyard.cli.live import opened_page
 from steelyard.drawing import Band, Curve, Panel, Plot
 from steelyard.errors import MissingExtra, SourceFailed
 from steelyard.identification import identify
@@ -559,6 +560,31 @@ def test_a_page_process_says_what_the_weigher_would_and_ends_with_it(weigher):
 def test_a_page_that_cannot_be_served_is_one_clear_line(weigher):
     with pytest.raises(SourceFailed, match=r"no page can be served at '192\.0\.2\.1': "):
         LivePage(weigher.setup, ReplaySource("log.parquet"), PageOptions(host="192.0.2.1"))
+
+
+def test_no_rows_wait_while_a_page_starts(weigher, monkeypatch):
+    """A stream that is open meanwhile would fill its queue."""
+    open_now = []
+
+    class Watched(ReplaySource):
+        def connect(self):
+            connection = SimpleNamespace(
+                columns=COLUMNS, version=(), wrench_convention=None, texts=lambda: ()
+            )
+            connection.read = lambda: time.sleep(0.01) or ()
+            connection.close = lambda: open_now.count(connection) and open_now.remove(connection)
+            open_now.append(connection)
+            return connection
+
+    @contextmanager
+    def starting(setup, source, options):
+        assert not open_now
+        yield SimpleNamespace(url="http://127.0.0.1:1", starting=True)
+
+    monkeypatch.setattr("steelyard.live.LivePage", starting)
+    source = Watched("log.parquet")
+    with opened_page("0", source, lambda stream: weigher.setup, history_file=None) as page:
+        assert page.starting
 
 
 def test_the_verb_opens_a_page_and_says_where(weigher, arm, tmp_path):
