@@ -3,6 +3,9 @@
 Delays are from the moment when the controller sends a row to the moment when the estimate holds it,
 on one clock. Picks are simulated without sockets, as fast as it goes: the same controller, rows and
 weigher.
+
+LIVE_PARTS=latency measures the delays without the page only, LIVE_PARTS=latency,page also with it;
+LIVE_SECONDS is the duration.
 """
 
 from __future__ import annotations
@@ -24,6 +27,7 @@ import numpy as np
 from figure import Figure
 
 import steelyard as sy
+from steelyard._computing import ROWS_PRIORITY
 from steelyard._units import NORMAL_95
 from steelyard.identification import DynamicModel, identify
 from steelyard.inertia import InertialParameters
@@ -54,6 +58,8 @@ from steelyard.twin._controller import SimulatedController
 from steelyard.twin._server import CLOCK_OUTPUT
 
 SECONDS = float(os.environ.get("LIVE_SECONDS", "60"))
+PARTS = os.environ.get("LIVE_PARTS", "latency,page,picks,pushes,real,sources").split(",")
+CONTROLLER_PRIORITY = ROWS_PRIORITY + 1
 WARM_S = 10.0  # until libraries are loaded, and files and plots begun
 UPDATES_HZ = 30.0
 SEEDS = int(os.environ.get("SEEDS", "20"))
@@ -85,6 +91,24 @@ def model_of(robot: RobotModel, *, first: int = 0) -> DynamicModel:
     return identify(robot, [prepare(run, drive=robot.drive) for run in runs])
 
 
+IN_REAL_TIME = """
+import os, sys
+try:
+    os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(int(sys.argv[1])))
+except (AttributeError, PermissionError):
+    pass
+os.execv(sys.argv[2], sys.argv[2:])
+"""
+
+
+def real_time_words(words: list[str], priority: int) -> list[str]:
+    """A command line with a real-time priority, where this user may have one.
+
+    A real controller is a machine of its own: other work on this one does not hold it up.
+    """
+    return [sys.executable, "-c", IN_REAL_TIME, str(priority), *words]
+
+
 @contextmanager
 def controller(*options: str) -> Iterator[UrController]:
     words = [
@@ -96,7 +120,8 @@ def controller(*options: str) -> Iterator[UrController]:
         "--rtde",
         "127.0.0.1:0",
     ]
-    with subprocess.Popen([*words, *options], stdout=subprocess.PIPE, text=True) as child:
+    words = real_time_words([*words, *options], CONTROLLER_PRIORITY)
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as child:
         try:
             port = int(re.search(r"RTDE (\d+)", child.stdout.readline())[1])
             yield UrController("127.0.0.1", port)
@@ -147,6 +172,35 @@ def opened_page(model: DynamicModel, source: Source) -> Iterator[LivePage]:
             viewer.terminate()
 
 
+class TimedWeigher(LiveWeigher):
+    """Measures the processor time of its rows.
+
+    Attributes:
+        worked_s: for each row since the last `restart`, [s]
+    """
+
+    def __init__(self, setup: TorqueSetup) -> None:
+        super().__init__(setup)
+        self.restart()
+
+    def restart(self) -> None:
+        self.worked_s: list[float] = []
+
+    def take(self, item: Row | Event) -> None:
+        began_s = time.thread_time()
+        super().take(item)
+        self.worked_s.append(time.thread_time() - began_s)
+
+    def updates_s(self, count: int = 200) -> list[float]:
+        """Processor time of estimates of the present state, [s]."""
+        found = []
+        for _ in range(count):
+            began_s = time.thread_time()
+            self.snapshot()
+            found.append(time.thread_time() - began_s)
+        return found
+
+
 def loopback(model: DynamicModel, *, page: bool) -> Iterator[Figure]:
     """Reading, weighing, recording and updates, alone or with a page and its viewer."""
     delays = np.full(round(1000 * SECONDS), np.nan)
@@ -160,7 +214,7 @@ def loopback(model: DynamicModel, *, page: bool) -> Iterator[Figure]:
         stream = open_now.enter_context(Stream(source))
         folder = open_now.enter_context(tempfile.TemporaryDirectory())
         recorder = open_now.enter_context(Recorder(Path(folder) / "log.parquet", stream.columns))
-        weigher = LiveWeigher(TorqueSetup(model, stream.columns))
+        weigher = TimedWeigher(TorqueSetup(model, stream.columns))
         sent = stream.columns.index(CLOCK_OUTPUT)
         for _ in snapshots_of(stream.items(WARM_S), weigher, recorder=recorder, page=shown):
             pass
@@ -168,8 +222,10 @@ def loopback(model: DynamicModel, *, page: bool) -> Iterator[Figure]:
         worked = _busy_s(shown)
         taken = _taken_away_s()
         words = [sys.executable, "-c", SLEEPER, str(SECONDS)]
+        words = real_time_words(words, ROWS_PRIORITY)
         sleeper = open_now.enter_context(subprocess.Popen(words, stdout=subprocess.PIPE, text=True))
         began = time.monotonic()
+        weigher.restart()
 
         def measured() -> Iterator[Row | Event]:
             nonlocal rows, missing
@@ -190,6 +246,8 @@ def loopback(model: DynamicModel, *, page: bool) -> Iterator[Figure]:
         grown = _memory_mb(shown) - memory
         away = 100 * (_taken_away_s() - taken) / (elapsed * os.cpu_count())
         asleep = 1e3 * float(sleeper.stdout.read())
+    of_row = 1e3 * np.percentile(weigher.worked_s, [50, 99.9])
+    of_update = 1e3 * np.percentile(weigher.updates_s(), 50)
     late = 1e3 * np.percentile(delays[:rows], [50, 99, 99.9])
     if page:
         name, words = ("page_", ", with the page open")
@@ -207,13 +265,17 @@ def loopback(model: DynamicModel, *, page: bool) -> Iterator[Figure]:
     yield Figure(f"{name}delay_999", "the same, 99.9th percentile", late[2], "ms", 5.0)
     yield Figure(
         f"{name}asleep",
-        "a loop beside it that only sleeps for 2 ms is late by, 99.9 %",
+        "a loop of the same priority that only sleeps for 2 ms is late by, 99.9 %",
         asleep,
         "ms",
     )
     yield Figure(
         f"{name}away", "of this machine's processors its host took away meanwhile", away, "%"
     )
+    yield Figure(f"{name}load", "load average of this machine at the end", os.getloadavg()[0], "")
+    yield Figure(f"{name}row", "processor time for a row, median", of_row[0], "ms")
+    yield Figure(f"{name}row_999", "the same, 99.9th percentile", of_row[1], "ms")
+    yield Figure(f"{name}update", "processor time for an update, median", of_update, "ms")
     yield Figure(
         f"{name}core",
         f"reading, weighing, recording, updates at 30 Hz{words}: of one core",
@@ -488,11 +550,16 @@ def taken(name: str, words: str, source: Source) -> Iterator[Figure]:
 def figures() -> Iterator[Figure]:
     robot = arm()
     model = model_of(robot)
-    yield from loopback(model, page=False)
-    if importlib.util.find_spec("viser") is not None:
+    if "latency" in PARTS:
+        yield from loopback(model, page=False)
+    if "page" in PARTS and importlib.util.find_spec("viser") is not None:
         yield from loopback(model, page=True)
-    yield from picks(robot, at_rest=True)
-    yield from picks(robot, at_rest=False)
-    yield from pushes(robot, model)
-    yield from real()
-    yield from other_sources()
+    if "picks" in PARTS:
+        yield from picks(robot, at_rest=True)
+        yield from picks(robot, at_rest=False)
+    if "pushes" in PARTS:
+        yield from pushes(robot, model)
+    if "real" in PARTS:
+        yield from real()
+    if "sources" in PARTS:
+        yield from other_sources()

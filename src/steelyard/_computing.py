@@ -14,6 +14,9 @@ from typing import TypeAlias
 
 from threadpoolctl import ThreadpoolController
 
+ESTIMATES_PRIORITY = 1  # real-time priority of a thread that estimates for threads that take rows
+ROWS_PRIORITY = 2  # real-time priority of a thread that takes rows as they come
+
 Progress: TypeAlias = Callable[[float, str], None]
 """Called with the completed share of the work, 0 to 1, and a description of the current step."""
 
@@ -64,12 +67,15 @@ def short_pauses() -> Iterator[None]:
 
 
 @contextmanager
-def real_time_priority() -> Iterator[None]:
-    """Gives this thread the lowest real-time priority, and restores its own afterwards.
+def real_time_priority(level: int = ROWS_PRIORITY) -> Iterator[None]:
+    """Gives this thread a low real-time priority, and restores its own afterwards.
 
-    Long computations then yield to the reader thread. Threads and processes that are started
-    meanwhile do not inherit the priority. Without effect where the system does not allow or have
-    it (other than Linux).
+    Long computations then yield to the threads that take rows. Threads and processes that are
+    started meanwhile do not inherit the priority. Without effect where the system does not allow
+    or have it (other than Linux).
+
+    Args:
+        level: of the priority
     """
     if not hasattr(os, "sched_setscheduler"):
         yield
@@ -77,7 +83,7 @@ def real_time_priority() -> Iterator[None]:
     before = (os.sched_getscheduler(0), os.sched_getparam(0))
     not_inherited = os.SCHED_RESET_ON_FORK
     with suppress(PermissionError):
-        os.sched_setscheduler(0, os.SCHED_RR | not_inherited, os.sched_param(1))
+        os.sched_setscheduler(0, os.SCHED_RR | not_inherited, os.sched_param(level))
     try:
         yield
     finally:

@@ -306,6 +306,7 @@ def test_a_mass_above_the_rating_is_refused():
         ("power-off", "is not ready: the arm is not powered"),
         ("local", "is not in remote control and ignores commands"),
         ("hand", "is not ready: a hand guides the arm"),
+        ("late:0.3", r"is not ready: its rows come 0\.\d+ s late"),
     ],
 )
 def test_controllers_that_are_not_ready_are_refused(fault, words):
@@ -717,6 +718,33 @@ def test_the_arm_is_weighed_from_python_after_a_question(model, carrying, tmp_pa
     again = sy.track(tmp_path / "log.parquet", model=model)
     assert again.payload.mass == pytest.approx(done.payload.mass, rel=1e-6)
     assert found.controller.payload == payload_before  # setting is another function
+
+
+@pytest.mark.parametrize(
+    ("fault", "end", "words"),
+    [
+        ("busy", "stop", "runs the program .*other_program.*: stop it first"),
+        ("serial:999", f"fault serial:{SERIAL_NUMBER}", "another arm: .* number 999"),
+        ("local", "fault normal", "not in remote control"),
+    ],
+)
+def test_an_arm_that_must_not_move_is_refused_before_a_motion_is_designed(
+    model, carrying, monkeypatch, fault, end, words
+):
+    found, source = carrying
+    monkeypatch.setattr("steelyard.live._weigh_live.payload_motion", _no_design)
+    log = len(found.controller.log)
+    found.controller.fault(fault)
+    with pytest.raises((SourceFailed, InvalidRobot), match=words) as raised:
+        weigh_live(source, model, confirm=lambda plan: True)
+    found.controller.fault("normal")
+    found.controller.dashboard(end)
+    assert "\n" not in str(raised.value)
+    assert not [line for line in found.controller.log[log:] if "steelyard_motion" in line]
+
+
+def _no_design(*_, **__):
+    raise AssertionError("a motion is designed")
 
 
 def test_what_is_requested_acts_on_a_given_motion(model):

@@ -19,6 +19,7 @@ from scipy.special import chdtri
 from browser import Browser, chromium
 from conftest import steelyard
 from live_helpers import Rows, served, weighed
+from steelyard.cli.live import opened_page
 from steelyard.drawing import Band, Curve, Panel, Plot
 from steelyard.errors import MissingExtra, SourceFailed
 from steelyard.identification import identify
@@ -334,6 +335,10 @@ def test_a_phone_shows_stop_button_table_curves_and_arm(weigher, browser):
         assert 0 <= left < right <= 390
         assert right - left > 300
         assert top > 0
+        scene = "document.querySelector('canvas[data-engine]').getBoundingClientRect()"
+        assert (
+            browser.ask(f"{scene}.top + {scene}.height / 2") < top - 100
+        )  # the camera looks there
         for part in (".sy table", ".uplot"):
             for left, right, _ in browser.ask(box.format(f"document.querySelectorAll('{part}')")):
                 assert 0 <= left < right <= 390
@@ -356,7 +361,7 @@ def test_numbers_on_the_page_are_those_of_the_estimator_in_both_themes(weigher, 
         assert browser.ask(text("state")) == "5 % reached"
         assert browser.ask(text("next")).lower() == f"{last.next_step}.".lower()
         [picked] = [event for snapshot in weigher.snapshots for event in snapshot.events]
-        assert picked.words in browser.ask(text("events"))
+        assert picked.words.replace("+-", "±") in browser.ask(text("events"))
         browser.wait("document.querySelectorAll('.uplot canvas').length == 4")
         assert "Set payload" not in browser.ask("document.body.innerText")  # a recording takes none
         assert "share" not in browser.ask("document.body.innerText").lower().replace(
@@ -555,6 +560,31 @@ def test_a_page_process_says_what_the_weigher_would_and_ends_with_it(weigher):
 def test_a_page_that_cannot_be_served_is_one_clear_line(weigher):
     with pytest.raises(SourceFailed, match=r"no page can be served at '192\.0\.2\.1': "):
         LivePage(weigher.setup, ReplaySource("log.parquet"), PageOptions(host="192.0.2.1"))
+
+
+def test_no_rows_wait_while_a_page_starts(weigher, monkeypatch):
+    """A stream that is open meanwhile would fill its queue."""
+    open_now = []
+
+    class Watched(ReplaySource):
+        def connect(self):
+            connection = SimpleNamespace(
+                columns=COLUMNS, version=(), wrench_convention=None, texts=lambda: ()
+            )
+            connection.read = lambda: time.sleep(0.01) or ()
+            connection.close = lambda: open_now.count(connection) and open_now.remove(connection)
+            open_now.append(connection)
+            return connection
+
+    @contextmanager
+    def starting(setup, source, options):
+        assert not open_now
+        yield SimpleNamespace(url="http://127.0.0.1:1", starting=True)
+
+    monkeypatch.setattr("steelyard.live.LivePage", starting)
+    source = Watched("log.parquet")
+    with opened_page("0", source, lambda stream: weigher.setup, history_file=None) as page:
+        assert page.starting
 
 
 def test_the_verb_opens_a_page_and_says_where(weigher, arm, tmp_path):

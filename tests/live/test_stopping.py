@@ -450,3 +450,28 @@ def test_controllers_that_are_not_ready_get_no_motion(arm, moving, fault, words)
     assert not [line for line in found.controller.log[log:] if "steelyard_motion" in line]
     assert probe.speed < REST
     found.controller.fault("normal")
+
+
+@pytest.mark.parametrize("when", ["before the question", "before the answer"])
+def test_rows_that_come_late_are_noticed_before_anything_is_sent(arm, moving, when):
+    """They come regularly, so that no beat would be missing while the arm moves."""
+    found, _, probe = moving
+    source = UrController(found.host, found.port, timeout_s=5.0)
+    log = len(found.controller.log)
+
+    def late():
+        found.controller.fault("late:0.4")
+        probe.passes(0.1)
+
+    def confirm(plan):
+        late()
+        return True
+
+    if when == "before the question":
+        late()
+    with pytest.raises(SourceFailed, match=r"its rows come 0\.\d+ s late") as raised:
+        move(source, arm, swing(), confirm=confirm)
+    found.controller.fault("normal")
+    assert "\n" not in str(raised.value)
+    assert not [line for line in found.controller.log[log:] if "steelyard_motion" in line]
+    assert probe.speed < REST

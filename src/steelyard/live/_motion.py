@@ -119,6 +119,49 @@ class MotionExtent:
 
 
 @dataclass(frozen=True, eq=False)
+class MotionStart:
+    """An arm that may be moved: it is ready, it is the expected one, and its program may end.
+
+    Attributes:
+        row: the newest row, by the names of the columns
+        posture: where the arm stands, (n,) [rad]
+        replaces: the program that runs and would be replaced; empty where none runs
+        arm: the arm behind the controller
+    """
+
+    row: Mapping[str, float]
+    posture: Array
+    replaces: str
+    arm: ArmIdentity
+
+    @classmethod
+    def of(cls, stream: Stream, robot: RobotModel, request: MotionRequest) -> MotionStart:
+        """The start of a motion, with all checks that need no motion.
+
+        Args:
+            stream: rows of the controller
+            robot: the expected arm
+            request: what the user has chosen
+
+        Raises:
+            SourceFailed: the controller accepts no motion, is not ready, or runs a program
+            InvalidTrajectory: the arm has another number of joints
+            InvalidRobot: it is another arm
+        """
+        controller = movable_of(stream.source)
+        row = ready_row_of(stream, robot)
+        replaces = controller.running_program(row)
+        if replaces and not request.replace_program:
+            raise SourceFailed(
+                f"{controller} runs {replaces}: stop it first, or allow the motion to replace it"
+            )
+        arm = require_same_identity(
+            controller, stream.identity(), robot.arm, "the motion", serial=request.serial
+        )
+        return cls(row, controller.posture(row), replaces, arm)
+
+
+@dataclass(frozen=True, eq=False)
 class MotionPlan:
     """A motion from the present posture of an arm that was checked and not sent yet.
 
@@ -168,16 +211,9 @@ class MotionPlan:
         """
         request = request or MotionRequest()
         controller = movable_of(stream.source)
-        row = ready_row_of(stream, robot)
-        replaces = controller.running_program(row)
-        if replaces and not request.replace_program:
-            raise SourceFailed(
-                f"{controller} runs {replaces}: stop it first, or allow the motion to replace it"
-            )
-        arm = require_same_identity(
-            controller, stream.identity(), robot.arm, "the motion", serial=request.serial
-        )
-        q = controller.posture(row)
+        start = MotionStart.of(stream, robot, request)
+        row = start.row
+        q = start.posture
         _require_near(robot, core, q)
         rate_hz = controller.command_rate_hz(stream.version)
         whole = _approached(core, q, periods=request.periods)
@@ -196,8 +232,8 @@ class MotionPlan:
             rate_hz=rate_hz,
             braking_s=braking_s,
             extent=extent,
-            replaces=replaces,
-            arm=arm,
+            replaces=start.replaces,
+            arm=start.arm,
             request=request,
         )
 
@@ -323,16 +359,6 @@ def ready_row_of(stream: Stream, robot: RobotModel) -> Mapping[str, float]:
     values = {name: np.array([x]) for name, x in row.items()}
     require_same_arm(robot, values, str(controller))
     return row
-
-
-def standing_posture(stream: Stream, robot: RobotModel) -> Array:
-    """The posture of an arm that is ready to move, (n,) [rad]; raises as `ready_row_of`.
-
-    Args:
-        stream: rows of the controller
-        robot: the expected arm
-    """
-    return movable_of(stream.source).posture(ready_row_of(stream, robot))
 
 
 def payload_motion(

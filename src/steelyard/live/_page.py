@@ -146,7 +146,6 @@ class Page:
         self._scene.look(self._server.initial_camera)
         self._build()
         self._dress()
-        self._server.on_client_connect(self._scene.look_from_phone)
         self._thread = threading.Thread(target=self._run, name="steelyard page", daemon=True)
         self._thread.start()
 

@@ -24,7 +24,7 @@ from steelyard.robot import RobotModel
 from steelyard.robot._geometry import Body
 
 if TYPE_CHECKING:
-    from viser import ClientHandle, InitialCameraConfig, SceneApi
+    from viser import InitialCameraConfig, SceneApi
 
 _MARK = 0.008  # [m]
 _LINK = (214, 219, 226)
@@ -118,18 +118,6 @@ class Scene:
         reach = max(float(lengths.sum()), 0.3)
         camera.position = (1.35 * reach, -1.6 * reach, 1.0 * reach)
         camera.look_at = (0.0, 0.0, 0.3 * reach)
-
-    def look_from_phone(self, client: ClientHandle) -> None:
-        """Lets a browser in portrait format see the arm above the panel at its lower edge.
-
-        Args:
-            client: the browser
-        """
-        if client.camera.aspect < 1:
-            lengths = np.linalg.norm(self._robot.joint_placements[:, :3, 3], axis=1)
-            reach = max(float(lengths.sum()), 0.3)
-            client.camera.position = (1.5 * reach, -1.75 * reach, 0.9 * reach)
-            client.camera.look_at = (0.0, 0.0, -0.7 * reach)
 
     def pose(self, q: Array) -> None:
         """Puts the arm into a posture.

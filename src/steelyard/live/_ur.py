@@ -33,6 +33,7 @@ from steelyard.live._controller import (
 from steelyard.live._rtde import PORT, RtdeClient
 from steelyard.live._source import Connection, Judge, Stream, Values
 from steelyard.live._tcp import open_connection, receive_until
+from steelyard.live._ur_lateness import require_prompt
 from steelyard.live._ur_modes import UrJudge, safety_obstacle
 from steelyard.live._ur_motion import STAGE_OUTPUT, UrMotionLink
 from steelyard.live._ur_programs import STOP_PROGRAM, payload_program
@@ -159,13 +160,14 @@ class UrController(MovableController):
         return safety_obstacle(int(row["safety_mode"]))
 
     def ready_row(self, stream: Stream) -> dict[str, float]:
-        """The newest row of a controller that is ready, in remote control, and stands still."""
-        row = super().ready_row(stream)
+        """The newest row of a prompt controller, ready, in remote control, whose arm stands."""
+        super().ready_row(stream)
         if self.ask_dashboard("is in remote control") == "false":
             raise SourceFailed(
                 f"{self} is not in remote control and ignores commands: switch it over"
             )
-        return row
+        require_prompt(self, stream)
+        return super().ready_row(stream)
 
     # --- payload
 

@@ -1,7 +1,7 @@
 """The knowledge of a payload at one moment: estimate, remaining time, next step.
 
 It takes milliseconds, longer than the time between two rows, and needs only a `Snapshot` of the
-weigher, so another process can do it (`_page_process`).
+weigher, so a thread (`_estimating`) or another process (`_page_process`) can do it.
 
 **Time until the mass is known as requested.** Drive gains, their drift and local gravity are a part
 g of the half-width w of its interval that stays; the information 1 / (w^2 - g^2) of the rest is

@@ -25,8 +25,8 @@ from steelyard.live._motion import (
     DEFAULT_TOOL_SPEED,
     MotionPlan,
     MotionRequest,
+    MotionStart,
     payload_motion,
-    standing_posture,
 )
 from steelyard.live._page_process import LivePage
 from steelyard.live._playing import MotionRun
@@ -170,7 +170,7 @@ def weigh_live(
     request = request or WeighingRequest()
     controller = movable_of(source)
     with Stream(controller) as before:
-        posture = standing_posture(before, model.robot)
+        posture = MotionStart.of(before, model.robot, request.motion_request).posture
     motion = request.trajectory(model, posture)
     with ExitStack() as resources:
         stream = resources.enter_context(Stream(controller))

@@ -9,13 +9,15 @@ start again.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from steelyard._computing import one_blas_thread, real_time_priority, short_pauses
+from steelyard.live._estimating import EstimatingThread, SnapshotEstimator
 from steelyard.live._recorder import Recorder
 from steelyard.live._setup import Calibration, ContactDetector, TrackerSetup
 from steelyard.live._source import Event, EventKind, Row
@@ -160,58 +162,41 @@ class LiveWeigher:
                 self._events.append(Event(EventKind.CONTACT, words, row.t))
 
 
-class SnapshotPage(Protocol):
-    """A page that adds the estimates to the snapshots that it shows, see `LivePage`."""
-
-    def attach(self, weigher: LiveWeigher) -> None:
-        """Shows a weigher from now on.
-
-        Args:
-            weigher: of rows of the page's source
-        """
-
-    def look(self, last: bool) -> Iterable[Snapshot]:
-        """Snapshots with their estimates.
-
-        Args:
-            last: whether to wait for the last one
-        """
-
-
 def snapshots_of(
     items: Iterable[Row | Event],
     weigher: LiveWeigher,
     *,
     every_s: float | None = None,
     recorder: Recorder | None = None,
-    page: SnapshotPage | None = None,
+    page: SnapshotEstimator | None = None,
 ) -> Iterator[Snapshot]:
     """Snapshots while rows come, and one at the end.
+
+    Their estimates are computed beside the rows, so a snapshot comes some rows after it was taken.
 
     Args:
         items: of a stream
         weigher: for its columns
         every_s: time between two snapshots, [s]; by default 0.1, and a third of it with a page
         recorder: receives every row
-        page: adds the estimates, in another process, and shows the snapshots
+        page: adds the estimates, in another process, and shows the snapshots; without one a thread
+            adds them
     """
-
-    def own(last: bool) -> Iterable[Snapshot]:
-        snapshot = weigher.snapshot()
-        if snapshot is None:
-            return ()
-        return (snapshot,)
-
-    snapshots: Callable[[bool], Iterable[Snapshot]] = own
     step_s = _SNAPSHOT_STEP_S
     if page is not None:
-        page.attach(weigher)
-        snapshots = page.look
         step_s = _PAGE_STEP_S
     if every_s is not None:
         step_s = every_s
-    due_s = time.monotonic() + step_s
-    with one_blas_thread(), short_pauses(), real_time_priority():
+    with ExitStack() as resources:
+        estimator: SnapshotEstimator
+        if page is None:
+            estimator = resources.enter_context(EstimatingThread())
+        else:
+            estimator = page
+        estimator.attach(weigher)
+        for context in (one_blas_thread(), short_pauses(), real_time_priority()):
+            resources.enter_context(context)
+        due_s = time.monotonic() + step_s
         for item in items:
             if recorder is not None and isinstance(item, Row):
                 recorder.add(item)
@@ -219,5 +204,5 @@ def snapshots_of(
             is_silence = isinstance(item, Event) and item.kind in _SILENCE
             if is_silence or time.monotonic() >= due_s:
                 due_s = time.monotonic() + step_s
-                yield from snapshots(is_silence)
-        yield from snapshots(True)
+                yield from estimator.look(is_silence)
+        yield from estimator.look(True)

@@ -224,7 +224,12 @@ def events_html(snapshot: Snapshot, events: Iterable[tuple[str, str, str]]) -> s
         events: time of day, kind and words of each
     """
     lines = [
-        {"clock": clock, "kind": kind, "words": words, "style": _EVENT_STYLES.get(kind, "plain")}
+        {
+            "clock": clock,
+            "kind": kind,
+            "words": words.replace("+-", "±"),
+            "style": _EVENT_STYLES.get(kind, "plain"),
+        }
         for clock, kind, words in events
     ]
     return page_part("events", {"snapshot": snapshot, "events": lines[::-1]})

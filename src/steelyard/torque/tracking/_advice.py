@@ -90,6 +90,8 @@ class Advice(NamedTuple):
         total = float(evidence.covariance[0, 0])
         if not np.isfinite(total) or evidence.body_covariance is None:
             return float("nan")
+        if self.half_width <= accuracy:
+            return 1.0
         goal = (accuracy * abs(float(self.x[0])) / NORMAL_95) ** 2
         stays = total * sum(evidence.shares.get(name, 0.0) for name in SHARES_THAT_STAY)
         plain = max(float(evidence.body_covariance[0, 0]) - stays, 0.0)
