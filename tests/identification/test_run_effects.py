@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from steelyard.identification import DynamicModel, identify
+from steelyard.identification import DynamicModel, identify, solved_again
 from steelyard.identification._problem import Rows
 from steelyard.identification._run_effects import with_run_effects
 from steelyard.recording import Samples
@@ -124,3 +124,11 @@ def test_such_a_model_comes_back_from_its_file(model, tmp_path):
     model.save(tmp_path / "model.json")
     again = DynamicModel.load(tmp_path / "model.json")
     np.testing.assert_array_equal(again.estimate.noise, model.estimate.noise)
+
+
+def test_solved_again_with_the_same_unknowns_it_is_the_same(model):
+    """One friction for all runs would move the links by many standard deviations."""
+    again = solved_again(model).estimate
+    moved = (again.value - model.estimate.value) / model.estimate.std
+    assert np.abs(moved).max() < 0.3
+    np.testing.assert_allclose(again.std, model.estimate.std, rtol=0.3)

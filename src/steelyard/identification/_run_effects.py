@@ -35,6 +35,7 @@ import numpy as np
 
 from steelyard._arrays import Array, Indices
 from steelyard.identification._covariance import Group
+from steelyard.identification._factor import RegressionFactor
 from steelyard.identification._least_squares import half_inverse
 from steelyard.identification._problem import Rows
 
@@ -174,6 +175,27 @@ def with_run_effects(
         noise,
         np.mean(inflation, axis=0),
     )
+
+
+def from_factor(
+    factor: RegressionFactor, noise: Array, friction: Indices, spread: Array
+) -> tuple[Array, Array]:
+    """The mean over runs of all m unknowns, (m,), and its covariance by white noise, (m, m).
+
+    Args:
+        factor: of the rows, one for each joint of each run, in m columns
+        noise: standard deviation of the residuals of each joint, (n,) [Nm or N]
+        friction: which unknowns differ from run to run, (f,)
+        spread: their standard deviation between runs, (f,)
+    """
+    n = len(noise)
+    weighted = factor.R / np.resize(np.maximum(noise, _MIN_NOISE), len(factor.R))[:, None, None]
+    rows = weighted.reshape(-1, n * weighted.shape[1], weighted.shape[2])
+    grams = np.swapaxes(rows, 1, 2) @ rows
+    nothing = np.zeros((0, grams.shape[1]))
+    A = grams[:, :-1, :-1]
+    solved = _Solved.of(A, grams[:, :-1, -1], nothing, friction, spread)
+    return solved.own.mean(axis=0), solved.covariance_of_mean(A, nothing, spread)
 
 
 def _noise(solved: _Solved, grams: Array, counts: Array, before: Array) -> Array:
