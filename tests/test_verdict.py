@@ -196,6 +196,16 @@ def test_each_quantity_has_a_state_with_reasons():
     )
     assert "do not use the inertia: bent" in verdict.sentence
     assert Verdict("fine").states == dict.fromkeys(Aspect, Fitness.USE)
+    assert repr(Verdict("fine")) == "<Verdict: use. Fine.>"
+
+
+def test_an_impossible_inertia_is_told_in_short_sentences_and_few_digits():
+    body = InertialParameters.from_com(2.0, [0.01, 0.02, 0.05], np.diag([0.0051234, 0.005, 0.02]))
+    sentences = str(Doubt(DoubtKind.NOT_PHYSICAL, body.why_not_physical)).split(". ")
+    assert len(sentences) == 2
+    assert max(len(sentence.split()) for sentence in sentences) <= 25
+    assert "0.00512, 0.02 kg m^2" in sentences[0]
+    assert "0.0051234" not in " ".join(sentences)
 
 
 def test_an_inertia_that_no_body_has_leaves_mass_and_centre():

@@ -228,17 +228,17 @@ class InertialParameters(Value, error=InvalidInertia):
         )
         if values[0] > smallest:
             return ""
-        direction = np.array2string(vectors[:, 0], precision=2, suppress_small=True)
-        moments = np.array2string(self.principal_moments, precision=6)
+        direction = ", ".join(f"{x:g}" for x in np.round(vectors[:, 0], 2) + 0.0)
+        moments = ", ".join(f"{moment:.3g}" for moment in self.principal_moments)
         if values[0] > -smallest:
             return (
-                f"the mass has no extent along {direction} of frame '{self.frame}' (a point, rod"
-                f" or plate): the principal moments {moments} kg m^2 are on the border of the"
+                f"the mass has no extent along ({direction}) of frame '{self.frame}' (a point, rod"
+                f" or plate); the principal moments {moments} kg m^2 are on the border of the"
                 " triangle inequality"
             )
         return (
             f"the principal moments {moments} kg m^2 about the centre of mass violate the triangle"
-            f" inequality: along {direction} of frame '{self.frame}' the mass would have a"
+            f" inequality; along ({direction}) of frame '{self.frame}' the mass would have a"
             f" negative second moment of {values[0]:.3g} kg m^2"
         )
 

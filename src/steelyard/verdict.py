@@ -178,7 +178,11 @@ class Verdict(
         return "; ".join(words for words in (*parts, *aside) if words)
 
     def __repr__(self) -> str:
-        states = ", ".join(f"{aspect}: {state}" for aspect, state in self.states.items())
+        """The states, in one word where all are equal: a model has no mass of its own."""
+        if len(set(self.states.values())) == 1:
+            states = str(self.fitness(Aspect.MASS))
+        else:
+            states = ", ".join(f"{aspect}: {state}" for aspect, state in self.states.items())
         return f"<Verdict: {states}. {self}>"
 
     def __str__(self) -> str:

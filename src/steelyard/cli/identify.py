@@ -320,11 +320,13 @@ class _Summary:
         output.verdict(model.verdict, before=f"{model.robot.name}: ")
         law = model.law.name
         if model.choice is not None:
-            scores = ", ".join(
-                f"{name} {100 * score:.1f} %" for name, score in model.choice.scores.items()
-            )
-            law += f", chosen by predicting {model.choice.folds} ({scores})"
-        print(f"Friction law: {law}.\n{model.run_spread_sentence}")
+            law += f", chosen by predicting {model.choice.folds}"
+        print(f"Friction law: {law}.")
+        if model.choice is not None:
+            scores = model.choice.scores.items()
+            errors = ", ".join(f"{name} {100 * score:.1f} %" for name, score in scores)
+            print(f"Errors of the predictions: {errors}.")
+        print(model.run_spread_sentence)
         print(f"Drives: {self.found.gains_from}.\n{model.lag_sentence}\n")
         title = "Relative residual of the torque of each joint [%]"
         output.table(title, ("", *self._recordings()), self._residuals())

@@ -69,7 +69,7 @@ def correlated_covariance(
         known = np.zeros((0, mixed.shape[1] + 1))
     else:
         known = prior
-    groups = [_Group.of(part, j, p) for part in rows for j in range(part.tau.shape[1])]
+    groups = [group for part in rows for group in Group.of_run(part)]
     spectra = [group.spectrum(mixed @ solution.value, np.zeros((p, p))) for group in groups]
     for _ in range(_MAX_ITERATIONS):
         theta, G = _generalised(groups, spectra, known, mixed)
@@ -114,16 +114,10 @@ def _one_sided_weights(size: int, frequencies: int) -> Array:
 
 
 def _generalised(
-    groups: Sequence[_Group], spectra: Sequence[Array], known: Array, mixed: Array
+    groups: Sequence[Group], spectra: Sequence[Array], known: Array, mixed: Array
 ) -> tuple[Array, Array]:
     """Generalised least squares with given spectra: the p parameters and their covariance."""
-    p = len(mixed)
-    A = np.zeros((p, p))
-    b = np.zeros(p)
-    for group, S in zip(groups, spectra, strict=True):
-        inverse = 1.0 / np.maximum(S, 1e-12 * S.max(initial=1e-300) + 1e-300)
-        A += group.quadratic(inverse)
-        b[group.columns] += group.product(inverse)
+    A, b = Group.sums(groups, spectra, len(mixed))
     Z = known[:, :-1]
     z = known[:, -1]
     G = np.linalg.pinv(mixed.T @ A @ mixed + Z.T @ Z, rcond=1e-14, hermitian=True)
@@ -131,7 +125,7 @@ def _generalised(
 
 
 @dataclass(frozen=True, eq=False)
-class _Group:
+class Group:
     """The rows of one joint of one recording as Fourier transforms.
 
     Attributes:
@@ -151,7 +145,7 @@ class _Group:
     count: int
 
     @classmethod
-    def of(cls, rows: Rows, j: int, p: int) -> _Group:
+    def of(cls, rows: Rows, j: int, p: int) -> Group:
         """The group of a joint; unusable rows are set to zero."""
         usable = rows.usable[:, j]
         columns = np.flatnonzero(rows.Y[:, j].any(axis=0))
@@ -163,6 +157,29 @@ class _Group:
         F = np.fft.rfft(Y, size, axis=0)
         T = np.fft.rfft(tau, size)
         return cls(F, T, columns, p, size, int(usable.sum()))
+
+    @classmethod
+    def of_run(cls, rows: Rows) -> list[Group]:
+        """The groups of all joints of a recording."""
+        n, p = rows.Y.shape[1:]
+        return [cls.of(rows, j, p) for j in range(n)]
+
+    @staticmethod
+    def sums(groups: Sequence[Group], spectra: Sequence[Array], p: int) -> tuple[Array, Array]:
+        """Inner products of rows weighted by one over spectra, (p, p), and with the torques, (p,).
+
+        Args:
+            groups: rows of p columns
+            spectra: of their noise
+            p: number of columns
+        """
+        A = np.zeros((p, p))
+        b = np.zeros(p)
+        for group, S in zip(groups, spectra, strict=True):
+            inverse = 1.0 / np.maximum(S, 1e-12 * S.max(initial=1e-300) + 1e-300)
+            A += group.quadratic(inverse)
+            b[group.columns] += group.product(inverse)
+        return A, b
 
     def quadratic(self, S: Array) -> Array:
         """The mean of F* S F, (p, p)."""

@@ -33,13 +33,15 @@ from steelyard._arrays import Array
 from steelyard._computing import Progress
 from steelyard._units import NORMAL_95
 from steelyard.errors import InvalidSamples
+from steelyard.identification._between_runs import spread_between_runs
 from steelyard.identification._covariance import correlated_covariance
 from steelyard.identification._factor import RegressionFactor
 from steelyard.identification._least_squares import Solution, solve_grams, solve_weighted
 from steelyard.identification._problem import RowMaker, Rows
+from steelyard.identification._run_effects import RunEffects, with_run_effects
 from steelyard.recording import Samples
 from steelyard.robot._friction import FrictionLaw
-from steelyard.robot._parameters import ParameterKind
+from steelyard.robot._parameters import ParameterKind, ParameterTable
 
 FitMethod = Literal["weighted", "ordinary", "huber"]
 
@@ -158,11 +160,23 @@ class _Task:
             unknown[removed] = False
             spread[removed] = 0.0
             spread[:, removed] = 0.0
+        noise = solution.noise.reshape(len(self.parts), -1)
+        if len(rows) > 1 and self.method == "weighted" and not unknown.any():
+            fitted = _with_run_effects(
+                self.maker.parameters(law), rows, prior, solution, inflation, factor
+            )
+            theta = fitted.value[:p]
+            spread = fitted.covariance
+            noise = fitted.noise
+            inflation = fitted.inflation
+        if law.carrying is not None:
+            spread[removed] = 0.0
+            spread[:, removed] = 0.0
         return Fit(
             law,
             theta,
             spread,
-            solution.noise.reshape(len(self.parts), -1),
+            noise,
             inflation,
             solution.condition,
             unknown,
@@ -234,6 +248,35 @@ class _Task:
         noise = previous.noise.reshape(len(self.parts), -1)[k]
         w = _huber_weights(rows.tau - rows.Y[:, :, : len(theta)] @ theta, noise)
         return Rows(rows.Y * w[:, :, None], rows.tau * w, rows.usable)
+
+
+def _with_run_effects(
+    parameters: ParameterTable,
+    rows: Sequence[Rows],
+    prior: Array,
+    solution: Solution,
+    inflation: Array,
+    factor: RegressionFactor,
+) -> RunEffects:
+    """The fit with friction of each run, from the one with the same friction in all runs.
+
+    Args:
+        parameters: the p linear unknowns
+        rows: of each run, in columns of the unknowns and of the shapes
+        prior: of the step of the shapes
+        solution: with the same friction
+        inflation: of its residuals, (n,)
+        factor: of the rows
+    """
+    p = len(parameters)
+    noise = solution.noise.reshape(len(rows), -1)
+    joint_noise = np.sqrt(np.mean(noise**2, axis=0))
+    linear = factor
+    if factor.p > p:
+        linear = factor.columns(np.arange(p))
+    spread = spread_between_runs(parameters, solution.value[:p], joint_noise, inflation, linear)
+    friction = np.flatnonzero(spread)
+    return with_run_effects(rows, prior, friction, spread[friction], noise)
 
 
 def _significant_shares(maker: RowMaker, found: Fit) -> Array | None:

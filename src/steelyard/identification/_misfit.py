@@ -31,7 +31,7 @@ from typing import Annotated
 
 import numpy as np
 
-from steelyard._arrays import Array
+from steelyard._arrays import Array, Indices
 from steelyard._codec import Value
 from steelyard._kinds import NOT_NEGATIVE
 from steelyard.identification._cause_columns import forces
@@ -174,22 +174,33 @@ def _links_by(rows: Sequence[Rows], parameters: ParameterTable, noise: Array) ->
     """Rows [Z z] of unit noise: what some runs say about links and rotors, (r, p + 11)."""
     p = len(parameters)
     weights = np.maximum(noise, 1e-12) ** -2.0
-    gram = sum(np.einsum("j,jab->ab", weights, each.grams) for each in rows)
     daily = np.flatnonzero(parameters.daily)
     firm = np.flatnonzero(~parameters.daily)
-    order = np.concatenate([daily, firm, [p]])
-    length = np.sqrt(np.diag(gram)[order])
+    order = np.concatenate([firm, [p]])
+    gram = np.zeros((len(order), len(order)))
+    for each in rows:
+        gram = gram + _without(np.einsum("j,jab->ab", weights, each.grams), daily, order)
+    length = np.sqrt(np.maximum(np.diag(gram), 0.0))
     scale = np.where(length > 0, length, 1.0)
-    unit = gram[np.ix_(order, order)] / np.outer(scale, scale)
+    unit = gram / np.outer(scale, scale)
     s, V = np.linalg.eigh(unit)
     root = np.sqrt(np.maximum(s, 0.0))[:, None] * V.T
-    triangle = np.linalg.qr(root)[1][len(daily) : p, len(daily) :] * scale[len(daily) :]
-    triangle = triangle * (length > 0)[len(daily) :]
+    triangle = np.linalg.qr(root)[1][: len(firm)] * (scale * (length > 0))
     out = np.zeros((len(triangle), p + 11))
     out[:, firm] = triangle[:, :-1]
     out[:, -1] = triangle[:, -1]
     size = np.abs(triangle[:, :-1]).max(axis=1, initial=0.0)
     return np.asarray(out[size > _NOTHING * size.max(initial=0.0)])
+
+
+def _without(gram: Array, removed: Indices, kept: Indices) -> Array:
+    """Inner products of some columns after a fit has removed others, (kept, kept)."""
+    across = gram[np.ix_(removed, kept)]
+    length = np.sqrt(np.diag(gram)[removed])
+    scale = np.divide(1.0, length, out=np.zeros_like(length), where=length > 0)
+    among = gram[np.ix_(removed, removed)] * np.outer(scale, scale)
+    inverse = np.linalg.pinv(among, rcond=_RELATIVE_RANK, hermitian=True) * np.outer(scale, scale)
+    return np.asarray(gram[np.ix_(kept, kept)] - across.T @ inverse @ across)
 
 
 @dataclass(frozen=True, eq=False)

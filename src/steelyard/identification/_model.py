@@ -320,16 +320,12 @@ class DynamicModel(Reported, FileValue, error=InvalidSamples, kind="model", vers
             raise UnreadableFile(
                 f"{path}: the parameters do not match the robot and the friction law in the file"
             )
-        residuals = np.linalg.norm(self.factor.R @ np.append(self.estimate.value, -1.0), axis=1)
-        squares = (residuals**2).reshape(-1, self.robot.n).sum(axis=0)
-        rms = np.sqrt(
-            squares / np.maximum(self.factor.rows.reshape(-1, self.robot.n).sum(axis=0), 1)
-        )
+        rms, least_rms = self._saved_residuals()
         saved_noise = self.estimate.noise
-        larger = np.maximum(rms, saved_noise)
-        smaller = np.minimum(rms, saved_noise)
         measured = self.factor.rows.reshape(-1, self.robot.n).any(axis=0)
-        inconsistent = measured & (larger > _MAX_RESIDUAL_RATIO * smaller + 1e-9)
+        too_large = saved_noise > _MAX_RESIDUAL_RATIO * rms + 1e-9
+        too_small = least_rms > _MAX_RESIDUAL_RATIO * saved_noise + 1e-9
+        inconsistent = measured & (too_large | too_small)
         if inconsistent.any():
             j = int(inconsistent.argmax())
             raise UnreadableFile(
@@ -337,6 +333,20 @@ class DynamicModel(Reported, FileValue, error=InvalidSamples, kind="model", vers
                 f" {self.robot.joint_names[j]}, but the file states {saved_noise[j]:.3g}: it was"
                 " edited; identify the arm again"
             )
+
+    def _saved_residuals(self) -> tuple[Array, Array]:
+        """RMS residuals with the same friction in all runs, and with friction of each, (n,) each.
+
+        The noise of a model of several runs lies between both, see `_run_effects`.
+        """
+        n = self.robot.n
+        left = self.factor.R @ np.append(self.estimate.value, -1.0)
+        own = self.factor.R[:, :, :-1][:, :, self.estimate.parameters.daily]
+        explained = own @ (np.linalg.pinv(own) @ left[:, :, None])
+        counts = np.maximum(self.factor.rows.reshape(-1, n).sum(axis=0), 1)
+        squares = [(left**2).sum(axis=1), ((left - explained[:, :, 0]) ** 2).sum(axis=1)]
+        same, each = (np.sqrt(part.reshape(-1, n).sum(axis=0) / counts) for part in squares)
+        return same, each
 
     @property
     def covariance_of_other_runs(self) -> Array:

@@ -31,6 +31,7 @@ from steelyard.identification._estimate import Estimate
 from steelyard.identification._factor import RegressionFactor
 from steelyard.identification._least_squares import solve_weighted
 from steelyard.identification._model import DynamicModel
+from steelyard.identification._run_effects import from_factor
 from steelyard.verdict import Doubt, DoubtKind, Verdict
 
 _MAX_NAMES = 5  # of parameters in a message
@@ -63,10 +64,10 @@ def essential(model: DynamicModel, largest_relative_std: float = 0.3) -> Dynamic
     """
     if not largest_relative_std > 0:
         raise InvalidSamples(f"largest_relative_std must be positive, got {largest_relative_std}")
-    widening = _widening(model.estimate, model.factor)
+    widening = _widening(model)
     kept = np.flatnonzero(np.isfinite(model.estimate.std))
     while True:
-        found = _solved(model.factor, kept)
+        found = _solved_as_fitted(model, kept)
         std = np.sqrt(np.diag(found.inverse)) * widening
         relative = (std / np.maximum(np.abs(found.value), 1e-300))[kept]
         if relative.max(initial=0.0) <= largest_relative_std:
@@ -103,13 +104,13 @@ def solved_again(
     if not offsets:
         _require_offsets_without_weight(model)
         kept = np.flatnonzero(~estimate.parameters.offsets)
-    widening = _widening(estimate, model.factor, equal_weights=equal_weights)
-    groups = [model.factor]
+    widening = _widening(model, equal_weights=equal_weights)
     if mean_of_runs:
         groups = _runs(model.factor, model.robot.n)
-    each = [_solved(group, kept, equal_weights=equal_weights) for group in groups]
-    if mean_of_runs:
+        each = [_solved(group, kept, equal_weights=equal_weights) for group in groups]
         _require_determined(estimate, each)
+    else:
+        each = [_solved_as_fitted(model, kept, equal_weights=equal_weights)]
     value, covariance = _mean(each, widening)
     unknown = kept[~np.isfinite(estimate.std[kept])]
     covariance[unknown, unknown] = np.inf
@@ -137,13 +138,36 @@ def _solved(factor: RegressionFactor, kept: Indices, *, equal_weights: bool = Fa
     return _Solved(value, inverse, unknown)
 
 
-def _widening(
-    estimate: Estimate, factor: RegressionFactor, *, equal_weights: bool = False
-) -> Array:
-    """By how much an estimate is less certain than with white noise, (p,)."""
-    white = np.sqrt(np.diag(solve_weighted(factor, equal_weights=equal_weights).inverse))
-    known = np.isfinite(estimate.std) & (white > 0)
-    return np.where(known, estimate.std / np.where(known, white, 1.0), 1.0)
+def _solved_as_fitted(
+    model: DynamicModel, kept: Indices, *, equal_weights: bool = False
+) -> _Solved:
+    """The solution of all runs with some of the unknowns; friction of each run where it differs."""
+    estimate = model.estimate
+    varying = np.zeros(len(estimate.value))
+    if model.run_spread is not None:
+        varying = model.run_spread
+    friction = np.flatnonzero(varying[kept])
+    determined = np.isfinite(estimate.std[kept]).all()
+    if model.runs == 1 or equal_weights or not friction.size or not determined:
+        return _solved(model.factor, kept, equal_weights=equal_weights)
+    spread = varying[kept][friction]
+    found, covariance = from_factor(model.factor.columns(kept), estimate.noise, friction, spread)
+    p = model.factor.p
+    value = np.zeros(p)
+    inverse = np.zeros((p, p))
+    value[kept] = found
+    inverse[np.ix_(kept, kept)] = covariance
+    return _Solved(value, inverse, np.zeros(p, dtype=bool))
+
+
+def _widening(model: DynamicModel, *, equal_weights: bool = False) -> Array:
+    """By how much an estimate is less certain than with white noise, (p,); at least 1."""
+    std = model.estimate.std
+    every = np.arange(len(std))
+    inverse = _solved_as_fitted(model, every, equal_weights=equal_weights).inverse
+    white = np.sqrt(np.diag(inverse))
+    known = np.isfinite(std) & (white > 0)
+    return np.where(known, np.maximum(std / np.where(known, white, 1.0), 1.0), 1.0)
 
 
 def _mean(each: Sequence[_Solved], widening: Array) -> tuple[Array, Array]:

@@ -59,6 +59,7 @@ _MIN_RESIDUAL_SHARE = 0.01  # of the RMS torque, for a doubt about residuals
 _MAX_RESIDUAL_SHARE = 0.05  # of the RMS torque; above, residuals block (benchmarks/bench_gates.py)
 _MIN_INFLUENCE = 0.01  # of a joint on mass or centre, for its residuals to block
 _DOMINANT_SHARE = 0.5  # of the variance of the mass
+_MIN_TOLD_SHARE = 0.005  # of the variance of the mass; smaller shares are left out of a sentence
 _REMEDY = {
     "noise": "far more motion",
     "friction": "an empty run of the same day",
@@ -296,7 +297,11 @@ def _dominant_cause(shares: Mapping[str, float]) -> str:
         return ""
     dominant = max(shares, key=lambda name: shares[name])
     if shares[dominant] < _DOMINANT_SHARE:
-        parts = ", ".join(f"{name} {100 * share:.0f} %" for name, share in shares.items())
+        parts = ", ".join(
+            f"{name} {100 * share:.0f} %"
+            for name, share in shares.items()
+            if share >= _MIN_TOLD_SHARE
+        )
         return f"the variance of the mass consists of {parts}"
     share = shares[dominant]
     remaining = np.sqrt(1.0 - share)
