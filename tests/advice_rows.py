@@ -388,8 +388,7 @@ STARTING = [
 ROWS = [*FORMATS, *READING, *WEIGHING, *OTHERS, *MOTIONS, *STARTING]
 
 ELSEWHERE = {
-    "../papers/tests/test_reproduce.py::"
-    "test_weigh_wrist_runs_the_two_stages_as_printed": (
+    "../papers/tests/test_reproduce.py::test_weigh_wrist_runs_the_two_stages_as_printed": (
         "needs postures at rest and a motion: give `static` and `dynamic`",
     ),
     "../papers/tests/test_xu2024_online.py::"
@@ -504,15 +503,13 @@ ELSEWHERE = {
     "signals/test_streams.py::test_a_state_that_ends_in_the_future_is_refused": (
         "ends in the future (... s); start without `resume`",
     ),
-    "torque/test_shortest.py::"
-    "test_the_command_asks_as_python_does_and_prints_writes_and_draws": (
+    "torque/test_shortest.py::test_the_command_asks_as_python_does_and_prints_writes_and_draws": (
         "--accuracy is mass=1% or 20g",
         "--accuracy ... is given twice: give it once",
         "--typical is KGkg:X,Y,Z",
         "--noise takes numbers as 1,2,3",
     ),
-    "torque/test_shortest.py::"
-    "test_a_model_of_another_arm_is_refused_and_a_model_brings_its_rate": (
+    "torque/test_shortest.py::test_a_model_of_another_arm_is_refused_and_a_model_brings_its_rate": (
         "states noise and gravity: leave --noise and --gravity out",
     ),
     "wrist/test_static.py::test_a_wrong_frame_is_named": (
