@@ -147,7 +147,7 @@ READING = [
     ),
     Row("do not give `rate_hz`", "check empty.csv --rate 100", "check empty.csv"),
     Row(
-        "or leave the column out with ...",
+        "leave the column out with ...",
         "check empty.csv --rate 100",
         "check empty.csv --rate 100 --column t=",
     ),
