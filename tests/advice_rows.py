@@ -442,10 +442,6 @@ ELSEWHERE = {
     "test_gains_of_a_file_are_compared_with_the_controllers_targets": (
         "check that the file is that of this arm, then state `gains` as 'targets' or 'robot'",
     ),
-    "identification/test_gravity_direction.py::"
-    "test_the_robot_file_tells_a_direction_from_its_opposite": (
-        "agrees with the links of the robot file, and the stated direction does not",
-    ),
     "io/test_into.py::test_a_joint_below_the_arm_is_held_still_where_it_is_locked": (
         "but is not a joint of the robot model; hold it still with",
     ),

@@ -282,8 +282,8 @@ def _best(torques: _Torques, stated: Array) -> Array:
     axes = [k for k, d in enumerate(every) if np.abs(d).sum() == 1]
     axis = min(axes, key=lambda k: misfits[k])
     if misfits[axis] < least + _MAX_LOSS_OF_AXIS:
-        return size * units[axis]
-    return best
+        best = size * units[axis]
+    return np.asarray(best)
 
 
 def _searched(torques: _Torques, size: float, start: Array) -> tuple[Array, float]:
