@@ -262,7 +262,9 @@ def _notebook() -> Task:
     return Task("notebook", make, cells=cells, mass=2.0)
 
 
-SMALL_ARM = """<?xml version="1.0"?><robot name="small"><link name="base"/>{links}{joints}</robot>"""
+SMALL_ARM = (
+    """<?xml version="1.0"?><robot name="small"><link name="base"/>{links}{joints}</robot>"""
+)
 LINK = """<link name="{name}"><inertial><origin xyz="0.11 -0.07 0.05"/><mass value="{mass}"/>
 <inertia ixx="0.08" ixy="0.004" ixz="-0.003" iyy="0.1" iyz="0.002" izz="0.09"/></inertial></link>"""
 JOINT = """<joint name="{name}" type="revolute"><parent link="{parent}"/><child link="{child}"/>

@@ -113,7 +113,7 @@ def test_design_refusals(app, folder):
 
 def test_advice_on_designs_is_followed(app, folder):
     """Options as the messages name them are those of a design that is written."""
-    with pytest.raises(InvalidTrajectory, match="no limit of velocity .*: state one in .*limits"):
+    with pytest.raises(InvalidTrajectory, match=r"no limit of velocity .*: state one in .*limits"):
         run(app, "design", "planar2r")
     with pytest.raises(InvalidSamples, match="--start takes numbers as 1,2,3; got '0,x'"):
         run(app, *quick(folder, "--start", "0,x"))

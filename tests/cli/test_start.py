@@ -145,6 +145,34 @@ def test_a_wrist_table_gets_a_description_with_the_right_sign(tmp_path, ran, sig
         np.testing.assert_allclose(found.T_flange_sensor[:2, :2], [[0, -1], [1, 0]], atol=1e-12)
 
 
+@pytest.mark.parametrize("kind", ["rotated", "no position", "noise"])
+def test_the_frame_of_a_wrist_table_is_found_and_nothing_is_said_of_noise(tmp_path, ran, kind):
+    rng = np.random.default_rng(3)
+    R = Rotation.random(12, random_state=rng)
+    gravity = R.inv().apply([0, 0, -9.81])
+    wrench = np.column_stack([2.0 * gravity, np.cross([0.02, -0.06, 0.1], gravity)])
+    wrench += [4.0, -2.0, 6.0, 0.2, -0.3, 0.1] + 0.01 * rng.normal(size=(12, 6))
+    if kind == "rotated":
+        wrench = np.column_stack([R.apply(wrench[:, :3]), R.apply(wrench[:, 3:])])
+    if kind == "noise":
+        wrench = 20.0 * rng.normal(size=(12, 6))
+    rows = np.column_stack([wrench, R.as_quat()])
+    header = "Fx,Fy,Fz,Tx,Ty,Tz,qx,qy,qz,qw"
+    if kind == "no position":  # accelerations are unknown: the rests are weighed
+        rows = np.repeat(rows, 20, axis=0)
+        rows = np.column_stack([0.1 * np.arange(len(rows)), rows])
+        header = f"t_s,{header}"
+    np.savetxt(tmp_path / "ft.csv", rows, delimiter=",", header=header, comments="")
+    done = steelyard("start", "ft.csv", "--yes", "--sensor-pose", "unknown", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert ran[0][:2] == ["weigh-wrist", "at-rest"]
+    text = (tmp_path / "ft-results" / "sensor.toml").read_text()
+    frame = {"rotated": "base"}.get(kind, "sensor")
+    assert f'frame = "{frame}"' in text
+    said = {"noise": "no load fits the readings, so the convention load_on_sensor is a guess"}
+    assert said.get(kind, "the convention is load_on_sensor") in done.stdout
+
+
 def test_numbers_of_joints_do_not_tell_the_arm(tmp_path):
     """All bundled arms with seven joints stay possible, not only those called *_joint1."""
     robot = load_robot("xmate7p")

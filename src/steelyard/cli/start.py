@@ -22,7 +22,7 @@ from steelyard.errors import InvalidRecording, UnknownName
 
 if TYPE_CHECKING:
     from steelyard.robot import RobotModel
-    from steelyard.workflow._first_look import FirstLook
+    from steelyard.workflow._first_look import FirstLook, WrenchStatement
 
 _MAX_QUESTIONS = 5
 _MOUNTINGS = {"floor": "", "ceiling": "0,0,9.81", "wall": None}
@@ -225,12 +225,16 @@ class _Session:
         self._mounting()
         pose = self._pose_lines()
         sensor = self.folder / "sensor.toml"
-        timed = not self.look.needs_rate and "t" in (self.look.sensor_columns or {"t": []})
+        timed = self.look.shows_motion
         stage = "in-motion" if timed else "at-rest"
-        convention = self._convention(robot, timed=timed)
+        wrench = self._wrench(robot, timed=timed)
         self.folder.mkdir(parents=True, exist_ok=True)
-        _saved.write_text(sensor, self._sensor_text(convention, pose))
-        print(f"Written: {sensor}; the sign of the mass says that the convention is {convention}.")
+        _saved.write_text(sensor, self._sensor_text(wrench, pose))
+        if wrench.is_found:
+            why = f"the sign of the mass says that the convention is {wrench.convention}"
+        else:
+            why = f"no load fits the readings, so the convention {wrench.convention} is a guess"
+        print(f"Written: {sensor}; {why}.")
         payload = self.folder / "payload.json"
         report = self.folder / "payload.html"
         words = ["weigh-wrist", stage, str(self.log), "--sensor", str(sensor)]
@@ -381,16 +385,16 @@ class _Session:
             words.append("--degrees")
         return words
 
-    def _convention(self, robot: RobotModel | None, *, timed: bool) -> str:
-        """The convention of the wrench for which the mass is positive."""
-        from steelyard.workflow._first_look import wrench_convention
+    def _wrench(self, robot: RobotModel | None, *, timed: bool) -> WrenchStatement:
+        """The convention and the frame of the wrench with which the readings fit a load."""
+        from steelyard.workflow._first_look import wrench_statement
 
         gravity = None
         if self.gravity is not None:
             gravity = options.numbers(self.gravity, "--gravity is X,Y,Z [m/s^2]", count=3)
         if robot is not None and gravity is not None:
             robot = robot.with_gravity(gravity)
-        return wrench_convention(self.look, robot, gravity_base=gravity, timed=timed)
+        return wrench_statement(self.look, robot, gravity_base=gravity, timed=timed)
 
     def _pose_lines(self) -> list[str]:
         """The pose of the sensor on the flange as lines of sensor.toml: given, asked or unknown."""
@@ -415,17 +419,17 @@ class _Session:
             f"rotation_rpy_degrees = [{roll}, {pitch}, {yaw}]",
         ]
 
-    def _sensor_text(self, convention: str, pose: Sequence[str]) -> str:
+    def _sensor_text(self, wrench: WrenchStatement, pose: Sequence[str]) -> str:
         """The content of sensor.toml.
 
         Args:
-            convention: of the wrench
+            wrench: its convention and frame
             pose: lines about the pose of the sensor
         """
         lines = [
             f"# Description of the wrist sensor in {self.log.name}; all keys: docs/howto/wrist.md",
-            f'convention = "{convention}"',
-            'frame = "sensor"',
+            f'convention = "{wrench.convention}"',
+            f'frame = "{wrench.frame}"',
             *pose,
         ]
         if self.look.sensor_columns:

@@ -17,11 +17,11 @@ friction are solved for. A direction is offered if L falls by 0.2 (residuals sma
 1.1) and L_file falls too, or if L falls by 0.5, whatever the file says.
 
 Weight alone does not tell a direction from its opposite: the first moments of all links change
-their sign, and only their share in the inertia contradicts, L by 0.001 to 1.4. The file tells them
+their sign, and only their share in the inertia contradicts, L by 0.003 to 1.7. The file tells them
 apart: with links whose masses were wrong by up to 30 % and friction of other laws, L_file of the
 opposite was larger by 0.9 to 3.1 on three arms. Where L hardly decides, a lead of L_file by 0.5
 does. Without links in the file the opposite of the stated direction is offered from a gain of L of
-0.05 on. The counts on other arms are in `benchmarks/bench_gravity.py`.
+0.05 on. `benchmarks/bench_gravity.py` counts offers on other arms.
 """
 
 from __future__ import annotations
@@ -282,8 +282,8 @@ def _best(torques: _Torques, stated: Array) -> Array:
     axes = [k for k, d in enumerate(every) if np.abs(d).sum() == 1]
     axis = min(axes, key=lambda k: misfits[k])
     if misfits[axis] < least + _MAX_LOSS_OF_AXIS:
-        return size * units[axis]
-    return best
+        best = size * units[axis]
+    return np.asarray(best)
 
 
 def _searched(torques: _Torques, size: float, start: Array) -> tuple[Array, float]:

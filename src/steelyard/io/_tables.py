@@ -183,7 +183,7 @@ def _without_names(data: bytes, begin: int, given: Sequence[str], path: Path) ->
 
 
 def _example_names(count: int) -> str:
-    """Names of so many columns: time, positions and torques of one arm, and others."""
+    """Names for `count` columns: time, positions and torques of one arm, and others."""
     n = max((count - 1) // 2, 1)
     names = f"t,q*{n},tau*{n}"
     if count > 1 + 2 * n:

@@ -190,10 +190,7 @@ def find_layout(
     found = {channel: _in_order(channel, group, place) for channel, group in found.items() if group}
     _require(found, names, requested, place=place)
     if given_rate_hz is not None and "t" in found:
-        raise UnreadableFile(
-            f"{place}: it has a time column, '{found['t'][0].name}': do not give `rate_hz`, or"
-            f" leave the column out with {_columns_argument('t', [])}"
-        )
+        raise _needless_rate(found["t"][0], place)
     if len(found["q"]) > _MAX_JOINTS:
         raise UnreadableFile(f"{place}: it has columns of {len(found['q'])} joints, too many")
     used = {column.name for group in found.values() for column in group}
@@ -222,6 +219,14 @@ def find_layout(
     else:
         unit_s = 1.0
     return Layout(columns, facts, requested.degrees, unit_s, requested.rate_hz)
+
+
+def _needless_rate(clock: _Column, place: str) -> UnreadableFile:
+    """The refusal of a rate for a file with a time column."""
+    return UnreadableFile(
+        f"{place}: it has a time column, '{clock.name}': do not give `rate_hz`, or leave the column"
+        f" out with {_columns_argument('t', [])}"
+    )
 
 
 def _with_time(requested: Requested) -> Requested:

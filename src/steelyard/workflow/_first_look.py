@@ -15,15 +15,18 @@ the smallest residual comes first.
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
 from steelyard._arrays import Array
+from steelyard._units import NORMAL_95
 from steelyard.errors import NoHeader, NoTime, SteelyardError, UnclearEffort, UnreadableFile
 from steelyard.io._recordings import file_kind, read_as
 from steelyard.io._tables import text_column_names, text_columns
@@ -36,6 +39,8 @@ from steelyard.recording._notes import NoteKind, has_kind
 from steelyard.robot import RobotModel, load_robot, robot_names
 from steelyard.signals import prepare
 from steelyard.workflow._wrist import WristWeighing
+from steelyard.wrist import WristSensor
+from steelyard.wrist._recording import WrenchFrame
 
 _EFFORT = "effort"
 _JOINT_COUNTS: tuple[int, ...] = (6, 7, 5, 4, 8, 9, 3, 2)  # of arms, the most frequent first
@@ -148,6 +153,15 @@ class FirstLook:
         if self.sensor_columns:
             return True
         return self.recording is not None and self.recording.wrench is not None
+
+    @property
+    def shows_motion(self) -> bool:
+        """Whether rows follow each other in time and hold positions, which accelerations need."""
+        if self.needs_rate:
+            return False
+        if self.sensor_columns is None:
+            return True
+        return "t" in self.sensor_columns and "position" in self.sensor_columns
 
     def with_effort(self, meaning: str) -> FirstLook:
         """The same log with open columns read as 'tau' or 'current'."""
@@ -357,10 +371,24 @@ def _named(names: Sequence[str], usual: Sequence[Sequence[str]]) -> list[str]:
     return []
 
 
-def wrench_convention(
+class WrenchStatement(NamedTuple):
+    """How the readings of a wrist sensor are to be read.
+
+    Attributes:
+        convention: whose wrench it is
+        frame: of the forces, 'sensor' or 'base'
+        is_found: whether the readings tell it; assumed otherwise
+    """
+
+    convention: WrenchConvention
+    frame: WrenchFrame
+    is_found: bool = True
+
+
+def wrench_statement(
     look: FirstLook, robot: RobotModel | None, *, gravity_base: Sequence[float] | None, timed: bool
-) -> WrenchConvention:
-    """The convention of a wrist sensor's readings for which the load's mass is positive.
+) -> WrenchStatement:
+    """The convention and the frame of a wrist sensor's readings for which a load fits them.
 
     Args:
         look: at a log with a wrench
@@ -371,16 +399,22 @@ def wrench_convention(
     gravity = None
     if gravity_base is not None:
         gravity = np.asarray(gravity_base, dtype=float)
+    frames: tuple[WrenchFrame, ...] = ("sensor",)
+    if look.sensor_columns:
+        frames = ("sensor", "base")
     conventions: tuple[WrenchConvention, ...] = ("load_on_sensor", "sensor_on_load")
-    for convention in conventions:
-        tables = replace(look.asked, wrench_convention=convention)
+    for frame, convention in itertools.product(frames, conventions):
         sensor = SensorDescription(
-            gravity_base=gravity, columns=look.sensor_columns or {}, tables=tables
+            WristSensor(frame=frame),
+            gravity_base=gravity,
+            columns=look.sensor_columns or {},
+            tables=replace(look.asked, wrench_convention=convention),
         )
         weighing = WristWeighing(static=look.path, robot=robot, sensor=sensor)
         if timed:
             weighing = WristWeighing(dynamic=look.path, robot=robot, sensor=sensor)
         with suppress(SteelyardError):
-            if weighing.payload.unconstrained.mass > 0:
-                return convention
-    return "load_on_sensor"
+            found = weighing.payload
+            if found.unconstrained.mass > NORMAL_95 * found.std[0]:
+                return WrenchStatement(convention, frame)
+    return WrenchStatement("load_on_sensor", "sensor", is_found=False)
