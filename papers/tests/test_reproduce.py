@@ -169,6 +169,8 @@ def test_a_printed_number_has_one_of_four_states():
     assert Claim("digits", "kg", 40.164, [40.2]).cells[2] == "40.164"
     assert claims[4].cells[5] == 7.0
     assert claims[5].cells[3] == pytest.approx(1.0)
+    scattered = [Claim("both", "N", 1.205, runs, digit=digit) for digit in (0.0, 0.006)]
+    assert [claim.state for claim in scattered] == ["better here", "equal"]
     counts = [Count("parameters", 12, 12), Count("contacts", 3, 2)]
     answer, (table, short) = opening(
         "xu2024", claims, "the rest.", counts=counts, findings=["A finding."]

@@ -2,8 +2,8 @@
 
 The paper's own method is run here, over independent seeds, under each assumption that the paper
 leaves open and that was tried. A printed number lies within the scatter of an assumption if it is
-within two standard deviations (about 95 % of the runs), or agrees to the printed digits where
-nothing is random. Four states follow:
+within two standard deviations (about 95 % of the runs) and its own rounding; where nothing is
+random, if it agrees to the printed digits. Four states follow:
 
 | state | rule |
 |---|---|
@@ -33,9 +33,9 @@ _PRINTED_DIGITS = 6  # of a paper's number, at most
 HEAD = ("what", "unit", "paper", "paper's method here", "± 2 std", "ours", "± 2 std", "state")
 _STRUCTURE_HEAD = ("what", "paper", "here", "equal")
 _RULE = (
-    "Equal: the printed number lies within two standard deviations, over seeds, of the results of"
-    " the paper's own method, under every assumption that was tried; without seeds, it agrees to"
-    " the printed digits. Better or worse here: it does not, and the results here are nearer to the"
+    "Equal: the printed number lies within two standard deviations, over seeds, and its rounding of"
+    " the results of the paper's own method, under every assumption that was tried; without seeds,"
+    " it agrees to the printed digits. Better or worse here: it does not, and the results here are nearer to the"
     " ideal value, or farther from it. Depends: an assumption decides, which the paper leaves open."
     " `steelyard reproduce {paper} --explain ROW` tries them: {rows}."
 )
@@ -144,7 +144,7 @@ class Claim:
         mean, spread = _summary(values)
         if mean is None:
             return False
-        return bool(abs(self.paper - mean) <= max(self.digit, spread or 0.0))
+        return bool(abs(self.paper - mean) <= self.digit + (spread or 0.0))
 
 
 @dataclass(frozen=True)

@@ -63,6 +63,7 @@ _NOTE = (
 )
 _CELL_WORDS = {PERFECT.name: "a perfect cell", REAL.name: "a cell with faults"}
 _TURNED = "a base that turned"
+_HALF_LAST_DIGIT_N = 0.005  # of the forces that Table III prints, [N]
 _AT_HIGH_SPEED = ("force at the start", "mean force", "deviation of the force")
 _COMPARED = {"method_1": "Method 1", "method_2": "Method 2"}
 _SINGLE_FAULTS = (SENSOR_ONLY, JOINTS_ONLY, BASE_ONLY)
@@ -195,6 +196,7 @@ def _high_speed_claims(fast: Sequence[Contacts], turned: Sequence[ForcesLeft]) -
                     "N",
                     TABLE_3["high"][method][place],
                     {name: [float(x[place]) for x in runs] for name, runs in here.items()},
+                    digit=_HALF_LAST_DIGIT_N,
                     row=f"force-{method.replace('_', '-')}",
                 )
             )
