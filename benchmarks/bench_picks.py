@@ -8,11 +8,11 @@ A shift has twenty picks of one part with five faults, in one of four worlds of 
     ripple      Coulomb friction varies by 10 % over the position
 
 Torques come from the equations of motion, with noise that remembers 30 ms; `--mujoco` makes shifts
-of the first world in MuJoCo instead. The arms ur10e and tx60 chose thresholds with seeds below 100;
-the arm ur10, and seeds from 100 on, chose nothing.
+of the first world in MuJoCo instead. Seeds below 100 chose thresholds, with all three arms; seeds
+from 100 on chose nothing.
 
     python benchmarks/bench_picks.py --seeds 0-1              to choose
-    python benchmarks/bench_picks.py --seeds 100-101          to report
+    python benchmarks/bench_picks.py --seeds 200              to report
     python benchmarks/bench_picks.py --real                   carries of the real UR10e
 """
 

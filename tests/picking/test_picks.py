@@ -12,6 +12,7 @@ from steelyard.errors import InvalidRecording, InvalidRobot, InvalidSamples, Unk
 from steelyard.picking import Decision, PickingOptions, Shift
 from steelyard.robot import DriveModel
 from steelyard.simulation import PlannedFault, PlannedPause, simulate_shift
+from steelyard.workflow._picks import Picking
 
 GOOD = {"good": "good", "heavier": "foreign part"}
 
@@ -224,6 +225,21 @@ def test_friction_of_the_shift_is_followed():
     found = sy.picks(log, model(), parts=[HOUSING])
     assert np.allclose(np.median(found.friction[-1]), 1.2, atol=0.05)
     assert decisions(found) == ["good"] * 8
+
+
+def test_other_friction_than_that_of_the_model_is_no_noise():
+    """A cold arm: the first empty way shows its friction, and intervals stay as narrow."""
+    robot = arm()
+    cold = robot.with_drive(
+        replace(robot.drive, coulomb=1.6 * robot.drive.coulomb, viscous=1.6 * robot.drive.viscous)
+    )
+    stds = []
+    for each in (robot, cold):
+        log, _ = shift(each, plan(cycles=4), 93)
+        picking = Picking(model(), log, (HOUSING,))
+        assert picking._found[-1][0].noise < 1.2
+        stds.append(picking.shift.picks[-1].mass.std)
+    assert stds[1] < 1.2 * stds[0]
 
 
 def test_a_dry_cycle_takes_the_misfit_of_the_path_away():

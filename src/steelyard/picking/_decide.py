@@ -51,7 +51,7 @@ class Limits:
 
     @property
     def deviations(self) -> float:
-        """Z without a tolerance, in standard deviations."""
+        """The quantile z without a tolerance, in standard deviations."""
         return self._quantile(0.5 * MASS_SHARE * self.false_alarms)
 
     def reach(self, std: float, tolerance: float) -> float:

@@ -6,8 +6,10 @@ than that, all deviations are widened by the root of
 
     f = (K_0 + sum z^2) / (K_0 + K),     K_0 = 10,     at least 1,
 
-K the number of blank readings so far. An empty stretch that weighs far more than its deviation
-(something hangs in the open gripper, or the arm was touched) does not update the arm.
+K the number of blank readings so far. The size of the torques' noise follows their misfit in the
+shift. Until the first empty stretch has shown the friction of the shift, that of a cold arm would
+look like noise, so the misfit counts only after it. An empty stretch that weighs far more than its
+deviation (something hangs in the open gripper, or the arm was touched) does not update the arm.
 """
 
 from __future__ import annotations
