@@ -1,14 +1,24 @@
 """A UR arm on a socket: what goes wrong in one clear line, and which rows are fit for weighing."""
 
+import math
 import socket
 import threading
 from contextlib import contextmanager
+from types import SimpleNamespace
 
 import pytest
 
 from live_helpers import Rows, event_kinds, opened, rows_of, sent, served, source, taken
 from steelyard.errors import SourceFailed, UnknownName
-from steelyard.live import EventKind, ReplaySource, Stream, UrController, source_of
+from steelyard.live import (
+    EventKind,
+    ReplaySource,
+    Row,
+    Stream,
+    UrController,
+    _ur_lateness,
+    source_of,
+)
 from steelyard.live._rtde import Package, RtdeClient
 from steelyard.twin._controller import SimulatedController
 from steelyard.twin._rtde_server import RtdeServer
@@ -211,3 +221,23 @@ def test_skipped_rows_are_a_gap():
         sent(found, 50)
         seen = taken(stream, rows=95)
     assert [x.rows for x in seen if x[0] is EventKind.GAP] == [5]
+
+
+@pytest.mark.parametrize(
+    ("first_t", "received_s", "is_prompt"),
+    [(7.0, 50.09, True), (7.0, 50.12, False), (6.95, 50.12, True), (math.nan, 50.0, False)],
+)
+def test_rows_are_late_by_the_clock_of_the_controller(monkeypatch, first_t, received_s, is_prompt):
+    """The first row of a second connection was asked for at 50 s, the newest one was made at 7 s.
+
+    A time that is not a number says nothing, which is not fine.
+    """
+    asked = _ur_lateness._FirstRow(50.0, first_t)
+    monkeypatch.setattr(_ur_lateness, "_first_row", lambda controller: asked)
+    monkeypatch.setattr(_ur_lateness, "_PATIENCE_S", 0.0)
+    stream = SimpleNamespace(row=lambda: Row(7.0, (7.0,), received_s=received_s))
+    if is_prompt:
+        _ur_lateness.require_prompt(UrController("arm"), stream)
+        return
+    with pytest.raises(SourceFailed, match=r"ur://arm is not ready: its rows come .* s late"):
+        _ur_lateness.require_prompt(UrController("arm"), stream)

@@ -55,12 +55,14 @@ def require_prompt(controller: UrController, stream: Stream) -> None:
     """
     late_s = float("inf")
     end_s = time.monotonic() + _PATIENCE_S
-    while late_s == float("inf") or time.monotonic() < end_s:
+    while True:
         first = _first_row(controller)
         row = stream.row()
         late_s = min(late_s, (row.received_s - first.asked_s) - (row.t - first.t))
         if late_s <= MAX_LATE_S:
             return
+        if time.monotonic() >= end_s:
+            break
     raise SourceFailed(
         f"{controller} is not ready: its rows come {late_s:.2f} s late, at most"
         f" {MAX_LATE_S:g} s is safe; is the network overloaded, or this computer?"
