@@ -10,6 +10,8 @@ from typing import Any
 
 from scipy.stats import beta
 
+from steelyard._units import NORMAL_95
+
 LAW_WORLDS = ("law",)
 _NAMED_BY = ("place", "part", "way", "corruption")
 
@@ -138,6 +140,12 @@ def _print_rates(group: Sequence[Cell]) -> None:
     print(f"  good blocked       {share(good, _blocked)}")
     print(f"  bad trusted        {share(bad, _trusted)}")
     print(f"  coverage of trusted, clean {share(clean, lambda cell: cell.ratio <= 1)}")
+    if clean:
+        squares = [(NORMAL_95 * cell.ratio) ** 2 for cell in clean]
+        rms = (sum(squares) / len(squares)) ** 0.5
+        print(f"  their RMS error over its standard deviation {rms:.2f}")
+    usable = [cell for cell in group if not cell.is_clean and cell.trusted]
+    print(f"  coverage of trusted, corrupted {share(usable, lambda cell: cell.ratio <= 1)}")
 
 
 def _print_doubts(cells: Sequence[Cell]) -> None:

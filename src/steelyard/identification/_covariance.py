@@ -146,7 +146,13 @@ class Group:
 
     @classmethod
     def of(cls, rows: Rows, j: int, p: int) -> Group:
-        """The group of a joint; unusable rows are set to zero."""
+        """The group of a joint; unusable rows are set to zero.
+
+        Args:
+            rows: of a recording
+            j: index of the joint
+            p: number of columns
+        """
         usable = rows.usable[:, j]
         columns = np.flatnonzero(rows.Y[:, j].any(axis=0))
         Y = rows.Y[:, j][:, columns]
@@ -182,7 +188,11 @@ class Group:
         return A, b
 
     def quadratic(self, S: Array) -> Array:
-        """The mean of F* S F, (p, p)."""
+        """The mean of F* S F, (p, p).
+
+        Args:
+            S: weight of each frequency, (frequencies,)
+        """
         weighted = self.F * np.sqrt(S * _one_sided_weights(self.size, len(S)))[:, None]
         out = np.zeros((self.p, self.p))
         out[np.ix_(self.columns, self.columns)] = (
@@ -191,7 +201,11 @@ class Group:
         return out
 
     def product(self, S: Array) -> Array:
-        """The mean of F* S T, (columns,)."""
+        """The mean of F* S T, (columns,).
+
+        Args:
+            S: weight of each frequency, (frequencies,)
+        """
         return np.asarray(
             (self.F.conj() * (S * _one_sided_weights(self.size, len(S)) * self.T)[:, None])
             .sum(axis=0)
@@ -199,7 +213,12 @@ class Group:
         )
 
     def spectrum(self, theta: Array, G: Array) -> Array:
-        """The spectrum of the noise: residuals plus what a fit of covariance G has absorbed."""
+        """The spectrum of the noise: residuals plus what a fit has absorbed, (frequencies,).
+
+        Args:
+            theta: the parameters of the fit, (p,)
+            G: their covariance, (p, p)
+        """
         if self.count == 0:
             return np.zeros(len(self.T))
         own_covariance = G[np.ix_(self.columns, self.columns)]

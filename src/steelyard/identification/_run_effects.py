@@ -100,7 +100,7 @@ class _Solved:
         H = half @ half.T
         theta = H @ (pull + prior[:, :-1].T @ prior[:, -1])
         u = np.einsum("rfg,rg->rf", M, b[:, friction] - A[:, friction] @ theta)
-        return cls(A, E, M, H, theta + u @ E.T)
+        return cls(A, E, np.asarray(M, float), H, theta + u @ E.T)
 
     @property
     def spreading(self) -> Array:
@@ -211,7 +211,7 @@ def _noise(solved: _Solved, grams: Array, counts: Array, before: Array) -> Array
     fitted = np.einsum("rab,rjab->rj", solved.own_covariance, grams[:, :, :-1, :-1], optimize=True)
     freedom = counts - fitted / np.maximum(before, _MIN_NOISE) ** 2
     freedom = np.maximum(freedom, np.maximum(counts / 4, 1.0))
-    return np.sqrt(np.maximum(squares, 0.0) / freedom)
+    return np.asarray(np.sqrt(np.maximum(squares, 0.0) / freedom))
 
 
 def _spectra(

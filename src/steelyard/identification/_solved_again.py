@@ -161,13 +161,13 @@ def _solved_as_fitted(
 
 
 def _widening(model: DynamicModel, *, equal_weights: bool = False) -> Array:
-    """By how much an estimate is less certain than with white noise, (p,); at least 1."""
+    """By how much an estimate is less certain than with white noise, (p,)."""
     std = model.estimate.std
     every = np.arange(len(std))
     inverse = _solved_as_fitted(model, every, equal_weights=equal_weights).inverse
     white = np.sqrt(np.diag(inverse))
     known = np.isfinite(std) & (white > 0)
-    return np.where(known, np.maximum(std / np.where(known, white, 1.0), 1.0), 1.0)
+    return np.where(known, std / np.where(known, white, 1.0), 1.0)
 
 
 def _mean(each: Sequence[_Solved], widening: Array) -> tuple[Array, Array]:
