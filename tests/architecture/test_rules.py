@@ -18,6 +18,8 @@ SEARCHES = {
     *("split", "rsplit", "partition", "rpartition", "splitlines", "removeprefix", "removesuffix"),
 }
 OTHER_JSON = {  # all other files are written by the modules that save values
+    "src/steelyard/live/_picks_page.py": "the state of a page, for its script",
+    "src/steelyard/live/_ros2_publisher.py": "a pick as the text of a message",
     "src/steelyard/_saved.py": "the format of saved values",
     "src/steelyard/cli/output.py": "printed on stdout",
     "src/steelyard/export/_controllers.py": "a controller's own format",

@@ -38,8 +38,15 @@ def made_shift(rng, *, mass=0.5, missing=0, tool="left"):
         )
     nothing = np.zeros(0)
     return Shift(
-        tuple(picks), (LID,), 1.0, nothing, np.zeros((0, 6)), (0.002,) * PICKS, ("a",) * 6, tool=tool
-    )  # fmt: skip
+        tuple(picks),
+        (LID,),
+        1.0,
+        nothing,
+        np.zeros((0, 6)),
+        (0.002,) * PICKS,
+        ("a",) * 6,
+        tool=tool,
+    )
 
 
 def shifts(changed, count=16):

@@ -12,7 +12,9 @@ import html
 import json
 import threading
 import time
+from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib import resources
 from typing import Any, Self
 
 from steelyard.errors import SourceFailed
@@ -21,40 +23,6 @@ from steelyard.report._picks import picks_page
 
 _PORT_ATTEMPTS = 100
 _STALE_S = 2.0  # without a row, until the page says so
-
-_STYLE = """
-<style>
-#live { position: sticky; top: 0; z-index: 9; display: flex; flex-wrap: wrap; gap: 0.2rem 1.2rem;
-  align-items: baseline; padding: 0.6rem 1rem; background: var(--paper); color: var(--ink);
-  border-bottom: 3px solid var(--line); margin-bottom: 1rem; }
-#live strong { font-size: 1.25rem; }
-#live[data-state="good"] { border-color: #2e8540; }
-#live[data-state="alarm"] { border-color: var(--red); background: var(--alarm); }
-#live[data-state="stale"] { border-color: #d9822b; }
-</style>
-"""
-_SCRIPT = """
-<script>
-(() => {
-  const live = document.getElementById("live");
-  const shown = Number(live.dataset.picks);
-  const poll = async () => {
-    try {
-      const state = await (await fetch("state.json", { cache: "no-store" })).json();
-      live.dataset.state = state.state;
-      live.querySelector("strong").textContent = state.newest;
-      live.querySelector("span").textContent = state.words;
-      if (state.picks !== shown && !document.hidden) { location.reload(); return; }
-    } catch {
-      live.dataset.state = "stale";
-      live.querySelector("span").textContent = "The program has ended; this page stays as it is.";
-    }
-    setTimeout(poll, 1000);
-  };
-  setTimeout(poll, 1000);
-})();
-</script>
-"""
 
 
 class PicksPage:
@@ -134,10 +102,16 @@ class PicksPage:
         if self._shift is None:
             head = "<title>Picks of a shift</title>"
             meta = '<meta name="viewport" content="width=device-width, initial-scale=1">'
-            return f"<!DOCTYPE html>{head}{meta}{_STYLE}{banner}{_SCRIPT}"
+            return f"<!DOCTYPE html>{head}{meta}{banner}{_banner_code()}"
         report = picks_page(self._shift).html()
         before, body, after = report.partition("<body>")
-        return f"{before}{body}{_STYLE}{banner}{_SCRIPT}{after}"
+        return f"{before}{body}{banner}{_banner_code()}{after}"
+
+
+@cache
+def _banner_code() -> str:
+    """Style and script of the banner."""
+    return (resources.files("steelyard.live") / "assets" / "picks_page.html").read_text("utf-8")
 
 
 def _state_of(pick: Pick | None) -> str:
