@@ -388,6 +388,13 @@ STARTING = [
 ROWS = [*FORMATS, *READING, *WEIGHING, *OTHERS, *MOTIONS, *STARTING]
 
 ELSEWHERE = {
+    "live/test_live_picks.py::test_the_page_shows_each_pick_and_its_alarms": (
+        "--page and --publish are for streams (ur://HOST); a log has --report page.html",
+        "--page is [HOST:]PORT, say 8080",
+    ),
+    "live/test_ros2_node.py::test_picks_are_published_as_json_with_their_status": (
+        "--publish is ros2://HOST[:PORT] or ros2-node:",
+    ),
     "../papers/tests/test_reproduce.py::test_weigh_wrist_runs_the_two_stages_as_printed": (
         "needs postures at rest and a motion: give `static` and `dynamic`",
     ),
@@ -528,6 +535,8 @@ ELSEWHERE = {
 """Tests that follow advice with an arm on the network, a bag or a longer computation."""
 
 NOT_ADVICE = (
+    "`rate` must lie between 0 and 1",
+    "`shifts` is empty: there is nothing to compare",
     "(see steelyard... --help)",
     "Exit code 1, and no file",
     "Its angles are in degrees (--degrees).",

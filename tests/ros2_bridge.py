@@ -69,6 +69,7 @@ class Arm:
             self.capabilities.append(websocket.Capability.ClientPublish)
         self.announced, self.received = {}, []
         self.subscribed = threading.Event()
+        self.wanted_topics = set()
         self.start()
 
     def _channel(self, topic, kind, encoding="cdr"):
@@ -107,6 +108,7 @@ class Arm:
     def on_subscribe(self, client, channel):
         if (message := self.latched.get(channel.topic)) is not None:
             self.channels[channel.topic].log(message)
+        self.wanted_topics.add(channel.topic)
         self.subscribed.set()
 
     def on_unsubscribe(self, client, channel):

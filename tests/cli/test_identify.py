@@ -102,7 +102,7 @@ def test_currents_without_gains_are_refused_and_given_gains_used(folder):
     )
     done = steelyard(*arguments, cwd=folder)
     assert done.returncode == 2
-    assert "give the drive gains as --gains" in done.stderr
+    assert "give the gain of each drive as --gains [Nm/A]" in done.stderr
     assert not (folder / "gains.json").exists()
     done = steelyard(*arguments, "--gains", "10,5", "--json", cwd=folder)
     assert json.loads(done.stdout)["gains"] == [10, 5]

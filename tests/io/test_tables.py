@@ -133,7 +133,7 @@ def test_a_last_line_without_newline_counts_when_it_is_whole(read_text):
         ),
         (
             "0.0,1.0\n0.1,1.1\n",
-            r"no header but 2 columns of numbers; name each of them, .* `names=\['t', 'q_0', ",
+            r"no header but 2 columns of numbers; name each of them, .* `names='t,q\*1,tau\*1'`",
         ),
         (GOOD.encode("utf-16"), r"the text is in UTF-16; save it as UTF-8"),
         (b"\0\0\0\0" + GOOD.encode(), r"it does not begin with text, but with NUL bytes"),

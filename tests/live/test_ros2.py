@@ -31,6 +31,7 @@ from steelyard.io import read
 from steelyard.live import EventKind, Recorder, Ros2Controller, Stream, source_of
 from steelyard.live._foxglove import Bridge, WrenchRows
 from steelyard.robot import load_robot
+from waiting import wait_until
 
 STATES = {"/joint_states": JOINT_STATE}
 UR_ORDER = load_robot("ur10e").joint_names
@@ -125,6 +126,7 @@ def test_messages_without_stamps_have_the_time_of_the_bridge():
 
 def test_each_row_has_the_wrench_nearest_in_time():
     with bridge(STATES | {"/ft": WRENCH}) as arm, Stream(source(arm)) as stream:
+        wait_until(lambda: {"/joint_states", "/ft"} <= arm.wanted_topics)
         for k in range(1, 61):
             arm.publish("/joint_states", arm.row(k, 100 + k / 500))
             if k % 2 == 0:
@@ -142,7 +144,7 @@ def test_each_row_has_the_wrench_nearest_in_time():
 
 
 def test_a_wrench_counts_for_one_and_a_half_of_its_own_steps():
-    """The step is the median of twenty; before it is known, a wrench counts as long as rows wait."""
+    """The step is the median of twenty; before, a wrench counts as long as rows wait."""
     axes = SimpleNamespace(x=1.0, y=2.0, z=3.0)
     wrenches = WrenchRows("/ft")
 

@@ -35,8 +35,9 @@ _STRUCTURE_HEAD = ("what", "paper", "here", "equal")
 _RULE = (
     "Equal: the printed number lies within two standard deviations, over seeds, and its rounding of"
     " the results of the paper's own method, under every assumption that was tried; without seeds,"
-    " it agrees to the printed digits. Better or worse here: it does not, and the results here are nearer to the"
-    " ideal value, or farther from it. Depends: an assumption decides, which the paper leaves open."
+    " it agrees to the printed digits. Better or worse here: it does not, and the results here are"
+    " nearer to the ideal value, or farther from it. Depends: an assumption decides, which the"
+    " paper leaves open."
     " `steelyard reproduce {paper} --explain ROW` tries them: {rows}."
 )
 
