@@ -29,7 +29,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard._arrays import Array
+from steelyard._arrays import Array, Mask
 from steelyard._computing import Progress
 from steelyard._units import NORMAL_95
 from steelyard.errors import InvalidSamples
@@ -51,6 +51,7 @@ _MAX_LOG_STEP = 0.7  # largest step of the logarithm of a shape
 _LOG_TOLERANCE = 2e-3  # smaller steps of the logarithm of a shape end the iteration
 _HUBER_CONSTANT = 1.345  # standard deviations
 _LOG_STEP_STD = 2.0  # of the prior on the step of the logarithm of a shape
+_HELD_STEP_STD = 1e-6  # the same of a shape that may not move
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,10 +146,14 @@ class _Task:
         """The fit with its covariance, from triangular factors without rows near reversals."""
         law = end.law
         p = len(self.maker.parameters(law))
+        held = law.at_bounds.ravel() | (not end.converged)
+        previous = end.previous
+        if held.any() and previous is not None:
+            previous = self._solve(law, previous, held)
         away = replace(self, parts=[part.away_from_reversals() for part in self.parts])
-        parts = [away._rows(k, law, end.previous) for k in range(len(self.parts))]
+        parts = [away._rows(k, law, previous) for k in range(len(self.parts))]
         factor = RegressionFactor.of_rows(parts)
-        prior = _prior(factor.p, p)
+        prior = _prior(factor.p, p, held)
         solution = solve_weighted(factor, prior, equal_weights=self.method == "ordinary")
         theta = solution.value[:p]
         rows = [self.maker.rows(part, law, theta, shapes=True) for part in away.parts]
@@ -214,8 +219,13 @@ class _Task:
             law = moved
         return _End(law, solution, previous, converged=not iterates)
 
-    def _solve(self, law: FrictionLaw, previous: Solution | None) -> Solution:
-        """The solution from inner products, with a weak prior on the step of the shapes."""
+    def _solve(
+        self, law: FrictionLaw, previous: Solution | None, held: Mask | None = None
+    ) -> Solution:
+        """The solution from inner products, with a weak prior on the step of the shapes.
+
+        Shapes that are `held`, (shapes,), do not move.
+        """
         p = len(self.maker.parameters(law))
         if previous is None:
             theta = None
@@ -231,7 +241,7 @@ class _Task:
             weights = None
         else:
             weights = previous.weights
-        prior = _prior(grams.shape[1] - 1, p)
+        prior = _prior(grams.shape[1] - 1, p, held)
         equal = self.method == "ordinary"
         return solve_grams(grams, self._counts, prior, weights=weights, equal_weights=equal)
 
@@ -295,10 +305,18 @@ def _significant_shares(maker: RowMaker, found: Fit) -> Array | None:
     return significant
 
 
-def _prior(m: int, p: int) -> Array:
-    """Rows that hold the step of the m - p shapes near zero, (m - p, m + 1)."""
+def _prior(m: int, p: int, held: Mask | None = None) -> Array:
+    """Rows that hold the step of the m - p shapes near zero, (m - p, m + 1).
+
+    Shapes that are `held`, (m - p,), do not move: those at an end of their range, and all where the
+    iteration did not converge. The step that the data ask for is not made there, and the other
+    unknowns would be those after the step.
+    """
+    std = np.full(m - p, _LOG_STEP_STD)
+    if held is not None and m > p:
+        std[held] = _HELD_STEP_STD
     prior = np.zeros((m - p, m + 1))
-    prior[:, p:m] = np.eye(m - p) / _LOG_STEP_STD
+    prior[:, p:m] = np.diag(1.0 / std)
     return prior
 
 
