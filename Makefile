@@ -7,7 +7,7 @@ DEMO := $(if $(wildcard $(READY)),$(READY),.venv/.demo)
 LIVE_DEMO := $(if $(wildcard $(READY)),$(READY),.venv/.live-demo)
 # Bytecode is kept, also where the environment says otherwise: it saves seconds in every process.
 TESTS := OPENBLAS_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest
-PARALLEL := -n 3 --dist loadfile --no-loadscope-reorder
+PARALLEL := -n 4 --dist loadfile --no-loadscope-reorder
 
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable
 
@@ -22,7 +22,7 @@ live-demo: $(LIVE_DEMO)  ## a simulated controller: move, weigh while moving, se
 check: style  ## under a minute: lint, types, tests that neither simulate nor start processes
 	$(MAKE) --no-print-directory -j 2 types fast-tests
 
-test: style  ## under four minutes: lint, types, all tests but the thorough ones
+test: style  ## lint, types, all tests but the thorough ones
 	$(MAKE) --no-print-directory -j 2 types tests
 
 thorough: $(READY)  ## many seeds, long recordings, the papers' tables, every example of the documents

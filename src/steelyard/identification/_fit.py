@@ -29,7 +29,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard._arrays import Array, Mask
+from steelyard._arrays import Array
 from steelyard._computing import Progress
 from steelyard._units import NORMAL_95
 from steelyard.errors import InvalidSamples
@@ -146,14 +146,13 @@ class _Task:
         """The fit with its covariance, from triangular factors without rows near reversals."""
         law = end.law
         p = len(self.maker.parameters(law))
-        held = law.at_bounds.ravel() | (not end.converged)
         previous = end.previous
-        if held.any() and previous is not None:
-            previous = self._solve(law, previous, held)
+        if not end.converged and previous is not None:
+            previous = self._solve(law, previous, moving=False)
         away = replace(self, parts=[part.away_from_reversals() for part in self.parts])
         parts = [away._rows(k, law, previous) for k in range(len(self.parts))]
         factor = RegressionFactor.of_rows(parts)
-        prior = _prior(factor.p, p, held)
+        prior = _prior(factor.p, p)
         solution = solve_weighted(factor, prior, equal_weights=self.method == "ordinary")
         theta = solution.value[:p]
         rows = [self.maker.rows(part, law, theta, shapes=True) for part in away.parts]
@@ -174,6 +173,8 @@ class _Task:
             spread = fitted.covariance
             noise = fitted.noise
             inflation = fitted.inflation
+        if not end.converged:
+            theta, noise = self._with_given_shapes(factor, p)
         if law.carrying is not None:
             spread[removed] = 0.0
             spread[:, removed] = 0.0
@@ -188,6 +189,16 @@ class _Task:
             factor if factor.p == p else factor.columns(np.arange(p)),
             end.converged,
         )
+
+    def _with_given_shapes(self, factor: RegressionFactor, p: int) -> tuple[Array, Array]:
+        """The linear unknowns of shapes that do not move, (p,), and the noise, (parts, n) [Nm].
+
+        Where the shapes did not converge, the data ask for a step of them that is not made, and the
+        solution with the step would not be that of the stated law.
+        """
+        held = _prior(factor.p, p, std=_HELD_STEP_STD)
+        solution = solve_weighted(factor, held, equal_weights=self.method == "ordinary")
+        return solution.value[:p], solution.noise.reshape(len(self.parts), -1)
 
     @cached_property
     def _counts(self) -> NDArray[np.int64]:
@@ -220,11 +231,11 @@ class _Task:
         return _End(law, solution, previous, converged=not iterates)
 
     def _solve(
-        self, law: FrictionLaw, previous: Solution | None, held: Mask | None = None
+        self, law: FrictionLaw, previous: Solution | None, *, moving: bool = True
     ) -> Solution:
-        """The solution from inner products, with a weak prior on the step of the shapes.
+        """The solution from inner products, with a prior on the step of the shapes.
 
-        Shapes that are `held`, (shapes,), do not move.
+        The prior is weak where the shapes are `moving`.
         """
         p = len(self.maker.parameters(law))
         if previous is None:
@@ -241,7 +252,8 @@ class _Task:
             weights = None
         else:
             weights = previous.weights
-        prior = _prior(grams.shape[1] - 1, p, held)
+        std = _LOG_STEP_STD if moving else _HELD_STEP_STD
+        prior = _prior(grams.shape[1] - 1, p, std=std)
         equal = self.method == "ordinary"
         return solve_grams(grams, self._counts, prior, weights=weights, equal_weights=equal)
 
@@ -305,18 +317,10 @@ def _significant_shares(maker: RowMaker, found: Fit) -> Array | None:
     return significant
 
 
-def _prior(m: int, p: int, held: Mask | None = None) -> Array:
-    """Rows that hold the step of the m - p shapes near zero, (m - p, m + 1).
-
-    Shapes that are `held`, (m - p,), do not move: those at an end of their range, and all where the
-    iteration did not converge. The step that the data ask for is not made there, and the other
-    unknowns would be those after the step.
-    """
-    std = np.full(m - p, _LOG_STEP_STD)
-    if held is not None and m > p:
-        std[held] = _HELD_STEP_STD
+def _prior(m: int, p: int, *, std: float = _LOG_STEP_STD) -> Array:
+    """Rows that hold the step of the m - p shapes near zero, (m - p, m + 1)."""
     prior = np.zeros((m - p, m + 1))
-    prior[:, p:m] = np.diag(1.0 / std)
+    prior[:, p:m] = np.eye(m - p) / std
     return prior
 
 
