@@ -641,6 +641,8 @@ def test_stop_ends_a_motion_and_awaits_rest(carrying, dashboard, monkeypatch):
             assert time.monotonic() < end
         assert motion_in(stream.row().values)
         assert stop(source).at_rest
+        stopped_s = found.controller.outputs["timestamp"][0]
+        wait_until(lambda: stream.row().t >= stopped_s)  # rows of this stream may come later
         assert not motion_in(stream.row().values)
         assert np.abs(source.posture(stream.named_row()) - goal).max() > 0.02
     found.controller.place(START)
