@@ -12,9 +12,9 @@ it already), and the first command has none at all.
     steelyard patch payload arm.urdf payload.json -o patched.urdf
 
 `HERE=1` takes the environment that runs this instead of a fresh one. `FRONT_SEEDS=10` walks the
-tasks of `front_tasks.py` with ten seeds each (one by default); the folder of the package
-example-robot-data in `EXAMPLE_ROBOT_DATA` adds three URDFs with grippers. Blocked answers and
-masses outside of their intervals are counted.
+tasks of `front_tasks.py` with ten seeds each (one by default), from `FIRST_SEED` on; the folder of
+the package example-robot-data in `EXAMPLE_ROBOT_DATA` adds three URDFs with grippers. Blocked
+answers and masses outside of their intervals are counted.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ from figure import Figure
 from front_tasks import Task, tasks
 
 from steelyard._units import NORMAL_95
+from steelyard.robot import robot_names
 
 ROOT = Path(__file__).parents[1]
 MASS = 2.2
@@ -102,12 +103,13 @@ def figures() -> Iterator[Figure]:
 
 def _task_figures(command: list[str]) -> Iterator[Figure]:
     """Failed and outside answers of each task."""
-    seeds = range(300, 300 + int(os.environ.get("FRONT_SEEDS", "1")))
+    first = int(os.environ.get("FIRST_SEED", "300"))
+    seeds = range(first, first + int(os.environ.get("FRONT_SEEDS", "1")))
     wanted = os.environ.get("FRONT_TASKS", "")
     for task in tasks():
         if wanted and wanted not in task.name:
             continue
-        failed = []
+        failed = 0
         outside = 0
         for seed in seeds:
             with tempfile.TemporaryDirectory() as folder:
@@ -116,13 +118,12 @@ def _task_figures(command: list[str]) -> Iterator[Figure]:
                 try:
                     _do(command, there, task)
                 except SystemExit as error:
-                    failed.append(f"seed {seed}: {error}")
+                    print(f"seed {seed}: {error}"[:2000], file=sys.stderr, flush=True)
+                    failed += 1
                     continue
                 outside += not _holds(task, there)
-        for words in failed:
-            print(words[:2000], file=sys.stderr)
         what = f"{task.name}: {len(seeds)} seeds, "
-        yield Figure(f"{task.name} failed", f"{what}blocked or refused", len(failed), "", goal=0)
+        yield Figure(f"{task.name} failed", f"{what}blocked or refused", failed, "", goal=0)
         yield Figure(f"{task.name} outside", f"{what}mass outside its interval", outside, "")
 
 
@@ -227,12 +228,19 @@ def _walk(command: list[str], there: Path, steps: Sequence[tuple[str, int]]) -> 
     spent = 0.0
     said = ""
     before = ""
+    last_arms: set[str] = set()
     for words, expected in steps:
         for option in re.findall(r"(?<= )-{1,2}\w[\w-]*", words):
             named = re.search(rf"(?<![\w-]){option}\b", said + before)
             _require(
                 named is not None, f"the message before has not named {option} of '{words}': {said}"
             )
+        arms = set(words.split()) & {*robot_names()}
+        if last_arms:
+            for arm in arms - last_arms:
+                named = re.search(rf"(?<![\w-]){arm}\b", said)
+                _require(named is not None, f"the message before has not named {arm}: {said}")
+        last_arms = arms
         began = time.perf_counter()
         every = [*command, *words.split()]
         if os.environ.get("HERE"):

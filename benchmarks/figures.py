@@ -31,8 +31,8 @@ writes it from `benchmarks/figures.json`: edit that file, not this page. `make b
 of the figures again. Errors are relative to the true value, and intervals are 95 % intervals,
 unless a row states otherwise. Times are processor times of one core unless stated.
 
-Corrupted recordings and payloads on a real UR10e were measured with the current rules of verdicts.
-Accuracies in simulation, coverage and tracking are older: they were measured before causes other
+Corrupted recordings, coverage and payloads on a real UR10e were measured with the current rules of
+verdicts. Accuracies in simulation and tracking are older: they were measured before causes other
 than a load widened intervals, and have to be measured again.
 """
 

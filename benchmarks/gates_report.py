@@ -136,16 +136,18 @@ def print_report(cells: Sequence[Cell]) -> None:
 def _print_rates(group: Sequence[Cell]) -> None:
     good = [cell for cell in group if cell.is_good]
     bad = [cell for cell in group if cell.is_bad]
-    clean = [cell for cell in group if cell.is_clean and cell.trusted]
+    usable = [cell for cell in group if cell.trusted]
+    clean = [cell for cell in usable if cell.is_clean]
+    corrupted = [cell for cell in usable if not cell.is_clean]
     print(f"  good blocked       {share(good, _blocked)}")
     print(f"  bad trusted        {share(bad, _trusted)}")
-    print(f"  coverage of trusted, clean {share(clean, lambda cell: cell.ratio <= 1)}")
+    print(f"  coverage of trusted, all {share(usable, _held)}")
+    print(f"  coverage of trusted, clean {share(clean, _held)}")
     if clean:
         squares = [(NORMAL_95 * cell.ratio) ** 2 for cell in clean]
         rms = (sum(squares) / len(squares)) ** 0.5
         print(f"  their RMS error over its standard deviation {rms:.2f}")
-    usable = [cell for cell in group if not cell.is_clean and cell.trusted]
-    print(f"  coverage of trusted, corrupted {share(usable, lambda cell: cell.ratio <= 1)}")
+    print(f"  coverage of trusted, corrupted {share(corrupted, _held)}")
 
 
 def _print_doubts(cells: Sequence[Cell]) -> None:
@@ -179,6 +181,10 @@ def _blocked(cell: Cell) -> bool:
     return not cell.trusted
 
 
+def _held(cell: Cell) -> bool:
+    return cell.ratio <= 1
+
+
 def _of(cells: Sequence[Cell], name: str) -> list[str]:
     return list(dict.fromkeys(str(getattr(cell, name)) for cell in cells))
 
@@ -206,7 +212,8 @@ def write_markdown(cells: Sequence[Cell], path: Path) -> None:
 
 def _rates(cells: Sequence[Cell]) -> list[str]:
     """The table of both error rates and of the coverage, by kind of data."""
-    head = ["data", "good answers blocked", "corrupted runs: wrong and usable", "intervals hold"]
+    head = ["data", "good answers blocked", "corrupted runs: wrong and usable"]
+    head += ["intervals hold, sound runs", "intervals hold, all usable answers"]
     lines = ["| " + " | ".join(head) + " |", "|---" * len(head) + "|"]
     for name, parts in _PARTS.items():
         group = [cell for cell in cells if cell.part in parts]
@@ -214,11 +221,12 @@ def _rates(cells: Sequence[Cell]) -> list[str]:
             continue
         good = [cell for cell in group if cell.is_good]
         corrupted = [cell for cell in group if not cell.is_clean]
-        clean = [cell for cell in group if cell.is_clean and cell.trusted]
+        usable = [cell for cell in group if cell.trusted]
         entries = (
             share(good, _blocked),
             share(corrupted, lambda cell: cell.trusted and cell.is_bad),
-            share(clean, lambda cell: cell.ratio <= 1),
+            share([cell for cell in usable if cell.is_clean], _held),
+            share(usable, _held),
         )
         lines.append(f"| {name} | {' | '.join(entries)} |")
     return lines

@@ -200,4 +200,160 @@ KNOWN_FAULTS = (
         "tests/wrist/test_tracking.py::"
         "test_accelerations_that_jump_between_rows_do_not_bias_the_load",
     ),
+    KnownFault(
+        "a server without a host listens on every network",
+        "cli/serve.py",
+        "if not host or not port.isdecimal():",
+        "if not host and not port.isdecimal():",
+        "tests/cli/test_live_commands.py::"
+        "test_a_controller_is_not_served_on_every_network_by_mistake",
+    ),
+    KnownFault(
+        "the speed slider moves without its mask",
+        "twin/_registers.py",
+        'in given and client.get("speed_slider_mask"):',
+        'in given or client.get("speed_slider_mask"):',
+        "tests/twin/test_urscript.py::test_the_speed_slider_is_only_moved_with_its_mask",
+    ),
+    KnownFault(
+        "a taken neighbour of a free port ends the server",
+        "twin/_server.py",
+        "if port or attempt == _MAX_PORT_ATTEMPTS - 1:",
+        "if port or attempt != _MAX_PORT_ATTEMPTS - 1:",
+        "tests/twin/test_twin_controller.py::"
+        "test_any_free_port_is_tried_again_where_a_neighbour_is_taken",
+    ),
+    KnownFault(
+        "an unknown number of a payload difference is taken as known",
+        "torque/methods/_difference.py",
+        "if len(s) < 10:",
+        "if len(s) > 10:",
+        "tests/torque/test_methods.py::test_numbers_that_few_combinations_do_not_tell_are_unknown",
+    ),
+    KnownFault(
+        "three postures tell a trend",
+        "wrist/_static.py",
+        "6 * len(chosen) - model.p - 6 >= 6",
+        "6 * len(chosen) - model.p + 6 >= 6",
+        "tests/wrist/test_static.py::test_few_postures_do_not_tell_a_trend",
+    ),
+    KnownFault(
+        "bad picks are in the distribution of a part",
+        "report/_picks.py",
+        "if pick.part == batch.part and pick.decision is Decision.GOOD and pick.mass is not None",
+        "if pick.part == batch.part or pick.decision is Decision.GOOD or pick.mass is not None",
+        "tests/picking/test_picks.py::test_the_distribution_of_a_part_holds_its_good_picks",
+    ),
+    KnownFault(
+        "a known pick counts with the centre of another part",
+        "picking/_shift.py",
+        "            mass = judge.mass_of(number, carry, references)\n            references",
+        "            mass = carry.masses[0]\n            references",
+        "tests/picking/test_picks.py::test_a_known_pick_counts_with_the_centre_of_its_own_part",
+    ),
+    KnownFault(
+        "a known pick of a stream counts with the centre of another part",
+        "live/_picks.py",
+        "mass = self.judge.mass_of(number, weighed, self.references)",
+        "mass = weighed.masses[0]",
+        "tests/picking/test_picks_command.py::"
+        "test_a_known_pick_of_a_stream_counts_with_the_centre_of_its_own_part",
+    ),
+    KnownFault(
+        "the common deviation of a pick is that of another part",
+        "picking/_shift.py",
+        "out.append((pick, mass.common_std))",
+        "out.append((pick, carry.masses[0].common_std))",
+        "tests/picking/test_picks.py::test_the_common_deviation_of_a_pick_is_that_of_its_mass",
+    ),
+    KnownFault(
+        "files of signals without positions are an internal error",
+        "io/_signal_files.py",
+        'if "t" in arrays and arrays["t"].shape[1] == 1:',
+        'if "t" in arrays and arrays["q"].shape[1] > 0:',
+        "tests/io/test_signal_files.py::test_refusals_name_the_file",
+    ),
+    KnownFault(
+        "the highest dot of a cloud with gaps is not drawn",
+        "drawing/_interactive.py",
+        "np.where(gap, -np.inf, values).argmax()",
+        "np.where(gap, np.inf, values).argmax()",
+        "tests/drawing/test_drawing.py::"
+        "test_a_cloud_is_thinned_evenly_and_keeps_its_outermost_dots",
+    ),
+    KnownFault(
+        "a legend covers the title of a panel",
+        "drawing/_picture.py",
+        "above if columns == 1 else",
+        "above if columns != 1 else",
+        "tests/drawing/test_drawing.py::"
+        "test_legends_of_single_panels_cover_neither_a_title_nor_a_wide_curve",
+    ),
+    KnownFault(
+        "what was printed before Ctrl-C is lost",
+        "__main__.py",
+        '            sys.stderr.write("error: interrupted\\n")\n        sys.stdout.flush()',
+        '            sys.stderr.write("error: interrupted\\n")',
+        "tests/cli/test_output.py::test_what_was_printed_before_ctrl_c_is_not_lost",
+    ),
+    KnownFault(
+        "the evidence of a tracked cause ignores all unknowns but one",
+        "identification/_misfit.py",
+        "unit = gram[:-1, :-1]",
+        "unit = gram[:+1, :-1]",
+        "tests/torque/test_evidence.py::"
+        "test_a_tracked_square_is_what_a_column_takes_from_the_residuals",
+    ),
+    KnownFault(
+        "the evidence of a tracked cause lacks an unknown",
+        "identification/_misfit.py",
+        "unit = gram[:-1, :-1]",
+        "unit = gram[:-1, :+1]",
+        "tests/torque/test_evidence.py::"
+        "test_a_tracked_square_is_what_a_column_takes_from_the_residuals",
+    ),
+    KnownFault(
+        "a recording is left out in forty folds",
+        "identification/_left_out.py",
+        "MAX_FOLDS = 4\n",
+        "MAX_FOLDS = 40\n",
+        "tests/identification/test_prediction.py::"
+        "test_each_row_is_left_out_once_and_in_at_most_four_folds",
+    ),
+    KnownFault(
+        "a long region of the centre of mass is called too small",
+        "payload/_views.py",
+        "np.linalg.eigvalsh(com_spread)[-1]",
+        "np.linalg.eigvalsh(com_spread)[+1]",
+        "tests/report/test_page.py::test_an_invisible_region_is_not_in_the_legend",
+    ),
+    KnownFault(
+        "an axis of the base is offered as another direction of gravity",
+        "identification/_gravity_direction.py",
+        "if np.abs(d).sum() == 1]",
+        "if np.abs(d).sum() != 1]",
+        "tests/identification/test_gravity_direction.py::"
+        "test_an_axis_of_the_base_is_offered_exactly",
+    ),
+    KnownFault(
+        "a load with an unknown centre ends the page",
+        "live/_scene.py",
+        "if payload is not None and known and found is not None:",
+        "if payload is not None or known or found is not None:",
+        "tests/live/test_page.py::test_a_load_whose_centre_is_not_known_is_not_drawn",
+    ),
+    KnownFault(
+        "a sector lies about its border",
+        "excitation/_workspace.py",
+        "middle = (self.phi[0] + self.phi[1]) / 2",
+        "middle = (self.phi[-1] + self.phi[1]) / 2",
+        "tests/excitation/test_limits.py::test_a_sector_lies_between_its_angles",
+    ),
+    KnownFault(
+        "the refusal of a bound names the first parameter as the last",
+        "identification/_feasible_space.py",
+        "{robot.parameter_names[-1]}",
+        "{robot.parameter_names[0]}",
+        "tests/identification/test_feasible.py::test_an_unknown_bound_is_refused",
+    ),
 )

@@ -610,6 +610,7 @@ def main() -> int:
     parser.add_argument("--controllers", type=int, default=3, help="trials at once")
     parser.add_argument("--results", type=Path, help="file for every result, one JSON per line")
     options = parser.parse_args()
+    os.environ["STEELYARD_REAL_TIME"] = "0"  # with its own clock, the soak needs no priority
     rng = np.random.default_rng(options.seed)
     drawn = [Trial.random(rng, is_harsh=options.harsh) for _ in range(options.faults)]
     trials = list(enumerate(drawn))[options.first :]

@@ -190,12 +190,69 @@ def siblings() -> dict[str, frozenset[str]]:
     return {name: frozenset(family) for family in families if len(family) > 1 for name in family}
 
 
+ALLOWED_UNIONS: dict[frozenset[str], str] = {
+    frozenset({"DynamicModel", "RobotModel"}): "arguments: users give either kind of arm",
+    frozenset({"Payload", "InertialParameters"}): "arguments: a body with or without covariance",
+    frozenset({"Recording", "Samples", "_Table"}): "arguments: measured data, raw or prepared",
+    frozenset({"Samples", "Trajectory"}): "arguments: a motion, measured or designed",
+    frozenset({"Row", "Event"}): "the two messages of a stream",
+    frozenset({"Snapshot", "SteelyardError"}): "an answer of another process, or its error",
+    frozenset({"Table", "Plot", "Scene"}): "parts of a page, of two packages; `report` shows them",
+    frozenset({"Assign", "Define", "Evaluate", "If", "Jump", "Return", "ThreadEnd", "While"}): (
+        "statements in a syntax tree"
+    ),
+    frozenset(
+        {"Binary", "Call", "Constant", "Index", "ListOf", "Name", "NumberList", "Unary"}
+    ): "expressions in a syntax tree",
+}
+"""Unions whose members may be told apart by their class, and the reason."""
+
+
+def _is_allowed(union: frozenset[str]) -> bool:
+    return any(union <= allowed for allowed in ALLOWED_UNIONS)
+
+
+@cache
+def unions() -> frozenset[frozenset[str]]:
+    """Classes of the library that annotations and aliases join to a union."""
+    classes = {node.name for _, node in nodes_in(library()) if isinstance(node, ast.ClassDef)}
+    found: set[frozenset[str]] = set()
+    for _, node in nodes_in(library()):
+        for field in ("annotation", "returns", "value"):
+            part = getattr(node, field, None)
+            if isinstance(part, ast.AST):
+                found |= {_alternatives(union) & classes for union in ast.walk(part)}
+    return frozenset(union for union in found if len(union) > 1)
+
+
+def _alternatives(node: ast.AST) -> frozenset[str]:
+    """The names in a union `A | B`; empty for another expression."""
+    if not (isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr)):
+        return frozenset()
+    names: frozenset[str] = frozenset()
+    for side in (node.left, node.right):
+        if isinstance(side, ast.Name):
+            names |= {side.id}
+        names |= _alternatives(side)
+    return names
+
+
+@cache
+def members_of_unions() -> frozenset[str]:
+    """Classes that are members of a union that is not allowed."""
+    return frozenset(name for union in unions() if not _is_allowed(union) for name in union)
+
+
 def switches_between_siblings() -> StyleFigure:
-    """Unions of siblings, and `isinstance` or `case` that tells siblings apart."""
-    found: set[str] = set()
+    """Unions of siblings, and `isinstance` or `case` that tells siblings apart.
+
+    Members of annotated unions are told apart too, unless the union is in `ALLOWED_UNIONS`. A union
+    of this table that occurs nowhere is listed as well.
+    """
+    unused = ALLOWED_UNIONS.keys() - unions()
+    found = {f"not a union any more: {', '.join(sorted(union))}" for union in unused}
     for path, node in nodes_in(library()):
-        defined = {n.name for n in tree_of(path).body if isinstance(n, ast.ClassDef)}
-        names = _told_apart(node) - defined
+        names = _told_apart(node)
         if names:
             line = getattr(node, "lineno", 1)
             found.add(f"{place(path, line)}: {', '.join(sorted(names))}")
@@ -215,7 +272,8 @@ def _told_apart(node: ast.AST) -> set[str]:
         names = {ast.unparse(node.cls)}
     else:
         return set()
-    return {name for name in names & siblings().keys() if f"{WRIST}{name}" not in siblings()}
+    of_family = {name for name in names & siblings().keys() if f"{WRIST}{name}" not in siblings()}
+    return of_family | names & members_of_unions()
 
 
 def api_names() -> StyleFigure:

@@ -61,7 +61,7 @@ REMEDIES = {
     " the payload of the controller.",
     "unexplained_torque": "Check gravity, signs, gains and whether this is the stated robot; then"
     " whether something touched the arm.",
-    "does_not_predict": "Record a longer and livelier motion, or several. Check that both"
+    "does_not_predict": "Record a longer, faster and wider motion, or several. Check that both"
     " recordings are of the same arm.",
     "configured_payload": "Set the weighed payload on the controller (`steelyard set-payload`),"
     " with that of the tool if the empty arm carried one.",

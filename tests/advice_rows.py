@@ -212,6 +212,16 @@ READING = [
 """Files whose meaning is open."""
 
 WEIGHING = [
+    Row(
+        "are not the joints of the arm; give",
+        f"{WEIGH} --joints a,b,c",
+        f"{WEIGH} --joints shoulder,elbow,wrist",
+    ),
+    Row(
+        "if a column holds them, name it with",
+        IDENTIFY.replace("empty", "empty_moment"),
+        IDENTIFY.replace("empty", "empty_moment") + " --column tau=moment",
+    ),
     Row("is a robot, not an identified model", "weigh tiny.urdf loaded.csv", IDENTIFY),
     Row("is a robot, not an identified model", "track loaded.csv --model tiny.urdf", IDENTIFY),
     Row(
@@ -388,6 +398,21 @@ STARTING = [
 ROWS = [*FORMATS, *READING, *WEIGHING, *OTHERS, *MOTIONS, *STARTING]
 
 ELSEWHERE = {
+    "live/test_stopping.py::test_the_question_says_which_surroundings_were_checked": (
+        "The surroundings of the arm (floor, walls) were not checked; --limits describes them",
+    ),
+    "picking/test_picks.py::test_wrong_options_are_refused": (
+        "`expect` names parts of a table: give the table as `parts`",
+    ),
+    "io/test_recordings.py::test_joints_go_into_the_order_of_the_arm_by_their_stated_names": (
+        "are not the joints of the arm; give ... in the order of the columns as `joint_names`",
+    ),
+    "control/test_contact_force.py::test_tables_that_do_not_fit": (
+        "`joint_names` are for recordings with joints: give the arm as `robot`, or leave them out",
+    ),
+    "wrist/test_recording.py::test_a_clock_in_milliseconds_is_named": (
+        "single postures, or a clock in milliseconds? Give [scale] t = 0.001",
+    ),
     "live/test_live_picks.py::test_the_page_shows_each_pick_and_its_alarms": (
         "--page and --publish are for streams (ur://HOST); a log has --report page.html",
         "--page is [HOST:]PORT, say 8080",
@@ -409,7 +434,7 @@ ELSEWHERE = {
         "-o payload.json keeps it, --report page.html shows it",
     ),
     "cli/test_advice.py::test_what_narrows_an_interval_is_a_command_that_runs": (
-        "record a livelier motion: steelyard design ROBOT",
+        "record a faster, wider motion: steelyard design ROBOT",
         "calibrate the gains with a known mass: steelyard identify ROBOT",
         "choose the cut-off automatically: steelyard identify ROBOT",
         "give the gravity of your place, such as 9.8127 m/s^2: steelyard identify ROBOT",
@@ -427,7 +452,6 @@ ELSEWHERE = {
         "was saved with another model or sensor; start without `resume`",
     ),
     "cli/test_start.py::test_a_loaded_log_is_weighed_against_the_empty_one": (
-        "steelyard start LOADED ... --empty ...",
         "give --empty FILE, a recording of the empty arm or its model",
     ),
     "cli/test_start.py::test_a_log_without_effort_ends_with_a_final_word": (
@@ -502,6 +526,7 @@ ELSEWHERE = {
     "picking/test_picks_command.py::test_known_picks_and_a_dry_run_are_for_a_log": (
         "--dry works with a log only: record the stream",
         "--known is PICK=MASS, say 5=0.512",
+        "--known gives the mass of pick ... twice",
     ),
     "signals/test_streams.py::test_a_state_that_ends_in_the_future_is_refused": (
         "ends in the future (... s); start without `resume`",
@@ -519,14 +544,28 @@ ELSEWHERE = {
         "were already rotated into the base frame: use `frame='base'`",
     ),
     "picking/test_picks.py::test_polarity_is_found_and_may_be_given": (
-        "the gripper column has hardly any edges",
         "it is not clear which value of the gripper means closed",
+        "stretches with an open gripper the arm seems to carry a part",
         "--closed is auto, high or low",
         "`closed` is auto, high or low",
     ),
     "picking/test_picks_command.py::test_a_stream_gives_the_picks_of_the_log": (
         "a stream needs `closed='high'`",
         "--record and --seconds are for streams",
+    ),
+    "fleet/test_trend.py::test_a_fleet_says_what_has_changed": (
+        "logs are undated, give their `time` in a catalogue",
+    ),
+    "picking/test_picks_command.py::test_options_that_would_be_ignored_are_refused": (
+        "--early is for streams",
+    ),
+    "picking/test_picks_command.py::test_the_position_of_a_gripper_in_a_stream_needs_a_threshold": (
+        "not 0 or 1: give the value between open and closed as `threshold`",
+    ),
+    "picking/test_picks_command.py::test_a_threshold_on_one_side_of_the_gripper_is_refused": (
+        "on one side of the `threshold` ... throughout",
+        "`threshold` must be a finite number",
+        "`threshold` is for a position; a `bit` is 0 or 1 already",
     ),
     "picking/test_picks_command.py::test_a_simulated_shift_from_a_plan": (
         "--cycle holds the motion and the parts",
@@ -535,6 +574,7 @@ ELSEWHERE = {
 """Tests that follow advice with an arm on the network, a bag or a longer computation."""
 
 NOT_ADVICE = (
+    "`seconds` must not be negative",
     "`rate` must lie between 0 and 1",
     "`shifts` is empty: there is nothing to compare",
     "(see steelyard... --help)",
@@ -544,8 +584,6 @@ NOT_ADVICE = (
     "Gravity: as for an arm on the floor",
     "warning: --on-alarm, pick",
     "warning: --on-alarm: '...' still runs",
-    "about the value that `identify` prints",
-    "the 95 % intervals that `weigh` will report",
     "another program, `other_program`, is started",
 )
 """Texts that name an option or a function without advising its use."""

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
+from browser import Browser
 from steelyard.trajectory import FourierTrajectory
 
 HERE = Path(__file__).parent
@@ -43,6 +44,26 @@ LONG_MODULES = (
 )
 """The modules that take longest begin first, so that no process ends much later than the others.
 On the left those that wait for processes, sockets and clocks, on the right those that compute."""
+GROUPS = {
+    "sources": (
+        "architecture/test_functions",
+        "architecture/test_layers",
+        "architecture/test_rules",
+        "architecture/test_style",
+        "architecture/test_doubts",
+    ),
+    "designs": (
+        "excitation/",
+        "laws/test_excitation_laws",
+        "torque/test_shortest",
+        "cli/test_design",
+    ),
+    "picks": ("picking/", "live/test_live_picks", "fleet/test_fleet_picks"),
+    "pages": ("report/test_browser", "live/test_page", "fleet/test_page"),
+    "symbols": ("robot/test_symbolic", "tests/test_xu2024_base", "tests/test_gaz2017_base"),
+}
+"""Modules that run in one process because they share what takes long to make: syntax trees,
+compiled designs, models, a browser. Every other module is a group of its own."""
 
 
 def pytest_ignore_collect(collection_path, config):
@@ -65,10 +86,22 @@ def pytest_collection_modifyitems(config, items):
     """Begins with the long modules; marks the tests that `make check` leaves out."""
     order = {name: k for k, name in enumerate(LONG_MODULES)}
     items.sort(key=lambda item: order.get("/".join(item.path.parts[-2:]), len(order)))
+    for item in items:
+        item.add_marker(pytest.mark.xdist_group(group_of(item.path)))
     if "slow" in config.option.markexpr:
         for item in items:
             if in_slow_module(item.path):
                 item.add_marker(pytest.mark.slow)
+
+
+@cache
+def group_of(path: Path) -> str:
+    """The group of tests that a module belongs to; the tests of a group run in one process."""
+    name = "/".join(path.parts[-2:])
+    for group, members in GROUPS.items():
+        if name.startswith(members):
+            return group
+    return name
 
 
 @cache
@@ -91,6 +124,14 @@ def imported_names(path: Path) -> Iterator[str]:
         elif isinstance(node, ast.ImportFrom) and node.module:
             yield node.module
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+@pytest.fixture(scope="session")
+def browser(tmp_path_factory) -> Iterator[Browser]:
+    """One real browser for all pages of a process."""
+    found = Browser(tmp_path_factory.mktemp("profile"))
+    yield found
+    found.close()
 
 
 class Done(NamedTuple):
@@ -117,6 +158,8 @@ def steelyard(*arguments, cwd=".") -> Done:
     finally:
         sys.argv = words
         os.chdir(here)
+    refusals = [x for x in complained.getvalue().splitlines() if x.startswith("error: ")]
+    assert not any("`" in line for line in refusals), f"an argument of Python in {refusals}"
     return Done(code, said.getvalue(), complained.getvalue())
 
 

@@ -101,6 +101,18 @@ def test_a_thread_is_real_time_priority_where_it_may_be_and_those_that_it_starts
     assert inside == ((real_time, before) if allowed else (before, before))
 
 
+def test_the_priority_can_be_left_as_it_is(monkeypatch):
+    asked = []
+    monkeypatch.setattr(os, "sched_setscheduler", lambda *words: asked.append(words))
+    with real_time_priority():
+        pass
+    assert len(asked) == 2
+    monkeypatch.setenv("STEELYARD_REAL_TIME", "0")
+    with real_time_priority():
+        pass
+    assert len(asked) == 2
+
+
 def _ahead(policies):
     with real_time_priority():
         inside = policies()

@@ -195,6 +195,14 @@ def test_any_content_of_a_field_is_accepted_or_refused(content):
         Everything.from_dict(content)
 
 
+@pytest.mark.parametrize("value", ["b", "", 2, 1.0, True, None, ["a"]])
+def test_only_the_named_values_of_a_choice_are_taken(value):
+    """Neither others of the same type, nor what equals one of them and has another type."""
+    with pytest.raises(InvalidValue, match="'one' must be 'a' or 1"):
+        Everything.from_dict({"one": value})
+    assert [Everything.from_dict({"one": x}).one for x in ("a", 1)] == ["a", 1]
+
+
 def content_of(value):
     """What a file holds of a value."""
     return json.loads(
@@ -313,6 +321,26 @@ def test_json_that_others_would_read_otherwise_is_refused(tmp_path, text, why):
     path.write_text(text)
     with pytest.raises(UnreadableFile, match=why):
         _saved.load(path, "payload")
+
+
+def test_a_recording_in_the_place_of_a_model_is_refused(tmp_path):
+    path = tmp_path / "loaded.npz"
+    np.savez(path, q=np.full((3, 2), 0.7))
+    with pytest.raises(UnreadableFile, match="models and payloads are named before recordings"):
+        _saved.load(path, "model")
+
+
+def test_bytes_of_a_file_in_the_words_of_a_library_stay_readable():
+    damaged = "expected 1 column, got: \x1b[31m`p\ufffd" + "x" * 500
+    with (
+        pytest.raises(UnreadableFile) as refused,
+        _saved.parsing("a.csv is damaged", "write it again"),
+    ):
+        raise ValueError(damaged)
+    words = str(refused.value)
+    assert words.startswith("a.csv is damaged (expected 1 column, got: ?[31m'p?xxx")
+    assert words.endswith("x ...); write it again")
+    assert len(words) < 220
 
 
 def test_a_field_that_contradicts_another_is_refused(tmp_path):

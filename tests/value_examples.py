@@ -10,6 +10,7 @@ import steelyard
 from steelyard import _kinds as kinds
 from steelyard._codec import Value, _Nested, _SpreadKind, fields_of
 from steelyard.inertia import InertialParameters
+from steelyard.payload import Part
 from steelyard.robot import ParameterTable, RobotModel, load_robot
 from steelyard.simulation import PlannedFault
 
@@ -21,6 +22,8 @@ GIVEN = {  # fields of which a class demands more than their annotations say
     "WristSensor": {"motion_noise": {"joints": 0.1}},
     "JointLimits": {"q_min": [-1.0, -2.0], "q_max": [1.0, 2.0]},
     "LogRow": {"digest": ""},
+    "Pick": {"close_s": 1.5, "open_s": 2.5, "part": "a", "fits": "b"},
+    "Shift": {"parts": (Part("a", 1.0, 0.2, (0.1, 0.2, 0.3), 0.05, 0.2), Part("b", 2.0))},
     "ShiftPlan": {
         "carry": [[0.1, 0.2], [0.3, 0.5]],
         "back": [[0.3, 0.5], [0.1, 0.2]],
@@ -66,6 +69,8 @@ def example(cls, seed):
 def _made(kind, rng):
     if isinstance(kind, kinds.Simple):
         return f"word {rng.integers(1000)}" if kind is kinds.TEXT else True
+    if isinstance(kind, kinds.Line):
+        return f"word {rng.integers(1000)}"
     if isinstance(kind, kinds.Choice):
         return kind.values[-1]
     if isinstance(kind, kinds.EnumKind):
@@ -82,6 +87,8 @@ def _made(kind, rng):
         return _made(kind.kinds[0], rng)
     if isinstance(kind, kinds.Many):
         count = 2 if kind.shape is None else _size(kind.shape.sizes[0])
+        if isinstance(kind.inner, kinds.EnumKind):
+            return tuple(rng.permutation(list(kind.inner.members))[:count])
         return tuple(_made(kind.inner, rng) for _ in range(count))
     if isinstance(kind, kinds.Row):
         return kind.make([_made(inner, rng) for inner in kind.kinds])

@@ -11,6 +11,7 @@ from steelyard.errors import UnknownName
 from steelyard_papers import explain as tool
 from steelyard_papers.explain import Assumption, OpenRow, searched
 from steelyard_papers.xu2024 import open_rows
+from steelyard_papers.xu2024.simulated import ENCODER_STEPS
 
 pytestmark = pytest.mark.thorough
 
@@ -50,11 +51,65 @@ def test_a_value_that_contradicts_another_number_of_the_table_is_no_explanation(
     assert found.explains
 
 
+def test_of_the_other_numbers_it_says_how_many_lie_within_their_scatter():
+    """10.9 is within a fifth of 10, but not within its scatter."""
+    printed = {"force": 5.0, "mean": 10.0, "deviation": 0.2}
+    numbers = {"mean": [10.9], "deviation": [0.2]}
+    found = search(row(lambda x: {"force": [5 * x], **numbers}, printed=printed))
+    assert found.explains
+    words = " The other printed numbers there: 1 of 2 within the scatter, all within 9 %."
+    assert found.sentence.endswith(words)
+
+
+def test_of_values_that_give_the_number_the_one_is_named_that_gives_most_others():
+    """Both values are within the scatter of 5 N; the farther one gives the mean, too."""
+    runs = np.array([-0.5, 0.0, 0.5])
+    means = {0.0: 3.0, 1.0: 5.1, 1.1: 5.0, 2.0: 7.0}
+    made = row(
+        lambda x: {"force": (means[x] + runs).tolist(), "mean": [10.0 + 10 * abs(x - 1.0)]},
+        printed={"force": 5.0, "mean": 10.0},
+        values=tuple(means),
+    )
+    found = search(made)
+    assert found.best == 1.0
+    assert "There mean, printed 10, is 10." in found.sentence
+
+
+def test_the_ends_of_a_band_lie_between_the_values_that_were_tried():
+    """5 N lie within 2 std + 0.005 of 1 + 4 x where x is within 0.25 of 1, nearly."""
+    runs = np.array([-0.5, 0.0, 0.5])
+    made = row(lambda x: {"force": (1 + 4 * x + runs).tolist()})
+    found = search(made)
+    ((low, high),) = found.bands
+    half = (2 * 0.5 + 0.005) / 4
+    assert (low, high) == pytest.approx((1 - half, 1 + half))
+    assert "within its scatter from 0.7488 to 1.251" in found.sentence
+
+
+def test_a_band_ends_with_the_last_value_that_was_tried():
+    found = search(row(lambda x: {"force": [4.0 + x]}, values=(0.0, 0.5, 1.0)))
+    assert found.bands == [(pytest.approx(0.995), 1.0)]
+
+
 def test_a_value_outside_of_the_plausible_range_is_no_explanation():
     found = search(row(lambda x: {"force": [5 * x]}, plausible=(0.0, 0.5)))
     assert found.comes_out.any()
     assert not found.explains
     assert "outside of the plausible 0 to 0.5 °" in found.sentence
+
+
+def test_a_plausible_value_within_the_scatter_explains_though_another_is_nearer():
+    """5 N comes out at 1 and, nearer, at 1.1, which is not plausible."""
+    runs = np.array([-0.5, 0.0, 0.5])
+    made = row(
+        lambda x: {"force": (1.0 + 3.7 * x + runs).tolist()},
+        plausible=(0.0, 1.0),
+        values=(0.5, 1.0, 1.08, 1.5),
+    )
+    found = search(made)
+    assert found.comes_out.tolist() == [False, True, True, False]
+    assert found.best == 1.0
+    assert found.explains
 
 
 def test_a_bound_comes_out_from_the_first_value_that_reaches_it():
@@ -93,8 +148,19 @@ def test_unknown_rows_are_refused_and_listed():
 
 
 def test_algorithm_1_is_explained_by_the_encoders_and_not_by_noise(pair_of_runs):
-    made = open_rows.algorithm_1_row(pair_of_runs, seeds=2)
+    """The band holds every step that the page calls equal: both try the same steps and seeds."""
+    made = open_rows.algorithm_1_row(pair_of_runs, seeds=4)
     by_step, by_noise = (searched(made, each) for each in made.assumptions)
+    assert set(ENCODER_STEPS) <= set(by_step.found)
+    ((low, high),) = by_step.bands
+    equal = [
+        step
+        for step in ENCODER_STEPS
+        if by_step.found[step]["mass"].holds(made.printed["mass"], made.digit)
+    ]
+    assert 1.15e-4 in equal
+    assert low <= min(equal) <= max(equal) <= high < 1.5e-4
+    assert low not in by_step.found
     assert by_step.explains
     assert by_step.best == pytest.approx(1.15e-4, abs=0.06e-4)
     assert not by_noise.comes_out.any()

@@ -35,6 +35,7 @@ def symbolic(ur10):
     return SymbolicBasis.of(ur10)
 
 
+@pytest.mark.thorough
 def test_the_58_expressions_of_the_appendix(symbolic):
     assert len(printed()) == len(symbolic) == 58
     for i, (ours, theirs) in enumerate(zip(symbolic.expressions, printed(), strict=True), start=1):

@@ -107,6 +107,25 @@ def test_it_converges_by_its_rule_and_direct_is_several_times_better(model, rows
     assert not direct.converged(direct.init())
 
 
+def test_on_fast_rows_the_rule_stops_too_early_and_the_verdict_says_so(model):
+    """Without noise: 301 small changes in a row come sooner with 500 rows per second."""
+    estimator = Xu2024Tracker(model, rows=UR10_ROWS)
+    found = {}
+    for rate in (125, 500):
+        t = np.arange(10 * rate) / rate
+        q, v, a = FourierTrajectory.load("xu2024").at(t)
+        Y = model.basis.reduce(model.robot.regressor(q, v, a))
+        tau = Y @ (TABLE_VI + model.basis.payload_jacobian @ TABLE_VII.vector)
+        state = estimator.init()
+        for row in zip(t, q, v, a, tau, strict=True):
+            state = estimator.step(state, Sample.of_joints(*row))
+        found[rate] = state
+    assert found[500].converged_s < found[125].converged_s
+    words = {rate: estimator.estimate(state).status for rate, state in found.items()}
+    assert "301 of them last 0.6 s at 500 Hz and 2.4 s at the paper's 125 Hz" in words[500]
+    assert "counts samples" not in words[125]
+
+
 def test_without_an_uncertainty_it_is_not_exported_unless_forced(model):
     estimator = Xu2024Tracker(model)
     changed = TABLE_VI + model.basis.payload_jacobian @ TABLE_VII.vector

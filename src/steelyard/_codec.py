@@ -42,6 +42,7 @@ from steelyard._kinds import (
     BARE,
     FLAG,
     INFINITE,
+    ONE_LINE,
     TEXT,
     AsList,
     Bare,
@@ -49,6 +50,7 @@ from steelyard._kinds import (
     Either,
     EnumKind,
     Kind,
+    Line,
     Many,
     Named,
     Number,
@@ -427,6 +429,8 @@ def _kind(base: Any, markers: tuple[Any, ...]) -> Kind:
     allowed = _marker(markers, Range) or ANY_NUMBER
     if base is Any:
         return Kind()
+    if base is str and ONE_LINE in markers:
+        return Line()
     if base in (str, bool):
         return TEXT if base is str else FLAG
     if base is datetime:

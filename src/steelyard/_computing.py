@@ -72,12 +72,13 @@ def real_time_priority(level: int = ROWS_PRIORITY) -> Iterator[None]:
 
     Long computations then yield to the threads that take rows. Threads and processes that are
     started meanwhile do not inherit the priority. Without effect where the system does not allow
-    or have it (other than Linux).
+    or have it (other than Linux), and where STEELYARD_REAL_TIME is 0.
 
     Args:
         level: of the priority
     """
-    if not hasattr(os, "sched_setscheduler"):
+    unwanted = os.environ.get("STEELYARD_REAL_TIME") == "0"
+    if unwanted or not hasattr(os, "sched_setscheduler"):
         yield
         return
     before = (os.sched_getscheduler(0), os.sched_getparam(0))

@@ -16,6 +16,7 @@ from datetime import datetime
 from enum import Enum
 from functools import cache
 from typing import Any, TypeAlias
+from unicodedata import category
 
 import numpy as np
 
@@ -29,6 +30,7 @@ _TOLERANCE = 1e-6  # of definiteness and rotations, relative
 _SYMMETRY_TOLERANCE = 1e-9  # relative
 _SMALLEST_VARIANCE = 1e-290  # smaller ones have lost digits
 _SIZE = re.compile(r"(?P<factor>\d*)(?P<letter>[A-Za-z_]+|\*)(\+(?P<more>\d+))?")
+_NOT_IN_A_LINE = ("Cc", "Cs", "Zl", "Zp")  # Unicode's control characters and line ends
 _SHOWN_LETTERS = 60  # of a refused value in a message
 _SHOWN_NUMBERS = 20  # of a refused array in a message
 
@@ -184,6 +186,7 @@ SYMMETRIC = _Marker("a symmetric matrix")
 COVARIANCE = _Marker("symmetric, positive semidefinite; infinite variances are unknown numbers")
 AS_TABLE = _Marker("a NamedTuple that is written as a table of its fields, not as a list")
 BARE = _Marker("a NamedTuple of one field that is written as that field")
+ONE_LINE = _Marker("a text without line ends and other control characters")
 RIGID = _Marker("rotations and translations in the last two axes")
 
 
@@ -228,6 +231,20 @@ class Simple(Kind):
 
 
 TEXT = Simple((str,), lambda text: text, "a text")
+
+
+@dataclass(frozen=True)
+class Line(Kind):
+    """A text of one line, which terminals and tables show as it is."""
+
+    def check(self, value: Any, place: str, sizes: Sizes) -> str:
+        """The text."""
+        text: str = TEXT.check(value, place, sizes)
+        if any(category(letter) in _NOT_IN_A_LINE for letter in text):
+            raise expected("a text without control characters", place, value)
+        return text
+
+
 FLAG = Simple((bool, np.bool_), bool, "true or false")
 
 
@@ -415,7 +432,7 @@ class Either(Kind):
 
 @dataclass(frozen=True)
 class Many(Kind):
-    """A sequence of values of one kind, kept as a tuple."""
+    """A sequence of values of one kind, kept as a tuple; members of an enumeration occur once."""
 
     inner: Kind
     shape: Shape | None
@@ -425,7 +442,12 @@ class Many(Kind):
         items = _items(value, place)
         if self.shape is not None:
             self.shape.agree((len(items),), place, sizes)
-        return tuple(self.inner.check(x, f"{place}[{k}]", sizes) for k, x in enumerate(items))
+        found = tuple(self.inner.check(x, f"{place}[{k}]", sizes) for k, x in enumerate(items))
+        if isinstance(self.inner, EnumKind):
+            twice = next((x for x in found if found.count(x) > 1), None)
+            if twice is not None:
+                raise Refused(place, f"names {twice} twice")
+        return found
 
     def write(self, value: Any) -> list[Any]:
         """A list."""

@@ -40,6 +40,7 @@ _PENDING: ContextVar[list[tuple[Path, Path]] | None] = ContextVar(
     "files that are written together", default=None
 )
 _UNFINISHED: set[Path] = set()
+_MAX_QUOTED = 160  # characters of the message of a library
 _MAX_FILE_BYTES = 2**28
 _MAX_NAME_BYTES = 200  # of a target's name in the name of its temporary file; names have 255
 _ABANDONED_S = 2.0  # a temporary file that is unlocked for this long is abandoned, [s]
@@ -178,6 +179,27 @@ def _exists(target: Path) -> bool:
 
 
 @contextmanager
+def locked(path: str | Path) -> Iterator[None]:
+    """Keeps other writers out that read a file, change it and write it again, until they may.
+
+    The lock is that of the folder, because the file itself is replaced. The system frees the lock
+    of a process that ends.
+
+    Args:
+        path: the file to read and to write inside
+    """
+    require_target(path)
+    with _writing(path):
+        folder = os.open(Path(os.path.realpath(path)).parent, os.O_RDONLY)
+    try:
+        with suppress(OSError):  # some file systems have no locks
+            fcntl.flock(folder, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(folder)
+
+
+@contextmanager
 def growing(path: str | Path) -> Iterator[BinaryIO]:
     """A file that grows while it is written; after a failure it keeps what was written.
 
@@ -238,6 +260,11 @@ def read(path: str | Path) -> Any:
     except RecursionError as error:
         raise UnreadableFile(
             f"{path} is not a file of steelyard: it is nested too deeply"
+        ) from error
+    except UnicodeDecodeError as error:
+        raise UnreadableFile(
+            f"{path} is not a JSON file of steelyard, but binary data; models and payloads are"
+            " named before recordings"
         ) from error
     except ValueError as error:
         raise UnreadableFile(f"{path} is not JSON: {error}") from error
@@ -353,8 +380,17 @@ def parsing(what: str, advice: str) -> Iterator[None]:
     except SteelyardError:
         raise
     except Exception as error:
-        lines = str(error).splitlines() or [type(error).__name__]
-        raise UnreadableFile(f"{what} ({lines[0]}); {advice}") from error
+        raise UnreadableFile(f"{what} ({_words_of(error)}); {advice}") from error
+
+
+def _words_of(error: Exception) -> str:
+    """The first line of the message of a library, which may quote damaged bytes of a file."""
+    lines = str(error).splitlines() or [type(error).__name__]
+    readable = "".join(x if x.isprintable() and x != "\ufffd" else "?" for x in lines[0])
+    readable = readable.replace("`", "'")
+    if len(readable) > _MAX_QUOTED:
+        readable = f"{readable[:_MAX_QUOTED]} ..."
+    return readable
 
 
 def _seal(body: Mapping[str, Any]) -> str:

@@ -44,3 +44,17 @@ def with_interval(value: float, half_width: float, *, signed: bool = False) -> s
     decimals = interval_decimals(half_width)
     sign = "+" if signed else ""
     return f"{value:{sign}.{decimals}f} +- {half_width:.{decimals}f}"
+
+
+def in_seconds(seconds: float) -> str:
+    """A duration with four digits, in hours besides from an hour on, as '10800 s (3.00 h)'.
+
+    Args:
+        seconds: [s]
+    """
+    if abs(seconds) < 1000.0:
+        return f"{seconds:.4g} s"
+    text = f"{seconds:.0f} s"
+    if abs(seconds) >= 3600.0:
+        text += f" ({seconds / 3600.0:.2f} h)"
+    return text

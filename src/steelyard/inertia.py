@@ -35,9 +35,14 @@ from steelyard.errors import InvalidInertia
 PARAMETER_NAMES = ("m", "mx", "my", "mz", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Izz")
 """The order of the ten numbers: m, m c (3), then the inertia about the frame's origin."""
 
+MASS = 0
+FIRST_MOMENT = slice(1, 4)
+INERTIA = slice(4, 10)
+"""Places of the mass, the first moment and the inertia among the ten numbers."""
+
 _INERTIA_ENTRIES = ((0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2))
 _MIN_RELATIVE_EIGENVALUE = 1e-9  # of the second moment of a real body, over the largest one
-_ROUNDING = 1e-14  # of the second moment, over the largest entry of the inertia
+_SECOND_MOMENT_TOLERANCE = 1e-14  # of the second moment, over the largest entry of the inertia
 _MIN_DEPENDENCE = 1e-12  # smaller entries of a change of frames are rounding errors
 
 
@@ -66,7 +71,7 @@ class InertialParameters(Value, error=InvalidInertia):
             frame: name of the frame
         """
         p = _checked(vector, (10,), "vector")
-        return cls(p[0], p[1:4], _symmetric(p[4:]), frame)
+        return cls(p[MASS], p[FIRST_MOMENT], _symmetric(p[INERTIA]), frame)
 
     @classmethod
     def from_com(
@@ -224,7 +229,8 @@ class InertialParameters(Value, error=InvalidInertia):
             return f"the mass is {self.mass:.6g} kg; it must be positive"
         values, vectors = np.linalg.eigh(self.second_moment_com)
         smallest = (
-            _MIN_RELATIVE_EIGENVALUE * abs(values[2]) + _ROUNDING * np.abs(self.inertia).max()
+            _MIN_RELATIVE_EIGENVALUE * abs(values[2])
+            + _SECOND_MOMENT_TOLERANCE * np.abs(self.inertia).max()
         )
         if values[0] > smallest:
             return ""

@@ -10,7 +10,13 @@ import pytest
 
 import steelyard
 
-PACKAGES = ("steelyard", "steelyard.control", "steelyard.torque", "steelyard.workflow")
+PACKAGES = (
+    "steelyard",
+    "steelyard.control",
+    "steelyard.live",
+    "steelyard.torque",
+    "steelyard.workflow",
+)
 MOST_NAMES = 28
 
 

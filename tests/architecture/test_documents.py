@@ -7,6 +7,8 @@ import sys
 from functools import cache
 from pathlib import Path
 
+import pytest
+
 from conftest import steelyard
 from steelyard.cli import _COMMANDS
 from steelyard.io._designs import load_limits
@@ -189,6 +191,7 @@ finally:
 """
 
 
+@pytest.mark.thorough
 def test_the_calls_of_one_weigh_are_those_of_the_architecture(tmp_path):
     page = PAGES["architecture.md"].split("## Call path of `steelyard weigh`")[1]
     steps = re.findall(r"^\| \d+ \| `([\w.]+)` \|", page, re.MULTILINE)
@@ -230,6 +233,7 @@ def test_the_page_of_commands_has_every_option():
     assert script["page"]() == PAGES["reference/command_line.md"], "run python docs/commands.py"
 
 
+@pytest.mark.thorough
 def test_the_page_of_doubts_has_every_kind_and_message():
     script = runpy.run_path(str(DOCS / "doubts.py"))
     assert script["page"]() == PAGES["reference/doubts.md"], "run python docs/doubts.py"

@@ -90,6 +90,7 @@ echo "${COMPREPLY[@]}"
 """
 
 
+@pytest.mark.thorough
 def test_completion_is_installed_and_names_the_verbs(tmp_path):
     program = tmp_path / "steelyard"
     program.write_text(f"#!{sys.executable}\nfrom steelyard.__main__ import main\nmain()\n")

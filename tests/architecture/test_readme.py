@@ -31,6 +31,7 @@ def test_make_targets_exist():
     assert {"demo", "test", "bench"} <= named <= targets
 
 
+@pytest.mark.thorough
 def test_the_install_line_installs(tmp_path):
     """Installs a copy of the sources with the very line of README.md, without dependencies."""
     (line,) = [command for command in COMMANDS if command.startswith("pip")]

@@ -116,7 +116,7 @@ def folder(tmp_path_factory) -> Path:
     _write_motions(path, robot)
     steelyard(*shlex.split(IDENTIFY.replace("other", "model")), cwd=path)
     steelyard(*shlex.split(WEIGH), "-o", "payload.json", cwd=path)
-    steelyard("weigh", "model.json", "empty.csv", "-o", "doubtful.json", cwd=path)
+    steelyard("weigh", "model.json", "scaled.csv", "-o", "doubtful.json", cwd=path)
     upside = IDENTIFY.replace("other", "upside")
     steelyard(*shlex.split(upside), "--gravity", "0,0,9.81", cwd=path)
     steelyard("export-arm", "mjcf", "model.json", "-o", "tiny.xml", cwd=path)
@@ -134,12 +134,15 @@ def _write_tables(path: Path, name: str, t: np.ndarray, q: np.ndarray, tau: np.n
     _write(path / f"{name}_untimed.csv", heads[1:], rows[:, 1:])
     _write(path / f"{name}_degrees.csv", heads, np.column_stack([t, np.degrees(q), tau]))
     _write(path / f"{name}_effort.csv", [x.replace("tau", "effort") for x in heads], rows)
+    _write(path / f"{name}_moment.csv", [x.replace("tau", "moment") for x in heads], rows)
     of_currents = [x.replace("tau", "current") for x in heads]
     targets = [f"{x}_target_{j}" for x in ("current", "tau") for j in range(3)]
     currents = {"empty": "current", "loaded": "current_loaded"}[name]
     _write(path / f"{currents}.csv", of_currents, rows)
     with_targets = np.column_stack([rows, tau, tau])
     _write(path / f"{currents}_targets.csv", [*of_currents, *targets], with_targets)
+    if name == "loaded":
+        _write(path / "scaled.csv", heads, np.column_stack([t, q, 1.3 * tau]))
     if name == "empty":
         _write(path / "milliseconds.csv", heads, np.column_stack([1e3 * t, q, tau]))
         _write(path / "odd.csv", [], np.column_stack([rows, q[:, 0]]))
@@ -216,6 +219,7 @@ def has_advice(said: str, advice: str) -> bool:
     return all(piece.strip() in said for piece in pieces)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.advice)
 def test_advice_that_is_followed_ends_well(folder, monkeypatch, row):
     monkeypatch.setattr(start.subprocess, "run", lambda *_, **__: CompletedProcess([], 0))
@@ -230,6 +234,7 @@ def test_advice_that_is_followed_ends_well(folder, monkeypatch, row):
         assert "error:" not in said, said
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("call", CALLS, ids=lambda call: call.advice)
 def test_advice_of_the_library_that_is_followed_ends_well(folder, call):
     with pytest.raises(SteelyardError) as refused:
@@ -249,6 +254,7 @@ PLACES = {
 """What a user types instead of the words in capitals, and options that shorten the search."""
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("cause", NEXT_ACTIONS)
 def test_what_narrows_an_interval_is_a_command_that_runs(folder, cause):
     command = NEXT_ACTIONS[cause].partition(": steelyard ")[2]

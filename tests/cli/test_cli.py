@@ -187,6 +187,7 @@ def test_bad_input_is_one_clear_line_and_exit_code_2(arguments, words, tmp_path)
     assert words in json.loads(as_json.stdout)["error"]
 
 
+@pytest.mark.thorough
 def test_demo_weighs_within_its_own_interval_and_draws(tmp_path):
     done = steelyard("demo", "--json", "-o", "a/demo.png", cwd=tmp_path)
     data = json.loads(done.stdout)

@@ -87,6 +87,7 @@ def test_it_lists_the_contact_and_draws_it(folder):
     assert (folder / "a.png").read_bytes()[:4] == b"\x89PNG"
 
 
+@pytest.mark.thorough
 def test_json_says_the_same_and_the_other_observers_work(folder):
     for kind, unit in (("momentum", "Nm"), ("direct", "Nm"), ("energy", "W")):
         done = collisions(

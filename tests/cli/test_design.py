@@ -8,6 +8,7 @@ import typer
 from typer.testing import CliRunner
 
 from steelyard.cli import design, postures
+from steelyard.cli.live import arm_and_motion
 from steelyard.errors import InvalidSamples, InvalidTrajectory, UnknownName, UnreadableFile
 from steelyard.excitation import Design
 
@@ -54,6 +55,14 @@ def quick(folder, *more):
     )
 
 
+def test_a_motion_keeps_the_serial_number_of_its_arm(app, folder):
+    motion = folder / "of_42.json"
+    run(app, *quick(folder, "-o", motion, "--serial", "42"))
+    assert Design.load(motion).serial == "42"
+    assert arm_and_motion(motion, None)[0].serial == "42"
+
+
+@pytest.mark.thorough
 def test_design_as_json_writes_file_and_picture(app, folder):
     output, picture = folder / "motion.json", folder / "motion.png"
     data = json.loads(run(app, *quick(folder, "-o", output, "--picture", picture, "--json")))

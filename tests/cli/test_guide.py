@@ -30,6 +30,7 @@ def folder(tmp_path_factory):
     return path
 
 
+@pytest.mark.thorough
 def test_table_and_picture(folder):
     done = steelyard(
         "guide",

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 
 import numpy as np
 import pytest
@@ -139,6 +140,7 @@ def test_a_joint_that_never_moved_is_said(folder):
     assert "joint_2 never moved" in done.stdout
 
 
+@pytest.mark.thorough
 def test_an_arm_on_a_wall_needs_its_gravity(folder):
     arm, motion = load_robot("ur10"), FourierTrajectory.load("xu2024")
     t = np.arange(1251) / 125.0
@@ -202,3 +204,22 @@ def test_progress_is_plain_lines_without_a_terminal_and_ctrl_c_answers(folder, m
     done = steelyard(*arguments, "--json", cwd=folder)
     assert done.stderr == "error: interrupted; this is the best result so far\n"
     assert "stopped" in [doubt["kind"] for doubt in json.loads(done.stdout)["verdict"]["doubts"]]
+
+
+def test_options_of_a_bare_table_are_named_again_for_weighing(folder):
+    run = read(folder / "a.parquet")
+    table = np.column_stack([np.degrees(run.q), run.tau])
+    np.savetxt(folder / "bare.csv", table, delimiter=",")
+    rate = f"{1 / np.median(np.diff(run.t)):g}"
+    how = ("--names", "q*2,tau*2", "--rate", rate, "--degrees")
+    done = steelyard(
+        *("identify", "planar2r", "bare.csv", "-o", "bare.json", "--friction", "smooth", *how),
+        cwd=folder,
+    )
+    assert done.returncode == 0, done.stderr
+    advised = re.search("Next: steelyard (weigh .*)", done.stdout).group(1)
+    again = f"--names 'q*2,tau*2' --rate {float(rate)} --degrees"
+    assert set(shlex.split(again)) <= set(shlex.split(advised))
+    weighed = steelyard(*shlex.split(advised.replace("LOADED", "bare.csv")), cwd=folder)
+    assert weighed.returncode in (0, 1), weighed.stderr
+    assert (folder / "payload.json").exists()

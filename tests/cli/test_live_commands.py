@@ -18,7 +18,8 @@ import steelyard as sy
 from conftest import steelyard
 from live_helpers import Rows, opened, rows_of, sent, served, taken
 from steelyard.cli.progress import Status, status_table
-from steelyard.errors import InvalidRobot, UnreadableFile
+from steelyard.cli.serve import _serve
+from steelyard.errors import InvalidRobot, SourceFailed, UnreadableFile
 from steelyard.identification import identify
 from steelyard.inertia import InertialParameters
 from steelyard.io import read, write
@@ -189,6 +190,7 @@ def test_a_recorder_that_can_write_no_more_is_said(tmp_path, monkeypatch, fault)
         recorder.close()
 
 
+@pytest.mark.thorough
 def test_a_recorder_that_is_killed_has_kept_what_came(tmp_path):
     """Rows reach the disk before the file is closed; the test is the controller's clock."""
     path, end = tmp_path / "log.arrows", time.monotonic() + 60
@@ -235,6 +237,7 @@ def test_live_numbers_are_those_of_the_recording_weighed_online(model, loaded, f
     assert snapshots[-1].payload.mass == pytest.approx(LOAD_KG, rel=0.03)
 
 
+@pytest.mark.thorough
 def test_a_recording_behind_a_controller_is_weighed_as_offline(model, loaded, folder, tmp_path):
     """Through RTDE and back: a controller's clock and recorded rows, at eight times their speed."""
     offline = sy.track(loaded, model=model).payload
@@ -261,6 +264,7 @@ def test_a_recording_behind_a_controller_is_weighed_as_offline(model, loaded, fo
     np.testing.assert_allclose(again.body.vector, live.body.vector, rtol=1e-5, atol=1e-7)
 
 
+@pytest.mark.thorough
 def test_an_arm_under_ros_2_is_weighed_as_offline(model, loaded):
     """Joints by name, sorted as a broadcaster sends them, and currents as efforts."""
     import ros2_bridge  # which skips where foxglove-sdk is not there
@@ -334,7 +338,7 @@ def test_a_robot_of_another_kind_is_refused(model, loaded, folder):
         ) as found,
         opened(found) as stream,
         pytest.raises(
-            InvalidRobot, match=r"is another arm than the model's: its flange is \d+ mm from"
+            InvalidRobot, match=r"is not the arm of the model: its flange is \d+ mm from"
         ),
     ):
         list(snapshots_of(stream.items(5), LiveWeigher(TorqueSetup(model, stream.columns))))
@@ -451,3 +455,9 @@ def test_verbs_say_in_one_line_what_is_wrong(folder):
         assert done.returncode == 2
         assert said in done.stderr
         assert len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("rtde", [":0", "127.0.0.1:rtde"])
+def test_a_controller_is_not_served_on_every_network_by_mistake(rtde):
+    with pytest.raises(SourceFailed, match=f"--rtde is HOST:PORT, .*; got '{rtde}'"):
+        _serve(SimulatedController(Rows()), "arm", rtde, faults=[], seconds=0.0)

@@ -1,11 +1,13 @@
 """Signs and digits that people read."""
 
 import io
+import os
 import sys
 
 import numpy as np
 import pytest
 
+from steelyard.__main__ import _leave
 from steelyard.cli.output import terminal_text
 from steelyard.payload import Quantity
 
@@ -17,6 +19,22 @@ def test_signs_are_shown_where_the_terminal_can(monkeypatch, encoding, shown):
     found = terminal_text(text)
     monkeypatch.undo()
     assert found == (shown or text)
+
+
+def test_what_was_printed_before_ctrl_c_is_not_lost(monkeypatch):
+    """Standard output that is no terminal keeps lines back, and the process ends at once."""
+    out = io.BytesIO()
+    codes = []
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "stdout", io.TextIOWrapper(out, encoding="utf-8"))
+        patch.setattr(sys, "stderr", io.StringIO())
+        patch.setattr(os, "_exit", codes.append)
+        sys.stdout.write("pick 1: 2.01 kg\n")
+        assert out.getvalue() == b""
+        _leave()
+        assert out.getvalue() == b"pick 1: 2.01 kg\n"
+        assert sys.stderr.getvalue() == "error: interrupted\n"
+    assert codes == [130]
 
 
 def test_a_number_has_two_digits_of_its_interval():

@@ -64,7 +64,9 @@ def test_a_table_without_header_in_degrees_is_understood(tmp_path, motion, ran):
     assert identify[-3:] == ["--names", "t,q*6,v*6,tau*6", "--degrees"]
     script = (tmp_path / "empty-results" / "commands.sh").read_text()
     assert "steelyard identify ur10 empty.csv" in script
-    assert "steelyard start LOADED ur10 --empty empty-results/model.json" in done.stdout
+    assert f"cd {tmp_path}\n" in script
+    later = "steelyard start LOADED ur10 --empty empty-results/model.json"
+    assert f"{later} --names 't,q*6,v*6,tau*6' --degrees" in done.stdout
 
 
 def test_a_loaded_log_is_weighed_against_the_empty_one(tmp_path, motion, ran):
@@ -81,6 +83,18 @@ def test_a_loaded_log_is_weighed_against_the_empty_one(tmp_path, motion, ran):
     assert ran[0][2] == "empty.csv"
     assert ran[1][1:3] == ["loaded-results/model.json", "loaded.csv"]
     assert "Gravity: as for an arm on the floor" in done.stdout
+
+
+def test_a_model_of_the_empty_arm_tells_which_arm_it_is(tmp_path, motion, ran, two_links):
+    (tmp_path / "arm.urdf").write_text(two_links())
+    simulated = ("simulate", "arm.urdf", "--seed", "1")
+    assert steelyard(*simulated, "-o", "empty.npz", cwd=tmp_path).returncode == 0
+    words = ("identify", "arm.urdf", "empty.npz", "-o", "model.json", "--friction", "linear")
+    assert steelyard(*words, cwd=tmp_path).returncode in (0, 1)
+    done = steelyard("start", "empty.npz", "--empty", "model.json", "--yes", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "The arm: tiny, by model.json." in done.stdout
+    assert [words[:3] for words in ran] == [["weigh", "model.json", "empty.npz"]]
 
 
 @pytest.mark.parametrize(
@@ -231,3 +245,10 @@ def test_a_log_without_effort_ends_with_a_final_word(tmp_path, motion):
 def test_names_are_typed_in_short():
     assert _short(expanded_names("t,q*6,current*6")) == "t,q*6,current*6"
     assert _short(("t", "q_0", "other7", "tau_0", "tau_1")) == "t,q*1,other7,tau*2"
+
+
+def test_a_file_of_the_empty_arm_that_is_not_there_is_refused_before_anything_is_written(tmp_path):
+    refused = steelyard("start", "log.csv", "--empty", "no.csv", "--yes", cwd=tmp_path)
+    assert refused.returncode == 2
+    assert "there is no file no.csv; a payload is weighed against the empty arm" in refused.stderr
+    assert list(tmp_path.iterdir()) == []

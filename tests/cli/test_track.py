@@ -110,6 +110,7 @@ def test_json_has_the_curve_and_when_it_converged(facts):
     assert facts["delay_s"] == pytest.approx(0.23, abs=0.02)
 
 
+@pytest.mark.thorough
 def test_a_dropped_part_is_history(folder):
     files = ("--picture", "dropped.png", "--save-state", "dropped.json")
     words = weighed(folder, "dropped.parquet", *files).stdout
@@ -125,6 +126,7 @@ def test_a_dropped_part_is_history(folder):
     assert "Payload 2, since" in words
 
 
+@pytest.mark.thorough
 def test_currents_are_weighed_with_the_gains_of_the_model(folder, facts):
     current = json.loads(
         weighed(folder, "currents.parquet", "--json", model="of_currents.json").stdout
@@ -138,6 +140,7 @@ def test_currents_are_weighed_with_the_gains_of_the_model(folder, facts):
     assert "has motor currents, the model was fitted to measured torques" in refused.stderr
 
 
+@pytest.mark.thorough
 def test_a_saved_state_is_resumed_and_knows_more(folder, facts):
     more = json.loads(weighed(folder, "loaded.parquet", "--json", "--resume", "state.json").stdout)
     by_noise = [found["shares"]["noise"] * found["mass_std"] ** 2 for found in (more, facts)]

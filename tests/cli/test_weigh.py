@@ -73,7 +73,7 @@ def test_json_and_known_numbers(folder):
 def test_bad_input_is_one_line(folder):
     done = steelyard("weigh", "loaded.parquet", "loaded.parquet", cwd=folder)
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
-    assert "is not JSON" in done.stderr
+    assert "is not a JSON file" in done.stderr
     done = steelyard("weigh", "model.json", "loaded.parquet", "--fix", "mass", cwd=folder)
     assert "--fix is NAME=NUMBER" in done.stderr
 

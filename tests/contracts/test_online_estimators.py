@@ -156,7 +156,7 @@ def test_lost_samples_and_a_pause_of_minutes(kind):
     assert not state.history
     found = estimator.estimate(state, physical=False)
     assert found.body.mass == pytest.approx(4.0, abs=4 * found.std[0])
-    assert "1 pauses" in found.status
+    assert "1 pause" in found.status
 
 
 @every

@@ -52,6 +52,7 @@ COUPLED = ARM + "coupling = [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0.3, 1, 0], [0, 0, 
 LOAD = InertialParameters.from_com(
     2.0, [0.02, -0.01, 0.05], np.diag([0.01, 0.012, 0.008]), "flange"
 )
+COUPLED_CASE = pytest.param("coupled", marks=pytest.mark.thorough)
 SENSOR = """
 name = "wrist"
 noise = [0.1, 0.1, 0.1, 0.01, 0.01, 0.01]
@@ -72,7 +73,7 @@ def record(path, robot, seed, *, currents):
     sy.write(sy.Recording(np.arange(len(q)) / 100, q, robot.joint_names, **effort), path)
 
 
-@pytest.fixture(scope="module", params=["torques", "currents", "coupled"])
+@pytest.fixture(scope="module", params=["torques", "currents", COUPLED_CASE])
 def case(request, tmp_path_factory):
     """A folder with an arm, an empty and a loaded run, and what the command line makes of them."""
     folder = tmp_path_factory.mktemp(request.param)

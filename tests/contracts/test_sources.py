@@ -1,5 +1,6 @@
 """The contract of every live source: order, gaps, another clock, a loss, a slow reader."""
 
+import dataclasses
 import time
 from contextlib import contextmanager
 
@@ -34,6 +35,12 @@ def replay(times, folder):
 
 
 @contextmanager
+def fast_replay(times, folder):
+    with replay(times, folder) as (found, send):
+        yield dataclasses.replace(found, speed=1e4), send
+
+
+@contextmanager
 def ros2(times, folder):
     from ros2_bridge import bridge  # which skips where foxglove-sdk is not there
     from ros2_bridge import source as of
@@ -64,7 +71,11 @@ def franka(times, folder):
 
 SOURCES = {"ur": ur, "ros2": ros2, "franka": franka, "replay": replay}
 LIVE = {"ur": ur, "ros2": ros2}
+WITH_A_CLOCK = {**SOURCES, "replay": fast_replay}
 every_source = pytest.mark.parametrize("given", SOURCES.values(), ids=SOURCES)
+every_source_with_a_clock = pytest.mark.parametrize(
+    "given", WITH_A_CLOCK.values(), ids=WITH_A_CLOCK
+)
 every_live_source = pytest.mark.parametrize("given", LIVE.values(), ids=LIVE)
 FIRST_JOINT = {"actual_q_0", "q_0", "q.b"}
 
@@ -93,7 +104,7 @@ def test_missing_rows_are_an_event_before_the_row_after_them(given, missing, tmp
         assert seen[at + 1].t == pytest.approx(100 + (100 + missing) / 500)
 
 
-@every_source
+@every_source_with_a_clock
 def test_a_reader_that_sleeps_loses_the_oldest_rows_and_learns_how_many(given, tmp_path):
     with given(STEADY, tmp_path) as (found, send), Stream(found, queue_rows=50) as stream:
         send()
@@ -103,6 +114,22 @@ def test_a_reader_that_sleeps_loses_the_oldest_rows_and_learns_how_many(given, t
         assert lost + len(rows) == 299
         assert lost == stream.dropped
         assert rows[-1].t == pytest.approx(100 + STEADY[-1])
+
+
+def test_a_replay_as_fast_as_possible_waits_for_its_reader(tmp_path):
+    with replay(STEADY, tmp_path) as (found, _), Stream(found, queue_rows=120) as stream:
+        wait_until(lambda: len(stream._queue) >= 100)
+        rows = rows_of(taken(stream, rows=299))
+    assert stream.dropped == 0
+    np.testing.assert_allclose([row.t for row in rows], 100 + STEADY[1:], atol=1e-9)
+
+
+def test_a_replay_that_waits_for_its_reader_can_be_closed(tmp_path):
+    with replay(STEADY, tmp_path) as (found, _):
+        stream = Stream(found, queue_rows=120)
+        wait_until(lambda: len(stream._queue) > 100)
+        stream.close()
+    assert not stream._thread.is_alive()
 
 
 @every_source

@@ -180,6 +180,7 @@ def test_an_ignored_payload_looks_like_a_contact(model, payload, free):
     assert Detector(ignorant, Thresholds.fixed(ignorant, limit)).detect(free).contacts
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", ["inverse-dynamics", "energy"])
 def test_the_other_observers_find_the_pushes_too(model, payload, free, pushed, kind):
     observer = Observer.of(model, payload, kind=kind)
@@ -208,7 +209,7 @@ def test_a_rate_that_changes_makes_no_contact(learned, free):
     assert thinned.contacts == ()
 
 
-def test_a_quicker_motion_than_the_learned_one_is_told(robot, load, learned):
+def test_a_quicker_motion_than_the_learned_one_is_reported(robot, load, learned):
     quick = run(robot, 6, load=load, speed=2.0).recording
     doubts = learned.detect(quick).verdict.doubts
     assert any("thresholds are extrapolated" in doubt.words for doubt in doubts)
@@ -278,6 +279,7 @@ def test_samples_that_are_none_are_refused(learned):
         learned.observer.init(Sample(0.0, np.array([[0, np.nan, 0], np.zeros(3)]), np.zeros(3)))
 
 
+@pytest.mark.thorough
 def test_currents_need_gains_and_bad_rows_are_left_out(learned, free, robot):
     current = Recording(free.t, free.q, free.joint_names, v=free.v, current=free.current)
     with pytest.raises(InvalidRecording, match="motor currents only: give drives with gains"):

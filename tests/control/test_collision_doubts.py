@@ -206,7 +206,7 @@ def test_friction_of_the_day_is_that_of_the_drives_also_where_they_are_coupled()
     assert (left[1][[1, 4, 5]] < 0.15 * left[0][[1, 4, 5]]).all()
 
 
-def test_friction_that_coupled_drives_have_and_the_model_has_not_is_told(tiny):
+def test_missing_friction_of_coupled_drives_is_reported(tiny):
     robot = RobotModel.from_urdf_text(tiny["revolute"])
     C = np.array([[30.0, 0, 0], [0, 40, 0], [0, 25, -50]])
     real = robot.with_drive(

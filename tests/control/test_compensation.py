@@ -76,7 +76,7 @@ def test_a_payload_that_says_not_to_trust_it_is_refused(ur10):
     assert Compensator(ur10, strange.body).body == BODY
 
 
-def test_a_mass_that_is_none_is_refused_though_the_rest_is_unknown():
+def test_an_invalid_mass_is_refused_though_the_rest_is_unknown():
     planar = load_robot("planar2r")
     hole = InertialParameters.from_vector(-BODY.vector, planar.flange)
     with pytest.raises(

@@ -154,7 +154,7 @@ def test_the_keeper_is_a_value(payload):
         ZeroKeeper("rest", rest_rows=0)
 
 
-def test_a_zero_that_moves_from_rest_to_rest_is_told(payload):
+def test_a_zero_that_moves_from_rest_to_rest_is_reported(payload):
     samples = moving(payload, N=4000, still=100, noise=0.01)
     speed = np.where((np.arange(4000) // 200) % 2, 1.0, 0.0)[:, None]
     wrench = samples.wrench - payload.wrench(samples.features(payload.gravity_base))
@@ -368,8 +368,43 @@ def test_tables_that_do_not_fit(tmp_path):
     refused(row.replace("1,1", "nan,1"), "no row has a number in every named column")
     refused(row, "does not say which columns are the wrench", replace(description, columns={}))
     only = {"wrench": list("abcdef")}
+    stated = replace(description, tables=Requested(joint_names=("a", "b")))
+    refused(row, "`joint_names` are for recordings with joints: give the arm as `robot`", stated)
     refused(row, "the orientation of the sensor is missing", replace(description, columns=only))
     refused(row, "wrench needs 6 columns, got 1", replace(description, columns={"wrench": ["a"]}))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda w: w[..., None], r"'w' has the shape \(5, 6, 1\); a signal has one row for each"),
+        (lambda w: w > 0, "the array 'w' holds bool, not numbers"),
+    ],
+)
+def test_arrays_that_are_no_signal_are_refused(tmp_path, rng, change, message):
+    about = SENSOR.partition("[columns]")[0] + '[columns]\nwrench = "w"\nquaternion = "q"\n'
+    (tmp_path / "sensor.toml").write_text(about)
+    wrench = change(rng.normal(size=(5, 6)))
+    np.savez(tmp_path / "log.npz", w=wrench, q=Rotation.random(5, random_state=2).as_quat())
+    with pytest.raises(UnreadableFile, match=message):
+        SensorDescription.load(tmp_path / "sensor.toml").recording(tmp_path / "log.npz")
+
+
+@pytest.mark.parametrize("ending", ["parquet", "arrows"])
+def test_flags_in_a_table_are_no_signal(tmp_path, ending):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    (tmp_path / "sensor.toml").write_text(SENSOR)
+    table = pa.table({name: [True, False] for name in "abcdefwxyz"})
+    path = tmp_path / f"log.{ending}"
+    if ending == "parquet":
+        pq.write_table(table, path)
+    else:
+        with pa.ipc.new_stream(path, table.schema) as writer:
+            writer.write_table(table)
+    with pytest.raises(UnreadableFile, match="column 'a' holds true and false, not numbers"):
+        SensorDescription.load(tmp_path / "sensor.toml").recording(path)
 
 
 def test_rows_of_a_table_without_a_number_are_left_out(tmp_path):

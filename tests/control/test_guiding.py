@@ -50,7 +50,7 @@ def comparison(ur10):
     return guide(ur10, LOAD, path=SHORT, hand=STEADY, options=QUICK)
 
 
-def test_the_hand_bears_the_weight_that_nobody_else_does(comparison):
+def test_the_hand_bears_the_uncompensated_weight(comparison):
     upwards = comparison.without.force_world.mean(axis=0) - comparison.compensated.force_world.mean(
         axis=0
     )
@@ -113,6 +113,7 @@ def test_friction_that_is_not_taken_off_is_felt(ur10, comparison):
     assert sizes[0] > 1.5 * sizes[1]
 
 
+@pytest.mark.thorough
 def test_an_unsteady_hand_varies_with_what_it_bears(ur10):
     """Noise in proportion to the force: a weight disturbs all axes, not only its own."""
     path, options = RectanglePath(sides=[0.01, 0.01], speed=0.03), GuidedOptions(taking_hold_s=0.5)
@@ -227,7 +228,7 @@ def test_the_path_is_a_closed_rectangle_at_rest_in_its_corners():
         ({"R_base_flange": 2 * np.eye(3)}, "R_base_flange of a rectangle must be a rotation"),
     ],
 )
-def test_a_path_that_is_none_is_refused(change, words):
+def test_an_invalid_path_is_refused(change, words):
     with pytest.raises(InvalidTrajectory, match=words):
         RectanglePath(**change)
 
@@ -268,7 +269,7 @@ def test_a_path_out_of_reach_is_refused(ur10):
         TeachMode().guide(ur10, ur10, payload_true=LOAD, payload_known=None, path=far)
 
 
-def test_an_arm_that_runs_away_is_told(ur10):
+def test_an_arm_that_runs_away_is_reported(ur10):
     """A controller that feeds velocity back with the wrong sign."""
     postures = np.tile([-0.758, -1.869, 2.264, -1.966, -1.571, 0.813], (2, 1))
     with pytest.raises(SimulationFailed, match="runs away from the hand"):

@@ -15,6 +15,7 @@ from steelyard.drawing import (
     panel_figure,
     save_picture,
 )
+from steelyard.drawing._picture import Picture
 from steelyard.errors import InvalidSamples, UnreadableFile
 
 
@@ -73,6 +74,11 @@ def test_a_cloud_is_thinned_evenly_and_keeps_its_outermost_dots(rng):
     for values, kept in ((x, across), (y, up)):
         assert kept.min() == pytest.approx(values.min(), abs=1e-4)
         assert kept.max() == pytest.approx(values.max(), abs=1e-4)
+    y[np.argmax(y) + np.arange(1, 3)] = np.nan
+    y[7] = np.nan
+    gap = drawn(Curve("cloud", x, y, "dots"), 400)[1]
+    assert np.nanmax(gap) == pytest.approx(np.nanmax(y), abs=1e-4)
+    assert np.nanmin(gap) == pytest.approx(np.nanmin(y), abs=1e-4)
     assert up.std() == pytest.approx(1, abs=0.15)  # the extremes of buckets would have about 2
 
 
@@ -110,6 +116,26 @@ def test_one_legend_serves_all_panels_where_one_of_them_shows_everything():
     assert both.legend == (("95 %", "band"), ("ours", "line"))
     assert Plot("", [one, both]).shared_legend == both.legend
     assert Plot("", [both, other]).shared_legend == ()
+
+
+@pytest.mark.parametrize("columns", [1, 2])
+def test_legends_of_single_panels_cover_neither_a_title_nor_a_wide_curve(columns):
+    """The legend of a wide panel is beside the title, that of a narrow one inside."""
+    from matplotlib.text import Text  # slow to import
+
+    t = np.arange(3.0)
+    panels = [
+        Panel(title, "", "", [Curve(f"{title} {name}", t, t) for name in ("one", "two")])
+        for title in ("a rather long title of the panel", "a rather long title of its neighbour")
+    ]
+    figure = Picture([Plot("", panels, columns)]).figure()
+    figure.draw_without_rendering()
+    for ax in figure.axes:
+        legend = ax.get_legend().get_window_extent()
+        words = ax.get_title("left")
+        (title,) = [text for text in ax.findobj(Text) if text.get_text() == words]
+        assert not legend.overlaps(title.get_window_extent())
+        assert (legend.y1 <= ax.bbox.y1) == (columns == 2)
 
 
 def test_ranges_may_be_reversed_and_logarithmic():

@@ -204,6 +204,7 @@ def test_periodic_motion_need_not_rest(arm):
     assert np.abs(made.trajectory.at(np.zeros(1))[1:]).max() > 1e-3
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("starts", [3, 8])
 def test_ctrl_c_returns_the_best_so_far(arm, starts):
     """While the solver refines, and while many starts go down together."""

@@ -114,11 +114,20 @@ def test_a_file_sets_every_limit(arm, written):
             "[scene]\nclearance = -1",
             "'scene.clearance' must be a finite number of at least 0, got -1",
         ),
+        ("[scene]\nradius = []", r"scene.radius must be one number or 6, got \[\]"),
+        ("[scene]\nradius = [0.1]", r"scene.radius must be one number or 6, got \[0.1\]"),
+        ("[scene]\nradius = 0", r"'scene.radius' must be a finite number above 0 or a list"),
     ],
 )
 def test_a_file_with_nonsense_is_refused(arm, written, text, words):
     with pytest.raises(InvalidTrajectory, match=words):
         load_limits(arm, written(text))
+
+
+@pytest.mark.parametrize("radius", [[], [0.1], [[0.1] * 6], 0.0])
+def test_capsules_have_one_radius_or_one_for_each_link(arm, radius):
+    with pytest.raises(InvalidRobot, match="need one positive radius, or one for each of 6 links"):
+        Body.capsules(arm, radius)
 
 
 def test_files_that_are_none_are_refused(arm, written, tmp_path):
@@ -154,6 +163,19 @@ def test_smooth_slacks_and_angles_agree_on_what_is_inside(rng):
     np.testing.assert_array_equal(inside, (workspace.margins(R) >= 0).all(axis=1))
 
 
+def test_a_sector_lies_between_its_angles(rng):
+    R = Rotation.random(2000, rng).as_matrix()
+    x, y, z = R[:, :, 2].T  # the z axis of the sensor
+    theta = np.arccos(z)
+    phi = np.arctan2(y, x)
+    inside = (theta > 0.3) & (theta < 2.5) & (phi > 0.4) & (phi < 2.9)
+    found = OrientationWorkspace((Sector("z", (0.3, 2.5), (0.4, 2.9)),)).contains(R)
+    np.testing.assert_array_equal(found, inside)
+    across = (phi > 2.5) | (phi < -2.5)  # the border of arctan2
+    found = OrientationWorkspace((Sector("z", phi=(2.5, 2 * np.pi - 2.5)),)).contains(R)
+    np.testing.assert_array_equal(found, across)
+
+
 def test_margin_of_a_cone_is_the_angle_to_its_border():
     workspace = OrientationWorkspace.around(np.eye(3), np.radians(50))
     R = Rotation.from_euler("z", 20, degrees=True).as_matrix()
@@ -181,7 +203,7 @@ def test_collision_shapes_of_a_urdf_move_with_their_links(tmp_path, two_links, r
 
 
 def test_bodies_that_are_none_are_refused(arm):
-    with pytest.raises(InvalidRobot, match="capsules need a positive radius for each of 6 links"):
+    with pytest.raises(InvalidRobot, match="capsules need one positive radius, or one for each"):
         Body.capsules(arm, -1.0)
     with pytest.raises(InvalidRobot, match=r"wall needs a point and a normal"):
         Body.half_space("wall", (0, 0, 0), (0, 0, 0))

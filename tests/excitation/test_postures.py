@@ -145,3 +145,9 @@ def test_postures_count_with_where_things_fall():
     moment = on_a_wall.sensor_rows[4, 3:, 6:9] @ [0.1, -0.2, 0.3]
     np.testing.assert_allclose(moment, np.cross([0.1, -0.2, 0.3], falls), atol=1e-12)
     assert on_a_wall.condition_number != PostureSet.at(robot, q).condition_number
+
+
+def test_postures_without_gravity_are_refused():
+    weightless = load_robot("planar2r").with_gravity([0.0, 0.0, 0.0])
+    with pytest.raises(InfeasibleDesign, match="nothing has a weight without gravity"):
+        PostureSet.random(weightless, 3)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import steelyard as sy
 from conftest import steelyard
 from fleet_logs import FRICTION, START, log, tiny_arm, tiny_fleet, write_catalogue
-from steelyard.errors import MissingExtra, SteelyardError, UnreadableFile
+from steelyard.errors import MissingExtra, SteelyardError, UnknownName, UnreadableFile
 from steelyard.fleet import Fleet
 from steelyard.fleet._arms import merge
 from steelyard.fleet._catalogue import read_catalogue
@@ -74,6 +74,7 @@ def test_a_model_from_factors_is_that_of_the_samples(scene):
     assert np.abs(found - grams).max() <= 1e-9 * (scale[:, :, None] * scale[:, None, :]).max()
 
 
+@pytest.mark.thorough
 def test_friction_of_a_log_is_a_draw_from_that_of_the_others(tmp_path):
     """The spread between logs is learned, and payloads are known better than with free friction."""
     spread = 0.08
@@ -396,3 +397,11 @@ def test_what_is_missing_is_named(scene, tmp_path, monkeypatch, package):
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(MissingExtra, match=r"pip install 'steelyard\[fleet\]'"):
         Fleet.build(scene[1], tmp_path / "store", workers=2)
+
+
+def test_a_refused_number_of_processes_leaves_no_store(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    catalogue, _ = tiny_fleet(tmp_path, arms=1, logs=1)
+    with pytest.raises(UnknownName, match="`workers` must be a number from 1 to 1024"):
+        Fleet.build(catalogue, tmp_path / "refused", workers=0)
+    assert not (tmp_path / "refused").exists()

@@ -1,6 +1,7 @@
 """Picks of many shifts: changes of a part in a gripper are found, and only those."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -118,3 +119,45 @@ def test_the_command_writes_a_table_and_a_page_and_ends_with_1(tmp_path):
     refused = steelyard("fleet", "picks", broken)
     assert refused.returncode == 2
     assert len(refused.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda pick: pick["mass"].update(value=1e9), r"'picks\[0\].mass.value' must be .* 1e\+06"),
+        (
+            lambda pick: pick["mass"].update(value=float("nan")),
+            "'picks.0..mass.value' must be a",
+        ),
+        (lambda pick: pick.update(open_s=1.0), r"pick 1: the gripper opens \(open_s = 1\) before"),
+        (lambda pick: pick.update(part="nut"), "pick 1 is compared with 'nut', .* parts: lid"),
+        (lambda pick: pick.update(fits="nut"), "pick 1 is compared with 'nut', .* parts: lid"),
+    ],
+)
+def test_picks_that_contradict_themselves_are_refused(rng, change, words):
+    content = made_shift(rng).to_dict()
+    change(content["picks"][0])
+    with pytest.raises(InvalidSamples, match=words):
+        Shift.from_dict(content)
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "words"),
+    [
+        ("common_std", [0.1], r"'common_std' must have shape \(N,\) with N = 40"),
+        ("common_std", [-1.0] * PICKS, r"'common_std\[0\]' must be .* at least 0"),
+        ("false_alarms_per_1000", 0, "'false_alarms_per_1000' must be .* above 0, up to 1000"),
+        ("tool", "left\nright", "'tool' must be a text without control characters"),
+    ],
+)
+def test_shifts_that_contradict_themselves_are_refused(rng, field, value, words):
+    content = {**made_shift(rng).to_dict(), field: value}
+    with pytest.raises(InvalidSamples, match=words):
+        Shift.from_dict(content)
+
+
+def test_a_shift_without_picks_cannot_be_compared(rng):
+    whole = made_shift(rng)
+    idle = replace(whole, picks=(), common_std=())
+    with pytest.raises(InvalidSamples, match=r"idle has no picks: .* leave it out"):
+        pick_trends({"whole": whole, "idle": idle})

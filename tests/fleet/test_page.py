@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from browser import Browser, chromium
+from browser import chromium
 from steelyard.fleet._page import fleet_html
 from steelyard.fleet._trend import ArmTrend, Change, Trends
 
@@ -52,8 +52,22 @@ def test_the_worst_arm_comes_first_and_words_are_text():
 
 
 def test_no_change_is_said_too():
-    assert "None of 1 arms has changed beyond noise." in fleet_html(made_up(1, 20), {})
-    assert "None of 0 arms has changed beyond noise." in fleet_html(Trends([], 0.05), {})
+    assert "None of 1 compared arms has changed beyond noise." in fleet_html(made_up(1, 20), {})
+    assert "Nothing was compared." in fleet_html(Trends([], 0.05), {})
+
+
+def test_an_arm_that_was_not_compared_is_not_called_unchanged():
+    _, second = made_up(2, 20).arms
+    (few,) = made_up(1, 5).arms
+    few = replace(few, changes=[None] * len(few.changes), undated=4)
+    page = fleet_html(Trends([few, replace(second, level=None)], 0.05), {})
+    assert "None of 1 compared arms has changed beyond noise." in page
+    assert "Not compared: 5 dated logs, and at least 8 are needed; 4 logs are undated" in page
+    page = fleet_html(Trends([few], 0.05), {})
+    assert "Nothing was compared." in page
+    assert "beyond noise" not in page.partition("<script>")[0]
+    data = json.loads(re.search(r'id="data">(.*?)</script>', page, re.DOTALL)[1])
+    assert [arm["words"][0][:12] for arm in data["arms"]] == ["Not compared"]
 
 
 @pytest.mark.thorough
@@ -82,32 +96,48 @@ def test_arms_of_two_kinds_and_loaded_logs_have_curves_of_their_own():
 
 
 @pytest.mark.skipif(chromium() is None, reason="there is no Chromium")
-def test_a_browser_draws_it(tmp_path):
+def test_a_browser_draws_it(tmp_path, browser):
     path = tmp_path / "fleet.html"
     path.write_text(fleet_html(made_up(30, 40, changed=(5, 7)), {}))
-    browser = Browser(tmp_path / "profile")
-    try:
-        browser.open(path)
-        assert browser.complaints == []
-        assert browser.ask("document.querySelectorAll('td.spark svg').length") == 30 * 7
-        assert browser.ask("document.querySelectorAll('td.spark .changed').length") == 3
-        spark = "document.querySelector('td.spark svg')"
-        assert "shoulder_pan, last 2026-" in browser.ask(
-            f"{spark}.querySelector('title').textContent"
-        )
-        assert browser.ask(f"{spark}.querySelectorAll('text.scale').length") == 2
-        browser.ask("document.querySelector('a[href=\"#arm=arm5\"]').click()")
-        browser.ask("new Promise(f => setTimeout(f, 100))")
-        assert browser.ask("document.querySelector('#arm h1').textContent") == "arm5"
-        assert browser.ask("document.querySelectorAll('#arm svg').length") == 31
-        point = "new PointerEvent('pointermove', {clientX: 1e4})"
-        browser.ask(f"document.querySelector('#arm svg').dispatchEvent({point})")
-        value = browser.ask("document.querySelector('#arm svg text.value').textContent")
-        assert re.fullmatch(r"2026-\d\d-\d\d: -?\d\.\d\d ± 0\.98 Nm", value)
-        assert browser.ask("document.getElementById('fleet').hidden")
-        assert browser.ask("document.getElementById('errors').textContent") == ""
-        browser.ask("document.querySelector('#arm a').click()")
-        browser.ask("new Promise(f => setTimeout(f, 100))")
-        assert not browser.ask("document.getElementById('fleet').hidden")
-    finally:
-        browser.close()
+    browser.open(path)
+    assert browser.complaints == []
+    assert browser.ask("document.querySelectorAll('td.spark svg').length") == 30 * 7
+    assert browser.ask("document.querySelectorAll('td.spark .changed').length") == 3
+    spark = "document.querySelector('td.spark svg')"
+    assert "shoulder_pan, last 2026-" in browser.ask(f"{spark}.querySelector('title').textContent")
+    assert browser.ask(f"{spark}.querySelectorAll('text.scale').length") == 2
+    browser.ask("document.querySelector('a[href=\"#arm=arm5\"]').click()")
+    browser.ask("new Promise(f => setTimeout(f, 100))")
+    assert browser.ask("document.querySelector('#arm h1').textContent") == "arm5"
+    assert browser.ask("document.querySelectorAll('#arm svg').length") == 31
+    point = "new PointerEvent('pointermove', {clientX: 1e4})"
+    browser.ask(f"document.querySelector('#arm svg').dispatchEvent({point})")
+    value = browser.ask("document.querySelector('#arm svg text.value').textContent")
+    assert re.fullmatch(r"2026-\d\d-\d\d: -?\d\.\d\d ± 0\.98 Nm", value)
+    assert browser.ask("document.getElementById('fleet').hidden")
+    assert browser.ask("document.getElementById('errors').textContent") == ""
+    browser.ask("document.querySelector('#arm a').click()")
+    browser.ask("new Promise(f => setTimeout(f, 100))")
+    assert not browser.ask("document.getElementById('fleet').hidden")
+
+
+@pytest.mark.skipif(chromium() is None, reason="there is no Chromium")
+def test_scales_of_small_negative_numbers_keep_their_sign(tmp_path, browser):
+    """A text that begins left of its drawing loses its minus."""
+    (arm,) = made_up(1, 20).arms
+    small = replace(arm, value=-0.00345 + 1e-4 * np.tanh(arm.value), std=1e-4 * arm.std)
+    path = tmp_path / "fleet.html"
+    path.write_text(fleet_html(Trends([small], 0.05), {}))
+    browser.open(path)
+    clipped = """
+    [...document.querySelectorAll('text.scale, text.axis')].filter(
+      text => text.getBoundingClientRect().left < text.ownerSVGElement.getBoundingClientRect().left
+    ).map(text => text.textContent)
+    """
+    assert browser.ask(clipped) == []
+    texts = "[...document.querySelectorAll('text.scale')].map(text => text.textContent)"
+    assert any(text.startswith("-0.00") for text in browser.ask(texts))
+    browser.ask("document.querySelector('a[href^=\"#arm\"]').click()")
+    browser.ask("new Promise(f => setTimeout(f, 100))")
+    assert browser.ask("document.querySelectorAll('text.axis').length") > 8
+    assert browser.ask(clipped) == []

@@ -135,7 +135,7 @@ def test_rates_and_stores_that_are_refused(changed, tmp_path):
         if row["robot"] == "arm2"
     ]
     bare = Fleet.build(write_catalogue(folder, rows[:3], "few.csv"), tmp_path / "store", workers=1)
-    with pytest.raises(InvalidSamples, match=r"has a model yet: call Fleet\.identify first"):
+    with pytest.raises(InvalidSamples, match="has a model yet: identify the fleet first"):
         bare.trend()
     with pytest.raises(InvalidSamples, match="has no empty logs in this period"):
         bare.identify(since=datetime(2030, 1, 1, tzinfo=UTC))

@@ -100,7 +100,9 @@ def paths_in(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     return parts
 
 
-_MAY_BE_ABSENT = ("arm",)  # recordings of other programs do not say which arm they are of
+_MAY_BE_ABSENT = ("arm", "states", "concerns")
+"""Recordings of other programs do not say which arm they are of; files written before verdicts had
+states lack these, and they follow from the doubts."""
 _ANY_LENGTH = ("doubts", "unchecked", "history", "pending")
 
 
@@ -192,7 +194,7 @@ def toml_case(rng: random.Random, content: bytes) -> tuple[bytes, bool, str]:
         tomllib.loads(text.decode())
     except (ValueError, RecursionError):
         tomllib_ok = False
-    words = key.strip() in ("title", "source", "link_source", "name", "frame")
+    words = key.strip() in ("title", "source", "link_source", "flange_source", "name", "frame")
     bounds = key.strip() in ("v_max", "height", "linear_speed")
     return (
         text,

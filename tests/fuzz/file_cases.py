@@ -119,6 +119,8 @@ def wrist_arrays(rng: random.Random, content: bytes) -> tuple[bytes, bool, str]:
         "infinite": lambda: np.full(array.shape, np.inf),
         "huge": lambda: array * 1e30,
         "cube": lambda: np.stack([array, array]),
+        "of flags": lambda: array > 0,
+        "with an axis more": lambda: array[..., None],
         "narrow": lambda: array.reshape(len(array), -1)[:, :1],
     }
     way = rng.choice(list(ways))
@@ -129,7 +131,7 @@ def wrist_arrays(rng: random.Random, content: bytes) -> tuple[bytes, bool, str]:
         arrays[name] = new
     out = io.BytesIO()
     np.savez(out, **arrays)
-    sound = name == "t" and way in ("narrow", "huge")
+    sound = name == "t" and way in ("narrow", "huge", "with an axis more")  # (N, 1) is a column
     return out.getvalue(), not sound, f"{name} is {way}"
 
 

@@ -34,7 +34,8 @@ import typer.main
 from breaking import SPIKE, Case
 from file_cases import READERS, file_case, torque_table_case, wrist_table_case
 from fleet_cases import catalogue_case, store_case
-from option_cases import address_case, json_output_case, option_case
+from option_cases import address_case, json_output_case, option_case, serving_case
+from pick_cases import PARTS, SHIFT, parts_case, shift_case
 from sound_files import CATALOGUE, STORE, make_sound_files, run
 from stream_cases import broken_controllers, stream_case
 
@@ -54,6 +55,9 @@ SHARES = {
     "option": (0.15, option_case),
     "address": (0.04, address_case),
     "json": (0.03, json_output_case),
+    "parts": (0.05, parts_case),
+    "shift": (0.05, shift_case),
+    "server": (0.02, serving_case),
     "stream": (0.02, None),
 }
 """Kinds of cases: their share, and what makes one."""
@@ -163,6 +167,9 @@ def judged(case: Case, end: Outcome) -> str:
         return "left behind"
     if end.code == 2 and (len(complaints) != 1 or not end.stderr.rstrip().endswith(complaints[0])):
         return "not one line"
+    quoted = any(b"`" in content for content in case.files.values())  # names of columns, say
+    if not quoted and any("`" in line for line in complaints):
+        return "an argument of Python"
     if "--json" in case.words and not is_json(end.stdout):
         return "not JSON"
     if case.name.startswith("sound: ") and end.code == 2:
@@ -208,7 +215,7 @@ def make_cases(
 
 def sound_contents() -> dict[str, bytes]:
     """The sound files, by path."""
-    paths = [Path(name) for name in (*READERS, CATALOGUE)]
+    paths = [Path(name) for name in (*READERS, CATALOGUE, PARTS, SHIFT)]
     paths += [path for path in Path(STORE).rglob("*") if path.is_file()]
     return {str(path): path.read_bytes() for path in paths}
 

@@ -38,14 +38,27 @@ SOUND_COMMANDS = (
     f"fleet weigh {STORE} --workers 1",
     f"fleet trend {STORE} --workers 1",
     "record replay:loaded.npz -o out.arrows --seconds 0.2",
+    "picks loaded.npz --model model.json --parts parts.csv",
+    "picks-preview loaded.npz --model model.json --parts parts.csv",
+    "fleet picks shift.json shift.json",
+    "patch payload arm.urdf payload.json --force",
+    "patch arm arm.urdf model.json --force",
+    "patch loaded-arm arm.urdf model.json payload.json --force",
+    "start loaded.npz planar2r --yes -o out",
+    "serve ur10 --seconds 0.2 --rtde 127.0.0.1:0",
+    "serve-recording ur10 currents.npz --seconds 0.2 --rtde 127.0.0.1:0",
 )
 """One for each command that reads or writes something."""
-SLOW = ("guide", "design", "shortest-motion")  # drawn less often
+SLOW = ("guide", "design", "shortest-motion", "serve", "start")  # drawn less often
+KEPT = {"serve": "seconds", "serve-recording": "seconds", "start": "empty"}
+"""Options without which a command would not end, or with which it would start others."""
+SIGNED = ("threshold",)  # numbers that may be negative
 VALUES = (
     *("nan", "inf", "-inf", "-1", "0", "1e308", "1e-308", "x", "", "1" * 500, "1e9"),
     *("spare.json", "/dev/null", ".", "nan,nan", "0,0,0", "1e308,0,0", "mass=nan", "a=b=c", "é"),
 )
 REFUSED_NUMBERS = ("nan", "-inf", "x")  # by every option that takes a number
+NEGATIVE = "-1"  # refused by those that are not signed
 LEFT_OUT = ("page", "help", "json", "publish")  # pages and publishers have cases of their own
 ADDRESSES = (
     *("ur://192.168..3", "ur://", "ur://:", "ur://[::1", "ur://a b", "ur://127.0.0.1:99999"),
@@ -63,6 +76,17 @@ ON_AN_ADDRESS = (
     "move {} design.json --yes --robot planar2r",
     "weigh-live {} --model model.json --yes",
 )
+SERVERS = ("serve ur10", "serve-recording ur10 currents.npz")
+REFUSED_OF_SERVERS = (
+    *(("--seconds", value) for value in ("-1", "nan", "-inf", "x", "")),
+    *(("--rtde", value) for value in ("", ":", "x", "127.0.0.1", "127.0.0.1:x", "127.0.0.1:99999")),
+    *(("--rtde", value) for value in ("127.0.0.1:-1", "192.168..3:0", "127.0.0.1:1e3", "é:0")),
+    *(("--fault", value) for value in ("", "x", "1", "=skip:5", "x=skip:5", "1=no", "-1=skip:5")),
+    *(("--fault", value) for value in ("nan=skip:5", "1=skip:x", "1=skip:nan", "inf=skip:5")),
+    *(("--flange", value) for value in ("", "no")),
+    *(("--lock", value) for value in ("", "x=1", "shoulder_pan_joint=nan")),
+)
+"""Arguments with which no server must start: it would not end."""
 PAGES = ("99999", "-1", "x", "70000,a.urdf", "127.0.0.1:x", "0,no.urdf", ":", "a..b:1", "1e3", "")
 
 
@@ -72,7 +96,8 @@ def option_case(rng: random.Random, sound: dict[str, bytes]) -> Case:
     if base.split()[0] in SLOW and rng.random() < 0.7:
         base = rng.choice(SOUND_COMMANDS[:10])
     words = base.split()
-    options = [option for option in _options(*words[:2]) if option.name not in LEFT_OUT]
+    left_out = (*LEFT_OUT, KEPT.get(words[0]))
+    options = [option for option in _options(*words[:2]) if option.name not in left_out]
     chosen = rng.choice(options)
     value = rng.choice(VALUES)
     number = chosen.type_descriptor.annotation in (int, float)
@@ -85,6 +110,7 @@ def option_case(rng: random.Random, sound: dict[str, bytes]) -> Case:
     if rng.random() < 0.3 and _has_json(*words[:2]):
         words.append("--json")
     nonsense = number and value in REFUSED_NUMBERS
+    nonsense |= number and value == NEGATIVE and chosen.name not in SIGNED
     return Case(f"option: {' '.join(words)[:150]}", {}, words, nonsense)
 
 
@@ -116,6 +142,14 @@ def address_case(rng: random.Random, sound: dict[str, bytes]) -> Case:
     words = rng.choice(ON_AN_ADDRESS).split()
     words[words.index("{}")] = address
     return Case(f"address: {' '.join(words)[:150]!r}", {}, words, nonsense=True)
+
+
+def serving_case(rng: random.Random, sound: dict[str, bytes]) -> Case:
+    """A server that must not start."""
+    words = rng.choice(SERVERS).split()
+    name, value = rng.choice(REFUSED_OF_SERVERS)
+    words += [name, value]
+    return Case(f"server: {' '.join(words)[:150]}", {}, words, nonsense=True)
 
 
 def json_output_case(rng: random.Random, sound: dict[str, bytes]) -> Case:

@@ -48,6 +48,7 @@ COMMANDS = (
     "export-arm urdf model.json -o arm.urdf --force",
     "weigh-wrist at-rest wrist.csv --sensor sensor.toml -o wrist.json",
     "track-wrist wrist_motion.csv --sensor motion.toml --save-state wrist_state.json",
+    "picks loaded.npz --model model.json --parts parts.csv -o shift.json",
     f"fleet build {CATALOGUE} -o {STORE} --workers 1",
     f"fleet identify {STORE} --workers 1",
 )
@@ -66,6 +67,7 @@ def make_sound_files() -> None:
     shutil.copy(arms / "planar2r.toml", "arm.toml")
     write_postures()
     write_wrist_motion()
+    write_parts()
     tiny_fleet(Path(), arms=1, logs=8, arm0=lambda k: {"friction": FRICTION * (1 + (k > 4))})
     for words in COMMANDS:
         code, _, complaint = run(words.split())
@@ -105,6 +107,17 @@ def write_postures() -> None:
         "noise = [0.1, 0.1, 0.1, 0.01, 0.01, 0.01]\n[columns]\n"
         'quaternion = ["x", "y", "z", "w"]\nwrench = ["fx", "fy", "fz", "tx", "ty", "tz"]\n'
     )
+
+
+def write_parts() -> None:
+    """A table of parts, and a recording of motor currents for a controller that repeats it."""
+    Path("parts.csv").write_text(
+        "name,mass,tolerance,cx,cy,cz,com_tolerance,size\n"
+        "lid,0.5,0.05,0,0.01,0.02,0.05,0.1\nhousing,1.2,,,,,,\n"
+    )
+    t = np.arange(100) / 100
+    q = 0.1 * np.sin(np.outer(t, np.arange(1.0, 7.0)))
+    np.savez("currents.npz", t=t, q=q, current=np.cos(q))
 
 
 def write_wrist_motion() -> None:

@@ -53,6 +53,17 @@ def test_the_spread_of_friction_is_found(spread):
     assert not model.run_spread[parameters.links | parameters.rotors].any()
 
 
+def test_the_sentence_on_the_spread_leaves_joints_without_friction_out():
+    model = identify(ROBOT, run(3), friction="linear")
+    assert "friction varies by 10 % (Fc), 20 % (Fv)" in model.run_spread_sentence
+    of_friction = model.estimate.parameters.friction
+    value = np.where(of_friction, 1e-9 * model.estimate.value, model.estimate.value)
+    smooth = replace(model, estimate=replace(model.estimate, value=value))
+    assert smooth.run_spread_sentence == (
+        "There is too little friction to say how much it varies between runs."
+    )
+
+
 def test_one_run_takes_the_spread_of_experience():
     model = identify(ROBOT, run(0), friction="linear")
     assert relative(model, "Fc", FC) == pytest.approx(0.1, rel=0.2)

@@ -203,6 +203,7 @@ def test_a_current_that_has_nothing_to_do_with_the_moment_gives_no_number(robot,
     assert np.isnan(gains.value[5])
 
 
+@pytest.mark.thorough
 def test_friction_may_change_between_recordings_but_gains_may_not(robot):
     runs = [targets(robot, 7), targets(robot, 8, friction=1.4)]
     agreed = gains_from_targets(runs)
@@ -212,6 +213,7 @@ def test_friction_may_change_between_recordings_but_gains_may_not(robot):
     assert "times more than expected" in disagreed.notes[1]
 
 
+@pytest.mark.thorough
 def test_broken_rows_gaps_and_outliers_do_not_matter(robot, rng):
     recording = targets(robot, 9)
     current, moment, q = (
@@ -230,7 +232,7 @@ def test_broken_rows_gaps_and_outliers_do_not_matter(robot, rng):
     assert (np.abs(gains.value - clean.value) < 4 * np.hypot(gains.std, clean.std)).all()
 
 
-def test_signs_that_disagree_are_told(robot):
+def test_signs_that_disagree_are_reported(robot):
     gains = gains_from_targets(targets(robot, 10, gain=-GAIN))
     np.testing.assert_allclose(gains.value, -GAIN, rtol=0.02)
     assert gains.notes[0].endswith("negative: current and moment have opposite signs")
@@ -331,6 +333,7 @@ def test_intervals_of_a_known_mass_hold(robot, rng):
     assert np.abs(np.mean(z, axis=0)).max() < 4 / np.sqrt(3)
 
 
+@pytest.mark.thorough
 def test_noise_of_the_current_does_not_shrink_the_gains(robot):
     runs = [
         [currents(robot, load, seed=10 * s + k, noise=8 * NOISE) for s in range(3)]
@@ -384,6 +387,7 @@ def test_gains_that_do_not_converge_are_unknown(robot, monkeypatch):
     assert gains.notes[0] == "unknown: the iteration did not converge"
 
 
+@pytest.mark.thorough
 def test_what_a_known_mass_needs(robot):
     run, gain = currents(robot), robot.drive.gain
     drive = replace(robot.drive, gain=gain, gain_std=0.2 * gain)
@@ -454,6 +458,7 @@ def test_a_known_mass_corrects_the_scale_of_gains_that_are_nearly_right(robot, r
     assert np.sqrt(np.mean(np.square(z))) < 1.3
 
 
+@pytest.mark.thorough
 def test_gains_that_contradict_a_known_mass_are_found_anew_and_doubted(robot):
     models, other = calibrated(robot, 1.2 * robot.drive.gain)
     words = [doubt.words for doubt in models[1].verdict.blocking]

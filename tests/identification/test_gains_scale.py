@@ -146,6 +146,7 @@ def test_a_controller_of_another_arm_is_noticed(robot):
     assert "contradict each other by +" in gains.verdict.doubts[0].words
 
 
+@pytest.mark.thorough
 def test_identify_scales_the_gains_of_targets(robot):
     arm = robot.with_drive(replace(robot.drive, gain=None))
     runs = [log(robot, 0.02, seed, noise=0.3) for seed in (7, 8)]

@@ -7,7 +7,7 @@ import pytest
 from steelyard.errors import InvalidSamples
 from steelyard.identification import RegressionFactor, identify
 from steelyard.identification._covariance import correlated_covariance
-from steelyard.identification._least_squares import solve_weighted
+from steelyard.identification._least_squares import _solve_symmetric, half_inverse, solve_weighted
 from steelyard.identification._problem import Rows
 from steelyard.recording import Recording, Samples
 from steelyard.robot import ParameterBasis, load_robot
@@ -226,3 +226,15 @@ def test_refusals(robot):
         identify(robot, two)
     with pytest.raises(InvalidSamples, match="some samples hold measured motion, others commanded"):
         identify(robot, [samples, replace(samples, kinematics="commanded")])
+
+
+def test_a_diagonal_that_rounding_made_negative_is_a_direction_without_data(rng):
+    Y = rng.normal(size=(20, 4))
+    A = np.zeros((5, 5))
+    A[:4, :4] = Y.T @ Y
+    A[4, 4] = -1e-19
+    b = np.append(rng.normal(size=4), 0.0)
+    expected = np.append(np.linalg.solve(Y.T @ Y, b[:4]), 0.0)
+    np.testing.assert_allclose(_solve_symmetric(A, b), expected, rtol=1e-12)
+    half = half_inverse(A)
+    np.testing.assert_allclose(half @ half.T @ b, expected, rtol=1e-12)

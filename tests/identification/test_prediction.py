@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import steelyard as sy
+from steelyard.identification._left_out import alternating_stretches, stretches_of
 from steelyard.recording import Recording
 from steelyard.robot import load_robot
 from steelyard.signals import Preparation
@@ -35,6 +36,21 @@ def recording(seed, *, reach=1.5, speed=1.5, seconds=12.0, harmonics=8):
     tau = ROBOT.torque(q, v, a) + FRICTION * (np.tanh(v / 0.01) + 0.5 * v)
     tau += NOISE * np.random.default_rng(seed).normal(size=tau.shape)
     return Recording(t=t, q=q, tau=tau, joint_names=ROBOT.joint_names)
+
+
+@pytest.mark.parametrize(("lengths", "folds"), [([1003], 4), ([300, 200], 2), ([90] * 6, 4)])
+def test_each_row_is_left_out_once_and_in_at_most_four_folds(lengths, folds):
+    for stretches in (stretches_of(lengths), alternating_stretches(lengths)):
+        for part, length in enumerate(lengths):
+            rows = [np.arange(length)[one.rows] for one in stretches if one.part == part]
+            np.testing.assert_array_equal(np.concatenate(rows), np.arange(length))
+    whole = stretches_of(lengths)
+    assert {one.fold for one in whole} == set(range(folds))
+    assert {one.fold for one in alternating_stretches(lengths)} == {0, 1, 2, 3}
+    for part in range(len(lengths)):  # a recording is left out as a whole, a single one in quarters
+        found = [one.fold for one in whole if one.part == part]
+        assert found == sorted(found)
+        assert len(set(found)) == (4 if len(lengths) == 1 else 1)
 
 
 def unpredicted(model):

@@ -158,7 +158,7 @@ def test_the_arm_may_carry_a_payload(model, arm, rng):
         arm_for_export(model, payload=UNPHYSICAL)
 
 
-def test_arms_go_to_known_formats_and_doubts_are_told(model, arm):
+def test_arms_go_to_known_formats_and_doubts_are_reported(model, arm):
     known = "an arm can be exported to urdf, mjcf, mujoco-ros2, not to 'ur'"
     with pytest.raises(UnknownName, match=known):
         arm.text("ur")

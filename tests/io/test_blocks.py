@@ -56,11 +56,11 @@ def test_the_cores_are_the_whole_and_the_overlaps_are_there(
 
 
 def test_a_jump_of_the_clock_does_not_walk_through_empty_blocks(tmp_path):
-    recording = Recording(t=[0.0, 1.0, 1e12, 1e12 + 1], q=np.ones((4, 1)))
+    recording = Recording(t=[0.0, 1.0, 1e10, 1e10 + 1], q=np.ones((4, 1)))
     write(recording, tmp_path / "a.parquet")
     blocks = list(recording_blocks(tmp_path / "a.parquet", block_s=10.0, overlap_s=1.0))
     assert [len(block) for block in blocks] == [2, 2]
-    assert blocks[1].epoch_s == 1e12
+    assert blocks[1].epoch_s == 1e10
 
 
 def test_a_foreign_file_in_blocks(tmp_path):
@@ -130,7 +130,7 @@ def test_bad_clocks_of_foreign_files(tmp_path, t, message):
         list(recording_blocks(tmp_path / "a.parquet", block_s=10.0, overlap_s=0.0))
 
 
-def test_a_signal_that_dies_in_the_middle_is_told_with_its_block(tmp_path):
+def test_a_signal_that_stops_in_the_middle_is_reported_with_its_block(tmp_path):
     tau = np.where(np.arange(400) < 150, 1.0, np.nan)
     recording = Recording(t=np.arange(400) / 100, q=np.ones((400, 1)), tau=tau[:, None])
     write(recording, tmp_path / "a.parquet")

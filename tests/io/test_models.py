@@ -147,6 +147,8 @@ def test_a_saved_value_without_one_of_its_fields_is_refused(model, tmp_path):
                 continue  # a cause without a share need not be named
             if name in ("concerns", "states"):
                 continue  # all quantities by default; the states follow from the doubts
+            if name == "urdf_file":
+                continue  # for pictures only
             with pytest.raises((ValueError, SteelyardError), match=f"{name}|add up to 1"):
                 read(broken)
 

@@ -15,9 +15,11 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from steelyard import _saved
-from steelyard.errors import MissingExtra, SteelyardError, UnreadableFile
+from steelyard.errors import MissingExtra, SteelyardError, UnknownName, UnreadableFile
 from steelyard.io import read, write
+from steelyard.io._recordings import read_with_joints
 from steelyard.recording import CHANNELS, ArmIdentity, Recording
+from steelyard.recording._columns import Requested
 
 SUFFIXES = (".parquet", ".npz")
 
@@ -167,7 +169,8 @@ def test_other_names_for_the_joints_of_our_own_file(tmp_path, rng):
 def test_our_own_file_takes_no_other_requests(tmp_path, rng, suffix, asked):
     write(full(rng), tmp_path / f"a{suffix}")
     with pytest.raises(
-        UnreadableFile, match=r"describes its own columns in radians; do not give `columns`"
+        UnreadableFile,
+        match=rf"describes its own columns in radians; do not give `{next(iter(asked))}",
     ):
         read(tmp_path / f"a{suffix}", **asked)
 
@@ -376,13 +379,31 @@ def test_npz_arrays_of_other_lengths(tmp_path):
         read(tmp_path / "a.npz")
 
 
+def test_joints_go_into_the_order_of_the_arm_by_their_stated_names(tmp_path, rng):
+    path = tmp_path / "log.npz"
+    signals = {"t": np.arange(9) / 9, "q": rng.normal(size=(9, 2)), "tau": rng.normal(size=(9, 2))}
+    np.savez(path, **signals)
+    arm = ("lift", "elbow")
+    turned = read_with_joints(path, Requested(joint_names=("elbow", "lift")), arm)
+    assert turned.joint_names == arm
+    np.testing.assert_array_equal(turned.q, signals["q"][:, ::-1])
+    plain = read_with_joints(str(path), Requested(), arm)
+    np.testing.assert_array_equal(plain.q, signals["q"])
+    np.testing.assert_array_equal(
+        read_with_joints(path, Requested(joint_names=("joint1", "joint2")), arm).q, signals["q"]
+    )
+    with pytest.raises(UnknownName, match="a, b are not the joints of the arm; give lift, elbow"):
+        read_with_joints(path, Requested(joint_names=("a", "b")), arm)
+    assert read_with_joints(path, Requested(joint_names=("a", "b")), ()).joint_names == ("a", "b")
+
+
 def test_an_npz_array_named_by_the_caller(tmp_path, rng):
     q = rng.standard_normal((5, 3))
     np.savez(tmp_path / "a.npz", t=np.arange(5.0), motor_pos_rad=q)
     np.testing.assert_array_equal(read(tmp_path / "a.npz", columns={"q": "motor_pos_rad"}).q, q)
 
 
-def test_what_a_recording_refuses_is_told_with_the_file(tmp_path):
+def test_a_refusal_of_a_recording_names_the_file(tmp_path):
     np.savez(tmp_path / "back.npz", t=[0.0, 2.0, 1.0], q=np.ones((3, 1)))
     with pytest.raises(UnreadableFile, match=r"back\.npz: time goes back in row 3"):
         read(tmp_path / "back.npz")

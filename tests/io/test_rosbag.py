@@ -123,6 +123,36 @@ def test_numbers_order_and_clock_come_back(tmp_path, motion, plugin, whole):
     )
 
 
+def test_a_gripper_is_a_topic_of_one_number_without_stamps(tmp_path, motion):
+    """Each row has the last state that was received before the row was."""
+    changes = [(5, True), (20, False), (40, True)]
+    states = list(motion.states())
+    pulses = [
+        ("/closed", states[k][1] - 1, message("std_msgs/msg/Bool", value)) for k, value in changes
+    ]
+    path = write_bag(tmp_path / "bag", sorted([*states, *pulses], key=lambda one: one[1]))
+    found = read(path, columns={**TORQUE, "gripper": "/closed"})
+    expected = np.full(60, np.nan)
+    expected[5:20] = 1.0
+    expected[20:40] = 0.0
+    expected[40:] = 1.0
+    np.testing.assert_array_equal(found.gripper[:, 0], expected)
+    assert "the gripper is /closed; each row has its last state before" in found.notes
+
+
+def test_a_gripper_is_a_joint_of_the_same_topic(tmp_path, motion):
+    states = list(motion.states())
+    fingers = [
+        ("/joint_states", states[k][1] - 1, joint_state(motion.ns[k] - 1, ["finger"], [position]))
+        for k, position in [(0, 0.1), (30, 0.7)]
+    ]
+    path = write_bag(tmp_path / "bag", sorted([*states, *fingers], key=lambda one: one[1]))
+    found = read(path, columns={**TORQUE, "gripper": "finger"}, joint_names=ARM)
+    np.testing.assert_array_equal(found.gripper[:, 0], [0.1] * 30 + [0.7] * 30)
+    with pytest.raises(UnknownName, match=r"no gripper 'thumb'.*there are none.*elbow, finger"):
+        read(path, columns={**TORQUE, "gripper": "thumb"}, joint_names=ARM)
+
+
 def test_a_bag_of_ros1(tmp_path, motion):
     path = tmp_path / "old.bag"
     store = get_typestore(Stores.ROS1_NOETIC)
@@ -308,7 +338,7 @@ def test_broken_messages(tmp_path, motion):
         read(write_bag(tmp_path / "empty", empty), columns=TORQUE)
 
 
-def test_without_stamps_the_receiving_times_count_and_are_told(tmp_path, motion):
+def test_without_stamps_the_receiving_times_count_and_are_reported(tmp_path, motion):
     path = write_bag(tmp_path / "bag", motion.states(stamped=False))
     recording = read(path, columns=TORQUE)
     received = motion.ns + motion.delay
@@ -533,7 +563,7 @@ def test_bytes_overwritten_in_the_middle(tmp_path, motion):
         read(file, columns=TORQUE)
 
 
-def test_messages_that_are_missing_are_told(tmp_path, motion):
+def test_missing_messages_are_reported(tmp_path, motion):
     path = write_bag(tmp_path / "bag", motion.states())
     metadata = path / "metadata.yaml"
     metadata.write_text(metadata.read_text().replace("message_count: 60", "message_count: 63"))

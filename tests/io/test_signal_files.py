@@ -45,11 +45,20 @@ def test_one_of_the_files_stands_for_their_folder(folder):
     assert recording.epoch_s == pytest.approx(4.0)
 
 
+def test_files_of_a_single_joint_are_columns(folder):
+    path, q, _ = folder
+    recording = read(path, columns={"t": "t.txt", "q": "q0.txt", "tau": "q1.txt"})
+    assert recording.t.shape == (30,)
+    np.testing.assert_allclose(recording.q, q[:, :1], atol=1e-12)
+    np.testing.assert_allclose(recording.tau, q[:, 1:2], atol=1e-12)
+
+
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
         ({"q": "ang.txt", "tau": "none.txt"}, "are files, but not none.txt; name a file for each"),
         ({"q": "ang.txt", "tau": "q0.txt"}, "tau has 1 columns, but 3 are needed"),
+        ({"t": "t.txt", "tau": "q0.txt"}, "no position column .* there are: t, tau"),
         ({"q": "ragged.txt"}, r"ragged\.txt: line 2 has 1 numbers, the first line 3"),
         ({"q": "words.txt"}, r"words\.txt: line 2 is not numbers: 'end of log'"),
         ({"q": "nothing.txt"}, r"nothing\.txt: there is no line of numbers"),

@@ -113,7 +113,7 @@ def test_mujoco_reads_it_and_finds_the_same_torques(name, tmp_path, rng):
         np.testing.assert_allclose(inverse, expected[i], atol=1e-6 * np.abs(expected).max())
 
 
-def test_what_a_urdf_cannot_hold_is_told(tmp_path):
+def test_what_a_urdf_cannot_hold_is_reported(tmp_path):
     drive = replace(
         load_robot("ur10").drive,
         load_coulomb=[0.0, 0.031, 0, 0, 0, 0],
@@ -162,7 +162,7 @@ def two_joints(links=(), *, q_max=np.inf, types=("revolute", "revolute")):
     return RobotModel.from_dh(table, links=links, limits=limits, drive=DriveModel(np.zeros(2)))
 
 
-def test_half_open_limits_are_large_and_told(tmp_path):
+def test_half_open_limits_are_large_and_reported(tmp_path):
     path = written(two_joints(q_max=1.5), tmp_path)
     text = path.read_text()
     assert "no limit of velocity, effort, lower is known: 1e+09 means unlimited" in text

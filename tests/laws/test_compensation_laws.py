@@ -83,7 +83,7 @@ def test_the_empty_arm_needs_what_its_model_predicts(models, name):
 
 
 @pytest.mark.parametrize("name", ["power", "presliding-load", "coupled"])
-def test_long_motions_are_cut_where_nobody_sees_it(models, name, monkeypatch):
+def test_long_motions_are_cut_without_a_trace(models, name, monkeypatch):
     model = models[name]
     q, v, a = motion(model.robot, 5)
     whole = Compensator(model, body()).batch(q, v, a).total

@@ -157,7 +157,8 @@ def test_smooth_condition_number_is_above_the_exact_one_and_tends_to_it(rng):
     smooth = [criterion.merit(A.T @ A, s)[0] for s in (1.0, 4.0, 16.0, 1000.0)]
     assert smooth == sorted(smooth, reverse=True)
     assert smooth[-1] == pytest.approx(exact, abs=5e-3)
-    assert smooth[-1] >= exact
+    assert smooth[-2] >= exact
+    assert smooth[-1] >= exact - 1e-12  # the limit itself: equal but for rounding
 
 
 def test_grid_limits_hold_at_every_time(rng):

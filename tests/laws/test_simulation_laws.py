@@ -342,7 +342,7 @@ def test_pushes_add_up():
 # --- sticking, energy, time
 
 
-def test_arm_that_nobody_controls_sticks_until_the_push_exceeds_friction():
+def test_arm_without_a_controller_sticks_until_the_push_exceeds_friction():
     table = DHTable.from_rows([[0, 0, 0, 0]])
     body = InertialParameters.from_com(2.0, [0.3, 0, 0], np.diag([0.01, 0.02, 0.025]), "link1")
     robot = RobotModel.from_dh(

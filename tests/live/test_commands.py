@@ -1,6 +1,7 @@
 """Commands to a controller: payloads with their echo, motions, and refusals beforehand."""
 
 import json
+import re
 import threading
 import time
 from contextlib import contextmanager
@@ -33,6 +34,7 @@ from steelyard.live import (
     MotionRun,
     MotionState,
     Moved,
+    PayloadChange,
     PayloadHistory,
     ReplaySource,
     Ros2Controller,
@@ -141,6 +143,45 @@ def test_the_history_of_payloads_is_only_added_to(tmp_path):
     with pytest.raises(UnreadableFile):
         PayloadHistory.append(history, entries[0])
     assert history.read_text() == "{}"
+
+
+def test_two_programs_that_set_payloads_lose_no_entry(tmp_path):
+    history = tmp_path / "undo.json"
+    arm = ArmIdentity("ur10e", "1")
+
+    def add(program):
+        for number in range(20):
+            new = ControllerPayload(100.0 * program + number)
+            entry = PayloadChange.sent_to(
+                "ur://arm", arm, old=ControllerPayload(), new=new, restores=False
+            )
+            PayloadHistory.append(history, entry)
+
+    programs = [threading.Thread(target=add, args=(number,)) for number in (1, 2, 3)]
+    for program in programs:
+        program.start()
+    for program in programs:
+        program.join()
+    masses = [entry.new.mass for entry in PayloadHistory.load(history).entries]
+    assert sorted(masses) == [100.0 * p + number for p in (1, 2, 3) for number in range(20)]
+    assert [file.name for file in tmp_path.iterdir()] == ["undo.json"]
+
+
+def test_the_outcome_of_another_program_is_not_taken_for_ones_own():
+    arm = ArmIdentity("ur10e", "1")
+    first, second = (
+        PayloadChange.sent_to(
+            "ur://arm", arm, old=ControllerPayload(), new=ControllerPayload(mass), restores=False
+        )
+        for mass in (1.0, 2.0)
+    )
+    not_set = second.with_outcome(SettingState.NOT_SET, first.new)
+    is_set = first.with_outcome(SettingState.SET, first.new)
+    history = PayloadHistory((second, first, is_set, not_set))
+    assert history.last_change == first
+    assert PayloadHistory((first, second, not_set, is_set)).last_change == first
+    assert PayloadHistory((first, second, is_set, not_set)).last_change == first
+    assert PayloadHistory((second, first, is_set)).last_change == first
 
 
 @pytest.mark.parametrize("error_kg", [0.1, -0.249, 0.001])
@@ -479,7 +520,7 @@ def test_motions_that_must_not_start_are_refused(arm, carrying):
         fast = swing(speed=9.0)
         with pytest.raises(InvalidTrajectory, match="the motion breaks a limit of ur10e"):
             MotionPlan.of(stream, arm, fast)
-        with pytest.raises(InvalidRobot, match="is another arm than the model's"):
+        with pytest.raises(InvalidRobot, match="is not the arm of the model"):
             MotionPlan.of(stream, load_robot("ur10").with_serial(SERIAL_NUMBER), swing())
         found.controller.fault("model:UR5")
         with pytest.raises(InvalidRobot, match="the motion belongs to another arm: it is of ur10e"):
@@ -695,6 +736,7 @@ def test_the_whole_cycle_moves_weighs_and_sets(model, carrying, tmp_path):
     assert (tmp_path / "p.undo.json").exists()
 
 
+@pytest.mark.thorough
 def test_the_arm_is_weighed_from_python_after_a_question(model, carrying, tmp_path):
     found, source = carrying
     stand_at_start(found, source)
@@ -747,6 +789,34 @@ def test_an_arm_that_must_not_move_is_refused_before_a_motion_is_designed(
 
 def _no_design(*_, **__):
     raise AssertionError("a motion is designed")
+
+
+def test_limits_of_weigh_live_act_on_a_given_and_on_a_designed_motion(
+    model, carrying, monkeypatch, tmp_path
+):
+    found, source = carrying
+    stand_at_start(found, source)
+    model.save(tmp_path / "model.json")
+    swing(period_s=3.0, speed=1.5).save(tmp_path / "motion.json")
+    (tmp_path / "limits.toml").write_text(
+        "[[scene.wall]]\npoint = [0, 0, 1.05]\nnormal = [0, 0, -1]\n"
+    )
+    words = ("weigh-live", source, "--model", "model.json", "--yes", "--limits", "limits.toml")
+    log = len(found.controller.log)
+    refused = steelyard(*words, "--motion", "motion.json", cwd=tmp_path)
+    assert refused.returncode == 2
+    assert re.search(r"breaks a limit of ur10e: link \d and wall 1", refused.stderr)
+    designs = []
+
+    def designed(*_, limits, **__):
+        designs.append(limits)
+        raise InvalidTrajectory("no motion was found")
+
+    monkeypatch.setattr("steelyard.live._weigh_live.payload_motion", designed)
+    refused = steelyard(*words, cwd=tmp_path)
+    assert "no motion was found" in refused.stderr
+    assert [body.name for body in designs[0].scene.obstacles] == ["wall 1"]
+    assert not [line for line in found.controller.log[log:] if "steelyard_motion" in line]
 
 
 def test_what_is_requested_acts_on_a_given_motion(model):

@@ -144,7 +144,7 @@ def test_an_arm_of_another_kind_is_seen_by_its_flange():
         f"{word}_{k}": np.array([x]) for word, row in names.items() for k, x in enumerate(row)
     }
     require_same_arm(panda, values, "franka://arm")
-    with pytest.raises(InvalidRobot, match="franka://arm is another arm than the model's"):
+    with pytest.raises(InvalidRobot, match="franka://arm is not the arm of the model"):
         require_same_arm(panda, values | {"O_T_EE_14": values["O_T_EE_14"] + 0.1}, "franka://arm")
 
 

@@ -16,7 +16,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 from scipy.special import chdtri
 
-from browser import Browser, chromium
+from browser import chromium
 from conftest import steelyard
 from live_helpers import Rows, served, weighed
 from steelyard.cli.live import opened_page
@@ -32,15 +32,17 @@ from steelyard.live import (
     LiveWeigher,
     PageOptions,
     ReplaySource,
+    RestState,
     Row,
+    StopReport,
     TorqueSetup,
     UrController,
     snapshots_of,
 )
-from steelyard.live._addresses import mode_in_row
 from steelyard.live._controller import ControllerPayload
 from steelyard.live._curves import chart_data, title_html
 from steelyard.live._page import Page
+from steelyard.live._row_readers import mode_in_row
 from steelyard.live._words import LinkState, answer_html, link_html, mismatch_words
 from steelyard.robot import load_robot
 from steelyard.signals import prepare
@@ -93,13 +95,6 @@ def weigher(arm):
             if k % 25 == 0:
                 found.snapshots.append(found.snapshot())
     return found
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    found = Browser(tmp_path_factory.mktemp("profile"))
-    yield found
-    found.close()
 
 
 @contextmanager
@@ -203,6 +198,17 @@ def test_a_load_whose_inertia_is_not_known_is_a_sphere(weigher):
         assert page._scene._body.visible
 
 
+def test_a_load_whose_centre_is_not_known_is_not_drawn(weigher):
+    payload = weigher.payload()
+    covariance = np.full((10, 10), np.inf)
+    covariance[0, 0] = payload.covariance[0, 0]
+    with shown(weigher) as page:
+        scene = page._scene
+        scene.carry(payload)
+        scene.carry(replace(payload, covariance=covariance))
+        assert not any(handle.visible for handle in (scene._body, scene._region, scene._centre))
+
+
 # --- curves
 
 
@@ -295,6 +301,7 @@ def test_a_page_that_cannot_draw_ends_with_its_reason(weigher, monkeypatch):
         assert isinstance(page.failure, ZeroDivisionError)
 
 
+@pytest.mark.thorough
 def test_the_weighing_process_learns_why_the_page_has_ended(weigher):
     broken = SimpleNamespace(
         rows_seen=lambda: replace(weigher.rows_seen(), sample="nonsense"),
@@ -321,8 +328,9 @@ def test_a_button_that_fails_says_so(weigher, monkeypatch):
 
 
 @in_a_browser
-def test_a_phone_shows_stop_button_table_curves_and_arm(weigher, browser):
-    with shown(weigher, UrController("127.0.0.1")) as page:
+@pytest.mark.parametrize("host", ["127.0.0.1", "0.0.0.0"])
+def test_a_phone_shows_stop_button_table_curves_and_arm(weigher, browser, host):
+    with shown(weigher, UrController("127.0.0.1"), host=host) as page:
         browser.visit(page.url, width=390, height=844)
         browser.wait("document.querySelectorAll('.uplot canvas').length == 4")
         box = "[...{}].map(e => e.getBoundingClientRect()).map(r => [r.left, r.right, r.top])"
@@ -346,6 +354,7 @@ def test_a_phone_shows_stop_button_table_curves_and_arm(weigher, browser):
         browser.visit("about:blank")
 
 
+@pytest.mark.thorough
 @in_a_browser
 def test_numbers_on_the_page_are_those_of_the_estimator_in_both_themes(weigher, browser):
     last = weigher.snapshots[-1]
@@ -404,6 +413,7 @@ def test_a_payload_is_set_after_a_question_only(weigher, browser, tmp_path):
             browser.visit("about:blank")
 
 
+@pytest.mark.thorough
 @in_a_browser
 def test_the_serial_number_of_an_arm_that_does_not_report_it_is_asked_for(weigher, browser):
     with served(Rows(), speed=1.0) as found:
@@ -529,10 +539,20 @@ def test_a_controller_with_another_payload_is_a_warning():
     assert words == "The controller is set to 1.000 kg, outside 2.500 ± 0.049 kg."
 
 
-def test_beyond_this_machine_the_page_only_shows(weigher):
+def test_beyond_this_machine_the_page_shows_and_stops_and_sets_nothing(weigher, monkeypatch):
     source = UrController("127.0.0.1")
+    stopped, said = [], []
+    monkeypatch.setattr("steelyard.live._page._say", lambda client, *words: said.append(words))
+    monkeypatch.setattr(
+        "steelyard.live._page.stop",
+        lambda arm: stopped.append(arm) or StopReport(RestState.AT_REST),
+    )
     with shown(weigher, source, host="0.0.0.0") as page:
         assert page._controller is None
+        assert page._button is None
+        page._stop(SimpleNamespace(client=SimpleNamespace()))
+    assert stopped == [source]
+    assert said[0][0] == "At rest"
     with shown(weigher, source) as page:
         assert page._controller is source
 
@@ -545,6 +565,7 @@ def test_what_a_page_needs_is_named(weigher, monkeypatch):
         Page(weigher.view, ReplaySource("log.parquet"))
 
 
+@pytest.mark.thorough
 def test_a_page_process_says_what_the_weigher_would_and_ends_with_it(weigher):
     with LivePage(weigher.setup, ReplaySource("log.parquet"), PageOptions(port=0)) as page:
         page.attach(weigher)
@@ -557,6 +578,7 @@ def test_a_page_process_says_what_the_weigher_would_and_ends_with_it(weigher):
     assert snapshots[-1].next_step == ours.next_step
 
 
+@pytest.mark.thorough
 def test_a_page_that_cannot_be_served_is_one_clear_line(weigher):
     with pytest.raises(SourceFailed, match=r"no page can be served at '192\.0\.2\.1': "):
         LivePage(weigher.setup, ReplaySource("log.parquet"), PageOptions(host="192.0.2.1"))
@@ -587,6 +609,7 @@ def test_no_rows_wait_while_a_page_starts(weigher, monkeypatch):
         assert page.starting
 
 
+@pytest.mark.thorough
 def test_the_verb_opens_a_page_and_says_where(weigher, arm, tmp_path):
     weigher.setup.model.save(tmp_path / "model.json")
     write(replace(run_of(arm, 1), tau=None).between(0.0, 1.5), tmp_path / "log.npz")

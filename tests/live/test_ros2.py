@@ -17,6 +17,7 @@ from ros2_bridge import (
     JOINT_STATE,
     ROBOT_MODE,
     SAFETY_MODE,
+    STORE,
     UR,
     WRENCH,
     bridge,
@@ -54,6 +55,7 @@ def test_addresses_say_topics_joints_and_what_the_effort_is():
     assert found == Ros2Controller("arm", 9, "/a", "tau", "/ft", ("x", "y"))
     assert source_of("ros2://arm?tau=&wrench=") == Ros2Controller("arm", effort="", wrench="")
     assert str(found) == "ros2://arm:9"
+    assert source_of("ros2://arm?gripper=/closed") == Ros2Controller("arm", gripper="/closed")
 
 
 def test_addresses_that_mean_nothing_are_refused():
@@ -168,6 +170,46 @@ def test_a_wrench_counts_for_one_and_a_half_of_its_own_steps():
     last_ns = 2 * 10**9 + 8_000_000
     assert joined(last_ns + 2_900_000) == 1.0
     assert np.isnan(joined(last_ns + 3_100_000))
+
+
+@pytest.mark.parametrize(("kind", "value"), [("Bool", True), ("Float64", 0.037), ("UInt8", 200)])
+def test_a_gripper_is_a_topic_of_one_number(kind, value):
+    name = f"std_msgs/msg/{kind}"
+    message = bytes(STORE.serialize_cdr(STORE.types[name](value), name))
+    topics = {**STATES, "/closed": name}
+    with bridge(topics) as arm, Stream(source(arm, gripper="/closed")) as stream:
+        wait_until(lambda: "/closed" in arm.wanted_topics)
+        sent(arm, 1)
+        before = rows_of(taken(stream, rows=1))
+        arm.publish("/closed", message)
+        sent(arm, 2, start=2)
+        after = rows_of(taken(stream, rows=2))
+    place = stream.columns.index("gripper")
+    assert np.isnan(before[-1].values[place])
+    assert [row.values[place] for row in after] == [float(value)] * 2
+
+
+def test_a_gripper_is_a_joint_of_other_messages_or_of_the_same():
+    finger = [joint_state(100.001, ["finger"], [0.4]), joint_state(100.003, ["finger"], [0.7])]
+    both = joint_state(100.0, [*ARM, "finger"], [0, 0, 0, 0.1], (), [0] * 4)
+    with (
+        bridge(latched={"/joint_states": both}) as arm,
+        Stream(source(arm, gripper="finger")) as stream,
+    ):
+        for k, message in enumerate(finger, start=1):
+            arm.publish("/joint_states", message)
+            sent(arm, 1, start=k)
+        rows = rows_of(taken(stream, rows=2))
+    place = stream.columns.index("gripper")
+    assert [row.values[place] for row in rows[-2:]] == [0.4, 0.7]
+
+
+def test_a_gripper_that_is_not_there_is_refused_with_what_is():
+    topics = {**STATES, "/closed": "std_msgs/msg/Bool"}
+    with bridge(topics) as arm, pytest.raises(SourceFailed, match="no gripper '/open'") as found:
+        Stream(source(arm, gripper="/open"))
+    assert "(/closed)" in str(found.value)
+    assert "(a, b, c)" in str(found.value)
 
 
 def test_several_wrenches_are_not_guessed_and_one_can_be_left_out():

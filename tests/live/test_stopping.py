@@ -16,7 +16,8 @@ import pytest
 
 from conftest import steelyard
 from live_helpers import START, swing
-from steelyard.errors import InvalidTrajectory, SourceFailed
+from steelyard.errors import InvalidRobot, InvalidTrajectory, SourceFailed
+from steelyard.excitation import DesignLimits
 from steelyard.live import (
     MotionFailed,
     MotionPlan,
@@ -28,8 +29,10 @@ from steelyard.live import (
     move,
     stop,
 )
-from steelyard.live._motion import braking_time_s
+from steelyard.live._motion import braking_time_s, motion_limits
 from steelyard.live._rtde import RtdeClient
+from steelyard.live._ur_motion import UrMotionLink
+from steelyard.recording import ArmIdentity
 from steelyard.robot import load_robot
 from steelyard.twin._backend import NOMINAL_GAINS, SimulatedArm
 from steelyard.twin._controller import SERIAL_NUMBER, SimulatedController
@@ -41,6 +44,8 @@ FAST = MotionRequest(tool_speed=2.0)
 REST = 0.01  # [rad/s]
 RATE_HZ = 500.0  # of the control steps
 ATTEMPTS = 10
+PAUSE_S = 0.05  # at rest before a motion
+TURNING = "def other():\n while True:\n  speedj([0.3,0,0,0,0,0], 1, 0.1)\n end\nend\n"
 
 
 class Probe:
@@ -127,9 +132,9 @@ def patient(moving, monkeypatch):
 def to_the_start(found, probe):
     found.controller.fault("normal")
     found.controller.dashboard("stop")
-    probe.at_rest()
+    probe.at_rest(PAUSE_S)
     found.controller.place(START)
-    probe.at_rest()
+    probe.at_rest(PAUSE_S)
 
 
 @contextmanager
@@ -172,7 +177,15 @@ def failed_motion(arm, moving, fault, confirm=lambda plan: True):
     return pytest.fail("the machine is too busy to begin a motion")
 
 
-@pytest.mark.parametrize("fault", ["stall:1.5", "mute", "late:0.5", "close", "reset"])
+@pytest.mark.parametrize(
+    "fault",
+    [
+        "stall:1.5",
+        "late:0.5",
+        "close",
+        *(pytest.param(fault, marks=pytest.mark.thorough) for fault in ("mute", "reset")),
+    ],
+)
 def test_a_stream_that_fails_stops_the_arm(arm, moving, fault):
     _, _, probe = moving
     error, failed = failed_motion(arm, moving, fault)
@@ -210,6 +223,43 @@ def test_an_exception_and_ctrl_c_stop_the_arm(arm, patient, error):
     assert rest_s < 0.5
     assert rest_s < reports[0].seconds + 0.1
     assert acceleration < 1.2 * ACCELERATION_LIMIT
+
+
+def test_a_main_thread_that_hangs_stops_the_arm(arm, patient):
+    """The thread that reads rows lives on, and could send beats for ever."""
+    _, source, probe = patient
+    instants = []
+
+    def on_report(report):
+        if probe.speed > 0.5 and not instants:
+            instants.append(probe.t)
+            probe.passes(0.5)
+            probe.at_rest()
+
+    with pytest.raises(MotionFailed, match="the robot heard nothing from this computer"):
+        move(source, arm, swing(), confirm=lambda plan: True, request=FAST, on_report=on_report)
+    rest_s, acceleration = probe.after(instants[0])
+    assert rest_s < 0.9
+    assert acceleration < 1.2 * ACCELERATION_LIMIT
+
+
+def test_no_beat_goes_out_before_the_program_was_sent(arm, patient, monkeypatch):
+    """The arm does not start while this computer still waits for the controller's answer."""
+    _, source, probe = patient
+    sent = []
+    plain = UrMotionLink.start
+    speeds = []
+
+    def start(link):
+        plain(link)
+        probe.passes(0.3)
+        speeds.append(probe.speed)
+        sent.append(link._count)
+
+    monkeypatch.setattr(UrMotionLink, "start", start)
+    move(source, arm, swing(period_s=0.8, speed=0.3), confirm=lambda plan: True, request=FAST)
+    assert sent == [0]
+    assert speeds[0] < REST
 
 
 def test_the_arm_brakes_on_its_path(arm, moving):
@@ -291,9 +341,7 @@ def test_the_command_stop_stops_a_motion_of_another_process(started):
 
 def test_stop_says_what_it_saw(moving):
     found, source, probe = moving
-    found.controller.run(
-        "def other():\n while True:\n  speedj([0.3,0,0,0,0,0], 1, 0.1)\n end\nend\n"
-    )
+    found.controller.run(TURNING)
     probe.moving(0.2)
     found.controller.fault("local")  # scripts and the dashboard are ignored
     report = stop(source, timeout_s=0.5)
@@ -309,6 +357,55 @@ def test_stop_says_what_it_saw(moving):
     assert report.seconds < 1.0
     assert stop(UrController("127.0.0.1", 9)).state is RestState.NOT_KNOWN
     found.controller.place(START)
+
+
+IMPORTED_AT_FIRST_CONNECTION = """
+import socket, sys
+
+def create_connection(*args, **kwargs):
+    heavy = "scipy pinocchio viser websockets pyarrow matplotlib steelyard.robot steelyard.io"
+    with open("modules.txt", "w") as file:
+        file.write(" ".join(name for name in heavy.split() if name in sys.modules) or "none")
+    raise ConnectionRefusedError("no server")
+
+socket.create_connection = create_connection
+from steelyard.__main__ import main
+main()
+"""
+
+
+def test_the_command_stop_sends_before_anything_heavy_is_imported(tmp_path):
+    words = [sys.executable, "-c", IMPORTED_AT_FIRST_CONNECTION, "stop", "ur://127.0.0.1:9"]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1, done.stderr
+    assert (tmp_path / "modules.txt").read_text() == "none"
+
+
+def test_a_stop_does_not_wait_for_a_dashboard_that_never_answers(moving, monkeypatch):
+    found, _, probe = moving
+    monkeypatch.setattr("steelyard.twin._clients.DashboardClient.receive", lambda *_: None)
+    found.controller.run(TURNING)
+    probe.moving(0.2)
+    asked = probe.t
+    report = stop(UrController(found.host, found.port, timeout_s=5.0))
+    assert report.at_rest
+    rest_s, _ = probe.after(asked)
+    assert rest_s < 1.0
+
+
+def test_a_stop_by_the_dashboard_is_enough_where_no_script_can_be_sent(moving, monkeypatch):
+    found, source, probe = moving
+
+    def refused(controller, program):
+        raise SourceFailed("the script was not sent")
+
+    monkeypatch.setattr(UrController, "send_script", refused)
+    found.controller.run(TURNING)
+    probe.moving(0.2)
+    assert stop(source).at_rest
+    monkeypatch.setattr(UrController, "ask_dashboard", lambda *_: "")
+    with pytest.raises(SourceFailed, match="the script was not sent"):
+        source.send_stop()
 
 
 def test_the_beats_go_by_a_socket_where_all_registers_are_taken(arm, moving, patient):
@@ -346,6 +443,122 @@ def test_a_posture_that_changed_since_the_question_is_asked_about_again(arm, pat
     np.testing.assert_allclose(plans[1].trajectory.posture, START + 0.1, atol=1e-3)
     rows = np.array([row for row in probe.rows if row[0] >= begun + 0.5])
     assert np.abs(rows[:, 13:]).max() < 1.2 * ACCELERATION_LIMIT
+
+
+def test_a_tool_that_changed_since_the_question_is_asked_about_again(arm, patient):
+    found, source, _ = patient
+    tool = (0.0, 0.0, 0.4, 0.0, 0.0, 0.0)
+    plans = []
+
+    def confirm(plan):
+        plans.append(plan)
+        if len(plans) == 1:
+            found.controller.tcp = tool
+            with Stream(source) as stream:
+                wait_until(lambda: stream.named_row()["tcp_offset_2"] == tool[2])
+            return True
+        return False
+
+    try:
+        with pytest.raises(InvalidTrajectory, match="not confirmed"):
+            move(source, arm, swing(), confirm=confirm, request=FAST)
+    finally:
+        found.controller.tcp = (0.0,) * 6
+    assert len(plans) == 2
+    assert plans[1].tool.tolist() == list(tool[:3])
+    assert plans[1].extent.box[0, 2] < plans[0].extent.box[0, 2] - 0.3
+
+
+def test_a_tool_offset_that_is_no_number_is_not_known(moving):
+    _, source, _ = moving
+    row = {"tcp_offset_0": 0.0, "tcp_offset_1": float("nan"), "tcp_offset_2": 0.1}
+    with pytest.raises(SourceFailed, match="the speed of the tool is not known"):
+        source.tool_offset(row)
+
+
+@pytest.mark.parametrize("name", ["ur5e", "somebodys_arm"])
+def test_an_arm_of_unknown_kind_needs_the_pose_of_its_flange(moving, monkeypatch, name):
+    """Without a dashboard, a stated serial number says nothing about the kind of the arm."""
+    found, source, probe = moving
+    other = load_robot("ur5e")
+    other = replace(other, name=name)
+    stated = MotionRequest(serial=SERIAL_NUMBER)
+    monkeypatch.setattr(UrController, "ask_dashboard", lambda *_: "")
+    with Stream(source) as stream, pytest.raises(InvalidRobot, match="is not the arm of the model"):
+        MotionPlan.of(stream, other, swing(), stated)
+    for output in ("actual_TCP_pose", "tcp_offset"):
+        found.controller.fault(f"missing:{output}")
+        probe.passes(0.1)
+        with (
+            Stream(source) as stream,
+            pytest.raises(InvalidRobot, match=r"it is not known whether \S+ is "),
+        ):
+            MotionPlan.of(stream, other, swing(), stated)
+        found.controller.fault("normal")
+
+
+def test_a_known_kind_needs_no_pose_and_a_pose_no_known_kind(arm, moving, monkeypatch):
+    found, source, probe = moving
+    found.controller.fault("missing:actual_TCP_pose")
+    probe.passes(0.1)
+    with Stream(source) as stream:
+        assert MotionPlan.of(stream, arm, swing()).arm.kind == "ur10e"
+    found.controller.fault("normal")
+    monkeypatch.setattr(UrController, "ask_dashboard", lambda *_: "")
+    with Stream(source) as stream:
+        plan = MotionPlan.of(stream, arm, swing(), MotionRequest(serial=SERIAL_NUMBER))
+    assert plan.arm == ArmIdentity(serial=SERIAL_NUMBER)
+
+
+CEILING = """
+[[scene.wall]]
+point = [0, 0, 1.05]
+normal = [0, 0, -1]
+"""
+
+
+def test_a_motion_through_a_wall_is_refused_and_nothing_is_sent(moving, tmp_path):
+    found, source, probe = moving
+    swing().save(tmp_path / "motion.json")
+    (tmp_path / "limits.toml").write_text(CEILING)
+    words = ("move", source, "motion.json", "--robot", "ur10e", "--serial", SERIAL_NUMBER)
+    log = len(found.controller.log)
+    refused = steelyard(*words, "--yes", "--limits", "limits.toml", cwd=tmp_path)
+    assert refused.returncode == 2
+    assert re.search(r"breaks a limit of ur10e: link \d and wall 1: clearance", refused.stderr)
+    assert not [line for line in found.controller.log[log:] if "steelyard_motion" in line]
+    assert probe.speed < REST
+
+
+def test_the_question_says_which_surroundings_were_checked(moving, tmp_path):
+    _, source, _ = moving
+    swing().save(tmp_path / "motion.json")
+    words = ("move", source, "motion.json", "--robot", "ur10e", "--serial", SERIAL_NUMBER)
+    asked = steelyard(*words, cwd=tmp_path)
+    assert "The surroundings of the arm (floor, walls) were not checked" in asked.stdout
+    (tmp_path / "limits.toml").write_text("v_max = 3.0\n[scene]\nfloor = -1.0\n")
+    asked = steelyard(*words, "--limits", "limits.toml", cwd=tmp_path)
+    assert "The arm keeps clear of floor; what it carries" in asked.stdout
+    (tmp_path / "limits.toml").write_text("v_max = 3.0\n")
+    asked = steelyard(*words, "--limits", "limits.toml", cwd=tmp_path)
+    assert "were not checked; --limits describes them" in asked.stdout
+
+
+def test_given_limits_come_beside_those_of_the_arm(arm):
+    wide = DesignLimits(replace(arm.limits, v_max=arm.limits.v_max * 9))
+    found = motion_limits(arm, wide)
+    np.testing.assert_array_equal(found.joints.v_max, arm.limits.v_max)
+    assert found.scene.self_collision
+
+
+def test_an_arm_that_was_not_seen_moving_is_not_said_to_have_moved(patient, tmp_path):
+    _, source, _ = patient
+    swing(period_s=0.8, speed=0.01).save(tmp_path / "motion.json")
+    words = ("move", source, "motion.json", "--robot", "ur10e", "--serial", SERIAL_NUMBER)
+    done = steelyard(*words, "--yes", cwd=tmp_path)
+    assert "whether the arm has moved: not known" in done.stdout
+    assert "The arm moved for" not in done.stdout
+    assert done.returncode == 1
 
 
 def test_the_program_refuses_to_start_elsewhere(arm, moving, monkeypatch):
@@ -436,6 +649,7 @@ def test_a_running_program_is_replaced_only_on_request(arm, patient):
         ("missing:robot_mode", "does not send robot_mode"),
         ("missing:actual_qd", "does not send actual_qd_0"),
         ("missing:runtime_state", "does not send runtime_state"),
+        ("missing:tcp_offset", "does not send tcp_offset, so the speed of the tool is not known"),
         ("missing:output_int_register_47", "does not send output_int_register_47"),
     ],
 )

@@ -6,15 +6,17 @@ import threading
 import time
 from contextlib import contextmanager
 
+import numpy as np
 import pytest
 
 from conftest import steelyard
 from live_helpers import Rows, event_kinds, rows_of, sent, served, source, taken
-from steelyard.errors import SourceFailed, UnknownName
+from steelyard.errors import InvalidSamples, SourceFailed, UnknownName
 from steelyard.io import read
 from steelyard.live import (
     EventKind,
     Recorder,
+    ReplaySource,
     Row,
     Source,
     Stream,
@@ -26,6 +28,7 @@ from steelyard.live import (
 from steelyard.live import _recorder as recorder_module
 from steelyard.live._rtde import Kind, Package
 from steelyard.live._source import Connection
+from steelyard.recording._columns import Requested
 from waiting import PATIENCE_S
 
 COLUMNS = ("timestamp", "actual_q_0")
@@ -111,6 +114,33 @@ def test_one_row_without_a_time_does_not_cost_the_recording(tmp_path):
         assert "gap" in event_kinds(items)
         assert all(math.isfinite(row.t) for row in rows_of(items))
     assert len(read(tmp_path / "log.parquet")) == len(rows_of(items))
+
+
+def test_the_time_of_a_stream_is_not_negative(tmp_path):
+    np.savez(tmp_path / "log.npz", t=[0.0, 1.0], q=[[1.0], [1.1]], tau=[[1.0], [1.1]])
+    with (
+        Stream(ReplaySource(str(tmp_path / "log.npz"))) as stream,
+        pytest.raises(InvalidSamples, match="`seconds` must not be negative, got -1"),
+    ):
+        stream.items(-1.0)
+    for words in ("record ur://127.0.0.1:1 -o x.parquet", "track x.npz --model m.json"):
+        done = steelyard(*words.split(), "--seconds", "-1", cwd=tmp_path)
+        assert done.returncode == 2
+        assert "'--seconds': Input should be greater than or equal to 0" in done.stderr
+
+
+def test_a_replay_puts_joints_into_the_order_of_the_arm(tmp_path):
+    q = np.array([[1.0, 2.0], [1.1, 2.1]])
+    np.savez(tmp_path / "log.npz", t=[0.0, 1.0], q=q, tau=q)
+    arm = ("lift", "elbow")
+    for joints, expected in (((), q), (("elbow", "lift"), q[:, ::-1])):
+        replayed = ReplaySource(str(tmp_path / "log.npz"), joint_names=arm)
+        replayed = replayed.read_with(Requested(joint_names=joints))
+        np.testing.assert_array_equal(replayed.recording.q, expected)
+    addressed = source_of(f"replay:{tmp_path / 'log.npz'}", joint_names=arm)
+    assert addressed.joint_names == arm
+    with pytest.raises(SourceFailed, match="a, b are not the joints of the arm"):
+        replayed = replayed.read_with(Requested(joint_names=("a", "b"))).recording
 
 
 def test_an_empty_file_does_not_block_its_name(tmp_path):

@@ -5,7 +5,9 @@ import re
 import numpy as np
 import pytest
 
+from steelyard.live._torque import _PushDetector
 from steelyard.live._touch import TouchWatch
+from steelyard.recording import Sample
 
 STEP_S, STD = 0.02, np.array([2.0, 0.5])
 
@@ -47,3 +49,26 @@ def test_noise_alone_is_none_and_nothing_is_said_before_it_is_known(rng):
 
 def test_what_the_payload_may_explain_is_no_push(rng):
     assert not events(rng, (-15.0, 0.0), std=np.array([40.0, 0.5]))
+
+
+class _Known:
+    """A tracker that knows the noise after five seconds; the wrist is pushed after 30 s."""
+
+    def __init__(self, rng):
+        self.rng = rng
+
+    def residual(self, state, sample):
+        if sample.t < 5.0:
+            return None
+        push = np.array([0.0, 4.0]) * (sample.t >= 30.0)
+        return self.rng.normal(scale=STD) + push, STD
+
+
+def test_residuals_of_a_tracker_are_searched_as_soon_as_there_are_any(rng):
+    search = _PushDetector(_Known(rng), ("shoulder", "wrist"))
+    times = np.arange(0.0, 31.0, STEP_S)
+    samples = [Sample.of_joints(t, *np.zeros((4, 2))) for t in times]
+    found = [(sample.t, words) for sample in samples if (words := search(None, sample))]
+    ((t, words),) = found
+    assert 30.0 <= t < 30.3
+    assert words.startswith("wrist: ")

@@ -20,6 +20,7 @@ from steelyard.live import (
     source_of,
 )
 from steelyard.live._rtde import Package, RtdeClient
+from steelyard.live._tcp import open_connection
 from steelyard.twin._controller import SimulatedController
 from steelyard.twin._rtde_server import RtdeServer
 
@@ -71,6 +72,13 @@ def test_a_dead_controller():
 def test_a_wrong_host():
     with pytest.raises(SourceFailed, match=r"there is no host 'no-such-arm\.invalid'"):
         Stream(UrController("no-such-arm.invalid"))
+
+
+@pytest.mark.parametrize("port", [-1, 0, 65536])
+def test_a_port_that_does_not_exist_is_not_a_missing_host(port):
+    """The other ports of a controller are counted from that of RTDE."""
+    with pytest.raises(SourceFailed, match=rf"127\.0\.0\.1, port {port}: there is no such port"):
+        open_connection("127.0.0.1", port, "is it on?", timeout_s=1.0)
 
 
 def test_a_host_that_is_not_in_the_network(monkeypatch):

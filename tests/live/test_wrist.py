@@ -73,6 +73,7 @@ def folder(tmp_path_factory):
     return path
 
 
+@pytest.mark.thorough
 def test_a_recording_is_weighed_sample_by_sample(folder):
     words = ("track-wrist", folder / "move.parquet", "--robot", "ur10")
     done = run(*words, "-o", folder / "p.json", "--report", folder / "p.html", "--json")
@@ -157,7 +158,7 @@ def test_a_stream_is_watched_with_a_sensor(folder, file, sensor, robot):
 
 def test_the_verb_shows_mass_verdict_and_contact(folder, monkeypatch):
     monkeypatch.setattr(
-        ReplaySource.__init__, "__defaults__", (None, None, ReplaySource.__init__.__defaults__[2])
+        ReplaySource.__init__, "__defaults__", (None, *ReplaySource.__init__.__defaults__[1:])
     )  # as fast as it goes
     words = ("track-wrist", f"replay:{folder / 'move.parquet'}", "--sensor", folder / "joints.toml")
     words = (*words, "--robot", "ur10")
@@ -214,6 +215,7 @@ def test_a_page_shows_the_load_and_the_contact_and_sets_nothing(folder):
     assert snapshots[1].next_step.startswith(("wait: ", "rest for a second"))
 
 
+@pytest.mark.thorough
 def test_a_page_process_gets_what_the_weigher_says(folder):
     pytest.importorskip("viser")
     weigher, _ = watched(folder)
@@ -223,6 +225,7 @@ def test_a_page_process_gets_what_the_weigher_says(folder):
     assert found[-1].payload.mass == weigher.snapshot().payload.mass
 
 
+@pytest.mark.thorough
 def test_rows_without_joints_have_no_page(folder):
     place = f"replay:{folder / 'unit.csv'}"
     done = run("track-wrist", place, "--sensor", folder / "unit.toml", "--page", "0")

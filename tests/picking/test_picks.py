@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from functools import cache
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,7 +10,12 @@ import pytest
 import steelyard as sy
 from picking_shifts import CARRY, COVER, FAULTS, HOUSING, arm, faulty, model, plan, shift
 from steelyard.errors import InvalidRecording, InvalidRobot, InvalidSamples, UnknownName
-from steelyard.picking import Decision, PickingOptions, Shift
+from steelyard.payload import Part
+from steelyard.picking import Decision, Measured, Pick, PickingOptions, Shift
+from steelyard.picking._carry import Change, Mass
+from steelyard.picking._shift import PickJudge, judged_picks
+from steelyard.picking._weigher import Weighed
+from steelyard.report._picks import _part_plots
 from steelyard.robot import DriveModel
 from steelyard.simulation import PlannedFault, PlannedPause, simulate_shift
 from steelyard.workflow._picks import Picking
@@ -93,6 +99,32 @@ def test_known_picks_take_an_error_of_all_masses_away():
     assert all(pick.relative.std < 2 * pick.mass.std for pick, _ in last)
 
 
+def test_a_known_pick_counts_with_the_centre_of_its_own_part():
+    """Its place in the table of parts changes nothing."""
+    far = Part("far", 2.0, 0.02, (0.25, 0.0, 0.1), 0.01)
+    log, truth = shift(arm(), plan(parts=(far,), cycles=6), 21)
+    options = PickingOptions(expect=("far",), known={2: truth[1].mass})
+    alone = sy.picks(log, model(), parts=[far], options=options)
+    second = sy.picks(log, model(), parts=[HOUSING, far], options=options)
+    for one, other, true in zip(second.picks, alone.picks, truth, strict=True):
+        assert one.relative.value == pytest.approx(other.relative.value, abs=0.01)
+        assert abs(one.relative.value - true.mass) < one.relative.half_width
+
+
+def test_the_common_deviation_of_a_pick_is_that_of_its_mass():
+    """Of two parts, the second one is expected and is weighed with its own centre."""
+    masses = (Mass(1.1, 0.01, 0.004), Mass(1.0, 0.02, 0.003), Mass(1.2, 0.01, 0.005))
+    nothing = Change(-np.inf, 0.0, masses[0])
+    stretch = SimpleNamespace(start_s=1.0, end_s=3.0)
+    carry = Weighed(stretch, masses, masses, nothing, nothing, blank=False)
+    parts = (HOUSING, COVER, replace(HOUSING, name="last"))
+    judge = PickJudge(parts, PickingOptions(expect=("cover",), known={1: 0.99}))
+    ((pick, common),) = judged_picks(judge, [(1, carry)])
+    assert pick.mass == Measured(1.0, masses[1].std)
+    assert common == 0.003
+    assert pick.relative.value == pytest.approx(0.99)  # it is its own reference
+
+
 def test_a_lot_that_is_wrong_as_a_whole_is_an_alarm():
     log, _ = shift(arm(), plan(parts=(replace(HOUSING, mass=2.022),)), 51)
     found = sy.picks(log, model(), parts=[replace(HOUSING, tolerance=0.001)])
@@ -124,8 +156,36 @@ def test_polarity_is_found_and_may_be_given():
     log, truth = faulty()
     inverted = replace(log, gripper=1.0 - log.gripper)
     assert decisions(sy.picks(inverted, model(), parts=[HOUSING])) == of_truth(truth)
-    given = PickingOptions(closed="high")
-    assert decisions(sy.picks(inverted, model(), parts=[HOUSING], options=given)) != of_truth(truth)
+    given = PickingOptions(closed="low")
+    found = sy.picks(inverted, model(), parts=[HOUSING], options=given)
+    assert decisions(found) == of_truth(truth)
+    wrong = PickingOptions(closed="high")
+    with pytest.raises(
+        InvalidSamples, match="stretches with an open gripper the arm seems to carry a part"
+    ):
+        sy.picks(inverted, model(), parts=[HOUSING], options=wrong)
+
+
+@pytest.mark.parametrize("period_s", [2.9, 3.3])
+def test_a_signal_that_does_not_belong_to_the_gripper_is_refused(period_s):
+    log, _ = faulty()
+    square = (np.mod(log.t, period_s) < 0.5 * period_s).astype(float)
+    with pytest.raises(InvalidSamples, match=r"not the column of the gripper|not clear which"):
+        sy.picks(replace(log, gripper=square[:, None]), model(), parts=[HOUSING])
+
+
+def test_holes_in_the_signal_of_the_gripper_are_stated():
+    log, truth = faulty()
+    start_s = truth[4].close_s - 0.5  # from before the fifth pick to after the sixth
+    end_s = truth[5].open_s + 0.5
+    hidden = (log.t > start_s) & (log.t < end_s)
+    gripper = np.where(hidden[:, None], np.nan, log.gripper)
+    found = sy.picks(replace(log, gripper=gripper), model(), parts=[HOUSING])
+    expected = of_truth(truth)
+    assert decisions(found) == expected[:4] + expected[6:]
+    (note,) = found.notes
+    assert "holds no numbers for" in note
+    assert f"from {start_s:.1f} s on" in note
 
 
 def test_unclear_polarity_is_refused():
@@ -175,7 +235,7 @@ def test_short_carries_are_not_weighed():
     options = PickingOptions(min_carry_s=10.0, closed="high")
     found = sy.picks(log, model(), parts=[HOUSING], options=options)
     assert {pick.decision for pick in found.picks} == {Decision.NOT_WEIGHED}
-    assert any("no empty stretch" in note for note in found.notes)
+    assert any("no unloaded stretch" in note for note in found.notes)
     assert not found.has_alarms
 
 
@@ -197,6 +257,8 @@ def test_parts_that_look_alike_are_noted():
 
 def test_wrong_options_are_refused():
     log, _ = faulty()
+    with pytest.raises(UnknownName, match="`expect` names parts of a table: give the table as `p"):
+        sy.picks(faulty()[0], model(), options=PickingOptions(expect=("lid",)))
     with pytest.raises(UnknownName, match="there is no part 'lid'"):
         sy.picks(log, model(), parts=[HOUSING], options=PickingOptions(expect=("lid",)))
     with pytest.raises(InvalidSamples, match="between 0 and 1000"):
@@ -228,7 +290,7 @@ def test_friction_of_the_shift_is_followed():
 
 
 def test_other_friction_than_that_of_the_model_is_no_noise():
-    """A cold arm: the first empty way shows its friction, and intervals stay as narrow."""
+    """A cold arm: the first unloaded stretch shows its friction, and intervals stay as narrow."""
     robot = arm()
     cold = robot.with_drive(
         replace(robot.drive, coulomb=1.6 * robot.drive.coulomb, viscous=1.6 * robot.drive.viscous)
@@ -316,3 +378,55 @@ def test_a_shift_in_mujoco_with_contact_while_gripping():
         pick.mass.value - true.mass for pick, true in zip(found.picks, simulated.picks, strict=True)
     ]
     assert np.abs(errors).max() < 0.1
+
+
+def test_a_carry_that_a_gap_of_the_log_cuts_is_one_pick():
+    """The numbers of later picks, by which parts are expected and known, stay right."""
+    log, truth = shift(arm(), plan(cycles=4, faults=(PlannedFault(3, "missing"),)), 131)
+    middle_s = 0.5 * (truth[1].close_s + truth[1].open_s)
+    cut = log.rows((log.t < middle_s) | (log.t > middle_s + 0.3))
+    found = sy.picks(cut, model(), parts=[HOUSING])
+    assert decisions(found) == ["good", "good", "missing", "good"]
+    assert found.picks[1].close_s == pytest.approx(truth[1].close_s, abs=0.02)
+    assert found.picks[1].open_s == pytest.approx(truth[1].open_s, abs=0.02)
+    assert sum("hole of its clock" in note for note in found.notes) == 1
+
+
+def test_a_known_mass_of_another_pick_is_not_used():
+    log, truth = faulty()
+    right = {2: truth[1].mass}
+    wrong = {2: truth[1].mass, 4: 2.0}  # pick 4 is missing
+    expected = sy.picks(log, model(), parts=[HOUSING], options=PickingOptions(known=right))
+    found = sy.picks(log, model(), parts=[HOUSING], options=PickingOptions(known=wrong))
+    assert [pick.relative for pick in found.picks] == [pick.relative for pick in expected.picks]
+    assert any(note.startswith("pick 4 weighs") and "2 kg is given" in note for note in found.notes)
+
+
+def test_the_distribution_of_a_part_holds_its_good_picks():
+    log, _ = shift(arm(), plan(parts=(HOUSING, COVER), faults=(PlannedFault(5, "heavier"),)), 21)
+    options = PickingOptions(expect=("housing", "cover"))
+    found = sy.picks(log, model(), parts=[HOUSING, COVER], options=options)
+    for plot, part in zip(_part_plots(found), (HOUSING, COVER), strict=True):
+        good = [
+            pick.number
+            for pick in found.picks
+            if pick.part == part.name and pick.decision is Decision.GOOD
+        ]
+        distribution, cusum = plot.panels
+        assert distribution.curves[0].y.sum() == 2 * len(good)  # both edges of each bin
+        assert distribution.curves[0].x == pytest.approx(part.mass, abs=0.1)
+        np.testing.assert_array_equal(cusum.curves[0].x, good)
+    assert found.picks[4].decision is not Decision.GOOD
+
+
+def test_the_mean_of_a_lot_counts_each_pick_by_its_accuracy():
+    masses = [(1.90, 0.1), (2.01, 0.01), (1.99, 0.01)]
+    picks = tuple(
+        Pick(k, 5.0 * k, 5.0 * k + 2, Decision.GOOD, "housing", mass=Measured(*mass))
+        for k, mass in enumerate(masses, start=1)
+    )
+    (batch,) = replace(found_faulty(), picks=picks, common_std=(0.0, 0.0, 0.0)).batches
+    weights = np.array([1.0, 100.0, 100.0]) / 201
+    assert batch.mass.value == pytest.approx(weights @ [1.90, 2.01, 1.99])
+    assert batch.mass.std == pytest.approx(np.sqrt(1 / 20100))
+    assert batch.scatter == pytest.approx(0.0173, abs=5e-4)

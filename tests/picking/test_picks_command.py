@@ -11,11 +11,12 @@ import steelyard as sy
 from conftest import steelyard
 from picking_shifts import CARRY, HOUSING, arm, faulty, model, plan, shift
 from steelyard.cli.picks import AlarmRunner
-from steelyard.errors import InvalidSamples, UnreadableFile
+from steelyard.errors import InvalidRecording, InvalidSamples, UnreadableFile
 from steelyard.io._parts import read_parts
 from steelyard.live import PickStreamOptions, ReplaySource, live_picks
 from steelyard.live._picks import PickWatcher
 from steelyard.live._source import Event, EventKind, Row, Stream
+from steelyard.payload import Part
 from steelyard.picking import Decision, Pick, PickingOptions
 from steelyard.simulation import PlannedFault
 from steelyard.workflow._picks import Picking
@@ -65,14 +66,93 @@ def test_a_stream_gives_the_picks_of_the_log(folder):
     log = sy.read(folder / "log.parquet")
     batch = Picking(model(), log, (HOUSING,), given).shift
     seen = []
-    stream = PickStreamOptions(on_pick=seen.append)
+    early = []
+    order = []
+    stream = PickStreamOptions(
+        on_pick=lambda pick: (seen.append(pick), order.append(pick.number)),
+        on_early=lambda answer: (early.append(answer), order.append(answer.number)),
+    )
     source = ReplaySource(str(folder / "log.parquet"), speed=None)
     live = live_picks(source, model(), parts=[HOUSING], options=given, stream=stream)
     assert [pick.decision for pick in live.picks] == [pick.decision for pick in batch.picks]
     assert seen == list(live.picks)
+    assert order == [number for pick in seen for number in (pick.number, pick.number)]
+    assert [answer.decision for answer in early][3] is Decision.MISSING
+    for answer, pick in zip(early, live.picks, strict=True):
+        assert answer.close_s == pick.close_s
+        assert abs(answer.mass.value - pick.early.value) < pick.early.std
+        assert 0.5 * pick.early.std < answer.mass.std < 2 * pick.early.std
     for one, other in zip(live.picks, batch.picks, strict=True):
         assert abs(one.mass.value - other.mass.value) < 0.2 * other.mass.std
         assert abs(one.close_s - other.close_s) < 0.02
+
+
+def test_a_known_pick_of_a_stream_counts_with_the_centre_of_its_own_part(folder):
+    other = Part("other", 2.0, 0.02, (0.25, 0.0, 0.1), 0.01)
+    given = PickingOptions(closed="high", expect=("housing",), known={2: 2.0})
+    source = ReplaySource(str(folder / "log.parquet"), speed=None)
+    alone, second = (
+        live_picks(source, model(), parts=parts, options=given)
+        for parts in ([HOUSING], [other, HOUSING])
+    )
+    for one, reference in zip(second.picks, alone.picks, strict=True):
+        if reference.relative is not None:
+            assert one.relative.value == pytest.approx(reference.relative.value, abs=0.01)
+
+
+def test_the_position_of_a_gripper_in_a_stream_needs_a_threshold(folder):
+    with Stream(ReplaySource(str(folder / "log.parquet"), speed=None)) as opened:
+        rows = [item for item in opened.items(60.0) if isinstance(item, Row)]
+        columns = opened.columns
+    place = columns.index("gripper")
+    rows = [
+        row._replace(values=(*row.values[:place], 80.0 - 50 * row.values[place]))
+        for row in rows[:1500]
+    ]
+
+    def picked(options):
+        watcher = PickWatcher.of(model(), (HOUSING,), options, columns, "gripper", "the cell")
+        return [str(pick.decision) for row in rows for pick in watcher.taken(row)]
+
+    with pytest.raises(InvalidSamples, match="the cell: the gripper column holds 80, not 0 or 1"):
+        picked(PickingOptions(closed="low"))
+    assert picked(PickingOptions(closed="low", threshold=55.0)) == ["good", "good"]
+
+
+def test_a_known_mass_of_no_pick_is_said_after_a_stream(folder):
+    source = ReplaySource(str(folder / "log.parquet"), speed=None)
+    options = PickingOptions(closed="high", known={1: 2.0, 999: 1.0})
+    found = live_picks(source, model(), parts=[HOUSING], options=options)
+    assert [note for note in found.notes if "whose mass is given" in note] == [
+        f"there is no pick 999, whose mass is given: the log has {len(found)}"
+    ]
+
+
+@pytest.mark.parametrize("bit", [None, 0])
+def test_a_gripper_cannot_send_any_number(bit):
+    log = faulty()[0]
+    absurd = replace(log, gripper=np.where(log.gripper > 0.5, 1e308, 0.0))
+    options = PickingOptions(closed="high", bit=bit)
+    with pytest.raises(InvalidRecording, match=r"reaches 1e\+308, which no gripper sends"):
+        sy.picks(absurd, model(), options=options)
+    columns = ("t", *(f"q_{k}" for k in range(6)), *(f"tau_{k}" for k in range(6)), "gripper")
+    watcher = PickWatcher.of(model(), (), options, columns, "gripper", "the cell")
+    with pytest.raises(InvalidRecording, match=r"reaches 1e\+308, which no gripper sends"):
+        watcher._watch_gripper(Row(0.0, (0.0,) * 13 + (1e308,)))
+
+
+def test_a_threshold_on_one_side_of_the_gripper_is_refused(folder):
+    log = sy.read(folder / "log.parquet")
+    given = PickingOptions(closed="high", threshold=3.0)
+    with pytest.raises(InvalidRecording, match="between 0 and 1, on one side of the `threshold` 3"):
+        sy.picks(log, model(), options=given)
+    between = PickingOptions(closed="high", threshold=0.5)
+    assert len(sy.picks(log, model(), options=between).picks) > 0
+    with pytest.raises(InvalidSamples, match="a `bit` is 0 or 1 already"):
+        PickingOptions(threshold=3.0, bit=1)
+    assert PickingOptions(bit=1).threshold is None
+    with pytest.raises(InvalidSamples, match="`threshold` must be a finite number, got nan"):
+        PickingOptions(threshold=np.nan)
 
 
 def test_a_stream_needs_the_polarity_and_the_column(folder):
@@ -123,6 +203,12 @@ def test_known_picks_and_a_dry_run_are_for_a_log(folder):
     for known in ("heavy", "first=2.0"):
         refused = steelyard("picks", log, *words, "--known", known)
         assert "--known is PICK=MASS, say 5=0.512" in refused.stderr
+    for twice in (("1=0.5", "1=0.7"), ("1=0.5", "01=0.7")):
+        refused = steelyard("picks", log, *words, "--known", twice[0], "--known", twice[1])
+        assert refused.returncode == 2
+        assert "twice" in refused.stderr
+    lines = steelyard("picks", log, *words, "--known", "999=1.0", "--follow")
+    assert "Note: there is no pick 999, whose mass is given: the log has 6." in lines.stderr
     refused = steelyard("picks", f"replay:{log}", *words, "--dry", log)
     assert "--dry works with a log only: record the stream, then weigh the file" in refused.stderr
     empty, _ = shift(arm(), plan(cycles=2, carry=CARRY), 5)
@@ -137,6 +223,12 @@ def test_options_that_would_be_ignored_are_refused(folder):
     dry = steelyard("picks", f"replay:{log}", "--model", folder / "model.json", "--dry", log)
     assert dry.returncode == 2
     assert "--dry works with a log only" in dry.stderr
+    early = steelyard("picks", log, "--model", folder / "model.json", "--early")
+    assert early.returncode == 2
+    assert "--early is for streams (ur://HOST); a log has both answers in -o" in early.stderr
+    table = folder / "both.csv"
+    steelyard("picks", log, "--model", folder / "model.json", "-o", table)
+    assert "early" in table.read_text().splitlines()[0]
     seconds = steelyard("picks", log, "--model", folder / "model.json", "--seconds", "3")
     assert seconds.returncode == 2
     assert "--record and --seconds are for streams" in seconds.stderr
@@ -229,6 +321,14 @@ def _derived(log):
         ("name,mass\na,-1\n", "line 2: 'mass' must be"),
         ("name,mass\na,1\na,2\n", "'a' is there twice"),
         ("name,mass\n,1\n", "needs a name and a mass"),
+        ("name,mass\n\na,1\n\nb,1e9\n", "parts.csv, line 5: 'mass' must be .* up to 5000, got"),
+        ("name,mass,tolerance\na,1,1e9\n", "line 2: 'tolerance' must be .* from 0 to 5000"),
+        ("name,mass,cy\na,1,80\n", r"line 2: 'com\[1\]' must be .* from -10 to 10, got 80"),
+        ("name,mass,size\na,1,1e6\n", "line 2: 'size' must be .* up to 10, got"),
+        ("name,mass,com_tolerance\na,1,1e6\n", "line 2: 'com_tolerance' must be .* up to 10"),
+        ("name,mass,mass\na,1,2\n", "the column 'mass' is there twice"),
+        ("name,mass\na,1\nb,0,5\n", "line 3: it has 3 cells for 2 columns; a decimal comma"),
+        ('name,mass\n"a\tb",1\n', "line 2: 'name' must be a text without control characters"),
     ],
 )
 def test_wrong_tables_of_parts_are_refused(tmp_path, text, words):

@@ -170,7 +170,7 @@ def test_the_force_at_the_tcp_only_by_wish_and_with_a_note():
             r"folder/log\.csv: no time column \(t, time, .*there are: q, x\. Name yours with"
             r" `columns",
         ),
-        ("t x_0 x_1", {}, r"no position column \(q, actual_q, position\); there are: t, x\."),
+        ("t x_0 x_1", {}, r"no position column \(q, actual_q, .*pos\); there are: t, x\."),
         (
             "t q_0 actual_q_0",
             {},
@@ -230,3 +230,31 @@ def test_refusals(names, requests, message):
 def test_names_that_do_not_exist(columns, message):
     with pytest.raises(UnknownName, match=message):
         layout("t q_0 tau_0", columns=columns)
+
+
+@pytest.mark.parametrize("form", ["{word}_{joint}", "{joint}_{word}", "{word}/{joint}"])
+def test_columns_that_name_joints_are_found_in_the_order_of_positions(form):
+    signals = [
+        ("position", "wrist"),
+        ("position", "elbow"),
+        ("torque", "elbow"),
+        ("torque", "wrist"),
+    ]
+    names = [form.format(word=word, joint=joint) for word, joint in signals]
+    found = find_layout(["t", *names, "v_bus", "v_limit"], Requested(), "log.csv")
+    assert found.facts["joint_names"] == ("wrist", "elbow")
+    assert found.columns["q"] == tuple(names[:2])
+    assert found.columns["tau"] == (names[3], names[2])
+    assert "v" not in found.columns
+    assert found.facts["notes"] == ("not read, unknown name: v_bus, v_limit",)
+
+
+def test_an_effort_that_names_joints_is_chosen_by_its_word():
+    names = "t j1_pos j2_pos j1_effort j2_effort"
+    assert "tau" not in layout(names).columns
+    assert layout(names, columns={"tau": "effort"}).columns["tau"] == ("j1_effort", "j2_effort")
+
+
+def test_one_column_tells_nothing_about_joints():
+    with pytest.raises(UnreadableFile, match="no position column"):
+        layout("t q_limit tau_limit")

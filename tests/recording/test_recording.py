@@ -52,6 +52,11 @@ def dead(shape, column):
         ({"t": []}, r"t must have shape \(N,\) with at least one row"),
         ({"t": [*range(19), np.inf]}, r"time is inf in row 20"),
         (
+            {"t": 1e15 + np.arange(20)},
+            r"the time column \(t\) reaches 1e\+15 s, which no clock counts: check its unit",
+        ),
+        ({"t": [*range(19), 1e300]}, r"the time column \(t\) reaches 1e\+300 s"),
+        (
             {"t": [0, 2, 1, *range(3, 20)]},
             r"time goes back in row 3: 1\.0+ s after 2\.0+ s \(1 such row\)",
         ),
@@ -317,3 +322,22 @@ def test_what_is_no_data_frame_is_refused(rng, monkeypatch):
     monkeypatch.setitem(sys.modules, "polars", None)
     with pytest.raises(MissingExtra, match="this needs polars: pip install polars"):
         recording.to_dataframe("polars")
+
+
+def test_joints_by_name_are_put_into_the_arms_order_and_others_left_out(rng):
+    q, tau, wrench = rng.normal(size=(20, 3)), rng.normal(size=(20, 3)), rng.normal(size=(20, 6))
+    frame = {"wrench": wrench, "wrench_frame": "flange", "wrench_convention": "load_on_sensor"}
+    recording = Recording(
+        0.1 * np.arange(20), q, ("r_wrist", "r_finger", "r_elbow"), tau=tau, **frame
+    )
+    found = recording.named(("r_elbow", "r_wrist"))
+    np.testing.assert_array_equal(found.q, q[:, [2, 0]])
+    np.testing.assert_array_equal(found.tau, tau[:, [2, 0]])
+    np.testing.assert_array_equal(found.wrench, wrench)
+    assert found.joint_names == ("r_elbow", "r_wrist")
+    assert found.notes == (
+        "joints were put into the arm's order: r_elbow, r_wrist; not joints of the arm: r_finger",
+    )
+    by_prefix = recording.named(("finger", "wrist", "elbow"))
+    np.testing.assert_array_equal(by_prefix.q, q[:, [1, 0, 2]])
+    assert recording.named(("a", "b", "c")) is recording

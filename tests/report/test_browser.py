@@ -2,11 +2,13 @@
 
 import base64
 
+import numpy as np
 import pytest
 
-from browser import Browser, chromium
+from browser import chromium
 from report_pages import PAGES, small_page
 from steelyard.drawing import Scene
+from steelyard.drawing._mesh import Mesh
 from steelyard.report import Page, Section
 from waiting import wait_until
 
@@ -19,25 +21,27 @@ BEYOND = (
 DRAWN = "document.querySelectorAll('.plot[data-drawn] .main-svg .xy').length"
 
 
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    found = Browser(tmp_path_factory.mktemp("profile"))
-    yield found
-    found.close()
+QUICK = ("everything", "payload")
+"""Pages with every part of a page; the others belong to the thorough tests."""
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     path = tmp_path_factory.mktemp("pages")
-    for name, make in PAGES.items():
-        make().write(path / f"{name}.html")
     small_page().write(path / "small.html")
     return path
 
 
-@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize(
+    "name",
+    [
+        *QUICK,
+        *(pytest.param(name, marks=pytest.mark.thorough) for name in PAGES if name not in QUICK),
+    ],
+)
 def test_every_plot_is_drawn_without_error_or_network(browser, folder, name):
     path = folder / f"{name}.html"
+    PAGES[name]().write(path)
     browser.open(path)
     count = browser.ask(PLOTS)
     assert count >= 4
@@ -142,7 +146,7 @@ def test_a_plot_that_fails_says_so_and_the_others_are_drawn(browser, folder):
     )
 
 
-def test_a_browser_that_cannot_unpack_is_told(browser, folder):
+def test_a_browser_that_cannot_unpack_shows_a_message(browser, folder):
     text = (
         small_page()
         .html()
@@ -186,4 +190,30 @@ def test_the_arm_in_3d_turns_and_moves(browser, folder):
     slider = "document.querySelector('.controls input')"
     browser.ask(f"{slider}.value = 30; {slider}.dispatchEvent(new Event('input'))")
     assert browser.wait(f"{CLOCK} != '0.0 s' && {CLOCK}") == "5.0 s"
+    assert browser.ask("document.getElementById('errors').textContent") == ""
+
+
+GREEN = """(canvas => {
+  const data = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data;
+  let found = 0;
+  for (let i = 0; i < data.length; i += 4) found += data[i + 1] > 90 && data[i] < 60;
+  return [found, Math.min(canvas.width, canvas.height)];
+})(document.querySelector('canvas.view'))"""
+
+
+def test_a_mesh_covers_what_its_faces_project_to_and_what_is_inside(browser, folder):
+    """Half the sum of all projected faces is the silhouette of a convex body."""
+    corners = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]], dtype=float)
+    inward = np.array([[1, 2, 0], [3, 1, 0], [3, 2, 1], [2, 3, 0]])
+    mesh = Mesh.of(corners, inward, frame=0, colour="#00ff00")
+    inside = Mesh.of(0.3 * corners + 0.1, inward, frame=0, colour="#ff0000")
+    scene = Scene("", [mesh, inside], np.eye(4)[None, None], np.zeros(1), 0, 0.5, 0.1)
+    Page("A mesh alone", (), [Section("", (), [scene])]).write(folder / "mesh.html")
+    browser.open(folder / "mesh.html")
+    drawn, size = browser.ask(GREEN)
+    eye = [np.cos(-0.9) * np.cos(0.38), np.sin(-0.9) * np.cos(0.38), np.sin(0.38)]
+    a, b, c = corners[inward].transpose(1, 0, 2)
+    silhouette = np.abs(np.cross(b - a, c - a) / 2 @ eye).sum() / 2
+    scale = size / (2.1 * scene.to_dict()["reach"])
+    assert drawn == pytest.approx(silhouette * scale**2, rel=0.03)
     assert browser.ask("document.getElementById('errors').textContent") == ""

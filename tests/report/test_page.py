@@ -8,7 +8,7 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
-from report_pages import EVIL, LOAD, PAGES, everything_page, payload, weighed
+from report_pages import EVIL, LOAD, PAGES, everything_page, payload, weighed, wrench_parts
 from steelyard.drawing import Curve, Panel, Plot, Scene
 from steelyard.errors import InvalidSamples, UnreadableFile
 from steelyard.excitation import Cone, OrientationWorkspace, Sector
@@ -18,7 +18,7 @@ from steelyard.payload._views import body_plot, com_plot
 from steelyard.recording import Samples
 from steelyard.report import Page, Section, Table
 from steelyard.report._motion import orientation_plot
-from steelyard.report._payload import payload_page
+from steelyard.report._payload import payload_page, wrench_page
 from steelyard.report._pieces import autocorrelation_plot, relative_std_plot
 
 
@@ -145,6 +145,16 @@ def test_many_curves_share_the_room_of_a_page():
     assert len(text) < 6e6
 
 
+def test_a_value_and_its_spread_stay_in_one_line():
+    """On a phone short texts may break, a value and its spread not."""
+    cells = ("-40.174 ± 0.0028", "1.2e-05 +- 3e-07", "a value ± a spread", "4 of 4")
+    table = Table("T", ("a", "b", "c", "d"), [cells])
+    text = Page("t", ["a"], [Section("s", [], [table])]).html()
+    for cell, style in zip(cells, ("s v", "s v", "s", "s"), strict=True):
+        shown = re.escape(cell.replace("+-", "±"))
+        assert re.search(rf'<td class="{style}">{shown}</td>', text), cell
+
+
 def test_a_page_without_plots_carries_no_library():
     assert len(Page("words", ["yes"], [Section("s", ["only words"])]).html()) < 20_000
 
@@ -205,19 +215,30 @@ def test_digits_go_by_the_interval(value, half, words):
         (6.00012, 0.00041, "6.00012 ± 0.00041 kg"),
         (3.5273, 0.0102, "3.527 ± 0.010 kg"),
         (1234.5, 37.0, "1234 ± 37 kg"),
-        (2.0, np.inf, "unknown"),
         (2.5, 0.0, "2.5000 ± 0.0000 kg"),
     ],
 )
 def test_an_interval_is_never_rounded_away(value, half, words):
-    tail = " (95 % interval)."
+    page = _page_of_a_mass(value, half)
+    assert page.answer[0] == f"The payload weighs {words} (95 % interval)."
+
+
+def test_a_page_states_no_mass_that_is_not_known():
+    page = _page_of_a_mass(2.0, np.inf)
+    assert not any("weighs" in sentence for sentence in page.answer)
+    assert page.badge[1] == "DO NOT USE: the mass is not known."
+    (table, *others) = page.sections[0].parts
+    assert isinstance(table, Table)
+    assert not others, "a body of an unknown mass has no picture"
+
+
+def _page_of_a_mass(value, half):
     model, found, loaded = weighed()
     scale = np.ones(10)
     scale[0] = half / 1.96 / found.std[0]
     covariance = found.covariance * np.outer(scale, scale)
     body = InertialParameters.from_com(value, LOAD.com, LOAD.inertia_com)
-    page = payload_page(model, replace(found, body=body, covariance=covariance), loaded)
-    assert page.answer[0] == f"The payload weighs {words}{tail}"
+    return payload_page(model, replace(found, body=body, covariance=covariance), loaded)
 
 
 def test_autocorrelation_against_its_definition(rng):
@@ -266,13 +287,16 @@ def test_the_region_of_the_centre_of_mass_holds_95_percent(rng):
     )
 
 
-def test_a_region_that_nobody_could_see_is_not_in_the_legend():
+def test_an_invisible_region_is_not_in_the_legend():
     body = InertialParameters.from_com(2.0, [0.1, 0.0, 0.05], np.diag([0.01, 0.01, 0.01]))
     for std, seen in ((1e-5, False), (1e-2, True)):
         plot = body_plot(body, np.eye(10) * std**2)
         names = {curve.name for panel in plot.panels for curve in panel.curves}
         assert ("95 % region" in names) == seen
         assert ("too small to be seen" in plot.caption) == (not seen)
+    long = np.full(10, 1e-5)
+    long[1] = 1e-2  # a needle along x
+    assert "too small to be seen" not in body_plot(body, np.diag(long**2)).caption
 
 
 def test_what_is_not_known_is_said_not_drawn():
@@ -282,9 +306,26 @@ def test_what_is_not_known_is_said_not_drawn():
     assert ["95 % region" in names for names in drawn] == [True, False, False]
     assert not any("inertia ellipsoid" in names for names in drawn)
     assert "unknown" in plot.caption
+    assert "homogeneous" not in plot.caption
+    assert "homogeneous ellipsoid" in body_plot(LOAD, 1e-8 * np.eye(10)).caption
     bars = relative_std_plot("Bars.", PARAMETER_NAMES, np.sqrt(np.diag(spread)))
     assert "do not determine mz, Ixx" in bars.caption
     assert sum(len(curve.x) for curve in bars.panels[0].curves) == 3
+
+
+def test_a_page_has_the_sign_of_plus_and_minus():
+    table = Table("1 +- 2", ("why",), [["3 +- 4 kg"]])
+    page = Page("x", ["mean 5 +- 6 kg"], [Section("", (), [table])], doubts=["7 +- 8"]).html()
+    for words in ("1 ± 2", "3 ± 4 kg", "mean 5 ± 6 kg", "7 ± 8"):
+        assert words in page
+
+
+def test_error_bars_are_mentioned_where_postures_have_some():
+    static, _, _ = wrench_parts()
+    alone = replace(static.postures, variance=np.zeros_like(static.postures.variance))
+    for postures, expected in ((static.postures, True), (alone, False)):
+        page = wrench_page(static.payload(), None, replace(static, postures=postures))
+        assert ("error bars" in str(page.to_dict())) == expected
 
 
 def test_a_guess_at_the_shape_is_called_one():

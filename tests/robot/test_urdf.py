@@ -374,3 +374,15 @@ def test_locked_joints_vanish(tiny, load):
     assert robot.joint_names == ("shoulder", "wrist")
     assert robot.link_names == ("upper", "hand")
     assert len(robot.limits) == len(robot.drive) == robot.n == 2
+
+
+@pytest.mark.parametrize("name", ["shoulder", "elbow", "wrist"])
+def test_the_flange_of_an_arm_with_any_locked_joint_is_the_same(tiny, load, name):
+    """Pinocchio makes a frame of a locked joint its own parent."""
+    tool = link("tool0") + joint("tool", "fixed", "hand", "tool0")
+    camera = link("tool_camera") + joint("camera", "fixed", "upper", "tool_camera")
+    text = tiny["revolute"].replace("</robot>", f"{tool}{camera}</robot>")
+    assert load(text).flange == "tool0"
+    robot = load(text, locked={name: 0.3})
+    assert robot.flange == "tool0"
+    assert robot.n == 2

@@ -78,7 +78,7 @@ def test_an_arm_that_has_changed_is_noticed(arm, method):
     assert not found.verdict.ok
 
 
-def test_nothing_is_told_from_something(arm):
+def test_an_arm_without_a_load_gives_a_doubtful_mass(arm):
     robot, model = arm
     nothing = weigh(model, moving(robot, 1, 0.5, 2))
     assert "cannot be distinguished from zero" in nothing.status
@@ -86,7 +86,7 @@ def test_nothing_is_told_from_something(arm):
     assert nothing.verdict.has(DoubtKind.NOTHING_CARRIED)
 
 
-def test_a_fixed_number_that_the_data_contradict_is_told(arm):
+def test_a_fixed_number_that_the_data_contradict_is_reported(arm):
     robot, model = arm
     samples = moving(robot.with_payload(LOAD), 1, 0.5, 2)
     std = weigh(model, samples).std[0]

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from steelyard.identification import identify
-from steelyard.identification._misfit import CauseMisfit, misfit_of
-from steelyard.identification._other_causes import CauseFit
+from steelyard.identification._misfit import CauseMisfit, _tracked_square, misfit_of
+from steelyard.identification._other_causes import CauseFit, Fitted
+from steelyard.identification._problem import Rows
 from steelyard.recording import Sample
 from steelyard.robot import DriveModel, load_robot
 from steelyard.torque import weigh
@@ -98,6 +99,30 @@ def test_an_interval_holds_95_percent_of_the_mixture(rng):
         errors += acts * (causes[0].shift[0] + spread * rng.normal(size=acts.size))
         assert np.mean(np.abs(errors) > half) == pytest.approx(0.05, abs=0.002)
     assert widening_share([], np.zeros(0), 0.01) == 0.0
+
+
+def test_a_tracked_square_is_what_a_column_takes_from_the_residuals(rng):
+    """By ordinary least squares of all rows, with the cause and without it."""
+    weights = np.array([0.7, 3.0])
+    mixing = rng.normal(size=(4, 3))
+    prior = rng.normal(size=(5, 4))
+    parts = []
+    columns = []
+    for N in (9, 14):
+        usable = rng.random((N, 2)) < 0.8
+        parts.append(Rows(rng.normal(size=(N, 2, 4)), rng.normal(size=(N, 2)), usable))
+        columns.append(rng.normal(size=(N, 2, 1)))
+    w = np.concatenate([(part.usable * weights).ravel() for part in parts])
+    Y = np.concatenate([part.Y.reshape(-1, 4) for part in parts]) @ mixing
+    tau = np.concatenate([part.tau.ravel() for part in parts])
+    cause = np.concatenate([column.ravel() for column in columns])
+    A = np.vstack([Y * w[:, None], prior[:, :-1]])
+    b = np.concatenate([tau * w, prior[:, -1]])
+    c = np.concatenate([cause * w, np.zeros(len(prior))])
+    (without,) = np.linalg.lstsq(A, b)[1]
+    (with_it,) = np.linalg.lstsq(np.column_stack([A, c]), b)[1]
+    found = _tracked_square(Fitted.of(parts, prior, mixing), columns, weights)
+    assert found == pytest.approx(without - with_it)
 
 
 def test_joints_that_contradict_each_other_are_misfit(rng):

@@ -16,6 +16,7 @@ from steelyard.robot import DriveModel, load_robot
 from steelyard.signals import resample
 from steelyard.torque import weigh
 from steelyard.torque.methods import METHODS, WeighingProblem
+from steelyard.torque.methods._difference import _payload_of_difference
 from steelyard.torque.methods._static import postures_at_rest
 from torque_runs import LOAD, held, moving
 
@@ -215,7 +216,7 @@ def test_shares_of_the_variance_are_what_each_adds(tmp_path):
     )
     assert 0 < plain.shares["friction"] < 1
     assert "of the variance" not in plain.verdict.summary
-    words = "most of the interval of the mass comes from gains ("
+    words = "most of the interval of the mass comes from drive gains ("
     assert words in found.verdict.summary
     assert "a known mass could narrow it to " in found.verdict.summary
     found.save(tmp_path / "payload.json")
@@ -351,6 +352,17 @@ def test_combinations_that_a_poor_baseline_tells_are_used():
     assert np.mean(np.abs(z) < 1.96) > 0.8
     together = weigh(model, still(robot.with_payload(LOAD), 55, 2), method="pooled", empty=empty)
     np.testing.assert_allclose(found.std[:4], together.std[:4], rtol=0.3)
+
+
+def test_numbers_that_few_combinations_do_not_tell_are_unknown(rng):
+    """Of four combinations only the fifth number is told: the others occur in sums only."""
+    J = np.zeros((4, 10))
+    J[0, 4] = 2.0
+    J[1:, [0, 1, 2, 3, 6]] = rng.normal(size=(3, 5))
+    for S in (None, np.diag([0.1, 1.0, 2.0, 3.0])):
+        inverse, unknown = _payload_of_difference(J, S, np.zeros((0, 11)))
+        assert np.flatnonzero(~unknown).tolist() == [4]
+        np.testing.assert_allclose(inverse[4], [0.5, 0, 0, 0], atol=1e-12)
 
 
 def test_known_centre_of_mass_and_no_inertia_are_kept():

@@ -26,6 +26,7 @@ from steelyard.torque.tracking import (
 )
 from steelyard.torque.tracking._change import Creep, after_rest, change_statistic, noise_since
 from steelyard.torque.tracking._noise import Spread
+from steelyard.torque.tracking._rows import TorqueRows
 from steelyard.trajectory import FourierTrajectory
 from steelyard.verdict import DoubtKind
 from tracking_runs import BODIES, LOAD, RATE_HZ, model, motion, samples, stream
@@ -193,7 +194,7 @@ def test_lost_samples_and_pauses_of_minutes(direct):
     assert not state.history
     found = direct.estimate(state, physical=False)
     assert found.body.mass == pytest.approx(3.5, abs=4 * found.std[0])
-    assert "1 pauses" in found.status
+    assert "1 pause" in found.status
 
 
 def test_rest_says_nothing_and_harms_nothing(direct):
@@ -572,7 +573,7 @@ def test_drift_and_common_errors_are_those_of_batch_and_say_what_no_motion_can_s
     assert f"no motion brings it below {100 * answer.reachable:.2g} %" in online.status
     assert "for the gains" in online.status
     assert "the mass is not known to 1 %, which no motion can show" in online.status
-    assert "most of the interval of the mass comes from gains" in online.status
+    assert "most of the interval of the mass comes from drive gains" in online.status
     assert "is requested" not in online.status
     free = replace(arm, run_spread=None)  # friction of the day is not known beforehand
     estimator = TorqueTracker(free, "measured", batch.noise, TorqueTrackerOptions(alarm=None))
@@ -655,6 +656,7 @@ def test_when_the_mass_is_known_the_least_known_number_gets_the_advice():
         assert PARAMETER_NAMES[which] in status
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("friction", ["load", "presliding-load"])
 def test_friction_that_grows_with_the_load_is_followed(friction):
     robot = load_robot("ur10")
@@ -685,6 +687,7 @@ def test_refusals():
         TorqueTrackerOptions(window_s=0)
 
 
+@pytest.mark.thorough
 def test_friction_that_no_row_had_shown_is_not_taken_for_noise():
     """A joint that creeps at first leaves its friction law open, which is not a residual."""
     assets = resources.files("steelyard.cli") / "assets"
@@ -694,3 +697,18 @@ def test_friction_that_no_row_had_shown_is_not_taken_for_noise():
     assert found.verdict.ok
     assert found.mass == pytest.approx(2.5, abs=2 * found.std[0])
     assert found.com_std.max() < 1.5e-3
+
+
+@pytest.mark.parametrize("at", range(5))
+def test_a_spike_is_found_anywhere_in_a_chunk_and_a_step_is_none(rng, at):
+    """Torques have one more before and after the chunk; its first and last count like others."""
+    smooth = 30.0 * np.sin(np.linspace(0.0, 0.3, 7))[:, None] * np.ones(2)
+    spike = np.zeros((7, 2))
+    spike[at + 1, 1] = 200.0
+    residual = 5.0 + rng.normal(size=(5, 2))
+    found = TorqueRows.spikes(None, residual + spike[1:-1], smooth + spike)
+    assert found.tolist() == [k == at for k in range(5)]
+    step = np.cumsum(spike, axis=0)
+    assert not TorqueRows.spikes(None, residual + step[1:-1], smooth + step).any()
+    offset = residual + 190.0  # of all samples: a residual like those around it is no spike
+    assert not TorqueRows.spikes(None, offset + spike[1:-1], smooth + spike).any()

@@ -6,9 +6,12 @@ import numpy as np
 import pytest
 
 from live_helpers import Rows, opened, rows_of, sent, served, source, taken
+from steelyard.cli.serve import timed
+from steelyard.errors import UnknownName
 from steelyard.live._controller import ControllerPayload
 from steelyard.live._ur_programs import payload_program
 from steelyard.twin import FAULTS, SimulatedController
+from steelyard.twin._faults import checked_fault
 from steelyard.twin._rtde_server import RtdeServer
 
 PAYLOAD = ControllerPayload(2.5, (0.0, 0.0, 0.05), (0.01, 0.01, 0.01, 0.0, 0.0, 0.0))
@@ -170,3 +173,14 @@ def test_every_fault_can_be_switched_on_and_says_so():
         controller.fault(request)
         controller.step()
         assert f"fault: {request}" in controller.log
+
+
+@pytest.mark.parametrize("request_", ["skip:nan", "stall:inf", "skip:x", "skip", "skip:"])
+def test_numbers_of_faults_are_finite(request_):
+    with pytest.raises(UnknownName, match=f"there is no fault '{request_}'; there are"):
+        checked_fault(request_)
+
+
+def test_times_of_faults_are_finite():
+    with pytest.raises(UnknownName, match="S=NAME; got 'inf=skip:5'"):
+        timed("inf=skip:5", "S=NAME")

@@ -145,6 +145,7 @@ print(json.dumps(found))
 """
 
 
+@pytest.mark.thorough
 def test_ur_rtde_moves_the_arm_stops_it_and_sets_a_payload():
     pytest.importorskip("rtde_control", reason="ur_rtde is not installed")
     with ControllerServer(arm_controller(), host=own_host(), port=30004) as found:

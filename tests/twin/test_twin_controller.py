@@ -128,6 +128,32 @@ def test_a_port_that_is_taken():
         ControllerServer(SimulatedController(Rows()), port=found.port)
 
 
+def test_any_free_port_is_tried_again_where_a_neighbour_is_taken(monkeypatch):
+    create = socket.create_server
+    asked = []
+
+    def taken_at_first(address):
+        asked.append(address)
+        if len(asked) == 2:
+            raise OSError("address already in use")
+        return create(address)
+
+    monkeypatch.setattr(socket, "create_server", taken_at_first)
+    with ControllerServer(SimulatedController(Rows()), port=0) as found:
+        assert found.port > 0
+    # Any port is asked for again after the refusal; more often where another program is in the way.
+    assert [port for _, port in asked].count(0) >= 2
+
+
+def test_ports_are_not_tried_for_ever(monkeypatch):
+    def taken(address):
+        raise OSError("address already in use")
+
+    monkeypatch.setattr(socket, "create_server", taken)
+    with pytest.raises(SourceFailed, match=r"cannot listen on 127\.0\.0\.1, port 0: address"):
+        ControllerServer(SimulatedController(Rows()), port=0)
+
+
 # --- the arm behind it
 
 

@@ -242,6 +242,17 @@ def test_registers_outputs_and_the_speed_are_written_and_read():
     assert outputs["target_speed_fraction"] == (0.5,)
 
 
+@pytest.mark.parametrize("mask", [{}, {"speed_slider_mask": 0}])
+def test_the_speed_slider_is_only_moved_with_its_mask(mask):
+    controller = SimulatedController(Rows())
+    controller.receive_inputs({"speed_slider_fraction": 0.5, **mask})
+    controller.step()
+    assert controller.outputs["target_speed_fraction"] == (1.0,)
+    controller.receive_inputs({"speed_slider_mask": 1})  # takes effect with the next fraction
+    controller.step()
+    assert controller.outputs["target_speed_fraction"] == (1.0,)
+
+
 def test_a_program_talks_to_a_server_by_a_socket():
     server = socket.create_server(("127.0.0.1", 0))
     port = server.getsockname()[1]

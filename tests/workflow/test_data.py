@@ -8,9 +8,12 @@ import pytest
 import steelyard as sy
 from conftest import lively_motion, steelyard
 from steelyard.errors import InvalidRecording, InvalidRobot, InvalidSamples
+from steelyard.identification._witnesses import arms_with_equal_fit
 from steelyard.inertia import InertialParameters
+from steelyard.recording import ArmIdentity, Preparation
 from steelyard.robot import DriveModel
 from steelyard.verdict import DoubtKind
+from steelyard.workflow._arm import Identification
 from steelyard.workflow._data import runs_of
 
 LOAD = InertialParameters.from_com(3.5, [0.02, -0.03, 0.06], np.diag([0.02, 0.03, 0.025]))
@@ -175,6 +178,7 @@ def test_effort_in_newton_metres_taken_for_a_current_is_refused(model, loaded):
             weigh(of_currents, efforts)
 
 
+@pytest.mark.thorough
 def test_currents_taken_for_torques_are_doubted(loaded):
     """A UR driver publishes currents as effort; the arm's masses or its controller contradict."""
     weak = replace(loaded, tau=np.array(loaded.tau) / 11.0)
@@ -208,7 +212,8 @@ def with_targets(robot, trajectory_seed):
     )
 
 
-def test_the_recording_of_another_robot_is_told_by_the_controllers_torques():
+@pytest.mark.thorough
+def test_the_recording_of_another_robot_is_recognised_by_the_controllers_torques():
     right = sy.identify(ROBOT, with_targets(ROBOT, 1), friction="linear")
     assert not right.verdict.has(DoubtKind.OTHER_ROBOT)
     other = sy.load_robot("kr60ha").with_drive(DRIVE)
@@ -232,6 +237,24 @@ def test_torques_of_another_bundled_arm_fit_it_better():
     assert "these torques fit fr3 or panda far better than lwr4" in words[0]
 
 
+def test_arms_that_torques_do_not_tell_apart_are_named(model):
+    """A UR10 and a UR10e differ in lengths only; a recording that tells its arm leaves no doubt."""
+    recording = recorded(ROBOT, 1, 1).rows(slice(0, 800))
+    (run,) = runs_of(recording, ROBOT, how=Preparation())
+    run = run.prepared(Preparation(), None, ROBOT.limits)
+    found = Identification(model, (run,), (), "measured")
+    assert "ur10e" in found.alike_arms
+    assert not {"ur10", "tx60", "kr60ha", "xarm6"} & {*found.alike_arms}
+    assert "Torques do not tell ur10 from ur10e" in found.alike_sentence
+    alike = arms_with_equal_fit(sy.load_robot("ur10e"), run.ready)
+    assert "ur10" in alike
+    assert np.abs(run.ready.tau).max() > sy.load_robot("ur3e").limits.tau_max.max()
+    assert "ur3e" not in alike
+    (told,) = runs_of(replace(recording, arm=ArmIdentity("ur10")), ROBOT, how=Preparation())
+    assert Identification(model, (told,), (), "measured").alike_sentence == ""
+
+
+@pytest.mark.thorough
 def test_a_joint_that_stays_unexplained_is_a_doubt_however_small_it_is():
     """A wrist joint whose torque goes its own ways, small beside gravity in the shoulder."""
     weak = np.array([1.0, 1.0, 1.0, 0.2, 0.2, 0.2])

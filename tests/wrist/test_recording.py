@@ -13,6 +13,7 @@ from steelyard.robot import load_robot
 from steelyard.verdict import DoubtKind
 from steelyard.wrist import WrenchSamples, WristRecording, WristSensor, weigh_dynamic
 from steelyard.wrist._regressor import BaseGravity, features, wrench_regressor
+from steelyard.wrist.tracking import WristPath, motion_of
 
 BODY = InertialParameters.from_com(3.0, [0.02, -0.03, 0.09], np.diag([0.04, 0.05, 0.03]), "sensor")
 
@@ -104,7 +105,7 @@ def test_rows_that_a_mean_repeats_are_not_missed(rng):
     assert (np.abs(one.body.vector - other.body.vector) < 0.05 * one.std).all()
 
 
-def test_a_drift_that_moves_in_motion_is_told(rng):
+def test_a_moving_drift_during_motion_is_reported(rng):
     payload = weigh_dynamic(WrenchSamples.from_imu(turning(rng, trend=0.2)), tilt=False)
     assert "the zero drift changes during the run, fy by 12" in payload.status
     assert [doubt.kind for doubt in payload.verdict.doubts] == [DoubtKind.DRIFT_MOVES]
@@ -208,6 +209,27 @@ def test_what_a_sensor_refuses():
         WristSensor(motion_noise={"joints": 0.0})
 
 
+def test_joints_in_another_order_are_found_by_their_names(rng):
+    robot = load_robot("ur10")
+    recording = Recording(
+        np.arange(50) / 50,
+        0.1 * rng.normal(size=(50, 6)),
+        robot.joint_names,
+        wrench=rng.normal(size=(50, 6)),
+        wrench_frame="flange",
+        wrench_convention="load_on_sensor",
+    )
+    turned = replace(recording, q=recording.q[:, ::-1], joint_names=robot.joint_names[::-1])
+    expected = WristRecording.of_joints(recording, robot)
+    found = WristRecording.of_joints(turned, robot)
+    np.testing.assert_array_equal(found.R_base_sensor, expected.R_base_sensor)
+    samples = [
+        WrenchSamples.from_joints(robot, each, cutoff_hz=None) for each in (recording, turned)
+    ]
+    g = np.array([0.0, 0.0, -9.81])
+    np.testing.assert_array_equal(samples[1].features(g), samples[0].features(g))
+
+
 def test_joints_need_a_wrench_and_the_right_robot(rng):
     robot = load_robot("ur10")
     q = 0.1 * rng.normal(size=(50, 6))
@@ -267,7 +289,7 @@ def test_what_samples_refuse(rng):
             for name in (
                 "t", "wrench", "R_base_sensor", "acceleration", "angular_velocity",
                 "angular_acceleration",
-                "covariance",
+                "covariance", "jump_variance",
             )
         },
     )  # fmt: skip
@@ -292,3 +314,31 @@ def test_a_wrench_that_never_changes_while_the_sensor_turns_is_refused():
     with pytest.raises(InvalidRecording, match="the wrench never changes while the sensor turns"):
         WristRecording.of_measured(t, np.zeros((3, 6)), turned, sensor=WristSensor())
     assert len(WristRecording.of_measured(t, np.zeros((3, 6)), still, sensor=WristSensor())) == 3
+
+
+def test_a_sensor_that_never_moves_is_not_weighed_in_motion(rng):
+    measured = turning(rng, N=600)
+    still = WristRecording.of_measured(
+        measured.t,
+        measured.wrench,
+        np.repeat(measured.R_base_sensor[:1], 600, axis=0),
+        sensor=WristSensor(),
+        motion={"position": np.zeros((600, 3))},
+    )
+    with pytest.raises(InvalidSamples, match="the orientation of the sensor never changes"):
+        weigh_dynamic(WrenchSamples.from_pose(still))
+
+
+def test_a_clock_in_milliseconds_is_named(rng):
+    measured = turning(rng, N=600)
+    slow = replace(measured, t=1e3 * measured.t)
+    words = r"the median step is 2 s: .* a clock in milliseconds\? Give \[scale\] t = 0.001 in"
+    with pytest.raises(InvalidSamples, match=words):
+        WrenchSamples.from_imu(slow)
+    with pytest.raises(InvalidSamples, match=words):
+        motion_of(slow)
+    assert len(WrenchSamples.from_imu(replace(slow, t=0.001 * slow.t))) > 50
+    motion = np.zeros((600, 10))
+    with pytest.raises(InvalidSamples, match=words):
+        WristPath.calibrated(slow.t, motion, slow.wrench, WristSensor())
+    assert len(WrenchSamples.from_imu(replace(slow, t=0.001 * slow.t)))

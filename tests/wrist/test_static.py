@@ -115,7 +115,7 @@ def test_rest_is_found_in_a_continuous_recording(rng):
     assert "well spread" in found.verdict.sentence
 
 
-def test_a_drift_that_moves_is_told_and_not_averaged(rng):
+def test_a_moving_drift_is_reported_and_not_averaged(rng):
     found = weigh_static(Postures.of(continuous(rng, trend=0.05, noise=0.02)))
     assert (
         "the zero drift changes during the run, fz by 2.99 N per minute" in found.verdict.sentence
@@ -126,7 +126,15 @@ def test_a_drift_that_moves_is_told_and_not_averaged(rng):
     assert found.mass == pytest.approx(5.0, abs=0.01)
 
 
-def test_a_rest_that_is_none_is_left_out(rng):
+def test_few_postures_do_not_tell_a_trend(rng):
+    """The eighteen numbers of three postures are twelve unknowns and no trend."""
+    found = weigh_static(Postures.of(continuous(rng, N=3, trend=0.5)))
+    assert np.isnan(found.trend).all()
+    assert np.isnan(found.trend_std).all()
+    assert not found.verdict.has(DoubtKind.DRIFT_MOVES)
+
+
+def test_a_rest_with_motion_is_left_out(rng):
     recording = continuous(rng)
     w = recording.wrench.copy()
     w[:60, 0] += 20 * rng.normal(size=60)  # a person leans on the load
@@ -169,7 +177,7 @@ def test_postures_with_the_same_gravity_direction_count_once(rng):
     assert kept.notes == ("left out 3 postures with the same gravity direction as another",)
 
 
-def test_postures_that_are_alike_are_told_and_one_to_add(rng):
+def test_similar_postures_are_reported_with_one_to_add(rng):
     angles = np.linspace(0, 5, 6)  # gravity stays in the x-z plane of the sensor
     flat = Rotation.from_rotvec(np.outer(angles, [0, 1, 0])).as_matrix()
     found = weigh_static(Postures.of(table(rng, R=flat, gravity_base=UPRIGHT, noise=0.02)))

@@ -26,6 +26,7 @@ from steelyard.wrist import (
 )
 from steelyard.wrist._regression import WrenchRegression
 from steelyard.wrist._regressor import BaseGravity, feature_covariance, features, wrench_regressor
+from steelyard.wrist._spikes import spikes
 from steelyard.wrist.tracking import WristPath, WristTracker, WristTrackerOptions, motion_of
 from steelyard.wrist.tracking._estimator import _whitening
 from steelyard.wrist.tracking._solve import WristProblem
@@ -378,8 +379,9 @@ def test_jumps_between_rows_have_the_variance_that_the_path_states():
     )
 
 
-def test_friction_that_jumps_is_not_called_a_touch():
+def test_friction_that_jumps_is_not_called_a_touch(monkeypatch):
     """One row of it is no touch, a touch of the same size that lasts ten rows is one."""
+    monkeypatch.setattr("steelyard.wrist._spikes._SPIKE_SIGMA", np.inf)  # one row is left out else
     made, estimator = samples(with_jumps(rows(), times_s=(6.13, 8.31)))
     assert fed(estimator, made).contacts == 0
     blind = [s._replace(motion=s.motion._replace(jump_variance=np.zeros(6))) for s in made]
@@ -388,6 +390,7 @@ def test_friction_that_jumps_is_not_called_a_touch():
     assert fed(estimator, longer).contacts > 0
 
 
+@pytest.mark.thorough
 def test_accelerations_that_jump_between_rows_do_not_bias_the_load():
     """Readings are of an instant, accelerations of an interval: samples at a jump count less."""
     truth = LOADS["HEAVY"].vector
@@ -402,6 +405,23 @@ def test_accelerations_that_jump_between_rows_do_not_bias_the_load():
         found = estimator.estimate(fed(estimator, blind), physical=False)
         without_weights.append(found.unconstrained.vector - truth)
     assert np.mean(inside) > 0.93
+    ratio = np.linalg.norm(without_weights, axis=0) / np.linalg.norm(errors, axis=0)
+    assert np.median(ratio) > 2.0
+
+
+def test_a_recording_whose_accelerations_jump_is_weighed_without_bias():
+    """The same for the whole recording at once; without the weights intervals miss the truth."""
+    truth = LOADS["HEAVY"].vector
+    errors, inside, without_weights = [], [], []
+    for seed in range(3):
+        recording = recording_of(rows("HEAVY", seed, noise=0.1, jumps=True))
+        made = WrenchSamples.from_joints(load_robot("ur10"), recording)
+        found = weigh_dynamic(made)
+        errors.append(found.unconstrained.vector - truth)
+        inside.append(np.abs(errors[-1]) < 1.96 * found.std)
+        blind = weigh_dynamic(replace(made, jump_variance=np.zeros(6)))
+        without_weights.append(blind.unconstrained.vector - truth)
+    assert np.mean(inside) > 0.9
     ratio = np.linalg.norm(without_weights, axis=0) / np.linalg.norm(errors, axis=0)
     assert np.median(ratio) > 2.0
 
@@ -537,3 +557,71 @@ def test_the_factor_of_a_prior_survives_a_covariance_that_rounding_makes_singula
     np.testing.assert_allclose(L.T @ L @ C, np.eye(8), atol=1e-8)
     line = np.outer(np.arange(1.0, 9.0), np.arange(1.0, 9.0))
     assert np.isfinite(_whitening(1e7 * line + 1e-9 * np.eye(8))).all()
+
+
+# --- spikes
+
+
+@pytest.mark.parametrize("kind", ["joints", "pose", "unit"])
+@pytest.mark.parametrize("size", [1e5, -50.0])
+def test_single_readings_far_from_their_neighbours_are_left_out_and_counted(kind, size):
+    """One in the rows that calibrate, two later; a clean stream gives the same answer."""
+    clean = rows(kind=kind)
+    broken = list(clean)
+    for k, axis in ((40, 0), (350, 2), (600, 1)):
+        wrench = broken[k].effort.copy()
+        wrench[axis] += size
+        broken[k] = broken[k]._replace(effort=wrench)
+    of_clean, tracker = samples(clean, kind)
+    of_broken, same_tracker = samples(broken, kind)
+    expected = fed(tracker, of_clean)
+    found = fed(same_tracker, of_broken)
+    assert (expected.counts.spikes, found.counts.spikes) == (0, 3)
+    mass = tracker.progress(expected).payload
+    broken_mass = same_tracker.progress(found).payload
+    assert broken_mass.body.mass == pytest.approx(mass.body.mass, abs=0.1 * mass.std[0])
+    assert broken_mass.std[0] == pytest.approx(mass.std[0], rel=0.1)
+
+
+def test_steps_vibrations_and_noise_are_no_spikes(rng):
+    noise = np.full(6, 0.1)
+    calm = 0.1 * rng.normal(size=(400, 6))
+    assert not spikes(calm, noise).any()
+    step = calm + 50.0 * (np.arange(400) > 200)[:, None]
+    assert not spikes(step, noise).any()
+    for period in (2, 4, 5, 7):
+        wave = 50.0 * np.sin(2 * np.pi * np.arange(400) / period + 0.4)
+        assert not spikes(calm + wave[:, None], noise).any()
+    single = calm.copy()
+    single[200, 4] += 5.0
+    np.testing.assert_array_equal(np.flatnonzero(spikes(single, noise)), [200])
+    assert not spikes(single[197:200], noise).any()
+
+
+def test_a_vibration_of_three_readings_is_no_spike():
+    """Every third reading stands apart there; the readings around tell how much they all change."""
+    shaken = [
+        row._replace(effort=row.effort + 50.0 * np.sin(2 * np.pi * k / 3 + 0.4))
+        for k, row in enumerate(rows())
+    ]
+    assert spikes(np.array([row.effort for row in shaken]), NOISE).any()
+    path = path_of(rows())
+    state = path.init()
+    counted = 0
+    for row in shaken:
+        state, ready = path.step(state, *row)
+        counted += sum(sample.fault == "spikes" for sample in ready)
+    assert counted < 5
+
+
+def test_readings_much_noisier_than_stated_are_no_spikes(rng):
+    noisy = [
+        row._replace(effort=row.effort + 30 * NOISE * rng.normal(size=6)) for row in rows(noise=0.0)
+    ]
+    quiet = replace(path_of(rows()), noise=0.01 * NOISE)
+    state = quiet.init()
+    counted = 0
+    for row in noisy:
+        state, ready = quiet.step(state, *row)
+        counted += sum(sample.fault == "spikes" for sample in ready)
+    assert counted < 3

@@ -4,13 +4,17 @@ A paper leaves assumptions x open: the step of an encoder, the share of a residu
 noise, a tilt of the base between two runs. For one printed number p and one assumption, the paper's
 method is run with several values of x, several seeds each. p comes out at x if
 
-    |p - mean(x)| <= max(2 std(x), half of the last printed digit)
+    |p - mean(x)| <= 2 std(x) + half of the last printed digit
 
-Between two tried values whose means lie on both sides of p, x is interpolated and tried again. A
-bound is judged from one side: p comes out wherever the least possible value does not exceed it.
+This is the criterion of the pages, too (`Scatter.holds`). Between two tried values whose means lie
+on both sides of p, x is interpolated and tried again; the ends of the band in which p comes out
+are interpolated between tried values. A bound is judged from one side: p comes out wherever the
+least possible value does not exceed it.
+
 Other numbers that the same table prints are computed in the same runs. They tell mechanisms apart:
-an assumption that makes p come out but leaves one of them off by more than a fifth, beyond its
-scatter, is no explanation, and the answer says so.
+an assumption that makes p come out but leaves one of them off by more than a fifth and its scatter
+is no explanation, and the answer says so. Of the others it says how many lie within their scatter,
+and how far off the farthest is (`agreement`).
 """
 
 from __future__ import annotations
@@ -32,8 +36,10 @@ from steelyard_papers.sharing import Progress, part_of, versions, with_spread
 Numbers = Mapping[str, Sequence[float]]
 """Results, one for each seed, by the name of the printed number."""
 
-_SPREAD_SIGMA = 2.0  # of the scatter that counts as equal
-_ROUNDING = 1e-9  # of a mean; a smaller deviation is none
+SPREAD_SIGMA = 2.0
+"""Scatter that counts as equal, in standard deviations."""
+
+_MIN_RELATIVE_STD = 1e-9  # of a mean; a smaller deviation is none
 _MAX_COMPANION_ERROR = 0.2  # of another printed number, relative
 _REFINEMENTS = 4  # at most, between two tried values
 
@@ -70,6 +76,8 @@ class OpenRow:
         digit: half of its last printed digit
         assumptions: that the paper leaves open
         is_bound: whether results are the least possible values
+        other_digits: half of the last printed digit of others, by name; `digit` where it is the
+            same
     """
 
     what: str
@@ -78,11 +86,17 @@ class OpenRow:
     digit: float
     assumptions: Sequence[Assumption]
     is_bound: bool = False
+    other_digits: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
         """The name of the number among `printed`."""
         return next(iter(self.printed))
+
+    @property
+    def others(self) -> tuple[str, ...]:
+        """The names of the other numbers."""
+        return tuple(name for name in self.printed if name != self.name)
 
 
 @dataclass(frozen=True)
@@ -104,7 +118,7 @@ class Scatter:
         mean = float(values.mean())
         if len(values) > 1:
             std = float(values.std(ddof=1))
-        if std < _ROUNDING * abs(mean):
+        if std < _MIN_RELATIVE_STD * abs(mean):
             std = 0.0
         return cls(mean, std)
 
@@ -116,19 +130,27 @@ class Scatter:
             digit: half of its last digit
             is_bound: whether the mean is the least possible value
         """
-        allowed = max(_SPREAD_SIGMA * self.std, digit)
+        allowed = self.allowed(digit)
         if is_bound:
             return bool(self.mean <= printed + allowed)
         return bool(abs(self.mean - printed) <= allowed)
 
+    def allowed(self, digit: float) -> float:
+        """The largest deviation from the mean of a number that is called equal.
+
+        Args:
+            digit: half of the last digit of the number
+        """
+        return SPREAD_SIGMA * self.std + digit
+
     def __str__(self) -> str:
         if self.std:
-            return with_spread(self.mean, _SPREAD_SIGMA * self.std)
+            return with_spread(self.mean, SPREAD_SIGMA * self.std)
         return f"{self.mean:.4g}"
 
 
 def all_come_out(runs: Array, printed: Array) -> bool:
-    """Whether all numbers of one experiment come out together, each within a fifth or its scatter.
+    """Whether no number of one experiment is off by more than a fifth and its scatter.
 
     Args:
         runs: results of each seed, (seeds, k)
@@ -139,6 +161,38 @@ def all_come_out(runs: Array, printed: Array) -> bool:
         scatter.holds(number, _MAX_COMPANION_ERROR * abs(number))
         for scatter, number in zip(scatters, printed.tolist(), strict=True)
     )
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """How well several printed numbers come out together.
+
+    Attributes:
+        held: how many lie within their scatter
+        count: of them all
+        farthest: largest deviation of a mean over the printed number, [%]
+    """
+
+    held: int
+    count: int
+    farthest: float
+
+    @property
+    def words(self) -> str:
+        """How many, and how far off the farthest is, rounded up."""
+        percent = np.ceil(round(self.farthest, 6))
+        return f"{self.held} of {self.count} within the scatter, all within {percent:.0f} %"
+
+
+def agreement(found: Sequence[tuple[Scatter, float, float]]) -> Agreement:
+    """How many printed numbers come out, by the criterion of all pages.
+
+    Args:
+        found: for each number its scatter here, the number as printed, and half of its last digit
+    """
+    held = sum(scatter.holds(number, digit) for scatter, number, digit in found)
+    off = [100 * abs(scatter.mean / number - 1) for scatter, number, _ in found]
+    return Agreement(held, len(found), max(off, default=0.0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,7 +225,7 @@ class Search:
         return np.array([self.holds(value, self.row.name) for value in self.found])
 
     def holds(self, value: float, name: str) -> bool:
-        """Whether a printed number comes out at a value.
+        """Whether the row's number comes out at a value, or another one is not contradicted there.
 
         Args:
             value: one that was tried
@@ -186,16 +240,22 @@ class Search:
 
     @property
     def best(self) -> float:
-        """The value at which most of the printed numbers come out; of equals, the nearest one."""
-        printed = self.row.printed[self.row.name]
+        """The value that contradicts the fewest of the printed numbers.
 
-        def merit(value: float) -> tuple[int, float]:
+        Of equals a plausible one, of these the one with the most numbers within their scatter, and
+        of these the nearest.
+        """
+        printed = self.row.printed[self.row.name]
+        low, high = self.assumption.plausible
+
+        def merit(value: float) -> tuple[int, bool, int, float]:
+            off = abs(self.found[value][self.row.name].mean - printed)
             if not self.holds(value, self.row.name):
-                return -1, -abs(self.found[value][self.row.name].mean - printed)
+                return -1, False, 0, -off
             held = sum(self.holds(value, name) for name in self.row.printed)
             if self.row.is_bound:
-                return held, -value
-            return held, -abs(self.found[value][self.row.name].mean - printed)
+                return held, low <= value <= high, 0, -value
+            return held, low <= value <= high, self._agreement_at(value).held, -off
 
         return max(self.found, key=merit)
 
@@ -225,8 +285,8 @@ class Search:
         if not self.comes_out.any():
             near = self.found[best][self.row.name]
             return (
-                f"{self.assumption.name}: {number} comes out for no value from {low:g} to"
-                f" {high:g}{unit}; nearest is {near} at {best:g}{unit}."
+                f"{self.assumption.name}: {number} comes out for no value from {low:.3g} to"
+                f" {high:.3g}{unit}; nearest is {near} at {best:.3g}{unit}."
             )
         words = f"{self.assumption.name}: {number} comes out at {best:.3g}{unit}"
         words += f" ({self._range_words})"
@@ -235,39 +295,81 @@ class Search:
         return f"{words}.{self._companion_words}"
 
     @property
+    def bands(self) -> list[tuple[float, float]]:
+        """Where the printed number comes out: lowest and highest value of each band.
+
+        Mean and deviation are taken as straight between tried values. A band ends where the
+        printed number leaves the scatter, or with the last value that was tried.
+        """
+        found: list[tuple[float, float]] = []
+        inside = np.flatnonzero(self.comes_out)
+        for run in np.split(inside, np.flatnonzero(np.diff(inside) > 1) + 1):
+            if len(run):
+                first, last = int(run[0]), int(run[-1])
+                found.append((self._edge(first, first - 1), self._edge(last, last + 1)))
+        return found
+
+    def _edge(self, inside: int, outside: int) -> float:
+        """The value between two neighbours at which the printed number leaves the scatter."""
+        values = self.values
+        if not 0 <= outside < len(values):
+            return float(values[inside])
+        printed = self.row.printed[self.row.name]
+        near, far = self.scatter[inside], self.scatter[outside]
+        sign = np.sign(far.mean - printed)
+        excess = [
+            sign * (each.mean - printed) - each.allowed(self.row.digit) for each in (near, far)
+        ]
+        share = excess[0] / (excess[0] - excess[1])
+        return float(values[inside] + share * (values[outside] - values[inside]))
+
+    @property
     def _range_words(self) -> str:
-        inside = self.values[self.comes_out]
         if self.row.is_bound:
-            return f"at least, of {self.values[0]:g} to {self.values[-1]:g}"
-        if len(inside) == 1:
-            return f"the only one of {len(self.values)} values that were tried"
-        return f"within its scatter from {inside[0]:.3g} to {inside[-1]:.3g}"
+            return f"at least, of {self.values[0]:.3g} to {self.values[-1]:.3g}"
+        bands = " and from ".join(f"{low:.4g} to {high:.4g}" for low, high in self.bands)
+        return f"within its scatter from {bands}"
 
     @property
     def _plausible_words(self) -> str:
         low, high = self.assumption.plausible
-        return f"{low:g} to {high:g} {self.assumption.unit}".rstrip()
+        return f"{low:.3g} to {high:.3g} {self.assumption.unit}".rstrip()
 
     @property
     def _companion_words(self) -> str:
-        others = [name for name in self.row.printed if name != self.row.name]
-        if not others:
+        if not self.row.others:
             return ""
-        if not self.contradicted:
-            return f" All {len(others)} other printed numbers come out there, too."
+        if self.contradicted:
+            return f" But there {'; '.join(self._contradictions)}."
+        found = self._agreement_at(self.best)
+        if found.count == 1:
+            name = self.row.others[0]
+            other = f"{name}, printed {self.row.printed[name]:g}, is {self.found[self.best][name]}"
+            return f" There {other}."
+        return f" The other printed numbers there: {found.words}."
+
+    @property
+    def _contradictions(self) -> list[str]:
+        """The numbers that do not come out at the best value, with what they would be."""
         at = self.found[self.best]
-        words = [
+        return [
             f"{name} would be {at[name]} (printed {self.row.printed[name]:g})"
             for name in self.contradicted
         ]
-        return f" But there {'; '.join(words)}."
+
+    def _agreement_at(self, value: float) -> Agreement:
+        """How well the other printed numbers come out at a value."""
+        at = self.found[value]
+        row = self.row
+        digits = {name: row.other_digits.get(name, row.digit) for name in row.others}
+        return agreement([(at[name], row.printed[name], digits[name]) for name in row.others])
 
     @property
     def panel(self) -> Panel:
         """The number over the assumption, the printed one, and the plausible range."""
         x = self.values
         mean = np.array([each.mean for each in self.scatter])
-        half = _SPREAD_SIGMA * np.array([each.std for each in self.scatter])
+        half = SPREAD_SIGMA * np.array([each.std for each in self.scatter])
         printed = np.full(len(x), self.row.printed[self.row.name])
         bottom = float(min((mean - half).min(), printed[0]))
         top = float(max((mean + half).max(), printed[0]))
@@ -275,10 +377,9 @@ class Search:
         low, high = np.clip(self.assumption.plausible, x[0], x[-1])
         ends = np.array([low, high])
         area = np.full(2, bottom - margin), np.full(2, top + margin)
-        unit = f" [{self.assumption.unit}]" if self.assumption.unit else ""
         return Panel(
             self.assumption.name,
-            f"{self.assumption.name}{unit}",
+            self.assumption.unit or "value",  # the title has the name
             f"{self.row.name} [{self.row.unit}]" if self.row.unit else self.row.name,
             [
                 Band("plausible range", ends, *area, colour="#9aa5ab"),

@@ -1,17 +1,19 @@
 """The start of each page: the paper's numbers beside its method here and ours, one row for each.
 
 The paper's own method is run here, over independent seeds, under each assumption that the paper
-leaves open and that was tried. A printed number lies within the scatter of an assumption if it is
-within two standard deviations (about 95 % of the runs) and its own rounding; where nothing is
-random, if it agrees to the printed digits. Four states follow:
+leaves open and that was tried. Under one assumption a printed number is
 
-| state | rule |
+| here | rule |
 |---|---|
-| equal | within the scatter under every assumption |
-| depends | within it under some assumptions only |
-| better here | within it under none, and nearer to the ideal value here |
-| worse here | within it under none, and farther from the ideal value here |
+| equal | if it lies within the scatter of the runs (`Scatter.holds`) |
+| better | if it does not, and the mean of the runs is nearer to the ideal value |
+| worse | otherwise |
 
+A number has that state if all assumptions agree on it. If they do not, or if all that decides the
+number is assumed, it depends. An assumption that other numbers of the same experiment exclude makes
+no number equal, and does not decide between better and worse. Every row shows the assumption of the
+page, the first one, and names it: an assumption that was chosen to fit a number must not stand
+beside it as if it were a prediction.
 Structure, such as the number of base parameters, is counted apart. An assumption may stand on a
 page only where `steelyard reproduce NAME --explain ROW` tries it over its range.
 """
@@ -26,19 +28,35 @@ import numpy as np
 
 from steelyard.errors import UnknownName
 from steelyard.report import Section, Table
-from steelyard_papers.explain import open_rows
+from steelyard_papers.explain import SPREAD_SIGMA, Scatter, open_rows
 
-_SPREAD_SIGMA = 2.0  # printed spread, in standard deviations
 _PRINTED_DIGITS = 6  # of a paper's number, at most
-HEAD = ("what", "unit", "paper", "paper's method here", "± 2 std", "ours", "± 2 std", "state")
+_NAMED_ASSUMPTIONS = 2  # that give a number; of others the row says how many
+HEAD = (
+    "what",
+    "unit",
+    "paper",
+    "paper's method here",
+    "± 2 std",
+    "ours",
+    "± 2 std",
+    "assumed here",
+    "state",
+)
 _STRUCTURE_HEAD = ("what", "paper", "here", "equal")
 _RULE = (
     "Equal: the printed number lies within two standard deviations, over seeds, and its rounding of"
-    " the results of the paper's own method, under every assumption that was tried; without seeds,"
-    " it agrees to the printed digits. Better or worse here: it does not, and the results here are"
-    " nearer to the ideal value, or farther from it. Depends: an assumption decides, which the"
-    " paper leaves open."
-    " `steelyard reproduce {paper} --explain ROW` tries them: {rows}."
+    " the mean result of the paper's own method; without seeds, it agrees to the printed digits."
+    " Better or worse here: it does not, and the mean here is nearer to the ideal value, or farther"
+    " from it; every arm here is simulated, and may be kinder than a real one. Where the paper"
+    " leaves an assumption open, the state is the one on which all assumptions that were tried"
+    " agree; otherwise it depends. Each row shows the assumption of this page, and a number that"
+    " depends names those that give it. {explained}"
+)
+
+_EXPLAINED = (
+    "`steelyard reproduce {paper} --explain ROW` tries them, for example {row}; `--explain list`"
+    " names all rows."
 )
 
 Runs = Sequence[float] | Mapping[str, Sequence[float]]
@@ -62,12 +80,13 @@ class Claim:
         what: it is, in words
         unit: of all of them; empty for a plain number
         paper: as printed
-        here: by the paper's method; the row shows the assumption that comes nearest
+        here: by the paper's method; where assumptions were tried, the one of this page first
         ours: the same by our method
         digit: the printed number is known to this
         ideal: value of a perfect method: the truth, or 0 for an error or a time
         row: that `--explain` takes for it; needed where several assumptions were tried
         contradicted: assumptions that other numbers of the same experiment exclude
+        rests_on: what is assumed, where nothing that the paper prints decides the number
     """
 
     what: str
@@ -79,6 +98,7 @@ class Claim:
     ideal: float = 0.0
     row: str = ""
     contradicted: Collection[str] = ()
+    rests_on: str = ""
 
     def __post_init__(self) -> None:
         if len(self._variants) > 1 and not self.row:
@@ -87,28 +107,35 @@ class Claim:
     @property
     def state(self) -> State:
         """What became of the number."""
-        count = len(self._equal)
-        if count == len(self._variants):
-            return State.EQUAL
-        if count:
+        states = set(self._states.values())
+        if len(states) != 1:
             return State.DEPENDS
-        mean = _mean(self._variants[self._nearest])
-        if abs(mean - self.ideal) < abs(self.paper - self.ideal):
-            return State.BETTER
-        return State.WORSE
+        state = states.pop()
+        if state is State.EQUAL and self.contradicted:
+            return State.DEPENDS
+        if state is not State.EQUAL and self.rests_on:
+            return State.DEPENDS
+        return state
 
     @property
     def cells(self) -> tuple[str | float | None, ...]:
         """Cells under `HEAD`."""
-        nearest = self._nearest
+        shown = next(iter(self._variants))
         ours: Sequence[float] = ()
         if isinstance(self.ours, Mapping):
-            ours = self.ours.get(nearest, ())
+            ours = self.ours.get(shown, ())
         else:
             ours = self.ours
-        shown = _summary(self._variants[nearest])
-        printed = f"{self.paper:.{_PRINTED_DIGITS}g}"  # as text: all digits that the paper has
-        return self.what, self.unit, printed, *shown, *_summary(ours), self._words
+        numbers = (*_summary(self._variants[shown]), *_summary(ours))
+        return self.what, self.unit, self._printed, *numbers, _unbroken(shown), self._words
+
+    @property
+    def _printed(self) -> str:
+        """The printed number as text, with all digits that the paper has."""
+        if not self.digit:
+            return f"{self.paper:.{_PRINTED_DIGITS}g}"
+        decimals = max(0, round(-np.log10(2 * self.digit)))
+        return f"{self.paper:.{decimals}f}"
 
     @property
     def _variants(self) -> Mapping[str, Sequence[float]]:
@@ -117,35 +144,58 @@ class Claim:
         return {"": self.here}
 
     @property
-    def _nearest(self) -> str:
-        """The assumption whose mean comes nearest to the printed number, contradicted ones last."""
+    def _states(self) -> dict[str, State]:
+        """The state under each assumption that is not contradicted."""
+        return {
+            name: self._state_of(values)
+            for name, values in self._variants.items()
+            if name not in self.contradicted
+        }
 
-        def distance(name: str) -> tuple[bool, float]:
-            return name in self.contradicted, abs(_mean(self._variants[name]) - self.paper)
-
-        return min(self._variants, key=distance)
+    def _state_of(self, values: Sequence[float]) -> State:
+        """The state under one assumption."""
+        if not len(values):
+            return State.WORSE
+        scatter = Scatter.of(values)
+        if scatter.holds(self.paper, self.digit):
+            return State.EQUAL
+        if abs(scatter.mean - self.ideal) < abs(self.paper - self.ideal):
+            return State.BETTER
+        return State.WORSE
 
     @property
     def _words(self) -> str:
         """The state, and the assumption that it depends on."""
         if self.state is not State.DEPENDS:
             return str(self.state)
-        return f"{self.state}: equal with {'; or '.join(self._equal)}"
+        found = [name for name, state in self._states.items() if state is State.EQUAL]
+        if found:
+            return _unbroken(f"{self.state}: {self._results(found)}")
+        if self.rests_on:
+            return f"{self.state} on {self.rests_on}; nothing that was tried gives it"
+        return _unbroken(f"{self.state}: {self._disagreement}; nothing that was tried gives it")
+
+    def _results(self, names: Sequence[str]) -> str:
+        """What assumptions give: the first ones in full, and how many more."""
+        shown = names[:_NAMED_ASSUMPTIONS]
+        words = "; or ".join(f"{_in_words(self._variants[name])} with {name}" for name in shown)
+        if len(names) > len(shown):
+            words += f"; or with {len(names) - len(shown)} more"
+        return words
 
     @property
-    def _equal(self) -> list[str]:
-        """The assumptions under which the printed number comes out."""
-        return [
-            name
-            for name, values in self._variants.items()
-            if name not in self.contradicted and self._is_equal(values)
-        ]
-
-    def _is_equal(self, values: Sequence[float]) -> bool:
-        mean, spread = _summary(values)
-        if mean is None:
-            return False
-        return bool(abs(self.paper - mean) <= self.digit + (spread or 0.0))
+    def _disagreement(self) -> str:
+        """Under which assumptions the number is better here, and under which it is worse."""
+        names: dict[State, list[str]] = {}
+        for name, state in self._states.items():
+            names.setdefault(state, []).append(name)
+        parts = []
+        for state, found in names.items():
+            words = f"{state} with {found[0]}"
+            if len(found) > 1:
+                words += f" and {len(found) - 1} more"
+            parts.append(words)
+        return "; ".join(parts)
 
 
 @dataclass(frozen=True)
@@ -163,10 +213,9 @@ class Count:
     here: int
 
 
-def _mean(values: Sequence[float]) -> float:
-    if not len(values):
-        return np.inf
-    return float(np.mean(values))
+def _unbroken(words: str) -> str:
+    """The same words, without a per cent sign at the start of a line."""
+    return words.replace(" %", "\u00a0%")
 
 
 def _summary(values: Sequence[float]) -> tuple[float | None, float | None]:
@@ -175,7 +224,14 @@ def _summary(values: Sequence[float]) -> tuple[float | None, float | None]:
         return None, None
     if len(values) == 1:
         return float(values[0]), None
-    return float(np.mean(values)), float(_SPREAD_SIGMA * np.std(values, ddof=1))
+    return float(np.mean(values)), float(SPREAD_SIGMA * np.std(values, ddof=1))
+
+
+def _in_words(values: Sequence[float]) -> str:
+    """Mean and two standard deviations."""
+    if not len(values):
+        return "nothing"
+    return str(Scatter.of(values))
 
 
 def opening(
@@ -201,7 +257,10 @@ def opening(
     met = [_GOOD.get(state) for state in states]
     named = list(dict.fromkeys(claim.row for claim in claims if claim.row))
     _require_rows(paper, named)
-    words = f"{_RULE.format(paper=paper, rows=', '.join(named))} {note}".strip()
+    explained = ""
+    if named:
+        explained = _EXPLAINED.format(paper=paper, row=named[-1])
+    words = f"{_RULE.format(explained=explained)} {note}".strip()
     rows = [claim.cells for claim in claims]
     parts = [Table("What the paper prints, its method here, and ours.", HEAD, rows, words, met)]
     if counts:

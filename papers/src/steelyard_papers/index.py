@@ -8,9 +8,13 @@ from html import escape
 from steelyard.report import Page
 
 _STYLE = (
+    ":root{color-scheme:light dark;--ink:#1c2b33;--link:#0b5c8a}"
+    "@media (prefers-color-scheme:dark)"
+    "{:root{--ink:#e6e9ee;--link:#74b0ea}body{background:#14181d}}"
     "body{font:16px/1.5 system-ui,sans-serif;max-width:46rem;margin:2rem auto;padding:0"
-    " 1rem;color:#1c2b33}"
-    "h1{font-size:1.5rem}dt{font-weight:600;margin-top:1.2rem}dd{margin:.2rem 0}a{color:#0b5c8a}"
+    " 1rem;color:var(--ink)}"
+    "h1{font-size:1.5rem}dt{font-weight:600;margin-top:1.2rem}dd{margin:.2rem 0}"
+    "a{color:var(--link)}"
 )
 
 

@@ -69,6 +69,7 @@ _GROUPS = {
 }
 """Commands by their heading in the help, and the functions or groups that run them."""
 _COMMANDS = {name: place for group in _GROUPS.values() for name, place in group.items()}
+_WITHOUT_LINEAR_ALGEBRA = ("stop",)  # its command to the arm does not wait for such imports
 _SHORT_HELP_LENGTH = 100  # characters
 _INVALID_INPUT = 2
 _INTERNAL_ERROR = 70
@@ -91,6 +92,8 @@ def _steelyard(
         raise typer.Exit
     if ctx.invoked_subcommand is None:
         print(ctx.get_help())
+        return
+    if ctx.invoked_subcommand in _WITHOUT_LINEAR_ALGEBRA:
         return
     from steelyard._computing import one_blas_thread
 

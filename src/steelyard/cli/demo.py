@@ -132,14 +132,11 @@ def _weighed(output: Output, motion: str, truth: InertialParameters, seed: int) 
 
 def _rows(payload: Payload, truth: InertialParameters, other: Payload) -> list[tuple[str, ...]]:
     known = [truth.mass, *(1e3 * truth.com), *truth.vector[4:]]
-    return [
-        (
-            x.name,
-            *(f"{number:.4f}" for number in (x.value, x.half_width, t, y.value, y.half_width)),
-            x.unit,
-        )
-        for x, t, y in zip(payload.quantities, known, other.quantities, strict=True)
-    ]
+    rows: list[tuple[str, ...]] = []
+    for x, t, y in zip(payload.quantities, known, other.quantities, strict=True):
+        decimals = len(x.rounded[0].partition(".")[2])
+        rows.append((x.name, *x.rounded[:2], f"{t:.{decimals}f}", *y.rounded[:2], x.unit))
+    return rows
 
 
 def example_command(

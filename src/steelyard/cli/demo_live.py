@@ -31,8 +31,8 @@ def show_live(folder: Path, *, as_json: bool) -> None:
     with _controller(_ROBOT, "--rtde", "127.0.0.1:0", "--mass", _MASS, "--com", _COM) as address:
         if not as_json:
             print(
-                f"A simulated {_ROBOT} at {address} carries {_MASS} kg; its controller believes in"
-                " nothing."
+                f"A simulated {_ROBOT} at {address} carries {_MASS} kg; no payload is set in its"
+                " controller."
             )
         weigh_live.command(
             address,

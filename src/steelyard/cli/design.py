@@ -50,6 +50,13 @@ def command(
     output: motions.OutputOption = None,
     picture: motions.PictureOption = None,
     report: options.ReportOption = None,
+    serial: Annotated[
+        str,
+        typer.Option(
+            help="Serial number of the arm; written into the motion, for steelyard move.",
+            show_default=False,
+        ),
+    ] = "",
     lock: options.LockOption = None,
     flange: options.FlangeOption = None,
     gravity: options.GravityOption = None,
@@ -62,7 +69,7 @@ def command(
     from steelyard.excitation import DesignSettings, design
     from steelyard.report._motion import excitation_page
 
-    arm = options.load_arm(robot, lock, flange, gravity)
+    arm = options.load_arm(robot, lock, flange, gravity).with_serial(serial)
     bounds = motions.narrowed(arm, options.load_limits(arm, robot, limits), envelope)
     title = f"{arm.name}: {objective}, {harmonics} harmonics, {period:g} s"
     with Output(as_json).progress(title) as done:

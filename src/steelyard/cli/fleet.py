@@ -201,6 +201,7 @@ def trend(
             fleet.write_page(trends, report)
     flagged = [change for change in trends.changes if change.flagged]
     left_out = {arm.robot: arm.left_out for arm in trends.arms if arm.left_out}
+    not_compared = {arm.robot: arm.not_compared for arm in trends.arms if arm.not_compared}
 
     def show() -> None:
         print(
@@ -210,10 +211,17 @@ def trend(
         print(f"{100 * rate:g} % of them are false alarms, on average (Benjamini, Yekutieli).")
         for change in flagged:
             print(f"{change.robot}: {change.words}")
+        for robot, words in not_compared.items():
+            print(f"{robot}: {words}")
         _show_left_out(left_out)
 
     out.emit(
-        {"flagged": [asdict(change) for change in flagged], "left_out": left_out, "rate": rate},
+        {
+            "flagged": [asdict(change) for change in flagged],
+            "not_compared": not_compared,
+            "left_out": left_out,
+            "rate": rate,
+        },
         show,
         files={"Table": output, "Report": report},
     )

@@ -15,7 +15,7 @@ import typer
 from steelyard import _saved
 from steelyard._units import with_interval
 from steelyard.cli import options
-from steelyard.cli.output import Output, number
+from steelyard.cli.output import Output, number, terminal_text
 from steelyard.errors import InvalidSamples, SteelyardError, UnreadableFile
 
 if TYPE_CHECKING:
@@ -293,6 +293,7 @@ class _Summary:
             "alpha": model.law.exponent,
             "gains": model.robot.drive.gain if model.from_currents else None,
             "gains_from": self.found.gains_from,
+            "alike_arms": list(self.found.alike_arms),
             "gains_verdict": None
             if self.found.gains is None
             else self.found.gains.verdict.to_dict(),
@@ -327,7 +328,11 @@ class _Summary:
             errors = ", ".join(f"{name} {100 * score:.1f} %" for name, score in scores)
             print(f"Errors of the predictions: {errors}.")
         print(model.run_spread_sentence)
-        print(f"Drives: {self.found.gains_from}.\n{model.lag_sentence}\n")
+        print(terminal_text(f"Drives: {self.found.gains_from}."))
+        print(terminal_text(model.lag_sentence))
+        if self.found.alike_sentence:
+            print(self.found.alike_sentence)
+        print()
         title = "Relative residual of the torque of each joint [%]"
         output.table(title, ("", *self._recordings()), self._residuals())
         print()

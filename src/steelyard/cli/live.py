@@ -28,19 +28,23 @@ SourceArgument = Annotated[
     ),
 ]
 SecondsOption = Annotated[
-    float, typer.Option(help="How long [s]; until Ctrl-C by default.", show_default=False)
+    float, typer.Option(min=0.0, help="How long [s]; until Ctrl-C by default.", show_default=False)
 ]
 LiveModelOption = Annotated[
     Path, typer.Option("--model", help="The identified empty arm (.json, from steelyard identify).")
 ]
 AccuracyOption = Annotated[float, typer.Option(help="Requested 95 % half-width of the mass [%].")]
+TrackerOption = Annotated[
+    str, typer.Option(help="Tracker: direct, or xu2024 (with the package papers).")
+]
 PageOption = Annotated[
     str | None,
     typer.Option(
         "--page",
         metavar="[HOST:]PORT[,URDF]",
         help="Show it on a page in the browser, too: at this port or the next free one, 0 for any;"
-        " with the meshes of a URDF. At another host than this machine's own it only shows.",
+        " with the meshes of a URDF. At another host than this machine's own it shows and stops,"
+        " and sets nothing.",
     ),
 ]
 YesFlag = Annotated[bool, typer.Option("--yes", help="Do it without asking.")]
@@ -49,6 +53,14 @@ SpeedOption = Annotated[
 ]
 ReplaceFlag = Annotated[
     bool, typer.Option("--replace", help="Let the motion replace a program that runs.")
+]
+MotionLimitsOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--limits",
+        help="Limits and the surroundings of the arm (.toml, see docs/howto/design.md); without"
+        " them nothing around the arm is checked.",
+    ),
 ]
 SerialOption = Annotated[
     str,

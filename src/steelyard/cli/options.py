@@ -6,7 +6,7 @@ import ast
 import os
 import shlex
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import replace
 from pathlib import Path
@@ -55,10 +55,14 @@ PICTURES = (
 
 _PARAMETER_OF_ARGUMENT = {
     "columns": "column",
+    "cutoff_hz": "cutoff",
+    "false_alarms_per_1000": "false_alarms",
+    "gain": "gains",
     "gravity_base": "gravity",
     "joint_names": "joints",
     "locked": "lock",
     "longest_s": "longest",
+    "margin_s": "margin",
     "period_s": "period",
     "rate_hz": "rate",
     "rating_kg": "rating",
@@ -66,6 +70,14 @@ _PARAMETER_OF_ARGUMENT = {
     "transition_s": "transition",
 }
 """Parameters of commands by arguments of the library, where their names differ."""
+
+_WORDS_OF_ARGUMENT = {
+    "bit": "the bit of the gripper",
+    "rotation_rpy_degrees": "rotation_rpy_degrees",
+    "time": "time",
+    "translation": "translation",
+}
+"""Words for arguments that are part of an option or keys of a file that the message names."""
 
 _OPTIONS_OF_IDENTIFY = ("gravity", "gains")
 """Options that doubts of a saved model name, whichever command repeats the doubts."""
@@ -127,7 +139,9 @@ def with_options(message: str) -> str:
 
 
 def _option(name: str, value: str | None) -> str | None:
-    """The option of the running command for an argument; None where it has none.
+    """What stands for an argument in a message of the running command; None without a command.
+
+    This is an option of the command where it has one for the argument.
 
     Args:
         name: of an argument of the library, as in 'columns'
@@ -138,11 +152,36 @@ def _option(name: str, value: str | None) -> str | None:
         return None
     wanted = _PARAMETER_OF_ARGUMENT.get(name, name)
     for parameter in command.params:
+        if parameter.name == wanted == "column":
+            return _spelled_columns({str(each.name) for each in command.params}, value)
         if parameter.name == wanted:
             return _spelled(parameter.opts[0], value)
+    if name in _WORDS_OF_ARGUMENT:
+        return _WORDS_OF_ARGUMENT[name]
     if wanted in _OPTIONS_OF_IDENTIFY:
         return f"{_spelled(f'--{wanted}', value)} of steelyard identify"
-    return None
+    if value is None:
+        return f"{name} in Python"
+    return f"{name}={value} in Python"
+
+
+def _spelled_columns(options: Collection[str], value: str | None) -> str:
+    """The options for columns of signals; the gripper has an option of its own in some commands.
+
+    Args:
+        options: names of the parameters of the command
+        value: the columns in Python's notation; None for the option alone
+    """
+    try:
+        columns = ast.literal_eval(value or "")
+    except (ValueError, SyntaxError):
+        return _spelled("--column", value)
+    own = {signal: names for signal, names in columns.items() if signal in options}
+    others = {signal: names for signal, names in columns.items() if signal not in options}
+    words = [f"--{signal} {_listed(names)}" for signal, names in own.items()]
+    if others:
+        words.append(_spelled("--column", repr(others)))
+    return " ".join(words)
 
 
 def _spelled(option: str, value: str | None) -> str:
@@ -297,7 +336,7 @@ JointsOption = Annotated[
     typer.Option(
         "--joints",
         metavar="A,B,...",
-        help="Joints of a ROS bag in the order of the arm. Default: the names of the arm.",
+        help="Joints of a ROS bag, or of the columns of a table. Default: the arm's, in its order.",
     ),
 ]
 NamesOption = Annotated[
@@ -373,16 +412,16 @@ def repeated(ctx: typer.Context, *names: str) -> str:
     words: list[str] = []
     for param in ctx.command.params:
         value = ctx.params.get(str(param.name))
-        if param.name in names and value:
-            if isinstance(value, list):
-                values = value
-            else:
-                values = [value]
-            words += (
-                [param.opts[0]]
-                if value is True
-                else [x for each in values for x in (param.opts[0], each)]
-            )
+        if param.name not in names or value in (None, False, "", (), []):
+            continue
+        option = param.opts[0]
+        if value is True:
+            words.append(option)
+        elif isinstance(value, list | tuple):
+            for each in value:
+                words += [option, str(each)]
+        else:
+            words += [option, str(value)]
     return "".join(f" {shlex.quote(word)}" for word in words)
 
 
@@ -444,14 +483,9 @@ def read_requested(path: Path, asked: Requested, *, robot: RobotModel | None = N
         asked: see `requested`
         robot: the arm, whose joints are read from a bag, in its order
     """
-    from steelyard.io._recordings import file_kind, read_as
-    from steelyard.io._signal_files import signal_files
+    from steelyard.io._recordings import read_with_joints
 
-    if signal_files(path, asked):
-        return read_as(path, asked)
-    if not asked.joint_names and robot is not None and file_kind(path) == "bag":
-        asked = replace(asked, joint_names=robot.joint_names)
-    return read_as(path, asked)
+    return read_with_joints(path, asked, () if robot is None else robot.joint_names)
 
 
 def requested(
@@ -575,6 +609,8 @@ def named_numbers(requests: list[str] | None, rule: str) -> dict[str, float]:
     found = {}
     for request in requests or []:
         name, _, text = request.partition("=")
+        if name in found:
+            raise InvalidSamples(f"{rule}; '{name}' is given twice")
         try:
             found[name] = _sane_number(text)
         except ValueError:

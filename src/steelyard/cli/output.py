@@ -22,6 +22,7 @@ import typer
 
 from steelyard import _saved
 from steelyard.cli.options import with_options
+from steelyard.inertia import INERTIA
 from steelyard.verdict import Aspect, DoubtKind, Fitness, Verdict
 
 if TYPE_CHECKING:
@@ -48,9 +49,11 @@ class _Done(Protocol):
         """Shows it."""
 
 
-_LIVELIER = "record a livelier motion: steelyard design ROBOT --objective payload -o motion.csv"
+_WIDER_MOTION = (
+    "record a faster, wider motion: steelyard design ROBOT --objective payload -o motion.csv"
+)
 NEXT_ACTIONS = {
-    "noise": _LIVELIER,
+    "noise": _WIDER_MOTION,
     "friction": "record the empty arm on the same day, and identify with both runs:"
     " steelyard identify ROBOT EMPTY SAME_DAY -o model.json",
     "gains": "calibrate the gains with a known mass:"
@@ -61,8 +64,8 @@ NEXT_ACTIONS = {
     " steelyard identify ROBOT EMPTY --cutoff auto -o model.json",
     "gravity": "give the gravity of your place, such as 9.8127 m/s^2:"
     " steelyard identify ROBOT EMPTY --gravity 0,0,-9.8127 -o model.json",
-    "scale": _LIVELIER,
-    "force": _LIVELIER,
+    "scale": _WIDER_MOTION,
+    "force": _WIDER_MOTION,
 }
 """What narrows the interval of a mass most, by the largest cause of its width."""
 
@@ -101,7 +104,7 @@ class Output:
                 show()
                 for what, path in (files or {}).items():
                     if path is not None:
-                        print(f"{what}: {path}")
+                        print(f"{what[0].upper()}{what[1:]}: {path}")
                 if then and (verdict is None or verdict.ok):
                     print(f"Next: {then}")
         if verdict is not None and any(doubt.kind is DoubtKind.STOPPED for doubt in verdict.doubts):
@@ -140,6 +143,8 @@ class Output:
         if picture is not None:
             save_picture(made.picture, picture, title=made.title, words=made.answer)
         if report is not None:
+            if not made.about:
+                made = made.with_subject("", ())  # the date
             replace(made, settings=_settings(ctx, read)).write(report)
 
     def table(
@@ -182,10 +187,10 @@ class Output:
         self.headline(payload)
         print()
         quantities = list(payload.quantities)
-        inertia = [*quantities[4:10], *payload.inertia_com_quantities]
+        inertia = [*quantities[INERTIA], *payload.inertia_com_quantities]
         if not any(math.isfinite(x.std) for x in inertia):
             inertia = []  # nothing is known about it, as the headline says
-        quantities[4:10] = inertia
+        quantities[INERTIA] = inertia
         self.table(title, ("", "weighed", "+-", "unit"), [x.cells for x in quantities])
 
     def headline(self, payload: Payload) -> None:
@@ -316,7 +321,7 @@ def _settings(ctx: typer.Context, files: Iterable[Path | str | None]) -> dict[st
     """Every setting of a run, versions of packages, and digests of the files that were read."""
     settings = {"command": shlex.join(["steelyard", *sys.argv[1:]])}
     for name, value in ctx.params.items():
-        given = value is not None and value not in ([], ())
+        given = value is not None and value not in ([], (), "")
         if given and name not in _OF_THE_SCREEN:
             settings[f"--{name.replace('_', '-')}"] = _words(value)
     settings |= _versions()

@@ -19,14 +19,14 @@ import typer
 
 from steelyard import _saved
 from steelyard.cli import options
-from steelyard.cli.output import Output, json_line
+from steelyard.cli.output import Output, json_line, terminal_text
 from steelyard.errors import InvalidRobot, SourceFailed, UnknownName
 
 if TYPE_CHECKING:
     from steelyard.identification import DynamicModel
     from steelyard.live._picks_page import PicksPage
     from steelyard.payload import Part
-    from steelyard.picking import Pick, PickingOptions, Shift
+    from steelyard.picking import EarlyAnswer, Pick, PickingOptions, Shift
     from steelyard.recording._columns import Requested
     from steelyard.report import Page
     from steelyard.robot import RobotModel
@@ -77,6 +77,13 @@ ClosedOption = Annotated[
     str,
     typer.Option(help="The value of the gripper that means closed: high, low, or auto to find it."),
 ]
+ThresholdOption = Annotated[
+    float | None,
+    typer.Option(
+        help="The value of the gripper between open and closed. Default: the middle of a log's two"
+        " levels; 0.5 of a stream of zeros and ones."
+    ),
+]
 FalseAlarmsOption = Annotated[
     float,
     typer.Option(min=1e-3, max=500.0, help="Stated rate of false alarms per 1,000 good picks."),
@@ -90,11 +97,19 @@ MarginOption = Annotated[
 FollowFlag = Annotated[
     bool, typer.Option("--follow", help="Print one JSON object per pick and line.")
 ]
+EarlyFlag = Annotated[
+    bool,
+    typer.Option(
+        "--early",
+        help="Print an early answer about each pick of a stream, too, 0.3 s into its lift.",
+    ),
+]
 AlarmOption = Annotated[
     str | None,
     typer.Option(
         metavar="COMMAND",
-        help="A command to run at each alarm, with the pick as JSON on its input.",
+        help="A program to run at each alarm, with the pick as JSON on its input. It runs"
+        " without a shell: for redirections write 'sh -c \"cat >> alarms.log\"'.",
     ),
 ]
 PageOption = Annotated[
@@ -131,6 +146,7 @@ def command(
         typer.Option(help="A recording of the same path without parts, to subtract misfit."),
     ] = None,
     closed: ClosedOption = "auto",
+    threshold: ThresholdOption = None,
     false_alarms: FalseAlarmsOption = 1.0,
     margin: MarginOption = 0.1,
     output: Annotated[
@@ -144,6 +160,7 @@ def command(
     ] = None,
     report: options.ReportOption = None,
     follow: FollowFlag = False,
+    early: EarlyFlag = False,
     seconds: Annotated[
         float, typer.Option(min=0.0, help="How long a stream is read [s]. Default: until Ctrl-C.")
     ] = float("inf"),
@@ -168,16 +185,16 @@ def command(
     from steelyard.io._parts import read_parts
     from steelyard.live._track import is_address
     from steelyard.report._picks import picks_page
-    from steelyard.robot import RobotModel
     from steelyard.workflow._data import identified_arm
     from steelyard.workflow._picks import Picking
 
     out = Output(as_json)
-    _require_effect(dry, record, seconds, page or publish, stream=is_address(log))
+    _require_effect(dry, record, seconds, page or publish, early=early, stream=is_address(log))
     asked = options.requested(column, joints, degrees=degrees, names=names, rate=rate)
     stated = asked
     asked, bit = _with_gripper(asked, gripper)
-    how = replace(picking_options(expect, known, closed, false_alarms, margin, bit), tool=tool)
+    how = picking_options(expect, known, closed, false_alarms, margin, bit)
+    how = replace(how, tool=tool, threshold=threshold)
     table = () if parts is None else read_parts(parts)
     if is_address(log):
         replayed = log.startswith("replay:")
@@ -189,13 +206,12 @@ def command(
             _publisher(publish) as send,
         ):
             stream = _Stream(
-                gripper, tables, replayed, seconds, record, follow, as_json, shown, send
+                gripper, tables, replayed, seconds, record, follow, early, as_json, shown, send
             )
             shift = _live(log, arm, table, how, stream, runner)
         make_page: Callable[[], Page] = partial(picks_page, shift)
     else:
-        given = _known_arm(model, dry)
-        robot = given if isinstance(given, RobotModel) else given.robot
+        given, robot = _known_arm(model, dry)
         recording = options.read_requested(Path(log), asked, robot=robot)
         without = [] if dry is None else [options.read_requested(dry, asked, robot=robot)]
         picking = Picking.of(given, {log: recording}, table, how, dry=without)
@@ -207,6 +223,8 @@ def command(
                 runner.start(pick)
         if follow:
             _print_lines(shift.picks)
+    if follow:
+        _print_notes(shift)
     with _saved.together():
         if output is not None:
             write_shift(shift, output)
@@ -221,7 +239,13 @@ def command(
 
 
 def _require_effect(
-    dry: Path | None, record: Path | None, seconds: float, shown: str | None, *, stream: bool
+    dry: Path | None,
+    record: Path | None,
+    seconds: float,
+    shown: str | None,
+    *,
+    early: bool,
+    stream: bool,
 ) -> None:
     """Refuses options that a stream, or a log, would ignore."""
     if stream and dry is not None:
@@ -232,6 +256,8 @@ def _require_effect(
         raise UnknownName(
             "--page and --publish are for streams (ur://HOST); a log has --report page.html"
         )
+    if not stream and early:
+        raise UnknownName("--early is for streams (ur://HOST); a log has both answers in -o")
 
 
 @contextmanager
@@ -250,19 +276,21 @@ def _opened_page(text: str | None) -> Iterator[PicksPage | None]:
         yield page
 
 
-def _known_arm(model: Path, dry: Path | None) -> DynamicModel | RobotModel:
-    """The identified arm; a robot is enough where the path was recorded without parts."""
+def _known_arm(model: Path, dry: Path | None) -> tuple[DynamicModel | RobotModel, RobotModel]:
+    """The identified arm and its robot; a robot is enough for a path recorded without parts."""
     from steelyard.robot import load_robot
     from steelyard.workflow._data import identified_arm, is_robot
 
     if not is_robot(model):
-        return identified_arm(model)
+        arm = identified_arm(model)
+        return arm, arm.robot
     if dry is None:
         raise InvalidRobot(
             f"{model} is a robot, not an identified model: identify the empty arm first (steelyard"
             " identify), or record the same path without parts (--dry)"
         )
-    return load_robot(str(model))
+    robot = load_robot(str(model))
+    return robot, robot
 
 
 @contextmanager
@@ -291,6 +319,7 @@ class _Stream:
     seconds: float
     record: Path | None
     follow: bool
+    early: bool
     quiet: bool
     page: PicksPage | None
     publish: Callable[[Pick], None]
@@ -318,10 +347,16 @@ def _live(
         if stream.follow:
             print(json_line(pick.row()), flush=True)
         elif not stream.quiet:
-            print(pick.line, flush=True)
+            print(terminal_text(pick.line), flush=True)
         if pick.is_alarm:
             runner.start(pick)
         stream.publish(pick)
+
+    def on_early(early: EarlyAnswer) -> None:
+        if stream.follow:
+            print(json_line(early.row()), flush=True)
+        elif not stream.quiet:
+            print(terminal_text(early.line), flush=True)
 
     column = stream.gripper or "gripper"
     if match := _BIT.fullmatch(column):
@@ -334,6 +369,7 @@ def _live(
         record=stream.record,
         tables=stream.tables,
         on_pick=on_pick,
+        on_early=on_early if stream.early else None,
         page=stream.page,
         ends_at_interrupt=True,
     )
@@ -346,6 +382,7 @@ def preview_command(
     parts: Annotated[Path, typer.Option(help="Table of parts (.csv), as for steelyard picks.")],
     gripper: GripperOption = None,
     closed: ClosedOption = "auto",
+    threshold: ThresholdOption = None,
     false_alarms: FalseAlarmsOption = 1.0,
     margin: MarginOption = 0.1,
     column: options.ColumnOption = None,
@@ -363,13 +400,15 @@ def preview_command(
     arm = identified_arm(model)
     asked = options.requested(column, joints, degrees=degrees, names=names, rate=rate)
     asked, bit = _with_gripper(asked, gripper)
-    how = picking_options(None, None, closed, false_alarms, margin, bit)
+    how = replace(
+        picking_options(None, None, closed, false_alarms, margin, bit), threshold=threshold
+    )
     recording = options.read_requested(dry, asked, robot=arm.robot)
     found = Picking(arm, {str(dry): recording}, read_parts(parts), how).visible
 
     def show() -> None:
         for one in found:
-            print(f"{one.sentence[0].upper()}{one.sentence[1:]}.")
+            print(terminal_text(f"{one.sentence[0].upper()}{one.sentence[1:]}."))
 
     facts = {"faults": [asdict(one) for one in found], "false_alarms_per_1000": false_alarms}
     Output(as_json).emit(facts, show)
@@ -412,6 +451,8 @@ def picking_options(
     for name, mass in options.named_numbers(known, "--known is PICK=MASS, say 5=0.512").items():
         if not name.isdecimal():
             raise UnknownName(f"--known is PICK=MASS, say 5=0.512; '{name}' is no number of a pick")
+        if int(name) in masses:
+            raise UnknownName(f"--known gives the mass of pick {int(name)} twice")
         masses[int(name)] = mass
     if closed not in ("auto", "high", "low"):
         raise UnknownName(f"--closed is auto, high or low; got '{closed}'")
@@ -540,13 +581,19 @@ def _print_lines(picks: Iterable[Pick]) -> None:
         print(json_line(pick.row()), flush=True)
 
 
+def _print_notes(shift: Shift) -> None:
+    """Prints remarks beside the lines for programs."""
+    for note in shift.notes:
+        typer.echo(f"Note: {options.with_options(note)}.", err=True)
+
+
 def _show(shift: Shift, *, lines: bool) -> None:
     """Prints a line for each pick, unless they were printed, then the shift as a whole."""
     for pick in shift.picks if lines else ():
-        print(pick.line)
+        print(terminal_text(pick.line))
     print()
     print(f"{shift.summary}.")
     for batch in shift.batches:
-        print(f"{batch.words[0].upper()}{batch.words[1:]}.")
+        print(terminal_text(f"{batch.words[0].upper()}{batch.words[1:]}."))
     for note in shift.notes:
         print(f"Note: {options.with_options(note)}.")

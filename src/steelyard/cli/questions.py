@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,7 +23,10 @@ def motion_question(out: Output, *, yes: bool) -> Callable[[MotionPlan], bool]:
     def confirm(plan: MotionPlan) -> bool:
         if not out.as_json:
             if asked:
-                print("The arm or its program has changed since the question; the motion now:")
+                print(
+                    "The arm, its tool or its program has changed since the question; the motion"
+                    " now:"
+                )
             for line in motion_lines(plan):
                 print(line)
         asked.append(plan)
@@ -48,10 +51,23 @@ def motion_lines(plan: MotionPlan) -> tuple[str, ...]:
         f"Joints [deg]: {', '.join(f'{name} {x:.1f}' for name, x in joints)}.",
         f"Tool: at most {1e3 * extent.tool_speed:.0f} mm/s, through a box of {size} m ({box}).",
         f"It brakes within {plan.braking_s:.2f} s; Ctrl-C and `steelyard stop` stop it.",
+        _surroundings(plan.obstacles),
     ]
     if plan.replaces:
         lines.append(f"It replaces {plan.replaces}.")
     return tuple(lines)
+
+
+def _surroundings(obstacles: Sequence[str]) -> str:
+    """What around the arm the motion was checked against."""
+    if not obstacles:
+        return (
+            "The surroundings of the arm (floor, walls) were not checked; --limits describes them."
+        )
+    return (
+        f"The arm keeps clear of {', '.join(obstacles)}; what it carries, and anything else around"
+        " it, was not checked."
+    )
 
 
 def show_stop(report: StopReport) -> None:

@@ -39,7 +39,10 @@ ModelOption = Annotated[
     typer.Option("--robot-model", help="Name of the arm that the dashboard gives, such as UR10."),
 ]
 SecondsOption = Annotated[
-    float, typer.Option(help="How long to serve [s]; until Ctrl-C by default.", show_default=False)
+    float,
+    typer.Option(
+        min=0.0, help="How long to serve [s]; until Ctrl-C by default.", show_default=False
+    ),
 ]
 
 
@@ -164,7 +167,7 @@ def timed(request: str, rule: str) -> tuple[float, str]:
     """The time and the words of `12=skip:5`."""
     at, equals, words = request.partition("=")
     with suppress(ValueError):
-        if equals and words and float(at) >= 0:
+        if equals and words and 0 <= float(at) < _UNTIL_STOPPED:
             return float(at), words
     raise UnknownName(f"{rule}; got '{request}'")
 

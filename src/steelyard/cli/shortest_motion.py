@@ -25,7 +25,7 @@ _ACCURACY_RULE = (
 )
 _TYPICAL_RULE = "--typical is KGkg:X,Y,Z, say 3.5kg:0,0,0.05"
 _TYPICAL_COM = [0.0, 0.0, 0.05]  # [m], flange frame
-_UNITS = {
+_SI_PER_UNIT = {
     "mass": {"": 1.0, "kg": 1.0, "g": 1e-3},
     "com": {"": 1.0, "m": 1.0, "mm": 1e-3, "cm": 1e-2},
     "inertia": {"": 1.0, "kgm2": 1.0, "kgm^2": 1.0},
@@ -172,13 +172,13 @@ def _half_width(request: str, body: InertialParameters) -> tuple[str, float]:
     whole = {"mass": body.mass, "inertia": float(np.abs(body.inertia).max())}
     name, _, text = request.replace(" ", "").partition("=")
     parts = re.fullmatch(r"([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?([%a-zA-Z^0-9]*)", text)
-    if name not in _UNITS or parts is None:
+    if name not in _SI_PER_UNIT or parts is None:
         raise InvalidSamples(f"{_ACCURACY_RULE}; got '{request}'")
     unit = parts[3]
     if unit == "%":
         factor = whole.get(name, np.nan) / 100
     else:
-        factor = _UNITS[name].get(unit, np.nan)
+        factor = _SI_PER_UNIT[name].get(unit, np.nan)
     if not np.isfinite(factor):
         raise InvalidSamples(f"{_ACCURACY_RULE}; got '{request}'")
     return name, float(parts[1] + (parts[2] or "")) * factor

@@ -77,6 +77,8 @@ def command(
 
     if is_empty and empty is not None:
         raise UnknownName("--is-empty and --empty exclude each other: LOG is empty or loaded")
+    if empty is not None:
+        _require_empty_arm(empty)
     known_arm = None
     if arm is not None:
         known_arm = options.load_arm(arm, lock, flange)
@@ -107,6 +109,15 @@ def command(
             " record one of them, or name its columns with --column tau=NAME"
         )
     session.run()
+
+
+def _require_empty_arm(path: Path) -> None:
+    """Refuses a file of the empty arm that is not there, before anything is written."""
+    if not path.exists():
+        raise InvalidRecording(
+            f"there is no file {path}; a payload is weighed against the empty arm: record it on a"
+            " similar motion, and name the file with --empty"
+        )
 
 
 @dataclass
@@ -195,26 +206,39 @@ class _Session:
     def plan_joint_torques(self) -> None:
         """The commands for torques or currents of the joints."""
         carries = self._carries()
+        if self.empty is not None and self.empty.suffix == _MODEL_ENDING:
+            self._plan_weighing(self.empty)
+        elif carries == "nothing":
+            self._plan_model(self.log)
+        else:
+            self._plan_weighing(self._plan_model(self.empty))
+
+    def _plan_model(self, run: Path | None) -> Path:
+        """The command that identifies the empty arm; returns the file of its model."""
         robot = self._arm()
         self._clarify()
         self._mounting()
         arm = [self.arm_name or robot.name, *self._arm_options()]
-        stated = self._told()
         model = self.folder / "model.json"
-        if self.empty is not None and self.empty.suffix == _MODEL_ENDING:
-            model = self.empty
-        else:
-            run = self.log if carries == "nothing" else self.empty
-            report = self.folder / "model.html"
-            words = ["identify", arm[0], str(run), "-o", str(model), "--report", str(report)]
-            self.commands.append([*words, *arm[1:], *stated])
-        if carries == "nothing":
-            self.later = f"steelyard start LOADED {arm[0]} --empty {model}"
-            return
+        report = self.folder / "model.html"
+        words = ["identify", arm[0], str(run), "-o", str(model), "--report", str(report)]
+        self.commands.append([*words, *arm[1:], *self._told()])
+        more = shlex.join(["--empty", str(model), *self._told()])
+        self.later = f"steelyard start LOADED {arm[0]} {more}"
+        return model
+
+    def _plan_weighing(self, model: Path) -> None:
+        """The command that weighs with a model, which knows its arm and its mounting."""
+        if not self.commands:
+            from steelyard.workflow._data import identified_arm
+
+            known = identified_arm(model).robot
+            print(f"The arm: {known.name}, by {model}.")
+            self._clarify()
         payload = self.folder / "payload.json"
         report = self.folder / "payload.html"
         words = ["weigh", str(model), str(self.log), "-o", str(payload), "--report", str(report)]
-        self.commands.append([*words, *stated])
+        self.commands.append([*words, *self._told()])
         self.later = f"steelyard export ur {payload} (or abb, kuka, ...)"
 
     def plan_wrist_sensor(self) -> None:
@@ -253,7 +277,8 @@ class _Session:
             print(f"  {line}")
         self.folder.mkdir(parents=True, exist_ok=True)
         script = self.folder / "commands.sh"
-        _saved.write_text(script, "\n".join(["#!/bin/sh -e", *lines, ""]))
+        here = shlex.join(["cd", str(Path.cwd())])
+        _saved.write_text(script, "\n".join(["#!/bin/sh -e", here, *lines, ""]))
         for words, line in zip(self.commands, lines, strict=True):
             print(f"\n$ {line}", flush=True)
             # descriptors 1 and 2 of this process discard what they get (`__main__`)
@@ -288,11 +313,7 @@ class _Session:
                 refusal="give --empty FILE, a recording of the empty arm or its model",
             )
             self.empty = Path(answer)
-            if not self.empty.exists():
-                raise InvalidRecording(
-                    f"there is no file {self.empty}; a payload is weighed against the empty arm:"
-                    " record it on a similar motion, and name the file with --empty"
-                )
+            _require_empty_arm(self.empty)
         return carries
 
     def _arm(self) -> RobotModel:

@@ -21,6 +21,7 @@ from steelyard.cli.live import (
     LiveModelOption,
     PageOption,
     SecondsOption,
+    TrackerOption,
     opened_page,
     stay,
     undo_file,
@@ -85,9 +86,7 @@ def command(
         str | None,
         typer.Option(help="The motion to use: measured or commanded. Default: that of the model."),
     ] = None,
-    tracker: Annotated[
-        str, typer.Option(help="Tracker: direct, or xu2024 (with the package papers).")
-    ] = "direct",
+    tracker: TrackerOption = "direct",
     accuracy: AccuracyOption = 1.0,
     save_state: SaveStateOption = None,
     resume: ResumeOption = None,
@@ -275,7 +274,7 @@ class _Request:
         from steelyard.live import ReplaySource, source_of
         from steelyard.live._track import is_address
 
-        source: Source = ReplaySource(self.source)
+        source: Source = ReplaySource(self.source, joint_names=joint_names)
         if is_address(self.source):
             source = source_of(self.source, joint_names=joint_names)
         return source.read_with(tables)

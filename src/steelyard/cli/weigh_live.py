@@ -15,12 +15,14 @@ from steelyard._computing import interruptible
 from steelyard.cli.live import (
     AccuracyOption,
     LiveModelOption,
+    MotionLimitsOption,
     PageOption,
     RatingOption,
     ReplaceFlag,
     SerialOption,
     SourceArgument,
     SpeedOption,
+    TrackerOption,
     TransitionOption,
     YesFlag,
     arm_and_motion,
@@ -28,7 +30,7 @@ from steelyard.cli.live import (
     stay,
     undo_file,
 )
-from steelyard.cli.options import JsonFlag, file_to_write
+from steelyard.cli.options import JsonFlag, file_to_write, load_limits
 from steelyard.cli.output import Output
 from steelyard.cli.progress import snapshots_shown
 from steelyard.cli.questions import motion_question, payload_question, show_setting, show_stop
@@ -70,9 +72,11 @@ def command(
         ),
     ] = None,
     speed: SpeedOption = 0.25,
+    limits: MotionLimitsOption = None,
     replace: ReplaceFlag = False,
     serial: SerialOption = "",
     accuracy: AccuracyOption = 1.0,
+    tracker: TrackerOption = "direct",
     record: Annotated[
         Path | None,
         file_to_write("Where every row goes besides (.parquet or .arrows).", "--record"),
@@ -100,19 +104,24 @@ def command(
     trajectory = None
     if motion is not None:
         trajectory = arm_and_motion(motion, known.robot)[1]
+    bounds = None
+    if limits is not None:
+        bounds = load_limits(known.robot, known.robot.name, limits)
     request = WeighingRequest(
         motion=trajectory,
         period_s=period,
         reach=reach,
         tool_speed=speed,
         replace_program=replace,
+        limits=bounds,
         serial=serial,
         accuracy=accuracy / 100,
+        tracker=tracker,
     )
     with opened_page(
         page,
         controller,
-        lambda stream: TorqueSetup(known, stream.columns, source, accuracy / 100),
+        lambda stream: TorqueSetup(known, stream.columns, source, accuracy / 100, tracker=tracker),
         history_file=undo_file(output),
     ) as shown:
         found = _weighed(out, controller, known, request, record=record, page=shown, yes=yes)

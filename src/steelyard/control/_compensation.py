@@ -23,7 +23,7 @@ Sample by sample: `init`, `step`; the immutable state is the memory of friction 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -31,7 +31,7 @@ from numpy.typing import ArrayLike
 from steelyard._arrays import Array, Indices, Mask, freeze
 from steelyard.errors import InvalidInertia, InvalidRobot, InvalidSamples
 from steelyard.identification import DynamicModel
-from steelyard.inertia import PARAMETER_NAMES, InertialParameters
+from steelyard.inertia import INERTIA, PARAMETER_NAMES, InertialParameters
 from steelyard.payload import Payload
 from steelyard.robot import ParameterBasis, RobotModel
 from steelyard.robot._terms import require_no_terms
@@ -41,7 +41,7 @@ from steelyard.verdict import Aspect, DoubtKind
 _KNOWN_BY_COVARIANCE = (DoubtKind.NOT_EXCITED, DoubtKind.TOO_UNCERTAIN)
 
 _CHUNK = 2048  # samples computed at once
-_ROUNDING = 1e-12  # of the largest entry of a matrix
+_ZERO_TOLERANCE = 1e-12  # of the largest entry of a matrix
 _MIN_WEIGHT_SHARE = 1e-3  # of gravity [N/kg]; less is rounding of a joint that slides level
 
 
@@ -86,29 +86,21 @@ class Compensator:
     model: DynamicModel | RobotModel
     payload: Payload | InertialParameters | None = None
     body: InertialParameters = field(init=False)
-    _rigid: _IdentifiedArm | _DescribedArm = field(init=False, repr=False)
-    _friction: JointFriction = field(init=False, repr=False)
+    _arm: _CompensatedArm = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        model = self.model
-        body = flange_body(self.robot, self.payload)
-        rigid: _IdentifiedArm | _DescribedArm
-        if isinstance(model, RobotModel):
-            rigid = _DescribedArm(model.with_payload(body))
-            friction = model.drive.joint_friction
+        arm: _CompensatedArm
+        if isinstance(self.model, RobotModel):
+            arm = _DescribedArm.of(self.model, self.payload)
         else:
-            rigid = _IdentifiedArm.of(model, body)
-            friction = model.friction
-        object.__setattr__(self, "body", body)
-        object.__setattr__(self, "_rigid", rigid)
-        object.__setattr__(self, "_friction", friction)
+            arm = _IdentifiedArm.of(self.model, self.payload)
+        object.__setattr__(self, "body", arm.body)
+        object.__setattr__(self, "_arm", arm)
 
     @property
     def robot(self) -> RobotModel:
         """The kinematics of the arm."""
-        if isinstance(self.model, RobotModel):
-            return self.model
-        return self.model.robot
+        return self._arm.robot
 
     def slow_friction(self, speed: float) -> Array:
         """The friction of each drive at a low speed, without that of load, (n,) [Nm or N].
@@ -117,12 +109,12 @@ class Compensator:
             speed: [rad/s or m/s]
         """
         ones = np.ones(self.robot.n)
-        if isinstance(self.model, RobotModel):
-            s = None  # a described drive smooths the sign itself
-        else:
-            s = ones
-        columns = self._friction.law.at(speed * ones, s=s)
+        columns = self._friction.law.at(speed * ones, s=self._arm.slow_direction)
         return np.asarray(np.maximum((self._friction.coefficients * columns).sum(axis=0), 0.0))
+
+    @property
+    def _friction(self) -> JointFriction:
+        return self._arm.friction
 
     def init(self) -> Array | None:
         """The state before the first sample."""
@@ -172,7 +164,7 @@ class Compensator:
         """
         rows = np.atleast_2d(np.asarray(q, dtype=float))
         checked = _checked_motion(self.robot, rows, np.zeros_like(rows), np.zeros_like(rows))[:, 0]
-        tau = self._rigid.gravity(checked)
+        tau = self._arm.gravity(checked)
         if np.ndim(q) == 1:
             return np.asarray(tau[0])
         return tau
@@ -207,7 +199,7 @@ class Compensator:
         v = motion[:, 1]
         if state is None:
             state = self._friction.init(q[0])
-        gravity, rigid, offset, load = self._rigid.torques(motion)
+        gravity, rigid, offset, load = self._arm.torques(motion)
         state, friction = self._friction.along(state, q, v, load)
         return state, (gravity, rigid - gravity, friction, offset)
 
@@ -219,7 +211,7 @@ class Compensator:
             drives.to_drives(motion[:, 0]), drives.to_drives(motion[:, 1])
         )
         share = friction.coefficients[-1] * columns[0]
-        joint_load = self._rigid.torques(motion)[3]
+        joint_load = self._arm.torques(motion)[3]
         load = drives.load(joint_load)
         empty = drives.load(joint_load - W @ self.body.vector)
         of_each = drives.load(W.transpose(0, 2, 1)) * (share * np.sign(load))[:, None]
@@ -275,7 +267,7 @@ def _require_well_weighed(robot: RobotModel, payload: Payload, *, inertia_needed
     unknown = ~np.isfinite(payload.std)
     if unknown.any():
         counts = np.abs(ParameterBasis.of(robot).payload_jacobian).max(axis=0) > 0
-        counts[4:] &= inertia_needed
+        counts[INERTIA] &= inertia_needed
         missing = np.array(PARAMETER_NAMES)[unknown & counts]
         if len(missing):
             raise InvalidInertia(
@@ -296,10 +288,38 @@ def _require_well_weighed(robot: RobotModel, payload: Payload, *, inertia_needed
         )
 
 
+class _CompensatedArm(Protocol):
+    """An arm with its payload, whose torques are computed."""
+
+    @property
+    def robot(self) -> RobotModel:
+        """The arm without the payload."""
+
+    @property
+    def body(self) -> InertialParameters:
+        """Of the payload, in the flange frame."""
+
+    @property
+    def friction(self) -> JointFriction:
+        """Of its drives."""
+
+    @property
+    def slow_direction(self) -> Array | None:
+        """Direction s of slow friction, (n,); None where a drive smooths the sign itself."""
+
+    def torques(self, motion: Array) -> tuple[Array, Array, Array, Array]:
+        """Gravity; links and rotors; offset; load of the gears: (k, n) each [Nm or N]."""
+
+    def gravity(self, q: Array) -> Array:
+        """Of links and payload, (k, n) [Nm or N]."""
+
+
 class _IdentifiedArm(NamedTuple):
     """Base parameters of an identified arm with its payload, and indices of their groups."""
 
     robot: RobotModel
+    body: InertialParameters
+    friction: JointFriction
     theta: Array
     columns: Indices
     links: Indices
@@ -308,7 +328,10 @@ class _IdentifiedArm(NamedTuple):
     offsets: Indices
 
     @classmethod
-    def of(cls, model: DynamicModel, body: InertialParameters) -> _IdentifiedArm:
+    def of(
+        cls, model: DynamicModel, payload: Payload | InertialParameters | None
+    ) -> _IdentifiedArm:
+        body = flange_body(model.robot, payload)
         require_no_terms(model.robot, "compensation")
         theta = (
             model.estimate.value[: len(model.basis)] + model.basis.payload_jacobian @ body.vector
@@ -318,6 +341,8 @@ class _IdentifiedArm(NamedTuple):
         links = np.flatnonzero(parameters.links)
         return cls(
             model.robot,
+            body,
+            model.friction,
             theta,
             model.basis.independent,
             links,
@@ -326,8 +351,11 @@ class _IdentifiedArm(NamedTuple):
             offsets=np.flatnonzero(parameters.offsets & ~is_weight),
         )
 
+    @property
+    def slow_direction(self) -> Array:
+        return np.ones(self.robot.n)
+
     def torques(self, motion: Array) -> tuple[Array, Array, Array, Array]:
-        """Gravity; links and rotors; offset; load of the gears: (k, n) each [Nm or N]."""
         Y = self.robot.regressor(motion[:, 0], motion[:, 1], motion[:, 2])[:, :, self.columns]
         rigid, offset, load = (
             Y[:, :, which] @ self.theta[which] for which in (self.rigid, self.offsets, self.links)
@@ -344,20 +372,34 @@ class _DescribedArm(NamedTuple):
     """Links, payload, rotors and offsets of an arm whose links and drives are given."""
 
     robot: RobotModel
+    body: InertialParameters
+    loaded: RobotModel
+
+    @classmethod
+    def of(cls, robot: RobotModel, payload: Payload | InertialParameters | None) -> _DescribedArm:
+        body = flange_body(robot, payload)
+        return cls(robot, body, robot.with_payload(body))
+
+    @property
+    def friction(self) -> JointFriction:
+        return self.robot.drive.joint_friction
+
+    @property
+    def slow_direction(self) -> None:
+        return None
 
     def torques(self, motion: Array) -> tuple[Array, Array, Array, Array]:
-        """Gravity; links and rotors; offset; load of the gears: (k, n) each [Nm or N]."""
         q = motion[:, 0]
         v = motion[:, 1]
         a = motion[:, 2]
         drive = self.robot.drive
-        links = self.robot.inverse_dynamics(q, v, a)
+        links = self.loaded.inverse_dynamics(q, v, a)
         rotors = drive.transmission.to_joints(drive.rotor_inertia * drive.transmission.to_drives(a))
         offset = np.tile(drive.transmission.to_joints(drive.offset), (len(q), 1))
         return self.gravity(q), links + rotors, offset, links
 
     def gravity(self, q: Array) -> Array:
-        return self.robot.gravity_torque(q)
+        return self.loaded.gravity_torque(q)
 
 
 def _checked_motion(robot: RobotModel, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
@@ -389,5 +431,5 @@ def _std(G: Array, sigma: Array | None) -> Array:
     known = np.isfinite(np.diag(sigma))
     part = G[:, :, known]
     variance = np.einsum("nji,ik,njk->nj", part, sigma[np.ix_(known, known)], part)
-    counts = (np.abs(G[:, :, ~known]) > _ROUNDING * np.abs(G).max()).any(axis=-1)
+    counts = (np.abs(G[:, :, ~known]) > _ZERO_TOLERANCE * np.abs(G).max()).any(axis=-1)
     return np.where(counts, np.inf, np.sqrt(np.maximum(variance, 0.0)))

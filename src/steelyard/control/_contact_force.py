@@ -25,7 +25,7 @@ from numpy.typing import ArrayLike
 
 from steelyard._arrays import Array, Mask
 from steelyard.errors import InvalidSamples
-from steelyard.inertia import checked_transform
+from steelyard.inertia import INERTIA, checked_transform
 from steelyard.verdict import Doubt, DoubtKind, Verdict
 from steelyard.wrist._payload import WristPayload
 from steelyard.wrist._regressor import wrench_slope
@@ -253,9 +253,10 @@ def _second_zero(
 def _covariance(payload: WristPayload, samples: WrenchSamples, x: Array) -> Array:
     sigma = payload.full_covariance.copy()
     if not payload.knows_inertia:
-        sigma[4:10, :] = sigma[:, 4:10] = 0.0
+        sigma[INERTIA, :] = 0.0
+        sigma[:, INERTIA] = 0.0
         guess = (payload.body.mass * _TYPICAL_RADIUS**2) ** 2
-        sigma[range(4, 10), range(4, 10)] = guess
+        sigma[INERTIA, INERTIA] = guess * np.eye(6)
     C = payload.slope(x, samples.R_base_sensor)
     B = wrench_slope(payload.body.vector)
     motion = B @ samples.feature_covariance @ B.T

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import html
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -31,14 +31,8 @@ def panel_figure(panel: Panel, colours: dict[str, str], most: int) -> dict[str, 
         colours: by the names of curves and bands
         most: largest number of points of a curve
     """
-    traces = []
-    for part in panel.curves:
-        colour = colours[part.name]
-        traces += (
-            _band(part, colour, most)
-            if isinstance(part, Band)
-            else [_curve(part, panel, colour, most)]
-        )
+    tracer = _Tracer(panel, colours, most)
+    traces = [trace for part in panel.curves for trace in part.drawn_by(tracer)]
     layout: dict[str, Any] = {"xaxis": {"title": {"text": _words(panel.x)}}}
     layout["yaxis"] = {"title": {"text": _words(panel.y)}}
     if panel.log_y:
@@ -50,12 +44,12 @@ def panel_figure(panel: Panel, colours: dict[str, str], most: int) -> dict[str, 
         layout["xaxis"]["range"] = list(panel.x_range)
     if panel.y_range is not None:
         layout["yaxis"]["range"] = [float(np.log10(y)) if panel.log_y else y for y in panel.y_range]
-    if any(isinstance(part, Curve) and part.style == "bars" for part in panel.curves):
+    if panel.bars:
         if panel.categories:
             layout["barmode"] = "overlay"
         else:
             layout["barmode"] = "group"
-    if any(isinstance(part, Curve) and part.has_words for part in panel.curves):
+    if any(curve.has_words for curve in panel.lines):
         layout["xaxis"]["type"] = "category"  # words that look like numbers remain words
     if panel.categories:
         words = [_words(name) for name in panel.categories]
@@ -63,6 +57,20 @@ def panel_figure(panel: Panel, colours: dict[str, str], most: int) -> dict[str, 
     layout["shapes"] = [_mark_line(x) for x, _ in panel.marks]
     layout["annotations"] = [_mark_words(x, words) for x, words in panel.marks if words]
     return {"data": traces, "layout": layout}
+
+
+class _Tracer(NamedTuple):
+    """Makes the traces of curves and bands."""
+
+    panel: Panel
+    colours: dict[str, str]
+    most: int
+
+    def curve(self, curve: Curve) -> list[dict[str, Any]]:
+        return [_curve(curve, self.panel, self.colours[curve.name], self.most)]
+
+    def band(self, band: Band) -> list[dict[str, Any]]:
+        return _band(band, self.colours[band.name], self.most)
 
 
 def _decimated(x: Array, y: Array, most: int) -> Indices:

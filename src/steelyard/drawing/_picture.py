@@ -10,11 +10,11 @@ import base64
 import html
 import io
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -264,21 +264,29 @@ def _draw_legend(
         where.legend(handles=handles, ncols=len(names), **look, **place)
 
 
+class _Pen(NamedTuple):
+    """Draws curves and bands on axes; bars, which stand side by side, are drawn together later."""
+
+    ax: Any
+    colours: Mapping[str, str]
+
+    def curve(self, curve: Curve) -> None:
+        if curve.style != "bars":
+            _draw_curve(self.ax, curve, self.colours[curve.name])
+
+    def band(self, band: Band) -> None:
+        low = np.asarray(band.low, dtype=float)
+        high = np.asarray(band.high, dtype=float)
+        self.ax.fill_between(band.x, low, high, color=self.colours[band.name], alpha=0.18, lw=0)
+
+
 def _draw_panel(ax: Any, panel: Panel, colours: dict[str, str]) -> None:
-    bars = [part for part in panel.curves if isinstance(part, Curve) and part.style == "bars"]
+    pen = _Pen(ax, colours)
     for part in panel.curves:
-        if isinstance(part, Band):
-            low = np.asarray(part.low, dtype=float)
-            high = np.asarray(part.high, dtype=float)
-            ax.fill_between(part.x, low, high, color=colours[part.name], alpha=0.18, lw=0)
-        elif part.style != "bars":
-            _draw_curve(ax, part, colours[part.name])
-    if bars:
-        _draw_bars(ax, panel, bars, colours)
-    elif (
-        all(isinstance(part, Band) or part.style != "dots" for part in panel.curves)
-        and not panel.equal
-    ):
+        part.drawn_by(pen)
+    if panel.bars:
+        _draw_bars(ax, panel, panel.bars, colours)
+    elif all(part.style != "dots" for part in panel.curves) and not panel.equal:
         ax.margins(x=0)
     if panel.log_y:
         from matplotlib.ticker import LogLocator
@@ -346,9 +354,8 @@ def _draw_bars(ax: Any, panel: Panel, bars: Sequence[Curve], colours: dict[str, 
 
 def _bar_words(panel: Panel) -> list[str]:
     """The words on the x axis, in their order."""
-    curves = [part for part in panel.curves if isinstance(part, Curve) and part.style == "bars"]
     return list(
-        panel.categories or dict.fromkeys(str(word) for curve in curves for word in curve.x)
+        panel.categories or dict.fromkeys(str(word) for bar in panel.bars for word in bar.x)
     )
 
 

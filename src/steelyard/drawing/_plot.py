@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal, Protocol, TypeVar
 
 import numpy as np
 
@@ -16,7 +16,19 @@ INK = "#1f2933"
 SOFT = "#52606d"
 MUTED = "#b8c1cc"
 TRUTH = "#c23030"
+T_co = TypeVar("T_co", covariant=True)
+T = TypeVar("T")
 _PALETTE = ("#2266aa", "#d9822b", "#2a9d5c", "#8e5bb5", "#b04a6f", "#5f7a8a", "#8a7a2a", "#17a2b8")
+
+
+class Renderer(Protocol[T_co]):
+    """Draws the parts of a panel, each in its way."""
+
+    def curve(self, curve: Curve) -> T_co:
+        """A curve, drawn."""
+
+    def band(self, band: Band) -> T_co:
+        """A band, drawn."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +62,10 @@ class Curve:
         """Whether x are words."""
         return len(self.x) > 0 and isinstance(self.x[0], str)
 
+    def drawn_by(self, renderer: Renderer[T]) -> T:
+        """What a renderer makes of it."""
+        return renderer.curve(self)
+
 
 @dataclass(frozen=True, eq=False)
 class Band:
@@ -68,9 +84,14 @@ class Band:
     low: Array
     high: Array
     colour: str = ""
+    style: ClassVar[Literal["band"]] = "band"
 
     def __post_init__(self) -> None:
         _require_one_length(self.name, self.x, self.low, self.high)
+
+    def drawn_by(self, renderer: Renderer[T]) -> T:
+        """What a renderer makes of it."""
+        return renderer.band(self)
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,17 +125,23 @@ class Panel:
     @property
     def legend(self) -> tuple[tuple[str, str], ...]:
         """Each name once, with its style; the style of an area is 'band'."""
-        styles = {
-            part.name: "band" if isinstance(part, Band) else part.style for part in self.curves
-        }
+        styles = {part.name: part.style for part in self.curves}
         return tuple((name, style) for name, style in styles.items() if name)
+
+    @property
+    def lines(self) -> tuple[Curve, ...]:
+        """The curves without the bands."""
+        return tuple(part for part in self.curves if part.style != "band")
+
+    @property
+    def bars(self) -> tuple[Curve, ...]:
+        """The curves that are drawn as bars."""
+        return tuple(curve for curve in self.lines if curve.style == "bars")
 
     @property
     def log_ticks(self) -> tuple[int, ...]:
         """Ticks of each decade: 1, 2 and 5, or only 1 if there are many decades."""
-        drawn = np.concatenate(
-            [np.zeros(0), *(part.y for part in self.curves if isinstance(part, Curve))]
-        )
+        drawn = np.concatenate([np.zeros(0), *(curve.y for curve in self.lines)])
         above = drawn[np.isfinite(drawn) & (drawn > 0)]
         if above.size and above.max() > 300 * above.min():
             return (1,)
@@ -187,21 +214,26 @@ class Plot:
         """The colour of each name, in all panels."""
         found: dict[str, str] = {}
         for panel in self.panels:
-            for curve in panel.curves:
-                if isinstance(curve, Curve) and curve.name not in found:
+            for curve in panel.lines:
+                if curve.name not in found:
                     used = sum(colour in _PALETTE for colour in found.values())
                     known = curve.colour or _colour_by_name(curve.name)
                     found[curve.name] = known or _PALETTE[used % len(_PALETTE)]
         for panel in self.panels:
-            for i, part in enumerate(panel.curves):
-                if isinstance(part, Band) and part.name not in found:
-                    lines = [
-                        c for c in (*panel.curves[i:], *panel.curves[i::-1]) if isinstance(c, Curve)
-                    ]
-                    found[part.name] = part.colour or (
-                        found[lines[0].name] if lines else _PALETTE[0]
-                    )
+            for i, band in enumerate(panel.curves):
+                if band.name not in found:
+                    found[band.name] = band.colour or _colour_of_neighbour(panel, i, found)
         return found
+
+
+def _colour_of_neighbour(panel: Panel, index: int, colours: Mapping[str, str]) -> str:
+    """The colour of the next curve after a band, else of the last one before it."""
+    after = panel.curves[index:]
+    before = panel.curves[index::-1]
+    for part in (*after, *before):
+        if part.style != "band":
+            return colours[part.name]
+    return _PALETTE[0]
 
 
 def _colour_by_name(name: str) -> str:

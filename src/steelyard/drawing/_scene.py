@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 
 from steelyard._arrays import Array
+from steelyard.drawing._mesh import Mesh, box_corners
 
 _ARC = np.deg2rad(np.arange(-90, 91, 10))
 _SPHERE_PROFILE = np.column_stack([np.cos(_ARC), np.sin(_ARC)])
 _SIDES = 24  # of a body of revolution
+_VIEW_MARGIN = 1.03  # of a view, over what it shows
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,6 +67,25 @@ class Solid:
         T[:3, 3] = centre
         return cls(name, frame, T, _SPHERE_PROFILE, colour, opacity)
 
+    @property
+    def box(self) -> Array:
+        """Corners of a box around it, (8, 3) [m], in its frame."""
+        radius = float(self.profile[:, 0].max())
+        low = [-radius, -radius, float(self.profile[:, 1].min())]
+        high = [radius, radius, float(self.profile[:, 1].max())]
+        return np.asarray(box_corners(low, high) @ self.placement[:3, :3].T + self.placement[:3, 3])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for a page."""
+        return {
+            "frame": self.frame,
+            "placement": _rounded(self.placement[:3], 6),
+            "profile": _rounded(self.profile, 5),
+            "colour": self.colour,
+            "opacity": self.opacity,
+            "sides": self.sides,
+        }
+
 
 @dataclass(frozen=True, eq=False)
 class Scene:
@@ -81,7 +102,7 @@ class Scene:
     """
 
     caption: str
-    solids: Sequence[Solid]
+    solids: Sequence[Solid | Mesh]
     frames: Array
     t: Array
     load: int
@@ -93,27 +114,26 @@ class Scene:
         """Name and colour of each named solid, each once."""
         return tuple({solid.name: solid.colour for solid in self.solids if solid.name}.items())
 
+    @property
+    def _corners(self) -> Array:
+        """Origins of the frames and corners of the boxes around solids, at all times, (K, 3)."""
+        found = [self.frames[..., :3, 3].reshape(-1, 3)]
+        for solid in self.solids:
+            T = self.frames[:, solid.frame]
+            found.append(np.einsum("kab,cb->kca", T[:, :3, :3], solid.box) + T[:, None, :3, 3])
+        return np.concatenate([corners.reshape(-1, 3) for corners in found])
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values for a page, with lengths rounded to 0.1 mm."""
-        corners = self.frames[..., :3, 3].reshape(-1, 3)
+        corners = self._corners
         centre = (corners.min(axis=0) + corners.max(axis=0)) / 2
         reach = float(np.linalg.norm(corners - centre, axis=1).max())
         return {
-            "solids": [
-                {
-                    "frame": solid.frame,
-                    "placement": _rounded(solid.placement[:3], 6),
-                    "profile": _rounded(solid.profile, 5),
-                    "colour": solid.colour,
-                    "opacity": solid.opacity,
-                    "sides": solid.sides,
-                }
-                for solid in self.solids
-            ],
+            "solids": [solid.to_dict() for solid in self.solids],
             "frames": [[_rounded(T[:3], 4) for T in posture] for posture in self.frames],
             "t": _rounded(self.t, 3),
             "centre": _rounded(centre, 4),
-            "reach": round(1.05 * reach + 0.05, 4),
+            "reach": round(_VIEW_MARGIN * reach, 4),
             "load": self.load,
             "close": round(self.close, 4),
             "axes": round(self.axes, 4),

@@ -36,14 +36,31 @@ from steelyard.excitation._gradients import RegressorRows
 from steelyard.excitation._limits import DesignLimits
 from steelyard.inertia import PARAMETER_NAMES
 from steelyard.robot import ParameterBasis, RobotModel
-from steelyard.robot._parameters import Parameter, ParameterKind
+from steelyard.robot._parameters import (
+    FRICTION_AND_OFFSET_KINDS,
+    Parameter,
+    ParameterKind,
+    ParameterTable,
+)
 from steelyard.trajectory import FourierTrajectory
 
 _MIN_EIGENVALUE = 1e-15  # relative to the largest; smaller ones are rounding errors
 _DEPENDENCE_TOLERANCE = 1e-6  # relative distance of a column from the span of others
 _NUISANCE_KINDS = (ParameterKind.COULOMB, ParameterKind.VISCOUS, ParameterKind.OFFSET)
 _DEFAULT_NOISE_SHARE = 0.005  # of the torque limit
-_XU_WEIGHTS = {"all": 10.0, "inertia": 5.0, "moment": 1.0, "friction": 1.0}
+_INERTIA_KINDS = (
+    ParameterKind.INERTIA_XX,
+    ParameterKind.INERTIA_XY,
+    ParameterKind.INERTIA_YY,
+    ParameterKind.INERTIA_XZ,
+    ParameterKind.INERTIA_YZ,
+    ParameterKind.INERTIA_ZZ,
+    ParameterKind.ROTOR_INERTIA,
+)
+_XU_WEIGHT_ALL = 10.0  # weights of the condition numbers in xu2024 eq. (18): of all columns,
+_XU_WEIGHT_INERTIA = 5.0  # of moments of inertia,
+_XU_WEIGHT_MOMENT = 1.0  # of first moments,
+_XU_WEIGHT_FRICTION = 1.0  # and of friction and offsets
 _PROBE_SAMPLES = 200
 
 Signals = tuple[Array, Array, Array]  # positions, velocities and accelerations, (N, n) each
@@ -186,8 +203,8 @@ class ConditionNumber(Objective):
     name = "condition"
 
     def _criterion(self, robot: RobotModel, possible: Signals) -> Criterion:
-        rows, names = _base_rows(robot, possible, self.weights, self.drive)
-        return Criterion(robot, rows, names, _condition_merit, _condition)
+        rows, columns = _base_rows(robot, possible, self.weights, self.drive)
+        return Criterion(robot, rows, columns.names, _condition_merit, _condition)
 
 
 @dataclass(frozen=True, eq=False)
@@ -214,14 +231,14 @@ class Xu2024(Objective):
     name = "xu2024"
 
     def _criterion(self, robot: RobotModel, possible: Signals) -> Criterion:
-        rows, names = _base_rows(robot, possible, self.weights, True)
-        parts = [(factor, part) for factor, part in _xu_parts(names) if len(part)]
+        rows, columns = _base_rows(robot, possible, self.weights, True)
+        parts = [(factor, part) for factor, part in _xu_parts(columns) if len(part)]
 
         def merit(G: Any, sharpness: Any, xp: Any = np) -> tuple[Any, Any]:
             total = 0.0
             slope = 0.0
             for factor, part in parts:
-                E = np.eye(len(names))[:, part]
+                E = np.eye(len(columns))[:, part]
                 f, S = _condition_merit(E.T @ G @ E, sharpness, xp)
                 total += factor * xp.exp(f)
                 slope += factor * xp.exp(f) * (E @ S @ E.T)
@@ -230,7 +247,7 @@ class Xu2024(Objective):
         def exact(R: Array) -> float:
             return sum(factor * _condition(R[:, part]) for factor, part in parts)
 
-        return Criterion(robot, rows, names, merit, exact)
+        return Criterion(robot, rows, columns.names, merit, exact)
 
 
 @dataclass(frozen=True, eq=False)
@@ -385,29 +402,28 @@ def _minus_log_det(R: Array) -> float:
 
 def _base_rows(
     robot: RobotModel, possible: Signals, weights: Sequence[float] | Array | None, drive: bool
-) -> tuple[RegressorRows, tuple[str, ...]]:
+) -> tuple[RegressorRows, ParameterTable]:
+    """The rows of the base regressor, and the parameters of its columns."""
     basis = ParameterBasis.of_regressor(robot, robot.regressor(*possible), drive=drive)
     if weights is None:
         factor = np.ones(robot.n)
     else:
         factor = _per_joint(weights, robot.n, "weights")
-    names = tuple(basis.standard_parameters.names[i] for i in basis.independent)
-    return RegressorRows("torque", basis.independent, factor), names
+    columns = basis.standard_parameters.take(basis.independent)
+    return RegressorRows("torque", basis.independent, factor), columns
 
 
-def _xu_parts(names: tuple[str, ...]) -> list[tuple[float, Indices]]:
-    def kind(name: str) -> str:
-        if name[0] in "FB":
-            return "friction"
-        if name[0] == "I":
-            return "inertia"
-        return "moment"
-
-    kinds = np.array([kind(name) for name in names])
-    return [
-        (factor, np.flatnonzero((kinds == part) | (part == "all")))
-        for part, factor in _XU_WEIGHTS.items()
-    ]
+def _xu_parts(columns: ParameterTable) -> list[tuple[float, Indices]]:
+    """The weight and the columns of each term of the composite."""
+    inertia = columns.of_kind(*_INERTIA_KINDS)
+    friction = columns.of_kind(*FRICTION_AND_OFFSET_KINDS)
+    parts = (
+        (_XU_WEIGHT_ALL, np.ones(len(columns), dtype=bool)),
+        (_XU_WEIGHT_INERTIA, inertia),
+        (_XU_WEIGHT_MOMENT, ~inertia & ~friction),
+        (_XU_WEIGHT_FRICTION, friction),
+    )
+    return [(weight, np.flatnonzero(which)) for weight, which in parts]
 
 
 def independent_columns(A: Array) -> Indices:

@@ -206,6 +206,8 @@ def _for_torques(robot: RobotModel, q: Array) -> PostureSet:
 def _condition_number(rows: Array) -> float:
     """The condition number of rows, (N, r, p), over the unknowns that they determine."""
     values = np.linalg.svd(rows.reshape(-1, rows.shape[2]), compute_uv=False)
+    if not values[0] > 0:
+        raise InfeasibleDesign("nothing has a weight without gravity: postures cannot weigh it")
     determined = values[values > 1e-9 * values[0]]
     return float(determined[0] / determined[-1])
 

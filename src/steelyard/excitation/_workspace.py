@@ -65,6 +65,11 @@ class Sector:
         if not left < right:
             raise InvalidTrajectory(f"axis {self.axis}: phi must rise, got {left:g} to {right:g}")
 
+    @property
+    def middles(self) -> tuple[Array, ...]:
+        """Directions to mark, (3,) each: none."""
+        return ()
+
     def slacks(self, x: Any, xp: Any) -> list[Any]:
         """Smooth slacks of the axis x, (N, 3), in the base frame: each (N,), positive inside."""
         slacks = []
@@ -128,6 +133,11 @@ class Cone:
                 f"axis {self.axis}: half_angle must lie in 0 to pi, got {self.half_angle:g}"
             )
         object.__setattr__(self, "direction", read_only(direction / np.linalg.norm(direction)))
+
+    @property
+    def middles(self) -> tuple[Array, ...]:
+        """Directions to mark, (3,) each: that of the cone, in the base frame."""
+        return (self.direction,)
 
     def slacks(self, x: Any, xp: Any) -> list[Any]:
         """Smooth slacks of the axis x, (N, 3), in the base frame: each (N,), positive inside."""

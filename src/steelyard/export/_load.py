@@ -25,7 +25,7 @@ from steelyard.verdict import Aspect, Doubt, Fitness, Verdict
 
 _ENTRIES = ("Ixx", "Iyy", "Izz", "Ixy", "Ixz", "Iyz")
 _ENTRY_INDICES = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
-_ROUNDING = 1e-9  # of the largest entry of the inertia about the origin
+_INERTIA_TOLERANCE = 1e-9  # of the largest entry of the inertia about the origin
 SPHERE_DENSITY = 2700.0
 """Of a sphere that stands for a body of unknown inertia: aluminium, [kg/m^3]."""
 DEFAULT_NAME = "payload"
@@ -197,7 +197,8 @@ class Load:
     def is_point(self) -> bool:
         """Whether all mass is in one point, as where only mass and centre of mass are known."""
         return bool(
-            np.abs(self.body.inertia_com).max() <= _ROUNDING * np.abs(self.body.inertia).max()
+            np.abs(self.body.inertia_com).max()
+            <= _INERTIA_TOLERANCE * np.abs(self.body.inertia).max()
         )
 
     def head(
@@ -249,7 +250,7 @@ class Load:
     def require_moments(self) -> None:
         """Raises an error for a negative principal moment, which controllers misinterpret."""
         smallest = self.body.principal_moments[0]
-        if smallest < -_ROUNDING * np.abs(self.body.inertia).max():
+        if smallest < -_INERTIA_TOLERANCE * np.abs(self.body.inertia).max():
             raise InvalidInertia(
                 f"the payload has a negative moment of inertia, {smallest:.3g} kg m^2 about its"
                 " centre of mass, which cannot be exported even by force; weigh again with more"

@@ -20,7 +20,7 @@ from steelyard._units import GRAVITY_DOWN
 from steelyard.export._load import Load, Target
 from steelyard.export._text import commented, decimal, decimals
 
-_LEVEL = (
+_LEVEL_BASE_NOTE = (
     "gravity is that of a level base; for a tilted or hanging arm turn it into the frame of the"
     " base, and use the size of g with which the payload was weighed."
 )
@@ -70,7 +70,7 @@ def _gravity_filter(load: Load) -> str:
         "Put the block below sensor_filter_chain into the ros__parameters of the node that has the"
         " chain, say force_torque_sensor_broadcaster.",
         f"world_frame, sensor_frame: replace 'world' and '{frame}' with the frames of your tf tree;"
-        f" {_LEVEL}",
+        f" {_LEVEL_BASE_NOTE}",
         _SIGN,
         _ZERO,
         "Older versions of control_toolbox want the weight: instead of tool write"
@@ -101,7 +101,7 @@ def _cartesian_controllers(load: Load) -> str:
     notes = [
         "Put these two maps into the configuration of the controller; ft_sensor_ref_link must be"
         f" the frame of tool, '{load.body.frame}' here.",
-        f"gravity: in the frame of robot_base_link; {_LEVEL}",
+        f"gravity: in the frame of robot_base_link; {_LEVEL_BASE_NOTE}",
         "Call the service signal_taring of the controller after the sensor was tared.",
         "The versions for ROS 2 do not read these maps: compensate the wrench before it reaches"
         " the controller (export to gravity-filter).",

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from steelyard._arrays import Array
 from steelyard.export._load import Load, Target
 
-_UNITS = "kg; m; kg m^2. Inertia is about the centre of mass, along the axes of this frame"
+_UNITS_NOTE = "kg; m; kg m^2. Inertia is about the centre of mass, along the axes of this frame"
 
 
 def digits(values: ArrayLike) -> str:
@@ -66,7 +66,7 @@ def _urdf_link(load: Load) -> str:
         f"Copy the link '{load.name}' and its joint into the arm's URDF; '{flange}' is the flange."
     ]
     root = ET.Element("robot", name=load.name)
-    for words in load.head("URDF", _UNITS, notes=notes):
+    for words in load.head("URDF", _UNITS_NOTE, notes=notes):
         remark(root, words)
     ET.SubElement(root, "link", name=flange)
     link = ET.SubElement(root, "link", name=load.name)
@@ -83,7 +83,7 @@ def _mjcf_body(load: Load) -> str:
     """An MJCF of the payload alone: a body without a joint."""
     notes = [f"Copy or attach the body '{load.name}' into the body that is the arm's flange."]
     root = ET.Element("mujoco", model=load.name)
-    for words in load.head("MuJoCo (MJCF)", _UNITS, notes=notes):
+    for words in load.head("MuJoCo (MJCF)", _UNITS_NOTE, notes=notes):
         remark(root, words)
     body = ET.SubElement(ET.SubElement(root, "worldbody"), "body", name=load.name)
     inertial = ET.SubElement(

@@ -284,6 +284,7 @@ def trend(robot: str, content: Mapping[str, Any], rows: Sequence[LogRow]) -> Arm
         level=_payload_level(model, logs, series.value[-1]),
         left_out={timed[k].file: float(contradiction[k]) for k in np.flatnonzero(odd)},
         loaded=np.array([bool(row.load) for row in logs], dtype=bool),
+        undated=len(rows) - len(timed),
     )
 
 

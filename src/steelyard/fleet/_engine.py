@@ -60,6 +60,16 @@ class Engine(Protocol):
         ...
 
 
+def require_workers(workers: int | None) -> None:
+    """Refuses a number of processes that no machine runs.
+
+    Args:
+        workers: number of processes; None for the default
+    """
+    if workers is not None:
+        require_number(workers, _WORKERS, "workers", UnknownName)
+
+
 @contextmanager
 def engine(scheduler: str | None = None, workers: int | None = None) -> Iterator[Engine]:
     """An engine for the time of a `with` block.
@@ -70,8 +80,7 @@ def engine(scheduler: str | None = None, workers: int | None = None) -> Iterator
         workers: number of processes on this machine, by default the number of cores; one means
             this process itself
     """
-    if workers is not None:
-        require_number(workers, _WORKERS, "workers", UnknownName)
+    require_workers(workers)
     count = workers or os.cpu_count() or 1
     if scheduler is None and count == 1:
         yield _InProcess()

@@ -30,7 +30,7 @@ from steelyard.fleet._arms import (
 )
 from steelyard.fleet._build import Build
 from steelyard.fleet._catalogue import read_catalogue
-from steelyard.fleet._engine import Engine, engine
+from steelyard.fleet._engine import Engine, engine, require_workers
 from steelyard.fleet._estimate import arm_model
 from steelyard.fleet._reduce import Reduction
 from steelyard.fleet._rows import LogPayload, LogRow
@@ -104,6 +104,7 @@ class Fleet:
             name: Reduction.of(given.get(name, name), friction=friction, preparation=preparation)
             for name in dict.fromkeys(entry.model for entry in entries)
         }
+        require_workers(workers)
         created = Store(store, create=True)
         for reduction in reductions.values():
             created.keep(reduction)
@@ -251,7 +252,7 @@ class Fleet:
         robots = [robot for robot in self.robots if self._store.model_path(robot).exists()]
         if not robots:
             raise InvalidSamples(
-                f"no arm of {self._store.folder} has a model yet: call Fleet.identify first"
+                f"no arm of {self._store.folder} has a model yet: identify the fleet first"
             )
         models = ((robot, self._store.model(robot)) for robot in robots)
         tasks = (

@@ -98,7 +98,7 @@ def _groups(
 def _arm_view(arm: ArmTrend, flagged: Sequence[SeriesChange]) -> _ArmView:
     sentences = [_sentence(change.words) for change in flagged[:_MAX_CHANGES_SHOWN]]
     if not flagged:
-        sentences.append("No change beyond noise")
+        sentences.append(_sentence(arm.not_compared or "no change beyond noise"))
     if len(flagged) > _MAX_CHANGES_SHOWN:
         sentences.append(f"and {len(flagged) - _MAX_CHANGES_SHOWN} more")
     numbers = {name: k for k, (name, _) in enumerate(_curves(arm))}
@@ -115,8 +115,12 @@ def _answer(
     changed = (
         f"{len(flagged)} of {len(trends.arms)} arms have changed, in {count} of {tests} series."
     )
+    skipped = [arm for arm in trends.arms if arm.not_compared]
+    if len(skipped) == len(trends.arms):
+        return ["Nothing was compared.", *(f"{arm.robot}: {arm.not_compared}." for arm in skipped)]
     if not flagged:
-        changed = f"None of {len(trends.arms)} arms has changed beyond noise."
+        compared = len(trends.arms) - len(skipped)
+        changed = f"None of {compared} compared arms has changed beyond noise."
     unusable = f"; {failed} more are unusable" if failed else ""
     reliability = (
         f"From {logs} logs{unusable}. Of all changes that are listed, at most"
@@ -162,7 +166,7 @@ def _facts(arm: ArmTrend, flagged: Sequence[SeriesChange], failed: int) -> dict[
     return {
         "name": arm.robot,
         "time": np.rint(time).astype(int).tolist(),
-        "words": [_sentence(change.words) for change in flagged],
+        "words": _words(arm, flagged),
         "facts": _log_counts(arm, failed),
         "series": series,
     }
@@ -226,6 +230,13 @@ def _quantised(mean: Array, half_width: Array) -> dict[str, Any]:
         "y": np.rint((mean - low) / step).astype(int).tolist(),
         "half": np.rint(half_width / step).astype(int).tolist(),
     }
+
+
+def _words(arm: ArmTrend, flagged: Sequence[SeriesChange]) -> list[str]:
+    """The flagged changes of an arm, or why there are none; empty if nothing has changed."""
+    if not flagged and arm.not_compared:
+        return [_sentence(f"{arm.not_compared}.")]
+    return [_sentence(change.words) for change in flagged]
 
 
 def _sentence(words: str) -> str:

@@ -125,6 +125,9 @@ def pick_trends(shifts: Mapping[str, Shift], *, rate: float = 0.05) -> PickTrend
     """
     if not shifts:
         raise InvalidSamples("`shifts` is empty: there is nothing to compare")
+    for name, shift in shifts.items():
+        if not shift.picks:
+            raise InvalidSamples(f"{name} has no picks: there is nothing to compare; leave it out")
     if not 0 < rate < 1:
         raise InvalidSamples(f"`rate` must lie between 0 and 1, got {rate:g}")
     rows = tuple(row for name, shift in shifts.items() for row in _rows(name, shift))

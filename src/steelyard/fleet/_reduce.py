@@ -1,10 +1,10 @@
 """Reduces a log to one row: its triangular factor, and figures beside it.
 
-The friction law of an arm has fixed shapes here, so that a log is linear in unknowns that every log
-of the arm shares: base parameters of links and rotors, friction and offset. A log of any length
-then leaves one factor [Y tau] = Q R for each joint, some tens of kilobytes, and factors merge
-exactly: the factor of two logs is that of [R_1; R_2]. A long log is read in blocks, so that memory
-does not grow with it.
+The shapes of the friction law are fixed here. The torques of every log are then linear in the same
+unknowns: base parameters of links and rotors, friction and offset. A log of any length is reduced
+to one factor R of [Y tau] = Q R for each joint, some tens of kilobytes. Factors are merged without
+loss: the factor of two logs is that of [R_1; R_2]. A long log is read in blocks, so the memory used
+does not depend on its length.
 
 A factor alone would treat noise as white. The row therefore also holds the noise of the log's own
 fit, and the factor by which the correlation of its residuals in time increases the variance of slow
@@ -48,10 +48,10 @@ _VERSION = 1
 _BLOCK_S = 120.0
 _OVERLAP_S = 1.0
 _TRIMMED_PERIODS = 3.0  # of the cut-off, at both ends: logs begin and end in motion
-_MIN_EPOCH_S = 1e8  # a clock that shows more counts from 1970
+_MIN_EPOCH_S = 1e8  # larger times count from 1970
 _MAX_CACHED_REDUCTIONS = 64
 _KEY_DECIMALS = 12
-_KEY_DIGITS = 8  # of numbers in a key: a robot that was written and read differs by rounding
+_KEY_DIGITS = 8  # of numbers in a key; saving and loading a robot may change the last digits
 _MIN_ROWS_CORRELATION = 50  # of a joint, to estimate the correlation of its residuals
 
 
@@ -86,7 +86,8 @@ class Reduction(Value, error=InvalidRecording):
             model: an arm, the name of a bundled one, a .urdf or .toml file, or an identified model
                 (.json), whose friction law, shapes and preparation are then used
             friction: name of another law, with its initial shapes
-            preparation: another one; all logs of an arm have one cut-off, 20 Hz where it is 'auto'
+            preparation: instead of that of the model; the cut-off 'auto' becomes 20 Hz, because all
+                logs of an arm need the same
         """
         if isinstance(model, str) and Path(model).suffix.lower() == ".json":
             identified = DynamicModel.load(model)
@@ -146,7 +147,7 @@ def _with_one_cutoff(preparation: Preparation) -> Preparation:
 
 
 _cached_reductions: dict[str, Reduction] = {}
-"""Reductions that this process has built, by key; a worker needs few of them, many times."""
+"""Reductions that this process has built, by key; a worker uses the same few many times."""
 
 
 def reduce_log(
@@ -284,7 +285,7 @@ def _reduced(path: Path, entry: Entry, reduction: Reduction) -> LogRow:
 def _pieces(
     block: Recording, core: tuple[float, float], entry: Entry, reduction: Reduction
 ) -> Iterator[tuple[_Piece, RegressionFactor]]:
-    """The stretches of the core of a block without holes, with their factors."""
+    """The stretches without holes in the core of a block, with their factors."""
     drive = reduction.robot.drive if block.tau is None else None
     if drive is not None and drive.gain is None:
         raise InvalidRecording(
@@ -412,7 +413,7 @@ def packed(factor: RegressionFactor) -> Array:
 
 
 def unpacked(values: Array, rows: Sequence[int]) -> RegressionFactor:
-    """The factor that `packed` made these values from.
+    """The factor of values that `packed` returned.
 
     Args:
         values: upper triangles, joint after joint

@@ -69,7 +69,7 @@ class Store:
             _saved.load(head, "fleet", version=VERSION)
         elif not create:
             raise UnreadableFile(
-                f"{folder} is not the store of a fleet: create one with Fleet.build"
+                f"{folder} is not the store of a fleet: build the fleet from its logs first"
             )
         elif self.folder.exists() and any(self.folder.iterdir()):
             raise UnreadableFile(f"{folder} holds other files: give a new or empty folder")

@@ -3,9 +3,9 @@
 A series is one quantity of an arm, y_k with standard deviation s_k in log k. Without a change it
 follows
 
-    y = X b + e,        X = [1, temperature, configured load], as limit as they vary,
+    y = X b + e,        X = [1, temperature, configured load], without columns that do not vary,
 
-with e of the variance s_k^2 + omega^2, omega the scatter between logs, estimated from the
+where e has the variance s_k^2 + omega^2; omega is the scatter between logs, estimated from the
 residuals. Residuals are clipped at four standard deviations, so that a single outlier is not a
 change. A change adds a column: a step between two logs, or a ramp that begins at a log, with a few
 logs on either side. Each of the m candidates has a statistic t (Student, N - rank - 1 degrees of
@@ -15,14 +15,14 @@ freedom). The largest is used, with Bonferroni's p-value
 
 where t is divided by the root of (1 + r) / (1 - r) for neighbouring residuals with a correlation
 r > 0. For the payload, loaded and empty logs are also tested apart, and p counts three tests: a
-wrong part changes the loaded logs only. The payload has a further test: whether loaded logs carry
-the configured load, t = mean error over its standard deviation, which includes that of the model.
+wrong part changes the loaded logs only. A further test checks whether loaded logs carry the
+configured load: t is the mean error over its standard deviation, which includes that of the model.
 
-Over all series of all arms the rate of false discoveries is controlled by the procedure of
+The rate of false discoveries over all series of all arms is controlled by the procedure of
 Benjamini and Yekutieli (2001): the k-th smallest of M p-values is flagged, with all smaller ones,
-if p <= rate k / (M sum_i 1/i). It holds for any dependence between series, which those of one arm
-have (the procedure of Benjamini and Hochberg requires independence or positive dependence); it
-needs p-values about ten times smaller.
+if p <= rate k / (M sum_i 1/i). The procedure holds for any dependence between series, and the
+series of one arm do depend on each other. (That of Benjamini and Hochberg requires independence or
+positive dependence.) The price is that p-values must be about ten times smaller.
 """
 
 from __future__ import annotations
@@ -123,6 +123,7 @@ class ArmTrend:
             without loaded logs
         left_out: logs that do not match this arm, with their contradiction of its model
         loaded: whether a log has a configured load above zero, (N,); empty if that is not known
+        undated: number of logs without a time of recording, which are in no series
     """
 
     robot: str
@@ -136,6 +137,17 @@ class ArmTrend:
     level: Change | None
     left_out: Mapping[str, float]
     loaded: Mask = field(default_factory=lambda: np.zeros(0, dtype=bool))
+    undated: int = 0
+
+    @property
+    def not_compared(self) -> str:
+        """Why no series was tested for a change, without a full stop; empty if one was."""
+        if self.level is not None or any(change is not None for change in self.changes):
+            return ""
+        words = f"not compared: {len(self.time)} dated logs, and at least {_MIN_LOGS} are needed"
+        if self.undated:
+            words += f"; {self.undated} logs are undated, give their `time` in a catalogue"
+        return words
 
     def logs_of(self, name: str) -> Mask:
         """The logs with a name as in `Change.logs`, (N,); all for an empty name."""

@@ -34,7 +34,7 @@ from steelyard.identification._factor import RegressionFactor
 from steelyard.identification._least_squares import half_inverse
 from steelyard.robot._parameters import ParameterKind, ParameterTable
 
-_EXPERIENCE = {
+_TYPICAL_CHANGES = {
     ParameterKind.COULOMB: 0.1,
     ParameterKind.VISCOUS: 0.2,
     ParameterKind.STRIBECK: 0.2,
@@ -56,7 +56,7 @@ class _Varying:
 
     Attributes:
         places: which parameters they are, (f,)
-        kinds: index of their kind in `_EXPERIENCE`, (f,)
+        kinds: index of their kind in `_TYPICAL_CHANGES`, (f,)
         sizes: what their spread is relative to, (f,)
     """
 
@@ -77,7 +77,7 @@ class _Varying:
         (coulomb,) = parameters.of_kinds_by_joint(theta, (ParameterKind.COULOMB,), len(noise))
         sizes = np.zeros(len(theta))
         kinds = np.full(len(theta), -1, dtype=np.intp)
-        for k, kind in enumerate(_EXPERIENCE):
+        for k, kind in enumerate(_TYPICAL_CHANGES):
             which = parameters.of_kind(kind)
             kinds[which] = k
             sizes[which] = np.abs(theta[which])
@@ -107,7 +107,7 @@ def spread_between_runs(
     """
     varying = _Varying.of(parameters, theta, noise)
     spread = np.zeros(len(theta))
-    experience = np.array(list(_EXPERIENCE.values()))
+    experience = np.array(list(_TYPICAL_CHANGES.values()))
     relative = experience
     if len(factor.rows) > len(noise):
         wide = noise * np.sqrt(np.maximum(inflation, 1.0))

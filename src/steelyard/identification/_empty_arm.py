@@ -14,7 +14,7 @@ from steelyard.errors import InvalidSamples
 from steelyard.identification._between_runs import spread_between_runs
 from steelyard.identification._estimate import Estimate
 from steelyard.identification._fit import Fit, FitMethod, fit
-from steelyard.identification._gravity_direction import gravity_offer, opposite_gravity_offer
+from steelyard.identification._gravity_direction import gravity_offer
 from steelyard.identification._least_squares import solve_weighted
 from steelyard.identification._left_out import (
     alternating_stretches,
@@ -230,11 +230,8 @@ def _with_gravity_offer(verdict: Verdict, robot: RobotModel, parts: Sequence[Sam
 
     Its sentence comes first and replaces what the stated gravity made of the weight of the links.
     """
-    offer = None
-    if any(doubt.kind in _GRAVITY_SYMPTOMS and doubt.blocks for doubt in verdict.doubts):
-        offer = gravity_offer(robot, parts)
-    if offer is None:
-        offer = opposite_gravity_offer(robot, parts)
+    suspected = any(doubt.kind in _GRAVITY_SYMPTOMS and doubt.blocks for doubt in verdict.doubts)
+    offer = gravity_offer(robot, parts, is_suspected=suspected)
     if offer is None:
         return verdict
     rest = [doubt for doubt in verdict.doubts if doubt.kind not in _GRAVITY_KINDS]
@@ -421,7 +418,8 @@ def _prediction_doubts(found: Fit, rows: Sequence[Rows]) -> list[Doubt]:
     words = (
         "the fit does not predict stretches of its own recordings that are left out; torques are"
         f" off by {100 * unseen.mean():.0f} % (mean over the joints), where the fit leaves"
-        f" {100 * float((np.sqrt(fitted) / size).mean()):.0f} %; record more or livelier motion"
+        f" {100 * float((np.sqrt(fitted) / size).mean()):.0f} %; record more motion,"
+        " faster and wider"
     )
     return [Doubt(DoubtKind.DOES_NOT_PREDICT, words)]
 

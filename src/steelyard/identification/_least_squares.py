@@ -193,7 +193,7 @@ def _solve_symmetric(A: Array, b: Array) -> Array:
 
 def _unit_diagonal(A: Array) -> tuple[Array, Array]:
     """A with rows and columns scaled so that its diagonal is 1, and the scale, (m,)."""
-    length = np.sqrt(A.diagonal())
+    length = np.sqrt(np.maximum(A.diagonal(), 0.0))  # rounding can make a zero negative
     scale = np.where(length > 0, length, 1.0)
     unit = A / scale / scale[:, None]
     unit[length == 0, length == 0] = 1.0

@@ -45,7 +45,8 @@ _MAX_ROWS = 2500  # more samples are thinned
 _MAX_GROUPS = 6  # of runs that are left out together
 _MIN_ROWS = 60  # of a left-out run
 _PRIOR_FREEDOM = 4.0  # nu_0
-_NOTHING = 1e-9  # smaller rows of prior knowledge, over the largest, are dropped
+_MIN_PRIOR_ROW = 1e-9  # smaller rows of prior knowledge, over the largest, are dropped
+_MIN_VARIANCE_SHARE = 1e-9  # of a square that other columns leave; less is rounding
 _RELATIVE_RANK = 1e-12  # smaller eigenvalues, over the largest, count as zero
 
 
@@ -190,7 +191,7 @@ def _links_by(rows: Sequence[Rows], parameters: ParameterTable, noise: Array) ->
     out[:, firm] = triangle[:, :-1]
     out[:, -1] = triangle[:, -1]
     size = np.abs(triangle[:, :-1]).max(axis=1, initial=0.0)
-    return np.asarray(out[size > _NOTHING * size.max(initial=0.0)])
+    return np.asarray(out[size > _MIN_PRIOR_ROW * size.max(initial=0.0)])
 
 
 def _without(gram: Array, removed: Indices, kept: Indices) -> Array:
@@ -256,13 +257,13 @@ def _tracked_square(fit: Fitted, cause: Sequence[Array], weights: Array) -> floa
         rows = np.concatenate([part.Y, part.tau[:, :, None]], axis=2)
         across = across + wide.T @ np.einsum("ij,ija->a", x, rows)
         square += float(np.sum(x * column[:, :, 0]))
-    length = np.sqrt(np.diag(gram)[:-1])
+    length = np.sqrt(np.maximum(np.diag(gram)[:-1], 0.0))  # rounding can make a zero negative
     scale = np.divide(1.0, length, out=np.zeros_like(length), where=length > 0)
     unit = gram[:-1, :-1] * np.outer(scale, scale)
     inverse = np.linalg.pinv(unit, rcond=_RELATIVE_RANK, hermitian=True) * np.outer(scale, scale)
     V = square - float(across[:-1] @ inverse @ across[:-1])
     left = float(across[-1] - across[:-1] @ inverse @ gram[:-1, -1])
-    if _NOTHING * square >= V:
+    if _MIN_VARIANCE_SHARE * square >= V:
         return float("nan")
     return left**2 / V
 

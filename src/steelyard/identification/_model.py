@@ -167,27 +167,44 @@ class DynamicModel(Reported, FileValue, error=InvalidSamples, kind="model", vers
         """How much friction varies between runs (median over the joints), as a sentence."""
         if self.run_spread is None:
             return "How much friction varies between runs is not known."
-        parameters = self.estimate.parameters
-        value = np.abs(self.estimate.value)
-        coulomb = np.zeros(self.robot.n)
-        of_coulomb = parameters.of_kind(ParameterKind.COULOMB)
-        coulomb[parameters.joints[of_coulomb]] = value[of_coulomb]
         parts = []
         for kind in FRICTION_AND_OFFSET_KINDS:
-            which = parameters.of_kind(kind) & (self.run_spread > 0)
-            size = value[which]
-            words = f"({kind.symbol})"
-            if kind is ParameterKind.OFFSET:
-                size = coulomb[parameters.joints[which]]
-                words = f"of Fc ({kind.symbol})"
-            if which.any():
-                share = float(np.median(self.run_spread[which] / np.maximum(size, 1e-300)))
-                parts.append(f"{100 * share:.2g} % {words}")
+            shares = self._spread_shares(kind)
+            if len(shares):
+                words = f"({kind.symbol})"
+                if kind is ParameterKind.OFFSET:
+                    words = f"of Fc ({kind.symbol})"
+                parts.append(f"{100 * float(np.median(shares)):.2g} % {words}")
+        if not parts:
+            return "There is too little friction to say how much it varies between runs."
         if self.runs < 2:
             source = "assumed, because there is one run"
         else:
             source = f"estimated from {self.runs} runs"
         return f"Between runs friction varies by {', '.join(parts)}: standard deviations, {source}."
+
+    def _spread_shares(self, kind: ParameterKind) -> Array:
+        """Spread between runs over the friction itself, of the joints that clearly have friction.
+
+        Args:
+            kind: of friction; the spread of an offset is taken over Coulomb friction
+        """
+        if self.run_spread is None:
+            return np.zeros(0)
+        parameters = self.estimate.parameters
+        n = self.robot.n
+        compared = kind
+        if kind is ParameterKind.OFFSET:
+            compared = ParameterKind.COULOMB
+        friction = np.zeros(n)
+        of_friction = parameters.of_kind(compared)
+        value = np.abs(self.estimate.value[of_friction])
+        clear = value > NORMAL_95 * self.estimate.std[of_friction]
+        friction[parameters.joints[of_friction]] = np.where(clear, value, 0.0)
+        which = parameters.of_kind(kind) & (self.run_spread > 0)
+        size = friction[parameters.joints[which]]
+        shown = size > 0
+        return np.asarray(self.run_spread[which][shown] / size[shown])
 
     @property
     def friction(self) -> JointFriction:
@@ -443,7 +460,7 @@ class DynamicModel(Reported, FileValue, error=InvalidSamples, kind="model", vers
         words = (
             f"the model does not predict {name}: torques are off by {100 * unseen.mean():.0f} %"
             f" (mean over the joints), where the fit leaves {100 * fitted.mean():.0f} %; record"
-            " more or livelier motion, or check that both recordings are of the same arm"
+            " more motion, faster and wider, or check that both recordings are of the same arm"
         )
         return Doubt(DoubtKind.DOES_NOT_PREDICT, words)
 

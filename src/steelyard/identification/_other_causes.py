@@ -411,8 +411,8 @@ def _gravity_doubts(
     if larger is not None and larger.is_significant(extra_std):
         words = (
             "weight and inertia of the links contradict each other: gravity would be"
-            f" {1 + larger.e[0]:.2f} times as large as stated; check the clock of the recording and"
-            " the stated gravity"
+            f" {1 + larger.e[0]:.2f} times as large as stated; check the clock of the recording,"
+            " the stated gravity, and whether it is this arm"
         )
         return [Doubt(DoubtKind.GRAVITY, words)]
     tilted = fit.with_cause(

@@ -274,5 +274,6 @@ def require_same_joints(robot: RobotModel, samples: Samples) -> None:
     if named and tuple(samples.joint_names) != tuple(robot.joint_names):
         raise InvalidSamples(
             f"the joints of {robot.name} are in the order {', '.join(robot.joint_names)}, those of"
-            f" the samples {', '.join(samples.joint_names)}"
+            f" the samples {', '.join(samples.joint_names)}: prepare the recording"
+            " `recording.named(robot.joint_names)`"
         )

@@ -11,8 +11,9 @@ residuals). With r_j the residuals of joint j, another arm fits better by
     mean over j of log(r_j of the stated arm / r_j of the other arm).
 
 Friction that no law contains is the same in both fits. Arms whose links differ in lengths only
-(a UR10 and a UR10e) have equal fits: base parameters absorb the lengths. Their masses do not tell
-them apart either, because a tool of 1 kg at the flange changes the torques as much.
+(a UR10 and a UR10e) can have equal fits: base parameters absorb the lengths. Their masses do not
+tell them apart either, because a tool of 1 kg at the flange changes the torques as much. Such arms
+are named to the user (`arms_with_equal_fit`), who can read the type on the arm.
 
 Thresholds: `benchmarks/bench_witnesses.py`.
 """
@@ -38,6 +39,8 @@ _MIN_RESIDUAL = 1e-3  # of a joint's torque; lower limit of the residuals that w
 _RELATIVE_RANK = 1e-10  # smaller eigenvalues, over the largest, count as zero
 _MIN_LENGTH = 1e-3  # [m]; shorter lengths of a table count as zero
 _MIN_BETTER_FIT = 0.05  # mean logarithm of residuals; sound runs of 12 arms reach 0.010
+_MAX_EQUAL_FIT = 0.01  # mean logarithm of residuals, of fits that count as equal
+_SAME_DIRECTION = 1e-3  # of unit vectors
 
 
 def gains_doubt(drive: DriveModel, targets: DriveGains) -> Doubt | None:
@@ -104,6 +107,59 @@ def other_kinematics_doubt(robot: RobotModel, run: str, samples: Samples) -> Dou
         f" {np.exp(better[name]):.2f} times as small; is it the recording of another robot?"
     )
     return Doubt(DoubtKind.OTHER_ROBOT, words)
+
+
+def arms_with_equal_fit(robot: RobotModel, samples: Samples) -> tuple[str, ...]:
+    """Names of the other bundled arms that differ in lengths only and fit torques as well.
+
+    Arms that are too weak or too slow for the recorded run are left out.
+
+    Args:
+        robot: the stated arm
+        samples: of the empty arm
+    """
+    if robot.drive.coupling is not None:
+        return ()
+    own = _residuals(robot, samples)
+    found = []
+    for name in robot_names():
+        other = load_robot(name).with_gravity(robot.gravity_base)
+        if other.same_kinematics(robot) or not _same_axes(robot, other):
+            continue
+        if not _is_capable_of(other, samples):
+            continue
+        worse = float(np.mean(np.log(_residuals(other, samples) / own)))
+        if worse < _MAX_EQUAL_FIT:
+            found.append(name)
+    return tuple(found)
+
+
+def _is_capable_of(robot: RobotModel, samples: Samples) -> bool:
+    """Whether the torques and speeds of a run are within the limits of an arm."""
+    torques = np.abs(samples.tau) <= robot.limits.tau_max
+    speeds = np.abs(samples.v) <= robot.limits.v_max
+    return bool(np.all(torques) and np.all(speeds))
+
+
+def _same_axes(robot: RobotModel, other: RobotModel) -> bool:
+    """Whether the axes of two arms have the same directions, but for a turn about gravity."""
+    if robot.n != other.n:
+        return False
+    postures = np.random.default_rng(0).uniform(-2.0, 2.0, (2, robot.n))
+    return all(
+        np.allclose(_angles(robot, q), _angles(other, q), atol=_SAME_DIRECTION) for q in postures
+    )
+
+
+def _angles(robot: RobotModel, q: Array) -> Array:
+    """Products of the directions of gravity and of the joint axes, which no turn changes."""
+    frames = robot.joint_frames(q)[1:]
+    axes = np.einsum("jab,jb->ja", frames[:, :3, :3], robot.joint_axes)
+    gravity = robot.gravity_base / max(float(np.linalg.norm(robot.gravity_base)), 1e-300)
+    directions = np.vstack([gravity, axes])
+    cosines = directions @ directions.T
+    handed = [np.linalg.det(directions[[0, j, j + 1]]) for j in range(1, robot.n)]
+    return np.array([*cosines.ravel(), *handed])
 
 
 def _others(robot: RobotModel) -> Iterator[tuple[str, RobotModel]]:

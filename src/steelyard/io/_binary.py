@@ -187,6 +187,16 @@ def _numbers(table: Any, names: Sequence[str], path: Path) -> dict[str, Array]:
     return columns
 
 
+def _measured_numbers(table: Any, names: Sequence[str], path: Path) -> dict[str, Array]:
+    """The columns as numbers; flags, which a gripper has but no sensor, are refused."""
+    for name in names:
+        if str(table.schema.field(name).type) == "bool":
+            raise UnreadableFile(
+                f"{path}: column '{name}' holds true and false, not numbers; convert it"
+            )
+    return _numbers(table, names, path)
+
+
 @contextmanager
 def _opened_parquet(path: Path) -> Iterator[Any]:
     """The open file; errors of pyarrow become those of steelyard.
@@ -276,7 +286,7 @@ def chosen_once(names: Sequence[str], wanted: Collection[str], path: Path) -> li
 def _npz_columns(path: Path, wanted: Collection[str]) -> tuple[dict[str, Array], tuple[str, ...]]:
     columns = {}
     for name, values in _npz_arrays(path, wanted).items():
-        if values.dtype.kind not in "biuf":
+        if values.dtype.kind not in "iuf":
             raise UnreadableFile(
                 f"{path}: the array '{name}' holds {values.dtype}, not numbers; convert it"
             )
@@ -290,14 +300,14 @@ def _parquet_columns(
 ) -> tuple[dict[str, Array], tuple[str, ...]]:
     with _opened_parquet(path) as file:
         chosen = chosen_once(file.schema_arrow.names, wanted, path)
-        return _numbers(file.read(columns=chosen), chosen, path), ()
+        return _measured_numbers(file.read(columns=chosen), chosen, path), ()
 
 
 def _arrows_columns(
     path: Path, wanted: Collection[str]
 ) -> tuple[dict[str, Array], tuple[str, ...]]:
     table, notes = _arrows_table(path)
-    return _numbers(table, chosen_once(table.column_names, wanted, path), path), notes
+    return _measured_numbers(table, chosen_once(table.column_names, wanted, path), path), notes
 
 
 COLUMN_READERS = {"parquet": _parquet_columns, "npz": _npz_columns, "arrows": _arrows_columns}

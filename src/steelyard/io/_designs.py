@@ -58,9 +58,7 @@ class _SceneFile(Value, error=InvalidTrajectory, partial=True):
 
     floor: float | None = None
     clearance: Annotated[float, NOT_NEGATIVE] = 0.02
-    radius: Annotated[float, NOT_NEGATIVE] | tuple[Annotated[float, NOT_NEGATIVE], ...] | None = (
-        None
-    )
+    radius: Annotated[float, POSITIVE] | tuple[Annotated[float, POSITIVE], ...] | None = None
     urdf: str | None = None
     package_folders: tuple[str, ...] = ()
     self_collision: bool = True
@@ -162,9 +160,10 @@ def _shapes(urdf: str | Path | None, scene: _SceneFile, folder: Path) -> Path | 
 
 def _limits(robot: RobotModel, found: _LimitsFile, bodies: tuple[Body, ...]) -> DesignLimits:
     columns = {key: _per_joint(getattr(found, key), robot.n, key) for key in _JOINT_KEYS}
-    if found.scene is None:
-        scene = None
-    else:
+    scene = None
+    if found.scene is not None:
+        if found.scene.radius is not None:
+            _per_joint(found.scene.radius, robot.n, "scene.radius")
         scene = found.scene.scene(bodies)
     return replace(
         DesignLimits.of(robot).narrowed(JointLimits(**columns), joint_names=robot.joint_names),

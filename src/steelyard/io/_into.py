@@ -33,7 +33,7 @@ from steelyard.robot import RobotModel
 _FILES: dict[str, type[UrdfFile] | type[MjcfFile]] = {"urdf": UrdfFile, "mjcf": MjcfFile}
 _MAX_AXIS_DISTANCE = 1e-3  # [m] between joint axes of the same arm
 _MAX_AXIS_ANGLE = 1e-3  # [rad] between joint axes of the same arm
-_UNITS = "kg; m; kg m^2. Inertia is about the centre of mass"
+_UNITS_NOTE = "kg; m; kg m^2. Inertia is about the centre of mass"
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,7 +139,7 @@ class Into:
             if self.flange is not None:
                 to, T = file.link_of_frame(self.flange)
             place = file.fix(
-                self.name, self.load.body, self.load.head(self.path.name, _UNITS), to, T
+                self.name, self.load.body, self.load.head(self.path.name, _UNITS_NOTE), to, T
             )
             words.append(f"Added: the payload, {place}.")
         return file.text([*words, *remarks])
@@ -168,11 +168,8 @@ def payload_into(load: Load, path: Path, target: str, locked: Mapping[str, float
         locked: position of each joint that shall not move, by name [rad or m]
     """
     file = _open(path, target, load.name, locked)
-    flange = load.body.frame
-    if isinstance(file, UrdfFile):
-        flange = file.robot((), flange).flange
-    to, T = file.link_of_frame(flange)
-    place = file.fix(load.name, load.body, load.head(path.name, _UNITS), to, T)
+    to, T = file.link_of_frame(file.payload_frame(load.body.frame))
+    place = file.fix(load.name, load.body, load.head(path.name, _UNITS_NOTE), to, T)
     return file.text([f"Added: the payload, {place}."])
 
 

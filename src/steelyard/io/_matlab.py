@@ -57,7 +57,7 @@ def matlab_columns(path: Path, wanted: Collection[str]) -> tuple[dict[str, Array
     return {
         name: array.astype(float)
         for name, array in arrays.items()
-        if name in wanted and array.dtype.kind in "biuf"
+        if name in wanted and array.dtype.kind in "iuf"
     }, ()
 
 

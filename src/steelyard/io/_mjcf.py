@@ -34,7 +34,7 @@ from steelyard.robot import DriveModel, RobotModel
 if TYPE_CHECKING:
     from steelyard.simulation._mjcf import ArmInMjcf
 
-_UNITS = (
+_UNITS_NOTE = (
     "Units: m, rad, kg, kg m^2, Nm, N, s; inertia about the centre of mass, along the axes of quat"
 )
 
@@ -163,6 +163,10 @@ class MjcfFile:
         """The body that a joint moves."""
         return _body_around(self._element("joint", joint))
 
+    def payload_frame(self, flange: str) -> str:
+        """The frame that gets the payload: the flange."""
+        return flange
+
     def link_of_frame(self, frame: str) -> tuple[Element, Array]:
         """The body that is a frame or has it as a site, and the frame in that body, (4, 4)."""
         for tag in ("body", "site"):
@@ -232,7 +236,7 @@ def _body_around(element: Element) -> Element:
 
 def _facts(robot: RobotModel) -> list[str]:
     drive = robot.drive
-    facts = [f"{robot.name}, written by steelyard. Source: {robot.source}", _UNITS]
+    facts = [f"{robot.name}, written by steelyard. Source: {robot.source}", _UNITS_NOTE]
     others = {
         "gains of the drives [Nm/A]": drive.gain,
         "offsets B [Nm]": drive.offset,

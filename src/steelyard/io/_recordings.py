@@ -25,7 +25,7 @@ from typing import Literal
 import numpy as np
 
 from steelyard._arrays import Array
-from steelyard.errors import InvalidRecording, UnreadableFile
+from steelyard.errors import InvalidRecording, UnknownName, UnreadableFile
 from steelyard.io._binary import COLUMN_READERS, READERS, WRITERS, parquet_pieces
 from steelyard.io._signal_files import read_signal_files, signal_files
 from steelyard.recording import (
@@ -36,6 +36,7 @@ from steelyard.recording import (
 )
 from steelyard.recording._columns import Requested, expanded_names
 from steelyard.recording._layout import Layout, Piece
+from steelyard.recording._recording import same_joints
 
 FileKind = Literal["parquet", "arrows", "npz", "text", "matlab", "bag", "plug-in"]
 _SUFFIXES: dict[str, FileKind] = {  # a ROS 2 bag may be a folder too
@@ -130,6 +131,33 @@ def read_as(path: str | Path, requested: Requested) -> Recording:
             f"{path}: `names` are for text tables without a header; this file names its columns"
         )
     return _read(kind, path, requested)
+
+
+def read_with_joints(
+    path: str | Path, requested: Requested, joint_names: Sequence[str]
+) -> Recording:
+    """The recording in a file, with the joints of an arm in the arm's order where they are named.
+
+    A bag is read by the names of its joints. In other files, the caller's `joint_names` name the
+    columns in their order; names that the arm does not have would have no effect, and are refused.
+
+    Args:
+        requested: statements of the caller about the file
+        joint_names: of the arm; empty where it is not known
+    """
+    if not joint_names:
+        return read_as(path, requested)
+    path = Path(path)
+    if not signal_files(path, requested) and file_kind(path) == "bag":
+        if not requested.joint_names:
+            requested = replace(requested, joint_names=tuple(joint_names))
+    elif requested.joint_names and not same_joints(requested.joint_names, joint_names):
+        raise UnknownName(
+            f"{path}: {', '.join(requested.joint_names)} are not the joints of the arm; give"
+            f" {', '.join(joint_names)} in the order of the columns as `joint_names`, or leave it"
+            " out where they are in the arm's order"
+        )
+    return read_as(path, requested).named(joint_names)
 
 
 def _plugged_in(suffix: str) -> EntryPoint | None:

@@ -26,8 +26,16 @@ Integers = NDArray[np.int64]
 JOINT_STATE = "sensor_msgs/msg/JointState"
 WRENCH = "geometry_msgs/msg/WrenchStamped"
 TEXT = "std_msgs/msg/String"
+NUMBERS = tuple(
+    f"std_msgs/msg/{name}"
+    for name in (
+        *("Bool", "Byte", "Char", "Float32", "Float64"),
+        *("Int8", "Int16", "Int32", "Int64", "UInt8", "UInt16", "UInt32", "UInt64"),
+    )
+)
+"""Kinds of messages with one number, which may be the state of a gripper."""
 
-_KINDS = ("position", "velocity", "effort")
+_JOINT_STATE_FIELDS = ("position", "velocity", "effort")
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,6 +94,18 @@ class JointStates(_Messages):
             counts[key] = counts.get(key, 0) + int((self.which == k).sum())
         return {first[key]: count for key, count in counts.items()}
 
+    def positions_of(self, joint: str) -> Numbers | None:
+        """The positions of one joint in all messages that have it; None if none does."""
+        having = np.array([joint in names for names in self.orders])
+        rows = np.flatnonzero(having[self.which])
+        if not rows.size:
+            return None
+        q = self.column("position", [joint], rows)
+        if q is None:
+            return None
+        order = np.argsort(self.received[rows], kind="stable")
+        return Numbers(self.topic, self.received[rows][order], q[order, 0])
+
     def column(self, kind: str, joints: Sequence[str], rows: Integers) -> Array | None:
         """A signal of joints in messages, (N, n); NaN where a message lacks it, None if all do.
 
@@ -119,6 +139,26 @@ class Wrenches(_Messages):
 
     frames: frozenset[str]
     values: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Numbers:
+    """The messages of a topic with one number each.
+
+    Attributes:
+        topic: its name
+        received: times at which the recorder received them, (N,) [ns], in the order of time
+        values: the numbers, (N,)
+    """
+
+    topic: str
+    received: Integers
+    values: Array
+
+    def last_before(self, received: Integers) -> Array:
+        """The last number before each time of reception, (N,); NaN before the first one."""
+        place = np.searchsorted(self.received, received, side="right") - 1
+        return np.where(place >= 0, self.values[np.maximum(place, 0)], np.nan)
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,14 +220,14 @@ class Bag:
         received = []
         which = []
         orders: dict[tuple[str, ...], int] = {}
-        flat = {kind: array("d") for kind in _KINDS}
-        length: dict[str, list[int]] = {kind: [] for kind in _KINDS}
+        flat = {kind: array("d") for kind in _JOINT_STATE_FIELDS}
+        length: dict[str, list[int]] = {kind: [] for kind in _JOINT_STATE_FIELDS}
         for when, message in self.messages(topic):
             header.append(_nanoseconds(message))
             received.append(when)
             names = tuple(message.name)
             which.append(orders.setdefault(names, len(orders)))
-            for kind in _KINDS:
+            for kind in _JOINT_STATE_FIELDS:
                 numbers = getattr(message, kind)
                 if len(numbers) not in (0, len(names)):
                     raise UnreadableFile(
@@ -197,7 +237,9 @@ class Bag:
                 flat[kind].frombytes(numbers.tobytes())
                 length[kind].append(len(numbers))
         self._require_messages(topic, len(which))
-        values = {kind: (np.array(flat[kind]), np.array(length[kind])) for kind in _KINDS}
+        values = {
+            kind: (np.array(flat[kind]), np.array(length[kind])) for kind in _JOINT_STATE_FIELDS
+        }
         return JointStates(
             topic, np.array(header), np.array(received), list(orders), np.array(which), values
         )
@@ -221,6 +263,17 @@ class Bag:
             np.array(received),
             frozenset(frames),
             np.array(rows, dtype=float),
+        )
+
+    def numbers(self, topic: str) -> Numbers:
+        """Every message of a topic with one number each."""
+        found = [(received, float(message.data)) for received, message in self.messages(topic)]
+        self._require_messages(topic, len(found))
+        found.sort()
+        return Numbers(
+            topic,
+            np.array([received for received, _ in found]),
+            np.array([value for _, value in found]),
         )
 
     def announced(self, topic: str) -> int:

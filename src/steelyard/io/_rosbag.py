@@ -3,6 +3,7 @@
     read("bag", columns={"tau": "effort"}, joint_names=robot.joint_names)
     read("bag.mcap", columns={"q": "/arm/joint_states", "current": "effort"})
     read("bag", columns={"tau": [], "wrench": "/ft"}, wrench_convention="load_on_sensor")
+    read("bag", columns={"tau": "effort", "gripper": "/gripper/closed"})
 
 The argument `columns` provides facts that a bag does not contain. `q` is a topic; a single
 JointState topic needs no name. ROS defines `effort` as a torque, but drivers publish other values
@@ -17,7 +18,8 @@ left out and counted.
 
 Times are the stamps in the headers, when the state was measured, not when it was received. A
 wrench has its own stamps: each row gets the wrench nearest in time. Interpolation would reduce its
-noise.
+noise. A gripper is a topic of one number (std_msgs/Bool, Float64 and the like), which has no stamp,
+or a joint of the JointState topic: each row gets the last state that was received before it.
 """
 
 from __future__ import annotations
@@ -34,11 +36,13 @@ from steelyard._arrays import Array
 from steelyard.errors import InvalidRecording, UnclearEffort, UnknownName, UnreadableFile
 from steelyard.io._ros_messages import (
     JOINT_STATE,
+    NUMBERS,
     TEXT,
     WRENCH,
     Bag,
     Integers,
     JointStates,
+    Numbers,
     Wrenches,
 )
 from steelyard.recording import Recording
@@ -52,6 +56,7 @@ _KNOWN = {
     "tau": "'effort'",
     "current": "'effort'",
     "wrench": "a topic",
+    "gripper": "a topic or a joint",
 }
 _FIELDS = {"v": "velocity", "tau": "effort", "current": "effort"}
 _CURRENT_AS_TORQUE = "actual_current_as_torque"
@@ -75,6 +80,7 @@ class Choice:
         effort: 'tau' or 'current'
         velocity: whether it is read
         wrench: its topic
+        gripper: its topic, or its joint
         effort_is_torque: whether the user vouches for a torque where a driver publishes none
     """
 
@@ -84,6 +90,7 @@ class Choice:
     velocity: bool
     wrench: str | None
     effort_is_torque: bool = False
+    gripper: str | None = None
 
     @classmethod
     def of(cls, requested: Requested, place: str) -> Choice:
@@ -119,7 +126,15 @@ class Choice:
             silent = None
         effort = said[0] if said else silent
         velocity = columns.get("v", "velocity") != ""
-        return cls(place, columns.get("q"), effort, velocity, columns.get("wrench"), trusted)
+        return cls(
+            place,
+            columns.get("q"),
+            effort,
+            velocity,
+            columns.get("wrench"),
+            trusted,
+            columns.get("gripper") or None,
+        )
 
     def refusal(self, words: str) -> UnreadableFile:
         """An error that names the place."""
@@ -216,6 +231,7 @@ class _Reader:
                     f" {found} exist"
                 )
             wrenches = self.wrenches(bag)
+            gripper = self.gripper(bag, states)
             described = [name for name in bag.topics(TEXT) if "robot_description" in name]
             descriptions = [_first_text(bag, name) for name in described]
         states, joints, rows = self.joints(states)
@@ -231,6 +247,8 @@ class _Reader:
         if wrenches is not None:
             facts["wrench"] = self.nearest(wrenches, clock_ns, by_receipt=by_receipt)
             facts |= self.wrench_facts(wrenches, joints)
+        if gripper is not None:
+            facts["gripper"] = gripper.last_before(states.received[rows])[:, None]
         facts |= {"joint_names": joints, "source": self.path.name, "epoch_s": clock_ns[0] / 1e9}
         try:
             return Recording(t=(clock_ns - clock_ns[0]) / 1e9, notes=self.notes, **facts)
@@ -274,6 +292,26 @@ class _Reader:
                 " ('load_on_sensor' or 'sensor_on_load')"
             )
         return bag.wrenches(self.topic(bag, WRENCH, self.choice.wrench, "wrench"))
+
+    def gripper(self, bag: Bag, states: JointStates) -> Numbers | None:
+        """The states of the gripper; None where it is not requested."""
+        wanted = self.choice.gripper
+        if wanted is None:
+            return None
+        if bag.kinds.get(wanted) in NUMBERS:
+            found: Numbers | None = bag.numbers(wanted)
+        else:
+            found = states.positions_of(wanted)
+        if found is None:
+            topics = sorted(topic for topic, kind in bag.kinds.items() if kind in NUMBERS)
+            joints = sorted({name for names in states.orders for name in names})
+            raise UnknownName(
+                f"{self.place}: no gripper '{wanted}': it is neither a topic of one number"
+                f" ({', '.join(topics) or 'there are none'}) nor a joint of {states.topic}"
+                f" ({', '.join(joints)})"
+            )
+        self.notes.append(f"the gripper is {wanted}; each row has its last state before")
+        return found
 
     def alias(self, joints: Sequence[str], sets: Sequence[tuple[str, ...]]) -> Mapping[str, str]:
         """The wanted name of each joint of the messages, where names differ by a prefix."""

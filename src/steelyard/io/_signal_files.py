@@ -54,9 +54,8 @@ def read_signal_files(path: Path, requested: Requested) -> Recording:
             f"{path}: some `columns` are files, but not {', '.join(missing)}; name a file for each"
         )
     arrays = _with_joints(arrays)
-    for signal, array in arrays.items():
-        if array.shape[1] == 1 and (signal == "t" or arrays["q"].shape[1] > 1):
-            arrays[signal] = array[:, 0]
+    if "t" in arrays and arrays["t"].shape[1] == 1:
+        arrays["t"] = arrays["t"][:, 0]
     shapes = {signal: (array.shape, array.dtype.kind) for signal, array in arrays.items()}
     place = f"{path} ({', '.join(file.name for each in files.values() for file in each)})"
     rest = replace(requested, columns={})

@@ -30,7 +30,7 @@ from steelyard.robot import RobotModel
 
 _SUFFIXES = (".urdf", ".xml")
 _UNLIMITED = 1e9  # written in place of an infinite limit
-_UNITS = (
+_UNITS_NOTE = (
     "Units: m, rad, kg, kg m^2, Nm, N, s; inertia about the centre of mass, along the axes of"
     " the link"
 )
@@ -174,6 +174,10 @@ class UrdfFile:
         child = _named(self._xml, "joint", joint).child("child")
         return _named(self._xml, "link", "" if child is None else child.attributes.get("link", ""))
 
+    def payload_frame(self, flange: str) -> str:
+        """The frame that gets the payload: the flange, or the default of a file without it."""
+        return self.robot((), flange).flange
+
     def link_of_frame(self, frame: str) -> tuple[Element, Array]:
         """The link that is a frame, and the frame in that link, (4, 4)."""
         return _named(self._xml, "link", frame), np.eye(4)
@@ -268,7 +272,7 @@ def _robot(robot: RobotModel, remarks: Sequence[str]) -> ET.Element:
 
 def _facts(robot: RobotModel) -> list[str]:
     """Comments for the head: origin, units, and what a URDF cannot hold."""
-    facts = [f"{robot.name}, written by steelyard. Source: {robot.source}", _UNITS]
+    facts = [f"{robot.name}, written by steelyard. Source: {robot.source}", _UNITS_NOTE]
     if not np.array_equal(robot.gravity_base, GRAVITY_DOWN):
         facts.append(
             f"Not in this URDF: gravity is ({digits(robot.gravity_base)}) m/s^2 in the base"

@@ -23,7 +23,7 @@ from steelyard._kinds import INFINITE, POSITIVE, Shape
 from steelyard._saved import read_toml, replacing
 from steelyard.control._contact_force import ContactForce
 from steelyard.errors import InvalidRecording, NoTime, SteelyardError, UnreadableFile
-from steelyard.io._recordings import file_kind, read_as, read_columns
+from steelyard.io._recordings import file_kind, read_columns, read_with_joints
 from steelyard.recording import AXES, Recording, WrenchConvention, imported
 from steelyard.recording._columns import SLICE, Requested
 from steelyard.robot import RobotModel
@@ -145,6 +145,11 @@ class SensorDescription:
     def recording(self, path: str | Path) -> WristRecording:
         """The recording of a wrist sensor in a table without joints (text, NPZ, Parquet, Arrow)."""
         path = Path(path)
+        if self.tables.joint_names:
+            raise InvalidRecording(
+                f"{path}: `joint_names` are for recordings with joints: give the arm as `robot`, or"
+                " leave them out"
+            )
         if "wrench" not in self.columns:
             raise UnreadableFile(
                 f"{path}: the sensor's description does not say which columns are the wrench;"
@@ -239,9 +244,7 @@ class SensorDescription:
         else:
             frame = None
         assumed = Requested(named, (), frame, convention, rate_hz=self.rate_hz)
-        if bag and not requested.joint_names:
-            requested = replace(requested, joint_names=robot.joint_names)
-        found = read_as(path, replace(requested, assumed=assumed))
+        found = read_with_joints(path, replace(requested, assumed=assumed), robot.joint_names)
         if found.wrench is None:
             raise InvalidRecording(
                 f"{path} has no wrench; check that a wrist sensor was connected and logged"
@@ -329,12 +332,19 @@ def _gathered(table: Mapping[str, Array], names: Sequence[str], signal: str, pat
     parts = {name: table.get(name) for name in names}
     for name in names:
         word, *ends = _split_slice(name)
-        if parts[name] is None and ends and np.ndim(table.get(word, 0.0)) == 2:
+        if parts[name] is None and ends and np.ndim(table.get(word, 0.0)) > 1:
             parts[name] = table[word][:, slice(*ends)]
     missing = [name for name, part in parts.items() if part is None]
     if missing:
         raise UnreadableFile(f"{path}: no column {', '.join(missing)}; it has {', '.join(table)}")
-    array = np.column_stack([part for part in parts.values() if part is not None])
+    found = {name: part for name, part in parts.items() if part is not None}
+    for name, part in found.items():
+        if part.ndim > 2:
+            raise UnreadableFile(
+                f"{path}: '{name}' has the shape {part.shape}; a signal has one row for each"
+                " instant, (N,) or (N, k)"
+            )
+    array = np.column_stack(list(found.values()))
     if array.shape[1] != _COLUMN_COUNTS[signal]:
         raise UnreadableFile(
             f"{path}: {signal} needs {_COLUMN_COUNTS[signal]} columns, got {array.shape[1]}"

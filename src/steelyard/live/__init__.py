@@ -1,103 +1,135 @@
 """Arms while they move: sources of rows, recording, tracking, and commands to controllers.
 
-Only this package opens sockets to controllers and knows their clocks.
+Only this package opens sockets to controllers and knows their clocks. Each name is imported when
+it is first used, so that `steelyard stop` sends its command early.
 """
 
-from steelyard.live._addresses import source_of
-from steelyard.live._commands import (
-    MotionReport,
-    move,
-    restore_payload,
-    set_payload,
-)
-from steelyard.live._controller import (
-    Capabilities,
-    Controller,
-    ControllerPayload,
-    ControllerStatus,
-    MovableController,
-    SettingOutcome,
-    SettingState,
-)
-from steelyard.live._franka import FrankaController
-from steelyard.live._history import PayloadChange, PayloadHistory
-from steelyard.live._motion import MotionExtent, MotionPlan, MotionRequest
-from steelyard.live._page_process import LivePage, PageOptions
-from steelyard.live._picks import PickStreamOptions, live_picks
-from steelyard.live._picks_page import PicksPage
-from steelyard.live._playing import MotionFailed, MotionProgress, MotionRun, MotionState, Moved
-from steelyard.live._recorder import Recorded, Recorder, record
-from steelyard.live._replay import ReplaySource
-from steelyard.live._ros2 import Ros2Controller, publish_payload
-from steelyard.live._ros2_publisher import Ros2Publisher
-from steelyard.live._setting import PayloadSetting, Proposal
-from steelyard.live._source import Event, EventKind, Row, Source, Stream
-from steelyard.live._stop import RestState, StopReport, stop
-from steelyard.live._torque import TorqueSetup
-from steelyard.live._track import StreamOptions, track, track_stream, track_wrist
-from steelyard.live._ur import UrController
-from steelyard.live._view import Snapshot
-from steelyard.live._weigh_live import LiveWeighing, WeighingRequest, weigh_live
-from steelyard.live._weigher import LiveWeigher, snapshots_of
-from steelyard.live._wrist import WristSetup
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "Capabilities",
-    "Controller",
-    "ControllerPayload",
-    "ControllerStatus",
-    "Event",
-    "EventKind",
-    "FrankaController",
-    "LivePage",
-    "LiveWeigher",
-    "LiveWeighing",
-    "MotionExtent",
-    "MotionFailed",
-    "MotionPlan",
-    "MotionProgress",
-    "MotionReport",
-    "MotionRequest",
-    "MotionRun",
-    "MotionState",
-    "MovableController",
-    "Moved",
-    "PageOptions",
-    "PayloadChange",
-    "PayloadHistory",
-    "PayloadSetting",
-    "PickStreamOptions",
-    "PicksPage",
-    "Proposal",
-    "Recorded",
-    "Recorder",
-    "ReplaySource",
-    "RestState",
-    "Ros2Controller",
-    "Ros2Publisher",
-    "Row",
-    "SettingOutcome",
-    "SettingState",
-    "Snapshot",
-    "Source",
-    "StopReport",
-    "Stream",
-    "StreamOptions",
-    "TorqueSetup",
-    "UrController",
-    "WeighingRequest",
-    "WristSetup",
-    "live_picks",
-    "move",
-    "publish_payload",
-    "record",
-    "restore_payload",
-    "set_payload",
-    "snapshots_of",
-    "source_of",
-    "stop",
-    "track",
-    "track_stream",
-    "track_wrist",
-    "weigh_live",
-]
+from steelyard._lazy import lazy_attributes
+
+if TYPE_CHECKING:
+    from steelyard.live._addresses import source_of as source_of
+    from steelyard.live._commands import MotionReport as MotionReport
+    from steelyard.live._commands import move as move
+    from steelyard.live._commands import restore_payload as restore_payload
+    from steelyard.live._commands import set_payload as set_payload
+    from steelyard.live._controller import Capabilities as Capabilities
+    from steelyard.live._controller import Controller as Controller
+    from steelyard.live._controller import ControllerPayload as ControllerPayload
+    from steelyard.live._controller import ControllerStatus as ControllerStatus
+    from steelyard.live._controller import MovableController as MovableController
+    from steelyard.live._controller import SettingOutcome as SettingOutcome
+    from steelyard.live._controller import SettingState as SettingState
+    from steelyard.live._franka import FrankaController as FrankaController
+    from steelyard.live._history import PayloadChange as PayloadChange
+    from steelyard.live._history import PayloadHistory as PayloadHistory
+    from steelyard.live._motion import MotionExtent as MotionExtent
+    from steelyard.live._motion import MotionPlan as MotionPlan
+    from steelyard.live._motion import MotionRequest as MotionRequest
+    from steelyard.live._page_process import LivePage as LivePage
+    from steelyard.live._page_process import PageOptions as PageOptions
+    from steelyard.live._picks import PickStreamOptions as PickStreamOptions
+    from steelyard.live._picks import live_picks as live_picks
+    from steelyard.live._picks_page import PicksPage as PicksPage
+    from steelyard.live._playing import MotionFailed as MotionFailed
+    from steelyard.live._playing import MotionProgress as MotionProgress
+    from steelyard.live._playing import MotionRun as MotionRun
+    from steelyard.live._playing import MotionState as MotionState
+    from steelyard.live._playing import Moved as Moved
+    from steelyard.live._recorder import Recorded as Recorded
+    from steelyard.live._recorder import Recorder as Recorder
+    from steelyard.live._recorder import record as record
+    from steelyard.live._replay import ReplaySource as ReplaySource
+    from steelyard.live._ros2 import Ros2Controller as Ros2Controller
+    from steelyard.live._ros2 import publish_payload as publish_payload
+    from steelyard.live._ros2_publisher import Ros2Publisher as Ros2Publisher
+    from steelyard.live._setting import PayloadSetting as PayloadSetting
+    from steelyard.live._setting import Proposal as Proposal
+    from steelyard.live._source import Event as Event
+    from steelyard.live._source import EventKind as EventKind
+    from steelyard.live._source import Row as Row
+    from steelyard.live._source import Source as Source
+    from steelyard.live._source import Stream as Stream
+    from steelyard.live._stop import RestState as RestState
+    from steelyard.live._stop import StopReport as StopReport
+    from steelyard.live._stop import stop as stop
+    from steelyard.live._torque import TorqueSetup as TorqueSetup
+    from steelyard.live._track import StreamOptions as StreamOptions
+    from steelyard.live._track import track as track
+    from steelyard.live._track import track_stream as track_stream
+    from steelyard.live._track import track_wrist as track_wrist
+    from steelyard.live._ur import UrController as UrController
+    from steelyard.live._view import Snapshot as Snapshot
+    from steelyard.live._weigh_live import LiveWeighing as LiveWeighing
+    from steelyard.live._weigh_live import WeighingRequest as WeighingRequest
+    from steelyard.live._weigh_live import weigh_live as weigh_live
+    from steelyard.live._weigher import LiveWeigher as LiveWeigher
+    from steelyard.live._weigher import snapshots_of as snapshots_of
+    from steelyard.live._wrist import WristSetup as WristSetup
+
+_MODULES = {
+    "Capabilities": "_controller",
+    "Controller": "_controller",
+    "ControllerPayload": "_controller",
+    "ControllerStatus": "_controller",
+    "Event": "_source",
+    "EventKind": "_source",
+    "FrankaController": "_franka",
+    "LivePage": "_page_process",
+    "LiveWeigher": "_weigher",
+    "LiveWeighing": "_weigh_live",
+    "MotionExtent": "_motion",
+    "MotionFailed": "_playing",
+    "MotionPlan": "_motion",
+    "MotionProgress": "_playing",
+    "MotionReport": "_commands",
+    "MotionRequest": "_motion",
+    "MotionRun": "_playing",
+    "MotionState": "_playing",
+    "MovableController": "_controller",
+    "Moved": "_playing",
+    "PageOptions": "_page_process",
+    "PayloadChange": "_history",
+    "PayloadHistory": "_history",
+    "PayloadSetting": "_setting",
+    "PickStreamOptions": "_picks",
+    "PicksPage": "_picks_page",
+    "Proposal": "_setting",
+    "Recorded": "_recorder",
+    "Recorder": "_recorder",
+    "ReplaySource": "_replay",
+    "RestState": "_stop",
+    "Ros2Controller": "_ros2",
+    "Ros2Publisher": "_ros2_publisher",
+    "Row": "_source",
+    "SettingOutcome": "_controller",
+    "SettingState": "_controller",
+    "Snapshot": "_view",
+    "Source": "_source",
+    "StopReport": "_stop",
+    "Stream": "_source",
+    "StreamOptions": "_track",
+    "TorqueSetup": "_torque",
+    "UrController": "_ur",
+    "WeighingRequest": "_weigh_live",
+    "WristSetup": "_wrist",
+    "live_picks": "_picks",
+    "move": "_commands",
+    "publish_payload": "_ros2",
+    "record": "_recorder",
+    "restore_payload": "_commands",
+    "set_payload": "_commands",
+    "snapshots_of": "_weigher",
+    "source_of": "_addresses",
+    "stop": "_stop",
+    "track": "_track",
+    "track_stream": "_track",
+    "track_wrist": "_track",
+    "weigh_live": "_weigh_live",
+}
+
+__all__ = sorted(_MODULES)
+
+if not TYPE_CHECKING:  # a type checker sees the imports above
+    __getattr__ = lazy_attributes(__name__, _MODULES)

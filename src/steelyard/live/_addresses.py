@@ -1,22 +1,15 @@
-"""The makers of controllers in one table: addresses of sources, and payloads in their rows."""
+"""The addresses of sources. Each maker's module is imported when an address names it.
+
+`steelyard stop` therefore loads the interface of its own controller only.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from steelyard.errors import UnknownName
-from steelyard.live._controller import ControllerPayload
-from steelyard.live._franka import FrankaController
-from steelyard.live._franka import mode_in_row as franka_mode
-from steelyard.live._franka import payload_in_row as franka_payload
-from steelyard.live._replay import ReplaySource
-from steelyard.live._ros2 import PORT as ROS2_PORT
-from steelyard.live._ros2 import Ros2Controller
 from steelyard.live._source import Source
-from steelyard.live._ur import UrController
-from steelyard.live._ur import payload_in_row as ur_payload
-from steelyard.live._ur_modes import mode_in_row as ur_mode
 
 ADDRESSES = (
     "ur://HOST",
@@ -30,8 +23,6 @@ ADDRESSES = (
 
 _HOST = re.compile(r"[^\s.:/?#@]+(\.[^\s.:/?#@]+)*\.?|\[[0-9A-Fa-f:.]+\]")
 _MAX_PORT = 65535
-_PAYLOAD_READERS = (ur_payload, franka_payload)
-_MODE_READERS = (franka_mode, ur_mode)
 
 
 def source_of(address: str, *, joint_names: Sequence[str] = ()) -> Source:
@@ -39,55 +30,55 @@ def source_of(address: str, *, joint_names: Sequence[str] = ()) -> Source:
 
     Args:
         address: as a user gives it
-        joint_names: of the arm, in its order, where it is known; for sources that name joints
+        joint_names: of the arm, in its order, where it is known; for sources that can name joints
     """
     kind, _, rest = address.partition(":")
     if kind == "replay" and rest.removeprefix("//"):
-        return ReplaySource(rest)
+        return _replay(rest, joint_names)
     place, _, query = rest.removeprefix("//").partition("?")
     if kind == "ros2-node" and not place:
-        return Ros2Controller.of("", 0, query, joint_names=joint_names)
+        return _ros2("", "0", query, joint_names)
     host, colon, port = place.rpartition(":")
     if not colon:
         host = place
         port = ""
     if _HOST.fullmatch(host) and (not colon or _is_port(port)):
         if kind == "ur" and not query:
-            if port:
-                return UrController(host, int(port))
-            return UrController(host)
+            return _ur(host, port)
         if kind == "franka" and not query and not colon:
-            return FrankaController(host)
+            return _franka(host)
         if kind == "ros2":
-            return Ros2Controller.of(host, int(port or ROS2_PORT), query, joint_names=joint_names)
+            return _ros2(host, port, query, joint_names)
     raise UnknownName(
         f"a source is {', '.join(ADDRESSES[:-1])} or {ADDRESSES[-1]}, got '{address}'"
     )
 
 
+def _ur(host: str, port: str) -> Source:
+    from steelyard.live._ur import UrController
+
+    if port:
+        return UrController(host, int(port))
+    return UrController(host)
+
+
+def _franka(host: str) -> Source:
+    from steelyard.live._franka import FrankaController
+
+    return FrankaController(host)
+
+
+def _ros2(host: str, port: str, query: str, joint_names: Sequence[str]) -> Source:
+    from steelyard.live._ros2 import PORT, Ros2Controller
+
+    return Ros2Controller.of(host, int(port or PORT), query, joint_names=joint_names)
+
+
+def _replay(file: str, joint_names: Sequence[str]) -> Source:
+    from steelyard.live._replay import ReplaySource
+
+    return ReplaySource(file, joint_names=tuple(joint_names))
+
+
 def _is_port(text: str) -> bool:
     return text.isdecimal() and 0 < int(text) <= _MAX_PORT
-
-
-def payload_in_row(row: Mapping[str, float]) -> ControllerPayload | None:
-    """The payload that a row of any maker's controller reports; None where there is none.
-
-    Args:
-        row: values by the names of the columns
-    """
-    for payload_in in _PAYLOAD_READERS:
-        if (payload := payload_in(row)) is not None:
-            return payload
-    return None
-
-
-def mode_in_row(row: Mapping[str, float]) -> str:
-    """The modes that a row of any maker's controller reports, in words; empty where none.
-
-    Args:
-        row: values by the names of the columns
-    """
-    for mode_in in _MODE_READERS:
-        if mode := mode_in(row):
-            return mode
-    return ""

@@ -421,9 +421,13 @@ class MovableController(Controller):
         The caller has to look whether the arm stops.
         """
 
+    @abstractmethod
     def tool_offset(self, row: Mapping[str, float]) -> Array:
-        """The tool's centre point in the flange frame, (3,) [m]; zeros where it is not reported."""
-        return np.zeros(3)
+        """The tool's centre point in the flange frame, (3,) [m].
+
+        Raises:
+            SourceFailed: the controller does not report it
+        """
 
 
 def controller_of(source: Source) -> Controller:

@@ -68,17 +68,9 @@ class LiveChart:
 
     def _created(self, panel: Panel, colours: Mapping[str, str]) -> GuiUplotHandle:
         """A new chart with the curves of a panel."""
-        series: list[Any] = [{}]
-        bands: list[Any] = []
+        drawing = _Series(colours)
         for part in panel.curves:
-            colour = colours[part.name]
-            if isinstance(part, Band):
-                bands.append(
-                    {"series": (len(series) + 1, len(series)), "fill": colour + _BAND_OPACITY}
-                )
-                series += [{"width": 0, "points": {"show": False}} for _ in range(2)]
-            else:
-                series.append(_line(part, colour))
+            part.drawn_by(drawing)
         distribution = _LINEAR
         if panel.log_y:
             distribution = _LOGARITHMIC
@@ -91,8 +83,8 @@ class LiveChart:
         with self._tab:
             return self._gui.add_uplot(
                 chart_data(panel),
-                tuple(series),
-                bands=tuple(bands) or None,
+                tuple(drawing.series),
+                bands=tuple(drawing.bands) or None,
                 scales=scales,
                 axes=axes,
                 legend={"show": False},
@@ -100,6 +92,38 @@ class LiveChart:
                 padding=_PADDING,
                 order=self._order + 0.5,
             )
+
+
+class _Series:
+    """The series of a chart, the first of which is x, and the areas between some of them."""
+
+    def __init__(self, colours: Mapping[str, str]) -> None:
+        self._colours = colours
+        self.series: list[Any] = [{}]
+        self.bands: list[Any] = []
+
+    def curve(self, curve: Curve) -> None:
+        """Adds a line."""
+        self.series.append(_line(curve, self._colours[curve.name]))
+
+    def band(self, band: Band) -> None:
+        """Adds two invisible lines and the area between them."""
+        low = len(self.series)
+        fill = self._colours[band.name] + _BAND_OPACITY
+        self.bands.append({"series": (low + 1, low), "fill": fill})
+        self.series += [{"width": 0, "points": {"show": False}} for _ in range(2)]
+
+
+class _Values:
+    """The values of the series of a chart."""
+
+    def curve(self, curve: Curve) -> tuple[Array, ...]:
+        """Of a line."""
+        return (curve.y,)
+
+    def band(self, band: Band) -> tuple[Array, ...]:
+        """Of both edges of an area."""
+        return (band.low, band.high)
 
 
 def _line(curve: Curve, colour: str) -> dict[str, Any]:
@@ -120,8 +144,7 @@ def chart_data(panel: Panel) -> tuple[Array, ...]:
     x = np.unique(every[np.isfinite(every)])
     columns = [x]
     for part in panel.curves:
-        values = [part.low, part.high] if isinstance(part, Band) else [part.y]
-        for y in values:
+        for y in part.drawn_by(_Values()):
             columns.append(_on(x, np.asarray(part.x, dtype=float), y, panel.y_range))
     return tuple(columns)
 

@@ -288,6 +288,11 @@ class StateRows:
         numbers = getattr(self._first, field)
         return len(numbers) == len(self._first.name) and bool((numbers == numbers).all())
 
+    @property
+    def seen(self) -> set[str]:
+        """Names of all joints in the messages so far."""
+        return {name for names in self._orders for name in names}
+
     def missing(self, limit_s: float) -> str:
         """Why no message was of use.
 

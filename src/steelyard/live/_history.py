@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Self
 
+from steelyard import _saved
 from steelyard._codec import FileValue, Value
 from steelyard._kinds import AS_TABLE
 from steelyard.errors import InvalidInertia, SourceFailed
@@ -104,11 +105,14 @@ class PayloadHistory(FileValue, error=InvalidInertia, kind="payload history"):
     def append(cls, path: str | Path, entry: PayloadChange) -> None:
         """Adds an entry to the history in a file, which keeps all earlier ones.
 
+        Two programs that set payloads at once do not lose an entry of each other.
+
         Args:
             path: the file; made where it does not exist
             entry: the entry to add
         """
-        cls((*cls.load(path).entries, entry)).save(path)
+        with _saved.locked(path):
+            cls((*cls.load(path).entries, entry)).save(path)
 
     @property
     def last_change(self) -> PayloadChange | None:
@@ -126,9 +130,15 @@ class PayloadHistory(FileValue, error=InvalidInertia, kind="payload history"):
         return None
 
     def _failed(self, number: int) -> bool:
-        """Whether the entry after a sent one says that nothing was set."""
-        following = self.entries[number + 1 : number + 2]
-        return any(entry.state == SettingState.NOT_SET for entry in following)
+        """Whether the outcome of a sent entry says that nothing was set.
+
+        Another program may have added its own entries in between.
+        """
+        sent = self.entries[number]
+        for entry in self.entries[number + 1 :]:
+            if replace(entry, time=sent.time, state=sent.state, reported=sent.reported) == sent:
+                return entry.state == SettingState.NOT_SET
+        return False
 
 
 def required_change(path: str | Path) -> PayloadChange:

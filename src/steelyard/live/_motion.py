@@ -4,7 +4,7 @@ The way into the motion and out of it is a smooth polynomial in joint space
 (`ApproachedTrajectory`). A motion is refused when it begins far from the present posture, when it
 breaks a limit of the arm or collides with the arm itself, when it cannot brake to rest along its
 path within `_MAX_BRAKING_S`, and when the controller is not ready. Obstacles around the arm are
-checked where limits with a scene are given.
+checked where limits with a scene are given, without what the arm carries.
 
 Braking slows the time of the path down: with the path q(s) and s' falling from 1 to 0 at the pace
 1 / T, the joints accelerate by
@@ -23,11 +23,11 @@ import numpy as np
 
 from steelyard._arrays import Array
 from steelyard._kinds import Range, require_number
-from steelyard.errors import InvalidTrajectory, SourceFailed
+from steelyard.errors import InvalidRobot, InvalidTrajectory, SourceFailed
 from steelyard.excitation import Design, DesignLimits, DesignSettings, PayloadOptimal, Scene, design
 from steelyard.identification import DynamicModel
 from steelyard.live._controller import MovableController, PathCommand, movable_of
-from steelyard.live._same_arm import require_same_arm
+from steelyard.live._same_arm import reports_flange, require_same_arm
 from steelyard.live._setting import require_same_identity
 from steelyard.live._source import Stream
 from steelyard.recording import ArmIdentity
@@ -68,7 +68,8 @@ class MotionRequest:
     Attributes:
         periods: how often the motion runs
         tool_speed: largest speed of the tool, [m/s]; a faster motion is slowed down
-        limits: limits of the motion; those of the arm and collisions with itself by default
+        limits: limits of the motion and obstacles around the arm, beside the limits of the arm and
+            collisions with itself; without obstacles its surroundings are not checked
         replace_program: whether the motion may replace a program that runs
         serial: serial number of the arm; needed where the robot or the controller has none
     """
@@ -146,7 +147,7 @@ class MotionStart:
         Raises:
             SourceFailed: the controller accepts no motion, is not ready, or runs a program
             InvalidTrajectory: the arm has another number of joints
-            InvalidRobot: it is another arm
+            InvalidRobot: it is another arm, or nothing tells which kind of arm it is
         """
         controller = movable_of(stream.source)
         row = ready_row_of(stream, robot)
@@ -155,9 +156,12 @@ class MotionStart:
             raise SourceFailed(
                 f"{controller} runs {replaces}: stop it first, or allow the motion to replace it"
             )
+        reported = stream.identity()
         arm = require_same_identity(
-            controller, stream.identity(), robot.arm, "the motion", serial=request.serial
+            controller, reported, robot.arm, "the motion", serial=request.serial
         )
+        if not (reported.kind and robot.arm.kind):
+            _require_comparable(controller, robot, row)
         return cls(row, controller.posture(row), replaces, arm)
 
 
@@ -174,6 +178,7 @@ class MotionPlan:
         braking_s: time in which the arm brakes to rest along the path, [s]
         extent: how far and how fast it goes
         replaces: the program that runs and would be replaced; empty where none runs
+        tool: the tool's centre point in the flange frame, (3,) [m]
         arm: the arm behind the controller
         request: what the user has chosen
     """
@@ -186,6 +191,7 @@ class MotionPlan:
     braking_s: float
     extent: MotionExtent
     replaces: str
+    tool: Array
     arm: ArmIdentity
     request: MotionRequest
 
@@ -233,9 +239,18 @@ class MotionPlan:
             braking_s=braking_s,
             extent=extent,
             replaces=start.replaces,
+            tool=tool,
             arm=start.arm,
             request=request,
         )
+
+    @property
+    def obstacles(self) -> tuple[str, ...]:
+        """Names of the obstacles that the motion was checked against; the payload was not."""
+        limits = self.request.limits
+        if limits is None or limits.scene is None:
+            return ()
+        return tuple(body.name for body in limits.scene.obstacles)
 
     @property
     def path(self) -> PathCommand:
@@ -247,7 +262,7 @@ class MotionPlan:
         return PathCommand(q, self.rate_hz, steps, self.braking_s)
 
     def renewed(self, stream: Stream) -> MotionPlan:
-        """This plan where the arm still stands in its first posture, otherwise a new one.
+        """This plan where posture, program and tool are still the same, otherwise a new one.
 
         The new plan begins where the arm stands now, with all checks from there.
 
@@ -257,7 +272,8 @@ class MotionPlan:
         row = ready_row_of(stream, self.robot)
         change = np.abs(self.controller.posture(row) - self.trajectory.posture)
         same_program = self.controller.running_program(row) == self.replaces
-        if same_program and change.max() <= _MAX_POSTURE_CHANGE:
+        same_tool = np.array_equal(self.controller.tool_offset(row), self.tool)
+        if same_program and same_tool and change.max() <= _MAX_POSTURE_CHANGE:
             return self
         return MotionPlan.of(stream, self.robot, self.core, self.request)
 
@@ -302,14 +318,27 @@ def _require_within_limits(
     robot: RobotModel, whole: ApproachedTrajectory, request: MotionRequest
 ) -> None:
     """Raises `InvalidTrajectory` where a motion breaks a limit or collides."""
-    limits = request.limits
-    if limits is None:
-        limits = replace(DesignLimits.of(robot), scene=Scene())
+    limits = motion_limits(robot, request.limits)
     certificate = limits.certify(robot, whole, rate_hz=_CERTIFICATE_RATE_HZ)
     if not certificate.holds:
         raise InvalidTrajectory(
             f"the motion breaks a limit of {robot.name}: {certificate.worst.sentence}"
         )
+
+
+def motion_limits(robot: RobotModel, limits: DesignLimits | None) -> DesignLimits:
+    """The limits of every motion of an arm: its own, collisions with itself, and given ones.
+
+    Args:
+        robot: the arm
+        limits: further limits, and obstacles around the arm; None for none
+    """
+    if limits is None:
+        return replace(DesignLimits.of(robot), scene=Scene())
+    return replace(
+        limits.narrowed(robot.limits, joint_names=robot.joint_names),
+        scene=limits.scene or Scene(),
+    )
 
 
 def braking_time_s(robot: RobotModel, whole: ApproachedTrajectory, *, rate_hz: float) -> float:
@@ -356,9 +385,25 @@ def ready_row_of(stream: Stream, robot: RobotModel) -> Mapping[str, float]:
         raise InvalidTrajectory(
             f"the motion is for {robot.name} with {robot.n} joints, {controller} has {joints}"
         )
-    values = {name: np.array([x]) for name, x in row.items()}
-    require_same_arm(robot, values, str(controller))
+    require_same_arm(robot, _as_arrays(row), str(controller))
     return row
+
+
+def _require_comparable(
+    controller: MovableController, robot: RobotModel, row: Mapping[str, float]
+) -> None:
+    """Raises `InvalidRobot` where a row has no pose of the flange to compare with the model's."""
+    if not reports_flange(_as_arrays(row)):
+        raise InvalidRobot(
+            f"nothing was moved: it is not known whether {controller} is {robot.name}, because one"
+            " of them does not tell the kind of arm, and the controller does not send"
+            " actual_TCP_pose and tcp_offset, by which their flanges are compared"
+        )
+
+
+def _as_arrays(row: Mapping[str, float]) -> dict[str, Array]:
+    """A row as the columns of a table with one row."""
+    return {name: np.array([x]) for name, x in row.items()}
 
 
 def payload_motion(
@@ -368,6 +413,7 @@ def payload_motion(
     period_s: float = 6.0,
     reach: float = 0.6,
     tool_speed: float = DEFAULT_TOOL_SPEED,
+    limits: DesignLimits | None = None,
 ) -> Design:
     """A short motion from a posture and back that determines a payload best, with certificate.
 
@@ -377,22 +423,25 @@ def payload_motion(
         period_s: length of the motion, [s]
         reach: largest distance of a joint to either side, [rad]
         tool_speed: largest speed of the flange, [m/s]
+        limits: further limits, and obstacles around the arm; none by default
     """
-    limits = model.robot.limits
+    own = model.robot.limits
     near = JointLimits(
         posture - reach,
         posture + reach,
-        np.minimum(limits.v_max, _DESIGN_SPEED),
-        np.minimum(limits.a_max, _DESIGN_ACCELERATION),
-        limits.tau_max,
+        np.minimum(own.v_max, _DESIGN_SPEED),
+        np.minimum(own.a_max, _DESIGN_ACCELERATION),
+        own.tau_max,
     )
-    own = DesignLimits.of(model.robot).narrowed(near, joint_names=model.robot.joint_names)
+    limits = limits or DesignLimits.of(model.robot)
+    speed = np.minimum(limits.linear_speed, tool_speed / np.sqrt(3))
+    narrow = limits.narrowed(near, joint_names=model.robot.joint_names)
     return design(
         model.robot,
         harmonics=3,
         period_s=period_s,
         objective=PayloadOptimal(model.estimate.noise.tolist()),
-        limits=replace(own, linear_speed=np.full(3, tool_speed / np.sqrt(3))),
+        limits=replace(narrow, linear_speed=speed),
         start=posture,
         settings=DesignSettings(starts=1, rate_hz=_DESIGN_RATE_HZ, time_limit_s=_DESIGN_TIME_S),
     )

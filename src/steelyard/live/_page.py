@@ -4,9 +4,9 @@ viser serves the page, to this machine only unless another host is given, and ne
 weighing thread hands over its newest `Snapshot`; another thread draws it, at most 30 times a second
 in 3D, ten times as text, four times as plots, and not at all without a connected browser
 (`_page_process` runs the page in a process of its own, so that rows do not wait for plots). The
-page can set the payload. Therefore the button exists only on this machine's own address, answers
-only to the page itself (other websites in the same browser could reach the port, too), and asks
-before anything is sent.
+page can set the payload, on this machine's own address only, and asks before anything is sent. It
+can stop the arm at every address, because a phone must be able to do that, too. Buttons answer only
+to the page itself, as other websites in the same browser could reach the port.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ import numpy as np
 from steelyard._arrays import Array
 from steelyard.drawing import Curve, Panel, Plot
 from steelyard.errors import MissingExtra, SourceFailed, SteelyardError
-from steelyard.live._addresses import mode_in_row, payload_in_row
 from steelyard.live._controller import Controller
 from steelyard.live._curves import LiveChart
+from steelyard.live._row_readers import mode_in_row, payload_in_row
 from steelyard.live._scene import Scene
 from steelyard.live._setting import Proposal, UnknownSerial
 from steelyard.live._source import EventKind, Row, Source
@@ -67,6 +67,7 @@ _MAX_POINTS = 400  # of the curve of the mass
 _MIN_POINT_STEP_S = 0.1  # of the curve of the mass
 _MAX_EVENTS = 60
 _MAX_CLOCK_ERROR_S = 1.0  # between the sender's clock and ours, before it counts as another
+_SERVER_END_S = 5.0  # for the thread of the server to end
 _PANEL_WIDTH = 400  # [px]
 _PORT_ATTEMPTS = 1000
 _BRAND = (34, 102, 170)  # RGB
@@ -95,9 +96,9 @@ class Page:
 
     Args:
         view: whose snapshots are shown
-        source: of its rows; the button is there where its controller takes a payload
+        source: of its rows; the buttons are there where its controller takes a stop or a payload
         bodies: what the arm looks like; capsules by default
-        host: address to listen at; this machine alone by default
+        host: address to listen at; this machine alone by default. Elsewhere nothing can be set
         port: to listen at, or the next one that is free; 0 for any
         dark: at first
         history_file: file for the payloads that are set on the page, to restore the one before
@@ -123,7 +124,7 @@ class Page:
         if view.setup.payload_is_complete and host in _HERE:
             self._controller = _controller_to_set(source)
         self._movable = None
-        if host in _HERE and source.controller is not None:
+        if source.controller is not None:
             self._movable = source.controller.movable
         self._newest: Snapshot | None = None
         self._connection: EventKind | None = None  # the last event of the connection
@@ -140,7 +141,9 @@ class Page:
         self._lock = threading.Lock()
         self._fresh = threading.Event()
         self._closed = False
+        others = set(threading.enumerate())
         self._server = _served(host, port)
+        self._server_threads = [one for one in threading.enumerate() if one not in others]
         self.url = f"http://{host}:{self._server.get_port()}"
         self._scene = Scene(self._server.scene, robot, bodies or Body.to_draw(robot))
         self._scene.look(self._server.initial_camera)
@@ -162,6 +165,8 @@ class Page:
         self._thread.join(timeout=5.0)
         with contextlib.redirect_stdout(io.StringIO()):  # viser prints when it has stopped
             self._server.stop()
+            for thread in self._server_threads:  # viser waits for a second only
+                thread.join(timeout=_SERVER_END_S)
 
     def show(self, snapshot: Snapshot) -> None:
         """Takes a snapshot to show; returns at once.

@@ -18,7 +18,7 @@ from importlib import resources
 from typing import Any, Self
 
 from steelyard.errors import SourceFailed
-from steelyard.picking import Pick, Shift
+from steelyard.picking import EarlyAnswer, Pick, Shift
 from steelyard.report._picks import picks_page
 
 _PORT_ATTEMPTS = 100
@@ -38,6 +38,7 @@ class PicksPage:
 
     def __init__(self, *, host: str = "127.0.0.1", port: int = 8080) -> None:
         self._shift: Shift | None = None
+        self._early: EarlyAnswer | None = None
         self._row_s = -float("inf")
         self._server = _listening(host, port)
         self._server.page = self  # type: ignore[attr-defined]
@@ -67,7 +68,16 @@ class PicksPage:
         Args:
             shift: with these picks
         """
+        self._early = None
         self._shift = shift
+
+    def show_early(self, early: EarlyAnswer) -> None:
+        """Shows an early answer until the pick itself is known.
+
+        Args:
+            early: about the next pick
+        """
+        self._early = early
 
     @property
     def state(self) -> dict[str, Any]:
@@ -83,6 +93,9 @@ class PicksPage:
         else:
             state = _state_of(newest)
             words = f"{len(shift.picks)} picks, {len(shift.alarms)} alarms"
+            early = self._early
+            if early is not None:
+                words += f"; pick {early.number} is carried, at first sight: {early.decision}"
         return {
             "picks": len(shift.picks),
             "state": state,

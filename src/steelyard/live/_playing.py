@@ -1,9 +1,9 @@
-"""A planned motion while the arm moves: beats, progress, and a stop for every reason.
+"""A planned motion while the arm moves: heartbeats, progress, and stops.
 
-The reader thread of the stream sends a beat for every few rows, so that an arm whose rows stop
-coming brakes at once. Beats also end when rows are not taken any more, after `_MAX_UNTAKEN_S`.
-Every exception, Ctrl-C among them, ends the motion: the robot is asked to brake, and its rows are
-watched until it stands.
+The reader thread of the stream sends a heartbeat every few rows, so the arm brakes at once if its
+rows stop coming. Heartbeats also stop if the program has taken no rows for `_MAX_UNTAKEN_S`. Every
+exception, Ctrl-C included, ends the motion: the robot receives the command to brake, and its rows
+are watched until it stands.
 
 `MotionProgress` follows the rows of the controller from the moment the program was sent:
 
@@ -31,7 +31,10 @@ from steelyard.live._stop import RestState, StopReport, seen_at_rest, watch_rest
 _MAX_DELAY_S = 3.0  # of the start and of the end, by the controller's clock
 _STALL_S = 0.2  # without rows while the arm moves, the stream counts as stalled
 _START_STALL_S = 2.0  # without rows while the controller reads the program
-_MAX_UNTAKEN_S = 1.0  # without a call of `take`, the beats end
+_MAX_UNTAKEN_S = 0.3
+"""Without a call of `take` for so long, the beats end, [s]. With four busy processes on two cores,
+the longest time between two calls in `weigh-live` was 0.18 s: estimates have their own thread."""
+
 _BEAT_STEP_S = 0.008  # shortest time between two beats
 _MIN_SPEED = 0.02  # of a joint that moves, [rad/s]
 _REST_MARGIN_S = 0.5  # beyond the braking time, for the arm to be seen at rest
@@ -152,7 +155,10 @@ class MotionProgress:
         if self.state is not MotionState.NOT_STARTED:
             return ""
         if self.seen_moving:
-            return f"the motion did not start on {controller}, but the arm moves: who moves it?"
+            return (
+                f"the motion did not start on {controller}, but the arm moves: check what else"
+                " moves it"
+            )
         reason = self.reason or "is it in remote control?"
         return f"{controller} did not start the motion: {reason}"
 
@@ -225,13 +231,13 @@ class MotionRun:
         self._end()
 
     def _start(self, link: MotionLink) -> None:
-        """Begins the beats and sends the program."""
-        self._taken_s = time.monotonic()
-        self._stream.on_rows = self._beat
+        """Sends the program and begins the beats, for the first of which it waits."""
         sent_s = time.monotonic()
         self.progress = MotionProgress(self._plan.trajectory.duration_s, sent_s)
         link.start()
-        self.progress = replace(self.progress, sent_s=time.monotonic())
+        self._taken_s = time.monotonic()
+        self.progress = replace(self.progress, sent_s=self._taken_s)
+        self._stream.on_rows = self._beat
 
     def _taken(
         self, progress: MotionProgress, observed: Callable[[tuple[float, ...]], Observation]

@@ -11,7 +11,7 @@ import numpy as np
 
 from steelyard._arrays import Array
 from steelyard.errors import SourceFailed, SteelyardError
-from steelyard.io._recordings import read_as
+from steelyard.io._recordings import read_with_joints
 from steelyard.io._wrist import SensorDescription
 from steelyard.live._source import MOTION_COLUMN, Connection, EndOfSource, Source, Values
 from steelyard.recording import AXES, Recording, WrenchConvention
@@ -28,25 +28,32 @@ class ReplaySource(Source):
 
     Attributes:
         path: of the recording
-        speed: times as fast as it was recorded; None for as fast as it goes
+        speed: times as fast as it was recorded; None for as fast as rows are taken, without a loss
         sensor: what a wrist sensor is, whose file has no joints; its wrench is turned to our
             convention
         tables: the user's statements about the columns and units of the file
+        joint_names: of the arm, into whose order joints are put; empty where it is not known
     """
 
     path: str
     speed: float | None = 1.0
     sensor: SensorDescription | None = None
     tables: Requested = field(default_factory=Requested)
+    joint_names: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return f"replay:{self.path}"
+
+    @property
+    def waits_for_reader(self) -> bool:  # type: ignore[override]
+        """Whether rows wait until they are taken: there is no clock to follow."""
+        return self.speed is None
 
     @cached_property
     def recording(self) -> Recording:
         """What is replayed."""
         try:
-            return read_as(self.path, self.tables)
+            return read_with_joints(self.path, self.tables, self.joint_names)
         except SteelyardError as error:
             raise SourceFailed(str(error)) from error
 
@@ -57,6 +64,14 @@ class ReplaySource(Source):
             sensor: what it is
         """
         return replace(self, sensor=sensor)
+
+    def with_joints(self, joint_names: tuple[str, ...]) -> ReplaySource:
+        """The same file, with the joints in the order of an arm, unless one is known already.
+
+        Args:
+            joint_names: of the arm; empty where it is not known
+        """
+        return replace(self, joint_names=self.joint_names or joint_names)
 
     def read_with(self, tables: Requested) -> ReplaySource:
         """The same file, read with a user's statements about it.

@@ -8,6 +8,7 @@ the order of the arm where it is known. The address must say what the effort is,
 
     ros2://robot?current=effort
     ros2://robot:8765?joints=/arm/joint_states&tau=effort&wrench=/ft&names=joint1,joint2,joint3
+    ros2://robot?current=effort&gripper=/gripper/closed
 
 The modes of a Universal Robots driver are read where it publishes them; they decide which rows are
 fit for weighing, as in `_ur_modes`. A payload goes to the driver's service `set_payload`, which
@@ -48,7 +49,7 @@ from steelyard.payload import Payload
 from steelyard.recording._columns import Requested
 
 PORT = 8765
-_PARAMETERS = ("joints", "wrench", "names", "tau", "current")  # of an address
+_PARAMETERS = ("joints", "wrench", "names", "tau", "current", "gripper")  # of an address
 _PAYLOAD_SERVICE = "SetPayload"  # ending of the service's kind
 _CDR_HEADER = b"\0\1\0\0"  # of every message: little-endian
 _INERTIA_FIELDS = ("payload", "inertia")  # names of a field of type geometry_msgs/Inertia
@@ -75,6 +76,8 @@ class Ros2Controller(Controller):
         timeout_s: longest time without any row, [s]; then the connection counts as lost
         pauses_s: pause before each attempt to connect again, [s]
         in_process: whether a node of this process takes the place of a bridge
+        gripper: topic of one number (std_msgs), or a joint of the JointState messages; None to read
+            none
     """
 
     host: str
@@ -86,6 +89,7 @@ class Ros2Controller(Controller):
     timeout_s: float = 2.0
     pauses_s: tuple[float, ...] = (1.0, 2.0, 5.0)
     in_process: bool = False
+    gripper: str | None = None
 
     capabilities: ClassVar[Capabilities] = Capabilities(sets_payload_while_streaming=True)
     export_format: ClassVar[str] = "ur"
@@ -121,6 +125,7 @@ class Ros2Controller(Controller):
             joints=parameters.get("joints"),
             effort=Choice.of(Requested(columns), place).effort,
             wrench=parameters.get("wrench"),
+            gripper=parameters.get("gripper") or None,
             joint_names=names or tuple(joint_names),
             in_process=not host,
         )

@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from steelyard.errors import MissingExtra, SourceFailed, SteelyardError
-from steelyard.io._ros_messages import JOINT_STATE, TEXT, WRENCH
+from steelyard.io._ros_messages import JOINT_STATE, NUMBERS, TEXT, WRENCH
 from steelyard.io._rosbag import Choice, is_ur
 from steelyard.live._foxglove import SUBPROTOCOLS, Bridge, Message, Service, StateRows, WrenchRows
 from steelyard.live._ros2_node import NodeSocket
@@ -49,6 +49,7 @@ class Ros2Connection(Connection):
         self._controller = controller
         self._place = str(controller)
         self._texts: list[str] = []
+        self._gripper = float("nan")
         self.bridge = Bridge()
         self._store = typestore()
         self._socket = open_socket(controller)
@@ -147,11 +148,28 @@ class Ros2Connection(Connection):
         states.fields = tuple(fields.values())
         joints = (f"{channel}.{name}" for channel in fields for name in states.names)
         columns = ["t", *joints, *self._modes]
+        if self._controller.gripper is not None:
+            self._subscribe_gripper(self._controller.gripper)
+            columns.append("gripper")
         if wrench := self._wrench_topic():
             self._wrench = WrenchRows(wrench)
             self._send(self.bridge.subscription([wrench]))
             columns += [f"wrench_stamped.{axis}" for axis in AXES]
         self.columns = tuple(columns)
+
+    def _subscribe_gripper(self, gripper: str) -> None:
+        """Subscribes to the topic of the gripper, unless it is a joint that has come already."""
+        if gripper in self._states.seen:
+            return
+        channel = self.bridge.channels.get(gripper)
+        if channel is None or channel.kind not in NUMBERS:
+            topics = [topic for kind in NUMBERS for topic in self.bridge.topics(kind)]
+            raise SourceFailed(
+                f"{self._place}: no gripper '{gripper}': it is neither a topic of one number"
+                f" ({', '.join(sorted(topics)) or 'there are none'}) nor a joint of"
+                f" {self._states.topic} ({', '.join(sorted(self._states.seen))})"
+            )
+        self._send(self.bridge.subscription([gripper]))
 
     def _wrench_topic(self) -> str:
         """The topic of the wrench; empty where none is read."""
@@ -275,17 +293,36 @@ class Ros2Connection(Connection):
         """Puts a message where it belongs, by its topic."""
         topic = message.topic
         if topic == self._states.topic:
-            row = self._states.row(self._decoded(message, JOINT_STATE), message.sent_ns)
+            states = self._decoded(message, JOINT_STATE)
+            self._note_gripper_joint(states)
+            row = self._states.row(states, message.sent_ns)
             if row is not None:
                 stamp, values = row
-                modes = tuple(self._latched.get(x, 0) for x in self._modes.values())
-                self._pending.append((stamp, (stamp / 1e9, *values, *modes)))
+                self._pending.append((stamp, (stamp / 1e9, *values, *self._others())))
+        elif topic == self._controller.gripper:
+            kind = self.bridge.channels[topic].kind
+            self._gripper = float(self._decoded(message, kind).data)
         elif self._wrench is not None and topic == self._wrench.topic:
             self._wrench.add(self._decoded(message, WRENCH), message.sent_ns)
         elif topic in self._modes.values():
             self._latched[topic] = int.from_bytes(message.data[4:5], "little", signed=True)
         else:
             self._latched[topic] = self._decoded(message, TEXT).data
+
+    def _others(self) -> Values:
+        """What a row has beside the joints: modes, and the last state of the gripper."""
+        modes = tuple(self._latched.get(topic, 0) for topic in self._modes.values())
+        if self._controller.gripper is None:
+            return modes
+        return (*modes, self._gripper)
+
+    def _note_gripper_joint(self, states: Any) -> None:
+        """Keeps the position of the gripper where it is a joint of the message."""
+        gripper = self._controller.gripper
+        if gripper is not None and gripper in states.name:
+            place = list(states.name).index(gripper)
+            if place < len(states.position):
+                self._gripper = float(states.position[place])
 
     def _decoded(self, message: Message, kind: str) -> Any:
         try:

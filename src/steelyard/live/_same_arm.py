@@ -13,10 +13,10 @@ _MAX_FLANGE_ERROR = 0.02  # [m], between two arms of one type
 
 
 def require_same_arm(robot: RobotModel, values: dict[str, Array], name: str) -> None:
-    """Refuses a controller whose flange is not where the model's would be.
+    """Raises an error if the flange is not where the model predicts it.
 
-    A turn of the base about the vertical axis does not matter. Rows without a pose of the flange
-    are accepted.
+    A rotation of the base about the vertical axis is ignored. Rows without a pose of the flange are
+    accepted.
 
     Args:
         robot: the arm of the model
@@ -34,9 +34,18 @@ def require_same_arm(robot: RobotModel, values: dict[str, Array], name: str) -> 
             for out, up in places
         ]
         raise InvalidRobot(
-            f"{name} is another arm than the model's: its flange is {words[0]}, that of"
+            f"{name} is not the arm of the model: its flange is {words[0]}, that of"
             f" {robot.name} would be {words[1]}"
         )
+
+
+def reports_flange(values: dict[str, Array]) -> bool:
+    """Whether rows contain a pose of the flange, which `require_same_arm` can compare.
+
+    Args:
+        values: of one row or several, by RTDE's or libfranka's names
+    """
+    return _flange_of(values) is not None
 
 
 def _flange_of(values: dict[str, Array]) -> tuple[Array, Array] | None:

@@ -27,9 +27,9 @@ from steelyard.live._controller import (
 from steelyard.live._history import PayloadChange, PayloadHistory, required_change
 from steelyard.live._source import Source
 from steelyard.payload import Payload
+from steelyard.payload._plausibility import CARRIED_MASSES
 from steelyard.recording import UNKNOWN_ARM, ArmIdentity
 
-_RATINGS_KG = Range(0.0, 5000.0, above=True)
 _TRANSITIONS_S = Range(0.0, 60.0)
 _QUANTITIES = (
     ("mass", "kg"),
@@ -122,7 +122,7 @@ class Proposal:
             serial: serial number of the arm; needed where `arm` or the controller has none
         """
         if rating_kg is not None:
-            require_number(rating_kg, _RATINGS_KG, "rating_kg", InvalidInertia)
+            require_number(rating_kg, CARRIED_MASSES, "rating_kg", InvalidInertia)
         status = controller.status()
         present = require_same_identity(controller, status.arm, arm, "the payload", serial=serial)
         rating = rating_kg or status.rating_kg
@@ -196,7 +196,7 @@ class Proposal:
         if change.source != str(controller):
             raise SourceFailed(f"{path} is of {change.source}, not of {controller}")
         proposal = cls.to(
-            controller, change.old, rating_kg=_RATINGS_KG.high, arm=change.arm, serial=serial
+            controller, change.old, rating_kg=CARRIED_MASSES.high, arm=change.arm, serial=serial
         )
         present = proposal.old
         if present and not present.is_close(change.new, with_inertia=proposal.with_inertia):

@@ -8,7 +8,8 @@ A `Source` knows how to connect; each alternative has a file of its own (`_ur`, 
 Rows come in the order in which they were sent. A step of the sender's clock above one and a half
 nominal steps is a gap; a step backwards starts a new clock, as after a reboot. The stream connects
 again, after pauses, when the connection is lost. When rows are not taken in time, the oldest are
-dropped and counted: the sender never waits for the reader.
+dropped and counted: an arm never waits for the reader. A recording that is replayed as fast as
+possible does: nothing of it is dropped.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from statistics import median
 from typing import TYPE_CHECKING, NamedTuple, Self, TypeAlias
 
 from steelyard._computing import real_time_priority
-from steelyard.errors import SourceFailed, UnknownName
+from steelyard.errors import InvalidSamples, SourceFailed, UnknownName
 from steelyard.recording import UNKNOWN_ARM, ArmIdentity, WrenchConvention
 from steelyard.recording._columns import Requested
 
@@ -182,9 +183,11 @@ class Source(ABC):
 
     Attributes:
         pauses_s: pause before each attempt to connect again, [s]; the last one is repeated
+        waits_for_reader: whether rows wait until they are taken; else the oldest are dropped
     """
 
     pauses_s: tuple[float, ...] = (1.0, 2.0, 5.0)
+    waits_for_reader = False
 
     @abstractmethod
     def connect(self) -> Connection:
@@ -193,6 +196,14 @@ class Source(ABC):
     def judge(self, columns: Sequence[str]) -> Judge:
         """A new judge of rows with these columns."""
         return Judge()
+
+    def with_joints(self, joint_names: tuple[str, ...]) -> Source:
+        """The source for an arm; the same where rows come in the arm's order anyway.
+
+        Args:
+            joint_names: of the arm; empty where it is not known
+        """
+        return self
 
     def with_sensor(self, sensor: SensorDescription) -> Source:
         """The same source with a wrist sensor; recordings without joints need its description.
@@ -240,7 +251,8 @@ class Stream:
     Args:
         source: connected at once; raises `SourceFailed` where that is not possible
         connection: an open connection of the source, for a caller that also sends commands by it
-        queue_rows: largest number of rows that wait for `take`; older ones are dropped and counted
+        queue_rows: largest number of rows that wait for `take`; older ones are dropped and counted,
+            or the source waits (`Source.waits_for_reader`)
 
     Attributes:
         on_rows: called on the reader thread whenever rows have come; None for nothing
@@ -265,7 +277,9 @@ class Stream:
         self._clock = _Clock()
         self._judge = source.judge(self.columns)
         self._wrench = _wrench_slice(self.columns)
-        self._filled = threading.Condition()
+        lock = threading.Lock()
+        self._filled = threading.Condition(lock)
+        self._emptied = threading.Condition(lock)
         self._closed = threading.Event()
         self._ended = False
         self.on_rows: Callable[[], None] | None = None
@@ -316,6 +330,7 @@ class Stream:
             self._queue.clear()
             dropped = self._new_drops
             self._new_drops = 0
+            self._emptied.notify()
         if not dropped:
             return taken
         words = f"{dropped} rows were dropped here: they were not taken in time"
@@ -341,8 +356,13 @@ class Stream:
         """Rows and events, one after the other, until the stream ends.
 
         Args:
-            seconds: longest time from now, [s]
+            seconds: longest time from now, not negative, [s]
         """
+        if not seconds >= 0:
+            raise InvalidSamples(f"`seconds` must not be negative, got {seconds:g}")
+        return self._items(seconds)
+
+    def _items(self, seconds: float) -> Iterator[Row | Event]:
         end = time.monotonic() + seconds
         while not self.ended and (left_s := end - time.monotonic()) > 0:
             yield from self.take(min(left_s, 1.0))
@@ -353,6 +373,8 @@ class Stream:
     def close(self) -> None:
         """Closes the connection; rows that came before can still be taken."""
         self._closed.set()
+        with self._filled:
+            self._emptied.notify()
         self._connection.close()
         self._thread.join(timeout=5.0)
 
@@ -436,8 +458,10 @@ class Stream:
 
     def _put(self, items: Sequence[Row | Event]) -> None:
         with self._filled:
+            if self.source.waits_for_reader:
+                self._emptied.wait_for(lambda: self._has_room(items) or self._closed.is_set())
             self._queue.extend(items)
-            while len(self._queue) > self._limit:
+            while len(self._queue) > self._limit and not self.source.waits_for_reader:
                 oldest = self._queue.popleft()
                 if isinstance(oldest, Event):
                     self._kept_events.append(oldest)
@@ -446,6 +470,10 @@ class Stream:
                     self._new_drops += 1
             if items:
                 self._filled.notify()
+
+    def _has_room(self, items: Sequence[Row | Event]) -> bool:
+        """Whether items fit into the queue; an empty queue takes any number."""
+        return not self._queue or len(self._queue) + len(items) <= self._limit
 
 
 def _wrench_slice(columns: Sequence[str]) -> slice | None:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from steelyard.errors import SourceFailed
 
 _CHUNK = 1 << 16  # bytes
+_MAX_PORT = 65535
 
 
 def open_connection(host: str, port: int, hint: str, *, timeout_s: float) -> socket.socket:
@@ -21,6 +22,8 @@ def open_connection(host: str, port: int, hint: str, *, timeout_s: float) -> soc
         timeout_s: longest time of every wait, [s]
     """
     place = f"{host}, port {port}"
+    if not 0 < port <= _MAX_PORT:
+        raise SourceFailed(f"{place}: there is no such port; check the address of the controller")
     try:
         connection = socket.create_connection((host, port), timeout=timeout_s)
     except (socket.gaierror, UnicodeError) as error:  # the second for an empty part of a name

@@ -177,6 +177,15 @@ class TorqueCalibration(Calibration):
             effort = self.drive.torque_from_current(effort)
         return values[self.motion_columns], effort
 
+    def block(self, rows: Sequence[Row]) -> Array:
+        """Several rows as [t, motion, torques], (N, 1 + (c + 1) n)."""
+        values = np.array([row.values for row in rows], dtype=float)
+        effort = values[:, self.effort_columns]
+        if self.drive is not None:
+            effort = self.drive.torque_from_current(effort)
+        t = [[row.t] for row in rows]
+        return np.hstack([t, values[:, self.motion_columns], effort])
+
     def trace(self, state: Any, sample: Sample[Array], progress: Progress) -> Array | None:
         """Torque of each joint: measured, by the estimate, by the empty arm, (3, n) [Nm or N].
 

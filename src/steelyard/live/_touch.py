@@ -1,13 +1,12 @@
 """Pushes on the arm while it is weighed: torque that neither the arm nor its payload explains.
 
-The residual of each joint, torque less what the estimate predicts, goes through a filter of 5 Hz,
-and is compared with its own largest value of the last minute, in standard deviations (noise with
-its correlation in time, and what is not known of the payload). A push is what exceeds twice that,
-and three deviations, too; twenty seconds are learned from first. It is an event for people and
-programs that look on, not a safety
-function: it comes as late as the filters of the weighing, and a part that is picked up begins as
-one. Levels were chosen by simulation (docs/howto/live.md). `steelyard collisions` has learned
-thresholds (docs/howto/collisions.md).
+The residual of a joint is its torque less what the estimate predicts. It is filtered with a cut-off
+of 5 Hz and divided by its standard deviation (noise with its correlation in time, and what is not
+known of the payload). A residual is a push if it exceeds three standard deviations and twice its
+own largest value of the last minute. No push is reported in the first twenty seconds. A push is an
+event for people and other programs, not a safety function: it is delayed by the filters of the
+weighing, and picking up a part looks like a push at first. The thresholds were chosen by simulation
+(docs/howto/live.md). `steelyard collisions` learns its thresholds (docs/howto/collisions.md).
 """
 
 from __future__ import annotations
@@ -21,12 +20,12 @@ from steelyard._arrays import Array
 _FILTER_HZ = 5.0
 _LONGEST_STEP_S = 0.1  # after a longer pause the filter starts anew
 _BLOCK_S = 1.0
-_BLOCKS = 60  # whose largest residuals are remembered
-_FEWEST_BLOCKS = 20
-_LEVEL = 3.0
-_MARGIN = 2.0
-_RELEASE = 0.7
-_CALM_S = 1.0  # between two pushes
+_MAX_BLOCKS = 60  # that are remembered, by their largest residuals
+_MIN_BLOCKS = 20  # that are learned from before a push is reported
+_MIN_PUSH_STD = 3.0  # standard deviations of the residual; less is never a push
+_MIN_PUSH_RATIO = 2.0  # of a push, over the largest remembered residual
+_MAX_LEARNED_SHARE = 0.7  # of the threshold; larger residuals are not learned from
+_MIN_CALM_S = 1.0  # between two pushes
 
 
 class TouchWatch:
@@ -40,13 +39,13 @@ class TouchWatch:
         self._joints = joints
         self._filtered = np.zeros(len(joints))
         self._last_s = -np.inf
-        self._peaks: deque[Array] = deque(maxlen=_BLOCKS)
+        self._peaks: deque[Array] = deque(maxlen=_MAX_BLOCKS)
         self._block = np.zeros(len(joints))
         self._block_s = -np.inf
         self._pushed_s = -np.inf
 
     def look(self, t: float, residual: Array, std: Array) -> str:
-        """What pushes, in words, at the sample where it is first seen; empty at all others.
+        """Describes a push at the sample where it is first seen; empty at all others.
 
         Args:
             t: time, [s]
@@ -61,13 +60,15 @@ class TouchWatch:
             kept = 0.0
         self._filtered = kept * self._filtered + (1 - kept) * residual
         size = np.abs(self._filtered) / std
-        usual = np.maximum(_LEVEL, _MARGIN * np.max(self._peaks, axis=0, initial=0.0))
-        if len(self._peaks) < _FEWEST_BLOCKS or (size < _RELEASE * usual).all():
+        usual = np.maximum(
+            _MIN_PUSH_STD, _MIN_PUSH_RATIO * np.max(self._peaks, axis=0, initial=0.0)
+        )
+        if len(self._peaks) < _MIN_BLOCKS or (size < _MAX_LEARNED_SHARE * usual).all():
             self._learn(t, size)
             return ""
         if (size <= usual).all():
             return ""
-        again = 0 <= t - self._pushed_s < _CALM_S
+        again = 0 <= t - self._pushed_s < _MIN_CALM_S
         self._pushed_s = t
         if again:
             return ""

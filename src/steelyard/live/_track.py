@@ -135,11 +135,11 @@ def _is_stream(source: Any, stream: StreamOptions | None) -> bool:
 def _source_of(source: Any, joint_names: tuple[str, ...]) -> Source:
     """The source of a stream; a file is replayed."""
     if isinstance(source, Source):
-        return source
+        return source.with_joints(joint_names)
     if is_address(source):
         return source_of(source, joint_names=joint_names)
     if isinstance(source, str | Path):
-        return ReplaySource(str(source))
+        return ReplaySource(str(source), joint_names=joint_names)
     raise InvalidSamples(
         f"a stream is a source, an address or a file to replay, got {type(source).__name__}"
     )

@@ -8,6 +8,7 @@ e-Series controller accepts programs in remote control only.
 from __future__ import annotations
 
 import socket
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -100,6 +101,7 @@ _TAKES_INERTIA_FROM = (5, 10)  # version of the software
 _HANDSHAKE_TIMEOUTS = 2  # longest handshake, in timeouts of the connection
 _ECHO_TIMEOUT_S = 1.0
 _PROGRAM_ENDED = (0, 1)  # values of `runtime_state`: stopping, stopped
+_STOPPED_ANSWER = "Stopped"  # of the dashboard to `stop`
 _MIN_BYTES_READ = 79  # or a controller may discard the script
 _CHUNK = 1 << 16  # bytes
 
@@ -256,13 +258,34 @@ class UrController(MovableController):
         return motion
 
     def tool_offset(self, row: Mapping[str, float]) -> Array:
-        """The position in `tcp_offset`."""
-        return np.array([row.get(f"tcp_offset_{k}", 0.0) for k in range(3)])
+        """The position in `tcp_offset`; refused where the controller does not send it."""
+        offset = np.array([row.get(f"tcp_offset_{k}", np.nan) for k in range(3)])
+        if not np.isfinite(offset).all():
+            raise SourceFailed(
+                f"nothing was moved: {self} does not send tcp_offset, so the speed of the tool is"
+                " not known"
+            )
+        return offset
 
     def send_stop(self) -> None:
-        """Stops the program that runs by the dashboard, or else by a program."""
-        if self.ask_dashboard("stop") != "Stopped":
+        """Stops the program that runs by a program and by the dashboard, at the same time.
+
+        A dashboard that does not answer delays nothing. Its answer counts only where the program
+        could not be sent.
+        """
+        answers: list[str] = []
+        dashboard = threading.Thread(
+            target=lambda: answers.append(self.ask_dashboard("stop")),
+            name="steelyard dashboard",
+            daemon=True,
+        )
+        dashboard.start()
+        try:
             self.send_script(STOP_PROGRAM)
+        except SourceFailed:
+            dashboard.join()
+            if answers != [_STOPPED_ANSWER]:
+                raise
 
     # --- the other ports
 

@@ -17,7 +17,7 @@ import numpy as np
 from steelyard._arrays import Array
 from steelyard._kinds import Range, require_number
 from steelyard.errors import InvalidSamples, InvalidTrajectory
-from steelyard.excitation import Design
+from steelyard.excitation import Design, DesignLimits
 from steelyard.identification import DynamicModel
 from steelyard.live._commands import confirmed_plan
 from steelyard.live._controller import movable_of
@@ -39,6 +39,8 @@ from steelyard.live._weigher import LiveWeigher, snapshots_of
 from steelyard.payload import Payload
 from steelyard.robot import RobotModel
 from steelyard.trajectory import FourierTrajectory
+from steelyard.workflow._torque_tracking import tracker_named
+from steelyard.workflow._tracking import DIRECT
 
 _ALLOWED = {
     "period_s": Range(0.0, 3600.0, above=True),
@@ -63,8 +65,10 @@ class WeighingRequest:
             designed motion, and not limited for a given one
         tool_speed: largest speed of the tool, [m/s]; a faster motion is slowed down
         replace_program: whether the motion may replace a program that runs
+        limits: limits of the motion and obstacles around the arm, as in `MotionRequest`
         serial: serial number of the arm; needed where the model or the controller has none
         accuracy: half-width of the mass's 95 % interval over the mass at which it has converged
+        tracker: 'direct', or the name of one from another package
     """
 
     motion: FourierTrajectory | None = None
@@ -72,8 +76,10 @@ class WeighingRequest:
     reach: float | None = None
     tool_speed: float = DEFAULT_TOOL_SPEED
     replace_program: bool = False
+    limits: DesignLimits | None = None
     serial: str = ""
     accuracy: float = 0.01
+    tracker: str = DIRECT
 
     def __post_init__(self) -> None:
         for name, allowed in _ALLOWED.items():
@@ -108,14 +114,22 @@ class WeighingRequest:
         if self.reach is not None:
             reach = self.reach
         return payload_motion(
-            model, posture, period_s=period_s, reach=reach, tool_speed=self.tool_speed
+            model,
+            posture,
+            period_s=period_s,
+            reach=reach,
+            tool_speed=self.tool_speed,
+            limits=self.limits,
         )
 
     @property
     def motion_request(self) -> MotionRequest:
         """What `MotionPlan` needs to know."""
         return MotionRequest(
-            tool_speed=self.tool_speed, replace_program=self.replace_program, serial=self.serial
+            tool_speed=self.tool_speed,
+            limits=self.limits,
+            replace_program=self.replace_program,
+            serial=self.serial,
         )
 
 
@@ -166,8 +180,10 @@ def weigh_live(
         InvalidTrajectory: the motion was not confirmed, breaks a limit, or collides
         MotionFailed: the motion did not start, was interrupted, or got lost
         InvalidSamples: nothing could be weighed
+        UnknownName: no tracker has that name
     """
     request = request or WeighingRequest()
+    tracker_named(request.tracker, model, request.accuracy)  # refused before the arm moves
     controller = movable_of(source)
     with Stream(controller) as before:
         posture = MotionStart.of(before, model.robot, request.motion_request).posture
@@ -179,7 +195,9 @@ def weigh_live(
         recorder = None
         if output is not None:
             recorder = resources.enter_context(Recorder(output, stream.columns, plan.arm))
-        setup = TorqueSetup(model, stream.columns, str(controller), request.accuracy)
+        setup = TorqueSetup(
+            model, stream.columns, str(controller), request.accuracy, tracker=request.tracker
+        )
         weigher = LiveWeigher(setup)
         run = resources.enter_context(MotionRun(plan, stream, on_stop=on_stop))
         for snapshot in snapshots_of(run, weigher, recorder=recorder, page=page):

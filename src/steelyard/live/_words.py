@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from steelyard._units import NORMAL_95, with_interval
-from steelyard.inertia import InertialParameters
+from steelyard.inertia import INERTIA, InertialParameters
 from steelyard.live._controller import ControllerPayload
 from steelyard.live._setting import Proposal
 from steelyard.live._source import EventKind
@@ -283,5 +283,5 @@ def _numbers_of(configured: ControllerPayload | None) -> list[str]:
     xx, yy, zz, xy, xz, yz = configured.inertia
     inertia = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
     body = InertialParameters.from_com(configured.mass, configured.cog, inertia)
-    numbers = [body.mass, *(1e3 * x for x in configured.cog), *body.vector[4:]]
+    numbers = [body.mass, *(1e3 * x for x in configured.cog), *body.vector[INERTIA]]
     return [f"{x:.{digits}f}" for x, digits in zip(numbers, _DIGITS, strict=True)]

@@ -14,6 +14,17 @@ if TYPE_CHECKING:
     from steelyard.payload._payload import Payload
 
 _BAR_LENGTH = 20  # characters for the whole variance
+CAUSE_WORDS = {
+    "noise": "measurement noise",
+    "friction": "friction of the day",
+    "gains": "drive gains",
+    "drift": "drift of the gains",
+    "motion": "noise of the motion",
+    "gravity": "local gravity",
+    "scale": "possible error of scale",
+    "force": "possible steady force",
+}
+"""What widens the interval of a mass, in words, by the keys of `Payload.shares`."""
 _INERTIA = {
     Fitness.USE: "",
     Fitness.CARE: " Use the inertia with care.",
@@ -62,11 +73,11 @@ def variance_bars(shares: Mapping[str, float]) -> list[str]:
         shares: of the variance, by cause
     """
     ordered = sorted(shares.items(), key=lambda item: -item[1])
-    width = max((len(name) for name in shares), default=0)
+    shown = {CAUSE_WORDS[name]: share for name, share in ordered if round(100 * share) > 0}
+    width = max(map(len, shown), default=0)
     return [
-        f"{name:{width}} {'#' * round(_BAR_LENGTH * share):{_BAR_LENGTH}} {100 * share:3.0f} %"
-        for name, share in ordered
-        if round(100 * share) > 0
+        f"{words:{width}} {'#' * round(_BAR_LENGTH * share):{_BAR_LENGTH}} {100 * share:3.0f} %"
+        for words, share in shown.items()
     ]
 
 

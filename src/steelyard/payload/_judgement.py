@@ -40,7 +40,8 @@ import numpy as np
 
 from steelyard._arrays import Array, Mask
 from steelyard._units import NORMAL_95
-from steelyard.inertia import PARAMETER_NAMES, InertialParameters
+from steelyard.inertia import FIRST_MOMENT, MASS, PARAMETER_NAMES, InertialParameters
+from steelyard.payload._headline import CAUSE_WORDS
 from steelyard.payload._plausibility import implausible_doubt
 from steelyard.verdict import EVERYTHING, Aspect, Doubt, DoubtKind, Verdict
 
@@ -67,8 +68,8 @@ _REMEDY = {
     "drift": "an empty run right before or after",
     "motion": "a lower cut-off",
     "gravity": "the local gravity",
-    "scale": "a livelier motion",
-    "force": "a livelier motion",
+    "scale": "a faster, wider motion",
+    "force": "a faster, wider motion",
 }
 _CHECK = "check that the model is of this arm, and that nothing touched the arm"
 
@@ -164,7 +165,7 @@ def large_residual_doubt(
     noise: Array,
     empty_noise: Array,
     torque_rms: Array,
-    influence: Array | None = None,
+    influential: Mask | None = None,
 ) -> Doubt | None:
     """A doubt if residuals of the loaded arm are far larger than those of the empty arm.
 
@@ -175,16 +176,16 @@ def large_residual_doubt(
         noise: standard deviation of the residuals of the loaded arm, (n,) [Nm or N]
         empty_noise: of the empty arm, (n,) [Nm or N]
         torque_rms: root mean square of the loaded torques, (n,) [Nm or N]
-        influence: largest share of each joint in what is known about mass and centre, (n,); joints
-            with a negligible one do not block; None if unknown
+        influential: joints that matter for mass and centre, (n,); the others do not block; None if
+            unknown
     """
     ratio = noise / np.maximum(empty_noise, 1e-300)
     too_large = (ratio > _MAX_RESIDUAL_RATIO) & (noise > _MIN_RESIDUAL_SHARE * torque_rms)
     if not too_large.any():
         return None
     blocking = too_large & (noise > _MAX_RESIDUAL_SHARE * torque_rms)
-    if influence is not None:
-        blocking = blocking & (influence > _MIN_INFLUENCE)
+    if influential is not None:
+        blocking = blocking & influential
     chosen = blocking if blocking.any() else too_large
     j = int(np.where(chosen, ratio, 0.0).argmax())
     words = (
@@ -192,6 +193,16 @@ def large_residual_doubt(
         f" arm: {_CHECK}"
     )
     return Doubt(DoubtKind.UNEXPLAINED_TORQUE, words, blocks=bool(blocking.any()))
+
+
+def influential_joints(information: Array) -> Mask:
+    """Joints that matter for mass and centre, (n,).
+
+    Args:
+        information: of each joint about mass and first moment, the inverse variances, (n, 4)
+    """
+    total = np.maximum(information.sum(axis=0), 1e-300)
+    return np.asarray((information / total).max(axis=1) > _MIN_INFLUENCE)
 
 
 def model_doubt(verdict: Verdict) -> Doubt | None:
@@ -234,9 +245,9 @@ def _unknown_doubts(evidence: Evidence) -> list[Doubt]:
 
 def _concerned(unknown: Mask) -> tuple[Aspect, ...]:
     """The quantities that depend on unknown ones of the ten numbers."""
-    if unknown[0]:
+    if unknown[MASS]:
         return EVERYTHING
-    if unknown[1:4].any():
+    if unknown[FIRST_MOMENT].any():
         return (Aspect.CENTRE, Aspect.INERTIA)
     return (Aspect.INERTIA,)
 
@@ -298,7 +309,7 @@ def _dominant_cause(shares: Mapping[str, float]) -> str:
     dominant = max(shares, key=lambda name: shares[name])
     if shares[dominant] < _DOMINANT_SHARE:
         parts = ", ".join(
-            f"{name} {100 * share:.0f} %"
+            f"{CAUSE_WORDS[name]} {100 * share:.0f} %"
             for name, share in shares.items()
             if share >= _MIN_TOLD_SHARE
         )
@@ -306,8 +317,9 @@ def _dominant_cause(shares: Mapping[str, float]) -> str:
     share = shares[dominant]
     remaining = np.sqrt(1.0 - share)
     return (
-        f"most of the interval of the mass comes from {dominant} ({100 * share:.0f} % of the"
-        f" variance); {_REMEDY[dominant]} could narrow it to {100 * remaining:.0f} %"
+        f"most of the interval of the mass comes from {CAUSE_WORDS[dominant]}"
+        f" ({100 * share:.0f} % of the variance); {_REMEDY[dominant]} could narrow it to"
+        f" {100 * remaining:.0f} % of its width"
     )
 
 

@@ -14,20 +14,25 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated
+from typing import Annotated, TypeAlias
 
 import numpy as np
 
 from steelyard._arrays import Array
 from steelyard._codec import Value
-from steelyard._kinds import NOT_NEGATIVE, POSITIVE
+from steelyard._kinds import ONE_LINE, Range
 from steelyard._units import NORMAL_95
 from steelyard.errors import InvalidInertia
 from steelyard.inertia import InertialParameters
+from steelyard.payload._plausibility import CARRIED_MASSES
 
 _INERTIA_STD = 0.5  # of the part's own inertia, relative: a cube stands in for its shape
 _FREE_MASS_STD = 10.0  # of a mass that is not known beforehand, in masses of the part
 _MIN_FREE_MASS_STD = 5.0  # [kg]
+_TOLERANCES = Range(0.0, CARRIED_MASSES.high)  # [kg]
+_COORDINATES = Range(-10.0, 10.0)  # of a centre of mass [m]
+_LENGTHS = Range(0.0, 10.0, above=True)  # [m]
+_Coordinate: TypeAlias = Annotated[float, _COORDINATES]
 
 
 @dataclass(frozen=True)
@@ -43,12 +48,12 @@ class Part(Value, error=InvalidInertia, partial=True):
         size: edge of a cube of the same mass whose inertia is about that of the part [m]
     """
 
-    name: str
-    mass: Annotated[float, POSITIVE]
-    tolerance: Annotated[float, NOT_NEGATIVE] = 0.0
-    com: tuple[float, float, float] = (0.0, 0.0, 0.0)
-    com_tolerance: Annotated[float, POSITIVE] = 0.1
-    size: Annotated[float, POSITIVE] = 0.1
+    name: Annotated[str, ONE_LINE]
+    mass: Annotated[float, CARRIED_MASSES]
+    tolerance: Annotated[float, _TOLERANCES] = 0.0
+    com: tuple[_Coordinate, _Coordinate, _Coordinate] = (0.0, 0.0, 0.0)
+    com_tolerance: Annotated[float, _LENGTHS] = 0.1
+    size: Annotated[float, _LENGTHS] = 0.1
 
     def body(self, mass: float | None = None, flange: str = "flange") -> InertialParameters:
         """The part in the gripper, in the flange frame.

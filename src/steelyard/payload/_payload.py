@@ -17,7 +17,7 @@ from steelyard._kinds import COVARIANCE, INFINITE, NOT_NEGATIVE, Range, Shape, S
 from steelyard._reported import Reported
 from steelyard._units import NORMAL_95, interval_decimals, with_interval
 from steelyard.errors import InvalidSamples
-from steelyard.inertia import PARAMETER_NAMES, InertialParameters
+from steelyard.inertia import INERTIA, PARAMETER_NAMES, InertialParameters
 from steelyard.recording import UNKNOWN_ARM, ArmIdentity, Library, data_frame
 from steelyard.verdict import Aspect, Doubt, DoubtKind, Verdict, together
 
@@ -64,8 +64,13 @@ class Quantity(NamedTuple):
         rows = [cls("mass", body.mass, float(std[0]), "kg")]
         for axis, x, x_std in zip("xyz", com, _as_shown(com_std), strict=True):
             rows.append(cls(f"centre of mass {axis}", 1e3 * float(x), 1e3 * float(x_std), "mm"))
-        for name, x, x_std in zip(PARAMETER_NAMES[4:], body.vector[4:], std[4:], strict=True):
-            rows.append(cls(f"{name} about the {body.frame}", float(x), float(x_std), "kg m^2"))
+        origin = body.frame
+        if body.frame == "flange":
+            origin = "the flange"
+        for name, x, x_std in zip(
+            PARAMETER_NAMES[INERTIA], body.vector[INERTIA], std[INERTIA], strict=True
+        ):
+            rows.append(cls(f"{name} about {origin}", float(x), float(x_std), "kg m^2"))
         return tuple(rows)
 
     @property
@@ -102,10 +107,10 @@ def _as_shown(com_std: Array) -> Array:
 
 _ENTRY_OF_INERTIA = np.array([[0, 3, 4], [3, 1, 5], [4, 5, 2]])  # among xx, yy, zz, xy, xz, yz
 _INERTIA_INDICES = {
-    name: ("xyz".index(name[1]), "xyz".index(name[2])) for name in PARAMETER_NAMES[4:]
+    name: ("xyz".index(name[1]), "xyz".index(name[2])) for name in PARAMETER_NAMES[INERTIA]
 }
 _COUNT = len(PARAMETER_NAMES)
-_ROUNDING = 1e-6  # of the sum of all shares
+_SHARES_TOLERANCE = 1e-6  # of the sum of all shares
 _UNKNOWN_TOGETHER = "the mass or centre of mass of the tool or of the part is unknown"
 _CAUSES = ("noise", "friction", "gains", "drift", "motion", "gravity", "scale", "force")
 _ALWAYS_SHARED = ("noise", "friction", "gains", "drift")
@@ -184,7 +189,7 @@ class Payload(
                 raise InvalidSamples(
                     f"'shares.{name}' is no cause; the causes are {', '.join(_CAUSES)}"
                 )
-        if abs(sum(self.shares.values()) - 1.0) > _ROUNDING:
+        if abs(sum(self.shares.values()) - 1.0) > _SHARES_TOLERANCE:
             raise InvalidSamples(f"'shares' must add up to 1, got {dict(self.shares)}")
 
     @property

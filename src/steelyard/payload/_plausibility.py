@@ -10,8 +10,9 @@ from __future__ import annotations
 import numpy as np
 
 from steelyard._arrays import Array
+from steelyard._kinds import Range
 from steelyard._units import NORMAL_95
-from steelyard.inertia import InertialParameters
+from steelyard.inertia import INERTIA, InertialParameters
 from steelyard.verdict import Doubt, DoubtKind
 
 RATED_MASS = {
@@ -20,6 +21,9 @@ RATED_MASS = {
     "fr3": 3.0, "lwr4": 7.0, "tx60": 9.0, "kr60ha": 60.0,
 }  # fmt: skip
 """Largest payload of arms by name, as their makers state it, [kg]."""
+
+CARRIED_MASSES = Range(0.0, 5000.0, above=True)
+"""Masses that an arm can carry at all, [kg]; the largest arms carry less than half of it."""
 
 _MAX_OVERLOAD = 1.5  # of the rating
 _MAX_MASS = 2300.0  # [kg], of the largest arms
@@ -65,7 +69,7 @@ def _com_distance(body: InertialParameters, covariance: Array) -> float:
 def _implausible_size(body: InertialParameters, std: Array) -> str:
     """What is wrong with the radius of gyration or the density; empty if nothing is."""
     moment = float(body.principal_moments[-1])
-    half = NORMAL_95 * float(std[4:].max())
+    half = NORMAL_95 * float(std[INERTIA].max())
     if moment - half > body.mass * _MAX_SIZE**2:
         return f"an inertia of {moment:.2g} kg m^2 needs a load of several metres"
     radius = np.sqrt(5.0 * max(moment + half, 0.0) / (2.0 * body.mass))

@@ -25,6 +25,7 @@ from steelyard._units import NORMAL_95
 from steelyard.payload._payload import Payload
 from steelyard.recording import Sample
 
+_ADJECTIVES = {"spikes": "outlying"}  # of samples, where the name of a count is none
 _NOT_SKIPPED = ("used", "gaps", "clocks")  # counts that are not of skipped samples
 _LEAST_MASS = 1e-12  # [kg], keeps the relative half-width of no mass finite
 
@@ -38,7 +39,7 @@ class Counts(NamedTuple):
         late: an earlier time than the one before
         corrupt: NaN, infinite or absurdly large
         saturated: a torque or wrench at its limit
-        spikes: a torque far from both its neighbours
+        spikes: a torque or wrench far from both its neighbours
         gaps: pauses in the stream, not samples
         impossible: a step of position that no drive makes
         frozen: the same reading as before, while the arm moved
@@ -60,13 +61,17 @@ class Counts(NamedTuple):
     def words(self) -> str:
         """What was skipped, as 'skipped 3 late and 2 corrupt samples'; empty when nothing was."""
         bad = [
-            f"{n} {name}" for name, n in self._asdict().items() if n and name not in _NOT_SKIPPED
+            f"{n} {_ADJECTIVES.get(name, name)}"
+            for name, n in self._asdict().items()
+            if n and name not in _NOT_SKIPPED
         ]
         if bad:
             skipped = f"skipped {', '.join(bad)} samples"
         else:
             skipped = ""
-        if self.gaps:
+        if self.gaps == 1:
+            paused = "1 pause"
+        elif self.gaps:
             paused = f"{self.gaps} pauses"
         else:
             paused = ""

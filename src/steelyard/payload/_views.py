@@ -93,13 +93,12 @@ def body_plot(
         region = "(its 95 % region is too small to be seen here)"
     else:
         region = "with its 95 % region"
-    caption = (
-        f"The payload on the {origin}, seen along each axis: centre of mass {region}, and the"
-        " homogeneous ellipsoid that has its mass and inertia."
-    )
+    caption = f"The payload on the {origin}, seen along each axis: centre of mass {region}"
     if shape is None:
-        caption += " The inertia is unknown or not that of a real body: no ellipsoid is drawn."
-    elif guess:
+        caption += ". The inertia is unknown or not that of a real body: no ellipsoid is drawn."
+    else:
+        caption += ", and the homogeneous ellipsoid that has its mass and inertia."
+    if guess:
         caption += " The inertia is uncertain: the dashed ellipsoid is one of many that fit."
     if not np.isfinite(com_spread).all():
         caption += " No region is drawn for an unknown centre of mass."

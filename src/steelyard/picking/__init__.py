@@ -1,7 +1,16 @@
 """Picks of a shift: each part weighed during ordinary work, and judged."""
 
 from steelyard.picking._foresight import Visibility
-from steelyard.picking._pick import Decision, Measured, Pick
+from steelyard.picking._pick import Decision, EarlyAnswer, Measured, Pick
 from steelyard.picking._shift import Batch, PickingOptions, Shift
 
-__all__ = ["Batch", "Decision", "Measured", "Pick", "PickingOptions", "Shift", "Visibility"]
+__all__ = [
+    "Batch",
+    "Decision",
+    "EarlyAnswer",
+    "Measured",
+    "Pick",
+    "PickingOptions",
+    "Shift",
+    "Visibility",
+]

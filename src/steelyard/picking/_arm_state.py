@@ -6,8 +6,8 @@ freedom of friction. Between stretches friction is a random walk; links and roto
 
     P_ff += Q dt,     Q = (1 % of the drive's friction)^2 per minute
 
-After a pause of more than ten minutes friction begins anew. Each empty stretch with the equations
-Y x = tau (rows over their noise, A = Y'Y, b = Y'tau) updates the state. With P = L L',
+After a pause of more than ten minutes friction begins anew. Each unloaded stretch with the
+equations Y x = tau (rows over their noise, A = Y'Y, b = Y'tau) updates the state. With P = L L',
 
     C C' = 1 + L'A L,     P <- L C^-T C^-1 L',     x <- x + P (b - A x).
 
@@ -16,6 +16,13 @@ same equations in u = (x, phi), Y [1 J], give their posterior, and the logarithm
 the hypothesis that the prior stands for,
 
     log p = -1/2 (|tau - Y u_0|^2 - |C^-1 L'(b - A u_0)|^2) - log det C + constant.
+
+A few more unknowns w of prior mean w_0 and root S, with columns Z, need no new factor. With
+H = C^-1 L' and K = Y'Z,
+
+    C_2 C_2' = 1 + S'Z'Z S - W'W,     W = H K S,
+    log p = -1/2 (|tau - Y u_0 - Z w_0|^2 - |g|^2 - |g_2|^2) - log det C - log det C_2 + constant,
+    g = H (b - A u_0 - K w_0),     g_2 = C_2^-1 (S'Z'(tau - Y u_0 - Z w_0) - W'g).
 
 Noise of the torques is correlated in time; its rows are weighted like white noise of the same
 effect on slow columns (`slow_noise`). Its size in the shift is found from sums of rows over 0.1 s,
@@ -38,7 +45,7 @@ from steelyard.torque._prior import arm_rows, friction_rows, slow_noise
 LONG_PAUSE_S = 600.0
 """After a longer pause friction begins anew, [s]."""
 
-_WALK = 0.01 / np.sqrt(60.0)  # of friction in the root of a second, relative
+_FRICTION_WALK = 0.01 / np.sqrt(60.0)  # relative change of friction per root second [1/sqrt(s)]
 _COLD_STD = 0.15  # of friction at the beginning of a shift, relative
 _UNKNOWN_STD = 1e3  # of parameters that the model does not know [SI]
 _LOAD_ITERATIONS = 3  # at most, of load and friction that depends on it
@@ -127,6 +134,73 @@ def posterior(value: Array, L: Array, equations: Equations) -> Posterior:
     return Posterior(value + root.T @ g, root.T @ root, misfit, log_evidence)
 
 
+@dataclass(frozen=True, eq=False)
+class Products:
+    """Inner products of the columns Z of a few further unknowns.
+
+    Attributes:
+        K: with those of the other unknowns, Y'Z, (p, m)
+        D: Z'Z, (m, m)
+        b: Z'tau, (m,)
+    """
+
+    K: Array
+    D: Array
+    b: Array
+
+
+@dataclass(frozen=True, eq=False)
+class EvidenceFactor:
+    """The evidence of the same equations with different further unknowns, from one factor.
+
+    Attributes:
+        value: u_0, (p,)
+        H: C^-1 L', (p, p)
+        log_det: of C
+        equations: in the unknowns u
+    """
+
+    value: Array
+    H: Array
+    log_det: float
+    equations: Equations
+
+    @classmethod
+    def of(cls, value: Array, L: Array, equations: Equations) -> EvidenceFactor:
+        """The factor of unknowns.
+
+        Args:
+            value: before, (p,)
+            L: root of the covariance before, (p, p)
+            equations: in the same unknowns
+        """
+        C = np.linalg.cholesky(np.eye(len(value)) + L.T @ equations.A @ L)
+        H = lapack.dtrtrs(C, L.T, lower=1)[0]
+        return cls(value, H, float(np.log(np.diag(C)).sum()), equations)
+
+    def log_evidence(self, value: Array, root: Array, columns: Products) -> float:
+        """The logarithm of the evidence with further unknowns, up to the same constant.
+
+        Args:
+            value: w_0, (m,)
+            root: S, (m, m)
+            columns: of the further unknowns
+        """
+        A = self.equations.A
+        b = self.equations.b
+        u = self.value
+        Kw = columns.K @ value
+        W = self.H @ (columns.K @ root)
+        C = np.linalg.cholesky(np.eye(len(value)) + root.T @ columns.D @ root - W.T @ W)
+        g = self.H @ (b - A @ u - Kw)
+        residual = columns.b - columns.K.T @ u - columns.D @ value
+        g_2 = lapack.dtrtrs(C, root.T @ residual - W.T @ g, lower=1)[0]
+        square = self.equations.square - 2 * (b @ u + columns.b @ value)
+        square += u @ (A @ u + 2 * Kw) + value @ columns.D @ value
+        misfit = float(square - g @ g - g_2 @ g_2)
+        return -0.5 * misfit - self.log_det - float(np.log(np.diag(C)).sum())
+
+
 def root_of(covariance: Array) -> Array:
     """A matrix L with L L' = covariance, (m, m), which may be singular."""
     scale = np.sqrt(np.maximum(np.diag(covariance), 1e-300))
@@ -155,7 +229,7 @@ class ArmState:
         return root_of(self.covariance)
 
     def after(self, equations: Equations, t_s: float) -> ArmState:
-        """The state after an empty stretch.
+        """The state after an unloaded stretch.
 
         Args:
             equations: of the stretch
@@ -203,7 +277,7 @@ class Arm:
         jacobian = np.zeros((p, 10))
         jacobian[: len(model.basis)] = model.basis.payload_jacobian
         first = ArmState(model.estimate.value, covariance, -np.inf)
-        walk = np.where(daily, (_WALK * size) ** 2, 0.0)
+        walk = np.where(daily, (_FRICTION_WALK * size) ** 2, 0.0)
         return cls(model.with_row_cache(), first, walk, 1.0 / slow_noise(model), jacobian)
 
     @property

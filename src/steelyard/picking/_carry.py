@@ -5,7 +5,7 @@ mass. The prior of phi is that of a part of the table (`payload.Part`), with a m
 
 **Absolute and relative.** The variance of the mass has a part that is the same in all picks of a
 shift, by links and rotors of the model, and a part of this pick's own, by noise and by friction
-since the last empty stretch. With V the covariance of the unknowns and r the rigid parameters,
+since the last unloaded stretch. With V the covariance of the unknowns and r the rigid parameters,
 
     common = V_mr V_rr^-1 V_rm,     own = V_mm - common.
 
@@ -19,7 +19,7 @@ counts as unchanged.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import accumulate
@@ -27,12 +27,15 @@ from itertools import accumulate
 import numpy as np
 
 from steelyard._arrays import Array, Indices
+from steelyard.inertia import FIRST_MOMENT
 from steelyard.payload import Part
 from steelyard.picking._arm_state import (
     Arm,
     ArmState,
     Equations,
+    EvidenceFactor,
     Posterior,
+    Products,
     posterior,
     root_of,
 )
@@ -113,7 +116,7 @@ class Carry:
 
         Args:
             arm: of the model
-            state: after the last empty stretch
+            state: after the last unloaded stretch
             stretch: with rows that count
             part: that is expected
             noise: variance of the noise over that of the model
@@ -201,15 +204,16 @@ class Carry:
         relative = float(np.mean(np.square(drive.gain_errors).sum(axis=1)))
         return (relative + (drive.gain_drift or 0.0) ** 2) * mass**2
 
-    def early(self, until_s: float) -> Mass:
+    def early(self, until_s: float, part: Part) -> Mass:
         """The mass from the first blocks.
 
         Args:
             until_s: blocks that begin before this time count [s]
+            part: whose centre and inertia are expected
         """
         first = [block for block, t_s in zip(self.blocks, self.times, strict=True) if t_s < until_s]
         equations = _sum(first or self.blocks[:1]).mixed(self.arm.mixing)
-        return self.mass_of(self._posterior(equations, self.part.mass, self.part.free_mass_std))
+        return self.mass_of(self._posterior(equations, part.mass, part.free_mass_std, part))
 
     @cached_property
     def centre_shift(self) -> float:
@@ -219,28 +223,70 @@ class Carry:
         return float(np.linalg.norm(moved) / max(self.part.mass * self.part.com_tolerance, 1e-9))
 
     def lost(self) -> Change:
-        """Whether the part was lost on the way."""
-        empty = np.column_stack([np.eye(len(self.before.value)), 0 * self.arm.jacobian])
+        """Whether the part was lost on the way: its columns vanish after a time."""
+        value, root = self._free_prior
+        p = len(self.before.value)
+        factor = EvidenceFactor.of(value[:p], root[:p, :p], self.whole)
         found = [
-            self._with_change(
-                self._sum_before(k).mixed(self.arm.mixing) + self._sum_after(k).mixed(empty)
-            )
-            for k in self._change_times
+            factor.log_evidence(value[p:], root[p:, p:], carried)
+            for carried in self._products(self.arm.jacobian, np.eye(p), after=False)
         ]
-        return self._likeliest(found, [self.free] * len(found))
+
+        def at(k: int) -> Posterior:
+            empty = np.column_stack([np.eye(p), 0 * self.arm.jacobian])
+            before = self._sum_before(k).mixed(self.arm.mixing)
+            return posterior(value, root, before + self._sum_after(k).mixed(empty))
+
+        return self._likeliest(found, [self.free.log_evidence] * len(found), at)
 
     def slipped(self) -> Change:
-        """Whether the part slipped on the way."""
-        moved = self.arm.jacobian[:, 1:4]
-        before = np.column_stack([self.arm.mixing, 0 * moved])
-        after = np.column_stack([self.arm.mixing, moved])
-        slipped = []
-        unchanged = []
-        for k in self._change_times:
+        """Whether the part slipped on the way: its first moments change at a time."""
+        value, root = self._free_prior
+        mixing = self.arm.mixing
+        moved = self.arm.jacobian[:, FIRST_MOMENT]
+        still = np.zeros(moved.shape[1])
+        factor = EvidenceFactor.of(value, root, self.whole.mixed(mixing))
+        products = self._products(moved, mixing, after=True)
+        slip, settling = (
+            [factor.log_evidence(still, self._moment_root(std), moving) for moving in products]
+            for std in (_SLIP_STD, _SETTLING_STD)
+        )
+
+        def at(k: int) -> Posterior:
+            before = np.column_stack([mixing, 0 * moved])
+            after = np.column_stack([mixing, moved])
             equations = self._sum_before(k).mixed(before) + self._sum_after(k).mixed(after)
-            slipped.append(self._with_change(equations, _SLIP_STD))
-            unchanged.append(self._with_change(equations, _SETTLING_STD))
-        return self._likeliest(slipped, unchanged)
+            both = _block_diagonal(root, self._moment_root(_SLIP_STD))
+            return posterior(np.append(value, still), both, equations)
+
+        return self._likeliest(slip, settling, at)
+
+    def _products(self, columns: Array, others: Array, *, after: bool) -> list[Products]:
+        """Inner products of columns that act before, or after, each possible change on the way.
+
+        Args:
+            columns: how the arm's parameters follow from some unknowns, (p, m)
+            others: how they follow from the other unknowns, (p, u)
+            after: whether they act after the change
+        """
+        K = (np.array([block.A for block in self.blocks]) @ columns).cumsum(axis=0)
+        b = (np.array([block.b for block in self.blocks]) @ columns).cumsum(axis=0)
+        if after:
+            K = K[-1] - K
+            b = b[-1] - b
+        return [
+            Products(others.T @ K[k - 1], columns.T @ K[k - 1], b[k - 1])
+            for k in self._change_times
+        ]
+
+    def _moment_root(self, centre_std: float) -> Array:
+        """A root of the covariance of a change of the first moments, (3, 3) [kg m].
+
+        Args:
+            centre_std: standard deviation of each coordinate of the change of the centre [m]
+        """
+        mass = max(abs(float(self.free.value[len(self.before.value)])), self.part.mass)
+        return mass * centre_std * np.eye(3)
 
     @property
     def _change_times(self) -> range:
@@ -257,32 +303,21 @@ class Carry:
     def _sum_after(self, k: int) -> Equations:
         return self.whole - self._cumulative[k - 1]
 
-    def _likeliest(self, changed: Sequence[Posterior], unchanged: Sequence[Posterior]) -> Change:
-        """The change at its likeliest time, with its evidence over all possible times."""
-        if not changed:
-            return Change(-np.inf, np.nan, self.mass)
-        logs, others = (
-            np.array([found.log_evidence for found in group]) for group in (changed, unchanged)
-        )
-        best = int(np.argmax(logs))
-        evidence = np.logaddexp.reduce(logs) - np.logaddexp.reduce(others)
-        time_s = float(self.times[self._change_times[best]])
-        return Change(float(evidence), time_s, self.mass_of(changed[best]))
-
-    def _with_change(self, equations: Equations, centre_std: float = 0.0) -> Posterior:
-        """Arm and part by equations of a part that changes on the way.
+    def _likeliest(
+        self, changed: Sequence[float], unchanged: Sequence[float], at: Callable[[int], Posterior]
+    ) -> Change:
+        """The change at its likeliest time, with its evidence over all possible times.
 
         Args:
-            equations: with the change of the first moments as further unknowns, if they have it
-            centre_std: standard deviation of the change of the centre [m]
+            changed: log of the evidence of a change at each of the times
+            unchanged: log of the evidence of none, for each of them
+            at: solution with a change before a block
         """
-        value, root = self._free_prior
-        more = len(equations.b) - len(value)
-        if more:
-            value = np.append(value, np.zeros(more))
-            mass = max(abs(float(self.free.value[len(self.before.value)])), self.part.mass)
-            root = _block_diagonal(root, mass * centre_std * np.eye(more))
-        return posterior(value, root, equations)
+        if not changed:
+            return Change(-np.inf, np.nan, self.mass)
+        best = self._change_times[int(np.argmax(changed))]
+        evidence = np.logaddexp.reduce(changed) - np.logaddexp.reduce(unchanged)
+        return Change(float(evidence), float(self.times[best]), self.mass_of(at(best)))
 
 
 def _prior(before: ArmState, part: Part, mass: float, mass_std: float) -> tuple[Array, Array]:

@@ -9,13 +9,13 @@ tolerance are nearest to a limit, and fail with
 
     F(-z) + F(-z - 2 T / s) <= a
 
-with F the distribution of the deviations: the normal one, or Student's t where s was itself
-estimated from a few picks. Without a tolerance that is the quantile of a / 2, with a tolerance of
-some s that of a. The stated rate of false alarms is shared: four fifths for the mass, a tenth each
-for parts that are lost and that slip.
+with F the distribution of the deviations: the normal one, or Student's t if s was itself estimated
+from a few picks. Without a tolerance z is the quantile of a / 2; with a tolerance of several s it
+is that of a. The stated rate of false alarms is divided: four fifths are for the mass, one tenth is
+for parts that are lost, and one tenth for parts that slip.
 
-A pick is an alarm only where the expected part does not fit. Where it does, but nothing or two
-parts would fit as well, this motion cannot tell, and the pick is unclear.
+A pick is an alarm only if the expected part does not fit. If the expected part fits, but an empty
+gripper or two parts would fit as well, the motion cannot distinguish them and the pick is unclear.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ from steelyard.payload import Part
 from steelyard.picking._pick import Decision
 
 MASS_SHARE = 0.8
-"""Of the false alarms: by the mass."""
+"""The share of the false alarms that is for the mass."""
 
 CHANGE_SHARE = 0.1
-"""Of the false alarms: by a part that is lost, and by one that slips."""
+"""The share of the false alarms that is for lost parts, and again for parts that slip."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Limits:
         return self._quantile(0.5 * MASS_SHARE * self.false_alarms)
 
     def reach(self, std: float, tolerance: float) -> float:
-        """How far a measured mass of a good part may lie from that of the part, T + z s [kg].
+        """The largest difference of a good part's measured mass from the stated one, T + z s [kg].
 
         Args:
             std: standard deviation of the measured mass [kg]
@@ -89,7 +89,7 @@ class Limits:
         return float(-np.log(CHANGE_SHARE * self.false_alarms))
 
     def fits(self, value: float, std: float, mass: float, tolerance: float) -> bool:
-        """Whether a measured mass may be one of a mass with a tolerance, all in kg."""
+        """Whether a measured mass fits a stated mass with its tolerance, all in kg."""
         return abs(value - mass) <= self.reach(std, tolerance)
 
     def distance(self, value: float, std: float, mass: float, tolerance: float) -> float:

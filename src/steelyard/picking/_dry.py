@@ -1,13 +1,18 @@
 """A dry cycle: what the model does not explain on the taught path, without a part.
 
-On a path that is repeated, the misfit of the model is repeated, too. A recording of the path
-without parts shows it: r = tau - Y x, with x fitted to the recording itself, so that the friction
-of its day does not count. A shift on the same path has the same misfit, which is subtracted from
-its torques where a state (q, v) of the dry cycle lies near. r is smoothed over 0.1 s, because its
-noise would be added to that of the shift.
+If a path is repeated, the misfit of the model is repeated, too. A recording of the path without
+parts shows it: r = tau - Y x, where x is fitted to the recording itself, so that r does not contain
+the friction of the day. A shift on the same path has the same misfit. It is subtracted from the
+torques of the shift wherever a state (q, v) of the dry cycle is near.
+
+The noise of r would be added to that of the shift. Therefore r is smoothed over 0.1 s and
+multiplied, for each joint, by the share of its variance that is misfit. After 0.2 s the noise is no
+longer correlated, but most of the misfit still is:
+
+    share = sum r(t) r(t + 0.2 s) / sum r(t)^2,     between 0 and 1.
 
 Without a model, the arm is identified from the dry cycle itself. It is then known on this path
-alone, so a stretch that leaves it is not weighed.
+only, so stretches that leave the path are not weighed.
 """
 
 from __future__ import annotations
@@ -25,6 +30,7 @@ from steelyard.picking._segments import Stretch
 from steelyard.picking._weigher import StretchWeigher, WeigherState
 
 _SMOOTHED_S = 0.1  # [s]
+_FORGOTTEN_S = 0.2  # [s]; noise is independent after this time, smoothing included
 _SPEED_WEIGHT_S = 0.1  # of a difference of speed, beside that of a position [s]
 _MAX_DISTANCE = 0.05  # of a state of the dry cycle [rad or m], RMS over the joints
 _MIN_MATCHED_SHARE = 0.8  # of the rows of a stretch
@@ -87,7 +93,9 @@ class DryCycle:
         for stretch in stretches:
             state = weigher.with_empty(state, replace(stretch, closed=False))
         misfits = [_misfit(weigher.arm, state.arm, stretch) for stretch in stretches]
-        return cls(DryPath.of(stretches), np.concatenate(misfits), state)
+        lag = round(_FORGOTTEN_S * stretches[0].samples.rate_hz)
+        misfit = _repeated_share(misfits, lag) * np.concatenate(misfits)
+        return cls(DryPath.of(stretches), misfit, state)
 
     def subtracted(self, stretch: Stretch) -> Stretch:
         """A stretch without the misfit of its path; unchanged where it lies on another path."""
@@ -117,3 +125,20 @@ def _misfit(arm: Arm, state: ArmState, stretch: Stretch) -> Array:
     smooth = uniform_filter1d(np.where(usable, residual, 0.0), width, axis=0)
     share = uniform_filter1d(usable.astype(float), width, axis=0)
     return np.where(share > 0.5, smooth / np.maximum(share, 1e-9), 0.0)
+
+
+def _repeated_share(misfits: Sequence[Array], lag: int) -> Array:
+    """The share of the variance of each joint that is not noise, (n,).
+
+    Args:
+        misfits: of stretches, (N, n) each
+        lag: after which noise is independent [rows]
+    """
+    n = misfits[0].shape[1]
+    later = np.zeros(n)
+    now = np.full(n, 1e-300)
+    for misfit in misfits:
+        if len(misfit) > lag:
+            later += np.mean(misfit[lag:] * misfit[:-lag], axis=0) * len(misfit)
+            now += np.sum(misfit**2, axis=0)
+    return np.asarray(np.clip(later / now, 0.0, 1.0))

@@ -6,7 +6,8 @@ A fault that changes the mass by D is noticed in 95 % of the cases where
 
 with the tolerance T of the part, the limit z of the stated rate of false alarms and the standard
 deviation s of the mass on this motion. s follows from the motion and the model alone: the posterior
-covariance does not depend on torques. The arm is known as after the empty ways of a dry cycle.
+covariance does not depend on torques. The arm is known as after the unloaded stretches of a dry
+cycle.
 
 Where s is too large, other motions are tried: the same path, slower; and the same path with one of
 the last three joints turned by 60 degrees on the way.
@@ -79,7 +80,7 @@ def visible_faults(
 
     Args:
         weigher: of the model and the parts
-        state: after empty ways
+        state: after unloaded stretches
         carries: motions on which parts are carried; the widest interval counts
         limits: with the stated rate of false alarms
     """

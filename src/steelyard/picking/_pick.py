@@ -12,6 +12,8 @@ from steelyard._kinds import INFINITE, NOT_NEGATIVE, Range
 from steelyard._units import NORMAL_95
 from steelyard.errors import InvalidSamples
 
+_MASSES = Range(-1e6, 1e6)  # that a motion can seem to show [kg]
+
 
 class Decision(StrEnum):
     """What a pick is."""
@@ -41,7 +43,7 @@ class Measured(Value, error=InvalidSamples, derived={"half_width": attrgetter("h
         std: its standard deviation [kg]; infinite if unknown
     """
 
-    value: Annotated[float, INFINITE]
+    value: Annotated[float, _MASSES]
     std: Annotated[float, INFINITE, NOT_NEGATIVE]
 
     @property
@@ -51,6 +53,42 @@ class Measured(Value, error=InvalidSamples, derived={"half_width": attrgetter("h
 
     def __str__(self) -> str:
         return f"{self.value:.3f} +- {self.half_width:.3f} kg"
+
+
+@dataclass(frozen=True)
+class EarlyAnswer:
+    """What a pick seems to be 0.3 s into its lift; the pick itself follows when the gripper opens.
+
+    Attributes:
+        number: of the pick in the log, from 1
+        close_s: when the gripper closed [s]
+        decision: by the mass alone
+        part: name of the part that it was compared with; empty if no part is known
+        mass: absolute, from the beginning of the lift
+    """
+
+    number: int
+    close_s: float
+    decision: Decision
+    part: str
+    mass: Measured
+
+    @property
+    def line(self) -> str:
+        """The answer as one short line."""
+        mass = f"{self.mass.value:7.3f} +- {self.mass.half_width:5.3f} kg"
+        return f"{self.number:4d}  {self.close_s:8.2f} s  {mass}  early: {self.decision}"
+
+    def row(self) -> dict[str, Any]:
+        """The answer as plain numbers and texts, with names as in `Pick.row`."""
+        return {
+            "number": self.number,
+            "close_s": self.close_s,
+            "part": self.part,
+            "early": self.mass.value,
+            "early_half_width": self.mass.half_width,
+            "early_decision": str(self.decision),
+        }
 
 
 @dataclass(frozen=True)
@@ -83,6 +121,14 @@ class Pick(Value, error=InvalidSamples):
     early: Measured | None = None
     early_decision: Decision | None = None
     reasons: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.open_s < self.close_s:
+            raise InvalidSamples(
+                f"pick {self.number}: the gripper opens (open_s = {self.open_s:g}) before it closes"
+                f" (close_s = {self.close_s:g})"
+            )
 
     @property
     def is_alarm(self) -> bool:

@@ -1,12 +1,12 @@
-"""Stretches of a log: carries and empty ways, from the signal of a gripper or from rests.
+"""Stretches of a log: carries and unloaded stretches, from the signal of a gripper or from rests.
 
 The signal of a gripper is a digital output (two values) or a position (two clusters). The threshold
 is the middle between both, with a hysteresis of a quarter of their distance on either side.
 Pulses shorter than `min_pulse_s` are chatter and are removed.
 
-While the gripper closes and opens, and until a part has left its support, forces act that are no
-payload. A stretch therefore counts from `margin_s` after the later of the edge of the gripper and
-the beginning of the motion, until `margin_s` before the earlier of the next edge and the end of
+Other forces than the payload act while the gripper closes or opens, and until the part has left its
+support. The rows of a stretch therefore count only from `margin_s` after both the edge of the
+gripper and the beginning of the motion, until `margin_s` before both the next edge and the end of
 the motion.
 """
 
@@ -18,20 +18,28 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from steelyard._arrays import Array, Mask
+from steelyard._kinds import Range
 from steelyard.errors import InvalidRecording
 from steelyard.recording import Samples
 
-_MOVING_SPEED = 0.02  # [rad/s or m/s], of a joint
+MOVING_SPEED = 0.02
+"""A joint that is slower is at rest, [rad/s or m/s]."""
+
+_SIGNALS = Range(-1e6, 9.2e18)  # a position in any unit, or a field of 63 digital outputs
+
 _LEAD_IN_S = 0.1  # before the motion, so that friction knows its direction
 _HYSTERESIS = 0.25  # of the distance between open and closed, on either side of the middle
 _MIN_LEVEL_SHARE = 0.01  # of the rows, on either side of the middle
 _MAX_BETWEEN_SHARE = 0.4  # of the rows, between the levels of a signal with two states
+_MAX_HOLE_S = 0.5  # without a number; longer ones may hide an edge
+_MAX_HOLE_ROWS = 3.0  # the same, in median steps of a signal that comes slowly
 
 
 class GripperState(NamedTuple):
-    """A time in which the gripper is in one state.
+    """An interval in which the gripper is in one state.
 
     Attributes:
         high: whether its signal is high
@@ -52,26 +60,62 @@ class GripperStates(NamedTuple):
     Attributes:
         states: in the order of time
         chatter: number of short pulses that were removed
+        holes: beginning and end of the times without numbers, in which edges may be hidden [s]
     """
 
     states: tuple[GripperState, ...]
     chatter: int
+    holes: tuple[tuple[float, float], ...] = ()
 
 
-def gripper_states(t: Array, signal: Array, *, min_pulse_s: float) -> GripperStates:
+def gripper_states(
+    t: Array, signal: Array, *, min_pulse_s: float, threshold: float | None = None
+) -> GripperStates:
     """The states of a gripper, from its signal.
 
     Args:
         t: time of each row, (N,) [s]
         signal: (N,), in any unit; NaN where it was not received
         min_pulse_s: shorter pulses are chatter [s]
+        threshold: value between open and closed; None to find two levels
     """
     known = np.isfinite(signal)
     if not known.any():
         raise InvalidRecording("the gripper column holds no numbers")
-    t = t[known]
-    values = signal[known]
-    high = _binary(values)
+    times = t[known]
+    high = _is_high(signal[known], threshold)
+    steps = np.diff(times)
+    longest_s = _MAX_HOLE_S
+    if len(steps):
+        longest_s = max(_MAX_HOLE_S, _MAX_HOLE_ROWS * float(np.median(steps)))
+    cuts = np.flatnonzero(steps > longest_s) + 1
+    states: list[GripperState] = []
+    chatter = 0
+    for piece in np.split(np.arange(len(times)), cuts):
+        found, removed = _states_of_piece(times[piece], high[piece], min_pulse_s)
+        states += found
+        chatter += removed
+    within = [(float(times[k - 1]), float(times[k])) for k in cuts]
+    ends = [(float(t[0]), float(times[0])), (float(times[-1]), float(t[-1]))]
+    missing = [hole for hole in ends if hole[1] - hole[0] > longest_s]
+    return GripperStates(tuple(states), chatter, tuple(sorted(within + missing)))
+
+
+def _is_high(values: Array, threshold: float | None) -> Mask:
+    """Whether the values of a gripper are high, (N,)."""
+    if threshold is None:
+        return _binary(values)
+    high = values > threshold
+    if high.all() or not high.any():
+        raise InvalidRecording(
+            f"the gripper column lies between {values.min():g} and {values.max():g}, on one"
+            f" side of the `threshold` {threshold:g} throughout"
+        )
+    return np.asarray(high)
+
+
+def _states_of_piece(t: Array, high: Mask, min_pulse_s: float) -> tuple[list[GripperState], int]:
+    """The states of a piece without holes, and the number of short pulses that were removed."""
     edges = np.flatnonzero(np.diff(high.astype(int))) + 1
     bounds = [float(t[0]), *(0.5 * (t[edges - 1] + t[edges])).tolist(), float(t[-1])]
     begins_high = bool(high[0])
@@ -81,11 +125,27 @@ def gripper_states(t: Array, signal: Array, *, min_pulse_s: float) -> GripperSta
     ]
     kept = _without_chatter(spans, min_pulse_s)
     last = len(kept) - 1
-    states = tuple(
+    states = [
         GripperState(is_high, start_s, end_s, 0 < k < last)
         for k, (is_high, start_s, end_s) in enumerate(kept)
-    )
-    return GripperStates(states, (len(spans) - len(kept)) // 2)
+    ]
+    return states, (len(spans) - len(kept)) // 2
+
+
+def require_gripper_signal(signal: ArrayLike) -> None:
+    """Refuses a column with numbers that no gripper sends.
+
+    Args:
+        signal: of the gripper, () or (N,), in any unit; NaN where it was not received
+    """
+    values = np.atleast_1d(signal)
+    values = values[np.isfinite(values)]
+    if _SIGNALS.broken_by(values):
+        largest = values[np.abs(values).argmax()]
+        raise InvalidRecording(
+            f"the gripper column reaches {largest:.3g}, which no gripper sends: is it the right"
+            " column?"
+        )
 
 
 def _binary(values: Array) -> Mask:
@@ -159,10 +219,10 @@ class Stretch:
             closed: whether the gripper is closed
             start_s: first edge [s]
             end_s: second edge [s]
-            margin_s: see above [s]
+            margin_s: time that does not count after and before edges [s]
         """
         t = samples.t
-        moving = np.flatnonzero((np.abs(samples.v) > _MOVING_SPEED).any(axis=1))
+        moving = np.flatnonzero((np.abs(samples.v) > MOVING_SPEED).any(axis=1))
         lift_s = end_s
         down_s = start_s
         if moving.size:
@@ -176,9 +236,25 @@ class Stretch:
             t = samples.t
         return cls(samples, closed, start_s, end_s, (t >= begin_s) & (t <= until_s), lift_s)
 
+    @classmethod
+    def begun(cls, samples: Samples, *, start_s: float, lift_s: float, margin_s: float) -> Stretch:
+        """The beginning of a carry that has not ended yet.
+
+        Args:
+            samples: since the gripper closed
+            start_s: when it closed [s]
+            lift_s: when the arm began to move [s]
+            margin_s: time that does not count after the edge [s]
+        """
+        kept = np.flatnonzero(samples.t >= lift_s - _LEAD_IN_S)
+        samples = samples.rows(slice(int(kept[0]), len(samples)))
+        t = samples.t
+        begin_s = max(start_s, lift_s) + margin_s
+        return cls(samples, True, start_s, float(t[-1]), t >= begin_s, lift_s)
+
     @property
     def counting_s(self) -> float:
-        """How long rows count [s]."""
+        """The duration of the rows that count [s]."""
         return float(self.counting.sum() / self.samples.rate_hz)
 
     @property
@@ -196,7 +272,7 @@ def rests(samples: Samples, *, min_rest_s: float) -> list[tuple[float, float]]:
     Args:
         samples: in the order of time
     """
-    still = ~(np.abs(samples.v) > _MOVING_SPEED).any(axis=1)
+    still = ~(np.abs(samples.v) > MOVING_SPEED).any(axis=1)
     edges = np.flatnonzero(np.diff(np.concatenate([[0], still.astype(int), [0]])))
     t = samples.t
     spans = [(float(t[i]), float(t[j - 1])) for i, j in edges.reshape(-1, 2).tolist()]

@@ -21,7 +21,7 @@ The narrower of the two decides.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -29,12 +29,12 @@ import numpy as np
 
 from steelyard._arrays import Array
 from steelyard._codec import FileValue
-from steelyard._kinds import Shape
+from steelyard._kinds import NOT_NEGATIVE, ONE_LINE, Range, Shape
 from steelyard.errors import InvalidSamples, UnknownName
 from steelyard.payload import Part
 from steelyard.picking._carry import Mass
 from steelyard.picking._decide import Judged, Limits, judged_by_mass
-from steelyard.picking._pick import Decision, Measured, Pick
+from steelyard.picking._pick import Decision, EarlyAnswer, Measured, Pick
 from steelyard.picking._weigher import Weighed
 from steelyard.recording import Library, data_frame
 
@@ -44,6 +44,8 @@ _MEDIAN_VARIANCE = 1.571  # of a median of k values, over that of their mean: pi
 _ASSUMED_PICKS = 8.0  # that the deviations of single picks stand for
 _UNKNOWN_PART_TOLERANCE = 0.05  # of the median, where no table of parts is given
 _MIN_UNKNOWN_PICKS = 3
+_MAX_MODEL_ERROR = 0.2  # of a mass, relative, that known picks may correct
+_MAX_KNOWN_DEVIATIONS = 6.0  # standard deviations besides
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,8 @@ class PickingOptions:
             out from the torques
         bit: of a gripper column that holds a field of digital outputs, from 0; None for the column
             itself
+        threshold: value of the gripper between open and closed; None for the middle between the two
+            levels of a log, and for a stream of zeros and ones
         margin_s: time that does not count after gripping or lifting, and before placing [s]
         min_pulse_s: shorter pulses of the gripper are chatter [s]
         min_carry_s: shorter carries are not weighed [s]
@@ -70,6 +74,7 @@ class PickingOptions:
     known: Mapping[int, float] = field(default_factory=dict)
     closed: Literal["auto", "high", "low"] = "auto"
     bit: int | None = None
+    threshold: float | None = None
     margin_s: float = 0.1
     min_pulse_s: float = 0.05
     min_carry_s: float = 0.3
@@ -89,12 +94,20 @@ class PickingOptions:
                 raise InvalidSamples(f"`{name}` must not be negative, got {getattr(self, name):g}")
         if self.bit is not None and not 0 <= self.bit < 63:
             raise InvalidSamples(f"`bit` lies between 0 and 62, got {self.bit}")
+        if self.threshold is not None:
+            self._check_threshold(self.threshold)
         for number, mass in self.known.items():
             if number < 1 or not mass >= 0:
                 raise InvalidSamples(
                     "`known` picks are a number from 1 and a mass that is not negative, got"
                     f" {number} and {mass:g} kg"
                 )
+
+    def _check_threshold(self, threshold: float) -> None:
+        if not np.isfinite(threshold):
+            raise InvalidSamples(f"`threshold` must be a finite number, got {threshold:g}")
+        if self.bit is not None:
+            raise InvalidSamples("`threshold` is for a position; a `bit` is 0 or 1 already")
 
     @property
     def limits(self) -> Limits:
@@ -112,6 +125,17 @@ class Compared(NamedTuple):
 
     mass: Measured
     freedom: float
+
+
+def is_contradicted(mass: Mass | Measured, known: float) -> bool:
+    """Whether a given mass is so far from the weighed one that one of both belongs to another pick.
+
+    Args:
+        mass: that was weighed
+        known: that is given [kg]
+    """
+    possible = _MAX_MODEL_ERROR * max(known, abs(mass.value)) + _MAX_KNOWN_DEVIATIONS * mass.std
+    return abs(mass.value - known) > possible
 
 
 @dataclass(frozen=True)
@@ -151,7 +175,9 @@ class References:
         return float(np.median([value for value, _ in self.recent[name]]))
 
     def with_known(self, mass: Mass, known: float) -> References:
-        """The references with one more pick of known mass [kg]."""
+        """The references with one more pick of known mass [kg], unless that cannot be true."""
+        if is_contradicted(mass, known):
+            return self
         return replace(self, known=(*self.known, (mass.value - known, mass.own_std)))
 
     def with_good(self, mass: Mass, name: str) -> References:
@@ -175,6 +201,8 @@ class PickJudge:
 
     def __post_init__(self) -> None:
         names = [part.name for part in self.parts]
+        if self.options.expect and not names:
+            raise UnknownName("`expect` names parts of a table: give the table as `parts`")
         for name in self.options.expect:
             if name not in names:
                 raise UnknownName(
@@ -208,12 +236,11 @@ class PickJudge:
         stretch = weighed.stretch
         if not expected:
             return self._without_part(number, weighed, references)
-        part, mass = self._best(expected, weighed)
+        part, mass = self._best(expected, weighed.masses)
         compared = references.compared(mass, part)
         found = self._judged(mass, compared, expected)
         found = self._changed(weighed, expected) or found
-        early = weighed.early
-        first = self._judged_by_mass(Measured(early.value, early.std), expected)
+        early = self.early(number, stretch.start_s, weighed.early, references)
         pick = Pick(
             number,
             stretch.start_s,
@@ -223,18 +250,60 @@ class PickJudge:
             found.fits,
             Measured(mass.value, mass.std),
             None if compared is None else compared.mass,
-            Measured(early.value, early.std),
-            first.decision,
-            (*found.reasons, *_remarks(weighed)),
+            early.mass,
+            early.decision,
+            (*found.reasons, *_remarks(weighed), *self._known_remarks(number, mass)),
         )
         if found.decision is Decision.GOOD:
             references = references.with_good(mass, part.name)
         return pick, references
 
-    def _best(self, expected: Sequence[Part], weighed: Weighed) -> tuple[Part, Mass]:
+    def early(
+        self, number: int, close_s: float, masses: Sequence[Mass], references: References
+    ) -> EarlyAnswer:
+        """What a pick seems to be at the beginning of its lift.
+
+        Args:
+            number: of the pick, from 1
+            close_s: when the gripper closed [s]
+            masses: with the centre and the inertia of each part of the table
+            references: before
+        """
+        expected = self.expected(number, references)
+        if not expected:
+            mass = Measured(masses[0].value, masses[0].std)
+            empty = self.options.limits.fits(mass.value, mass.std, 0.0, 0.0)
+            decision = Decision.MISSING if empty else Decision.UNCLEAR
+            return EarlyAnswer(number, close_s, decision, "", mass)
+        part, found = self._best(expected, masses)
+        mass = Measured(found.value, found.std)
+        decision = self._judged_by_mass(mass, expected).decision
+        return EarlyAnswer(number, close_s, decision, part.name, mass)
+
+    def mass_of(self, number: int, weighed: Weighed, references: References) -> Mass:
+        """The mass of a carry, with the centre and the inertia of the part that it seems to be.
+
+        Args:
+            number: of the pick, from 1
+            weighed: the carry
+            references: before
+        """
+        expected = self.expected(number, references)
+        if not expected:
+            return weighed.masses[0]
+        return self._best(expected, weighed.masses)[1]
+
+    def _known_remarks(self, number: int, mass: Mass) -> tuple[str, ...]:
+        """What to know about the given mass of a pick."""
+        known = self.options.known.get(number)
+        if known is None or not is_contradicted(mass, known):
+            return ()
+        return (f"{known:g} kg is given as its mass, which is not used as a reference",)
+
+    def _best(self, expected: Sequence[Part], masses: Sequence[Mass]) -> tuple[Part, Mass]:
         """The expected part that is nearest to what was weighed with its centre, and the mass."""
         limits = self.options.limits
-        pairs = [(part, self._mass(part, weighed)) for part in expected]
+        pairs = [(part, self._mass(part, masses)) for part in expected]
         return min(
             pairs,
             key=lambda pair: limits.distance(
@@ -242,12 +311,12 @@ class PickJudge:
             ),
         )
 
-    def _mass(self, part: Part, weighed: Weighed) -> Mass:
+    def _mass(self, part: Part, masses: Sequence[Mass]) -> Mass:
         """The mass of a carry with the centre and the inertia of a part."""
         names = [one.name for one in self.parts]
         if part.name in names:
-            return weighed.masses[names.index(part.name)]
-        return weighed.masses[0]
+            return masses[names.index(part.name)]
+        return masses[0]
 
     def _judged(self, mass: Mass, compared: Compared | None, expected: Sequence[Part]) -> Judged:
         """The decision by the absolute or by the relative mass, the one with narrower limits."""
@@ -288,7 +357,7 @@ class PickJudge:
     ) -> tuple[Pick, References]:
         """A pick where neither a table nor earlier picks say what to expect."""
         mass = weighed.masses[0]
-        early = weighed.early
+        early = self.early(number, weighed.stretch.start_s, weighed.early, references)
         empty = self.options.limits.fits(mass.value, mass.std, 0.0, 0.0)
         found = Judged(Decision.UNCLEAR, "", ("no part is known to compare it with yet",))
         if empty:
@@ -301,7 +370,8 @@ class PickJudge:
             weighed.stretch.end_s,
             found.decision,
             mass=Measured(mass.value, mass.std),
-            early=Measured(early.value, early.std),
+            early=early.mass,
+            early_decision=early.decision,
             reasons=found.reasons,
         )
         return pick, references
@@ -310,7 +380,7 @@ class PickJudge:
 def _remarks(weighed: Weighed) -> tuple[str, ...]:
     """What else to know about a pick."""
     if weighed.blank:
-        return ("no empty stretch came before: its interval is wider",)
+        return ("no unloaded stretch came before: its interval is wider",)
     return ()
 
 
@@ -321,7 +391,8 @@ class Batch:
     Attributes:
         part: its name
         picks: their number
-        mass: mean of the absolute masses; its interval holds the errors that all picks share
+        mass: mean of the absolute masses, weighted by their accuracy; its interval holds the errors
+            that all picks share
         scatter: standard deviation of single picks [kg]
         is_alarm: whether the mean lies outside the tolerance
         words: what it means, a sentence without a full stop
@@ -343,26 +414,37 @@ class Shift(FileValue, error=InvalidSamples, kind="shift", version=1):
         picks: in the order of time
         parts: of the table; empty if there was none
         false_alarms_per_1000: stated rate
-        friction_t: times of the empty stretches, (k,) [s]
+        friction_t: times of the unloaded stretches, (k,) [s]
         friction: of each joint at 0.5 rad/s over that of the model, (k, n)
-        common_std: deviation of the mass that all picks share, of each pick, (N,) [kg]; NaN where
-            it was not weighed
+        common_std: deviation of the mass that all picks share, of each pick, (N,) [kg]; 0 where it
+            was not weighed
         joint_names: n names
         notes: remarks about the log, one sentence without a full stop each
         source: of the log
         tool: name of the gripper, for comparisons of shifts; empty where it is not given
     """
 
-    picks: tuple[Pick, ...]
+    picks: Annotated[tuple[Pick, ...], Shape("N")]
     parts: tuple[Part, ...]
-    false_alarms_per_1000: float
+    false_alarms_per_1000: Annotated[float, Range(0.0, 1000.0, above=True)]
     friction_t: Annotated[Array, Shape("k")]
     friction: Annotated[Array, Shape("k", "n")]
-    common_std: tuple[float, ...]
+    common_std: Annotated[tuple[Annotated[float, NOT_NEGATIVE], ...], Shape("N")]
     joint_names: tuple[str, ...]
     notes: tuple[str, ...] = ()
     source: str = ""
-    tool: str = ""
+    tool: Annotated[str, ONE_LINE] = ""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        known = {"", *(part.name for part in self.parts)}
+        for pick in self.picks:
+            for name in (pick.part, pick.fits):
+                if name not in known:
+                    raise InvalidSamples(
+                        f"pick {pick.number} is compared with '{name}', which is none of the parts:"
+                        f" {', '.join(sorted(known - {''})) or 'there is no table of parts'}"
+                    )
 
     def __len__(self) -> int:
         return len(self.picks)
@@ -402,11 +484,11 @@ class Shift(FileValue, error=InvalidSamples, kind="shift", version=1):
         if not chosen:
             return None
         values = np.array([mass.value for mass, _ in chosen])
-        own = np.array([max(mass.std**2 - common**2, 0.0) for mass, common in chosen])
-        common_std = float(np.median([common for _, common in chosen]))
-        std = float(np.sqrt(own.sum() / len(own) ** 2 + common_std**2))
-        scatter = float(values.std(ddof=1)) if len(values) > 1 else 0.0
-        mean = Measured(float(values.mean()), std)
+        own = np.array([max(mass.std**2 - common**2, 1e-12) for mass, common in chosen])
+        weights = (1 / own) / np.sum(1 / own)
+        common_std = float(weights @ [common for _, common in chosen])
+        mean = Measured(float(weights @ values), float(np.sqrt(weights**2 @ own + common_std**2)))
+        scatter = _scatter(values - mean.value, weights)
         part = next((part for part in self.parts if part.name == name), None)
         limits = Limits(self.false_alarms_per_1000 / 1000)
         alarm = part is not None and not limits.fits(
@@ -423,7 +505,9 @@ class Shift(FileValue, error=InvalidSamples, kind="shift", version=1):
         """The shift in one sentence."""
         counts = ", ".join(f"{count} {name}" for name, count in self.counts.items())
         words = f"{len(self.picks)} picks: {counts or 'none'}"
-        return f"{words}; at most {self.false_alarms_per_1000:g} false alarms per 1,000 good picks"
+        rate = f"{self.false_alarms_per_1000:g}"
+        alarms = "alarm" if rate == "1" else "alarms"
+        return f"{words}; at most {rate} false {alarms} per 1,000 good picks"
 
     def to_dataframe(self, library: Library = "pandas") -> Any:
         """A table with one row per pick; masses in kg, times in s.
@@ -450,6 +534,34 @@ class Shift(FileValue, error=InvalidSamples, kind="shift", version=1):
         return f"<Shift: {self.summary}>"
 
 
+def _scatter(deviations: Array, weights: Array) -> float:
+    """The standard deviation of single picks [kg]; 0 for one pick.
+
+    Args:
+        deviations: from their weighted mean, (N,) [kg]
+        weights: whose sum is 1, (N,)
+    """
+    freedom = 1 - float(weights @ weights)
+    if freedom <= 0:
+        return 0.0
+    return float(np.sqrt(weights @ deviations**2 / freedom))
+
+
+def unused_known(known: Mapping[int, float], picks: Sequence[Pick]) -> Iterator[str]:
+    """Which given masses belong to no pick that was weighed, one sentence for each.
+
+    Args:
+        known: masses by number of the pick [kg]
+        picks: of the whole log
+    """
+    weighed = {pick.number: pick.mass is not None for pick in picks}
+    for number in known:
+        if number not in weighed:
+            yield f"there is no pick {number}, whose mass is given: the log has {len(picks)}"
+        elif not weighed[number]:
+            yield f"pick {number}, whose mass is given, was not weighed"
+
+
 def judged_picks(
     judge: PickJudge, weighed: Iterable[tuple[int, Weighed]]
 ) -> list[tuple[Pick, float]]:
@@ -464,9 +576,11 @@ def judged_picks(
     known = judge.options.known
     for number, carry in carries:
         if number in known:
-            references = references.with_known(carry.masses[0], known[number])
+            mass = judge.mass_of(number, carry, references)
+            references = references.with_known(mass, known[number])
     out = []
     for number, carry in carries:
+        mass = judge.mass_of(number, carry, references)
         pick, references = judge.judged(number, carry, references)
-        out.append((pick, carry.masses[0].common_std))
+        out.append((pick, mass.common_std))
     return out

@@ -1,15 +1,18 @@
 """Weighs the stretches of a shift one after the other; the state is a value.
 
-Empty stretches update what is known of the arm. They are also weighed, as if something were
+Unloaded stretches update what is known of the arm. They are also weighed, as if something were
 carried: these blank readings should be zero within their own deviations. Where they scatter more
 than that, all deviations are widened by the root of
 
     f = (K_0 + sum z^2) / (K_0 + K),     K_0 = 10,     at least 1,
 
-K the number of blank readings so far. The size of the torques' noise follows their misfit in the
-shift. Until the first empty stretch has shown the friction of the shift, that of a cold arm would
-look like noise, so the misfit counts only after it. An empty stretch that weighs far more than its
-deviation (something hangs in the open gripper, or the arm was touched) does not update the arm.
+with K the number of blank readings so far. The size of the torques' noise follows their misfit in
+the shift. The misfit counts only after the first unloaded stretch has shown the friction of the
+shift; before it, the friction of a cold arm would look like noise. Friction that depends on the
+position of a joint is learned from unloaded stretches (`_ripple`) and subtracted from the torques.
+
+An unloaded stretch that weighs far more than its deviation (something hangs in the open gripper, or
+the arm was touched) does not update the arm.
 """
 
 from __future__ import annotations
@@ -24,6 +27,7 @@ from steelyard.identification import DynamicModel
 from steelyard.payload import Part
 from steelyard.picking._arm_state import LONG_PAUSE_S, Arm, ArmState
 from steelyard.picking._carry import SUMMED_BLOCKS, Carry, Change, Mass
+from steelyard.picking._ripple import PositionFriction
 from steelyard.picking._segments import Stretch
 
 _ASSUMED_BLANKS = 10.0
@@ -44,15 +48,15 @@ class Weighed:
     Attributes:
         stretch: of the log
         masses: with the centre and the inertia of each part of the table, in its order
-        early: mass after the beginning of the lift, with those of the first part
+        early: the same masses, from the beginning of the lift
         lost: whether the part was lost on the way
         slipped: whether it slipped on the way
-        blank: whether no empty stretch came before
+        blank: whether no unloaded stretch came before
     """
 
     stretch: Stretch
     masses: tuple[Mass, ...]
-    early: Mass
+    early: tuple[Mass, ...]
     lost: Change
     slipped: Change
     blank: bool
@@ -64,21 +68,25 @@ class WeigherState:
 
     Attributes:
         arm: the empty arm
+        by_position: friction that depends on positions
         misfit: of torques summed over 1, 2 and 4 blocks, chi-square by the noise of the model, (3,)
         misfit_freedom: its degrees of freedom, (3,)
         blanks: number of blank readings
         blank_squares: sum of their squares over their variances
-        refused: empty stretches in a row that did not update the arm
-        friction: time [s], then friction of each joint over that of the model, per empty stretch
+        refused: unloaded stretches in a row that did not update the arm
+        not_empty: what all such stretches seem to carry [kg]
+        friction: time [s], then friction of each joint over that of the model, per unloaded stretch
         notes: remarks, one sentence without a full stop each
     """
 
     arm: ArmState
+    by_position: PositionFriction
     misfit: Array = field(default_factory=lambda: np.zeros(len(SUMMED_BLOCKS)))
     misfit_freedom: Array = field(default_factory=lambda: np.zeros(len(SUMMED_BLOCKS)))
     blanks: int = 0
     blank_squares: float = 0.0
     refused: int = 0
+    not_empty: tuple[float, ...] = ()
     friction: tuple[tuple[float, ...], ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -134,17 +142,19 @@ class StretchWeigher:
 
     def init(self) -> WeigherState:
         """The state before the shift."""
-        return WeigherState(self.arm.first)
+        return WeigherState(self.arm.first, PositionFriction.unknown(self.arm.model.robot.n))
 
     def with_empty(self, state: WeigherState, stretch: Stretch) -> WeigherState:
-        """The state after an empty stretch.
+        """The state after an unloaded stretch.
 
         Args:
             state: before
             stretch: with an open gripper, and with rows that count
         """
         state = self._after_pause(state, stretch)
-        carry = Carry.of(self.arm, state.arm, stretch, self.parts[0], noise=state.noise)
+        expected = state.by_position.torque(stretch)
+        less = _without(expected, stretch)
+        carry = Carry.of(self.arm, state.arm, less, self.parts[0], noise=state.noise)
         mass = carry.mass
         z = mass.value / mass.std
         if abs(z) > _MAX_BLANK_DEVIATIONS * state.widening:
@@ -155,6 +165,7 @@ class StretchWeigher:
         return replace(
             state,
             arm=arm,
+            by_position=self._learned(state.by_position, arm, less, expected),
             blanks=state.blanks + 1,
             blank_squares=state.blank_squares + min(z**2, _LARGEST_SQUARE),
             refused=0,
@@ -169,17 +180,18 @@ class StretchWeigher:
             stretch: with a closed gripper, and with rows that count
         """
         state = self._after_pause(state, stretch)
-        first = Carry.of(self.arm, state.arm, stretch, self.parts[0], noise=state.noise)
+        less = _without(state.by_position.torque(stretch), stretch)
+        first = Carry.of(self.arm, state.arm, less, self.parts[0], noise=state.noise)
         widening = state.widening
         masses = [_widened(first.mass, widening)]
         for part in self.parts[1:]:
             found = first.fitted(part.mass, part.free_mass_std, part)
             masses.append(_widened(first.mass_of(found), widening))
-        early = first.early(stretch.lift_s + self.margin_s + self.early_s)
+        until_s = stretch.lift_s + self.margin_s + self.early_s
         found_all = Weighed(
             stretch,
             tuple(masses),
-            _widened(early, widening),
+            tuple(_widened(first.early(until_s, part), widening) for part in self.parts),
             _weakened(first.lost(), widening),
             _weakened(first.slipped(), widening),
             blank=state.blanks == 0,
@@ -187,6 +199,34 @@ class StretchWeigher:
         if state.blanks:
             state = state.with_misfit(*first.surprise)
         return state, found_all
+
+    def early(self, state: WeigherState, stretch: Stretch) -> tuple[Mass, ...]:
+        """The masses of a carry that has only begun, with the centre and inertia of each part.
+
+        Args:
+            state: after the last stretch
+            stretch: the beginning of the carry
+        """
+        less = _without(state.by_position.torque(stretch), stretch)
+        carry = Carry.of(self.arm, state.arm, less, self.parts[0], noise=state.noise)
+        found = (carry.fitted(part.mass, part.free_mass_std, part) for part in self.parts)
+        return tuple(_widened(carry.mass_of(one), state.widening) for one in found)
+
+    def _learned(
+        self, before: PositionFriction, arm: ArmState, less: Stretch, expected: Array
+    ) -> PositionFriction:
+        """Friction by position after an unloaded stretch.
+
+        Args:
+            before: what was known
+            arm: state after the stretch
+            less: the stretch without the friction that was expected
+            expected: that friction, (N, n) [Nm or N]
+        """
+        rows = self.arm.model.rows(less.samples, arm.value)
+        residual = rows.tau - rows.Y @ arm.value + expected
+        usable = less.samples.away_from_reversals().mask & less.counting[:, None]
+        return before.after(less, residual, usable)
 
     def friction_of(self, state: ArmState) -> Array:
         """Friction of each joint at 0.5 rad/s over that of the model, (n,)."""
@@ -211,7 +251,7 @@ class StretchWeigher:
         return replace(state, arm=arm, notes=(*state.notes, words))
 
     def _refused(self, state: WeigherState, stretch: Stretch, mass: Mass) -> WeigherState:
-        """The state after an empty stretch that is not empty, or of an arm that has changed."""
+        """The state after an implausible unloaded stretch: with a load, or of a changed arm."""
         words = (
             f"with an open gripper the arm seems to carry {mass.value:.3f} kg from"
             f" {stretch.start_s:.1f} s on; this stretch does not count as empty"
@@ -222,7 +262,19 @@ class StretchWeigher:
             arm = replace(self.arm.first, t_s=stretch.weighed_s)
             words += ", and friction is taken as unknown again"
             refused = 0
-        return replace(state, arm=arm, refused=refused, notes=(*state.notes, words))
+        return replace(
+            state,
+            arm=arm,
+            refused=refused,
+            not_empty=(*state.not_empty, mass.value),
+            notes=(*state.notes, words),
+        )
+
+
+def _without(torque: Array, stretch: Stretch) -> Stretch:
+    """A stretch without some torque, (N, n) [Nm or N]."""
+    samples = stretch.samples
+    return replace(stretch, samples=replace(samples, tau=samples.tau - torque))
 
 
 def _widened(mass: Mass, factor: float) -> Mass:

@@ -360,12 +360,12 @@ def _still(recording: Recording) -> Iterator[Finding]:
     still = ~moving_joints(recording)
     if still.any():
         place = _place(recording, "q", still)
-        who = f"{', '.join(place.joints)} never move{'s' if len(place.joints) == 1 else ''}"
+        subject = f"{', '.join(place.joints)} never move{'s' if len(place.joints) == 1 else ''}"
         if still.all():
-            who = "no joint moves"
+            subject = "no joint moves"
         text = (
-            f"{who} (less than {_MIN_STROKE:g} rad): parameters that only this motion would show"
-            " stay unknown"
+            f"{subject} (less than {_MIN_STROKE:g} rad): parameters that only this motion would"
+            " show stay unknown"
         )
         yield Finding("still_joint", "warning", text, place)
 
@@ -435,9 +435,9 @@ def _unmeasured(recording: Recording) -> Iterator[Finding]:
         dead = unmeasured_efforts(recording, channel)
         if dead.any() and not dead.all():
             place = _place(recording, channel, dead)
-            who = ", ".join(place.joints)
+            joints = ", ".join(place.joints)
             text = (
-                f"{channel} of {who} was not measured or not logged (one value, or no number at"
+                f"{channel} of {joints} was not measured or not logged (one value, or no number at"
                 " all, while the joint moves): its rows are left out, and what only they show stays"
                 " unknown"
             )
@@ -463,13 +463,13 @@ def _flat_effort(recording: Recording) -> Iterator[Finding]:
             else:
                 place = _place(recording, channel, flat)
             if flat.all():
-                who = "every column"
+                columns = "every column"
             else:
-                who = ", ".join(place.joints) or counted(int(flat.sum()), "column")
+                columns = ", ".join(place.joints) or counted(int(flat.sum()), "column")
             if channel in _TARGETS:
-                yield Finding("flat", "info", f"{channel} is constant ({who})", place)
+                yield Finding("flat", "info", f"{channel} is constant ({columns})", place)
             else:
-                text = f"{channel} is constant ({who}): it was not measured, or not logged"
+                text = f"{channel} is constant ({columns}): it was not measured, or not logged"
                 useless = flat.all() and channel != "wrench"  # joint torques may still be good
                 yield Finding("flat", "error" if useless else "warning", text, place)
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from steelyard._arrays import Array, Mask
+from steelyard._units import in_seconds
 from steelyard.errors import InvalidRecording
 from steelyard.recording import checked_clock, default_gap_s, median_rate_hz
 from steelyard.verdict import Doubt, DoubtKind, Verdict
@@ -26,7 +27,7 @@ _MIN_JITTER = 0.2  # deviation of a step from the median, relative; derivatives 
 _MAX_REPEATED_SHARE = 0.01  # of the rows; fewer repeated rows do no harm
 _MIN_RATE_HZ = 1.0  # slower tables have a row for each posture, or a clock in milliseconds
 _MIN_DURATION_S = 2.0  # one swing of a joint, which does not yet give the mass to 1 %
-_ROUNDING = 1e-6  # of steps, relative: they are differences of large times
+_STEP_TOLERANCE = 1e-6  # of steps, relative: they are differences of large times
 _JUMP = np.pi  # [rad] in one step; an angle that is wrapped to one turn jumps by 2 pi
 _JUMP_SPEED = 30.0  # [rad/s]; the fastest arms reach 11
 
@@ -147,7 +148,7 @@ class QualityReport:
             if f.severity != "info"
         ]
         return Verdict(
-            f"{self.rows} rows of {counted(self.joints, 'joint')}, {self.duration_s:.3g} s",
+            f"{self.rows} rows of {counted(self.joints, 'joint')}, {in_seconds(self.duration_s)}",
             tuple(doubts),
         )
 
@@ -255,7 +256,7 @@ def _steps(t: Array) -> Iterator[Finding]:
         return
     step = float(np.median(moving))
     rate_hz = median_rate_hz(t)
-    length = f"{len(t)} rows in {duration_s:.4g} s"
+    length = f"{len(t)} rows in {in_seconds(duration_s)}"
     yield Finding("rate", "info", f"{rate_hz:.4g} Hz (median step {1e3 * step:.4g} ms), {length}")
     if duration_s < _MIN_DURATION_S:
         text = f"{length} are too short for a good estimate: record more than {_MIN_DURATION_S:g} s"
@@ -268,7 +269,7 @@ def _steps(t: Array) -> Iterator[Finding]:
 
 
 def _jitter(moving: Array, step: float) -> Iterator[Finding]:
-    off = np.abs(moving - step) >= _MIN_JITTER * step * (1 - _ROUNDING)
+    off = np.abs(moving - step) >= _MIN_JITTER * step * (1 - _STEP_TOLERANCE)
     if off.any():
         share = float(off.mean())
         text = (
@@ -281,7 +282,7 @@ def _jitter(moving: Array, step: float) -> Iterator[Finding]:
 
 def _gaps(t: Array, step: float) -> Iterator[Finding]:
     dt = np.diff(t)
-    gaps = dt > GAP_STEPS * step * (1 + _ROUNDING)
+    gaps = dt > GAP_STEPS * step * (1 + _STEP_TOLERANCE)
     if gaps.any():
         longest = int(np.argmax(dt))
         place = _row(t, longest)
@@ -291,7 +292,7 @@ def _gaps(t: Array, step: float) -> Iterator[Finding]:
             treatment = "bridged by interpolation"
         text = (
             f"{counted(int(gaps.sum()), 'gap')} of more than {GAP_STEPS:.0f} steps, the longest"
-            f" {dt[longest]:.4g} s ({dt[longest] / step:.0f} steps) {place}: {treatment}"
+            f" {in_seconds(dt[longest])} ({dt[longest] / step:.0f} steps) {place}: {treatment}"
         )
         yield Finding("gap", "info" if bridged else "warning", text, place)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from steelyard._codec import Value
 from steelyard.errors import InvalidRecording
 
-_KINDS = re.compile(r"ur\d+e?|panda|fr3")
+_KNOWN_ARM_KIND = re.compile(r"ur\d+e?|panda|fr3")
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class ArmIdentity(Value, error=InvalidRecording):
             serial: its serial number
         """
         kind = name.strip().lower()
-        if _KINDS.fullmatch(kind) is None:
+        if _KNOWN_ARM_KIND.fullmatch(kind) is None:
             kind = ""
         return cls(kind, serial)
 

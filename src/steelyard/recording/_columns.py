@@ -1,9 +1,9 @@
 """Names of columns: which column of a log is which signal.
 
 A name is a word and an index: `q_0`, `q0`, `q.0`, `q[0]` (counted from 0 or from 1), or a word and
-a joint, `q.elbow`. Known words are those of steelyard, of UR's RTDE and of libfranka; others are
-given as `columns`. A word with different meanings on different arms (`effort` is a current on a
-UR) is never guessed.
+a joint, `q.elbow`, `q_elbow` or `elbow_q`. Known words are those of steelyard, of UR's RTDE and of
+libfranka; others are given as `columns`. A word with different meanings on different arms
+(`effort` is a current on a UR) is never guessed.
 
 libfranka's `franka::logToCSV` writes `time, success_rate, state.q[0], ..., state.tau_J[6], ...,
 cmd.tau_J_d[6]`; users who write the robot's state themselves keep the words (`q`, `dq`, `tau_J`,
@@ -41,9 +41,9 @@ _WORDS: dict[str, tuple[str, ...]] = {  # libfranka's first where they differ, t
         "t_ms",
         "time_ms",
     ),
-    "q": ("q", _STATE + "q", "actual_q", "position"),
-    "v": ("dq", _STATE + "dq", "v", "qd", "actual_qd", "velocity"),
-    "tau": ("tau_J", _STATE + "tau_J", "tau"),
+    "q": ("q", _STATE + "q", "actual_q", "position", "positions", "pos"),
+    "v": ("dq", _STATE + "dq", "v", "qd", "actual_qd", "velocity", "velocities", "vel"),
+    "tau": ("tau_J", _STATE + "tau_J", "tau", "torque", "torques"),
     "current": ("current", "i", "actual_current"),
     "q_commanded": ("q_d", _STATE + "q_d", "q_commanded", "q_des", "target_q"),
     "v_commanded": ("dq_d", _STATE + "dq_d", "v_commanded", "v_des", "qd_des", "target_qd"),
@@ -94,6 +94,8 @@ SLICE = re.compile(r"(?P<word>.+)\[(?P<start>\d+):(?P<stop>\d+)\]")
 
 _MAX_NAME_LENGTH = 1000  # characters
 _MAX_JOINTS = 1000
+_MIN_NAMED_JOINTS = 2  # one column such as q_limit tells nothing about joints
+_JOINT_SEPARATORS = ("_", ".", "/", " ")
 _INDEXED = re.compile(r"(?P<word>.+?)(?:[_.]?(?P<plain>\d+)|\[(?P<bracket>\d+)\])")
 
 
@@ -124,6 +126,19 @@ class Requested:
     names: Sequence[str] = ()
     rate_hz: float | None = None
     assumed: Requested | None = None
+
+    @property
+    def about_columns(self) -> tuple[str, ...]:
+        """The statements about columns, units and frames, as arguments in messages."""
+        stated = {
+            f"`columns={dict(self.columns)!r}`": bool(self.columns),
+            "`wrench_frame`": self.wrench_frame is not None,
+            "`wrench_convention`": self.wrench_convention is not None,
+            "`degrees`": self.degrees,
+            "`names`": bool(self.names),
+            "`rate_hz`": self.rate_hz is not None,
+        }
+        return tuple(argument for argument, given in stated.items() if given)
 
     @property
     def of_foreign(self) -> Requested:
@@ -173,20 +188,7 @@ def find_layout(
     in_milliseconds = MILLISECONDS in requested.columns
     if in_milliseconds:
         requested = _with_time(requested)
-    found = {
-        channel: _requested(channel, wanted, names, place=place)
-        for channel, wanted in requested.columns.items()
-    }
-    taken = {column.name for group in found.values() for column in group}
-    rest = [_split(name) for name in names if name not in taken]
-    for channel in _WORDS:
-        if channel not in found:
-            found[channel] = _named(channel, rest, place)
-    expected = requested.wrench_frame is not None or requested.wrench_convention is not None
-    if expected and not found["wrench"] and "wrench" not in requested.columns:  # fx, ..., tz alone
-        found["wrench"] = [replace(one, label=one.name) for one in rest if one.name.lower() in AXES]
-    if "configured_mass" not in requested.columns:
-        found["configured_mass"] = _of_rtde(found["configured_mass"], found["q"])
+    found, rest = _found(names, requested, place)
     found = {channel: _in_order(channel, group, place) for channel, group in found.items() if group}
     _require(found, names, requested, place=place)
     if given_rate_hz is not None and "t" in found:
@@ -219,6 +221,29 @@ def find_layout(
     else:
         unit_s = 1.0
     return Layout(columns, facts, requested.degrees, unit_s, requested.rate_hz)
+
+
+def _found(
+    names: Sequence[str], requested: Requested, place: str
+) -> tuple[dict[str, list[_Column]], list[_Column]]:
+    """The columns of each channel, and the columns that the caller does not name."""
+    found = {
+        channel: _requested(channel, wanted, names, place=place)
+        for channel, wanted in requested.columns.items()
+    }
+    taken = {column.name for group in found.values() for column in group}
+    rest = [_split(name) for name in names if name not in taken]
+    if not found.get("q") and not _named("q", rest, place):
+        rest = _with_joints(rest)
+    for channel in _WORDS:
+        if channel not in found:
+            found[channel] = _named(channel, rest, place)
+    expected = requested.wrench_frame is not None or requested.wrench_convention is not None
+    if expected and not found["wrench"] and "wrench" not in requested.columns:  # fx, ..., tz alone
+        found["wrench"] = [replace(one, label=one.name) for one in rest if one.name.lower() in AXES]
+    if "configured_mass" not in requested.columns:
+        found["configured_mass"] = _of_rtde(found["configured_mass"], found["q"])
+    return found, rest
 
 
 def _needless_rate(clock: _Column, place: str) -> UnreadableFile:
@@ -267,7 +292,7 @@ def _own_layout(layout: Layout, names: Sequence[str], requested: Requested, plac
     if requested != Requested(joint_names=requested.joint_names):
         raise UnreadableFile(
             f"{place}: steelyard wrote this file, which describes its own columns in radians;"
-            " do not give `columns`, `wrench_frame`, `wrench_convention`, `degrees` or `rate_hz`"
+            f" do not give {' or '.join(requested.about_columns)}"
         )
     joints = _joint_names(layout.facts["joint_names"], requested.joint_names, place)
     there = set(names)
@@ -306,6 +331,33 @@ def _split(name: str) -> _Column:
     return _Column(name, name, None)
 
 
+def _with_joints(columns: list[_Column]) -> list[_Column]:
+    """The columns with the names of joints split off, as in `q_elbow` and `elbow_position`.
+
+    Positions tell which words are joints, so that `v_bus` is no velocity of a joint.
+    """
+    positions = [_joint_column(column, _WORDS["q"]) for column in columns]
+    joints = {column.label for column in positions if column.label is not None}
+    if len(joints) < _MIN_NAMED_JOINTS:
+        return columns
+    words = {*_CHANNEL, *_AMBIGUOUS, *REFUSED}
+    split = [_joint_column(column, words) for column in columns]
+    return [new if new.label in joints else old for old, new in zip(columns, split, strict=True)]
+
+
+def _joint_column(column: _Column, words: Iterable[str]) -> _Column:
+    """The column as one of these words and a joint; without a label where it is no such name."""
+    for word in sorted(words, key=len, reverse=True):
+        for separator in _JOINT_SEPARATORS:
+            before = f"{word}{separator}"
+            after = f"{separator}{word}"
+            if column.name.startswith(before) and len(column.name) > len(before):
+                return _Column(column.name, word, column.name[len(before) :])
+            if column.name.endswith(after) and len(column.name) > len(after):
+                return _Column(column.name, word, column.name[: -len(after)])
+    return replace(column, label=None)
+
+
 def _requested(
     channel: str, wanted: str | Sequence[str], names: Sequence[str], *, place: str
 ) -> list[_Column]:
@@ -329,6 +381,7 @@ def _requested(
     else:
         group = [column for column in map(_split, names) if column.word == wanted]
         group = group or [_after(wanted, name) for name in names if name.startswith(wanted)]
+        group = group or [_before(wanted, name) for name in names if name.endswith(wanted)]
     there = set(names)
     missing = [column.name for column in group if column.name not in there]
     if missing or (not group and isinstance(wanted, str)):
@@ -345,6 +398,11 @@ def _requested(
 def _after(prefix: str, name: str) -> _Column:
     label = name[len(prefix) :].strip("_.[] ")
     return _Column(name, _split(name).word, int(label) if label.isdecimal() else label)
+
+
+def _before(suffix: str, name: str) -> _Column:
+    label = name[: -len(suffix)].strip("_./ ")
+    return _Column(name, _split(name).word, label)
 
 
 def _named(channel: str, rest: Iterable[_Column], place: str) -> list[_Column]:

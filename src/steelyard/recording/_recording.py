@@ -48,6 +48,8 @@ _MAX_COLUMNS = 1000  # of an array
 _MAX_GAP_STEPS = 5.0  # that are interpolated by default, in median steps
 _MIN_GAP_S = 0.05  # [s]; shorter gaps are interpolated in any case
 
+_LATEST_S = 1e11  # [s] since any epoch, some thousand years
+
 
 def checked_clock(t: ArrayLike) -> Array:
     """A copy of times, (N,) [s], which must be finite and must not decrease.
@@ -61,6 +63,11 @@ def checked_clock(t: ArrayLike) -> Array:
     if not np.isfinite(clock).all():
         row = int(np.flatnonzero(~np.isfinite(clock))[0])
         raise InvalidRecording(f"time is {clock[row]} in row {row + 1}")
+    if not np.abs(clock).max() < _LATEST_S:
+        raise InvalidRecording(
+            f"the time column (t) reaches {clock[np.abs(clock).argmax()]:.3g} s, which no clock"
+            " counts: check its unit, and whether it is the time"
+        )
     back = np.flatnonzero(np.diff(clock) < 0)
     if back.size:
         row = int(back[0]) + 1
@@ -299,17 +306,28 @@ class Recording:
         return self.to_dataframe("pyarrow").__arrow_c_stream__(requested_schema)
 
     def named(self, joint_names: Sequence[str]) -> Recording:
-        """The recording with names of joints, if it has none and their number agrees.
+        """The recording with the joints of an arm, by their names and in the arm's order.
 
-        Names that differ by a prefix alone, in the same order, are replaced too.
+        A recording without names takes those of the arm if the numbers of joints agree. Names may
+        differ by a prefix. Joints that the arm does not have are left out. The recording stays as
+        it is where its names are others.
+
+        Args:
+            joint_names: of the arm
         """
-        same = joints_by_prefix(self.joint_names, joint_names)
-        if same is not None and list(same.values()) == list(self.joint_names):
+        if self.joint_names == _nameless(self.n) and len(joint_names) == self.n:
             return replace(self, joint_names=tuple(joint_names))
-        named = self.joint_names != _nameless(self.n) or len(joint_names) != self.n
-        if named:
+        order = _order_of(joint_names, self.joint_names)
+        if order is None:
             return self
-        return replace(self, joint_names=tuple(joint_names))
+        if order == list(range(self.n)):
+            return replace(self, joint_names=tuple(joint_names))
+        chosen = {name: getattr(self, name)[:, order] for name in self.channels if name in CHANNELS}
+        left_out = [name for k, name in enumerate(self.joint_names) if k not in order]
+        note = f"joints were put into the arm's order: {', '.join(joint_names)}"
+        if left_out:
+            note += f"; not joints of the arm: {', '.join(left_out)}"
+        return replace(self, joint_names=tuple(joint_names), notes=(*self.notes, note), **chosen)
 
     def rows(self, which: slice | Mask, note: str = "") -> Recording:
         """Some of the rows, selected by a slice or mask (N,), on a clock that starts at 0 again."""
@@ -341,6 +359,28 @@ class Recording:
         return tuple(
             self.rows(span, note=f"rows {span.start + 1} to {span.stop}") for span in spans
         )
+
+
+def _order_of(wanted: Sequence[str], names: Sequence[str]) -> list[int] | None:
+    """Where the wanted joints are among the names of a recording; None where one is missing."""
+    own = list(names)
+    if set(wanted) <= set(own):
+        return [own.index(name) for name in wanted]
+    same = joints_by_prefix(own, wanted)
+    if same is None:
+        return None
+    return [own.index(same[name]) for name in wanted]
+
+
+def same_joints(names: Sequence[str], wanted: Sequence[str]) -> bool:
+    """Whether names of joints are those of an arm, in any order, or mere numbers of its joints.
+
+    Args:
+        names: of the joints in a recording
+        wanted: of the arm
+    """
+    numbered = tuple(names) == _nameless(len(wanted))
+    return numbered or _order_of(wanted, names) is not None
 
 
 def _nameless(n: int) -> tuple[str, ...]:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from steelyard.report._page import Cell, Page, Section, Table
 
 
+_VALUE_WITH_SPREAD = re.compile(r"[-+.e\d]+ (±|\+-) [-+.e\d]+")
 _MIN_COLUMNS_WIDE = 8  # tables with more columns have a smaller font on paper
 _MAX_DECIMALS = 7  # numbers that need more are easier to read with a power of ten
 _MAX_LETTERS_UNBROKEN = 24  # longer cells may be broken into lines
@@ -220,6 +221,15 @@ def _anchor(caption: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", caption.lower()).strip("-")
 
 
+def _style_of(text: str) -> str:
+    """The class of a cell: short texts are not broken, values with a spread not even on a phone."""
+    if _VALUE_WITH_SPREAD.fullmatch(text):
+        return "s v"
+    if len(text) <= _MAX_LETTERS_UNBROKEN:
+        return "s"
+    return ""
+
+
 def _row_cells(head: Sequence[str], row: Sequence[Cell]) -> list[_CellView]:
     rounded = _rounded_by_interval(head, row)
     cells = []
@@ -227,7 +237,7 @@ def _row_cells(head: Sequence[str], row: Sequence[Cell]) -> list[_CellView]:
         if i in rounded:
             cells.append(_CellView(rounded[i], "n"))
         elif isinstance(cell, str):
-            cells.append(_CellView(cell, "s" if len(cell) <= _MAX_LETTERS_UNBROKEN else ""))
+            cells.append(_CellView(cell, _style_of(cell)))
         else:
             cells.append(_CellView(number_text(cell), "n"))
     return cells

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from steelyard._arrays import Array
 from steelyard.drawing import Band, Curve, Panel, Plot
-from steelyard.excitation import Cone, Design, DesignLimits, OrientationWorkspace
+from steelyard.excitation import Design, DesignLimits, OrientationWorkspace
 from steelyard.excitation._objective import regression_condition
 from steelyard.report._page import Page, Section, Table
 from steelyard.robot import RobotModel
 from steelyard.torque._shortest import ShortestMotion
+from steelyard.verdict import DoubtKind
 
 _RATE_HZ = 100.0
 _SIGNALS = (("position", "q [rad]"), ("velocity", "v [rad/s]"), ("acceleration", "a [rad/s²]"))
@@ -26,7 +28,7 @@ _TORQUE_HZ = 200.0
 _MASS = "± (95 %) [kg]"
 _COM = "± (95 %) [mm]"
 _INERTIA = "± (95 %) [kg m²]"
-_KINDS = (
+_PANELS = (
     ("mass", _MASS, {"mass": 0}, 1.0),
     ("centre of mass", _COM, {"x": 1, "y": 2, "z": 3}, 1e3),
     ("moments of inertia about the flange", _INERTIA, {"Ixx": 4, "Iyy": 6, "Izz": 9}, 1.0),
@@ -54,11 +56,13 @@ def excitation_page(robot: RobotModel, limits: DesignLimits, design: Design) -> 
         which = "every given limit"
     else:
         which = "every limit"
+    other_doubts = tuple(
+        doubt for doubt in design.verdict.doubts if doubt.kind is not DoubtKind.NOT_CHECKED
+    )  # what was not checked is said below
     answer = [
         f"A motion of {design.trajectory.duration_s:g} s with {value}condition number"
         f" {design.condition_number:.4g} that keeps {which}.",
-        f"The closest limit: {worst.sentence}.",
-        str(design.verdict),
+        str(replace(design.verdict, doubts=other_doubts)),
     ]
     if design.certificate.holds:
         doubts = []
@@ -227,8 +231,8 @@ def _value_section(robot: RobotModel, design: Design) -> Section:
     )
     unit = regression_condition(robot, design.trajectory)
     other = (
-        f"With columns of unit length it is {unit:.3g}: about the value that `identify` prints for"
-        " this motion, with joints weighted by their noise. The first number depends on units"
+        f"With columns of unit length it is {unit:.3g}: about what identification reports for this"
+        " motion, with joints weighted by their noise. The first number depends on units"
         " (kg m² beside Nm); the second shows how close to dependent the columns are, which alone"
         " limits least squares."
     )
@@ -259,11 +263,11 @@ def _feasible_bands(workspace: OrientationWorkspace, axis: str) -> list[Band]:
 
 
 def _cone_middles(workspace: OrientationWorkspace, axis: str) -> list[Curve]:
-    cones = [part for part in workspace.regions if part.axis == axis and isinstance(part, Cone)]
-    if not cones:
+    regions = [part for part in workspace.regions if part.axis == axis]
+    middles = [middle for part in regions for middle in part.middles]
+    if not middles:
         return []
-    middles = _spherical(np.array([cone.direction for cone in cones]))
-    return [Curve("middle of a cone", *middles, "dots", colour=_LIMIT)]
+    return [Curve("middle of a cone", *_spherical(np.array(middles)), "dots", colour=_LIMIT)]
 
 
 def _spherical(x: Array) -> tuple[Array, Array]:
@@ -289,8 +293,8 @@ def _table(found: ShortestMotion) -> Table:
             [quantity.name, quantity.value, quantity.half_width, requested, quantity.unit, when]
         )
     caption = (
-        "The expected payload, half-widths of the 95 % intervals that `weigh` will report, and the"
-        " time at which they have fallen to twice that value."
+        "The expected payload, half-widths of the 95 % intervals that a weighing will report, and"
+        " the time at which they have fallen to twice that value."
     )
     return Table(
         caption, ("", "expected", "± (95 %)", "requested", "unit", "twice that after [s]"), rows
@@ -314,7 +318,7 @@ def _over_duration(found: ShortestMotion) -> Plot:
     panels = []
     x = found.durations_s
     ends = np.array([0.0, 1.05 * found.durations_s[-1]])
-    for title, unit, names, scale in _KINDS:
+    for title, unit, names, scale in _PANELS:
         ks = [k for k in names.values() if np.isfinite(wanted[k])]
         if not ks:
             continue
@@ -339,7 +343,7 @@ def _over_time(found: ShortestMotion) -> Plot:
     last = found.prediction.half_widths
     panels = []
     x = found.times_s
-    for title, unit, names, scale in _KINDS:
+    for title, unit, names, scale in _PANELS:
         parts = []
         for name, k in names.items():
             y = found.known[:, k]

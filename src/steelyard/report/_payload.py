@@ -11,7 +11,7 @@ from steelyard._arrays import Array
 from steelyard._units import NORMAL_95
 from steelyard.drawing import Band, Curve, Panel, Plot, Scene
 from steelyard.identification import DynamicModel
-from steelyard.inertia import PARAMETER_NAMES, InertialParameters
+from steelyard.inertia import INERTIA, PARAMETER_NAMES, InertialParameters
 from steelyard.payload import Payload, Quantity
 from steelyard.payload._views import body_plot, com_plot
 from steelyard.recording import Samples
@@ -51,21 +51,35 @@ def payload_page(
         others: the same payload by other methods, by name
         extra: further sections, for example the history of an online estimate
     """
-    views, com = (draw(payload.body, payload.covariance, truth) for draw in (body_plot, com_plot))
-    scene = arm_scene(
-        model.robot, samples.q, samples.t, payload.body, payload.covariance, truth=truth
-    )
+    views = _body_views(payload, truth)
+    scenes = []
+    if views:
+        scenes.append(
+            arm_scene(
+                model.robot, samples.q, samples.t, payload.body, payload.covariance, truth=truth
+            )
+        )
     torque, rms, residual, correlation = _torque_parts(model, payload, samples)
     sections = [
-        Section(
-            "The payload", _moved(payload), [_payload_table(payload, truth), scene, views, com]
-        ),
+        Section("The payload", _moved(payload), [_payload_table(payload, truth), *scenes, *views]),
         *([_others_section(payload, others, truth)] if others else []),
         Section("Torque with and without the payload", (), [torque, rms, residual, correlation]),
         _excited_section(payload.body, payload.std),
         *extra,
     ]
-    return _page(f"What {model.robot.name} carries", payload, sections, [views, com, torque])
+    return _page(f"What {model.robot.name} carries", payload, sections, [*views, torque])
+
+
+def _body_views(payload: Payload, truth: InertialParameters | None = None) -> list[Plot]:
+    """The body on its frame, and its centre enlarged; nothing where the mass is not known.
+
+    Args:
+        payload: the answer
+        truth: the true payload if known, in the same frame
+    """
+    if not (payload.mass > 0 and np.isfinite(payload.std[0])):
+        return []
+    return [draw(payload.body, payload.covariance, truth) for draw in (body_plot, com_plot)]
 
 
 def motions_section(
@@ -78,7 +92,7 @@ def motions_section(
         truth: the payload, in the flange frame
         words: about the motions
     """
-    known = [truth.mass, *(1e3 * truth.com), *truth.vector[4:]]
+    known = [truth.mass, *(1e3 * truth.com), *truth.vector[INERTIA]]
     rows: list[list[str | float | None]] = []
     for k, quantities in enumerate(zip(*(one.quantities for one in found.values()), strict=True)):
         cells = [cell for x in quantities for cell in (x.value, x.half_width)]
@@ -124,15 +138,14 @@ def stream_page(payload: Payload, curve: Section) -> Page:
         payload: the answer
         curve: section with the curve of how it became known
     """
-    views = body_plot(payload.body, payload.covariance, None)
-    com = com_plot(payload.body, payload.covariance, None)
+    views = _body_views(payload)
     table = _payload_table(payload, None)
     sections = [
-        Section("The payload", _moved(payload), [table, views, com]),
+        Section("The payload", _moved(payload), [table, *views]),
         _excited_section(payload.body, payload.std),
         curve,
     ]
-    return _page("What the arm carries", payload, sections, [views, com])
+    return _page("What the arm carries", payload, sections, views)
 
 
 def _page(
@@ -140,10 +153,11 @@ def _page(
 ) -> Page:
     mass, *com = map(_with_interval, payload.quantities[:4])
     axes = ", ".join(f"{axis} {words}" for axis, words in zip("xyz", com, strict=True))
-    answer = [
-        f"The payload weighs {mass} (95 % interval).",
-        f"Its centre of mass lies at {axes} in the frame '{payload.body.frame}'.",
-    ]
+    answer = []
+    if np.isfinite(payload.std[0]):
+        answer.append(f"The payload weighs {mass} (95 % interval).")
+    if np.isfinite(payload.com_std).all():
+        answer.append(f"Its centre of mass lies at {axes} in the frame '{payload.body.frame}'.")
     good, doubts = judged(payload.verdict)
     headline = payload.headline.replace("+-", "±")
     badge = (str(payload.verdict.fitness(Aspect.MASS)), headline)
@@ -180,7 +194,7 @@ def _payload_table(payload: Payload, truth: InertialParameters | None = None) ->
     if truth is not None:
         head.insert(3, "truth")
         about_com = InertialParameters.from_com(truth.mass, [0, 0, 0], truth.inertia_com)
-        known = [truth.mass, *(1e3 * truth.com), *truth.vector[4:], *about_com.vector[4:]]
+        known = [truth.mass, *(1e3 * truth.com), *truth.vector[INERTIA], *about_com.vector[INERTIA]]
         for row, value in zip(rows, known, strict=False):
             row.insert(3, float(value))
     if all(np.isfinite(x.std) for x in quantities):
@@ -339,9 +353,10 @@ def _static_section(static: StaticFit, payload: WristPayload) -> Section:
             Curve(WRENCH_AXES[i][1], number, static.residual[:, i], "dots", std[:, i]) for i in axes
         ]
         panels.append(Panel(name, "posture", f"residual [{unit}]", parts))
-    plot = Plot(
-        "Residual of each posture at rest, with error bars from its scatter (95 %).", panels
-    )
+    caption = "Residual of each posture at rest."
+    if (std > 0).any():
+        caption = "Residual of each posture at rest, with error bars from its scatter (95 %)."
+    plot = Plot(caption, panels)
     words = [f"{len(static.postures)} postures.", *static.postures.notes]
     words += [str(doubt) for doubt in static.verdict.doubts if not payload.verdict.has(doubt.kind)]
     return Section("Postures at rest", words, [plot])

@@ -41,7 +41,7 @@ def picks_page(shift: Shift, torques: Mapping[int, Plot] | None = None) -> Page:
         "Picks of a shift",
         _answer(shift),
         [section for section in sections if section.parts or section.text],
-        doubts=[f"{note[0].upper()}{note[1:]}." for note in shift.notes],
+        doubts=[f"{note[0].upper()}{note[1:]}.".replace("+-", "±") for note in shift.notes],
         picture=[masses],
         badge=_badge(shift),
     )
@@ -50,7 +50,7 @@ def picks_page(shift: Shift, torques: Mapping[int, Plot] | None = None) -> Page:
 def _answer(shift: Shift) -> list[str]:
     words = [f"{shift.summary}."]
     words += [f"{batch.words[0].upper()}{batch.words[1:]}." for batch in shift.batches]
-    return words
+    return [sentence.replace("+-", "±") for sentence in words]
 
 
 def _badge(shift: Shift) -> tuple[str, str]:
@@ -102,9 +102,9 @@ def _batch_tables(shift: Shift) -> list[Table]:
                 batch.picks,
                 batch.mass.value,
                 batch.mass.half_width,
-                batch.scatter,
+                f"{batch.scatter:.4f}",
                 nominal,
-                tolerance,
+                None if tolerance is None else f"{tolerance:g}",
             ]
         )
         met.append(None if part is None else not batch.is_alarm)
@@ -145,15 +145,16 @@ def _row(pick: Pick) -> list[Cell]:
     if pick.decision is Decision.WRONG_PART:
         decision += f" ({pick.fits})"
     when = f"{pick.close_s:.1f}"
-    return [str(pick.number), when, decision, mass, half, "; ".join(pick.reasons)]
+    why = "; ".join(pick.reasons).replace("+-", "±")
+    return [str(pick.number), when, decision, mass, half, why]
 
 
 def _all_picks(shift: Shift) -> Table:
     head = ("pick", "time [s]", "decision", "mass [kg]", "± (95 %)", "remarks")
-    rows = [_row(pick) for pick in shift.picks[:_MAX_LISTED]]
+    rows = [_row(pick) for pick in shift.picks[-_MAX_LISTED:]]
     note = ""
     if len(shift.picks) > _MAX_LISTED:
-        note = f"The first {_MAX_LISTED} of {len(shift.picks)}; a table holds all (-o picks.csv)."
+        note = f"The last {_MAX_LISTED} of {len(shift.picks)}; a table holds all (-o picks.csv)."
     return Table("Every pick in the order of time.", head, rows, note)
 
 
@@ -225,7 +226,9 @@ def _friction_sections(shift: Shift) -> list[Section]:
         Curve(name, shift.friction_t, percent[:, j]) for j, name in enumerate(shift.joint_names)
     ]
     panel = Panel("friction", "time [s]", "friction [% of the model]", curves)
-    words = "Friction of each joint at 0.5 rad/s, from the empty ways, over that of the model."
+    words = (
+        "Friction of each joint at 0.5 rad/s, from the unloaded stretches, over that of the model."
+    )
     return [Section("Friction over the shift", (), [Plot(words, [panel], 1)])]
 
 

@@ -8,10 +8,12 @@ import numpy as np
 
 from steelyard._arrays import Array
 from steelyard.drawing import Scene, Solid
+from steelyard.drawing._mesh import Mesh, simplified
 from steelyard.inertia import InertialParameters
 from steelyard.payload._views import ellipsoids, inertia_is_uncertain
 from steelyard.robot import RobotModel
 from steelyard.robot._geometry import Body
+from steelyard.robot._visuals import Look, Visual
 
 _LINK = "#d6dbe2"
 _DRIVE = "#586878"
@@ -26,6 +28,9 @@ _DOT_RATIO = 0.05  # radius of the dot at the centre of mass, over half the seco
 _MIN_REGION_RATIO = 1.2  # of a drawn region, over the dot that would hide it
 _MIN_HALF_VIEW = 0.08  # [m], half of the width of the second view
 _MAX_HALF_VIEW = 0.5  # [m]
+_MAX_TRIANGLES = 20_000  # of all meshes: about 0.3 MB in a page
+_MAX_NAMED = 3  # files in a caption
+_DARKEST = 0.25  # of colours, so that shapes can be seen on a dark page
 
 
 def arm_scene(
@@ -55,8 +60,9 @@ def arm_scene(
     frames = np.concatenate([arm, arm[:, -1:] @ at_load], axis=1)
     shapes = ellipsoids(body, covariance)
     half = _half_width(body, shapes)
-    solids = [
-        *_arm_solids(robot),
+    look = Look.of(robot)
+    solids: list[Solid | Mesh] = [
+        *_arm_solids(robot, look),
         *_load_solids(load, body, shapes, _DOT_RATIO * half),
     ]
     if "inertia" in shapes:
@@ -67,18 +73,31 @@ def arm_scene(
         solids.append(
             Solid.ellipsoid(name, load, truth.com, true["inertia"], colour=_TRUTH, opacity=0.25)
         )
-    caption = _caption({solid.name for solid in solids}, region_known="region" in shapes)
+    drawn = {solid.name for solid in solids}
+    caption = _arm_words(look) + _load_words(drawn, region_known="region" in shapes)
     return Scene(caption, solids, frames, np.asarray(t)[which], load, half, 0.6 * half)
 
 
-def _caption(drawn: set[str], *, region_known: bool) -> str:
-    """The caption of a scene.
+def _arm_words(look: Look) -> str:
+    """How the arm is drawn: the beginning of a caption."""
+    if not look.visuals:
+        return "The arm as capsules along its links"
+    words = f"The arm as in {look.file}"
+    if look.missing:
+        files = ", ".join(dict.fromkeys(look.missing[:_MAX_NAMED]))
+        more = "" if len(look.missing) <= _MAX_NAMED else ", ..."
+        words += f" (not found: {files}{more})"
+    return words
+
+
+def _load_words(drawn: set[str], *, region_known: bool) -> str:
+    """How the payload is drawn: the rest of a caption.
 
     Args:
         drawn: names of the drawn solids
         region_known: whether the 95 % region of the centre of mass is known
     """
-    words = "The arm as capsules along its links, and its payload in true size"
+    words = ", and its payload in true size"
     if _PAYLOAD in drawn:
         words += ": the homogeneous ellipsoid with its mass and inertia"
     if _GUESS in drawn:
@@ -102,17 +121,37 @@ def _half_width(body: InertialParameters, shapes: Mapping[str, Array]) -> float:
     return float(np.clip(1.25 * (reach + max(sizes, default=0.0)), _MIN_HALF_VIEW, _MAX_HALF_VIEW))
 
 
-def _arm_solids(robot: RobotModel) -> list[Solid]:
-    solids = []
+def _arm_solids(robot: RobotModel, look: Look) -> list[Solid | Mesh]:
+    """The shapes of a URDF; capsules for links without one."""
+    meshes = [one for one in look.visuals if one.body.is_mesh]
+    solids: list[Solid | Mesh] = [
+        _revolved(one.body, _colour(one)) for one in look.visuals if not one.body.is_mesh
+    ]
+    surfaces = simplified([one.body.surface for one in meshes], _MAX_TRIANGLES)
+    for one, (corners, triangles) in zip(meshes, surfaces, strict=True):
+        if len(triangles):
+            T = one.body.placement
+            placed = corners @ T[:3, :3].T + T[:3, 3]
+            solids.append(Mesh.of(placed, triangles, frame=one.body.joint, colour=_colour(one)))
+    seen = {one.body.joint for one in look.visuals}
     for body in Body.to_draw(robot):
-        profile, sides, scale = body.revolved
-        stretched = body.placement @ np.diag([*scale, 1.0])
-        if body.name.startswith("drive"):
-            colour = _DRIVE
-        else:
-            colour = _LINK
-        solids.append(Solid("", body.joint, stretched, profile, colour, sides=sides))
+        if body.joint not in seen:
+            solids.append(_revolved(body, _DRIVE if body.name.startswith("drive") else _LINK))
     return solids
+
+
+def _revolved(body: Body, colour: str) -> Solid:
+    profile, sides, scale = body.revolved
+    stretched = body.placement @ np.diag([*scale, 1.0])
+    return Solid("", body.joint, stretched, profile, colour, sides=sides)
+
+
+def _colour(visual: Visual) -> str:
+    """The colour of a shape, not too dark."""
+    if visual.colour is None:
+        return _LINK
+    levels = (_DARKEST + (1 - _DARKEST) * x for x in visual.colour)
+    return "#" + "".join(f"{round(255 * min(max(x, 0.0), 1.0)):02x}" for x in levels)
 
 
 def _load_solids(

@@ -46,6 +46,7 @@ def _environment(package: str) -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
+        finalize=_typeset,
     )
     environment.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "allow_nan": False}
     environment.filters["breakable"] = _breakable
@@ -60,8 +61,15 @@ def _environment(package: str) -> jinja2.Environment:
     return environment
 
 
+def _typeset(value: Any) -> Any:
+    """A value of a template; ± for +- and m² for m^2 in plain text, scripts as they are."""
+    if type(value) is str:
+        return value.replace(" +- ", " ± ").replace(" m^2", " m²").replace("/s^2", "/s²")
+    return value
+
+
 def _breakable(words: str) -> Markup:
     """Escaped words that may be broken into lines after the underscores and slashes of a name."""
     from markupsafe import Markup, escape
 
-    return Markup(re.sub(r"([_/])(?=\w)", r"\1<wbr>", str(escape(words))))
+    return Markup(re.sub(r"([_/])(?=\w)", r"\1<wbr>", str(escape(_typeset(words)))))

@@ -237,9 +237,10 @@ class KinematicChain:
         (rows,) = self._rows(q)
         J = np.empty((len(rows), 6, self.n))
         for i, qi in enumerate(rows):
-            J[i] = pin.computeFrameJacobian(
+            found = pin.computeFrameJacobian(
                 self._pin, self._data, qi, index, pin.LOCAL_WORLD_ALIGNED
             )
+            J[i] = found.reshape(6, self.n)  # of one joint Pinocchio returns (6,)
         return J[0] if np.ndim(q) == 1 else J
 
     def _frame(self, name: str) -> int:

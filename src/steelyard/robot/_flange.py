@@ -148,11 +148,14 @@ class _Tree:
         self.names = list(model.names)
         self.parents = list(model.parents)
         self.children: dict[str, list[tuple[str, str]]] = {}  # joint and link, by parent link
+        self.parent_link: dict[str, str] = {}
         self.movable: dict[str, ET.Element] = {}
         for joint in root.findall("joint"):
             name = joint.get("name", "")
             parent = _link(joint, "parent")
-            self.children.setdefault(parent, []).append((name, _link(joint, "child")))
+            child = _link(joint, "child")
+            self.children.setdefault(parent, []).append((name, child))
+            self.parent_link[child] = parent
             if name in self.names:
                 self.movable[name] = joint
         self.grippers = self._gripper_joints()
@@ -177,11 +180,10 @@ class _Tree:
         return next((int(f.parentJoint) for f in self.model.frames if f.name == name), None)
 
     def depth(self, frame: str) -> int:
-        """Number of frames between a link and the base."""
-        at = self.model.getFrameId(frame, pin.FrameType.BODY)
+        """Number of joints of any kind between a link and the base, held ones included."""
         count = 0
-        while at:
-            at = self.model.frames[at].parentFrame
+        while frame in self.parent_link:
+            frame = self.parent_link[frame]
             count += 1
         return count
 

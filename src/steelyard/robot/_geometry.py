@@ -90,11 +90,13 @@ class Body:
         Args:
             radius: of all links, or of each, (n,) [m]
         """
-        radii = np.broadcast_to(np.asarray(radius, dtype=float), (robot.n,))
-        if not (np.isfinite(radii).all() and (radii > 0).all()):
+        radii = np.asarray(radius, dtype=float)
+        if radii.shape not in ((), (robot.n,)) or not (np.isfinite(radii) & (radii > 0)).all():
             raise InvalidRobot(
-                f"capsules need a positive radius for each of {robot.n} links, got {radius!r}"
+                f"capsules need one positive radius, or one for each of {robot.n} links, got"
+                f" {radius!r}"
             )
+        radii = np.broadcast_to(radii, (robot.n,))
         bodies: list[Body] = []
         for i in range(robot.n + 1):
             r = radii[max(i - 1, 0)]
@@ -202,10 +204,15 @@ class Body:
         yield from (replace(body, name=link, instead_of=mesh) for body in found or [sphere])
 
     @property
+    def is_mesh(self) -> bool:
+        """Whether it is a surface of triangles."""
+        return isinstance(self.shape, coal.BVHModelBase)
+
+    @property
     def surface(self) -> tuple[Array, Indices]:
         """Corners, (V, 3) [m] in the frame of the shape, and outward triangles, (F, 3)."""
         shape = self.shape
-        if isinstance(shape, coal.BVHModelBase):
+        if self.is_mesh:
             corners = np.array(shape.vertices(), dtype=float).reshape(-1, 3)
             triangles = [
                 [tri[0], tri[1], tri[2]] for tri in map(shape.tri_indices, range(shape.num_tris))

@@ -70,6 +70,7 @@ class RobotModel(KinematicChain):
         held: position of each joint of its URDF that was taken to stand still, by name [rad or m]
         serial: serial number of one arm of this kind; empty where it is unknown
         terms: names of the terms of plug-ins that act on it (`steelyard.robot._terms`)
+        urdf_file: full path of the URDF that it was read from, for pictures; empty for a table
     """
 
     drive: DriveModel
@@ -79,6 +80,7 @@ class RobotModel(KinematicChain):
     held: Mapping[str, float] = field(default_factory=dict)
     serial: str = ""
     terms: tuple[str, ...] = ()
+    urdf_file: str = ""
 
     @classmethod
     def from_urdf(
@@ -101,9 +103,10 @@ class RobotModel(KinematicChain):
             gravity_base: gravity, pointing down, (3,) [m/s^2], in the base frame
         """
         text = read_urdf(path)
-        return cls.from_urdf_text(
+        made = cls.from_urdf_text(
             text, flange=flange, locked=locked, gravity_base=gravity_base, source=Path(path).name
         )
+        return replace(made, urdf_file=str(Path(path).absolute()))
 
     @classmethod
     def from_urdf_text(
@@ -427,12 +430,13 @@ class RobotModel(KinematicChain):
         last = slice(10 * (self.n - 1), 10 * self.n)
         W = np.empty((*rows[0].shape, 10))
         for i, (qi, vi, ai) in enumerate(zip(*rows, strict=True)):
-            W[i] = pin.computeJointTorqueRegressor(self._pin, self._data, qi, vi, ai)[:, last]
+            found = pin.computeJointTorqueRegressor(self._pin, self._data, qi, vi, ai)
+            W[i] = found.reshape(self.n, -1)[:, last]  # of one joint Pinocchio returns a vector
         return np.asarray(W @ _change_of_frame(self.T_joint_flange.tobytes()))
 
 
 @dataclass(frozen=True, eq=False)
-class RobotDescription(Value, error=InvalidRobot):
+class RobotDescription(Value, error=InvalidRobot, optional=("urdf_file",)):
     """What a file holds of a robot.
 
     Attributes:
@@ -454,6 +458,7 @@ class RobotDescription(Value, error=InvalidRobot):
         dh: the table it was made from; None for a URDF
         serial: serial number of the arm; empty where it is unknown
         terms: names of the terms of plug-ins
+        urdf_file: path of the URDF that it was read from; empty for a table
     """
 
     name: str
@@ -474,6 +479,7 @@ class RobotDescription(Value, error=InvalidRobot):
     dh: DHTable | None
     serial: str = ""
     terms: tuple[str, ...] = ()
+    urdf_file: str = ""
 
     @classmethod
     def of(cls, robot: RobotModel) -> RobotDescription:
@@ -499,6 +505,7 @@ class RobotDescription(Value, error=InvalidRobot):
             link_names=self.link_names,
             serial=self.serial,
             terms=self.terms,
+            urdf_file=self.urdf_file,
         )
         links = zip(self.links, self.link_names, strict=True)
         return massless.with_links([InertialParameters.from_vector(x, name) for x, name in links])

@@ -102,7 +102,8 @@ class SymbolicBasis:
         """
         if robot.dh is None:
             raise InvalidRobot(
-                f"{robot.name} has no DH table to take symbols from; use ParameterBasis.of"
+                f"{robot.name} has no DH table to take symbols from; its base parameters are known"
+                " as numbers only"
             )
         on_axes = on_axes and robot.dh.convention == "classic"
         chain = _Chain.of(robot.dh, robot.gravity_base)

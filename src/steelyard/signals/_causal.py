@@ -95,9 +95,19 @@ class FixedLag:
         return np.asarray(weights + moments.T @ np.linalg.solve(moments @ moments.T, missing))
 
     @property
+    def length(self) -> int:
+        """Number of samples that a result depends on."""
+        return int(self._kernels.shape[1])
+
+    @property
     def lag(self) -> int:
         """The delay of the result, [samples]."""
-        return int(self._kernels.shape[1]) // 2
+        return self.length // 2
+
+    @property
+    def kernels(self) -> Array:
+        """Weights of a full state for the value and two derivatives, (3, length)."""
+        return self._kernels
 
     @property
     def weights(self) -> Array:
@@ -133,9 +143,18 @@ class FixedLag:
             state: of `init` or `step`
             x: the next value, (n,)
         """
-        length = self._kernels.shape[1]
-        new = np.concatenate([state[-length + 1 :], np.asarray(x, dtype=float)[None]])
-        return new, None if len(new) < length else self._kernels @ new
+        new = np.concatenate([state[1 - self.length :], np.asarray(x, dtype=float)[None]])
+        if len(new) < self.length:
+            return new, None
+        return new, self.smoothed(new)
+
+    def smoothed(self, window: Array) -> Array:
+        """Value and two derivatives in the middle of a full window, (3, n).
+
+        Args:
+            window: the last samples in the order of time, (length, n)
+        """
+        return np.asarray(self._kernels @ window)
 
 
 class _PathState(NamedTuple):
@@ -144,16 +163,14 @@ class _PathState(NamedTuple):
     Attributes:
         rows: the last rows [t, motion, tau], at most four, (r, 1 + (c + 1) n)
         next_s: the next instant of the grid, [s]
-        motion: state of the filter on the motion, (k, c n)
-        tau: state of the filter on the torques, (k, n)
+        window: the last instants of the grid [motion, tau], which the filters see, (k, (c + 1) n)
         last_s: time of the last sample, [s]
         refused: the last consecutive unusable rows that agree with each other, (r, 1 + (c + 1) n)
     """
 
     rows: Array
     next_s: float
-    motion: Array
-    tau: Array
+    window: Array
     last_s: float
     refused: Array
 
@@ -177,8 +194,7 @@ class JointPath(RowPath):
     channels: int = 1
     v_max: Array | None = field(default=None, compare=False)
     _motion: FixedLag = field(init=False, repr=False, compare=False)
-    _tau: FixedLag = field(init=False, repr=False, compare=False)
-    _weights: Array = field(init=False, repr=False, compare=False)
+    _tau_weights: Array = field(init=False, repr=False, compare=False)
     _grid: UniformGrid = field(init=False, repr=False, compare=False)
     _longest_gap_s: float = field(init=False, repr=False, compare=False)
     _fastest: Array = field(init=False, repr=False, compare=False)
@@ -207,8 +223,10 @@ class JointPath(RowPath):
         else:
             longest = how.longest_gap_s
         object.__setattr__(self, "_motion", motion)
-        object.__setattr__(self, "_tau", tau)
-        object.__setattr__(self, "_weights", tau.weights_of_later(late))
+        weights = tau.weights
+        if late.any():
+            weights = tau.weights_of_later(late)
+        object.__setattr__(self, "_tau_weights", weights)
         grid = UniformGrid(self.rate_hz, self.channels * self.n)
         object.__setattr__(self, "_grid", grid)
         object.__setattr__(self, "_longest_gap_s", longest)
@@ -241,18 +259,71 @@ class JointPath(RowPath):
     def _with_row(self, state: _PathState) -> tuple[_PathState, tuple[Sample[Array], ...]]:
         """The state, and the samples that the last row completes."""
         next_s, instants = self._grid.interpolated(state.rows, state.next_s)
-        motion = state.motion
-        tau = state.tau
+        cut = self.channels * self.n
+        length = self._motion.length
+        window = state.window
         last_s = state.last_s
         ready = []
-        for t, position, torque in instants:
-            motion, moved = self._motion.step(motion, position)
-            tau, pulled = self._tau.step(tau, torque)
-            if moved is not None and pulled is not None:
+        for t, instant in instants:
+            window = np.concatenate([window[1 - length :], instant[None]])
+            if len(window) == length:
                 last_s = t - self._motion.delay_s
-                delayed = np.einsum("jk,kj->j", self._weights, tau)
-                ready.append(Sample(last_s, self._kinematics(moved), delayed))
-        return _PathState(state.rows, next_s, motion, tau, last_s, state.refused), tuple(ready)
+                moved = self._motion.smoothed(window[:, :cut])
+                tau = self._filtered_torque(window[:, cut:])
+                ready.append(Sample(last_s, self._kinematics(moved), tau))
+        return _PathState(state.rows, next_s, window, last_s, state.refused), tuple(ready)
+
+    def steps(self, state: _PathState, rows: Array) -> tuple[_PathState, list[Sample[Array]]]:
+        """The state and the completed samples after several rows: those of `step`, in less time.
+
+        Args:
+            state: of `init`, `step` or `steps`
+            rows: [t, motion, tau] in their order, (N, 1 + (c + 1) n)
+        """
+        before = state.rows[-ROWS_TO_INTERPOLATE + 1 :]
+        all_rows = np.concatenate([before, rows])
+        known = len(before) == ROWS_TO_INTERPOLATE - 1 and np.isfinite(state.next_s)
+        if not known or len(state.refused) or not self._are_plain(all_rows):
+            return super().steps(state, rows)
+        next_s, times, values = self._grid.many(all_rows, state.next_s)
+        length = self._motion.length
+        window = np.concatenate([state.window, values])
+        last_s = state.last_s
+        ready: list[Sample[Array]] = []
+        complete = min(len(times), len(window) - length + 1)
+        if complete > 0:
+            ready = self._smoothed_samples(window, times[-complete:])
+            last_s = ready[-1].t
+        kept = all_rows[-ROWS_TO_INTERPOLATE:]
+        return _PathState(kept, next_s, window[1 - length :], last_s, state.refused), ready
+
+    def _smoothed_samples(self, window: Array, times: Array) -> list[Sample[Array]]:
+        """The samples that the last instants of a window complete.
+
+        Args:
+            window: instants in the order of time, (k, (c + 1) n)
+            times: of the last of them, each of which completes a sample, (K,) [s]
+        """
+        length = self._motion.length
+        cut = self.channels * self.n
+        views = np.lib.stride_tricks.sliding_window_view(window, length, axis=0)[-len(times) :]
+        moved = views[:, :cut] @ self._motion.kernels.T
+        torques = views[:, cut:]
+        if self._tau_weights.ndim == 1:
+            tau = torques @ self._tau_weights
+        else:
+            tau = np.einsum("jk,ijk->ij", self._tau_weights, torques)
+        at = times - self._motion.delay_s
+        return [
+            Sample(t, self._kinematics(motion.T), torque)
+            for t, motion, torque in zip(at.tolist(), moved, tau, strict=True)
+        ]
+
+    def _filtered_torque(self, window: Array) -> Array:
+        """Torques at the instant of the motion, (n,); each joint has its own lag, or all none."""
+        if self._tau_weights.ndim == 1:
+            return np.asarray(self._tau_weights @ window)
+        return np.asarray(np.einsum("jk,kj->j", self._tau_weights, window))
 
     def _kinematics(self, moved: Array) -> Array:
         """Position, velocity and acceleration from the filtered channels and their derivatives."""
@@ -266,9 +337,7 @@ class JointPath(RowPath):
 
     def _empty(self, last_s: float) -> _PathState:
         rows = np.zeros((0, 1 + (self.channels + 1) * self.n))
-        motion = self._motion.init(self.channels * self.n)
-        tau = self._tau.init(self.n)
-        return _PathState(rows, -np.inf, motion, tau, last_s, rows)
+        return _PathState(rows, -np.inf, rows[:, 1:], last_s, rows)
 
 
 def replay(

@@ -240,7 +240,10 @@ def joint_torque(recording: Recording, drive: DriveModel | None = None) -> Array
             return recording.tau
         if recording.current is None:
             reasons = "".join(f"; {note}" for note in recording.notes)
-            raise InvalidRecording(f"the recording has neither torques nor motor currents{reasons}")
+            raise InvalidRecording(
+                f"the recording has neither torques nor motor currents{reasons}; if a column holds"
+                " them, name it with `columns={'tau': 'NAME'}` or `columns={'current': 'NAME'}`"
+            )
         raise InvalidRecording(
             "the recording has motor currents only: give drives with gains in Nm/A"
             " (drive=robot.drive)"
@@ -250,8 +253,7 @@ def joint_torque(recording: Recording, drive: DriveModel | None = None) -> Array
     gain = drive.gain
     if gain is None or gain.shape != (recording.n,) or not gain.all():
         raise InvalidSamples(
-            f"the drives need {recording.n} gains other than 0 [Nm/A], got {gain};"
-            " give them with dataclasses.replace(robot.drive, gain=...)"
+            f"the drives need {recording.n} gains other than 0 [Nm/A], got {gain}: state the gains"
         )
     return drive.torque_from_current(recording.current)
 

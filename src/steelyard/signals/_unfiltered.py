@@ -25,7 +25,7 @@ from steelyard.errors import InvalidRecording
 from steelyard.recording import Preparation, Recording, Sample, default_gap_s
 from steelyard.signals._row_path import RowPath, fastest_steps
 
-_ROUNDING = 1e-6  # of steps of time, over two steps
+_STEP_TOLERANCE = 1e-6  # of steps of time, over two steps
 
 
 class _UnfilteredState(NamedTuple):
@@ -108,20 +108,19 @@ class UnfilteredPath(RowPath):
 
     def _differenced(self, rows: Array) -> Sample[Array]:
         """The sample of the middle one of three rows."""
-        n = self.n
         before_s, after_s = np.diff(rows[:, 0])
-        x = rows[:, 1 + (self.channels - 1) * n : 1 + self.channels * n]
+        x = rows[:, self._channel(self.channels - 1)]
         span_s = before_s + after_s
         uneven_s = after_s - before_s
         second = 2 * ((x[2] - x[1]) / after_s - (x[1] - x[0]) / before_s) / span_s
         first = (x[2] - x[0]) / span_s
-        if abs(uneven_s) > _ROUNDING * span_s:
+        if abs(uneven_s) > _STEP_TOLERANCE * span_s:
             first = first - second * uneven_s / 2
-        q = rows[1, 1 : 1 + n]
-        tau = rows[1, -n:]
+        q = rows[1, self._channel(0)]
+        tau = rows[1, -self.n :]
         if self.channels == 1:
             return Sample.of_joints(float(rows[1, 0]), q, first, second, tau)
-        return Sample.of_joints(float(rows[1, 0]), q, rows[1, 1 + n : 1 + 2 * n], first, tau)
+        return Sample.of_joints(float(rows[1, 0]), q, rows[1, self._channel(1)], first, tau)
 
     def _empty(self, last_s: float) -> _UnfilteredState:
         rows = np.zeros((0, 1 + (self.channels + 1) * self.n))

@@ -25,7 +25,7 @@ from steelyard._units import NORMAL_95
 from steelyard.errors import InvalidSamples
 from steelyard.identification import DynamicModel, Estimate, RegressionFactor
 from steelyard.identification._problem import RowMaker
-from steelyard.inertia import InertialParameters
+from steelyard.inertia import FIRST_MOMENT, INERTIA, MASS, InertialParameters
 from steelyard.payload import Quantity
 from steelyard.recording import Preparation, Samples
 from steelyard.robot import ParameterBasis, RobotModel
@@ -91,7 +91,7 @@ class Prediction(Value, error=InvalidSamples, derived={"half_widths": attrgetter
 def _half_widths(body: InertialParameters, covariance: Array) -> Array:
     """95 % half-widths of mass, centre of mass, inertia about the flange, (10,) [SI]."""
     std = np.sqrt(np.maximum(np.diag(covariance), 0.0))
-    return NORMAL_95 * np.concatenate([std[:1], _com_std(body, covariance), std[4:]])
+    return NORMAL_95 * np.concatenate([std[[MASS]], _com_std(body, covariance), std[INERTIA]])
 
 
 def _com_std(body: InertialParameters, covariance: Array) -> Array:
@@ -99,7 +99,7 @@ def _com_std(body: InertialParameters, covariance: Array) -> Array:
     known = np.isfinite(np.diag(covariance))
     C = np.where(np.outer(known, known), covariance, 0.0)
     variance = np.maximum(np.diag(body.com_covariance(C)), 0.0)
-    return np.where(known[1:4] & known[0], np.sqrt(variance), np.inf)
+    return np.where(known[FIRST_MOMENT] & known[MASS], np.sqrt(variance), np.inf)
 
 
 def predict(

@@ -32,7 +32,7 @@ from steelyard.excitation._design import moving_joints, verdict_on
 from steelyard.excitation._objective import Criterion
 from steelyard.excitation._shortest import Candidate, DurationSearch
 from steelyard.identification import DynamicModel
-from steelyard.inertia import PARAMETER_NAMES, InertialParameters
+from steelyard.inertia import FIRST_MOMENT, INERTIA, MASS, PARAMETER_NAMES, InertialParameters
 from steelyard.robot import RobotModel
 from steelyard.torque._prediction import Prediction, assumed_model, loaded_arm, predict
 from steelyard.torque._prior import arm_rows, by_gravity, friction_rows, slow_noise
@@ -40,7 +40,7 @@ from steelyard.torque.methods import WeighingProblem
 from steelyard.trajectory import FourierTrajectory
 from steelyard.verdict import Doubt, DoubtKind, Verdict
 
-_LARGE = 1e300  # in place of infinity, to divide by
+_INSTEAD_OF_INFINITY = 1e300  # a number to divide by
 _REMEDIES = {
     "gains": "calibrate with a known mass",
     "drift": "weigh right after an empty run",
@@ -83,7 +83,9 @@ class Accuracy(Value, error=InvalidSamples):
             half_widths: of mass, centre of mass and inertia, (10,) [SI]
         """
         wanted = self.half_widths
-        return np.where(np.isfinite(wanted), half_widths / np.minimum(wanted, _LARGE), np.nan)
+        return np.where(
+            np.isfinite(wanted), half_widths / np.minimum(wanted, _INSTEAD_OF_INFINITY), np.nan
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -258,15 +260,16 @@ class _Weighing:
     def observable(self) -> Mask:
         """Which of mass, centre of mass and inertia are observable with the arm, (10,)."""
         observable = _observable(self.model)
-        return np.concatenate([observable[:1], observable[1:4] & observable[0], observable[4:]])
+        observable[FIRST_MOMENT] &= observable[MASS]
+        return observable
 
     def criterion(self, duration_s: float) -> Criterion:
         """The criterion for the design of a motion of a duration."""
         m = self.body.mass
         c = self.body.com
         rows = np.eye(10)
-        rows[1:4, 0] = -c / m
-        rows[1:4, 1:4] = np.eye(3) / m
+        rows[FIRST_MOMENT, MASS] = -c / m
+        rows[FIRST_MOMENT, FIRST_MOMENT] = np.eye(3) / m
         wanted = self.requested.half_widths
         counted = np.isfinite(wanted) & self.observable
         if self.irreducible is not None:  # the remainder is available for noise
@@ -391,8 +394,8 @@ def _require_reachable(model: DynamicModel, body: InertialParameters, requested:
     observable = _observable(model)
     for kind, which in {
         "mass": observable[:1],
-        "com": observable[1:4] & observable[0],
-        "inertia": observable[4:],
+        "com": observable[FIRST_MOMENT] & observable[MASS],
+        "inertia": observable[INERTIA],
     }.items():
         if np.isfinite(getattr(requested, kind)) and not which.any():
             raise InfeasibleDesign(

@@ -27,7 +27,7 @@ from steelyard.identification import DynamicModel
 from steelyard.identification._problem import require_same_joints, samples_of
 from steelyard.inertia import PARAMETER_NAMES, InertialParameters
 from steelyard.payload import Evidence, Payload, judge
-from steelyard.payload._judgement import large_residual_doubt, model_doubt
+from steelyard.payload._judgement import influential_joints, large_residual_doubt, model_doubt
 from steelyard.recording import Samples
 from steelyard.torque._other_causes import OtherCauses, other_causes
 from steelyard.torque._prior import enlarged
@@ -220,7 +220,7 @@ def _doubts(
             answer.noise,
             model.estimate.noise,
             torque_rms,
-            _influence(problem, answer.noise),
+            influential_joints(_information(problem, answer.noise)),
         )
     doubts = (
         *answer.doubts,
@@ -234,16 +234,15 @@ def _doubts(
     return tuple(doubt for doubt in doubts if doubt is not None)
 
 
-def _influence(problem: WeighingProblem, noise: Array) -> Array:
-    """The largest share of each joint in what is known about mass and first moment, (n,)."""
+def _information(problem: WeighingProblem, noise: Array) -> Array:
+    """What each joint tells about mass and first moment, as inverse variances, (n, 4)."""
     robot = problem.model.robot
     information = np.zeros((robot.n, 4))
     for part in problem.loaded:
         some = slice(None, None, _INFLUENCE_STEP)
         Y = robot.payload_regressor(part.q[some], part.v[some], part.a[some])[:, :, :4]
         information += (Y**2).sum(axis=0) / np.maximum(noise, _LEAST_NOISE)[:, None] ** 2
-    total = np.maximum(information.sum(axis=0), 1e-300)
-    return np.asarray((information / total).max(axis=1))
+    return information
 
 
 def _noisy_motion(answer: Answer) -> Doubt | None:

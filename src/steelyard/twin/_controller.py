@@ -60,7 +60,7 @@ class Modes(NamedTuple):
         remote: whether it accepts scripts, as in Remote Control
         mute: whether it has stopped sending without closing the connection
         late_s: delay of all that it sends, [s]
-        payload_error: by so much every payload that is set becomes heavier, [kg]
+        payload_error: added to the mass of every payload that is set, [kg]
     """
 
     robot: int = _ROBOT_RUNNING

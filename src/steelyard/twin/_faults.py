@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -45,8 +46,9 @@ def checked_fault(request: str) -> tuple[str, float, str]:
     fault = FAULTS.get(name)
     with suppress(ValueError):
         if fault is not None and fault.argument == "number":
-            return name, float(word), word
-        if fault is not None and bool(colon and word) == bool(fault.argument):
+            if math.isfinite(float(word)):
+                return name, float(word), word
+        elif fault is not None and bool(colon and word) == bool(fault.argument):
             return name, 0.0, word
     raise UnknownName(f"there is no fault '{request}'; there are {', '.join(_spelled())}")
 

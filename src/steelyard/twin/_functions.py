@@ -171,7 +171,7 @@ class _Motions:
 
 
 class _Payloads:
-    """Functions that set and read the payload that the controller believes in."""
+    """Functions that set and read the payload that is set in the controller."""
 
     def __init__(self, controller: SimulatedController) -> None:
         self._controller = controller

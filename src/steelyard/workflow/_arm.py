@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -22,7 +23,11 @@ from steelyard.identification._fit import FitMethod
 from steelyard.identification._lag import time_lags
 from steelyard.identification._plausibility import other_robot_doubt, small_torque_doubt
 from steelyard.identification._temperature import with_temperature_drift
-from steelyard.identification._witnesses import gains_doubt, other_kinematics_doubt
+from steelyard.identification._witnesses import (
+    arms_with_equal_fit,
+    gains_doubt,
+    other_kinematics_doubt,
+)
 from steelyard.identification.gains import (
     DriveGains,
     gains_from_known_mass,
@@ -32,7 +37,7 @@ from steelyard.identification.gains import (
 from steelyard.identification.gains._drive_gains import gain_text
 from steelyard.identification.gains._scale import SMOOTH_HZ
 from steelyard.recording import Preparation, Recording
-from steelyard.robot import DriveModel, RobotModel, load_robot
+from steelyard.robot import DriveModel, RobotModel, load_robot, robot_names
 from steelyard.robot._friction import FrictionLaw
 from steelyard.signals import joint_torque, with_chosen_cutoff
 from steelyard.torque import weigh as weigh_samples
@@ -42,6 +47,7 @@ from steelyard.workflow._data import (
     Run,
     UniformRun,
     arm_words,
+    errors_name,
     qualities,
     require_motion,
     runs_of,
@@ -193,6 +199,32 @@ class Identification:
         """How well the model predicts each run, by its name."""
         return {run.name: self.model.validate(run.ready) for run in self.runs}
 
+    @cached_property
+    def alike_arms(self) -> tuple[str, ...]:
+        """Bundled arms that the first run may be of as well, if a bundled arm was stated.
+
+        There are none where the recording tells its arm itself.
+        """
+        first = self.fitted[0]
+        robot = self.model.robot
+        if first.recording is not None and first.recording.arm.kind == robot.name:
+            return ()
+        if robot.urdf_file or robot.name not in robot_names():
+            return ()
+        return arms_with_equal_fit(robot, first.ready)
+
+    @property
+    def alike_sentence(self) -> str:
+        """What torques do not tell about the type of the arm; empty where nothing is open."""
+        if not self.alike_arms:
+            return ""
+        *first, last = self.alike_arms
+        others = f"{', '.join(first)} or {last}" if first else last
+        return (
+            f"Torques do not tell {self.model.robot.name} from {others}, whose links differ in"
+            " length only: read the type on the arm, because a wrong one moves the centre of mass."
+        )
+
     def page(self, bodies: FeasibleArm | None = None) -> Page:
         """The report on the identification; it draws the first run that was not fitted.
 
@@ -205,6 +237,8 @@ class Identification:
         fitted = {run.name for run in self.fitted}
         model = self.model
         notes = [f"Drives: {self.gains_from}.", model.lag_sentence, model.run_spread_sentence]
+        if self.alike_sentence:
+            notes.append(self.alike_sentence)
         if bodies is not None:
             notes.append(f"Real bodies: {bodies.status}")
         page = identification_page(
@@ -330,6 +364,10 @@ def _prepared(
 ) -> _PreparedRuns:
     """The runs with gains, cut-off and lags found from all of them."""
     recordings = [run.recording for run in runs if run.recording is not None]
+    for run in runs:
+        if run.recording is not None and run.recording.current is None:
+            with errors_name(run):
+                joint_torque(run.recording)  # raises an error where there are no torques either
     drive, gains, gains_from = _find_gains(robot, recordings, wanted)
     if drive is not None:
         robot = robot.with_drive(drive)
@@ -365,8 +403,6 @@ def _find_gains(
             raise InvalidSamples(
                 f"{robot.name} has {robot.n} joints, a recording has {recording.n}"
             )
-        if recording.current is None:
-            joint_torque(recording)  # raises an error where there are no torques either
     if isinstance(wanted, KnownMass):
         wanted = _first_gains(robot, recordings)
     if not isinstance(wanted, str):

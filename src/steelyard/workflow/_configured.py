@@ -1,10 +1,11 @@
-"""The payload that is set on the controller, as a second witness of a weighed one.
+"""Compares the payload that is set on the controller with the weighed one.
 
-A controller that reports its payload (UR: `payload` of RTDE) states everything at its flange. What
-was weighed from joint torques comes on top of the load of the empty arm, unless that load was given
-as the tool. Measured torques and currents do not depend on what is set, so a difference says
-nothing against the weighing: the user has to know it. The controller's own target torques contain
-what is set, and the method `manufacturer` compares with them.
+A controller that reports its payload (UR: `payload` of RTDE) states the load of the whole flange.
+The payload weighed from joint torques does not include the load of the empty arm, unless that load
+was given as the tool. Measured torques and currents do not depend on the payload that is set, so a
+difference is no evidence against the weighing, but the user should know about it. The target
+torques of the controller do contain the payload that is set, and the method `manufacturer` uses
+them.
 """
 
 from __future__ import annotations
@@ -30,8 +31,8 @@ def configured_payload_doubts(
     Args:
         recordings: that were weighed; None for samples
         payload: the answer
-        beyond: what the answer comes on top of, in words; empty if it is everything at the flange
-        method: of weighing; one that uses the controller's torques depends on what is set
+        beyond: load that the answer does not include, in words; empty if it includes everything
+        method: of weighing; 'manufacturer' depends on the payload that is set
     """
     known = [each.configured_mass for each in recordings if each is not None]
     masses = [values[np.isfinite(values)] for values in known if values is not None]
@@ -44,7 +45,7 @@ def configured_payload_doubts(
     if method == "manufacturer" and high > _RESOLUTION_KG:
         words = (
             f"the controller's torques contain the payload of {high:.4g} kg that was set on it:"
-            " add it to this answer, or record with none set"
+            " add it to this answer, or record without one"
         )
         doubts.append(Doubt(DoubtKind.CONFIGURED_PAYLOAD, words))
     if high - low > _MIN_CHANGE_KG:

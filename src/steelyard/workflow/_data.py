@@ -231,7 +231,7 @@ class UniformRun:
         """
         if run.recording is None or run.samples is not None:
             return cls(run, None)
-        with _errors_name(run):
+        with errors_name(run):
             return cls(run, UniformRecording.of(run.recording, how, drive=drive, limits=limits))
 
     def has_clock_of(self, how: Preparation) -> bool:
@@ -246,7 +246,7 @@ class UniformRun:
         """
         if self.signals is None or self.run.recording is None:
             return self.run
-        with _errors_name(self.run):
+        with errors_name(self.run):
             how = with_chosen_cutoff(how, [self.run.recording])
             trim_s = how.trim_s
             if self.run.cut and isinstance(how.cutoff_hz, float | int):
@@ -256,7 +256,7 @@ class UniformRun:
 
 
 @contextmanager
-def _errors_name(run: Run) -> Iterator[None]:
+def errors_name(run: Run) -> Iterator[None]:
     """Puts the name of a run before the text of errors."""
     try:
         yield

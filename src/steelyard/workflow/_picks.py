@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
+from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -24,8 +25,19 @@ from steelyard.picking import Decision, Pick, PickingOptions, Shift
 from steelyard.picking._carry import Carry, Mass
 from steelyard.picking._dry import DryCycle, DryPath
 from steelyard.picking._foresight import Visibility, visible_faults
-from steelyard.picking._segments import GripperState, Stretch, gripper_states, rests
-from steelyard.picking._shift import PickJudge, judged_picks
+from steelyard.picking._segments import (
+    GripperState,
+    Stretch,
+    gripper_states,
+    require_gripper_signal,
+    rests,
+)
+from steelyard.picking._shift import (
+    PickJudge,
+    is_contradicted,
+    judged_picks,
+    unused_known,
+)
 from steelyard.picking._weigher import StretchWeigher, Weighed, WeigherState
 from steelyard.recording import Preparation, Samples
 from steelyard.robot import RobotModel, load_robot
@@ -48,6 +60,9 @@ _MAX_ALARM_PLOTS = 10
 _MIN_REST_S = 0.15  # between two motions [s]
 _MIN_POLARITY_DEVIATIONS = 4.0
 _POLARITY_STRETCHES = 6  # of either state
+_MAX_CUT_S = 2.0  # of a gap of the log in which the gripper stays closed [s]
+_MIN_CARRIED_SHARE = 0.5  # of the lightest part, that a stretch with an open gripper carries
+_MIN_NOT_EMPTY = 3  # stretches with an open gripper that must carry something, to refuse the log
 _MIN_CARRIED_DEVIATIONS = 5.0  # of something carried, where there is no gripper and no table
 
 
@@ -64,25 +79,33 @@ class _Log:
         samples: prepared as those of the model
         states: of the gripper; None if it was not recorded
         chatter: number of short pulses of the gripper
+        holes: beginning and end of the times without numbers of the gripper [s]
     """
 
     samples: Samples
     states: tuple[GripperState, ...] | None
-    chatter: int
+    chatter: int = 0
+    holes: tuple[tuple[float, float], ...] = ()
 
     @classmethod
     def of(cls, run: Run, start_s: float, options: PickingOptions) -> _Log:
         """The log of a prepared run that starts at a time of the whole log [s]."""
         recording = run.recording
         if recording is None:
-            return cls(run.ready, None, 0)
+            return cls(run.ready, None)
         offset_s = recording.epoch_s - start_s
         samples = replace(run.ready, start_s=run.ready.start_s + offset_s)
         if recording.gripper is None:
-            return cls(samples, None, 0)
+            return cls(samples, None)
+        require_gripper_signal(recording.gripper)
         signal = _bit(recording.gripper[:, 0], options.bit)
-        found = gripper_states(recording.t + offset_s, signal, min_pulse_s=options.min_pulse_s)
-        return cls(samples, found.states, found.chatter)
+        found = gripper_states(
+            recording.t + offset_s,
+            signal,
+            min_pulse_s=options.min_pulse_s,
+            threshold=options.threshold,
+        )
+        return cls(samples, found.states, found.chatter, found.holes)
 
     def between(self, start_s: float, end_s: float) -> Samples | None:
         """The samples between two times [s]; None if there are hardly any."""
@@ -99,6 +122,22 @@ def _bit(signal: Array, bit: int | None) -> Array:
     known = np.isfinite(signal)
     whole = np.where(known, signal, 0.0).astype(np.int64)
     return np.where(known, (whole >> bit) & 1, np.nan)
+
+
+class _Found(NamedTuple):
+    """What was found in a stretch: a carry that was weighed or refused, or neither.
+
+    Attributes:
+        state: after the stretch
+        number: of the pick, from 1; 0 for a stretch with the gripper open
+        weighed: the carry, if it was weighed
+        refused: the pick, if its carry cannot be weighed
+    """
+
+    state: WeigherState
+    number: int = 0
+    weighed: Weighed | None = None
+    refused: Pick | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,7 +209,7 @@ class Picking:
         return [
             stretch
             for run in self._prepared(self.dry)
-            for stretch in self._motions(_Log(run.ready, None, 0))
+            for stretch in self._motions(_Log(run.ready, None))
             if stretch.counting_s >= self.options.min_carry_s
         ]
 
@@ -211,7 +250,7 @@ class Picking:
         )
 
     @cached_property
-    def _found(self) -> list[tuple[WeigherState, int, Weighed | Pick | None]]:
+    def _found(self) -> list[_Found]:
         return list(self._weighed_stretches())
 
     @cached_property
@@ -220,20 +259,13 @@ class Picking:
         """The picks."""
         judge = PickJudge(self.parts, self.options)
         found = self._found
-        state = found[-1][0] if found else self.weigher.init()
-        carries = [(number, weighed) for _, number, weighed in found if number]
-        judged = dict(
-            zip(
-                (number for number, weighed in carries if isinstance(weighed, Weighed)),
-                judged_picks(judge, ((k, one) for k, one in carries if isinstance(one, Weighed))),
-                strict=True,
-            )
-        )
-        pairs = [
-            (weighed, 0.0) if isinstance(weighed, Pick) else judged[number]
-            for number, weighed in carries
-            if weighed is not None
-        ]
+        state = found[-1].state if found else self.weigher.init()
+        carries = [(one.number, one.weighed) for one in found if one.weighed is not None]
+        judged = [(pick.number, (pick, common)) for pick, common in judged_picks(judge, carries)]
+        refused = [(one.refused.number, (one.refused, 0.0)) for one in found if one.refused]
+        pairs = [pair for _, pair in sorted([*judged, *refused], key=itemgetter(0))]
+        if any(log.states is not None for log in self.logs):
+            _require_empty_stretches(state, self._lightest([pick for pick, _ in pairs]))
         times = np.array([row[0] for row in state.friction])
         n = self.model.robot.n
         return Shift(
@@ -248,6 +280,13 @@ class Picking:
             self.runs[0].name,
             self.options.tool,
         )
+
+    def _lightest(self, picks: Sequence[Pick]) -> float:
+        """Mass of the lightest part; without a table the median of what was picked [kg]."""
+        if self.parts:
+            return min(part.mass for part in self.parts)
+        masses = [abs(pick.mass.value) for pick in picks if pick.mass is not None]
+        return float(np.median(masses)) if masses else 0.0
 
     @property
     def visible(self) -> tuple[Visibility, ...]:
@@ -291,9 +330,9 @@ class Picking:
         """Torques of the load of the first alarms, by number of the pick."""
         alarms = {pick.number: pick for pick in self.shift.alarms[:_MAX_ALARM_PLOTS]}
         return {
-            number: self._load_torques(state, weighed.stretch, alarms[number])
-            for state, number, weighed in self._found
-            if number in alarms and isinstance(weighed, Weighed)
+            one.number: self._load_torques(one.state, one.weighed.stretch, alarms[one.number])
+            for one in self._found
+            if one.number in alarms and one.weighed is not None
         }
 
     def _load_torques(self, state: WeigherState, stretch: Stretch, pick: Pick) -> Plot:
@@ -315,10 +354,8 @@ class Picking:
             units="Nm",
         )
 
-    def _weighed_stretches(
-        self,
-    ) -> Iterator[tuple[WeigherState, int, Weighed | Pick | None]]:
-        """States along the shift, with the number and the carry of each pick, or 0 and None."""
+    def _weighed_stretches(self) -> Iterator[_Found]:
+        """What was found in each stretch of the shift."""
         state = self.weigher.init()
         number = 0
         for each in self._stretches():
@@ -329,14 +366,14 @@ class Picking:
             if not stretch.closed:
                 if not refusal:
                     state = self.weigher.with_empty(state, stretch)
-                yield state, 0, None
+                yield _Found(state)
                 continue
             number += 1
             if refusal:
-                yield state, number, _not_weighed(number, stretch, refusal)
+                yield _Found(state, number, refused=_not_weighed(number, stretch, refusal))
             else:
                 state, weighed = self.weigher.weighed(state, stretch)
-                yield state, number, weighed
+                yield _Found(state, number, weighed)
 
     def _refusal(self, stretch: Stretch) -> str:
         """Why a stretch cannot be weighed, in words; empty if it can."""
@@ -351,6 +388,10 @@ class Picking:
         if all(log.states is None for log in self.logs):
             yield from self._stretches_between_rests()
             return
+        yield from _with_whole_carries(self._gripper_stretches())
+
+    def _gripper_stretches(self) -> Iterator[Stretch]:
+        """The stretches between edges of the gripper, cut at the gaps of the log."""
         closed_high = self._closed_is_high()
         for log in self.logs:
             for gripper in log.states or ():
@@ -376,8 +417,10 @@ class Picking:
         high, low = (self._masses(is_high) for is_high in (True, False))
         if not high or not low:
             raise InvalidSamples(
-                "the gripper column has hardly any edges with motion between them, so it is not"
-                " clear which of its values means closed: give `closed='high'` or `closed='low'`"
+                "it is not clear which value of the gripper means closed: no stretch of one of its"
+                f" values has {self.options.min_carry_s:g} s of motion, after"
+                f" {self.options.margin_s:g} s and before {self.options.margin_s:g} s that do not"
+                " count; give `closed='high'` or `closed='low'`"
             )
         difference, std = _difference(high, low)
         if abs(difference) < _MIN_POLARITY_DEVIATIONS * std:
@@ -468,24 +511,29 @@ class Picking:
 
     def _notes(self, state: WeigherState, picks: Sequence[Pick]) -> Iterator[str]:
         """Remarks about the log, one sentence without a full stop each."""
-        for run in self.runs:
-            if run.cut:
-                yield run.cut
+        yield from dict.fromkeys(run.cut for run in self.runs if run.cut)
         chatter = sum(log.chatter for log in self.logs)
         if chatter:
             yield (
                 f"{chatter} pulses of the gripper shorter than {self.options.min_pulse_s:g} s were"
                 " taken as chatter"
             )
+        holes = [hole for log in self.logs for hole in log.holes]
+        if holes:
+            missing_s = sum(end_s - start_s for start_s, end_s in holes)
+            yield (
+                f"the gripper column holds no numbers for {missing_s:.1f} s in all, from"
+                f" {holes[0][0]:.1f} s on: picks of that time may be missing here"
+            )
         if all(log.states is None for log in self.logs):
             yield (
                 "there is no gripper column: carries were found by rests and by their mass, so a"
-                " missing part cannot be distinguished from an empty way"
+                " missing part cannot be distinguished from an unloaded stretch"
             )
         if picks and not state.blanks:
             yield (
-                "there is no empty stretch: friction of this shift is not known beyond the model,"
-                " and intervals are wide"
+                "there is no unloaded stretch: friction of this shift is not known beyond the"
+                " model, and intervals are wide"
             )
         if self.model_of_dry:
             yield (
@@ -500,9 +548,55 @@ class Picking:
         yield from _alike(self.parts)
         if len(self.parts) > 1 and not self.options.expect:
             yield "any part of the table counts as good; name the expected ones to notice others"
-        for number in self.options.known:
-            if all(pick.number != number or pick.mass is None for pick in picks):
-                yield f"pick {number}, whose mass is given, was not weighed"
+        for pick in picks:
+            if self._is_contradicted(pick):
+                known = self.options.known[pick.number]
+                yield (
+                    f"pick {pick.number} weighs {pick.mass}, but {known:g} kg is given: it is not"
+                    " used as a reference"
+                )
+        yield from unused_known(self.options.known, picks)
+
+    def _is_contradicted(self, pick: Pick) -> bool:
+        """Whether the given mass of a pick is far from what it weighs."""
+        known = self.options.known.get(pick.number)
+        if known is None or pick.mass is None:
+            return False
+        return is_contradicted(pick.mass, known)
+
+
+def _with_whole_carries(stretches: Iterable[Stretch]) -> Iterator[Stretch]:
+    """The stretches; a carry that a short gap of the log cuts is one, with its longer part."""
+    before: Stretch | None = None
+    for stretch in stretches:
+        if before is None:
+            before = stretch
+        elif before.closed and stretch.closed and stretch.start_s - before.end_s < _MAX_CUT_S:
+            longer = max(before, stretch, key=lambda one: one.counting_s)
+            before = replace(longer, start_s=before.start_s, end_s=stretch.end_s)
+        else:
+            yield before
+            before = stretch
+    if before is not None:
+        yield before
+
+
+def _require_empty_stretches(state: WeigherState, lightest: float) -> None:
+    """Raises an error where most stretches with an open gripper carry about a part.
+
+    Args:
+        state: after the shift
+        lightest: mass of the lightest part [kg]
+    """
+    tried = state.blanks + len(state.not_empty)
+    carrying = sum(abs(mass) > _MIN_CARRIED_SHARE * lightest for mass in state.not_empty)
+    if carrying < _MIN_NOT_EMPTY or 2 * carrying <= tried:
+        return
+    raise InvalidSamples(
+        f"in {carrying} of {tried} stretches with an open gripper the arm seems to carry a part:"
+        " either this is not the column of the gripper, or `closed` is wrong, or the model is not"
+        " that of the arm with its empty gripper"
+    )
 
 
 def _is_missing(data: Data) -> bool:

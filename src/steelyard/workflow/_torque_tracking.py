@@ -22,6 +22,7 @@ from steelyard.workflow._configured import configured_payload_doubts
 from steelyard.workflow._data import (
     Data,
     Run,
+    arm_words,
     identified_arm,
     preparation_for,
     qualities,
@@ -120,6 +121,7 @@ class TorqueReplay(Replay):
         how = preparation_for(self.model, None)
         samples = self.run.prepared(how, self.run.drive_for(self.model)).ready
         page = payload_page(self.model, payload, samples, extra=[curve])
+        page = page.with_subject(arm_words(self.model.robot), [Path(self.run.name).name])
         return page.with_quality(qualities([self.run], self.model.robot))
 
 

@@ -105,7 +105,7 @@ class JointData(WristData):
     def recording(self) -> Recording:
         """The joints and the wrench."""
         if isinstance(self.source, Recording):
-            found = self.source
+            found = self.source.named(self.arm.joint_names)
         else:
             try:
                 found = self.about.joints(self.source, self.arm)

@@ -40,7 +40,7 @@ _MIN_SIGMA = 4.5  # standard deviations of s and k
 _EXCLUDED_SIGMA = 3.0  # standard deviations of k from 1, for readings that are not cut off
 _MAX_DISTINCT_SHARE = 0.5  # of the number of readings, for readings that are multiples of a step
 _GRID_TOLERANCE = 1e-3  # of a step
-_KINDS = (("force", "N", slice(0, 3)), ("torque", "Nm", slice(3, 6)))
+_WRENCH_PARTS = (("force", "N", slice(0, 3)), ("torque", "Nm", slice(3, 6)))  # name, unit, axes
 
 
 class Cause(NamedTuple):
@@ -66,7 +66,7 @@ def unexplained_wrench_doubts(residual: Array, expected: Array, measured: Array)
         expected: variance that noise of sensor and motion explains, (6,) [N^2, Nm^2]
         measured: variance of the measured wrench, (6,) [N^2, Nm^2]
     """
-    for name, unit, axes in _KINDS:
+    for name, unit, axes in _WRENCH_PARTS:
         left = float(np.sqrt(residual[axes].sum()))
         noise = float(np.sqrt(expected[axes].sum()))
         wrench = float(np.sqrt(measured[axes].sum()))

@@ -51,6 +51,7 @@ from steelyard.wrist._regressor import (
 from steelyard.wrist._samples import WrenchSamples
 from steelyard.wrist.estimators import ESTIMATORS
 
+_LEAST_TURN = 1e-9  # [rad]; measured orientations have more noise
 _MAX_ITERATIONS = 6  # of the tilt
 _FORCES = slice(0, 3)
 _TORQUES = slice(3, 6)
@@ -100,6 +101,7 @@ class _Setting:
             samples.wrench_covariance,
             value,
             information,
+            samples.jump_variance,
         )
 
     def moved(self, fit: WrenchFit) -> tuple[_Setting, float]:
@@ -133,6 +135,7 @@ def weigh_dynamic(
         drift_again: whether to estimate the zero drift again, if it has changed since the static
             stage
     """
+    _require_turns(samples)
     estimator = estimator or ESTIMATORS["ml"]
     setting = _setting(
         samples, static, estimator, gravity_base=gravity_base, tilt=tilt, drift_again=drift_again
@@ -220,6 +223,15 @@ def _setting(
     return _Setting(samples, gravity, value, L, value, free)
 
 
+def _require_turns(samples: WrenchSamples) -> None:
+    """Refuses samples without any turn, by which most of the numbers cannot be solved for."""
+    if np.ptp(samples.R_base_sensor, axis=0).max() < _LEAST_TURN:
+        raise InvalidSamples(
+            "the orientation of the sensor never changes, so its load cannot be separated from its"
+            " zero: turn the sensor while it records, and check the columns of its orientation"
+        )
+
+
 def _without_drift(L: Array) -> Array:
     """The information of a prior after elimination of the drift."""
     everything = np.arange(len(L))
@@ -261,7 +273,7 @@ def _unexplained_doubts(
     motion = B @ samples.feature_covariance.mean(axis=0) @ B.T
     return unexplained_wrench_doubts(
         (fit.residual**2).mean(axis=0),
-        np.diag(sensor_covariance + motion),
+        np.diag(sensor_covariance + motion) + samples.jump_variance.mean(axis=0),
         samples.wrench.var(axis=0),
     )
 

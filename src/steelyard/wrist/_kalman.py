@@ -33,6 +33,7 @@ from scipy.spatial.transform import Rotation
 
 from steelyard._arrays import Array
 from steelyard.signals import noise_of_differences
+from steelyard.wrist._regressor import ACCELERATION, ANGULAR_ACCELERATION, ANGULAR_VELOCITY
 
 _JERK_GRID = 10.0 ** np.arange(-3, 7.01, 0.5)  # intensities to choose from
 _MIN_NOISE = 1e-9  # [m or rad]
@@ -257,10 +258,11 @@ class PoseKalmanFilter:
         for k in range(len(position)):
             state = self.step(state, position[k], quaternion[k])
             orientation[k] = state.quaternion
-            moved[k, :3] = state.linear[2]
-            moved[k, 3:6] = state.angular[0]
-            moved[k, 6:] = state.angular[1]
-        moved[:, :3] = Rotation.from_quat(orientation).inv().apply(moved[:, :3])
+            moved[k, ACCELERATION] = state.linear[2]
+            moved[k, ANGULAR_VELOCITY] = state.angular[0]
+            moved[k, ANGULAR_ACCELERATION] = state.angular[1]
+        to_sensor = Rotation.from_quat(orientation).inv()
+        moved[:, ACCELERATION] = to_sensor.apply(moved[:, ACCELERATION])
         return orientation, moved
 
 

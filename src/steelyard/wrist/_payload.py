@@ -12,7 +12,7 @@ import numpy as np
 from steelyard._arrays import Array, freeze, read_only
 from steelyard._kinds import COVARIANCE, INFINITE, NOT_NEGATIVE, RIGID, Shape
 from steelyard.export import Load
-from steelyard.inertia import PARAMETER_NAMES, InertialParameters
+from steelyard.inertia import FIRST_MOMENT, INERTIA, MASS, PARAMETER_NAMES, InertialParameters
 from steelyard.payload import Evidence, Payload, Quantity, judge
 from steelyard.payload._payload import DERIVED
 from steelyard.verdict import Aspect, Doubt, DoubtKind, Verdict
@@ -32,7 +32,7 @@ STATIC_TILT = slice(10, 12)
 """The tilt of the base among the twelve numbers of the static stage."""
 
 _AXES = ("fx", "fy", "fz", "tx", "ty", "tz")
-_UNITS = ("N", "N", "N", "Nm", "Nm", "Nm")
+_WRENCH_UNITS = ("N", "N", "N", "Nm", "Nm", "Nm")
 _EXPORT_CONTENT = "the load on the wrist sensor, without the sensor itself"
 _MAX_INERTIA_STD = 0.2  # of the mean moment of inertia; larger ones give a doubt
 _MAX_TILT_DEGREES = 10.0  # beyond a plausible mounting error
@@ -92,7 +92,7 @@ class WristPayload(
     @property
     def knows_inertia(self) -> bool:
         """Whether the inertia was estimated, not only mass and centre of mass."""
-        return bool(np.isfinite(np.diag(self.covariance)[4:]).all())
+        return bool(np.isfinite(np.diag(self.covariance)[INERTIA]).all())
 
     def wrench(self, x: Array) -> Array:
         """The wrench of the load without drift, (N, 6) [N, Nm], in the sensor frame.
@@ -136,7 +136,9 @@ class WristPayload(
     def quantities(self) -> tuple[Quantity, ...]:
         """Mass, centre of mass, inertia, zero drift and tilt of the base, in units of reports."""
         rows = list(super().quantities)
-        for axis, x, std, unit in zip(_AXES, self.drift, self.drift_std, _UNITS, strict=True):
+        for axis, x, std, unit in zip(
+            _AXES, self.drift, self.drift_std, _WRENCH_UNITS, strict=True
+        ):
             rows.append(Quantity(f"zero drift {axis}", float(x), float(std), unit))
         for name, x, std in zip("UV", self.inclination, self.inclination_std, strict=True):
             angle, error = np.degrees([x, std])
@@ -212,7 +214,7 @@ class StaticFit:
     @property
     def com(self) -> Array:
         """Centre of mass, (3,) [m], in the sensor frame."""
-        return np.asarray(self.value[1:4] / self.value[0])
+        return np.asarray(self.value[FIRST_MOMENT] / self.value[MASS])
 
     @property
     def drift(self) -> Array:
@@ -298,7 +300,7 @@ def drift_doubt(trend: Array, trend_std: Array, *, modelled: bool = False) -> Do
         stated = "the stated drift is that at the end"
     else:
         stated = "the stated drift is that in the middle of the run: measure it again before use"
-    rate = f"{60 * trend[axis]:.3g} {_UNITS[axis]} per minute"
+    rate = f"{60 * trend[axis]:.3g} {_WRENCH_UNITS[axis]} per minute"
     words = f"the zero drift changes during the run, {_AXES[axis]} by {rate}; {stated}"
     return Doubt(DoubtKind.DRIFT_MOVES, words, blocks=False, concerns=())
 
@@ -336,7 +338,8 @@ def weak_inertia_doubt(body: InertialParameters, covariance: Array) -> Doubt | N
         covariance: of the ten numbers, (10, 10)
     """
     size = float(np.trace(body.inertia) / 3)
-    weak = np.array(PARAMETER_NAMES[4:])[np.sqrt(np.diag(covariance)[4:]) > _MAX_INERTIA_STD * size]
+    std = np.sqrt(np.diag(covariance)[INERTIA])
+    weak = np.array(PARAMETER_NAMES[INERTIA])[std > _MAX_INERTIA_STD * size]
     if not weak.size or not body.is_physical:
         return None
     return Doubt(

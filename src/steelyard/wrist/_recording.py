@@ -25,6 +25,7 @@ from steelyard.signals import noise_of_differences, resample, uniform_clock
 
 WrenchFrame = Literal["sensor", "base"]
 
+_MIN_MOTION_RATE_HZ = 1.0
 _SATURATED_SHARE = 0.999  # of the range; larger readings are saturated
 _MAX_READING = 1e6  # of a wrench, a motion or a temperature, in any unit
 _MIN_ROWS = 9  # with different times, of a motion
@@ -127,6 +128,20 @@ def untimed_words(source: str) -> str:
         f"{source} has no time, so its rows are postures at rest: weigh it as such, or state"
         " rate_hz in the description of the sensor"
     )
+
+
+def require_motion_rate(rate_hz: float) -> None:
+    """Refuses rows that are too far apart to be those of a motion.
+
+    Args:
+        rate_hz: of the rows, [Hz]; 0 where it is not known
+    """
+    if 0 < rate_hz < _MIN_MOTION_RATE_HZ:
+        raise InvalidSamples(
+            f"the median step is {1 / rate_hz:.4g} s: single postures, or a clock in milliseconds?"
+            " Give [scale] t = 0.001 in the description of the sensor, or for a recording with"
+            " joints the column of the time as `columns={'t_ms': 't'}`"
+        )
 
 
 def complete_rows(recording: Recording) -> Mask:
@@ -254,6 +269,7 @@ class WristRecording:
             sensor: with its pose on the flange; at the flange by default
             timed: whether the rows follow each other in time; False for a table of postures
         """
+        recording = recording.named(robot.joint_names)
         if recording.wrench is None or recording.wrench_convention is None:
             raise InvalidRecording(
                 "the recording has no wrench: check that a wrist sensor is connected and logged"
@@ -292,9 +308,10 @@ class WristRecording:
         return self.quality.warnings
 
     def require_timed(self) -> None:
-        """Raises an error for a table of postures."""
+        """Raises an error for a table of postures, and for a clock too slow for a motion."""
         if not self.timed:
             raise InvalidSamples(untimed_words(self.source or "the table"))
+        require_motion_rate(median_rate_hz(self.t))
 
     @property
     def quality(self) -> QualityReport:

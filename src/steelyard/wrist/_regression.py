@@ -24,13 +24,14 @@ diverges. But the noise Sx of the motion alone is enough for a consistent answer
 
 and at that answer the residuals have the covariance Sw + B Sx B', from which Sw follows for each
 axis. Its lower limit is the sensor's own noise. It is larger only if the noise of the motion, which
-is known to some ten percent, does not explain the residuals.
+is known to some ten percent, does not explain the residuals. Samples next to a jump of the wrench
+(`_jumps`) have an error of their own and count less.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
 
@@ -57,6 +58,7 @@ class WrenchRegression:
         wrench_covariance: of its errors, (6, 6)
         prior_value: of the p = 10 + e unknowns, (p,)
         prior_information: inverse covariance of the prior, (p, p); zeros for none
+        jump_variance: of the wrench beside its noise, in samples next to a jump, (N, 6) or (6,)
     """
 
     x: Array
@@ -66,6 +68,7 @@ class WrenchRegression:
     wrench_covariance: Array
     prior_value: Array
     prior_information: Array
+    jump_variance: Array = field(default_factory=lambda: np.zeros(6))
 
     def __len__(self) -> int:
         return len(self.x)
@@ -85,6 +88,12 @@ class WrenchRegression:
         """The matrix Z = [Y wrench], (N, 6, p + 1)."""
         return np.concatenate([self.regressor, self.wrench[:, :, None]], axis=2)
 
+    @property
+    def mean_wrench_covariance(self) -> Array:
+        """The covariance of the wrench's errors, jumps included, mean of all samples, (6, 6)."""
+        jumps = np.atleast_2d(self.jump_variance).mean(axis=0)
+        return np.asarray(self.wrench_covariance + np.diag(jumps))
+
     def residual_covariance(self, phi: Array) -> Array:
         """The covariance S of each residual by all errors, (N, 6, 6).
 
@@ -92,7 +101,8 @@ class WrenchRegression:
             phi: ten inertial parameters, (10,)
         """
         B = wrench_slope(phi)
-        return self.wrench_covariance + B @ self.x_covariance @ B.T
+        jumps = self.jump_variance[..., None] * np.eye(6)
+        return self.wrench_covariance + jumps + B @ self.x_covariance @ B.T
 
     def regressor_noise(self, W: Array) -> Array:
         """The sum over all samples of E[dY' W dY], by errors of the motion, (10, 10).
@@ -119,13 +129,15 @@ class WrenchRegression:
         least = np.diag(self.wrench_covariance)
         Sx = self.x_covariance.mean(axis=0)
         variance = least
+        weight = 1 / (1 + (np.broadcast_to(self.jump_variance, (len(self), 6)) / least).max(axis=1))
         for _ in range(_MAX_ITERATIONS):
             motion = wrench_slope(theta[:10]) @ Sx @ wrench_slope(theta[:10]).T
-            squares = ((self.wrench - Y @ theta) ** 2).mean(axis=0)
+            squares = np.average((self.wrench - Y @ theta) ** 2, axis=0, weights=weight)
             beyond = squares > least + _MAX_MOTION_VARIANCE * np.diag(motion)
             previous = variance
             variance = np.where(beyond, np.maximum(squares - np.diag(motion), least), least)
-            theta = self._corrected(np.linalg.inv(np.diag(variance) + motion), theta)
+            W = np.linalg.inv(np.diag(variance) + motion)
+            theta = self._corrected(weight[:, None, None] * W, theta)
             if np.allclose(previous, variance, rtol=1e-3):
                 break
         return np.diag(variance)

@@ -59,6 +59,13 @@ DRIFT = slice(10, 16)
 TILT = slice(16, 18)
 """The tilt U and V of the base among the eighteen unknowns."""
 
+ACCELERATION = slice(0, 3)
+ANGULAR_VELOCITY = slice(3, 6)
+ANGULAR_ACCELERATION = slice(6, 9)
+"""Places among the nine numbers of a motion of the sensor, and in their covariance."""
+
+_U = slice(0, 3)  # gravity less acceleration, among the features
+_B = slice(3, 6)  # angular acceleration with the opposite sign
 _Q_ENTRIES = ((0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2))
 _ROWS_OF_Q, _COLUMNS_OF_Q = np.array(_Q_ENTRIES).T
 
@@ -202,7 +209,8 @@ class BaseGravity:
 def _feature_slope(angular_velocity: Array) -> Array:
     """The derivative of the features by acceleration and angular motion, (N, 12, 9)."""
     slope = np.zeros((len(angular_velocity), 12, 9))
-    slope[:, :3, :3] = slope[:, 3:6, 6:9] = -np.eye(3)
+    slope[:, _U, ACCELERATION] = -np.eye(3)
+    slope[:, _B, ANGULAR_ACCELERATION] = -np.eye(3)
     for row, (i, j) in enumerate(_Q_ENTRIES):
         slope[:, 6 + row, 3 + j] -= angular_velocity[:, i]
         slope[:, 6 + row, 3 + i] -= angular_velocity[:, j]
@@ -210,8 +218,8 @@ def _feature_slope(angular_velocity: Array) -> Array:
 
 
 def _wrench(body: InertialParameters, x: Array) -> Array:
-    u = x[:3]
-    b = x[3:6]
+    u = x[_U]
+    b = x[_B]
     Q = np.zeros((3, 3))
     Q[_ROWS_OF_Q, _COLUMNS_OF_Q] = Q[_COLUMNS_OF_Q, _ROWS_OF_Q] = x[6:]
     h = body.first_moment

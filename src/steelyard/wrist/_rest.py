@@ -2,15 +2,15 @@
 
 **Detection.** A row is at rest if the sensor turns more slowly than `RestRule.speed` (and its
 origin, if known, moves more slowly than `RestRule.linear_speed`) over a short window around it.
-Runs of such rows that last long enough, without the ends where the arm at_rest vibrates, become
-postures: the mean wrench with the variance of that mean, which allows for correlation in time. A
-run in which the sensor creeps, or in which the wrench scatters far more than in the other runs (a
-person leans on the load), is left out, and a note says so.
+Runs of such rows that last long enough become postures. The ends of a run, where the arm still
+vibrates, are left out. A posture has the mean wrench and the variance of that mean, which allows
+for correlation in time. A run in which the sensor creeps, or in which the wrench scatters far more
+than in the other runs (a person leans on the load), is left out, and a note says so.
 
-**Selection.** The forces at rest are m g_s + f0, g_s the direction of gravity in the sensor frame.
-Weight and drift can be separated if the rows D = [g_s 1], (N, 4), span four dimensions. The
-smallest singular value of D / sqrt(N) measures how well (0.5 for directions all over the sphere, 0
-for directions in a plane); the best direction d to add has the largest d' (D'D)^-1 d.
+**Selection.** The forces at rest are m g g_s + f0, with the direction g_s of gravity in the sensor
+frame. Weight and drift can be separated if the rows D = [g_s 1], (N, 4), span four dimensions. The
+smallest singular value of D / sqrt(N) measures how well: it is 0.5 for directions all over the
+sphere and 0 for directions in a plane. The best direction d to add has the largest d' (D'D)^-1 d.
 
 **Checks.** With kappa = m g_base (liu2025 eq. (13)) the forces f = R' kappa + f0 have six unknowns.
 A wrong sign turns kappa against gravity, so the mass is negative. A wrong frame or an inverted
@@ -299,7 +299,7 @@ def _rest_runs(recording: WristRecording, rule: RestRule) -> list[slice]:
         raise InvalidRecording(
             f"the sensor is never at rest: its angular speed is at least {np.min(turning):.3g}"
             f" rad/s, and below {rule.speed:g} rad/s for at most {longest:.2f} s after settling,"
-            f" but {rule.shortest_s:g} s are needed. Stop at each posture, or give another RestRule"
+            f" but {rule.shortest_s:g} s are needed. Stop for longer at each posture"
         )
     return runs
 

@@ -37,11 +37,19 @@ from steelyard.signals import (
     noise_of_differences,
 )
 from steelyard.wrist._checks import reading_steps
+from steelyard.wrist._jumps import Jumps
 from steelyard.wrist._kalman import PoseKalmanFilter
 from steelyard.wrist._recording import WristRecording, WristSensor
-from steelyard.wrist._regressor import feature_covariance, features
+from steelyard.wrist._regressor import (
+    ACCELERATION,
+    ANGULAR_ACCELERATION,
+    ANGULAR_VELOCITY,
+    feature_covariance,
+    features,
+)
 
 _EDGE_PERIODS = 3.0  # of the cut-off, left out at both ends, where the filter is inaccurate
+_WRENCH_AFTER_MOTION = slice(9, 15)  # in rows of nine numbers of motion and a wrench
 _ROWS_PER_CUTOFF = 4.0  # rows that are kept for each period of the cut-off
 _LEAST_NOISE = 1e-9  # [SI], keeps covariances definite
 
@@ -65,6 +73,8 @@ class WrenchSamples:
         reading_step: of which all raw readings are multiples, (6,) [N, Nm]; 0 if there is none
         differentiated: whether accelerations are derivatives of positions, which depend on the
             clock
+        jump_variance: that jumps of the wrench between two rows add to the noise of samples next to
+            them, (N, 6) [N^2, Nm^2]; none by default
     """
 
     t: Array
@@ -80,13 +90,16 @@ class WrenchSamples:
     warnings: Sequence[str] = ()
     reading_step: Array = field(default_factory=lambda: np.zeros(6))
     differentiated: bool = True
+    jump_variance: Array = field(default_factory=lambda: np.zeros(6))
 
     def __post_init__(self) -> None:
         N = len(self.t)
+        if np.shape(self.jump_variance) == (6,):
+            object.__setattr__(self, "jump_variance", np.tile(self.jump_variance, (N, 1)))
         shapes = {
             "t": (N,), "wrench": (N, 6), "wrench_covariance": (6, 6), "R_base_sensor": (N, 3, 3),
             "acceleration": (N, 3), "angular_velocity": (N, 3), "angular_acceleration": (N, 3),
-            "covariance": (N, 9, 9), "reading_step": (6,),
+            "covariance": (N, 9, 9), "reading_step": (6,), "jump_variance": (N, 6),
         }  # fmt: skip
         freeze(self, *shapes)
         for name, shape in shapes.items():
@@ -122,6 +135,7 @@ class WrenchSamples:
                 default
             decimate: whether to keep only as many rows as the filter leaves independent
         """
+        recording = recording.named(robot.joint_names)
         measured = WristRecording.of_joints(recording, robot, sensor)
         quality = check(recording)
         quality.require_ok()
@@ -146,10 +160,11 @@ class WrenchSamples:
         T_flange_sensor = measured.sensor.T_flange_sensor
         moved = sensor_motion(robot, q, v, a, T_flange_sensor)
         made = f"motion from joints, noise {np.array2string(std, precision=2)} rad or m"
+        row_noise = measured.wrench_std(wrench)
         return cls(
             t[keep],
             zero_phase(wrench)[keep],
-            np.diag(measured.wrench_std(wrench) ** 2 * zero_phase.gains[0]),
+            np.diag(row_noise**2 * zero_phase.gains[0]),
             robot.forward_kinematics(q)[:, :3, :3] @ T_flange_sensor[:3, :3],
             moved.linear_acceleration,
             moved.angular_velocity,
@@ -159,6 +174,7 @@ class WrenchSamples:
             (*measured.notes, words, made, *zero_phase.steps(t, keep)),
             quality.warnings,
             reading_steps(measured.wrench),
+            jump_variance=zero_phase.jump_variance(wrench, row_noise, keep),
         )
 
     @classmethod
@@ -211,10 +227,11 @@ class WrenchSamples:
             [stds[0] ** 2 * value, stds[1] ** 2 * value, stds[1] ** 2 * slope]
         )
         U, _, Vt = np.linalg.svd(R.reshape(-1, 3, 3)[keep])
+        row_noise = recording.wrench_std(wrench)
         return cls(
             t[keep],
             zero_phase(wrench)[keep],
-            np.diag(recording.wrench_std(wrench) ** 2 * value),
+            np.diag(row_noise**2 * value),
             U @ Vt,
             acceleration[keep],
             velocity[keep],
@@ -225,6 +242,7 @@ class WrenchSamples:
             recording.warnings,
             reading_steps(recording.wrench),
             differentiated=False,
+            jump_variance=zero_phase.jump_variance(wrench, row_noise, keep),
         )
 
     @classmethod
@@ -262,10 +280,11 @@ class WrenchSamples:
         if rotation_std is None:
             rotation_std = stated.get("rotation")
         noise = pose_noise(position, quaternion, zero_phase.gains, position_std, rotation_std)
+        row_noise = recording.wrench_std(wrench)
         return cls(
             t[keep],
-            np.array([smoothed(lag, wrench[at])[0] for at in windows]),
-            np.diag(recording.wrench_std(wrench) ** 2 * zero_phase.gains[0]),
+            np.array([lag.smoothed(wrench[at])[0] for at in windows]),
+            np.diag(row_noise**2 * zero_phase.gains[0]),
             np.array(orientation),
             np.array(acceleration),
             np.array(velocity),
@@ -274,6 +293,7 @@ class WrenchSamples:
             recording.sensor,
             (*recording.notes, words, "motion from the pose", *zero_phase.steps(t, keep)),
             recording.warnings,
+            jump_variance=zero_phase.jump_variance(wrench, row_noise, keep),
         )
 
     @classmethod
@@ -333,12 +353,12 @@ class WrenchSamples:
             steps.append(f"every {keep.step}. row kept")
         return cls(
             t[keep],
-            averaged[keep, 9:],
+            averaged[keep, _WRENCH_AFTER_MOTION],
             np.diag(recording.wrench_std(wrench) ** 2 / mean_length),
             orientation[keep],
-            averaged[keep, :3],
-            averaged[keep, 3:6],
-            averaged[keep, 6:9],
+            averaged[keep, ACCELERATION],
+            averaged[keep, ANGULAR_VELOCITY],
+            averaged[keep, ANGULAR_ACCELERATION],
             np.tile(kalman.noise(mean_length), (len(t[keep]), 1, 1)),
             recording.sensor,
             (*recording.notes, *steps),
@@ -360,7 +380,7 @@ class WrenchSamples:
             self.acceleration,
             self.angular_velocity,
             self.angular_acceleration,
-            self.covariance[:, 3:6, 3:6],
+            self.covariance[:, ANGULAR_VELOCITY, ANGULAR_VELOCITY],
         )
 
     @property
@@ -405,22 +425,17 @@ class _ZeroPhase:
             )
         return slice(edge, count - edge, every)
 
+    def jump_variance(self, wrench: Array, row_noise: Array, keep: slice) -> Array:
+        """What jumps of the wrench add to the noise of the kept rows, (k, 6)."""
+        jumps = Jumps(FixedLag(self.cutoff_hz, self.rate_hz), row_noise, keep.step)
+        return jumps.along(wrench, keep)
+
     def steps(self, t: Array, keep: slice) -> list[str]:
         """The steps of the preparation, in sentences."""
         cut = f"every {keep.step}. row kept, {t[keep.start]:.2g} s left out at both ends"
         if self.cutoff_hz is None:
             return [cut]
         return [f"zero-phase low-pass at {self.cutoff_hz:g} Hz on motion and wrench", cut]
-
-
-def smoothed(lag: FixedLag, window: Array) -> Array:
-    """Value, first and second derivative in the middle of a full window, (3, n).
-
-    Args:
-        lag: the filter
-        window: of n signals, (2 lag + 1, n)
-    """
-    return np.asarray(lag.step(window[:-1], window[-1])[1])
 
 
 def pose_motion(
@@ -435,9 +450,9 @@ def pose_motion(
         position: of the sensor, (2 lag + 1, 3) [m], in the base frame
         quaternion: R_base_sensor as (x, y, z, w), (2 lag + 1, 4)
     """
-    _, v, a = smoothed(lag, position)
+    _, v, a = lag.smoothed(position)
     middle = quaternion[lag.lag]
-    turn, w, alpha = smoothed(lag, rotation_vectors(middle, quaternion))
+    turn, w, alpha = lag.smoothed(rotation_vectors(middle, quaternion))
     R = (Rotation.from_quat(middle) * Rotation.from_rotvec(turn)).as_matrix()
     return R, R.T @ a, w, alpha, float(np.linalg.norm(v))
 
@@ -459,8 +474,8 @@ def pose_noise(
         rotation_std: noise of the orientation, [rad]; from its differences by default
     """
     _, slope, curvature = gains
-    linear = _noise_or(position_std, position) ** 2
-    turn = _noise_or(rotation_std, rotation_vectors(quaternion[0], quaternion)) ** 2
+    linear = noise_or(position_std, position) ** 2
+    turn = noise_or(rotation_std, rotation_vectors(quaternion[0], quaternion)) ** 2
     acceleration = np.full(3, linear.mean() * curvature)
     return np.diag(np.concatenate([acceleration, turn * slope, turn * curvature]))
 
@@ -476,8 +491,13 @@ def rotation_vectors(middle: Array, quaternion: Array) -> Array:
     return np.asarray(turns.as_rotvec())
 
 
-def _noise_or(std: float | None, x: Array) -> Array:
-    """A stated standard deviation for each signal, or that of its differences, above zero."""
+def noise_or(std: float | None, x: Array) -> Array:
+    """The standard deviation of the noise of signals, above zero, (k,).
+
+    Args:
+        std: stated for each signal; None to take that of its differences
+        x: signals, (N, k)
+    """
     if std is not None:
         return np.full(x.shape[1], std)
     return np.maximum(noise_of_differences(x), _LEAST_NOISE)
@@ -552,7 +572,7 @@ def joint_noise(
         std * np.sqrt(gains[2])
     )
     by_velocity = np.zeros((N, 9, n))
-    by_velocity[:, 3:6] = angular * (std * np.sqrt(gains[1]))
+    by_velocity[:, ANGULAR_VELOCITY] = angular * (std * np.sqrt(gains[1]))
     return np.asarray(
         by_acceleration @ by_acceleration.transpose(0, 2, 1)
         + by_velocity @ by_velocity.transpose(0, 2, 1)

@@ -30,6 +30,7 @@ from scipy.spatial.transform import Rotation
 from steelyard._arrays import Array
 from steelyard._units import GRAVITY_DOWN
 from steelyard.errors import InvalidRecording
+from steelyard.inertia import skew
 from steelyard.verdict import Doubt, DoubtKind, Verdict
 from steelyard.wrist._checks import unexplained_wrench_doubts
 from steelyard.wrist._payload import (
@@ -179,7 +180,7 @@ class _Model:
     def design(self, value: Array) -> tuple[Array, Array]:
         """The modelled wrenches, (N, 6), and their derivative by the unknowns, (N, 6, p)."""
         if self.tilt:
-            angles = value[10:12]
+            angles = value[STATIC_TILT]
         else:
             angles = np.zeros(2)
         R = self._turned(self._yaw_of(value))
@@ -303,17 +304,18 @@ def _linear_solution(wrench: Array, R_base_sensor: Array, gravity: BaseGravity) 
     """The twelve numbers by linear least squares, (12,)."""
     N = len(wrench)
     B = np.zeros((N, 6, 12))
-    B[:, :3, :3] = R_base_sensor.transpose(0, 2, 1)
-    B[:, :3, 3:6] = B[:, 3:, 9:] = np.eye(3)
-    fx, fy, fz = wrench[:, :3].T
-    B[:, 3, 7] = fz
-    B[:, 3, 8] = -fy
-    B[:, 4, 6] = -fz
-    B[:, 4, 8] = fx
-    B[:, 5, 6] = fy
-    B[:, 5, 7] = -fx
+    force = slice(0, 3)  # rows
+    torque = slice(3, 6)
+    weight = slice(0, 3)  # columns
+    force_drift = slice(3, 6)
+    com = slice(6, 9)
+    torque_at_com = slice(9, 12)
+    B[:, force, weight] = R_base_sensor.transpose(0, 2, 1)
+    B[:, force, force_drift] = np.eye(3)
+    B[:, torque, com] = -skew(wrench[:, force])
+    B[:, torque, torque_at_com] = np.eye(3)
     psi = np.linalg.lstsq(B.reshape(-1, 12), wrench.ravel(), rcond=1e-12)[0]
-    kappa, f0, com, iota = psi.reshape(4, 3)
+    kappa, f0, c, iota = psi.reshape(4, 3)
     mass = np.linalg.norm(kappa) / np.linalg.norm(gravity.nominal)
-    drift = np.concatenate([f0, iota + np.cross(com, f0)])
-    return np.concatenate([[mass], mass * com, drift, gravity.inclination(np.asarray(kappa))])
+    drift = np.concatenate([f0, iota + np.cross(c, f0)])
+    return np.concatenate([[mass], mass * c, drift, gravity.inclination(np.asarray(kappa))])

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
+
 import numpy as np
 
 from steelyard._units import NORMAL_95
+from steelyard.recording import Preparation
 from steelyard.report import Page
 from steelyard_papers.ding2019.fits import LAWS, OURS, PAPER, Comparison, compare
 from steelyard_papers.ding2019.open_rows import correlation_row, rms_row
@@ -115,6 +118,7 @@ def _rms_claim(j: int, found: Comparison) -> Claim:
         {_AS_HERE: [float(x.rms[j]) for x in found.ours.by_run]},
         digit=_DIGIT,
         row=f"rms-{j + 1}",
+        rests_on="noise and friction",
     )
 
 
@@ -129,6 +133,7 @@ def _correlation(j: int, found: Comparison) -> Claim:
         digit=_DIGIT,
         ideal=1.0,
         row=f"correlation-{j + 1}",
+        rests_on="noise and size of the torques",
     )
 
 
@@ -182,6 +187,16 @@ def _findings(motions: Motions, assumed: Comparison, gears: Comparison) -> list[
     ]
 
 
+def _in_words(preparation: Preparation) -> str:
+    """The settings that are not the package's defaults."""
+    pairs = [
+        f"{field.name} = {getattr(preparation, field.name)}"
+        for field in fields(preparation)
+        if getattr(preparation, field.name) != field.default
+    ]
+    return ", ".join(pairs) or "the defaults of the package"
+
+
 def _settings(runs: int, starts: int) -> dict[str, str]:
     return {
         "arm": "bundled tx60: kinematics and limits of ding2019, nominal links",
@@ -195,8 +210,8 @@ def _settings(runs: int, starts: int) -> dict[str, str]:
         "runs": str(runs),
         "starts of the design": str(starts),
         "seeds": "design 0, noise from 2019, verification motion from 100, its noise 1",
-        "paper's preparation": str(PAPER),
-        "our preparation": str(OURS),
+        "paper's preparation": _in_words(PAPER),
+        "our preparation": _in_words(OURS),
         "friction laws tried": ", ".join(LAWS),
         **versions(),
     }

@@ -28,7 +28,7 @@ _CONTRADICTION = (
     " and shows it in its standard deviations (last column), which always count scales known to 1"
     " %."
 )
-_UNITS = ("kg", "kg m", "kg m", "kg m", *("kg m²",) * 6)
+_PARAMETER_UNITS = ("kg", "kg m", "kg m", "kg m", *("kg m²",) * 6)
 
 
 def inertia_rms(draws: Sequence[Inertial]) -> Array:
@@ -55,7 +55,7 @@ def inertial_section(draws: Mapping[str, Sequence[Inertial]]) -> Section:
     rows = [
         (
             name,
-            _UNITS[i],
+            _PARAMETER_UNITS[i],
             HEAVY_46.vector[i],
             found.paper[i],
             with_spread(found.together.unconstrained.vector[i], found.together.std[i]),
@@ -110,7 +110,10 @@ def _scatter(sensors: str, draws: Sequence[Inertial]) -> Table:
     """RMS errors of each number by every method."""
     rms = inertia_rms(draws)
     estimated = np.mean([found.together.std for found in draws], axis=0)
-    rows = [(name, _UNITS[i], *rms[:, i], estimated[i]) for i, name in enumerate(PARAMETER_NAMES)]
+    rows = [
+        (name, _PARAMETER_UNITS[i], *rms[:, i], estimated[i])
+        for i, name in enumerate(PARAMETER_NAMES)
+    ]
     return Table(
         f"RMS errors over {len(draws)} draws; sensors: {sensors}.",
         (

@@ -33,9 +33,11 @@ _PRINTED = {
     "ten samples, mass": HEAVY_47[0],
     "ten samples, cz": 1e3 * HEAVY_47[1][2],
     "light payload, mass": LIGHT_TABLE_1[0],
+    "light payload, cz": 1e3 * LIGHT_TABLE_1[1][2],
 }
-_UNITS = {"mass": "kg", "cz": "mm"}
-_DIGITS = {"mass": 5e-4, "cz": 0.05}
+_UNIT_OF_QUANTITY = {"mass": "kg", "cz": "mm"}
+DIGITS = {"mass": 5e-4, "cz": 0.05}
+"""Half of the last printed digit of a mass [kg] and of a coordinate [mm]."""
 
 
 def rest_row(first: str) -> OpenRow:
@@ -61,9 +63,9 @@ def rest_row(first: str) -> OpenRow:
 
     return OpenRow(
         f"{quantity} from {experiment}",
-        _UNITS[quantity],
+        _UNIT_OF_QUANTITY[quantity],
         printed,
-        _DIGITS[quantity],
+        DIGITS[quantity],
         (_scales(lambda x: numbers(_NOISE_NM, x)), _noise(lambda x: numbers(x, 0.0))),
     )
 
@@ -158,6 +160,7 @@ ROWS: Mapping[str, Callable[[], OpenRow]] = {
     "mass-500": partial(rest_row, "500 postures, mass"),
     "cz-500": partial(rest_row, "500 postures, cz"),
     "mass-light": partial(rest_row, "light payload, mass"),
+    "cz-light": partial(rest_row, "light payload, cz"),
     "mass-ten": partial(rest_row, "ten samples, mass"),
     "cz-ten": partial(rest_row, "ten samples, cz"),
     "mass-inertial": inertial_row,

@@ -13,7 +13,6 @@ from steelyard.errors import InvalidRecording
 from steelyard.io._wrist import SensorDescription
 from steelyard.payload import Payload
 from steelyard.recording import Recording
-from steelyard.robot import RobotModel
 from steelyard.simulation import Truth
 from steelyard.workflow import WristTrackingOptions
 from steelyard.workflow._wrist_tracking import WristReplay
@@ -73,6 +72,34 @@ _ENCODER_STEP = 2 * np.pi / 2**18  # [rad]
 
 
 @dataclass(frozen=True, eq=False)
+class _Runs:
+    """What one seed measures: the postures at rest, and the excitation.
+
+    Attributes:
+        drift: true zero of the sensor, (6,) [N, Nm]
+        cell: sensor, arm and base
+        at_rest: the visit of the postures
+        moving: the excitation
+    """
+
+    drift: Array
+    cell: Cell
+    at_rest: Recording
+    moving: Recording
+
+    @classmethod
+    def of(cls, world: World, seed: int, faults: Faults) -> _Runs:
+        rng = np.random.default_rng(1000 + seed)
+        drift = zero_drift(rng)
+        cell = faults.cell(np.random.default_rng([1000 + seed, 1]))
+        at_rest, moving = (
+            measured(world.robot, truth, drift, rng, cell=cell)
+            for truth in (world.rest, world.excitation)
+        )
+        return cls(drift, cell, at_rest, moving)
+
+
+@dataclass(frozen=True, eq=False)
 class Answers:
     """The payload by every method, for one seed.
 
@@ -84,7 +111,6 @@ class Answers:
         cell: sensor, arm and base of this seed
         causal: wrench and motion of the excitation, by the paper's filter
         same_signals: the proposed method and ours on the same signals, by the signals
-        online: ours, sample by sample; None where it was not asked for
     """
 
     drift: Array
@@ -94,12 +120,9 @@ class Answers:
     cell: Cell
     causal: WrenchSamples
     same_signals: dict[str, tuple[WristPayload, WristPayload]]
-    online: Payload | None
 
 
-def answers_of(
-    world: World, seed: int, faults: Faults = PERFECT, *, online: bool = False
-) -> Answers:
+def answers_of(world: World, seed: int, faults: Faults = PERFECT) -> Answers:
     """Every method on the postures and the excitation of one seed.
 
     The proposed method is the paper's two stages as printed (`literal`), on motion from a causal
@@ -110,22 +133,19 @@ def answers_of(
         world: the true signals
         seed: of noise, drift and cell
         faults: of the cell
-        online: weigh sample by sample as well, which takes longest
     """
     robot = world.robot
-    rng = np.random.default_rng(1000 + seed)
-    drift = zero_drift(rng)
-    cell = faults.cell(np.random.default_rng([1000 + seed, 1]))
-    at_rest = measured(robot, world.rest, drift, rng, cell=cell)
-    postures = Postures.of(WristRecording.of_joints(at_rest, robot, SENSOR))
+    runs = _Runs.of(world, seed, faults)
+    drift = runs.drift
+    cell = runs.cell
+    postures = Postures.of(WristRecording.of_joints(runs.at_rest, robot, SENSOR))
     static = weigh_static(postures)
     static_tls = weigh_linear(postures)
-    moving = measured(robot, world.excitation, drift, rng, cell=cell)
     causal = WrenchSamples.from_pose_causal(
-        WristRecording.of_joints(moving, robot, SENSOR),
+        WristRecording.of_joints(runs.moving, robot, SENSOR),
         earlier=_earlier(world, world.fast, drift, cell, [1000 + seed, 2]),
     )
-    offline = WrenchSamples.from_joints(robot, moving, SENSOR)
+    offline = WrenchSamples.from_joints(robot, runs.moving, SENSOR)
     payloads = {
         "method_1": method_1(postures, gravity_base=UPRIGHT),
         "method_1_moving": method_1(moving_postures(causal, every=10), gravity_base=UPRIGHT),
@@ -138,8 +158,7 @@ def answers_of(
         by_causal: (payloads["proposed"], weigh_dynamic(causal, static)),
         by_zero_phase: (proposed(offline, static_tls), payloads["ours"]),
     }
-    tracked = _tracked(robot, at_rest, moving) if online else None
-    return Answers(drift, static, static_tls, payloads, cell, causal, same, tracked)
+    return Answers(drift, static, static_tls, payloads, cell, causal, same)
 
 
 def _earlier(
@@ -151,8 +170,17 @@ def _earlier(
     return WristRecording.of_joints(run, world.robot, SENSOR)
 
 
-def _tracked(robot: RobotModel, at_rest: Recording, moving: Recording) -> Payload:
-    """Ours, sample by sample: the postures, then the excitation, in one stream."""
+def tracked(world: World, seed: int) -> Payload:
+    """Ours, sample by sample: the postures, then the excitation, in one stream.
+
+    Args:
+        world: the true signals
+        seed: of noise and drift, in a cell without faults; the same runs as in `answers_of`
+    """
+    runs = _Runs.of(world, seed, PERFECT)
+    robot = world.robot
+    at_rest = runs.at_rest
+    moving = runs.moving
     pause_s = 1.0
     start_s = at_rest.t[-1] + pause_s
     both = replace(
@@ -226,7 +254,9 @@ def contacts_of(world: World, answers: Answers, speed: str, seed: int) -> Contac
 
 
 TURNED_DEGREES = 1.21
-"""Change of the base's tilt between identification and test that the page assumes."""
+"""Change of the base's tilt between identification and the test at high speed, as assumed."""
+TURNED_SLOW_DEGREES = 1.25
+"""The same at low speed."""
 DIRECTION_DEGREES = 94.0
 """Its direction, from that of the identified tilt."""
 
@@ -276,18 +306,21 @@ class ForcesLeft:
     again: ContactForce
 
 
-def forces_left(world: World, answers: Answers, changed: ChangedCell, seed: int) -> ForcesLeft:
-    """The forces at high speed.
+def forces_left(
+    world: World, answers: Answers, changed: ChangedCell, seed: int, *, speed: str = "fast"
+) -> ForcesLeft:
+    """The forces of a test motion.
 
     Args:
         world: what really happened
         answers: payloads of one seed
         changed: since they were identified
         seed: of the noise
+        speed: 'fast' or 'slow'
     """
     robot = world.robot
     rng = np.random.default_rng(3000 + seed)
-    truth = base_turned(robot, world.fast, changed.turned)
+    truth = base_turned(robot, getattr(world, speed), changed.turned)
     truth = replace(truth, wrench=(1 + changed.scale) * truth.wrench)
     cell = replace(answers.cell, joint_error=answers.cell.joint_error + changed.joint_error)
     run = measured(robot, truth, answers.drift + changed.zero, rng, cell=cell)

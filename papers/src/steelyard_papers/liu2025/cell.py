@@ -47,6 +47,22 @@ class Faults:
     joint_error: float = 0.0
     compliance: float = 0.0
 
+    def scaled(self, size: float, name: str) -> Faults:
+        """The same faults, larger or smaller.
+
+        Args:
+            size: factor of all of them
+            name: in words
+        """
+        return Faults(
+            name,
+            size * self.scale,
+            size * self.cross_talk,
+            size * self.hysteresis,
+            size * self.joint_error,
+            size * self.compliance,
+        )
+
     def cell(self, rng: np.random.Generator) -> Cell:
         """One cell.
 
@@ -65,6 +81,7 @@ SENSOR_ONLY = Faults("sensor: scales, cross-talk, hysteresis", 0.01, 0.005, 0.00
 JOINTS_ONLY = Faults("joint errors of 0.02°", joint_error=np.radians(0.02))
 BASE_ONLY = Faults("a base that leans", compliance=np.radians(0.1) / 100)
 REAL = Faults("all of them", 0.01, 0.005, 0.001, np.radians(0.02), np.radians(0.1) / 100)
+SLIGHT = REAL.scaled(0.03, "3 % of all of them")
 
 
 @dataclass(frozen=True, eq=False)

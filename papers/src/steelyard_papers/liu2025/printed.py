@@ -40,5 +40,11 @@ TABLE_3: dict[str, dict[str, tuple[float, ...]]] = {
 }
 """By speed and method: force at t = 0, its mean and deviation [N], the same of the torque [Nm]."""
 
+TABLE_2_DIGIT = 5e-4
+"""Half of the last digit of mass, first moments and inertia by the proposed method."""
+
+FORCE_DIGIT_N = 0.005
+"""Half of the last digit of a force, [N]; of a torque the same number, [Nm]."""
+
 PEAKS = (3.03, 1.67)
 """Largest force [N] and torque [Nm] of an axis after compensation, low speed (Fig. 13)."""

@@ -36,7 +36,7 @@ from steelyard_papers.xu2024.printed import CONDITION_NUMBER, TABLE_2, TABLE_8
 from steelyard_papers.xu2024.published import Case
 from steelyard_papers.xu2024.weighting import WeightingBound, weighting_bound
 
-_UNITS = ("kg", "kg m", "kg m", "kg m", *("kg m²",) * 6)
+_PARAMETER_UNITS = ("kg", "kg m", "kg m", "kg m", *("kg m²",) * 6)
 _WEIGHT_TOLERANCE = 0.15  # smaller relative changes of all weights end the iteration
 _MAX_ITERATIONS = 2
 _NOISE_SEED = 18
@@ -190,7 +190,13 @@ def excitation_section(found: Excitation, case: Case) -> Section:
     rounds = [(x.name, x.value, x.condition, *np.sqrt(np.diag(x.covariance))) for x in found.rounds]
     bound = case.bound(10.0)
     std: list[Row] = [
-        (name, _UNITS[i], bound[i], found.payload.std[name], bound[i] / found.payload.std[name])
+        (
+            name,
+            _PARAMETER_UNITS[i],
+            bound[i],
+            found.payload.std[name],
+            bound[i] / found.payload.std[name],
+        )
         for i, name in enumerate(PARAMETER_NAMES)
     ]
     return Section(

@@ -149,7 +149,7 @@ def _forces(comparison: GuidingComparison, found: GuidingReproduction) -> Plot:
             "current [A]",
             [currents(found.robot.drive, run.tau)[:, j] for run in runs],
         )
-        for j in (*_CURRENTS, 3)
+        for j in _CURRENTS
     ]
     return Plot(
         "Fig. 11, half of the friction taken off: force and torque of the hand, and currents of"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 
 import numpy as np
 
@@ -15,9 +16,18 @@ from steelyard_papers.xu2024.guiding import (
     WeighedArm,
     weighed_arms,
 )
-from steelyard_papers.xu2024.printed import CONDITION_NUMBER, CONVERGED_S, TABLE_7, TABLE_8
+from steelyard_papers.xu2024.printed import (
+    CONDITION_NUMBER,
+    CONVERGED_S,
+    TABLE_7,
+    TABLE_7_DIGIT,
+    TABLE_7_UNITS,
+    TABLE_8,
+    in_paper_words,
+)
 from steelyard_papers.xu2024.published import published_case, recursion_with_share
 from steelyard_papers.xu2024.simulated import (
+    ENCODER_STEPS,
     PairOfRuns,
     algorithm_1_on_raw_rows,
     linear_misfit,
@@ -25,7 +35,10 @@ from steelyard_papers.xu2024.simulated import (
 )
 from steelyard_papers.xu2024.weighting import gram_matrices, least_condition
 
+PAGE_SEEDS = 12
+"""Seeds of the noise on the page, from `_FIRST_SEED`; a row that is explained has the same."""
 _FIRST_SEED = 1000
+_DIGIT_S = 0.005  # half of the last digit of the time of convergence, [s]
 _FINE_STEP = 1e-6  # of encoders, [rad]
 _LENGTH_S = 10.0  # of Table IV
 _FRICTION_SEEDS = 3
@@ -34,33 +47,68 @@ _SPEED = 0.25  # of the hand, where the share varies, [m/s]
 _MAX_SHARE_OF_TEACHING = 0.95
 
 
-def algorithm_1_row(runs: PairOfRuns | None = None, *, seeds: int = 6) -> OpenRow:
-    """The mass by Algorithm 1: encoder steps, or noise of the torques.
+def name_of(key: str) -> str:
+    """The name of a number of Table VII on pages.
+
+    Args:
+        key: of `TABLE_7`
+    """
+    return {"m": "mass"}.get(key, key)
+
+
+def algorithm_1_name(key: str) -> str:
+    """The row of a number of Table VII by Algorithm 1, as `--explain` takes it.
+
+    Args:
+        key: of `TABLE_7`
+    """
+    if key == "m":
+        return "algorithm-1"
+    return f"{key}-algorithm-1"
+
+
+def proposed_name(key: str) -> str:
+    """The row of a number of Table VII by the proposed method, as `--explain` takes it.
+
+    Args:
+        key: of `TABLE_7`
+    """
+    return f"{name_of(key)}-proposed"
+
+
+def algorithm_1_row(
+    runs: PairOfRuns | None = None, *, key: str = "m", seeds: int = PAGE_SEEDS
+) -> OpenRow:
+    """A number of Table VII by Algorithm 1: encoder steps, or noise of the torques.
 
     Args:
         runs: along Table IV; simulated anew by default
+        key: of `TABLE_7`
         seeds: of the noise
     """
     world = runs or run_pair()
+    name = name_of(key)
 
-    def masses(step: float, noise_factor: float) -> Numbers:
-        numbers = range(_FIRST_SEED, _FIRST_SEED + seeds)
-        found = [algorithm_1_on_raw_rows(world, seed, step, noise_factor) for seed in numbers]
-        return {"mass": [float(x[0]) for x in found]}
+    def numbers(step: float, noise_factor: float) -> Numbers:
+        found = [
+            algorithm_1_on_raw_rows(world, seed, step, noise_factor)
+            for seed in range(_FIRST_SEED, _FIRST_SEED + seeds)
+        ]
+        return {name: [in_paper_words(vector)[key] for vector in found]}
 
     return OpenRow(
-        "mass by Algorithm 1",
-        "kg",
-        {"mass": float(TABLE_7["m"][1] or np.nan)},
-        5e-5,
+        f"{name} by Algorithm 1",
+        TABLE_7_UNITS[key],
+        {name: float(TABLE_7[key][1] or np.nan)},
+        TABLE_7_DIGIT,
         (
             Assumption(
                 "step of the encoders",
                 "rad",
-                (1e-5, 5e-5, 1e-4, 1.5e-4, 2e-4),
+                (*ENCODER_STEPS, 2e-4),
                 (1e-5, 2e-4),
                 "15 to 19 bits per turn at the joint; unfiltered positions, as the paper says",
-                lambda step: masses(step, 1.0),
+                lambda step: numbers(step, 1.0),
             ),
             Assumption(
                 "torque noise, encoders exact",
@@ -68,7 +116,7 @@ def algorithm_1_row(runs: PairOfRuns | None = None, *, seeds: int = 6) -> OpenRo
                 (0.0, 1.0, 2.0, 4.0),
                 (0.0, 2.0),
                 "Table VIII is what the friction laws leave; Table II up to twice that",
-                lambda factor: masses(_FINE_STEP, factor),
+                lambda factor: numbers(_FINE_STEP, factor),
             ),
         ),
     )
@@ -90,7 +138,7 @@ def convergence_row(*, seeds: int = 8) -> OpenRow:
         "time after which the recursion converges",
         "s",
         {"time": CONVERGED_S},
-        0.005,
+        _DIGIT_S,
         (
             Assumption(
                 "share of Table VIII that is white noise",
@@ -113,23 +161,26 @@ def convergence_row(*, seeds: int = 8) -> OpenRow:
     )
 
 
-def proposed_mass_row(*, seeds: int = 8) -> OpenRow:
-    """The mass at which the recursion stops: white share of Table VIII.
+def proposed_row(*, key: str = "m", seeds: int = 8) -> OpenRow:
+    """A number of Table VII at which the recursion stops: white share of Table VIII.
 
     Args:
+        key: of `TABLE_7`
         seeds: of the noise
     """
+    name = name_of(key)
 
-    def masses(share: float) -> Numbers:
+    def numbers(share: float) -> Numbers:
         found = recursion_with_share(share, range(_FIRST_SEED, _FIRST_SEED + seeds))
         times = np.minimum(found.converged_s, _LENGTH_S)
-        return {"mass": found.payloads()[:, 0].tolist(), "time": times.tolist()}
+        values = [in_paper_words(vector)[key] for vector in found.payloads()]
+        return {name: values, "time": times.tolist()}
 
     return OpenRow(
-        "mass by the proposed method",
-        "kg",
-        {"mass": float(TABLE_7["m"][3] or np.nan), "time": CONVERGED_S},
-        5e-5,
+        f"{name} by the proposed method",
+        TABLE_7_UNITS[key],
+        {name: TABLE_7[key][3], "time": CONVERGED_S},
+        TABLE_7_DIGIT,
         (
             Assumption(
                 "share of Table VIII that is white noise",
@@ -138,9 +189,10 @@ def proposed_mass_row(*, seeds: int = 8) -> OpenRow:
                 (0.1, 1.0),
                 "Table VIII is the misfit of a friction law along the motion; white noise is part"
                 " of it",
-                masses,
+                numbers,
             ),
         ),
+        other_digits={"time": _DIGIT_S},
     )
 
 
@@ -287,8 +339,8 @@ def _friction_of(joint: int) -> Callable[[], OpenRow]:
 
 
 ROWS: Mapping[str, Callable[[], OpenRow]] = {
-    "algorithm-1": algorithm_1_row,
-    "mass-proposed": proposed_mass_row,
+    **{algorithm_1_name(key): partial(algorithm_1_row, key=key) for key in TABLE_7},
+    **{proposed_name(key): partial(proposed_row, key=key) for key in TABLE_7},
     "convergence": convergence_row,
     "condition-number": condition_row,
     **{f"friction-{j + 1}": _friction_of(j) for j in range(6)},

@@ -13,9 +13,16 @@ from steelyard._units import NORMAL_95
 from steelyard.drawing import Band, Curve, Panel, Plot
 from steelyard.report import Section, Table
 from steelyard_papers.xu2024.motion_sections import Row
-from steelyard_papers.xu2024.printed import CONVERGED_S, TABLE_6, TABLE_7, TRUTH
+from steelyard_papers.xu2024.printed import (
+    CONVERGED_S,
+    TABLE_6,
+    TABLE_7,
+    TRUTH,
+    in_paper_words,
+)
 from steelyard_papers.xu2024.published import METHODS, TIMES_S, Case, Curves
 from steelyard_papers.xu2024.recursion import Recursion
+from steelyard_papers.xu2024.simulated import ENCODER_STEP
 
 Answers = Sequence[Mapping[str, Array]]
 
@@ -203,18 +210,12 @@ def _mass_panel(curves: Curves, share: float) -> Panel:
     )
 
 
-def _in_paper_words(vector: Array) -> dict[str, float]:
-    """Mass, centre of mass, and inertia about the origin of frame 6, by the names of Table VII."""
-    m = vector[0]
-    return dict(zip(TABLE_7, (m, *(vector[1:4] / m), *vector[4:]), strict=True))
-
-
 def table_7_section(answers: Mapping[str, Answers], by_step: Mapping[float, Array]) -> Section:
     """Table VII: every method, one run and RMS over many, in every world.
 
     Args:
         answers: by world: for each seed the ten numbers by method
-        by_step: masses by Algorithm 1 on raw rows, by step of the encoders
+        by_step: the ten numbers by Algorithm 1 on raw rows, by step of the encoders
     """
     return Section(
         "The payload by every method (Table VII)",
@@ -233,9 +234,9 @@ def table_7_section(answers: Mapping[str, Answers], by_step: Mapping[float, Arra
             "In MuJoCo Algorithm 1 gets what the paper means it to get: measured positions,"
             " differenced twice, without a filter. Encoder steps are then noise of the regressor,"
             " which makes the mass too small, the more the coarser the steps. The paper prints"
-            " -4.11 % and no step. Friction that changes between the two runs has a section of"
-            " its own"
-            " below.",
+            f" -4.11 % and no step; every table but that over the step assumes"
+            f" {1e6 * ENCODER_STEP:g} µrad. Friction that changes between the two runs has a"
+            " section of its own below.",
             "Inertias are about the origin of frame 6, as footnote 2 of Table VII has them. About"
             " that"
             " point the true values are those of a steel cylinder, 100 mm wide and 60 mm high, that"
@@ -253,22 +254,22 @@ def _step_table(by_step: Mapping[float, Array]) -> Table:
     printed = TABLE_7["m"][1]
     rows = [
         (
-            1e4 * step,
-            100 * float(masses.mean() / TRUTH.mass - 1),
-            100 * float(masses.std(ddof=1) / TRUTH.mass),
+            1e6 * step,
+            100 * float(numbers[:, 0].mean() / TRUTH.mass - 1),
+            100 * float(numbers[:, 0].std(ddof=1) / TRUTH.mass),
         )
-        for step, masses in by_step.items()
+        for step, numbers in sorted(by_step.items())
     ]
     return Table(
         "Mass by Algorithm 1 on unfiltered measured rows, over the step of the encoders.",
-        ("step [0.1 mrad]", "mean error [%]", "standard deviation [%]"),
+        ("step [µrad]", "mean error [%]", "standard deviation [%]"),
         rows,
         f"Printed: {100 * (float(printed or 0.0) / TRUTH.mass - 1):.2f} %.",
     )
 
 
 def _one_run(world: str, run: Mapping[str, Array]) -> Table:
-    here = {name: _in_paper_words(vector) for name, vector in run.items()}
+    here = {name: in_paper_words(vector) for name, vector in run.items()}
     rows: list[Row] = []
     for key, (truth, *printed) in TABLE_7.items():
         row: list[str | float | None] = [key, *printed]
@@ -286,7 +287,7 @@ def _one_run(world: str, run: Mapping[str, Array]) -> Table:
 def _rms_table(world: str, runs: Answers) -> Table:
     rows: list[Row] = []
     for name in METHODS:
-        found = [_in_paper_words(run[name]) for run in runs]
+        found = [in_paper_words(run[name]) for run in runs]
         off = np.array([[x[key] - TABLE_7[key][0] for key in TABLE_7] for x in found])
         com = 1e3 * np.sqrt(np.mean(off[:, 1:4] ** 2, axis=0))
         inertia = np.sqrt(np.mean(off[:, 4:] ** 2))

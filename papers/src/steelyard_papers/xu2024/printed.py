@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from steelyard._arrays import Array
 from steelyard.inertia import InertialParameters
 from steelyard_papers.xu2024.arm import FLANGE
 
@@ -112,6 +113,23 @@ TABLE_7: dict[str, tuple[float, float | None, float | None, float]] = {
     "Izz": (0.0045, -0.1545, None, -0.0501),
 }
 """By number: truth, Algorithm 1, Algorithm 2, proposed."""
+
+TABLE_7_UNITS = {key: {"m": "kg", "c": "m", "I": "kg m²"}[key[0]] for key in TABLE_7}
+"""Units, by number."""
+
+TABLE_7_DIGIT = 5e-5
+"""Half of the last digit of every number in Table VII."""
+
+
+def in_paper_words(vector: Array) -> dict[str, float]:
+    """Mass, centre of mass, and inertia about the origin of frame 6, by the names of Table VII.
+
+    Args:
+        vector: the ten numbers of a payload, (10,)
+    """
+    m = vector[0]
+    return dict(zip(TABLE_7, (m, *(vector[1:4] / m), *vector[4:]), strict=True))
+
 
 TABLE_2 = np.array([3.7817, 4.1789, 3.0339, 1.7334, 1.0670, 0.9896])
 

@@ -34,10 +34,12 @@ from steelyard_papers.xu2024.printed import ALPHA, JOINT_2, TABLE_8, TRUTH
 from steelyard_papers.xu2024.published import RATE_HZ, algorithm_1, plain_estimate, static_payload
 from steelyard_papers.xu2024.recursion import recursion_of
 
-ENCODER_STEPS = (1e-5, 5e-5, 1e-4, 1.15e-4, 1.2e-4, 1.5e-4)
-"""Steps of the encoders that Algorithm 1 is tried with, [rad]; the paper prints none."""
+ENCODER_STEP = 1e-4
+"""Step of the encoders that the page assumes for Algorithm 1: 16 bits per turn, [rad]."""
 
-_ENCODER_STEP = 1e-4  # [rad], of Algorithm 1 in the tables
+ENCODER_STEPS = (1e-5, 5e-5, ENCODER_STEP, 1.15e-4, 1.2e-4, 1.5e-4)
+"""Steps that Algorithm 1 is tried with, [rad]; the paper prints none."""
+
 _COMMANDED = Preparation(kinematics="commanded")
 _RAW = Preparation(cutoff_hz=None, lowest_speed=0.0)
 _EMPTY_RUNS = 3
@@ -282,7 +284,7 @@ def simulated_answers(
         loaded = prepare(noisy(world.loaded, TABLE_8["with", "power"], 100 * seed + 50), _COMMANDED)
         found.append(
             {
-                "Algorithm 1": algorithm_1_on_raw_rows(world.pair, seed, _ENCODER_STEP),
+                "Algorithm 1": algorithm_1_on_raw_rows(world.pair, seed, ENCODER_STEP),
                 "Algorithm 2": np.append(_static(world, model, seed), np.full(6, np.nan)),
                 "ours": _ours(model, loaded),
             }
@@ -322,14 +324,14 @@ def algorithm_1_on_raw_rows(
 
 
 def algorithm_1_by_step(world: World, seeds: Sequence[int]) -> dict[float, Array]:
-    """The mass by Algorithm 1 on raw rows, (seeds,) [kg], by step of the encoders [rad].
+    """The ten numbers by Algorithm 1 on raw rows, (seeds, 10), by step of the encoders [rad].
 
     Args:
         world: and its runs
         seeds: of the noise
     """
     return {
-        step: np.array([algorithm_1_on_raw_rows(world.pair, seed, step)[0] for seed in seeds])
+        step: np.array([algorithm_1_on_raw_rows(world.pair, seed, step) for seed in seeds])
         for step in ENCODER_STEPS
     }
 

@@ -187,11 +187,11 @@ class Observer(ABC):
             longest_gap_s: longest permitted time between two samples, [s]
         """
         name = _FORMER_NAMES.get(kind, kind)
-        if name not in _KINDS:
+        if name not in _OBSERVERS:
             raise UnknownName(
                 f"no observer '{kind}'; there are {', '.join(get_args(ObserverKind))}"
             )
-        return _KINDS[name](ArmDynamics.of(model, payload), gain_hz, longest_gap_s)
+        return _OBSERVERS[name](ArmDynamics.of(model, payload), gain_hz, longest_gap_s)
 
     @property
     def settling_s(self) -> float:
@@ -201,9 +201,7 @@ class Observer(ABC):
     @property
     def of_momentum(self) -> Observer:
         """The momentum observer of the same arm with the same filter."""
-        if isinstance(self, _MomentumObserver):
-            return self
-        return _MomentumObserver(self.arm, self.gain_hz, self.longest_gap_s)
+        return _OBSERVERS["momentum"](self.arm, self.gain_hz, self.longest_gap_s)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -289,6 +287,11 @@ class Observer(ABC):
 class _MomentumObserver(Observer):
     """The generalised-momentum observer."""
 
+    @property
+    def of_momentum(self) -> Observer:
+        """Itself."""
+        return self
+
     def _balance(self, q: Array, v: Array, tau: Array, friction: Array) -> tuple[Array, Array]:
         p, drift = self.arm.rigid.momentum(q, v)
         return p, tau - friction + drift
@@ -340,7 +343,7 @@ class _EnergyObserver(Observer):
         return np.array([[down @ along + up @ against], [up @ along + down @ against]])
 
 
-_KINDS: dict[str, Callable[[ArmDynamics, float, float], Observer]] = {
+_OBSERVERS: dict[str, Callable[[ArmDynamics, float, float], Observer]] = {
     "momentum": _MomentumObserver,
     "inverse-dynamics": _InverseDynamicsObserver,
     "energy": _EnergyObserver,

@@ -39,7 +39,8 @@ function valueAt(arm, series, k) {
 }
 
 function draw(arm, series, width, height, labels) {
-  const box = labels ? { l: 44, r: 8, t: 8, b: 18 } : { l: 34, r: 1, t: 3, b: 3 };
+  // On the left there is space for numbers like -0.00123.
+  const box = labels ? { l: 60, r: 8, t: 8, b: 18 } : { l: 52, r: 1, t: 3, b: 3 };
   const svg = node("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": series.title });
   const found = values(series), t = series.time || arm.time;
   let low = Infinity, high = -Infinity;
@@ -97,7 +98,7 @@ function showValues(svg, arm, series, plot) {
 function sparks() {
   for (const cell of document.querySelectorAll("td.spark")) {
     const arm = byName.get(cell.dataset.arm);
-    cell.appendChild(draw(arm, arm.series[Number(cell.dataset.series)], 110, 34, false));
+    cell.appendChild(draw(arm, arm.series[Number(cell.dataset.series)], 128, 34, false));
   }
 }
 

@@ -16,6 +16,17 @@
     return C;
   };
 
+  const bytes = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0)).buffer;
+  const colours = (solid) => ({ day: rgb(solid.colour), night: rgb(atNight[solid.colour] || solid.colour) });
+
+  // The triangles of a surface: whole numbers as texts.
+  function surface(solid) {
+    const placed = new Int16Array(bytes(solid.corners)), corners = new Float64Array(placed.length);
+    for (let k = 0; k < placed.length; k++) corners[k] = solid.origin[k % 3] + solid.unit * placed[k];
+    const triangles = new (solid.wide ? Uint32Array : Uint16Array)(bytes(solid.triangles));
+    return { ...solid, corners, normals: new Int8Array(bytes(solid.normals)), triangles, ...colours(solid) };
+  }
+
   // The corners of a profile that turns about z, in the frame that the solid moves with; triangles; normals.
   function mesh(solid) {
     const [n, T, count] = [solid.sides, solid.placement, solid.profile.length / 2];
@@ -38,7 +49,7 @@
       const w = [u[1] * v[2] - u[2] * v[1], u[2] * v[0] - u[0] * v[2], u[0] * v[1] - u[1] * v[0]];
       for (let k = 0; k < 3; k++) for (let i = 0; i < 3; i++) normals[3 * triangles[f + k] + i] += w[i];
     }
-    return { ...solid, corners, normals, triangles, day: rgb(solid.colour), night: rgb(atNight[solid.colour] || solid.colour) };
+    return { ...solid, corners, normals, triangles, ...colours(solid) };
   }
 
   // One triangle into the buffers: z at each pixel decides, colours are blended where a solid is not opaque.
@@ -162,7 +173,7 @@
   }
 
   for (const figure of document.querySelectorAll("[data-scene]")) {
-    const scene = scenes[Number(figure.dataset.scene)], meshes = scene.solids.map(mesh);
+    const scene = scenes[Number(figure.dataset.scene)], meshes = scene.solids.map((solid) => (solid.profile ? mesh(solid) : surface(solid)));
     const state = { k: 0, turn: -0.9, lift: 0.38 };
     const views = [...figure.querySelectorAll("canvas")].map((canvas, i) => ({ canvas, scene, meshes, state, close: i === 1 }));
     const [play, slider, clock] = ["button", "input", "output"].map((name) => figure.querySelector(name));

@@ -11,7 +11,7 @@ from steelyard._arrays import Array, Mask
 from steelyard.errors import InvalidSamples, UnknownName
 from steelyard.identification import DynamicModel
 from steelyard.identification._least_squares import Solution
-from steelyard.inertia import PARAMETER_NAMES
+from steelyard.inertia import INERTIA, PARAMETER_NAMES
 from steelyard.recording import Samples
 from steelyard.torque._prior import (
     arm_rows,
@@ -230,7 +230,7 @@ def fixed_rows(fixed: Mapping[str, float]) -> Array:
     if len(numbers) < len(fixed) - ("inertia" in fixed):
         raise InvalidSamples("'m' and 'mass' are the same number: fix one of them")
     if "inertia" in fixed:
-        numbers |= dict.fromkeys(PARAMETER_NAMES[4:], fixed["inertia"])
+        numbers |= dict.fromkeys(PARAMETER_NAMES[INERTIA], fixed["inertia"])
     _require_possible(numbers)
     rows = np.zeros((len(numbers), 11))
     for row, (name, value) in zip(rows, numbers.items(), strict=True):

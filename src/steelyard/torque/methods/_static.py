@@ -19,7 +19,7 @@ from steelyard._arrays import Array
 from steelyard.errors import InvalidSamples
 from steelyard.identification import DynamicModel, RegressionFactor
 from steelyard.identification._least_squares import Solution, solve_weighted
-from steelyard.inertia import PARAMETER_NAMES
+from steelyard.inertia import INERTIA, PARAMETER_NAMES
 from steelyard.recording import Samples
 from steelyard.torque._prior import through_prior
 from steelyard.torque.methods._direct import with_prior
@@ -41,7 +41,7 @@ def static(problem: WeighingProblem) -> Answer:
     n = problem.model.robot.n
     p = len(problem.model.estimate.value)
     model = problem.model
-    if problem.fixed[:, 4:10].any():
+    if problem.fixed[:, INERTIA].any():
         raise InvalidSamples(
             "the inertia has no effect at rest: do not fix it for the static method"
         )

@@ -17,8 +17,13 @@ from numpy.typing import ArrayLike
 from steelyard._arrays import Array
 from steelyard._units import NORMAL_95, with_interval
 from steelyard.identification import DynamicModel
-from steelyard.inertia import PARAMETER_NAMES
-from steelyard.payload._judgement import Evidence, large_residual_doubt, model_doubt
+from steelyard.inertia import INERTIA, PARAMETER_NAMES
+from steelyard.payload._judgement import (
+    Evidence,
+    influential_joints,
+    large_residual_doubt,
+    model_doubt,
+)
 from steelyard.payload._tracking import SHARES_THAT_STAY
 from steelyard.torque._other_causes import OtherCauses
 from steelyard.torque.tracking._prospect import Prospect
@@ -31,11 +36,11 @@ _SWING_S = 2.0
 _SWING_SAMPLES = 16
 _SWING_ROWS = 250.0
 _TYPICAL_SIZE = np.array([1.0] + 3 * [0.1] + 6 * [0.01])  # [1, m, m^2]
-_UNITS = ("kg", *3 * ("kg m",), *6 * ("kg m^2",))
+_PARAMETER_UNITS = ("kg", *3 * ("kg m",), *6 * ("kg m^2",))
 _NAMES_IN_WORDS = (
     "the mass",
     *(f"the centre of mass along {x}" for x in "xyz"),
-    *PARAMETER_NAMES[4:],
+    *PARAMETER_NAMES[INERTIA],
 )
 _LARGEST_NEGLIGIBLE_MASS = 0.1  # [kg]
 _MIN_IMPROVEMENT = 0.7  # largest ratio of standard deviations after and before, for advice
@@ -112,14 +117,16 @@ class Advice(NamedTuple):
             options: of the estimate
         """
         seen = state.spread.rows > 0
+        information = np.diagonal(state.information, axis1=1, axis2=2)[:, :4]
+        influential = influential_joints(information / state.spread.inflation[:, None])
         strange = None
         if seen.all():
             today = np.asarray(noise) * np.sqrt(state.spread.squares / state.spread.rows)
             torque_rms = np.sqrt(state.torque_squares / max(state.counts.used, 1))
             strange = large_residual_doubt(
-                model.robot.joint_names, today, model.estimate.noise, torque_rms
+                model.robot.joint_names, today, model.estimate.noise, torque_rms, influential
             )
-        strange = strange or state.spread.doubt(model.robot.joint_names)
+        strange = strange or state.spread.doubt(model.robot.joint_names, influential)
         late = self.late(options.accuracy)
         doubts = (model_doubt(model.verdict), strange, *self.causes.doubts, late)
         return tuple(doubt for doubt in doubts if doubt is not None)
@@ -274,7 +281,7 @@ def _advice(advice: Advice, state: TorqueTrackerState, rows: TorqueRows, which: 
         if advice.evidence.unknown[which]:
             known = ""
         else:
-            known = f" (+- {NORMAL_95 * now:.2g} {_UNITS[which]})"
+            known = f" (+- {NORMAL_95 * now:.2g} {_PARAMETER_UNITS[which]})"
         words = f"least known is {PARAMETER_NAMES[which]}{known}"
         if std < _MIN_IMPROVEMENT * now:
             return f"{words}: a swing of {name} would help most"

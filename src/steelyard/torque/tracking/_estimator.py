@@ -284,9 +284,7 @@ class TorqueTracker:
             return None
         row = self._rows.checked(sample)
         x = state.known.solution
-        n = len(self._weights)
-        motion = row[1 : 1 + 3 * n].reshape(1, 3, n)
-        tau = row[None, 1 + 3 * n :]
+        motion, tau = self._rows.split(row[None])
         H = self._rows.rows(motion, tau, state.memory, self._empty)[0][0] * self._weights[:, None]
         e = (H[:, -1] - H[:, :-1] @ x) / self._weights
         std = np.sqrt(state.spread.inflation + state.known.variance(H[:, :-1])) / self._weights
@@ -301,11 +299,11 @@ class TorqueTracker:
 
     def _with_first_sample(self, state: TorqueTrackerState, row: Array) -> TorqueTrackerState:
         """The state when the first sample comes; friction remembers from there."""
-        q = row[1 : 1 + self.model.robot.n]
         n = self.model.robot.n
+        motion, tau = self._rows.split(row[None])
         return state._replace(
-            memory=self._rows.law.init(self._rows.drives.to_drives(q)),
-            last_tau=row[-n:].copy(),
+            memory=self._rows.law.init(self._rows.drives.to_drives(motion[0, 0])),
+            last_tau=tau[0].copy(),
             window=Window.nothing(n, self._rows.m, float(row[0])),
             start_s=float(row[0]),
         )
@@ -361,9 +359,7 @@ class TorqueTracker:
         self, state: TorqueTrackerState, block: Array, next_tau: Array
     ) -> TorqueTrackerState:
         """The state with the rows of a block of samples [t q v a tau], (k, 1 + 4 n)."""
-        n = len(self._weights)
-        motion = block[:, 1 : 1 + 3 * n].reshape(-1, 3, n)
-        tau = block[:, 1 + 3 * n :]
+        motion, tau = self._rows.split(block)
         rows, memory = self._rows.rows(motion, tau, state.memory, self._empty)
         rows *= self._weights[:, None]
         counting = self._preparation.is_clear(motion[:, 1], motion[:, 2])
@@ -376,9 +372,7 @@ class TorqueTracker:
         if not state.prepared:
             return state
         rows, block, next_tau, creep, held = state.prepared
-        n = len(self._weights)
-        motion = block[:, 1 : 1 + 3 * n].reshape(-1, 3, n)
-        tau = block[:, 1 + 3 * n :]
+        motion, tau = self._rows.split(block)
         usable = self._preparation.is_clear(motion[:, 1], motion[:, 2])
         e = -(rows.reshape(-1, rows.shape[2]) @ np.append(state.x, -1.0)).reshape(usable.shape)
         spikes = self._rows.spikes(e, np.vstack([state.last_tau, tau, next_tau]) * self._weights)

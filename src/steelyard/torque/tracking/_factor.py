@@ -42,7 +42,7 @@ from steelyard.torque.tracking._rows import TorqueRows
 
 NOTHING_STD = 1e4
 _FRICTION_SHARE = 0.5  # standard deviation of friction that is plausible, over Fc + Fv
-_NOTHING = 1e-9
+_MIN_VARIANCE_SHARE = 1e-9  # of a square that other columns leave; less is rounding
 _BLOCK = 8  # columns that LAPACK treats together
 
 
@@ -119,7 +119,7 @@ class Knowledge(NamedTuple):
         x = self.solution
         taken = lapack.dtrtrs(R, products[:-1], trans=1)[0]
         V = square - float(taken @ taken)
-        if _NOTHING * square >= V:
+        if _MIN_VARIANCE_SHARE * square >= V:
             return None
         e = np.array([float(products[-1] - products[:-1] @ x) / V])
         response = -np.asarray(lapack.dtrtrs(R, taken)[0])[:, None]

@@ -21,7 +21,7 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from steelyard._arrays import Array
+from steelyard._arrays import Array, Mask
 from steelyard._kinds import NOT_NEGATIVE, Shape
 from steelyard.verdict import Doubt, DoubtKind
 
@@ -29,7 +29,7 @@ _LEVELS = 3  # sums over 1, 2 and 4 windows
 _ASSUMED_BLOCKS = 20.0
 _ASSUMED_ROWS = 200.0
 _MOST_WIDENED = 5.0  # in standard deviations: more is no noise, as in a batch
-_KEPT = 0.997  # of a window's weight after the next one
+_WEIGHT_KEPT_PER_WINDOW = 0.997  # of a window's weight after the next one
 
 
 class Spread(NamedTuple):
@@ -72,8 +72,8 @@ class Spread(NamedTuple):
             squares: sum of their squares, (n,)
             rows: how many there are, (n,)
         """
-        sums = _KEPT * self.sums
-        blocks = _KEPT * self.blocks
+        sums = _WEIGHT_KEPT_PER_WINDOW * self.sums
+        blocks = _WEIGHT_KEPT_PER_WINDOW * self.blocks
         held = self.held.copy()
         count = rows
         for level in range(_LEVELS):
@@ -85,8 +85,8 @@ class Spread(NamedTuple):
             total = total + held[level, 0]
             count = count + held[level, 1]
         return Spread(
-            _KEPT * self.squares + squares,
-            _KEPT * self.rows + rows,
+            _WEIGHT_KEPT_PER_WINDOW * self.squares + squares,
+            _WEIGHT_KEPT_PER_WINDOW * self.rows + rows,
             sums,
             blocks,
             held,
@@ -100,17 +100,25 @@ class Spread(NamedTuple):
         blocks = _excess(self.sums, self.blocks, _ASSUMED_BLOCKS).max(axis=0)
         return np.asarray(1.0 + np.maximum(0.0, np.maximum(single, blocks)))
 
-    def doubt(self, joint_names: Sequence[str]) -> Doubt | None:
-        """A doubt where residuals are so much wider than assumed that no widening is an answer."""
+    def doubt(self, joint_names: Sequence[str], influential: Mask) -> Doubt | None:
+        """A doubt where residuals are so much wider than assumed that no widening is an answer.
+
+        Args:
+            joint_names: of the n joints
+            influential: joints that matter for mass and centre, (n,); the others do not block
+        """
         times = np.sqrt(self.inflation)
-        if times.max() <= _MOST_WIDENED:
+        too_wide = times > _MOST_WIDENED
+        if not too_wide.any():
             return None
-        j = int(times.argmax())
+        blocking = too_wide & influential
+        chosen = blocking if blocking.any() else too_wide
+        j = int(np.where(chosen, times, 0.0).argmax())
         words = (
             f"{joint_names[j]} deviates {times[j]:.0f} times as much as the model says, for longer"
             " than noise does; is the model that of this arm, and did nothing touch it?"
         )
-        return Doubt(DoubtKind.UNEXPLAINED_TORQUE, words)
+        return Doubt(DoubtKind.UNEXPLAINED_TORQUE, words, blocks=bool(blocking.any()))
 
 
 class Unexplained(NamedTuple):
@@ -132,7 +140,9 @@ class Unexplained(NamedTuple):
     @property
     def faded(self) -> Unexplained:
         """The same after one more window."""
-        return Unexplained(_KEPT * self.sums, _KEPT * self.blocks)
+        return Unexplained(
+            _WEIGHT_KEPT_PER_WINDOW * self.sums, _WEIGHT_KEPT_PER_WINDOW * self.blocks
+        )
 
     def plus(self, level: int, squares: Array, share: Array) -> Unexplained:
         """The same with one more block of 2^level windows.

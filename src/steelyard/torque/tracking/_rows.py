@@ -150,19 +150,26 @@ class TorqueRows:
         """A copy of a sample as one row [t q v a tau], (1 + 4 n,)."""
         n = self.robot.n
         row = np.empty(1 + 4 * n)
+        end_of_motion = 1 + 3 * n
         shapes = (np.shape(sample.motion), np.shape(sample.effort))
         try:
             row[0] = sample.t
             if shapes != ((3, n), (n,)):
                 raise ValueError
-            row[1 : 1 + 3 * n] = np.ravel(sample.motion)
-            row[1 + 3 * n :] = sample.effort
+            row[1:end_of_motion] = np.ravel(sample.motion)
+            row[end_of_motion:] = sample.effort
         except (TypeError, ValueError):
             raise InvalidSamples(
                 f"a sample is a time, 3 x {n} numbers of motion and {n} torques, got a motion"
                 f" {shapes[0]} and torques {shapes[1]}"
             ) from None
         return row
+
+    def split(self, rows: Array) -> tuple[Array, Array]:
+        """Motion, (k, 3, n), and torques, (k, n), in rows [t q v a tau], (k, 1 + 4 n)."""
+        n = self.robot.n
+        end_of_motion = 1 + 3 * n
+        return rows[:, 1:end_of_motion].reshape(-1, 3, n), rows[:, end_of_motion:]
 
     def fault(self, row: Array, last_s: float) -> str:
         """Why a sample cannot be used, as a name of `Counts`; empty when it can.

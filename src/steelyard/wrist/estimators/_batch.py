@@ -97,7 +97,7 @@ def _restricted_total_least_squares(regression: WrenchRegression) -> WrenchFit:
         P = np.zeros_like(M)
         P[:10, :10] = regression.regressor_noise(W)
         P[-1, -1] = len(regression) * np.trace(
-            W @ regression.wrench_covariance
+            W @ regression.mean_wrench_covariance
         ) + np.linalg.matrix_rank(L)
         theta, mu = _smallest_ratio(M, P)
     return regression.fit_of_ratio(theta, W, noise="propagated", mu=mu)

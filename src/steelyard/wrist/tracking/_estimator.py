@@ -44,7 +44,12 @@ from steelyard.wrist._checks import (
 )
 from steelyard.wrist._payload import WristPayload, drift_doubt, tilt_doubt, weak_inertia_doubt
 from steelyard.wrist._recording import WristSensor
-from steelyard.wrist._regressor import BaseGravity, feature_covariance, wrench_slope
+from steelyard.wrist._regressor import (
+    ANGULAR_VELOCITY,
+    BaseGravity,
+    feature_covariance,
+    wrench_slope,
+)
 from steelyard.wrist._rest import Postures
 from steelyard.wrist.tracking._path import SensorMotion, checked_sample, is_plausible
 from steelyard.wrist.tracking._solve import FEWEST_BLOCKS, Solution, WristProblem
@@ -55,7 +60,6 @@ from steelyard.wrist.tracking._state import (
     postures_of,
 )
 from steelyard.wrist.tracking._sums import (
-    ANGULAR_VELOCITY,
     DRIFT,
     LOAD,
     REPORTED,
@@ -116,7 +120,7 @@ class WristTracker:
         if not self.sensor.yaw_known:
             raise InvalidSamples(
                 "a tracker needs the rotation of the sensor on the flange: find it with postures"
-                " at rest (weigh_wrist), and state it in the sensor's file"
+                " at rest, as in weigh-wrist, and state it in the sensor's file"
             )
         object.__setattr__(self, "noise", noise)
         object.__setattr__(self, "_gravity", BaseGravity(np.array(self.gravity_base, dtype=float)))

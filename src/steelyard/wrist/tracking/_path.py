@@ -22,20 +22,10 @@ sides of wrench = Y phi leaves phi unchanged.
 the sum of the squared impulse response of filter and differences. r is stated in the sensor's file,
 or estimated from fourth differences of the first rows, which a slow motion hardly changes.
 
-**Jumps.** A reading of the wrench belongs to an instant; an acceleration from positions is a mean
-over the interval between two rows. Where a joint turns round, friction changes sign and the wrench
-jumps by D between two rows. A jump after the share u of the interval is in the sum of the readings
-from the next row on, in the sum of the accelerations by the share 1 - u of the interval before it:
-they differ by D (u - 1/2), whose variance is D^2 / 12 for any u. A step has two second differences
-D and -D, a slope has none, so row k adds
+**Spikes.** A single reading far from both its neighbours (`wrist._spikes`) is left out and counted.
+The wrench between two rows is used when the row after both has come, so this costs no delay.
 
-    e_k = d_k^2 / 24,      d_k = w_(k+1) - 2 w_k + w_(k-1)
-
-where d_k exceeds the noise of the sensor and the usual size of d in the rows around it (a jump is
-rare: what shakes every row is no jump), to the variance of the sum of all rows. Every K-th smoothed
-row becomes a sample, and a sum of samples is 1 / K of the sum of rows: sample j gets the part
-c_(j-k) e_k / K, c the weights of the smoother, which add up to 1 / K over the samples. A contact
-lasts longer than one interval and remains visible.
+**Jumps.** Samples next to a jump of the wrench get a further variance (`wrist._jumps`).
 
 Orientations of a pose are smoothed as rotation vectors relative to the orientation in the middle of
 the window, where their derivatives are angular velocity and angular acceleration.
@@ -53,7 +43,7 @@ from scipy.spatial.transform import Rotation
 from steelyard._arrays import Array
 from steelyard._kinds import INFINITE, Shape
 from steelyard.errors import InvalidSamples
-from steelyard.recording import DEFAULT_CUTOFF_HZ, Sample, default_gap_s
+from steelyard.recording import DEFAULT_CUTOFF_HZ, Sample, default_gap_s, median_rate_hz
 from steelyard.robot import RobotModel
 from steelyard.signals import (
     ROWS_TO_INTERPOLATE,
@@ -62,14 +52,16 @@ from steelyard.signals import (
     noise_gains,
     noise_of_differences,
 )
-from steelyard.wrist._recording import WristRecording, WristSensor
+from steelyard.wrist._jumps import Jumps
+from steelyard.wrist._recording import WristRecording, WristSensor, require_motion_rate
 from steelyard.wrist._samples import (
     joint_noise,
+    noise_or,
     pose_motion,
     pose_noise,
     sensor_motion,
-    smoothed,
 )
+from steelyard.wrist._spikes import ROWS_OF_SPIKE, spikes
 
 CALIBRATION_S = 1.0
 """Length of the first part of a stream that gives its rate and noise, [s]."""
@@ -79,10 +71,6 @@ LARGEST_NUMBER = 1e6
 
 _SAMPLES_PER_PERIOD = 4.0  # of the cut-off, as in the batch
 _MIN_ROWS = 20  # to calibrate with
-_LEAST_NOISE = 1e-9
-_JUMP_DIVISOR = 24.0  # 12 of a uniform distribution, times two second differences of a step
-_MEDIAN_TO_STD = 1.4826  # of absolute values, for a normal distribution
-_JUMP_SIGMA = 3.0  # a second difference up to this many standard deviations is noise
 
 
 class SensorMotion(NamedTuple):
@@ -147,6 +135,7 @@ class _Kinematics(ABC):
     """How the sensor moves, from a window of rows; a quaternion comes last."""
 
     has_quaternion = True
+    differentiated = True  # whether accelerations are derivatives of positions
 
     @abstractmethod
     def moved(self, window: Array, lag: FixedLag) -> SensorMotion:
@@ -164,7 +153,7 @@ class _Joints(_Kinematics):
     has_quaternion = False
 
     def moved(self, window: Array, lag: FixedLag) -> SensorMotion:
-        q, v, a = smoothed(lag, window)[:, None]
+        q, v, a = lag.smoothed(window)[:, None]
         T = self.T_flange_sensor
         moved = sensor_motion(self.robot, q, v, a, T)
         return SensorMotion(
@@ -194,9 +183,10 @@ class _InertialUnit(_Kinematics):
     """From acceleration, angular velocity and quaternion, (length, 10)."""
 
     covariance: Array
+    differentiated = False
 
     def moved(self, window: Array, lag: FixedLag) -> SensorMotion:
-        value, slope, _ = smoothed(lag, window)
+        value, slope, _ = lag.smoothed(window)
         R = Rotation.from_quat(value[6:]).as_matrix()
         motion = (value[:3], value[3:6], slope[3:6])
         return SensorMotion(R, *motion, self.covariance, _NO_JUMP, speed=np.nan)
@@ -239,22 +229,21 @@ class WristPath:
     _lag: FixedLag = field(init=False, repr=False)
     _grid: UniformGrid = field(init=False, repr=False)
     _every: int = field(init=False, repr=False)
-    _second_difference_std: Array = field(init=False, repr=False)
+    _jumps: Jumps = field(init=False, repr=False)
 
     @property
     def differentiated(self) -> bool:
         """Whether accelerations are derivatives of positions, which depend on the clock."""
-        return not isinstance(self.kinematics, _InertialUnit)
+        return self.kinematics.differentiated
 
     def __post_init__(self) -> None:
         grid = UniformGrid(self.rate_hz, self.channels)
         object.__setattr__(self, "_lag", FixedLag(self.cutoff_hz, self.rate_hz, points=5))
         object.__setattr__(self, "_grid", grid)
         of_rows = self.noise / np.sqrt(noise_gains(self.cutoff_hz, self.rate_hz)[0])
-        object.__setattr__(self, "_second_difference_std", np.sqrt(6.0) * of_rows)
-        object.__setattr__(
-            self, "_every", max(1, int(self.rate_hz / (_SAMPLES_PER_PERIOD * self.cutoff_hz)))
-        )
+        every = max(1, int(self.rate_hz / (_SAMPLES_PER_PERIOD * self.cutoff_hz)))
+        object.__setattr__(self, "_every", every)
+        object.__setattr__(self, "_jumps", Jumps(self._lag, of_rows, every))
 
     @classmethod
     def calibrated(
@@ -282,6 +271,7 @@ class WristPath:
         motion = motion[whole]
         wrench = wrench[whole]
         steps = np.diff(t)
+        require_motion_rate(median_rate_hz(t))
         if len(t) < _MIN_ROWS or not (steps > 0).any():
             raise InvalidSamples(
                 f"{len(t)} rows are too few to calibrate with; {_MIN_ROWS} are needed"
@@ -290,7 +280,7 @@ class WristPath:
         gains = noise_gains(cutoff_hz, rate_hz)
         std = sensor.noise
         if std is None:
-            std = np.maximum(noise_of_differences(wrench), 1e-5 * np.abs(wrench).max() + 1e-12)
+            std = _wrench_noise(wrench)
         kinematics = _kinematics(motion, sensor, robot, gains)
         noise = std * np.sqrt(gains[0])
         return cls(rate_hz, cutoff_hz, motion.shape[1], kinematics, noise, sensor.reach)
@@ -325,12 +315,26 @@ class WristPath:
             return state, (Sample.unusable(fault),)
         if len(state.rows) and t - state.rows[-1, 0] > default_gap_s(1 / self.rate_hz):
             state = self._empty(state.last_s)
+        unusable: tuple[Sample[SensorMotion], ...] = ()
+        if self._has_spike(state, row):
+            state = state._replace(rows=state.rows[:-1])
+            unusable = (Sample.unusable("spikes"),)
         if len(state.rows) and self.kinematics.has_quaternion:
             quaternion = slice(self.channels - 3, self.channels + 1)
             if row[quaternion] @ state.rows[-1, quaternion] < 0:
                 row[quaternion] *= -1.0  # the same rotation, nearer to the one before
         rows = np.concatenate([state.rows[1 - ROWS_TO_INTERPOLATE :], row[None]])
-        return self._with_row(state._replace(rows=rows))
+        state, ready = self._with_row(state._replace(rows=rows))
+        return state, (*unusable, *ready)
+
+    def _has_spike(self, state: _WristPathState, row: Array) -> bool:
+        """Whether the last row of a state is a spike, as the row after it shows."""
+        wrench = np.concatenate([state.rows[1 - ROWS_OF_SPIKE :, -6:], row[None, -6:]])
+        noise = self._jumps.row_noise
+        if not spikes(wrench, noise).any():
+            return False
+        usual = self._jumps.usual_noise(state.window[:, self.channels :])
+        return bool(spikes(wrench, np.maximum(noise, usual)).any())
 
     def _fault(self, rows: Array, row: Array) -> str:
         """The reason why a row cannot follow others; empty if it can."""
@@ -355,10 +359,9 @@ class WristPath:
         count = state.instants
         last_s = state.last_s
         ready = []
-        length = 2 * self._lag.lag + 1
-        for t, motion, wrench in instants:
-            newest = np.concatenate([motion, wrench])
-            window = np.concatenate([window[-length + 1 :], newest[None]])
+        length = self._lag.length
+        for t, newest in instants:
+            window = np.concatenate([window[1 - length :], newest[None]])
             if len(window) == length:
                 if count % self._every == 0:
                     last_s = t - self._lag.delay_s
@@ -370,22 +373,20 @@ class WristPath:
         motion = window[:, : self.channels]
         wrench = window[:, self.channels :]
         moved = self.kinematics.moved(motion, self._lag)
-        moved = moved._replace(jump_variance=self._jump_variance(wrench))
-        return Sample(t, moved, smoothed(self._lag, wrench)[0])
-
-    def _jump_variance(self, wrench: Array) -> Array:
-        """What jumps around the middle of a window add to a sum of samples, (6,) [N^2, Nm^2]."""
-        second = np.diff(wrench, 2, axis=0)
-        usual = _MEDIAN_TO_STD * np.median(np.abs(second), axis=0)
-        limit = _JUMP_SIGMA * np.maximum(usual, self._second_difference_std)
-        excess = np.maximum(second**2 - limit**2, 0.0)
-        shares = self._lag.weights[1:-1] / self._every
-        return np.asarray(np.maximum(shares @ excess / _JUMP_DIVISOR, 0.0))
+        moved = moved._replace(jump_variance=self._jumps.variance(wrench))
+        return Sample(t, moved, self._lag.smoothed(wrench)[0])
 
     def _empty(self, last_s: float) -> _WristPathState:
         numbers = self.channels + 6
         rows = np.zeros((0, 1 + numbers))
         return _WristPathState(rows, -np.inf, np.zeros((0, numbers)), 0, last_s)
+
+
+def _wrench_noise(wrench: Array) -> Array:
+    """The standard deviation of the first readings, (N, 6), without spikes, (6,) [N, Nm]."""
+    std = noise_of_differences(wrench)
+    calm = wrench[~spikes(wrench, std)]
+    return np.asarray(np.maximum(noise_of_differences(calm), 1e-5 * np.abs(calm).max() + 1e-12))
 
 
 def motion_of(recording: WristRecording) -> Array:
@@ -414,28 +415,19 @@ def _kinematics(
     """How rows of a motion, (N, c), say how the sensor moves, with their noise."""
     stated = sensor.motion_noise
 
-    def noise(name: str, x: Array) -> Array:
-        if name in stated:
-            return np.full(x.shape[1], stated[name])
-        return _noise(x)
-
     value, slope, _ = gains
     if robot is not None:
         if motion.shape[1] != robot.n:
             raise InvalidSamples(f"{robot.name} has {robot.n} joints, a row {motion.shape[1]}")
-        return _Joints(robot, sensor.T_flange_sensor, noise("joints", motion), gains)
+        return _Joints(robot, sensor.T_flange_sensor, noise_or(stated.get("joints"), motion), gains)
     if motion.shape[1] == 7:
         stds = (stated.get("position"), stated.get("rotation"))
         return _Pose(pose_noise(motion[:, :3], motion[:, 3:], gains, *stds))
     if motion.shape[1] == 10:
-        linear = noise("acceleration", motion[:, :3])
-        turning = noise("angular_velocity", motion[:, 3:6])
+        linear = noise_or(stated.get("acceleration"), motion[:, :3])
+        turning = noise_or(stated.get("angular_velocity"), motion[:, 3:6])
         variance = np.concatenate([linear**2 * value, turning**2 * value, turning**2 * slope])
         return _InertialUnit(np.diag(variance))
     raise InvalidSamples(
         f"a motion is 7 or 10 numbers, or joints of a robot, got {motion.shape[1]}"
     )
-
-
-def _noise(x: Array) -> Array:
-    return np.maximum(noise_of_differences(x), _LEAST_NOISE)

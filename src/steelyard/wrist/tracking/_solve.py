@@ -45,6 +45,7 @@ from scipy.special import stdtrit
 from steelyard._arrays import Array, Indices, Mask
 from steelyard._kinds import Shape
 from steelyard._units import NORMAL_95
+from steelyard.inertia import INERTIA
 from steelyard.wrist._checks import Cause
 from steelyard.wrist._regression import long_run_sum
 from steelyard.wrist._regressor import BaseGravity, wrench_tensor
@@ -362,7 +363,7 @@ class _Linear:
         T = wrench_tensor()
         count = self.pieces.samples
         mass = value[LOAD][0]
-        inertia = value[LOAD][4:]
+        inertia = value[LOAD][INERTIA]
         size = np.array([mass, np.linalg.norm(inertia) / np.sqrt(2)])
         worst = np.minimum(
             variance.reshape(2, 3).mean(axis=1) / np.maximum(size**2, 1e-300), _LARGEST_ERROR**2

@@ -1,4 +1,4 @@
-"""Everything that samples in motion say, in a size that does not grow: triangles of lifted rows.
+"""All samples in motion, condensed to triangles of lifted rows whose size stays the same.
 
 **Lifted rows.** A wrench is linear in the ten numbers phi, the drift and its trend for a known
 direction of gravity. With a tilt, gravity_base = g_0 + d, it is linear in products as well, and
@@ -7,9 +7,8 @@ nothing else:
     f_i   = Y_i (m, h)  + R'_i (m d)       + f0_i   + t f1_i       9 numbers per force axis
     tau_i = Y_i (h, I)  + [e_j x R' e_c]_i (h_j d_c) + tau0_i + t tau1_i    20 per torque axis
 
-so six triangles of these rows beside the wrench, one for each axis, updated by QR, are *all* that
-the samples
-say: nothing linearised is remembered, and weights are chosen afterwards.
+so six triangles of these rows beside the wrench, one for each axis, updated by QR, hold
+*all* that the samples say: nothing linearised is remembered, and weights are chosen afterwards.
 
 A sample next to a jump of the wrench has an error of its own, of the variance v beside the noise's
 n^2 (`_path`). Its rows count with the weight n^2 / (n^2 + v), of the worst axis: multiplied by its
@@ -27,6 +26,7 @@ import numpy as np
 
 from steelyard._arrays import Array
 from steelyard._kinds import NOT_NEGATIVE, Shape
+from steelyard.inertia import FIRST_MOMENT, MASS
 from steelyard.wrist._regressor import BaseGravity, features, wrench_tensor
 
 UNKNOWNS = 24
@@ -38,9 +38,6 @@ TILT = slice(16, 18)
 TREND = slice(18, 24)
 REPORTED = slice(0, 18)
 """The unknowns that a `WristPayload` reports with their covariance: load, drift and tilt."""
-
-ANGULAR_VELOCITY = slice(3, 6)
-"""Place of the angular velocity among the nine numbers of a motion and in their covariance."""
 
 _MAX_BLOCKS = 64
 _WIDTH = 21  # numbers in a lifted row, with the wrench; those of a force begin with eleven zeros
@@ -78,7 +75,7 @@ def lifted_rows(
     rows[_FORCES, :, _MASS_AND_MOMENT] = Y[_FORCES, :, :4]
     rows[_TORQUES, :, _MOMENT_AND_INERTIA] = Y[_TORQUES, :, 1:]
     by_weight = np.einsum("ncl,li->inc", R, T[:3, _FORCES, 0])
-    by_moment = np.einsum("ncl,lij->injc", R, T[:3, _TORQUES, 1:4])
+    by_moment = np.einsum("ncl,lij->injc", R, T[:3, _TORQUES, FIRST_MOMENT])
     rows[_FORCES, :, _WEIGHT_OF_TILT] = by_weight
     rows[_TORQUES, :, _MOMENT_OF_TILT] = by_moment.reshape(3, N, 9)
     rows[:, :, _DRIFT_COLUMN] = 1.0
@@ -99,8 +96,8 @@ def lifted_numbers(gravity: BaseGravity, value: Array) -> tuple[Array, Array]:
     L = np.zeros((6, _WIDTH - 1))
     G = np.zeros((6, _WIDTH - 1, UNKNOWNS))
     load = value[LOAD]
-    m = load[0]
-    h = load[1:4]
+    m = load[MASS]
+    h = load[FIRST_MOMENT]
     L[_FORCES, _MASS_AND_MOMENT] = load[:4]
     L[_FORCES, _WEIGHT_OF_TILT] = m * d
     L[_TORQUES, _MOMENT_AND_INERTIA] = load[1:]
@@ -130,8 +127,8 @@ def weight_numbers(gravity: BaseGravity, value: Array) -> Array:
     """
     g = gravity.tilted(value[TILT])
     L = np.zeros((6, _WIDTH - 1))
-    L[_FORCES, _WEIGHT_OF_TILT] = value[LOAD][0] * g
-    L[_TORQUES, _MOMENT_OF_TILT] = np.outer(value[LOAD][1:4], g).ravel()
+    L[_FORCES, _WEIGHT_OF_TILT] = value[LOAD][MASS] * g
+    L[_TORQUES, _MOMENT_OF_TILT] = np.outer(value[LOAD][FIRST_MOMENT], g).ravel()
     return L
 
 
