@@ -22,9 +22,12 @@ from steelyard.inertia import InertialParameters
 from steelyard.payload import Evidence, judge
 from steelyard.verdict import Doubt, Verdict
 from steelyard.wrist._checks import (
+    CAUSE_STD,
     Cause,
+    ForceScales,
     biased_steps,
     coarse_reading_doubt,
+    force_scale_doubts,
     truncation_doubts,
     unexplained_wrench_doubts,
     weight_doubts,
@@ -56,7 +59,6 @@ _MAX_ITERATIONS = 6  # of the tilt
 _FORCES = slice(0, 3)
 _TORQUES = slice(3, 6)
 _TILT_TOLERANCE = 1e-7  # [rad]; smaller steps end the iteration
-_CAUSE_STD = 10.0  # of the prior of a further column: one that the data do not show stays finite
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,10 +159,13 @@ def weigh_dynamic(
     full = np.zeros((18, 18))
     count = len(setting.free)
     full[np.ix_(setting.free, setting.free)] = fit.covariance[:count, :count]
+    scales = _force_scales(setting)
+    full[0, 0] += (scales.mass_std * setting.value[0]) ** 2
     plain = InertialParameters.from_vector(setting.value[BODY], "sensor")
     tilted = tilt_doubt(setting.value[TILT], setting.gravity.nominal)
     doubts = [doubt for doubt in (moving_drift, tilted) if doubt is not None]
     doubts += _unexplained_doubts(setting, fit, samples.wrench_covariance)
+    doubts += force_scale_doubts(scales)
     doubts += _cause_doubts(setting, float(np.sqrt(full[0, 0])))
     body, verdict = _judged(plain, full[BODY, BODY], doubts)
     return WristPayload(
@@ -298,7 +303,8 @@ def _cause_doubts(setting: _Setting, mass_std: float) -> Iterable[Doubt]:
         columns.append(bias)
     if not columns:
         return
-    causes = _causes(setting.regression(), np.stack(columns, axis=2))
+    value, covariance = _causes(setting.regression(), np.stack(columns, axis=2))
+    causes = [Cause(*each) for each in zip(value, np.sqrt(np.diag(covariance)), strict=True)]
     if samples.differentiated:
         yield from weight_doubts(causes.pop(0))
     for axes, cause in zip(truncated, causes, strict=True):
@@ -312,13 +318,24 @@ def _cause_doubts(setting: _Setting, mass_std: float) -> Iterable[Doubt]:
             yield from () if coarse is None else (coarse,)
 
 
-def _causes(regression: WrenchRegression, columns: Array) -> list[Cause]:
-    """The factors of further columns, (N, 6, c), estimated without prior knowledge of the body."""
+def _force_scales(setting: _Setting) -> ForceScales:
+    """The scales of the three forces, by the force of the load along each axis."""
+    regression = setting.regression()
+    load = wrench_regressor(regression.x) @ setting.value[BODY]
+    return ForceScales(*_causes(regression, load[:, :, None] * np.eye(6, 3)))
+
+
+def _causes(regression: WrenchRegression, columns: Array) -> tuple[Array, Array]:
+    """The factors of further columns and their covariance, without prior knowledge of the body.
+
+    Args:
+        columns: (N, 6, c)
+    """
     p = regression.p
     more = columns.shape[2]
     information = np.zeros((p + more, p + more))
     information[BODY.stop : p, BODY.stop : p] = _without_body(regression.prior_information)
-    information[range(p, p + more), range(p, p + more)] = _CAUSE_STD**-2
+    information[range(p, p + more), range(p, p + more)] = CAUSE_STD**-2
     extended = replace(
         regression,
         exact=np.concatenate([regression.exact, columns], axis=2),
@@ -326,8 +343,7 @@ def _causes(regression: WrenchRegression, columns: Array) -> list[Cause]:
         prior_information=information,
     )
     fit = ESTIMATORS["wls"].estimate(extended)
-    std = np.sqrt(np.diag(fit.covariance))
-    return [Cause(float(fit.value[k]), float(std[k])) for k in range(p, p + more)]
+    return fit.value[p:], fit.covariance[p:, p:]
 
 
 def _without_body(L: Array) -> Array:

@@ -38,7 +38,9 @@ from steelyard.payload._tracking import ContactWrench, Counts, Episode, Progress
 from steelyard.recording import Sample
 from steelyard.verdict import Doubt, DoubtKind
 from steelyard.wrist._checks import (
+    ForceScales,
     coarse_reading_doubt,
+    force_scale_doubts,
     unexplained_wrench_doubts,
     weight_doubts,
 )
@@ -181,6 +183,9 @@ class WristTracker:
         """
         state = self._drained(state)
         known = self._solved(state, rounds=8)
+        scales = self._force_scales(state, known)
+        if scales is not None:
+            known = known.with_mass_std(scales.mass_std * abs(float(known.value[0])))
         plain = InertialParameters.from_vector(known.value[LOAD], "sensor")
         now = np.eye(UNKNOWNS)  # the drift at the last sample, not at the first
         now[DRIFT, TREND] = self._age(state) * np.eye(6)
@@ -194,7 +199,7 @@ class WristTracker:
                 full[LOAD, LOAD],
                 unknown[LOAD],
                 expected="postures at rest say nothing about the inertia" if resting else "",
-                doubts=self._doubts(state, known),
+                doubts=self._doubts(state, known, scales),
                 beyond_empty_arm=False,
                 look_for_body=physical,
             )
@@ -274,12 +279,21 @@ class WristTracker:
             std = np.sqrt(known.covariance[0, 0])
         return float(NORMAL_95 * std / max(abs(known.value[0]), 1e-12))
 
-    def _doubts(self, state: WristTrackerState, known: Solution) -> tuple[Doubt, ...]:
+    def _force_scales(self, state: WristTrackerState, known: Solution) -> ForceScales | None:
+        """The scales of the forces of the sensor; None with too few samples."""
+        if len(state.sums.blocks) < _MIN_TESTED_BLOCKS:
+            return None
+        return self._problem(state.sums, state.postures, state.prior).force_scales(known)
+
+    def _doubts(
+        self, state: WristTrackerState, known: Solution, scales: ForceScales | None
+    ) -> tuple[Doubt, ...]:
         std = np.sqrt(np.diag(known.covariance))
         doubts = [drift_doubt(known.value[TREND], std[TREND], modelled=True)]
         if (std[TILT] < _MAX_DOUBTED_TILT_STD).all():
             doubts.append(tilt_doubt(known.value[TILT], self.gravity_base))
-        if len(state.sums.blocks) >= _MIN_TESTED_BLOCKS:
+        if scales is not None:
+            doubts += force_scale_doubts(scales)
             doubts += self._check_doubts(state, known)
         if not known.unknown[0]:
             size = float(np.linalg.norm(self.gravity_base))

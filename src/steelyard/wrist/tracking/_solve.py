@@ -34,7 +34,7 @@ this is most of the interval.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Annotated, NamedTuple
 
@@ -46,7 +46,7 @@ from steelyard._arrays import Array, Indices, Mask
 from steelyard._kinds import Shape
 from steelyard._units import NORMAL_95
 from steelyard.inertia import INERTIA
-from steelyard.wrist._checks import Cause
+from steelyard.wrist._checks import CAUSE_STD, Cause, ForceScales
 from steelyard.wrist._regression import long_run_sum
 from steelyard.wrist._regressor import BaseGravity, wrench_tensor
 from steelyard.wrist._rest import Postures
@@ -57,6 +57,7 @@ from steelyard.wrist.tracking._sums import (
     Sums,
     lifted_numbers,
     lifted_rows,
+    load_numbers,
     weight_numbers,
 )
 
@@ -70,6 +71,7 @@ _MAX_NOISE_SHARE = 0.5  # of the curvature in a direction that is still used
 _MAX_HIDDEN_SHARE = 0.1  # of a number's variance from unused directions; above, it is unknown
 _MIN_CHANGE = 1e-9  # of a round, in standard deviations of the prior
 _MAX_CORRELATION = 0.9  # of neighbouring blocks
+_CAUSE_ROUNDS = 3  # of the noise without causes
 _LARGEST_ERROR = 100.0  # of an acceleration, [m/s^2, rad/s^2]
 
 
@@ -93,6 +95,16 @@ class Solution:
     variance: Annotated[Array, Shape(6)]
     long_run: Annotated[Array, Shape(6)]
     extra: Annotated[Array, Shape(2)]
+
+    def with_mass_std(self, std: float) -> Solution:
+        """The solution with a further error of the mass.
+
+        Args:
+            std: standard deviation of the error, [kg]
+        """
+        covariance = self.covariance.copy()
+        covariance[0, 0] += std**2
+        return replace(self, covariance=covariance)
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,22 +169,52 @@ class WristProblem:
         Args:
             known: the solution
         """
-        L, G = lifted_numbers(self.gravity, known.value)
         weight = weight_numbers(self.gravity, known.value)
-        rows = self.sums.triangles[:, :, :-1]
-        residual = self.sums.triangles[:, :, -1] - (rows @ L[:, :, None])[:, :, 0]
-        columns = np.concatenate(
-            [rows @ G[:, :, self.free], rows @ weight[:, :, None], residual[:, :, None]], axis=2
-        )
-        weighted = columns / np.sqrt(known.long_run)[:, None, None]
+        value, covariance = self._causes(known, weight[:, :, None])
+        return Cause(float(value[0]), float(np.sqrt(covariance[0, 0])))
+
+    def force_scales(self, known: Solution) -> ForceScales:
+        """The scales of the forces of the sensor (see `_checks`), from the motion alone.
+
+        Args:
+            known: the solution
+        """
+        load = load_numbers(self.gravity, known.value)
+        return ForceScales(*self._causes(known, load[:, :, None] * np.eye(6, 3)[:, None, :]))
+
+    def _causes(self, known: Solution, numbers: Array) -> tuple[Array, Array]:
+        """The factors of further wrenches, (c,), and their covariance, (c, c).
+
+        Args:
+            known: the solution
+            numbers: lifted numbers of these wrenches, (6, 20, c)
+        """
+        L, G = lifted_numbers(self.gravity, known.value)
+        unknowns = np.concatenate([G[:, :, self.free], numbers], axis=2)
+
+        def with_residuals(rows: Array) -> Array:
+            """Columns of all unknowns and residuals of some lifted rows, (6, k, p + c + 1)."""
+            left = rows[:, :, -1:] - rows[:, :, :-1] @ L[:, :, None]
+            return np.concatenate([rows[:, :, :-1] @ unknowns, left], axis=2)
+
+        columns = with_residuals(self.sums.triangles)
+        of_blocks = with_residuals(self.sums.blocks.transpose(1, 0, 2))
         p = len(self.free)
-        prior = np.eye(p, p + 2) / _PRIOR_STD[self.free, None]
-        stacked = np.concatenate([weighted.reshape(-1, p + 2), prior])
-        triangle = np.asarray(np.linalg.qr(stacked, mode="r"))
-        explained = float(triangle[p, p + 1] ** 2)
-        left = float(triangle[p + 1, p + 1] ** 2)  # the cause is no part of the residuals' noise
-        std = np.sqrt(left / max(left + explained, 1e-300)) / max(abs(triangle[p, p]), 1e-300)
-        return Cause(float(triangle[p, p + 1] / triangle[p, p]), float(std))
+        width = unknowns.shape[2]
+        std = np.append(_PRIOR_STD[self.free], np.full(width - p, CAUSE_STD))
+        prior = np.eye(width, width + 1) / std[:, None]
+        noise = known.long_run
+        for _ in range(_CAUSE_ROUNDS):  # causes are no part of the residuals' noise
+            weighted = columns / np.sqrt(noise)[:, None, None]
+            stacked = np.concatenate([weighted.reshape(-1, width + 1), prior])
+            triangle = np.asarray(np.linalg.qr(stacked, mode="r"))
+            found = np.append(np.linalg.solve(triangle[:-1, :-1], triangle[:-1, -1]), -1.0)
+            noise = np.maximum(
+                _share_left(columns, found) * known.variance,
+                _share_left(of_blocks, found) * known.long_run,
+            )
+        inverse = np.linalg.inv(triangle[p:-1, p:-1])
+        return found[p:-1], inverse @ inverse.T
 
 
 class _Pieces(NamedTuple):
@@ -413,6 +455,18 @@ def _smallest_ratio(
     # v = A^-1 u: its last entry is u[p] / last
     theta = z - inverse @ u[:p] * (last / u[p])
     return np.asarray(theta), float(1 / s[0] ** 2)
+
+
+def _share_left(columns: Array, found: Array) -> Array:
+    """The share of the residuals' mean square on each axis that is left by a solution, (6,).
+
+    Args:
+        columns: of all unknowns, and the residuals, (6, k, p + 1)
+        found: the unknowns, and -1, (p + 1,)
+    """
+    before = (columns[:, :, -1] ** 2).sum(axis=1)
+    after = ((columns @ found) ** 2).sum(axis=1)
+    return np.asarray(np.clip(after / np.maximum(before, 1e-300), 1e-12, 1.0))
 
 
 def _relieved(x: Array, share: Array, way: Array, mu: float) -> Array:

@@ -132,6 +132,18 @@ def weight_numbers(gravity: BaseGravity, value: Array) -> Array:
     return L
 
 
+def load_numbers(gravity: BaseGravity, value: Array) -> Array:
+    """The lifted numbers of the load, (6, 20): its wrench in motion, without drift.
+
+    Args:
+        gravity: where things fall without a tilt
+        value: of the unknowns, (24,)
+    """
+    L, _ = lifted_numbers(gravity, value)
+    L[:, [_DRIFT_COLUMN, _TREND_COLUMN]] = 0.0
+    return L
+
+
 class Sums(NamedTuple):
     """Sums over the samples in motion, each weighted.
 
