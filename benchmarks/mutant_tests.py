@@ -1,6 +1,6 @@
 """Which tests run a line, and how they end for a changed module; for `mutants.py`.
 
-The tests of `make test` run once under coverage, with the test as the context of its lines; what a
+The tests of `make test` and `make thorough` run once under coverage, with the test as the context of its lines; what a
 fixture runs for several tests counts for each of them. For the mutants of one package, only the
 modules of tests that import it are recorded.
 
@@ -37,7 +37,7 @@ NOT_RECORDED = ("architecture", "fuzz", "real")
 FIXTURE = "fixture:"  # what the context of a fixture begins with
 NO_TEST = "?"  # in place of the name of a test: it cannot be imported, or computes without end
 NO_END = "waits"  # in place of the name of a test: nothing came for LIMIT_S
-BUDGET_S = 25.0  # of processor time for the tests of one mutant; what passes until then survives
+BUDGET_S = 60.0  # of processor time for the tests of one mutant; what passes until then survives
 LIMIT_S = 600.0  # of wall time; a test waits without end, or the machine is too busy
 LIBRARIES = (
     *("numpy", "scipy.optimize", "scipy.signal", "scipy.linalg", "scipy.stats", "scipy.spatial"),
@@ -116,7 +116,7 @@ class Records:
         measured.erase()
         recorder = Recorder(measured)
         measured.start()
-        words = ["-q", "-p", "no:cacheprovider", "-m", "not thorough"]
+        words = ["-q", "-p", "no:cacheprovider"]
         code = pytest.main([*words, *self._modules()], plugins=[recorder])
         measured.stop()
         measured.save()
@@ -245,11 +245,10 @@ def serve() -> None:
     if any(name.partition(".")[0] == "steelyard" for name in sys.modules):
         raise RuntimeError("the server must not import what is changed")
     for line in sys.stdin:
-        tests, chosen = json.loads(line)
-        print(json.dumps(_forked(tests, chosen)), flush=True)
+        print(json.dumps(_forked(json.loads(line))), flush=True)
 
 
-def _forked(tests: list[str], chosen: str) -> str:
+def _forked(tests: list[str]) -> str:
     """The first test that fails in a fork: empty if none does, NO_END if the fork does not end."""
     reading, writing = os.pipe()
     child = os.fork()
@@ -260,7 +259,7 @@ def _forked(tests: list[str], chosen: str) -> str:
         quiet = os.open(os.environ["MUTANT_LOG"], os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         for stream in (1, 2):
             os.dup2(quiet, stream)
-        os.write(writing, b"=" + _run(tests, chosen).encode())
+        os.write(writing, b"=" + _run(tests).encode())
         sys.stdout.flush()
         os._exit(0)
     os.close(writing)
@@ -277,12 +276,11 @@ def _forked(tests: list[str], chosen: str) -> str:
     return answer.removeprefix("=")
 
 
-def _run(tests: list[str], chosen: str) -> str:
-    """The first test that fails, of those with the chosen marks."""
+def _run(tests: list[str]) -> str:
+    """The first test that fails."""
     order = InOrder(tests)
     try:
-        words = ["-x", "-q", "-p", "no:cacheprovider", "-m", chosen]
-        pytest.main([*words, *tests], plugins=[order])
+        pytest.main(["-x", "-q", "-p", "no:cacheprovider", *tests], plugins=[order])
     except BaseException:  # a mutant may break whatever pytest calls: noticed as well
         traceback.print_exc()
         return NO_TEST
@@ -310,15 +308,13 @@ class Server:
             text=True,
         )
 
-    def failing(self, tests: list[str], *, every: bool = False) -> str:
+    def failing(self, tests: list[str]) -> str:
         """The first test that fails: empty if none does, NO_TEST for errors outside of tests.
 
         Args:
             tests: in their order
-            every: thorough ones too
         """
-        chosen = "" if every else "not thorough"
-        self.process.stdin.write(json.dumps([tests, chosen]) + "\n")
+        self.process.stdin.write(json.dumps(tests) + "\n")
         self.process.stdin.flush()
         answer = self.process.stdout.readline()
         if not answer:

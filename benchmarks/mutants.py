@@ -4,9 +4,11 @@ python benchmarks/mutants.py [COUNT] [--seed SEED] [--package NAME] [--record] [
 
 Each mutant changes one place of the library in a copy of the repository: a comparison, a threshold,
 a sign, a logical operator, an index of first or last, or a call that only has an effect (`fsync`).
-Then tests of this place run, the quickest first, until the first failure or for 25 s of processor
-time. Which tests run it is recorded once (ten minutes; `--record` does it again, after tests or the
-library have changed; with `--package` only tests that import the package, a minute or two).
+Constants that bound a wait or the work of a search are left alone.
+Then tests of this place run, the quickest first, until the first failure or for 60 s of processor
+time. Which tests run it is recorded once, those of `make thorough` too (half an hour; `--record`
+does it again, after tests or the library have changed; with `--package` only tests that import the
+package, a few minutes).
 Survivors are printed with the changed line; those that matter deserve a test that fails on them.
 A mutant is undecided where a test waits for ten minutes: look at it, or use a quieter machine.
 The exit code is 1 if more than a tenth survive. `--known` puts faults of the past back instead
@@ -19,6 +21,7 @@ import argparse
 import ast
 import os
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -52,6 +55,9 @@ OPPOSITE: dict[type[ast.AST], type[ast.AST]] = {
 }
 OTHER_NAME = {"min": "max", "max": "min", "minimum": "maximum", "maximum": "minimum"}
 """Calls that are replaced by their opposites."""
+
+NO_DECISION = re.compile(r"(TIMEOUT|CHUNK|BLOCK_ROWS|CACHE|ITERATIONS|ROUNDS|SWEEPS|POINTS)")
+"""Names of constants that bound a wait or the work of a search: ten times as much is as right."""
 
 
 @dataclass(frozen=True)
@@ -119,11 +125,12 @@ def change_of(node: ast.AST) -> Callable[[], None] | None:
 
 
 def _is_threshold(node: ast.Assign) -> bool:
-    """Whether it gives a constant of a module its number."""
+    """Whether it gives a constant of a module its number, which decides more than time or work."""
     name = node.targets[0]
     return (
         isinstance(name, ast.Name)
         and name.id.isupper()
+        and not NO_DECISION.search(name.id)
         and isinstance(node.value, ast.Constant)
         and type(node.value.value) in (int, float)
     )
@@ -196,21 +203,19 @@ class Bench:
         """What becomes of a fault of the past."""
         path = SOURCE / fault.path
         changed = fault.mutated((ROOT / path).read_text())
-        failed = self._failing_with(path, changed, [fault.test], every=True)
+        failed = self._failing_with(path, changed, [fault.test])
         if not failed:
             return SURVIVED
-        if failed == NO_END or self.server.failing([fault.test], every=True):
+        if failed == NO_END or self.server.failing([fault.test]):
             return UNDECIDED
         return KILLED
 
-    def _failing_with(
-        self, path: Path, changed: str, tests: list[str], *, every: bool = False
-    ) -> str:
+    def _failing_with(self, path: Path, changed: str, tests: list[str]) -> str:
         target = self.copy / path
         original = target.read_text()
         target.write_text(changed)
         try:
-            return self.server.failing(tests, every=every)
+            return self.server.failing(tests)
         finally:
             target.write_text(original)
 
