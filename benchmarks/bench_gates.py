@@ -55,8 +55,11 @@ OUT = Path("out") / "gates.jsonl"
 PARTS = ("torque", "sound", "empty", "tracking", "currents", "wrist", "real")
 ARMS_PER_SEED = 4
 SOUND_RUNS = 9  # further loaded runs of a place without a fault
+TRACKED_SOUND_RUNS = 2  # of these, sample by sample
 GAIN_STD = 0.01  # of each gain
 COMMON_GAIN_STD = 0.02  # of all gains
+TRACKED_WRENCHES = ("clean", "fx and fy swapped", "torques in Nmm", "fx x1.1", "readings truncated")
+TRACKED_MOTION = "tracked motion"
 LAW_SEED = 990  # of the runs from which friction laws are chosen
 OTHER_ARMS = {"ur10e": "ur10", "ur10": "ur10e"}
 
@@ -142,8 +145,10 @@ def _weighed(
     if key["part"] == "empty":
         return sy.weigh(_model(place, settings, kind), loaded.recording)
     model = _model(place, settings, "clean")
+    if key["way"].startswith(TRACKED_MOTION):
+        loaded = made.another_loaded_run(place, int(key["way"].split()[-1]))
     recording = made.LOADED[kind](there, loaded)
-    if key["way"] == "tracking":
+    if key["part"] == "tracking":
         return sy.track(recording, model=model).payload
     return sy.weigh(model, recording)
 
@@ -166,13 +171,16 @@ def _keys(place: made.Place, parts: tuple[str, ...]) -> Iterator[dict[str, Any]]
     if "tracking" in parts:
         for kind in made.TRACKED:
             yield base | {"part": "tracking", "way": "tracking", "corruption": kind}
+        for k in range(1, TRACKED_SOUND_RUNS + 1):
+            way = f"{TRACKED_MOTION} {k}"
+            yield base | {"part": "tracking", "way": way, "corruption": "clean"}
     if "currents" in parts and place.seed % 2 == 0:
         for kind in ("clean", "loaded torques x1.05"):
             yield base | {"part": "currents", "way": "batch", "corruption": kind}
     if "wrist" in parts:
         for kind in (*made.WRENCHES, made.WRIST_CLOCK):
             yield base | {"part": "wrist", "way": "batch", "corruption": kind}
-        for kind in ("clean", "fx and fy swapped", "torques in Nmm", "readings truncated"):
+        for kind in TRACKED_WRENCHES:
             yield base | {"part": "wrist", "way": "tracking", "corruption": kind}
 
 

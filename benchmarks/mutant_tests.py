@@ -1,8 +1,8 @@
 """Which tests run a line, and how they end for a changed module; for `mutants.py`.
 
-The tests of `make test` and `make thorough` run once under coverage, with the test as the context of its lines; what a
-fixture runs for several tests counts for each of them. For the mutants of one package, only the
-modules of tests that import it are recorded.
+The tests of `make test` and `make thorough` run once under coverage, with the test as the context
+of its lines; what a fixture runs for several tests counts for each of them. For the mutants of one
+package, only the modules of tests that import it are recorded.
 
 A server process imports the large libraries once, but nothing of steelyard, and forks for each
 mutant. The fork runs the recorded tests of the changed line, the quickest first, until one fails or

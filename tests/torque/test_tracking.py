@@ -66,6 +66,16 @@ def test_it_weighs_and_says_that_it_has_converged(direct):
     assert found.body.frame == "flange"
 
 
+def test_a_payload_that_moved_too_briefly_for_all_tests_is_not_to_be_used(direct):
+    """Noise is judged by ten windows of 0.2 s; before, nothing tells a load from a steady force."""
+    every = list(stream())
+    early = direct.estimate(fed(direct, every[: int(1.6 * RATE_HZ)]))
+    assert not early.verdict.ok
+    assert "too briefly" in early.verdict.blocking[0].words
+    late = direct.estimate(fed(direct, every[: int(4.0 * RATE_HZ)]))
+    assert late.verdict.ok
+
+
 def test_intervals_are_those_of_batch(direct):
     part = samples(load_robot("ur10").with_payload(LOAD), 5, 3)
     np.testing.assert_allclose(

@@ -127,8 +127,13 @@ class Advice(NamedTuple):
                 model.robot.joint_names, today, model.estimate.noise, torque_rms, influential
             )
         strange = strange or state.spread.doubt(model.robot.joint_names, influential)
-        late = self.late(options.accuracy)
-        doubts = (model_doubt(model.verdict), strange, *self.causes.doubts, late)
+        doubts = (
+            model_doubt(model.verdict),
+            strange,
+            _untested_doubt(state),
+            *self.causes.doubts,
+            self.late(options.accuracy),
+        )
         return tuple(doubt for doubt in doubts if doubt is not None)
 
     def late(self, accuracy: float) -> Doubt | None:
@@ -234,6 +239,17 @@ class Advice(NamedTuple):
         return (
             "nothing: the mass is known as requested, and no swing of a joint would show much more"
         )
+
+
+def _untested_doubt(state: TorqueTrackerState) -> Doubt | None:
+    """A doubt while a payload was carried too briefly to test other causes of the torques."""
+    if state.settled:
+        return None
+    words = (
+        "the payload has moved too briefly to tell it from a force or from another scale of the"
+        " torques: keep moving"
+    )
+    return Doubt(DoubtKind.NOT_CONVERGED, words)
 
 
 def _how_well(advice: Advice, accuracy: float) -> str:
