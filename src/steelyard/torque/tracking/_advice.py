@@ -130,11 +130,21 @@ class Advice(NamedTuple):
         doubts = (
             model_doubt(model.verdict),
             strange,
-            _untested_doubt(state),
+            self.untested(state),
             *self.causes.doubts,
             self.late(options.accuracy),
         )
         return tuple(doubt for doubt in doubts if doubt is not None)
+
+    def untested(self, state: TorqueTrackerState) -> Doubt | None:
+        """A doubt while a known load has moved too briefly to test other causes of the torques."""
+        if state.settled or self.evidence.unknown[0]:
+            return None
+        words = (
+            "the payload has moved too briefly to tell it from a force or from another scale of"
+            " the torques: keep moving"
+        )
+        return Doubt(DoubtKind.NOT_CONVERGED, words)
 
     def late(self, accuracy: float) -> Doubt | None:
         """A doubt where the mass is not as sure as requested.
@@ -239,17 +249,6 @@ class Advice(NamedTuple):
         return (
             "nothing: the mass is known as requested, and no swing of a joint would show much more"
         )
-
-
-def _untested_doubt(state: TorqueTrackerState) -> Doubt | None:
-    """A doubt while a payload was carried too briefly to test other causes of the torques."""
-    if state.settled:
-        return None
-    words = (
-        "the payload has moved too briefly to tell it from a force or from another scale of the"
-        " torques: keep moving"
-    )
-    return Doubt(DoubtKind.NOT_CONVERGED, words)
 
 
 def _how_well(advice: Advice, accuracy: float) -> str:
