@@ -1,5 +1,7 @@
 """Corrupted wrenches and clocks: each gives a blocking doubt, in a batch and when tracking."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -9,7 +11,7 @@ from steelyard.robot import load_robot
 from steelyard.verdict import DoubtKind
 from steelyard.wrist import Postures, WristRecording, weigh_static
 from steelyard.wrist._checks import coarse_reading_doubt, reading_steps
-from wrist_streams import LOADS, rows
+from wrist_streams import DRIFT, LOADS, rows
 
 LONGEST_SENTENCE = 25  # words
 
@@ -93,6 +95,18 @@ def test_a_corrupted_recording_is_doubted_when_tracking(name):
     faulty, kind = corrupted(name)
     found = track_wrist(faulty, "ur10")
     assert kind in blocking_kinds(found.payload)
+
+
+def test_a_load_that_loses_a_part_is_doubted_in_a_batch():
+    def lost(wrench):
+        later = np.arange(len(wrench)) > len(wrench) / 2
+        return wrench - 0.2 * later[:, None] * (wrench - DRIFT)
+
+    payload = weigh_wrist(dynamic=recording(rows(seed=6), corrupt=lost), robot="ur10")
+    (doubt,) = (x for x in payload.verdict.blocking if x.kind == DoubtKind.LOAD_CHANGED)
+    assert re.match(
+        r"the load changes by -(19|20|21) % in part [456] of 6 of the run:", doubt.words
+    )
 
 
 @pytest.mark.parametrize("forces", [[1.04, 1, 1], [1, 0.97, 1], [1, 1, 1.03]])

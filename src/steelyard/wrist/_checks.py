@@ -18,7 +18,10 @@ right: an interval spans significant differences, and large ones are doubted. To
 compared: those of a real sensor (an OptoForce) differ by 20 % while two runs agree in the centre to
 2 mm, and the torque along the line to the centre says nothing.
 
-s, k and a are further unknowns of the regression, with a standard deviation that allows for
+**A load that changes.** The wrench in each sixth of the time is (1 + b) times that of the load; in
+the first b is 0. Trackers see changes as they happen.
+
+s, k, a and b are further unknowns of the regression, with a standard deviation that allows for
 correlation in time.
 
 The limits were chosen with 456 simulated runs (four arms, three seeds, white and slow noise, 18
@@ -29,7 +32,7 @@ docs/explanation/wrist.md has the table.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import permutations
 from typing import NamedTuple
 
@@ -42,9 +45,10 @@ from steelyard.verdict import Doubt, DoubtKind
 _MAX_NOISE_RATIO = 3.0  # RMS of residuals over that expected from noise
 _MAX_UNEXPLAINED_SHARE = 0.2  # RMS of residuals over the RMS variation of the wrench
 _MAX_WEIGHT_ERROR = 0.05  # of s
+_MAX_LOAD_CHANGE = 0.05  # of b
 _MIN_TRUNCATION = 0.5  # of k
 CAUSE_STD = 10.0
-"""Standard deviation of the prior of s, k and a: one that the data do not show stays finite."""
+"""Standard deviation of the prior of s, k, a and b: one that the data do not show stays finite."""
 _MIN_SIGMA = 4.5  # standard deviations of s and k
 _MIN_SPANNED_SIGMA = 3.0  # standard deviations of a difference of scales, for the interval
 _EXCLUDED_SIGMA = 3.0  # standard deviations of k from 1, for readings that are not cut off
@@ -156,6 +160,21 @@ def force_scale_doubts(scales: ForceScales) -> Iterable[Doubt]:
             f" along f{'xyz'[j]}: check its calibration and the units of its columns"
         )
         yield Doubt(DoubtKind.TORQUE_SCALE, words)
+
+
+def load_change_doubts(changes: Sequence[Cause]) -> Iterable[Doubt]:
+    """A doubt if the load changes between parts of the time.
+
+    Args:
+        changes: relative change b of the load in each part after the first
+    """
+    part, most = max(enumerate(changes, 2), key=lambda item: abs(item[1].sigma))
+    if most.exceeds(_MAX_LOAD_CHANGE):
+        words = (
+            f"the load changes by {100 * most.value:+.0f} % in part {part} of {len(changes) + 1} of"
+            " the run: check whether it was touched, or weigh the parts one by one"
+        )
+        yield Doubt(DoubtKind.LOAD_CHANGED, words)
 
 
 def truncation_doubts(truncation: Cause, step: float, unit: str) -> Iterable[Doubt]:

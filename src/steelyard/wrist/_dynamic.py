@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from steelyard._arrays import Array
 from steelyard._units import GRAVITY_DOWN
 from steelyard.errors import InvalidRecording, InvalidSamples
+from steelyard.identification._cause_columns import in_parts
 from steelyard.inertia import InertialParameters
 from steelyard.payload import Evidence, judge
 from steelyard.verdict import Doubt, Verdict
@@ -28,6 +29,7 @@ from steelyard.wrist._checks import (
     biased_steps,
     coarse_reading_doubt,
     force_scale_doubts,
+    load_change_doubts,
     truncation_doubts,
     unexplained_wrench_doubts,
     weight_doubts,
@@ -166,6 +168,7 @@ def weigh_dynamic(
     doubts = [doubt for doubt in (moving_drift, tilted) if doubt is not None]
     doubts += _unexplained_doubts(setting, fit, samples.wrench_covariance)
     doubts += force_scale_doubts(scales)
+    doubts += load_change_doubts(_load_changes(setting))
     doubts += _cause_doubts(setting, float(np.sqrt(full[0, 0])))
     body, verdict = _judged(plain, full[BODY, BODY], doubts)
     return WristPayload(
@@ -303,8 +306,7 @@ def _cause_doubts(setting: _Setting, mass_std: float) -> Iterable[Doubt]:
         columns.append(bias)
     if not columns:
         return
-    value, covariance = _causes(setting.regression(), np.stack(columns, axis=2))
-    causes = [Cause(*each) for each in zip(value, np.sqrt(np.diag(covariance)), strict=True)]
+    causes = _single_causes(setting.regression(), np.stack(columns, axis=2))
     if samples.differentiated:
         yield from weight_doubts(causes.pop(0))
     for axes, cause in zip(truncated, causes, strict=True):
@@ -321,8 +323,26 @@ def _cause_doubts(setting: _Setting, mass_std: float) -> Iterable[Doubt]:
 def _force_scales(setting: _Setting) -> ForceScales:
     """The scales of the three forces, by the force of the load along each axis."""
     regression = setting.regression()
-    load = wrench_regressor(regression.x) @ setting.value[BODY]
+    load = _load(setting, regression)
     return ForceScales(*_causes(regression, load[:, :, None] * np.eye(6, 3)))
+
+
+def _load_changes(setting: _Setting) -> list[Cause]:
+    """The relative change of the load in each part of the time after the first."""
+    regression = setting.regression()
+    (columns,) = in_parts([_load(setting, regression)])
+    return _single_causes(regression, columns)
+
+
+def _load(setting: _Setting, regression: WrenchRegression) -> Array:
+    """The wrench of the load alone, (N, 6) [N, Nm]."""
+    return wrench_regressor(regression.x) @ setting.value[BODY]
+
+
+def _single_causes(regression: WrenchRegression, columns: Array) -> list[Cause]:
+    """Each factor of further columns, (N, 6, c), with its own standard deviation."""
+    value, covariance = _causes(regression, columns)
+    return [Cause(*each) for each in zip(value, np.sqrt(np.diag(covariance)), strict=True)]
 
 
 def _causes(regression: WrenchRegression, columns: Array) -> tuple[Array, Array]:
