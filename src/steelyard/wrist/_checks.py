@@ -172,7 +172,7 @@ def load_change_doubts(changes: Sequence[Cause]) -> Iterable[Doubt]:
     if most.exceeds(_MAX_LOAD_CHANGE):
         words = (
             f"the load changes by {100 * most.value:+.0f} % in part {part} of {len(changes) + 1} of"
-            " the run: check whether it was touched, or weigh the parts one by one"
+            " the run: check whether it was touched, or weigh each part"
         )
         yield Doubt(DoubtKind.LOAD_CHANGED, words)
 
