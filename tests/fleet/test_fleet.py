@@ -19,6 +19,7 @@ from steelyard.fleet import Fleet
 from steelyard.fleet._arms import Agreement, Arm, merge
 from steelyard.fleet._catalogue import read_catalogue
 from steelyard.fleet._estimate import payload_of
+from steelyard.fleet._fleet import _usable
 from steelyard.fleet._reduce import Reduction, packed, unpacked
 from steelyard.identification import RegressionFactor
 from steelyard.io import write
@@ -158,6 +159,17 @@ def test_a_second_run_reads_only_what_is_new(tmp_path):
     assert len(changed) == 1
     rows[0]["load"] = 0.2  # what the catalogue says of it is another thing now
     assert Fleet.build(write_catalogue(tmp_path, rows), store, workers=1).built["changed"] == 1
+
+
+def test_logs_reduced_with_an_earlier_model_do_not_count(scene):
+    *_, fleet = scene
+    rows = [row for row in fleet.logs if row.robot == "arm0"]
+    earlier = [
+        replace(row, reduction="of another model", written=row.written - timedelta(days=1))
+        for row in rows
+    ]
+    assert _usable([*earlier, *rows]) == _usable(rows) == rows
+    assert _usable([*rows[:2], *earlier[2:]]) == rows[:2]
 
 
 def test_many_rows_are_gathered_and_stay_the_same(tmp_path, monkeypatch):
