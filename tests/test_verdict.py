@@ -132,6 +132,14 @@ def test_a_contradiction_is_the_same_doubt_in_a_batch_and_online(robot, model):
         assert DoubtKind.CONTRADICTS_MODEL in doubt_kinds(payload)
 
 
+def test_without_a_dominant_cause_a_sentence_lists_the_shares_of_the_variance():
+    spread = np.diag(np.array([0.02, *3 * [0.002], *6 * [1e-3]]) ** 2)
+    shares = {"gains": 0.48, "drift": 0.001, "noise": 0.4, "friction": 0.119}
+    _, verdict = judge(Evidence(LOAD, spread, np.zeros(10, bool), shares=shares))
+    words = "drive gains 48 %, measurement noise 40 %, friction of the day 12 %"
+    assert verdict.summary.endswith(f"the variance of the mass consists of {words}")
+
+
 def test_a_doubted_model_makes_doubted_payloads(robot, model):
     verdict = Verdict(doubts=(Doubt(DoubtKind.UNEXPLAINED_TORQUE, "much stays unexplained"),))
     doubted = replace(model, estimate=replace(model.estimate, verdict=verdict))

@@ -101,6 +101,14 @@ def test_text_goes_to_stdout_or_into_a_file(folder):
     assert "there is no folder" in str(missing.exception)
 
 
+def test_facts_describe_the_inertia_that_stands_in_for_the_estimate(folder):
+    estimated = json.loads(run("ur", folder / "good.json", "--json").output)
+    assert estimated["inertia_instead"] is None
+    done = run("ur", folder / "good.json", "--inertia", "sphere", "--json")
+    instead = json.loads(done.output)["inertia_instead"]
+    assert "the inertia here is that of a homogeneous sphere" in instead
+
+
 def test_the_tool_frame_turns_and_moves_the_body(folder):
     done = run("mecademic", folder / "good.json", "--tool-frame", "0 0 0.03 0 0 90")
     assert "SetPayload(2.5,20.0,10.0,90.0)" in done.output

@@ -118,7 +118,7 @@ def test_a_report_is_html(folder):
     words = ("weigh", "model.json", "loaded.parquet", "--report", "page.pdf")
     done = steelyard(*words, cwd=folder)
     assert done.returncode == 2
-    assert "page.pdf: the name of this file must end in .html or .htm" in done.stderr
+    assert done.stderr.endswith("page.pdf: the name of this file must end in .html or .htm\n")
     assert not (folder / "page.pdf").exists()
 
 

@@ -11,6 +11,7 @@ from steelyard.drawing import (
     Curve,
     Panel,
     Plot,
+    Solid,
     notebook_html,
     panel_figure,
     save_picture,
@@ -55,6 +56,18 @@ def test_gaps_stay_gaps_and_short_or_turning_curves_are_kept(rng):
     assert len(x) <= 300
     assert np.ptp(x) == pytest.approx(2, abs=1e-5)
     assert np.ptp(found) == pytest.approx(2, abs=1e-5)
+
+
+def test_the_box_around_an_ellipsoid_holds_all_of_it(rng):
+    half = rng.normal(size=(3, 3))
+    centre = rng.normal(size=3)
+    solid = Solid.ellipsoid("load", 0, centre, half @ half.T, colour="#000000")
+    ways = rng.normal(size=(1000, 3))
+    points = (half @ (ways / np.linalg.norm(ways, axis=1)[:, None]).T).T
+    within = np.linalg.solve(solid.placement[:3, :3], points.T)
+    corners = np.linalg.solve(solid.placement[:3, :3], (solid.box - centre).T)
+    assert (np.abs(within).max(axis=1) <= corners.max(axis=1) + 1e-9).all()
+    assert np.linalg.norm(solid.box - centre, axis=1).min() > np.linalg.norm(points, axis=1).max()
 
 
 def test_a_band_is_not_filled_across_a_gap():

@@ -1,6 +1,7 @@
 """Designs keep every limit; infeasible requests are refused with the limit and the amount."""
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -28,8 +29,9 @@ from steelyard.excitation import (
     Scene,
     design,
 )
+from steelyard.excitation._search import Search
 from steelyard.excitation._solver import Minimiser
-from steelyard.excitation._space import _Dense
+from steelyard.excitation._space import MotionSpace, _Dense
 from steelyard.robot import JointLimits, load_robot
 from steelyard.robot._geometry import Body
 from steelyard.trajectory import FourierTrajectory
@@ -133,6 +135,29 @@ def test_a_certificate_says_what_was_not_checked(arm):
     assert not any(
         "position" in words for words in DesignLimits(endless).certify(arm, motion).unchecked
     )
+
+
+def test_the_best_motions_of_a_batch_are_refined(arm, monkeypatch):
+    """With made-up results of the batch, of which the smaller ones are better."""
+    space = MotionSpace(np.zeros(2), np.arange(2), 3, 6.0, True, False, np.ones(2))
+    found = 1e-3 * np.random.default_rng(1).normal(size=(8, space.size))
+
+    class MadeUp:
+        def __init__(self, *_):
+            pass
+
+        def searched(self, u, **_):
+            return np.zeros(len(found)), found
+
+    monkeypatch.setattr("steelyard.excitation._search.Batch", MadeUp)
+    monkeypatch.setattr(Search, "_gram", lambda self, u: u)
+    monkeypatch.setattr(Search, "_merit", lambda self, u: np.linalg.norm(u))
+    settings = DesignSettings(starts=8, workers=1)
+    search = Search(arm, DesignLimits(TWO), space, ConditionNumber(), settings)
+    with ThreadPoolExecutor(1) as pool:
+        refined = search._starts(pool)
+    best = found[np.argsort(np.linalg.norm(found, axis=1))]
+    np.testing.assert_array_equal(refined, best[: len(refined)])
 
 
 @pytest.mark.thorough

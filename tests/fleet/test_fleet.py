@@ -16,9 +16,10 @@ from conftest import steelyard
 from fleet_logs import FRICTION, START, log, tiny_arm, tiny_fleet, write_catalogue
 from steelyard.errors import MissingExtra, SteelyardError, UnknownName, UnreadableFile
 from steelyard.fleet import Fleet
-from steelyard.fleet._arms import merge
+from steelyard.fleet._arms import Agreement, Arm, merge
 from steelyard.fleet._catalogue import read_catalogue
 from steelyard.fleet._estimate import payload_of
+from steelyard.fleet._fleet import _usable
 from steelyard.fleet._reduce import Reduction, packed, unpacked
 from steelyard.identification import RegressionFactor
 from steelyard.io import write
@@ -160,6 +161,17 @@ def test_a_second_run_reads_only_what_is_new(tmp_path):
     assert Fleet.build(write_catalogue(tmp_path, rows), store, workers=1).built["changed"] == 1
 
 
+def test_logs_reduced_with_an_earlier_model_do_not_count(scene):
+    *_, fleet = scene
+    rows = [row for row in fleet.logs if row.robot == "arm0"]
+    earlier = [
+        replace(row, reduction="of another model", written=row.written - timedelta(days=1))
+        for row in rows
+    ]
+    assert _usable([*earlier, *rows]) == _usable(rows) == rows
+    assert _usable([*rows[:2], *earlier[2:]]) == rows[:2]
+
+
 def test_many_rows_are_gathered_and_stay_the_same(tmp_path, monkeypatch):
     monkeypatch.setattr("steelyard.fleet._store._MIN_SMALL_FILES", 3)
     catalogue, _ = tiny_fleet(tmp_path, arms=1, logs=4)
@@ -201,6 +213,15 @@ def test_logs_of_another_arm_are_left_out_and_named(tmp_path):
     assert doubt.kind == DoubtKind.OTHER_ROBOT
     assert "arm0-03.npz" in doubt.words
     assert "5 logs" in model.made_from[0]
+
+
+def test_too_few_logs_that_agree_leave_none_out():
+    arm = Arm("arm0", ["a", "b", "c"])
+    assert not arm.leave_out(Agreement({"a": 1.0, "b": 1.0, "c": 50.0}))
+    assert arm.used == ["a", "b", "c"]
+    arm = Arm("arm0", ["a", "b", "c", "d"])
+    assert arm.leave_out(Agreement({"a": 1.0, "b": 1.0, "c": 50.0, "d": 1.0}))
+    assert arm.used == ["a", "b", "d"]
 
 
 def test_two_arms_that_share_a_name_contradict_each_other(tmp_path):

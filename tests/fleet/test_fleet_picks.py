@@ -90,6 +90,15 @@ def test_a_few_shifts_are_listed_but_not_tested():
     assert found.changes == ()
 
 
+def test_two_picks_show_a_mass_without_its_scatter(rng):
+    whole = made_shift(rng)
+    few = replace(whole, picks=whole.picks[:2], common_std=whole.common_std[:2])
+    found = pick_trends({str(k): few for k in range(16)})
+    assert found.rows[0].mass == pytest.approx(0.5, abs=0.05)
+    assert found.rows[0].scatter is None
+    assert {change.quantity for change in found.changes} <= {"alarms"}
+
+
 def test_wrong_arguments_are_refused():
     with pytest.raises(InvalidSamples, match="there is nothing to compare"):
         pick_trends({})

@@ -10,7 +10,7 @@ import pytest
 from conftest import lively_motion
 from steelyard import prepare, read
 from steelyard.identification import identify
-from steelyard.identification._gravity_direction import gravity_offer
+from steelyard.identification._gravity_direction import _Torques, gravity_offer
 from steelyard.inertia import InertialParameters
 from steelyard.recording import Samples
 from steelyard.robot import load_robot
@@ -104,6 +104,15 @@ def test_a_turned_base_is_noticed_without_any_other_doubt():
     found = np.array(ast.literal_eval(re.search(r"`gravity_base=(\(.*?\))`", offer.words)[1]))
     assert angle_between(found, tilted) < np.radians(5.0)
     assert gravity_offer(stated, [run(stated, 4)], is_suspected=False) is None
+
+
+def test_links_of_the_file_fit_exact_torques_as_well_as_any_links():
+    robot = load_robot("ur5e")
+    q, v, a = lively_motion(robot, 3)
+    tau = robot.inverse_dynamics(q, v, a)
+    g = robot.gravity_base
+    torques = _Torques.of(robot, [Samples(q, v, a, tau, 100.0, robot.joint_names, "measured")])
+    assert torques.file_misfit(g) == pytest.approx(torques.misfit(g))
 
 
 def slow_run(robot, seed):

@@ -7,7 +7,12 @@ import pytest
 from steelyard.errors import InvalidSamples
 from steelyard.identification import RegressionFactor, identify
 from steelyard.identification._covariance import correlated_covariance
-from steelyard.identification._least_squares import _solve_symmetric, half_inverse, solve_weighted
+from steelyard.identification._least_squares import (
+    _solve_symmetric,
+    half_inverse,
+    solve_grams,
+    solve_weighted,
+)
 from steelyard.identification._problem import Rows
 from steelyard.recording import Recording, Samples
 from steelyard.robot import ParameterBasis, load_robot
@@ -77,6 +82,18 @@ def test_solution_is_numpys_least_squares_and_residuals_are_theirs():
     np.testing.assert_allclose(factor.squared_residuals(solution.value), residuals, rtol=1e-10)
     np.testing.assert_allclose(solution.noise**2, residuals / (40 - 5 / 3), rtol=1e-6)
     np.testing.assert_allclose(solution.weights, 1 / solution.noise, rtol=1e-9)
+
+
+def test_weights_from_inner_products_settle_for_every_joint():
+    """The noise of a joint without parameters is known at once, those of the others later."""
+    Y, _, _ = random_rows(2)
+    Y[:, 0] = 0.0
+    rng = np.random.default_rng(3)
+    tau = Y @ np.arange(5.0) + rng.normal(size=Y.shape[:2]) * [1.0, 1e-2, 1e-4]
+    factor = RegressionFactor.empty(3, 5).add(Y, tau)
+    grams = np.swapaxes(factor.R, 1, 2) @ factor.R
+    found = solve_grams(grams, factor.rows, np.zeros((0, 6)))
+    np.testing.assert_allclose(found.noise, solve_weighted(factor).noise, rtol=1e-3)
 
 
 def one_joint(seed, N=4000, rho=0.9):

@@ -50,6 +50,10 @@ def test_urscript_moves_there_and_servos_through_every_step(motion, tmp_path):
     assert (
         f"[{', '.join(f'{x:.1f}' for x in degrees)}] degrees. Nothing has checked that way" in text
     )
+    half = SimpleNamespace(duration_s=motion.duration_s / 2, at=motion.at)
+    assert f"[{', '.join(f'{x:.1f}' for x in degrees)}] degrees" in motion_text(
+        "ur", half, NAMES, 125.0
+    )
     code = [line for line in text.splitlines() if not line.lstrip().startswith("#")]
     assert code[1].startswith("  movej([")
     assert text.endswith("end\nsteelyard_motion()\n")

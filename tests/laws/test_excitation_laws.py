@@ -18,8 +18,9 @@ from steelyard.excitation import (
 )
 from steelyard.excitation._gradients import MotionSlacks, RegressorRows
 from steelyard.excitation._space import MotionSpace
-from steelyard.robot import DriveModel, JointLimits, RobotModel, load_robot
+from steelyard.robot import DriveModel, JointLimits, ParameterBasis, RobotModel, load_robot
 from steelyard.robot._geometry import Body, CollisionModel
+from steelyard.trajectory import FourierTrajectory
 
 OBJECTIVES = (ConditionNumber(), DOptimal(), Xu2024(), Liu2025(gravity=True), PayloadOptimal())
 
@@ -159,6 +160,16 @@ def test_smooth_condition_number_is_above_the_exact_one_and_tends_to_it(rng):
     assert smooth[-1] == pytest.approx(exact, abs=5e-3)
     assert smooth[-2] >= exact
     assert smooth[-1] >= exact - 1e-12  # the limit itself: equal but for rounding
+
+
+def test_the_value_of_a_motion_is_the_condition_number_of_its_base_regressor():
+    robot = load_robot("planar2r")
+    moved = FourierTrajectory.random(
+        np.zeros(2), reach=np.ones(2), speed=np.ones(2), period_s=4.0, harmonics=3, seed=1
+    )
+    Y = robot.regressor(*moved.at(np.arange(0, 4.0, 0.008)))
+    A = np.concatenate(Y[:, :, ParameterBasis.of(robot, drive=True).independent])
+    assert ConditionNumber().evaluate(robot, moved) == pytest.approx(np.linalg.cond(A))
 
 
 def test_grid_limits_hold_at_every_time(rng):

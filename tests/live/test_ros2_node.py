@@ -63,6 +63,11 @@ def test_levels_say_whether_the_payload_may_be_used():
     assert status_of(snapshot(None))[0] == STALE
 
 
+def test_levels_are_those_of_a_diagnostic_status():
+    of_ros = STORE.types["diagnostic_msgs/msg/DiagnosticStatus"]
+    assert (OK, WARN, ERROR, STALE) == (of_ros.OK, of_ros.WARN, of_ros.ERROR, of_ros.STALE)
+
+
 def test_facts_name_the_mass_with_its_half_width_and_the_doubts():
     facts = facts_of(snapshot(payload(DOUBTED)))
     assert facts["mass [kg]"] == "2.5000"

@@ -36,5 +36,7 @@ def test_the_share_of_a_misfit_that_is_not_noise():
     slow = np.sqrt(2.0) * np.sin(0.7 * t)
     noise = np.convolve(rng.normal(size=len(t) + 4), np.ones(5), "valid") / np.sqrt(5)
     misfit = np.column_stack([slow + np.sqrt(3.0) * noise, slow, noise])
-    share = _repeated_share([misfit[:9000], misfit[9000:], misfit[:3]], 20)
+    share = _repeated_share([misfit[:9000], misfit[9000:], misfit[:3]], [100.0] * 3)
+    np.testing.assert_allclose(share, [0.25, 1.0, 0.0], atol=0.04)
+    share = _repeated_share([misfit[:9000:20], misfit[9000:]], [5.0, 100.0])
     np.testing.assert_allclose(share, [0.25, 1.0, 0.0], atol=0.04)

@@ -287,6 +287,22 @@ def test_the_region_of_the_centre_of_mass_holds_95_percent(rng):
     )
 
 
+def test_the_residual_of_a_wrench_is_measured_less_predicted():
+    static, moving, found = wrench_parts()
+    (section,) = (
+        section
+        for section in wrench_page(found, moving, static).sections
+        if section.title == "Force and torque in motion"
+    )
+    both, left, _ = section.parts
+    assert left.caption == "Measured less predicted."
+    for panel, rest in zip(both.panels, left.panels, strict=True):
+        measured, predicted = (curve.y for curve in panel.curves)
+        (residual,) = (curve.y for curve in rest.curves)
+        np.testing.assert_allclose(residual, measured - predicted, atol=1e-12)
+        assert np.std(residual) < 0.5 * np.std(measured)
+
+
 def test_an_invisible_region_is_not_in_the_legend():
     body = InertialParameters.from_com(2.0, [0.1, 0.0, 0.05], np.diag([0.01, 0.01, 0.01]))
     for std, seen in ((1e-5, False), (1e-2, True)):

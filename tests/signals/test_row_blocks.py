@@ -5,6 +5,7 @@ import pytest
 
 from steelyard.recording import Preparation
 from steelyard.signals import JointPath
+from steelyard.signals._row_path import RowPath
 
 RATE_HZ = 125.0
 N = 2
@@ -52,6 +53,16 @@ def in_blocks(path, rows, seed):
         out += ready
         start = end
     return out
+
+
+def test_plain_rows_in_a_block_are_filtered_together(monkeypatch):
+    path = JointPath(N, RATE_HZ, Preparation(cutoff_hz=8.0), 1, np.full(N, 6.0))
+    rows = rows_of(1)
+    expected = one_by_one(path, rows)
+    state, first = path.steps(path.init(), rows[:50])
+    monkeypatch.delattr(RowPath, "step")
+    _, others = path.steps(state, rows[50:])
+    assert [sample.t for sample in [*first, *others]] == pytest.approx([x.t for x in expected])
 
 
 @pytest.mark.parametrize("seed", [1, 2])

@@ -101,6 +101,21 @@ def test_an_interval_holds_95_percent_of_the_mixture(rng):
     assert widening_share([], np.zeros(0), 0.01) == 0.0
 
 
+def test_an_interval_reaches_over_the_widest_of_several_causes(rng):
+    """One cause is known sharply, the other hardly: by draws from the mixture."""
+    causes = [cause(e=0.001, std=0.001), cause(e=0.0, std=5.0, prior_std=1.0)]
+    found = np.array([0.2, 0.3])
+    std = 0.01
+    share = widening_share(causes, found, std)
+    squares = [float(one.mean_square[0, 0]) for one in causes]
+    half = 1.96 * np.sqrt(std**2 + share * found @ squares)
+    which = rng.choice(3, size=400_000, p=[*found, 0.5])
+    shifts = np.array([*(one.shift[0] for one in causes), 0.0])
+    spreads = np.sqrt(np.array([*squares, 0.0]) - shifts**2)
+    errors = shifts[which] + np.hypot(std, spreads[which]) * rng.normal(size=which.size)
+    assert np.mean(np.abs(errors) > half) == pytest.approx(0.05, abs=0.002)
+
+
 def test_a_tracked_square_is_what_a_column_takes_from_the_residuals(rng):
     """By ordinary least squares of all rows, with the cause and without it."""
     weights = np.array([0.7, 3.0])

@@ -410,6 +410,10 @@ def test_refusals_of_methods():
         weigh(model, loaded, method="torque-change")
     with pytest.raises(InvalidSamples, match=r"the loaded and the empty motion differ by .* rad"):
         weigh(model, loaded, method="torque-change", empty=moving(robot, 2, 0.5, 5))
+    near = moving(robot, 2, 0.5, 2)
+    near = replace(near, q=near.q + 0.1 * np.eye(6)[2])  # [rad], of one joint
+    with pytest.raises(InvalidSamples, match=r"the loaded and the empty motion differ by 0\.1"):
+        weigh(model, loaded, method="torque-change", empty=near)
     with pytest.raises(
         InvalidSamples, match="torque of the empty arm for each sample of each loaded run"
     ):

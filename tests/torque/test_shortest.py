@@ -326,6 +326,20 @@ def test_what_would_help_is_said(ur10, monkeypatch):
             )
 
 
+def test_the_most_accurate_motion_of_a_duration_is_shown(model, found, monkeypatch):
+    motion = found.design.trajectory
+    certificate = found.design.certificate
+    weak = replace(motion, sine=0.5 * motion.sine, cosine=0.5 * motion.cosine)
+    ours = (Candidate(weak, certificate, 1.0), Candidate(motion, certificate, 0.9))
+    for some in (ours, ours[::-1]):
+        monkeypatch.setattr(DurationSearch, "shortest", lambda self, longest_s, some=some: some)
+        made = shortest_motion(
+            model, found.requested, typical=found.prediction.body, limits=DesignLimits(LIMITS)
+        )
+        assert made.durations_s.tolist() == [motion.duration_s]
+        np.testing.assert_allclose(made.reached[0], found.prediction.half_widths)
+
+
 def test_nonsense_is_refused(arm, found):
     with pytest.raises(InvalidSamples, match="'mass' must be a number above 0, got 0"):
         Accuracy(mass=0.0)

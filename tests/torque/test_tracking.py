@@ -96,6 +96,13 @@ def test_a_state_to_look_at_gives_the_same_estimate_and_advice(direct):
     assert len(pickle.dumps(looked)) < 0.8 * len(pickle.dumps(state))
 
 
+def test_the_next_step_says_how_well_the_mass_is_known(direct):
+    state = fed(direct, stream()[:40])
+    (known,) = re.findall(r"the mass is known to [\d.]+ %", direct.estimate(state).status)
+    step = re.fullmatch(rf"move \w+: {known}, then to about ([\d.]+) %", direct.next_step(state))
+    assert 0.0 < float(step[1]) < float(known.split()[-2])
+
+
 def test_states_are_values(direct):
     half, rest = stream()[:502], stream()[502:]
     state = fed(direct, half)
@@ -553,6 +560,23 @@ def test_slow_noise_is_restored_where_a_short_run_has_swallowed_it():
         truth**2 < np.mean(np.square(ours)) < 1.7 * truth**2
     )  # and the margin for weights that are guessed
     assert (np.array(ours) > plain).all()
+
+
+def test_a_joint_loses_the_noise_that_its_share_of_the_parameters_has_fitted():
+    """The accurate joint determines most of what both joints have in common."""
+    robot = load_robot("planar2r")
+    q, v, a = (x[::20] for x in motion(1, "planar2r"))
+    noise = np.random.default_rng(2).normal(size=q.shape) * [1.0, 0.01]
+    part = Samples(q, v, a, robot.torque(q, v, a) + noise, 5.0, robot.joint_names, "measured")
+    arm = identify(robot, part)
+    arm = replace(arm, estimate=replace(arm.estimate, inflation=np.ones(2)))
+    A = arm.rows(part).Y / arm.estimate.noise[:, None]
+    inverse = np.linalg.inv(np.einsum("kjp,kjq->pq", A, A))
+    fitted = np.einsum("kjp,pq,kjq->j", A, inverse, A)
+    left = len(q) - fitted
+    even = len(q) - fitted.mean()
+    expected = arm.estimate.noise * np.sqrt(np.maximum(even / left, 1.0))
+    np.testing.assert_allclose(slow_noise(arm), expected, rtol=1e-6)
 
 
 def test_white_noise_that_is_known_is_left_alone():

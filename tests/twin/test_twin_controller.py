@@ -104,6 +104,18 @@ def test_scripts_are_ignored_in_local_control_and_refused_where_they_are_not_und
         assert found.controller.payload == ControllerPayload()
 
 
+def test_the_status_bits_say_whether_a_program_runs():
+    controller = SimulatedController(Rows())
+    controller.step()
+    assert controller.outputs["robot_status_bits"] == (1,)  # switched on
+    controller.run("def f():\n sleep(9)\nend\n")
+    controller.step()
+    assert controller.outputs["robot_status_bits"] == (3,)
+    assert controller.dashboard("stop") == "Stopped"
+    controller.step()
+    assert controller.outputs["robot_status_bits"] == (1,)
+
+
 def test_the_dashboard_answers():
     with served() as found:
         assert line_to(found, "PolyscopeVersion") == "URSoftware 5.12.4.1101661 (simulated)"

@@ -237,6 +237,8 @@ def test_registers_outputs_and_the_speed_are_written_and_read():
     assert outputs["output_double_register_5"] == (0.5,)
     assert outputs["output_bit_registers32_to_63"] == (2,)
     assert outputs["output_bit_register_70"] == (True,)
+    words = [name for name in outputs if name.startswith("output_bit_registers")]
+    assert words == ["output_bit_registers32_to_63"]
     assert outputs["actual_digital_output_bits"] == (2 + (1 << 9),)  # 4 is masked out
     assert outputs["standard_analog_output1"] == (0.75,)
     assert outputs["target_speed_fraction"] == (0.5,)

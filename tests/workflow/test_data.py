@@ -15,6 +15,7 @@ from steelyard.robot import DriveModel
 from steelyard.verdict import DoubtKind
 from steelyard.workflow._arm import Identification
 from steelyard.workflow._data import runs_of
+from steelyard.workflow._payload import Weighing
 
 LOAD = InertialParameters.from_com(3.5, [0.02, -0.03, 0.06], np.diag([0.02, 0.03, 0.025]))
 DRIVE = DriveModel(
@@ -71,6 +72,18 @@ def test_a_stray_first_row_is_left_out_and_said(model, loaded):
     ]
     assert payload.verdict.ok
     assert payload.mass == pytest.approx(LOAD.mass, abs=3 * payload.std[0])
+
+
+def test_a_page_draws_the_first_of_several_recordings_and_names_it(model, loaded):
+    second = replace(loaded.rows(slice(0, 800)), source="second")
+    assert "drawn" not in Weighing(model, loaded).page().about
+    page = Weighing(model, [loaded, second]).page()
+    assert page.about["recordings"] == "loaded, second"
+    assert page.about["drawn"] == "loaded"
+    (section,) = (section for section in page.sections if section.title.startswith("Torque with"))
+    measured, *_ = section.parts[0].panels[0].curves
+    assert measured.name == "measured"
+    assert 15.0 < measured.x[-1] < 20.0  # [s]
 
 
 def test_pieces_between_holes_are_used(model, loaded):

@@ -29,7 +29,7 @@ from steelyard.wrist._regressor import BaseGravity, feature_covariance, features
 from steelyard.wrist._spikes import spikes
 from steelyard.wrist.tracking import WristPath, WristTracker, WristTrackerOptions, motion_of
 from steelyard.wrist.tracking._estimator import _whitening
-from steelyard.wrist.tracking._solve import WristProblem
+from steelyard.wrist.tracking._solve import WristProblem, _variance_of_sum
 from steelyard.wrist.tracking._state import postures_of
 from steelyard.wrist.tracking._sums import Sums, lifted_rows
 from wrist_streams import DRIFT, LOADS, NOISE, TILT, motion, path_of, rows, samples, with_jumps
@@ -261,6 +261,14 @@ def test_the_recursion_equals_the_batch_solution_of_the_same_rows(rng):
     assert (np.abs(theta[:18] - truth) < 4 * std[:18]).all()
     naive = np.linalg.lstsq(Z[:, :, :-1].reshape(-1, 24), wrench.ravel(), rcond=None)[0]
     assert abs(naive[4] - LOAD.vector[4]) > abs(theta[4] - LOAD.vector[4])  # attenuated
+
+
+def test_residuals_of_few_blocks_widen_the_interval_as_students_law_says():
+    """Of residuals that alternate, so that their correlation adds nothing."""
+    residuals = np.outer((-1.0) ** np.arange(20), np.ones(6))
+    found = _variance_of_sum(residuals, np.full(6, 5.0))
+    quantile = 2.1314  # of Student's t with 15 degrees of freedom
+    np.testing.assert_allclose(found, 20 * 20 / 15 * (quantile / 1.96) ** 2, rtol=1e-4)
 
 
 def test_blocks_are_joined_and_nothing_is_lost(rng):

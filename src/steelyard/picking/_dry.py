@@ -93,8 +93,8 @@ class DryCycle:
         for stretch in stretches:
             state = weigher.with_empty(state, replace(stretch, closed=False))
         misfits = [_misfit(weigher.arm, state.arm, stretch) for stretch in stretches]
-        lag = round(_FORGOTTEN_S * stretches[0].samples.rate_hz)
-        misfit = _repeated_share(misfits, lag) * np.concatenate(misfits)
+        rates_hz = [stretch.samples.rate_hz for stretch in stretches]
+        misfit = _repeated_share(misfits, rates_hz) * np.concatenate(misfits)
         return cls(DryPath.of(stretches), misfit, state)
 
     def subtracted(self, stretch: Stretch) -> Stretch:
@@ -127,17 +127,18 @@ def _misfit(arm: Arm, state: ArmState, stretch: Stretch) -> Array:
     return np.where(share > 0.5, smooth / np.maximum(share, 1e-9), 0.0)
 
 
-def _repeated_share(misfits: Sequence[Array], lag: int) -> Array:
+def _repeated_share(misfits: Sequence[Array], rates_hz: Sequence[float]) -> Array:
     """The share of the variance of each joint that is not noise, (n,).
 
     Args:
         misfits: of stretches, (N, n) each
-        lag: after which noise is independent [rows]
+        rates_hz: of their samples, which may come from several recordings [Hz]
     """
     n = misfits[0].shape[1]
     later = np.zeros(n)
     now = np.full(n, 1e-300)
-    for misfit in misfits:
+    for misfit, rate_hz in zip(misfits, rates_hz, strict=True):
+        lag = round(_FORGOTTEN_S * rate_hz)
         if len(misfit) > lag:
             later += np.mean(misfit[lag:] * misfit[:-lag], axis=0) * len(misfit)
             now += np.sum(misfit**2, axis=0)

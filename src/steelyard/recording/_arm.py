@@ -36,9 +36,6 @@ class ArmIdentity(Value, error=InvalidRecording):
             kind = ""
         return cls(kind, serial)
 
-    def __bool__(self) -> bool:
-        return bool(self.kind or self.serial)
-
     def __str__(self) -> str:
         parts = [self.kind or "an arm of unknown kind"]
         if self.serial:

@@ -83,12 +83,13 @@ class Page:
     badge: tuple[str, str] | None = None
     about: Mapping[str, str] = field(default_factory=dict)
 
-    def with_subject(self, arm: str, recordings: Sequence[str]) -> Page:
+    def with_subject(self, arm: str, recordings: Sequence[str], *, drawn: str = "") -> Page:
         """The same page that says which arm and recordings it is about, and when it was made.
 
         Args:
             arm: name of the arm; empty if unknown
             recordings: names of the recordings; those after the third are counted
+            drawn: name of the only one in the plots; empty if that goes without saying
         """
         listed = list(recordings[:_LISTED_RECORDINGS])
         if len(recordings) > len(listed):
@@ -96,6 +97,7 @@ class Page:
         about = {
             "arm": arm,
             "recordings": ", ".join(listed),
+            "drawn": drawn,
             "written": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         }
         return replace(self, about={name: words for name, words in about.items() if words})

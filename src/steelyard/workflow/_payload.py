@@ -142,9 +142,11 @@ class Weighing:
             self.model, self.payload, samples, truth=truth, others=others, extra=extra
         )
         names = [short_names(self.runs)[run] for run in self.runs]
-        return page.with_subject(arm_words(self.model.robot), names).with_quality(
-            qualities(self.runs, self.model.robot)
-        )
+        drawn = ""
+        if names[1:]:
+            drawn = names[0]
+        page = page.with_subject(arm_words(self.model.robot), names, drawn=drawn)
+        return page.with_quality(qualities(self.runs, self.model.robot))
 
     @cached_property
     def _how(self) -> Preparation:

@@ -422,14 +422,24 @@ class _Linear:
         blocks = self.pieces.blocks
         L, _ = lifted_numbers(self.pieces.problem.gravity, value)
         r = blocks[:, :, -1] - (blocks[:, :, :-1] * L).sum(axis=2)
-        K = len(r)
-        power = (r**2).sum(axis=0) + 1e-300
-        used = np.minimum(self.used, K - 1.0)
-        rho = (r[1:] * r[:-1]).sum(axis=0) / power
-        rho = np.clip(rho + (1 + 3 * rho + used) / K, 0.0, _MAX_CORRELATION)
-        whole = np.maximum(np.diag(long_run_sum(r)), power * (1 + rho) / (1 - rho))
-        wider = K / (K - used) * (stdtrit(K - used, 0.975) / NORMAL_95) ** 2
-        return np.asarray(whole / self.pieces.samples * wider)
+        return _variance_of_sum(r, self.used) / self.pieces.samples
+
+
+def _variance_of_sum(r: Array, used: Array) -> Array:
+    """Variance of the sum of correlated residuals, (6,), wider for few of them.
+
+    Args:
+        r: summed in blocks, (K, 6)
+        used: how many unknowns were fitted, (6,)
+    """
+    K = len(r)
+    power = (r**2).sum(axis=0) + 1e-300
+    used = np.minimum(used, K - 1.0)
+    rho = (r[1:] * r[:-1]).sum(axis=0) / power
+    rho = np.clip(rho + (1 + 3 * rho + used) / K, 0.0, _MAX_CORRELATION)
+    whole = np.maximum(np.diag(long_run_sum(r)), power * (1 + rho) / (1 - rho))
+    wider = K / (K - used) * (stdtrit(K - used, 0.975) / NORMAL_95) ** 2
+    return np.asarray(whole * wider)
 
 
 def _smallest_ratio(
