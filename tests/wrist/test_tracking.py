@@ -591,6 +591,24 @@ def test_single_readings_far_from_their_neighbours_are_left_out_and_counted(kind
     assert broken_mass.std[0] == pytest.approx(mass.std[0], rel=0.1)
 
 
+@pytest.mark.parametrize("size", [0.3, -2.0])
+def test_single_joint_positions_far_from_their_neighbours_are_left_out_and_counted(size):
+    clean = rows(kind="joints")
+    broken = list(clean)
+    for k, joint in ((350, 2), (600, 1)):
+        q = broken[k].motion.copy()
+        q[joint] += size
+        broken[k] = broken[k]._replace(motion=q)
+    of_clean, tracker = samples(clean, "joints")
+    of_broken, same_tracker = samples(broken, "joints")
+    found = fed(same_tracker, of_broken)
+    assert (found.counts.impossible, found.counts.spikes) == (2, 0)
+    mass = tracker.progress(fed(tracker, of_clean)).payload
+    broken_mass = same_tracker.progress(found).payload
+    assert broken_mass.body.mass == pytest.approx(mass.body.mass, abs=0.1 * mass.std[0])
+    assert broken_mass.std[0] == pytest.approx(mass.std[0], rel=0.1)
+
+
 def test_steps_vibrations_and_noise_are_no_spikes(rng):
     noise = np.full(6, 0.1)
     calm = 0.1 * rng.normal(size=(400, 6))

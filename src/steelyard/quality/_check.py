@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike
 
 from steelyard._arrays import Array, Mask
 from steelyard.quality._jolts import find_jolts
+from steelyard.quality._position_jumps import find_position_jumps
 from steelyard.quality._table import (
     GAP_STEPS,
     MIN_ROWS,
@@ -68,6 +69,7 @@ _MAX_VALUE = {
 }
 """Bounds of measured signals in any unit, by the first word of their name."""
 
+_POSITIONS = ("q", "q_commanded")
 _MAX_SPIKES_SHARE = 0.01  # of the rows
 _MEASURED = ("tau", "current", "wrench")
 _TARGETS = ("tau_target", "current_target")
@@ -110,6 +112,7 @@ def check(
         *_other_joints(recording, joints),
         *_damaged_end(recording),
         *_impossible(recording),
+        *_position_jumps(recording),
     ]
     if joints != recording.n:
         limits = None
@@ -132,6 +135,8 @@ def check(
         *check_jumps(recording.t, recording.q, "q", recording.joint_names),
         *_still(recording),
     ]
+    if any(finding.kind == "jump" for finding in findings):  # says more
+        findings = [finding for finding in findings if finding.kind != "position_jump"]
     findings += [*_flat_effort(recording), *_saturation(recording, repeated_rows(signals))]
     findings += _jolts(recording)
     if limits is not None:
@@ -239,7 +244,10 @@ def _degrees(recording: Recording, limits: _Limits | None) -> Iterator[Finding]:
 
 
 def without_impossible(recording: Recording) -> Recording:
-    """The recording with NaN in place of values that are impossible in any unit."""
+    """The recording with NaN in place of values that are impossible in any unit.
+
+    Positions that jump away and back are no values of the arm, either (`_position_jumps`).
+    """
     changed: dict[str, Any] = {}
     for name in recording.channels:
         if name in SINGLE_CHANNELS:
@@ -247,9 +255,48 @@ def without_impossible(recording: Recording) -> Recording:
         values = getattr(recording, name)
         if (beyond := np.abs(values) > _MAX_VALUE[name.split("_")[0]]).any():
             changed[name] = np.where(beyond, np.nan, values)
+    for name, values in _possible_positions(recording):
+        if (broken := find_position_jumps(recording.t, values).broken).any():
+            changed[name] = np.where(broken, np.nan, values)
     if changed:
         return replace(recording, **changed)
     return recording
+
+
+def _possible_positions(recording: Recording) -> Iterator[tuple[str, Array]]:
+    """The names of the positions of a recording, and their possible values."""
+    for name in _POSITIONS:
+        values = getattr(recording, name)
+        if values is not None:
+            yield name, np.where(np.abs(values) > _MAX_VALUE["q"], np.nan, values)
+
+
+def _position_jumps(recording: Recording) -> Iterator[Finding]:
+    """Which positions jump away and back, and which jump and stay."""
+    for name, values in _possible_positions(recording):
+        jumps = find_position_jumps(recording.t, values)
+        if jumps.broken.any():
+            rows, place = _first_of(recording, name, jumps.broken)
+            text = (
+                f"{name} jumps away and back, as broken readings do: {rows} left out, first {place}"
+            )
+            yield Finding("broken_position", "warning", text, place)
+        if jumps.lasting.any():
+            rows, place = _first_of(recording, name, jumps.lasting)
+            text = (
+                f"{name} jumps to another place in {rows}, first {place}: were rows lost, did the"
+                " driver stand still, or did an encoder slip?"
+            )
+            yield Finding("position_jump", "warning", text, place)
+
+
+def _first_of(recording: Recording, channel: str, found: Mask) -> tuple[str, Place]:
+    """How many rows a mask, (N, n), has, and the place of the first one."""
+    rows = found.any(axis=1)
+    joints = np.asarray(found.any(axis=0))
+    first = int(rows.argmax())
+    place = Place.of(channel, recording.joint_names, joints, t=recording.t, row=first)
+    return counted(int(rows.sum()), "row"), place
 
 
 def _impossible(recording: Recording) -> Iterator[Finding]:

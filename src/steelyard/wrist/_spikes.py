@@ -1,7 +1,7 @@
-"""Spikes: single readings of a wrench that are far from those before and after.
+"""Spikes: single readings that are far from those before and after.
 
-A broken frame of a sensor's bus is one wrong row. Reading w_k is a spike where one of its six
-numbers lies on the same side of both its neighbours, by at least
+A broken frame of a sensor's bus is one wrong row. Reading w_k is a spike where one of its numbers
+lies on the same side of both its neighbours, by at least
 
     d = min(|w_k - w_(k-1)|, |w_k - w_(k+1)|),
 
@@ -24,20 +24,22 @@ _SPIKE_SIGMA = 20.0
 _CALM_RATIO = 4.0  # of a spike, over the changes around it
 
 
-def spikes(wrench: Array, noise: Array) -> Mask:
+def spikes(readings: Array, noise: Array, least: float = 0.0) -> Mask:
     """Which readings are spikes, (N,); the first two and the last one are never known to be.
 
     Args:
-        wrench: readings in the order of time, (N, 6) [N, Nm]
-        noise: standard deviation of a reading, (6,) [N, Nm]
+        readings: in the order of time, (N, k), in any unit
+        noise: standard deviation of a reading, (k,)
+        least: distance from both neighbours that is still possible
     """
-    found = np.zeros(len(wrench), dtype=bool)
-    if len(wrench) < ROWS_OF_SPIKE:
+    found = np.zeros(len(readings), dtype=bool)
+    if len(readings) < ROWS_OF_SPIKE:
         return found
-    changes = np.diff(wrench, axis=0)
+    changes = np.diff(readings, axis=0)
     rise = changes[1:-1]
     fall = -changes[2:]
     size = np.where(rise * fall > 0, np.minimum(np.abs(rise), np.abs(fall)), 0.0)
     around = np.maximum(np.abs(rise - fall), np.abs(changes[:-2]))
-    found[2:-1] = ((size > _SPIKE_SIGMA * noise) & (size > _CALM_RATIO * around)).any(axis=1)
+    enough = np.maximum(_SPIKE_SIGMA * noise, least)
+    found[2:-1] = ((size > enough) & (size > _CALM_RATIO * around)).any(axis=1)
     return found

@@ -22,8 +22,9 @@ sides of wrench = Y phi leaves phi unchanged.
 the sum of the squared impulse response of filter and differences. r is stated in the sensor's file,
 or estimated from fourth differences of the first rows, which a slow motion hardly changes.
 
-**Spikes.** A single reading far from both its neighbours (`wrist._spikes`) is left out and counted.
-The wrench between two rows is used when the row after both has come, so this costs no delay.
+**Spikes.** A single row whose wrench or joint position is far from those of both its neighbours
+(`wrist._spikes`) is left out and counted. The signals between two rows are used when the row after
+both has come, so this costs no delay.
 
 **Jumps.** Samples next to a jump of the wrench get a further variance (`wrist._jumps`).
 
@@ -43,6 +44,7 @@ from scipy.spatial.transform import Rotation
 from steelyard._arrays import Array
 from steelyard._kinds import INFINITE, Shape
 from steelyard.errors import InvalidSamples
+from steelyard.quality._position_jumps import MAX_ACCELERATION
 from steelyard.recording import DEFAULT_CUTOFF_HZ, Sample, default_gap_s, median_rate_hz
 from steelyard.robot import RobotModel
 from steelyard.signals import (
@@ -141,6 +143,10 @@ class _Kinematics(ABC):
     def moved(self, window: Array, lag: FixedLag) -> SensorMotion:
         """The motion in the middle of the window."""
 
+    def has_spike(self, rows: Array, rate_hz: float) -> bool:
+        """Whether the last but one of a few rows is no motion; only joints can tell."""
+        return False
+
 
 @dataclass(frozen=True, eq=False)
 class _Joints(_Kinematics):
@@ -165,6 +171,9 @@ class _Joints(_Kinematics):
             _NO_JUMP,
             float(np.linalg.norm(moved.linear_velocity)),
         )
+
+    def has_spike(self, rows: Array, rate_hz: float) -> bool:
+        return bool(spikes(rows, self.std, MAX_ACCELERATION / rate_hz**2).any())
 
 
 @dataclass(frozen=True, eq=False)
@@ -316,9 +325,9 @@ class WristPath:
         if len(state.rows) and t - state.rows[-1, 0] > default_gap_s(1 / self.rate_hz):
             state = self._empty(state.last_s)
         unusable: tuple[Sample[SensorMotion], ...] = ()
-        if self._has_spike(state, row):
+        if spike := self._spike(state, row):
             state = state._replace(rows=state.rows[:-1])
-            unusable = (Sample.unusable("spikes"),)
+            unusable = (Sample.unusable(spike),)
         if len(state.rows) and self.kinematics.has_quaternion:
             quaternion = slice(self.channels - 3, self.channels + 1)
             if row[quaternion] @ state.rows[-1, quaternion] < 0:
@@ -327,14 +336,17 @@ class WristPath:
         state, ready = self._with_row(state._replace(rows=rows))
         return state, (*unusable, *ready)
 
-    def _has_spike(self, state: _WristPathState, row: Array) -> bool:
-        """Whether the last row of a state is a spike, as the row after it shows."""
-        wrench = np.concatenate([state.rows[1 - ROWS_OF_SPIKE :, -6:], row[None, -6:]])
+    def _spike(self, state: _WristPathState, row: Array) -> str:
+        """The reason why the last row of a state is a spike, as the row after shows; or empty."""
+        rows = np.concatenate([state.rows[1 - ROWS_OF_SPIKE :], row[None]])
+        if self.kinematics.has_spike(rows[:, 1:-6], self.rate_hz):
+            return "impossible"
+        wrench = rows[:, -6:]
         noise = self._jumps.row_noise
         if not spikes(wrench, noise).any():
-            return False
+            return ""
         usual = self._jumps.usual_noise(state.window[:, self.channels :])
-        return bool(spikes(wrench, np.maximum(noise, usual)).any())
+        return "spikes" if spikes(wrench, np.maximum(noise, usual)).any() else ""
 
     def _fault(self, rows: Array, row: Array) -> str:
         """The reason why a row cannot follow others; empty if it can."""
