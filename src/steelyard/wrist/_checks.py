@@ -10,7 +10,9 @@ clock that is wrong by a factor c scales accelerations by 1 / c^2, which appears
 
 **Truncated readings.** Readings that are cut off towards zero to multiples of a step d differ from
 the truth by -d / 2 times their sign on average; rounded readings do not. The factor k of the column
--d / 2 sign(reading) is 1 in the first case and 0 in the second.
+-d / 2 sign(reading) tells them apart: a load that is near the truth takes up a part of it, so that
+k was 0.45 to 0.96 in 24 simulated runs of cut-off forces (12 arms), and -0.17 to 0.09 in 48 of
+rounded ones.
 
 **Scales of the forces.** The force along axis j is (1 + a_j) times that of the load. A scale that
 all three have is the mass itself, so only differences are seen. The data do not tell which axis is
@@ -46,7 +48,7 @@ _MAX_NOISE_RATIO = 3.0  # RMS of residuals over that expected from noise
 _MAX_UNEXPLAINED_SHARE = 0.2  # RMS of residuals over the RMS variation of the wrench
 _MAX_WEIGHT_ERROR = 0.05  # of s
 _MAX_LOAD_CHANGE = 0.05  # of b
-_MIN_TRUNCATION = 0.5  # of k
+_MIN_TRUNCATION = 0.25  # of k
 CAUSE_STD = 10.0
 """Standard deviation of the prior of s, k, a and b: one that the data do not show stays finite."""
 _MIN_SIGMA = 4.5  # standard deviations of s and k

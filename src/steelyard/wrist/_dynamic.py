@@ -313,7 +313,8 @@ def _cause_doubts(setting: _Setting, mass_std: float) -> Iterable[Doubt]:
         unit = "N" if axes == _FORCES else "Nm"
         found = [*truncation_doubts(cause, float(samples.reading_step[axes].max()), unit)]
         yield from found
-        if axes == _FORCES and not found and not cause.excludes(1.0):
+        surely_rounded = cause.excludes(1.0) and (cause.value < 0 or not cause.excludes(0.0))
+        if axes == _FORCES and not found and not surely_rounded:
             size = float(np.linalg.norm(setting.gravity.nominal))
             steps = biased_steps(samples.reading_step, samples.wrench)
             coarse = coarse_reading_doubt(steps, mass_std, size)
