@@ -241,9 +241,10 @@ def markdown(cells: Sequence[Cell]) -> list[str]:
     }
     groups = {name: group for name, group in groups.items() if group}
     lines = [f"| signal | corruption | {' | '.join(groups)} |", "|---|---|" + "---|" * len(groups)]
-    signals = {"wrist": "wrist", "tracking": "joints, tracked"}
+    signals = {"tracking": "joints, tracked", "wrist": "wrist"}
+    order = ("joints", *signals.values())
     rows = dict.fromkeys((signals.get(c.part, "joints"), c.corruption) for c in cells)
-    for signal, kind in rows:
+    for signal, kind in sorted(rows, key=lambda row: order.index(row[0])):
         entries = []
         for group in groups.values():
             mine = [

@@ -5,8 +5,8 @@ of its lines; what a fixture runs for several tests counts for each of them. For
 package, only the modules of tests that import it are recorded.
 
 A server process imports the large libraries once, but nothing of steelyard, and forks for each
-mutant. The fork runs the recorded tests of the changed line, the quickest first, until one fails or
-the time is over. A test that also fails without the change does not count.
+mutant. The fork runs the recorded tests of the changed line, those of its package first, until one
+fails or the time is over. A test that also fails without the change does not count.
 """
 
 from __future__ import annotations
@@ -141,10 +141,10 @@ class Records:
         return Times(*json.loads(self._times.read_text()))
 
     def tests_of(self, path: Path, node: ast.AST, tree: ast.Module) -> list[str]:
-        """The tests that run the lines of a node of a module, the quickest first.
+        """The tests that run the lines of a node of a module.
 
-        Where there are none: those that run its statement or its function; for a constant those
-        that run a line with its name.
+        Those of its package come first, quick ones before slow ones. Where there are none: those
+        that run its statement or its function; for a constant those that run a line with its name.
         """
         import coverage
 
@@ -152,12 +152,13 @@ class Records:
         data.read()
         lines = data.contexts_by_lineno(str(ROOT / path))
         seconds, users = self.times
+        own = f"tests/{path.relative_to(SOURCE).parts[0]}/"
         for wanted in _places(node, tree):
             contexts = {context for line in wanted for context in lines.get(line, ()) if context}
             tests = {test for context in contexts for test in users.get(context, [context])}
             found = [test for test in tests if test in seconds]
             if found:
-                return sorted(found, key=lambda test: seconds[test])
+                return sorted(found, key=lambda test: (not test.startswith(own), seconds[test]))
         return []
 
 

@@ -4,11 +4,12 @@ python benchmarks/mutants.py [COUNT] [--seed SEED] [--package NAME] [--record] [
 
 Each mutant changes one place of the library in a copy of the repository: a comparison, a threshold,
 a sign, a logical operator, an index of first or last, or a call that only has an effect (`fsync`).
-Constants that bound a wait or the work of a search are left alone.
-Then tests of this place run, the quickest first, until the first failure or for 60 s of processor
-time. Which tests run it is recorded once, those of `make thorough` too (half an hour; `--record`
-does it again, after tests or the library have changed; with `--package` only tests that import the
-package, a few minutes).
+Constants are multiplied by 10, tolerances of rounding by 10,000; those that bound a wait or the
+work of a search are left alone.
+Then tests of this place run, those of its package first, until the first failure or for 60 s of
+processor time. Which tests run it is recorded once, those of `make thorough` too (half an hour;
+`--record` does it again, after tests or the library have changed; with `--package` only tests that
+import the package, a few minutes).
 Survivors are printed with the changed line; those that matter deserve a test that fails on them.
 A mutant is undecided where a test waits for ten minutes: look at it, or use a quieter machine.
 The exit code is 1 if more than a tenth survive. `--known` puts faults of the past back instead
@@ -55,6 +56,9 @@ OPPOSITE: dict[type[ast.AST], type[ast.AST]] = {
 }
 OTHER_NAME = {"min": "max", "max": "min", "minimum": "maximum", "maximum": "minimum"}
 """Calls that are replaced by their opposites."""
+
+MAX_ROUNDING = 1e-5
+"""Smaller constants are tolerances of rounding."""
 
 NO_DECISION = re.compile(r"(TIMEOUT|CHUNK|BLOCK_ROWS|CACHE|ITERATIONS|ROUNDS|SWEEPS|POINTS)")
 """Names of constants that bound a wait or the work of a search: ten times as much is as right."""
@@ -113,7 +117,7 @@ def change_of(node: ast.AST) -> Callable[[], None] | None:
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
         return lambda: setattr(node, "operand", ast.UnaryOp(ast.Not(), node.operand))
     if isinstance(node, ast.Assign) and _is_threshold(node):
-        return lambda: setattr(node, "value", ast.Constant(10 * node.value.value))
+        return lambda: setattr(node, "value", ast.Constant(_enlarged(node.value.value)))
     if isinstance(node, ast.Subscript) and ast.unparse(node.slice) in ("0", "-1"):
         other = 0 if ast.unparse(node.slice) == "-1" else -1
         return lambda: setattr(node, "slice", ast.Constant(other))
@@ -134,6 +138,11 @@ def _is_threshold(node: ast.Assign) -> bool:
         and isinstance(node.value, ast.Constant)
         and type(node.value.value) in (int, float)
     )
+
+
+def _enlarged(value: float) -> float:
+    """A constant that is too large; a tolerance of rounding has room for some powers of ten."""
+    return (1e4 if abs(value) < MAX_ROUNDING else 10) * value
 
 
 def _called(node: ast.AST) -> str:
