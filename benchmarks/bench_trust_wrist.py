@@ -9,7 +9,7 @@ tilted base. Each corruption is weighed as a whole and sample by sample. Every c
     SILENT          trusted, and it does not: what must not be
 
 Usage: python benchmarks/run.py trust_wrist; ARMS=ur10,kr60ha SEEDS=3 WAYS=batch,tracking,
-LINES=1 to print every cell.
+LINES=1 to print every cell, MARKDOWN=docs/explanation/wrist.md to write the table of the documents.
 """
 
 from __future__ import annotations
@@ -19,9 +19,11 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache, partial
+from pathlib import Path
 
 import numpy as np
 from figure import Figure
+from gates_report import write_between
 
 import steelyard as sy
 from steelyard.errors import SteelyardError
@@ -36,6 +38,9 @@ SEEDS = int(os.environ.get("SEEDS", "1"))
 FIRST_SEED = int(os.environ.get("FIRST_SEED", "0"))
 WAYS = os.environ.get("WAYS", "batch,tracking").split(",")
 LINES = bool(os.environ.get("LINES"))
+MARKDOWN = os.environ.get("MARKDOWN")
+START = "<!-- table of checks: written by benchmarks/bench_trust_wrist.py -->"
+END = "<!-- end of the table of checks -->"
 MASS = {"ur10": 4.0, "panda": 1.5, "kr60ha": 30.0}  # [kg]
 RUN_S = 20.0
 RATE_HZ = 100.0
@@ -161,6 +166,13 @@ def spiked(run: Recording) -> Recording:
     return replace(run, wrench=wrench)
 
 
+def position_broken(run: Recording) -> Recording:
+    """A damaged frame: one position of one joint is elsewhere."""
+    q = run.q.copy()
+    q[1234, 3] += 0.3
+    return replace(run, q=q)
+
+
 def joints_swapped(run: Recording) -> Recording:
     return replace(run, q=run.q[:, [0, 2, 1, *range(3, run.n)]])
 
@@ -177,10 +189,15 @@ CORRUPTIONS: dict[str, Callable[[Recording], Recording]] = {
     "tx and tz swapped": partial(ordered, [0, 1, 2, 5, 4, 3]),
     "forces and torques swapped": partial(ordered, [3, 4, 5, 0, 1, 2]),
     "fz flipped": partial(scaled, [1, 1, -1, 1, 1, 1]),
+    "tz flipped": partial(scaled, [1, 1, 1, 1, 1, -1]),
     "all flipped": partial(scaled, [-1, -1, -1, -1, -1, -1]),
     "torques in Nmm": partial(scaled, [1, 1, 1, 1e3, 1e3, 1e3]),
     "forces in mN": partial(scaled, [1e3, 1e3, 1e3, 1, 1, 1]),
     "fx x1.2": partial(scaled, [1.2, 1, 1, 1, 1, 1]),
+    "fz x1.1": partial(scaled, [1, 1, 1.1, 1, 1, 1]),
+    "fy x0.97": partial(scaled, [1, 0.97, 1, 1, 1, 1]),
+    "tx x1.2": partial(scaled, [1, 1, 1, 1.2, 1, 1]),
+    "clock x0.9": partial(faster, 0.9),
     "clock x1.1": partial(faster, 1.1),
     "clock x0.5": partial(faster, 0.5),
     "20 ms late": partial(delayed, 0.02),
@@ -195,6 +212,7 @@ CORRUPTIONS: dict[str, Callable[[Recording], Recording]] = {
     "a fifth of the rows lost": dropped,
     "frozen for 2 s": frozen,
     "spikes": spiked,
+    "one position broken": position_broken,
     "joints swapped": joints_swapped,
     "joint 4 flipped": joint_flipped,
 }
@@ -253,10 +271,13 @@ def counted(kind: str, way: str) -> Counter[str]:
 
 
 def figures() -> Iterator[Figure]:
+    counts = {(kind, way): counted(kind, way) for way in WAYS for kind in CORRUPTIONS}
+    if MARKDOWN:
+        write_between(Path(MARKDOWN), START, END, table(counts))
     for way in WAYS:
         total: Counter[str] = Counter()
         for kind in CORRUPTIONS:
-            count = counted(kind, way)
+            count = counts[kind, way]
             if kind != "clean":
                 total += count
             words = ", ".join(f"{count[x]} {x}" for x in ("refused", "doubted", "inside"))
@@ -274,3 +295,16 @@ def figures() -> Iterator[Figure]:
             "",
             goal=0,
         )
+
+
+def table(counts: dict[tuple[str, str], Counter[str]]) -> list[str]:
+    """What became of each corruption: inside / blocked or refused / trusted and wrong."""
+    lines = [f"| recording | {' | '.join(WAYS)} |", "|---" * (1 + len(WAYS)) + "|"]
+    for kind in CORRUPTIONS:
+        entries = []
+        for way in WAYS:
+            count = counts[kind, way]
+            blocked = count["refused"] + count["doubted"]
+            entries.append(f"{count['inside']} / {blocked} / {count['SILENT']}")
+        lines.append(f"| {kind} | {' | '.join(entries)} |")
+    return lines

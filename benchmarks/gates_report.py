@@ -201,13 +201,18 @@ _PARTS = {
 
 def write_markdown(cells: Sequence[Cell], path: Path) -> None:
     """Writes rates and table between the marks of a document, or as a file of its own."""
-    lines = "\n".join([*_rates(cells), "", *markdown(cells)])
+    write_between(path, START, END, [*_rates(cells), "", *markdown(cells)])
+
+
+def write_between(path: Path, start: str, end: str, lines: Sequence[str]) -> None:
+    """Writes lines between two marks of a document, or as a file of their own."""
+    text = "\n".join(lines)
     if not path.exists():
-        path.write_text(lines + "\n")
+        path.write_text(text + "\n")
         return
-    before, _, rest = path.read_text().partition(START)
-    _, _, after = rest.partition(END)
-    path.write_text(f"{before}{START}\n{lines}\n{END}{after}")
+    before, _, rest = path.read_text().partition(start)
+    _, _, after = rest.partition(end)
+    path.write_text(f"{before}{start}\n{text}\n{end}{after}")
 
 
 def _rates(cells: Sequence[Cell]) -> list[str]:
