@@ -125,6 +125,16 @@ def test_the_common_deviation_of_a_pick_is_that_of_its_mass():
     assert pick.relative.value == pytest.approx(0.99)  # it is its own reference
 
 
+def test_two_parts_of_one_name_are_refused_before_anything_is_weighed():
+    log, _ = shift(arm(), plan(), 51)
+    heavier = replace(HOUSING, mass=2.5)
+    with pytest.raises(InvalidSamples, match="the part 'housing' is there twice"):
+        sy.picks(log, model(), parts=[HOUSING, COVER, heavier])
+    good = sy.picks(log, model(), parts=[HOUSING])
+    with pytest.raises(InvalidSamples, match="the part 'housing' is there twice"):
+        replace(good, parts=(HOUSING, heavier))
+
+
 def test_a_lot_that_is_wrong_as_a_whole_is_an_alarm():
     log, _ = shift(arm(), plan(parts=(replace(HOUSING, mass=2.022),)), 51)
     found = sy.picks(log, model(), parts=[replace(HOUSING, tolerance=0.001)])

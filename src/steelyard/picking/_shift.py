@@ -115,6 +115,18 @@ class PickingOptions:
         return Limits(self.false_alarms_per_1000 / 1000)
 
 
+def require_different_names(parts: Sequence[Part]) -> None:
+    """Refuses parts of which two have one name.
+
+    Args:
+        parts: of a table
+    """
+    names = [part.name for part in parts]
+    twice = [name for name in names if names.count(name) > 1]
+    if twice:
+        raise InvalidSamples(f"the part '{twice[0]}' is there twice; name each part once")
+
+
 class Compared(NamedTuple):
     """A mass compared with those of other picks.
 
@@ -200,6 +212,7 @@ class PickJudge:
     options: PickingOptions
 
     def __post_init__(self) -> None:
+        require_different_names(self.parts)
         names = [part.name for part in self.parts]
         if self.options.expect and not names:
             raise UnknownName("`expect` names parts of a table: give the table as `parts`")
@@ -437,6 +450,7 @@ class Shift(FileValue, error=InvalidSamples, kind="shift", version=1):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        require_different_names(self.parts)
         known = {"", *(part.name for part in self.parts)}
         for pick in self.picks:
             for name in (pick.part, pick.fits):
