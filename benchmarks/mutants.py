@@ -141,7 +141,7 @@ def _is_threshold(node: ast.Assign) -> bool:
 
 
 def _enlarged(value: float) -> float:
-    """A constant that is too large; a tolerance of rounding has room for some powers of ten."""
+    """A constant that is too large; a tolerance of rounding may be wrong by some powers of ten."""
     return (1e4 if abs(value) < MAX_ROUNDING else 10) * value
 
 

@@ -49,6 +49,7 @@ def test_logs_become_rows_models_and_payloads(scene):
     assert logs[0].time == START
     models = fleet.identify()
     assert all(model.verdict.ok for model in models.values())
+    assert all(doubt.kind is not DoubtKind.ASSUMED for doubt in models["arm1"].verdict.doubts)
     friction = models["arm1"].friction.coefficients[0]
     np.testing.assert_allclose(friction, FRICTION, atol=0.1)
     weighed = fleet.weigh()
@@ -279,8 +280,10 @@ def test_a_folder_or_pattern_is_a_catalogue_too(tmp_path):
     urdf = str(tmp_path / "tiny.urdf")
     fleet = Fleet.build(tmp_path / "logs", tmp_path / "store", robot=urdf, workers=1)
     assert fleet.robots == ["left", "right"]
-    fleet.identify()
-    assert all(payload.ok for payload in fleet.weigh())  # without a load all logs count as empty
+    (doubt,) = fleet.identify()["left"].verdict.doubts
+    assert (doubt.kind, doubt.blocks) == (DoubtKind.ASSUMED, False)
+    assert doubt.words == "no log of left has a load: all 1 count as empty"
+    assert all(payload.ok for payload in fleet.weigh())
     pattern = f"{tmp_path}/logs/*/*.npz"
     assert Fleet.build(pattern, tmp_path / "store", robot=urdf, workers=1).built["unchanged"] == 2
     again = Fleet.build(pattern, tmp_path / "store", robot=sy.load_robot(urdf), workers=1)

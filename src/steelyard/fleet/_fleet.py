@@ -39,6 +39,7 @@ from steelyard.fleet._trend import Trends
 from steelyard.identification import DynamicModel, RegressionFactor
 from steelyard.recording import Preparation
 from steelyard.robot import RobotModel
+from steelyard.verdict import Doubt, DoubtKind
 
 _MAX_ROUNDS = 8  # of leaving out logs and fitting again
 _NEVER = datetime.min.replace(tzinfo=UTC)
@@ -236,13 +237,17 @@ class Fleet:
         used = [by_key[key] for key in arm.used]
         lengths = [log.duration_s for log in used]
         span = f"{used[0].file} to {used[-1].file}"
+        doubts = arm.doubts({key: log.file for key, log in by_key.items()})
+        if all(log.load is None for log in by_key.values()):
+            words = f"no log of {arm.robot} has a load: all {len(by_key)} count as empty"
+            doubts.append(Doubt(DoubtKind.ASSUMED, words, blocks=False))
         return arm_model(
             self._store.reduction(used[0].reduction),
             factor,
             np.average([log.widening for log in used], axis=0, weights=lengths),
             made_from=[f"{len(used)} logs of {arm.robot}, {sum(lengths):.0f} s: {span}"],
             from_currents=used[0].from_currents,
-            doubts=arm.doubts({key: log.file for key, log in by_key.items()}),
+            doubts=doubts,
         )
 
     def _per_arm(
