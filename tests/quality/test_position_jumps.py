@@ -63,6 +63,16 @@ def test_a_frozen_position_shows_where_it_goes_on(q):
     assert lasting.any()
 
 
+@pytest.mark.parametrize("repeated", [4, 8])
+def test_a_late_driver_that_goes_on_where_the_motion_is_does_not_jump(q, repeated):
+    late = q.copy()
+    late[500 : 501 + repeated] = q[500]
+    assert not find_position_jumps(T, late).lasting.any()
+    late[501 + repeated :, 2] += 0.5 * repeated  # the elbow goes on elsewhere
+    lasting = find_position_jumps(T, late).lasting
+    assert np.argwhere(lasting).tolist() == [[501 + repeated, 2]]
+
+
 def test_an_emergency_stop_is_a_motion():
     speed = np.clip(3.0 - 100.0 * np.maximum(T - 4.0, 0.0), 0.0, None)
     stopping = np.cumsum(speed)[:, None] / RATE_HZ * np.array([1.0, -0.5, 0.2])

@@ -12,8 +12,9 @@ With v_i the speed from row i to row i + 1, and m_i the median of v_(i-5) ... v_
 is zero along a steady motion. It counts where it is more than 300 rad/s^2 allow in one step, and
 ten times as large as 95 % of the jumps of this joint, which encoder steps, held samples and
 vibration make. Up to four rows between such jumps that cancel are broken, unless they repeat the
-row before. Where more than 2 % of the rows jump, the recording is of another kind, and nothing is
-found.
+row before. A jump after up to eight repeated rows is none where it only makes up for the motion
+that these missed: a driver was late. Where more than 2 % of the rows jump, the recording is of
+another kind, and nothing is found.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ _NEIGHBOURS = 5  # speeds on each side
 _MIN_ROWS = 2 * _NEIGHBOURS + 2
 _MAX_BROKEN_ROWS = 4  # one after the other
 _MAX_LEFT_SHARE = 0.25  # of a jump, after those that cancel it
+_MAX_REPEATED_ROWS = 8  # before a jump that makes up for them
 _MAX_JUMPING_SHARE = 0.02  # of the rows
 
 
@@ -98,6 +100,20 @@ def _jumps_of_joint(t: Array, q: Array) -> tuple[list[int], list[int]]:
             between = slice(i + 1, next_step)
             if (q[between] != q[i]).any():  # else these samples were held
                 broken += range(len(q))[between]
-        else:
+        elif not _makes_up_for_repeated_rows(t, q, i):
             lasting.append(i + 1)
     return broken, lasting
+
+
+def _makes_up_for_repeated_rows(t: Array, q: Array, row: int) -> bool:
+    """Whether a row repeats earlier ones, and the next goes on where the motion is by then."""
+    earlier = q[max(row - _MAX_REPEATED_ROWS - 1, 0) : row]
+    moved = np.flatnonzero(earlier != q[row])
+    if len(moved) == 0 or moved[-1] == len(earlier) - 1:
+        return False  # all the rows before are the same, or none is
+    first = row - len(earlier) + int(moved[-1]) + 1
+    following = slice(row + 1, row + 2 + _NEIGHBOURS)
+    speed = np.median(np.diff(q[following]) / np.diff(t[following]))
+    duration = t[row + 1] - t[first]
+    missed = q[row + 1] - q[first] - speed * duration
+    return bool(np.abs(missed) <= MAX_ACCELERATION * duration**2)
