@@ -26,14 +26,15 @@ END = "<!-- end of figures -->"
 LINE = 120  # characters
 HEAD = """# Measured figures
 
-This page lists every measured figure; other documents link here. `python benchmarks/figures.py`
+This page lists measured figures; other documents link here. `python benchmarks/figures.py`
 writes it from `benchmarks/figures.json`: edit that file, not this page. `make bench` measures most
-of the figures again. Errors are relative to the true value, and intervals are 95 % intervals,
+of the figures again. Benches of their own write three more tables:
+[verdicts](../explanation/trust.md), [real arms](arms.md) and [picks](../howto/picks.md).
+Errors are relative to the true value, and intervals are 95 % intervals,
 unless a row states otherwise. Times are processor times of one core unless stated.
 
-Corrupted recordings, coverage and payloads on a real UR10e were measured with the current rules of
-verdicts. Accuracies in simulation and tracking are older: they were measured before causes other
-than a load widened intervals, and have to be measured again.
+Each group states the day on which it was measured. Figures from before 18 November 2026 are older
+than the rules of today's verdicts: causes other than a load widen intervals since then.
 """
 
 

@@ -28,6 +28,7 @@ def test_every_group_has_conditions_and_a_command_that_exists():
     for group in DATA["groups"]:
         assert group["conditions"].endswith((".", ")")), group["id"]
         assert all(len(row) == len(group["columns"]) for row in group["rows"]), group["id"]
+        assert re.match(r"\d{1,2} [A-Z][a-z]+ 20\d\d", group["measured"]), group["id"]
         for target in re.findall(r"make (\w+)", group["command"]):
             missing += [target] * (target not in targets)
         for name in re.findall(r"benchmarks/run\.py (\w+)", group["command"]):
