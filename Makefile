@@ -48,7 +48,7 @@ docs: $(READY)  ## a site of the documents and the docstrings, searchable withou
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs out/site
 
 install-test: $(READY)  ## README's install line and `make demo`, each in an empty environment; needs a network
-	$(BIN)/python benchmarks/run.py install
+	$(BIN)/python benchmarks/bench_install.py
 
 bench: $(READY)  ## speed and accuracy beside a reference, in one table
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/run.py
