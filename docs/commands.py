@@ -5,6 +5,7 @@ The lower part of `reference/command_line.md` comes from the program itself.
 
 from __future__ import annotations
 
+import math
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
@@ -72,6 +73,8 @@ def default_text(parameter: Any) -> str:
         return " Required."
     value = parameter.default
     if value is None or isinstance(value, bool) or not parameter.show_default:
+        return ""
+    if value in ("", math.inf):  # nothing, or no limit
         return ""
     return f" Default: `{value}`."
 
