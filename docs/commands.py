@@ -68,11 +68,13 @@ def item(parameter: Any) -> str:
 
 
 def default_text(parameter: Any) -> str:
-    """The default of a parameter as the end of its entry."""
+    """The default of a parameter as the end of its entry; empty where its help states it."""
     if parameter.required:
         return " Required."
     value = parameter.default
-    if value is None or isinstance(value, bool) or not parameter.show_default:
+    if value in (None, "") or isinstance(value, bool) or not parameter.show_default:
+        return ""
+    if "default" in (parameter.help or "").lower():
         return ""
     if value in ("", math.inf):  # nothing, or no limit
         return ""

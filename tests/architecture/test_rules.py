@@ -1,6 +1,7 @@
 """Rules for all modules; each has examples of code that breaks it and of code that keeps it."""
 
 import ast
+import re
 from functools import cache
 from pathlib import Path
 
@@ -46,6 +47,14 @@ WRITERS = {
     *("to_csv", "to_parquet", "write_csv", "write_parquet", "write_image", "write_html", "dump"),
     *("copy", "copyfile", "rename", "replace", "move"),
 }
+
+
+MAKES_TAGS = {"src/steelyard/_templates.py": "a filter of the templates"}
+TAG = re.compile(
+    r"<!doctype|(?<!\(\?P)</?(a|b|body|br|code|dd|div|dl|dt|em|h[1-6]|head|html|i|img|li|meta|ol|p"
+    r"|pre|script|section|span|strong|style|svg|table|tbody|td|th|thead|title|tr|ul|wbr)(?=[\s/>])",
+    re.IGNORECASE,
+)
 
 
 @cache
@@ -120,6 +129,19 @@ def lists_of_names(tree):
     for node in ast.walk(tree):
         targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
         if any(isinstance(target, ast.Name) and target.id == "__all__" for target in targets):
+            yield node
+
+
+def tags_in_strings(tree):
+    """Where a string of the code, and not a template, holds a tag of HTML."""
+    sentences = {
+        id(node.value)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+    }
+    for node in ast.walk(tree):
+        is_text = isinstance(node, ast.Constant) and isinstance(node.value, str)
+        if is_text and id(node) not in sentences and TAG.search(node.value):
             yield node
 
 
@@ -198,6 +220,10 @@ def test_only_packages_list_their_names():
     assert not offenders(lists_of_names, outside=packages)
 
 
+def test_html_comes_from_templates():
+    assert not offenders(tags_in_strings, outside=MAKES_TAGS)
+
+
 def test_saved_json_goes_through_one_module():
     assert not offenders(json_by_hand, outside=OTHER_JSON)
     users = {name for name, tree in trees().items() if any(json_by_hand(tree))}
@@ -227,6 +253,13 @@ BREAKS_THE_RULE = {
         "Pack = tuple[int, str]\ndef f(pack: Pack): pass",
     ),
     lists_of_names: ("__all__ = ['f']", "__all__: list[str] = []", "__all__ += ['g']"),
+    tags_in_strings: (
+        "row = f'<td>{cell}</td>'",
+        "style = '<style>' + text",
+        "link = f'<a href=\"{name}\">'",
+        "before, after = page.split('<body>')",
+        "start = '<!DOCTYPE html>'",
+    ),
     json_by_hand: ("import json\nprint(json.dumps({}))", "from json import dumps"),
     unsafe_writes: (
         "path.write_text('x')",
@@ -239,6 +272,13 @@ BREAKS_THE_RULE = {
     ),
 }
 KEEPS_THE_RULE = {
+    tags_in_strings: (
+        "def f():\n    'The text within <p>.'",
+        "raise InvalidRobot('remove <mimic>')",
+        "pattern = r'(?P<a>x)(?P<b>y)'",
+        "words = 'mass < b or > c'",
+        "text = render(['steelyard.fleet'], 'fleet.html', values)",
+    ),
     searched_sentences: (
         "words = found.status[0].upper()",
         "x = solution.status == known.Solved",

@@ -25,11 +25,11 @@ pytestmark = pytest.mark.thorough
 
 LEFT_OUT = {
     *("start", "reproduce", "demo-live", "record", "weigh-live", "move", "stop", "set-payload"),
-    *("serve", "serve-recording"),
+    *("serve", "serve-recording", "picks-live"),
 }
 """Commands that need a terminal, the papers or a controller, or are one; tested elsewhere."""
 ELSEWHERE = {"--as-mounted"}  # tests/cli/test_export.py
-STREAMS = {"--page", "--publish", "--seconds", "--record", "--early"}
+STREAMS = {"--page", "--publish", "--seconds", "--record"}
 BAGS = {"--trust"}
 """Options of streams and of bags: `tests/live` and `tests/io/test_rosbag.py` use them."""
 SHARED = {

@@ -1,5 +1,6 @@
 """Plots as data, for pages, files and notebooks: peaks and gaps survive, colours by name."""
 
+import importlib.util
 import re
 
 import numpy as np
@@ -197,9 +198,18 @@ def test_a_plot_in_a_notebook_is_small_and_needs_nothing_else():
     page = identification()
     text = notebook_html((), (), plot=page.picture[0])
     assert re.fullmatch(
-        r'<img alt="[^"<>]*" style="[^"<>]*" src="data:image/png;base64,[\w+/=]+">', text
+        r'<img alt="[^"<>]*" style="[^"<>]*" src="data:image/png;base64,[\w+/=]+">', text.strip()
     )
     assert 10_000 < len(text) < 200_000
     evil = Plot('"><script>', [Panel("$broken_{ words$", "$x_{$", "", [])])
     evil = notebook_html(("<script>",), [("<script>",)], words="<script>", plot=evil)
     assert "<script>" not in evil
+
+
+def test_without_templates_a_notebook_shows_the_text_of_a_value(monkeypatch):
+    found = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name: None if name == "jinja2" else found(name)
+    )
+    assert notebook_html(("mass",), [("1.5",)]) is None
+    assert Picture(())._repr_html_() is None

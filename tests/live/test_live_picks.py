@@ -128,6 +128,7 @@ def test_the_page_shows_each_pick_and_its_alarms(found):
     assert state["words"] in ("4 picks, 2 alarms", "No rows have come for some seconds.")
     assert "Every pick in the order of time" in text
     assert 'data-picks="4"' in text
+    assert text.index("<body>") < text.index('id="live"') < text.index("<h1>")
 
 
 def test_a_page_before_the_first_row_and_unknown_addresses():

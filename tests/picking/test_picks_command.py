@@ -1,4 +1,4 @@
-"""`steelyard picks`, `picks-preview`, and the same log as a stream."""
+"""`steelyard picks`, `picks-live`, `picks-preview`, and the same log as a stream."""
 
 import json
 import sys
@@ -17,7 +17,7 @@ from steelyard.live import PickStreamOptions, ReplaySource, live_picks
 from steelyard.live._picks import PickWatcher
 from steelyard.live._source import Event, EventKind, Row, Stream
 from steelyard.payload import Part
-from steelyard.picking import Decision, Pick, PickingOptions
+from steelyard.picking import Decision, Pick, PickingOptions, Shift
 from steelyard.simulation import PlannedFault
 from steelyard.workflow._picks import Picking
 
@@ -160,7 +160,7 @@ def test_a_stream_needs_the_polarity_and_the_column(folder):
     with pytest.raises(InvalidSamples, match="closed='high'"):
         live_picks(address, model())
     done = steelyard(
-        *("picks", address, "--model", folder / "model.json"),
+        *("picks-live", address, "--model", folder / "model.json"),
         *("--gripper", "output", "--closed", "high"),
     )
     assert done.returncode == 2
@@ -170,10 +170,10 @@ def test_a_stream_needs_the_polarity_and_the_column(folder):
 
 def test_statements_about_columns_count_for_a_replayed_log_and_are_refused_for_an_arm(folder):
     stated = ("--model", folder / "model.json", "--closed", "high", "--column", "tau=nothing")
-    replayed = steelyard("picks", f"replay:{folder / 'log.parquet'}", *stated)
+    replayed = steelyard("picks-live", f"replay:{folder / 'log.parquet'}", *stated)
     assert replayed.returncode == 2
     assert "describes its own columns" in replayed.stderr
-    arm_itself = steelyard("picks", "ur://127.0.0.1:9", *stated)
+    arm_itself = steelyard("picks-live", "ur://127.0.0.1:9", *stated)
     assert arm_itself.returncode == 2
     assert "can only be stated for a recording" in arm_itself.stderr
 
@@ -209,8 +209,6 @@ def test_known_picks_and_a_dry_run_are_for_a_log(folder):
         assert "twice" in refused.stderr
     lines = steelyard("picks", log, *words, "--known", "999=1.0", "--follow")
     assert "Note: there is no pick 999, whose mass is given: the log has 6." in lines.stderr
-    refused = steelyard("picks", f"replay:{log}", *words, "--dry", log)
-    assert "--dry works with a log only: record the stream, then weigh the file" in refused.stderr
     empty, _ = shift(arm(), plan(cycles=2, carry=CARRY), 5)
     sy.write(replace(empty, tau=arm().torque(*_derived(empty))), folder / "dry.parquet")
     done = steelyard("picks", log, *words, "--known", "1=2.0", "--dry", folder / "dry.parquet")
@@ -218,33 +216,70 @@ def test_known_picks_and_a_dry_run_are_for_a_log(folder):
     assert "6 picks: " in done.stdout
 
 
-def test_options_that_would_be_ignored_are_refused(folder):
+def test_a_log_and_a_stream_have_their_own_commands_and_options(folder):
     log = folder / "log.parquet"
-    dry = steelyard("picks", f"replay:{log}", "--model", folder / "model.json", "--dry", log)
-    assert dry.returncode == 2
-    assert "--dry works with a log only" in dry.stderr
-    early = steelyard("picks", log, "--model", folder / "model.json", "--early")
-    assert early.returncode == 2
-    assert "--early is for streams (ur://HOST); a log has both answers in -o" in early.stderr
+    stated = ("--model", folder / "model.json", "--closed", "high")
+    for option in (
+        "--early",
+        "--seconds=3",
+        "--record=a.parquet",
+        "--page=0",
+        "--publish=ros2://a",
+    ):
+        refused = steelyard("picks", log, *stated, option)
+        assert refused.returncode == 2
+        assert f"No such option: {option.partition('=')[0]}" in refused.stderr
+    refused = steelyard("picks-live", f"replay:{log}", *stated, "--dry", log)
+    assert "No such option: --dry" in refused.stderr
+    stream = steelyard("picks", f"replay:{log}", *stated)
+    assert stream.returncode == 2
+    assert "is a stream: weigh its picks with steelyard picks-live" in stream.stderr
+    file = steelyard("picks-live", log, *stated)
+    assert file.returncode == 2
+    assert f"with steelyard picks, or replay it with replay:{log}" in file.stderr
     table = folder / "both.csv"
     steelyard("picks", log, "--model", folder / "model.json", "-o", table)
     assert "early" in table.read_text().splitlines()[0]
-    seconds = steelyard("picks", log, "--model", folder / "model.json", "--seconds", "3")
-    assert seconds.returncode == 2
-    assert "--record and --seconds are for streams" in seconds.stderr
-    for option in (("--page", "0"), ("--publish", "ros2://127.0.0.1")):
-        shown = steelyard("picks", log, "--model", folder / "model.json", *option)
-        assert shown.returncode == 2
-        assert "--page and --publish are for streams" in shown.stderr
+
+
+def test_a_stream_gives_lines_files_and_the_exit_code_of_its_picks(folder, monkeypatch):
+    """The command, with a log that is replayed as fast as its rows are taken."""
+
+    def replayed(address, joint_names):
+        path = address.removeprefix("replay:")
+        return ReplaySource(path, speed=None, joint_names=joint_names)
+
+    monkeypatch.setattr("steelyard.live._picks._source_of", replayed)
+    words = (
+        *("picks-live", f"replay:{folder / 'log.parquet'}", "--closed", "high"),
+        *("--model", folder / "model.json", "--parts", folder / "parts.csv"),
+    )
+    done = steelyard(
+        *words, *("-o", folder / "live.json", "--report", folder / "live.html", "--tool", "left")
+    )
+    assert done.returncode == 1, done.stderr
+    lines = done.stdout.splitlines()
+    assert "missing" in lines[3]
+    assert "double" in lines[5]
+    assert "6 picks: 4 good, 1 missing, 1 double" in done.stdout
+    assert Shift.load(folder / "live.json").tool == "left"
+    assert "6 picks, 2 alarms" in (folder / "live.html").read_text()
+    followed = steelyard(*words, "--follow", "--early", "--known", "999=1.0")
+    answers = [json.loads(line) for line in followed.stdout.splitlines()]
+    assert [answer["number"] for answer in answers] == [k for k in range(1, 7) for _ in range(2)]
+    assert ["decision" in answer for answer in answers] == [False, True] * 6
+    assert "Note: there is no pick 999" in followed.stderr
+    record = steelyard(*words, "--json")
+    assert json.loads(record.stdout)["alarms"] == [4, 6]
 
 
 def test_wrong_addresses_of_the_page_and_the_bridge_are_refused(folder):
     stream = f"replay:{folder / 'log.parquet'}"
     stated = ("--model", folder / "model.json", "--closed", "high")
-    page = steelyard("picks", stream, *stated, "--page", "http")
+    page = steelyard("picks-live", stream, *stated, "--page", "http")
     assert page.returncode == 2
     assert "--page is [HOST:]PORT, say 8080; got 'http'" in page.stderr
-    bridge = steelyard("picks", stream, *stated, "--publish", "ur://127.0.0.1")
+    bridge = steelyard("picks-live", stream, *stated, "--publish", "ur://127.0.0.1")
     assert bridge.returncode == 2
     assert "--publish is ros2://HOST[:PORT] or ros2-node:" in bridge.stderr
 

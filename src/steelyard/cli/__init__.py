@@ -42,6 +42,7 @@ _GROUPS = {
         "track": "track.command",
         "track-wrist": "track.wrist_command",
         "picks": "picks.command",
+        "picks-live": "picks_live.command",
         "picks-preview": "picks.preview_command",
     },
     "Live": {

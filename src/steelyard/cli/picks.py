@@ -1,4 +1,4 @@
-"""`steelyard picks LOG --model MODEL`: what each pick of a shift weighed."""
+"""`steelyard picks LOG --model MODEL`: what each pick of a shift weighed; and a preview."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -20,22 +19,19 @@ import typer
 from steelyard import _saved
 from steelyard.cli import options
 from steelyard.cli.output import Output, json_line, terminal_text
-from steelyard.errors import InvalidRobot, SourceFailed, UnknownName
+from steelyard.errors import InvalidRobot, UnknownName
 
 if TYPE_CHECKING:
     from steelyard.identification import DynamicModel
-    from steelyard.live._picks_page import PicksPage
-    from steelyard.payload import Part
-    from steelyard.picking import EarlyAnswer, Pick, PickingOptions, Shift
+    from steelyard.picking import Pick, PickingOptions, Shift
     from steelyard.recording._columns import Requested
     from steelyard.report import Page
     from steelyard.robot import RobotModel
 
 _TABLES = (".csv", ".parquet", ".jsonl", ".json")
-_BIT = re.compile(r"(?P<column>.+):(?P<bit>\d+)")
+GRIPPER_BIT = re.compile(r"(?P<column>.+):(?P<bit>\d+)")
 _ALARM_TIMEOUT_S = 10.0
 _LAST_ALARMS_TIMEOUT_S = 30.0
-_MAX_PORT = 65535
 
 ModelOption = Annotated[
     Path,
@@ -45,7 +41,7 @@ ModelOption = Annotated[
         " a robot is enough.",
     ),
 ]
-PreviewModelOption = Annotated[
+IdentifiedModelOption = Annotated[
     Path, typer.Option("--model", help="The arm with its empty gripper (.json, from identify).")
 ]
 GripperOption = Annotated[
@@ -80,8 +76,8 @@ ClosedOption = Annotated[
 ThresholdOption = Annotated[
     float | None,
     typer.Option(
-        help="The value of the gripper between open and closed. Default: the middle of a log's two"
-        " levels; 0.5 of a stream of zeros and ones."
+        help="The value of the gripper between open and closed. Default: the middle of its two"
+        " levels."
     ),
 ]
 FalseAlarmsOption = Annotated[
@@ -94,15 +90,20 @@ MarginOption = Annotated[
         min=0.0, help="Time that does not count after gripping and lifting, before placing [s]."
     ),
 ]
+OutputOption = Annotated[
+    Path | None,
+    options.file_to_write(
+        "The picks to write (.csv, .parquet, .jsonl, or all as .json).",
+        "--output",
+        "-o",
+        endings=_TABLES,
+    ),
+]
+ToolOption = Annotated[
+    str | None, typer.Option(help="Name of the gripper, by which fleet picks compares shifts.")
+]
 FollowFlag = Annotated[
     bool, typer.Option("--follow", help="Print one JSON object per pick and line.")
-]
-EarlyFlag = Annotated[
-    bool,
-    typer.Option(
-        "--early",
-        help="Print an early answer about each pick of a stream, too, 0.3 s into its lift.",
-    ),
 ]
 AlarmOption = Annotated[
     str | None,
@@ -112,30 +113,11 @@ AlarmOption = Annotated[
         " without a shell: for redirections write 'sh -c \"cat >> alarms.log\"'.",
     ),
 ]
-PageOption = Annotated[
-    str | None,
-    typer.Option(
-        metavar="[HOST:]PORT",
-        help="Show the picks of a stream on a page in the browser, too: at this port or the next"
-        " free one, 0 for any.",
-    ),
-]
-PublishOption = Annotated[
-    str | None,
-    typer.Option(
-        metavar="ros2://HOST[:PORT]",
-        help="Publish each pick of a stream in ROS 2, too, as JSON on /picks and its status on"
-        " /diagnostics: through a bridge, or ros2-node: for a node of this process.",
-    ),
-]
 
 
 def command(
     ctx: typer.Context,
-    log: Annotated[
-        str,
-        typer.Argument(help="A log of the arm at work, or a stream (ur://HOST, replay:FILE)."),
-    ],
+    log: Annotated[str, typer.Argument(help="A log of the arm at work.")],
     model: ModelOption,
     gripper: GripperOption = None,
     parts: PartsOption = None,
@@ -149,31 +131,11 @@ def command(
     threshold: ThresholdOption = None,
     false_alarms: FalseAlarmsOption = 1.0,
     margin: MarginOption = 0.1,
-    output: Annotated[
-        Path | None,
-        options.file_to_write(
-            "The picks to write (.csv, .parquet, .jsonl, or all as .json).",
-            "--output",
-            "-o",
-            endings=_TABLES,
-        ),
-    ] = None,
+    output: OutputOption = None,
     report: options.ReportOption = None,
     follow: FollowFlag = False,
-    early: EarlyFlag = False,
-    seconds: Annotated[
-        float, typer.Option(min=0.0, help="How long a stream is read [s]. Default: until Ctrl-C.")
-    ] = float("inf"),
-    record: Annotated[
-        Path | None,
-        options.file_to_write("A file for every row of a stream (.parquet).", "--record"),
-    ] = None,
     on_alarm: AlarmOption = None,
-    page: PageOption = None,
-    publish: PublishOption = None,
-    tool: Annotated[
-        str, typer.Option(help="Name of the gripper, by which fleet picks compares shifts.")
-    ] = "",
+    tool: ToolOption = None,
     column: options.ColumnOption = None,
     joints: options.JointsOption = None,
     names: options.NamesOption = None,
@@ -184,96 +146,29 @@ def command(
     """Weighs each pick of a shift: one part, two, none, or the wrong one. Exit code 1 at alarms."""
     from steelyard.io._parts import read_parts
     from steelyard.live._track import is_address
-    from steelyard.report._picks import picks_page
-    from steelyard.workflow._data import identified_arm
     from steelyard.workflow._picks import Picking
 
-    out = Output(as_json)
-    _require_effect(dry, record, seconds, page or publish, early=early, stream=is_address(log))
-    asked = options.requested(column, joints, degrees=degrees, names=names, rate=rate)
-    stated = asked
-    asked, bit = _with_gripper(asked, gripper)
-    how = picking_options(expect, known, closed, false_alarms, margin, bit)
-    how = replace(how, tool=tool, threshold=threshold)
-    table = () if parts is None else read_parts(parts)
     if is_address(log):
-        replayed = log.startswith("replay:")
-        tables = asked if replayed else stated
-        arm = identified_arm(model)
-        with (
-            AlarmRunner(on_alarm) as runner,
-            _opened_page(page) as shown,
-            _publisher(publish) as send,
-        ):
-            stream = _Stream(
-                gripper, tables, replayed, seconds, record, follow, early, as_json, shown, send
-            )
-            shift = _live(log, arm, table, how, stream, runner)
-        make_page: Callable[[], Page] = partial(picks_page, shift)
-    else:
-        given, robot = _known_arm(model, dry)
-        recording = options.read_requested(Path(log), asked, robot=robot)
-        without = [] if dry is None else [options.read_requested(dry, asked, robot=robot)]
-        picking = Picking.of(given, {log: recording}, table, how, dry=without)
-        arm = picking.model
-        shift = picking.shift
-        make_page = picking.page
-        with AlarmRunner(on_alarm) as runner:
-            for pick in shift.alarms:
-                runner.start(pick)
-        if follow:
-            _print_lines(shift.picks)
+        raise UnknownName(f"{log} is a stream: weigh its picks with steelyard picks-live")
+    asked = options.requested(column, joints, degrees=degrees, names=names, rate=rate)
+    asked, bit = with_gripper(asked, gripper)
+    how = picking_options(expect, known, closed, false_alarms, margin, bit)
+    how = replace(how, tool=tool or "", threshold=threshold)
+    table = () if parts is None else read_parts(parts)
+    given, robot = _known_arm(model, dry)
+    recording = options.read_requested(Path(log), asked, robot=robot)
+    without = [] if dry is None else [options.read_requested(dry, asked, robot=robot)]
+    picking = Picking.of(given, {log: recording}, table, how, dry=without)
+    shift = picking.shift
+    with AlarmRunner(on_alarm) as runner:
+        for pick in shift.alarms:
+            runner.start(pick)
     if follow:
-        _print_notes(shift)
-    with _saved.together():
-        if output is not None:
-            write_shift(shift, output)
-        whole_page = partial(_page, make_page, arm.robot, log)
-        out.report(ctx, whole_page, [model, log, parts, dry], report=report)
-    if not follow:
-        facts = facts_of(shift) | {"file": output, "report": report}
-        show = partial(_show, shift, lines=not is_address(log))
-        out.emit(facts, show, files={"Picks": output, "Report": report})
-    if shift.has_alarms:
-        raise typer.Exit(1)
-
-
-def _require_effect(
-    dry: Path | None,
-    record: Path | None,
-    seconds: float,
-    shown: str | None,
-    *,
-    early: bool,
-    stream: bool,
-) -> None:
-    """Refuses options that a stream, or a log, would ignore."""
-    if stream and dry is not None:
-        raise UnknownName("--dry works with a log only: record the stream, then weigh the file")
-    if not stream and (record is not None or seconds < float("inf")):
-        raise UnknownName("--record and --seconds are for streams (ur://HOST), not for a log")
-    if not stream and shown is not None:
-        raise UnknownName(
-            "--page and --publish are for streams (ur://HOST); a log has --report page.html"
-        )
-    if not stream and early:
-        raise UnknownName("--early is for streams (ur://HOST); a log has both answers in -o")
-
-
-@contextmanager
-def _opened_page(text: str | None) -> Iterator[PicksPage | None]:
-    """The page of a stream, which ends with it; None where none is requested."""
-    if text is None:
-        yield None
-        return
-    from steelyard.live._picks_page import PicksPage
-
-    host, _, port = text.rpartition(":")
-    if not port.isdecimal() or int(port) > _MAX_PORT:
-        raise SourceFailed(f"--page is [HOST:]PORT, say 8080; got '{text}'")
-    with PicksPage(host=host or "127.0.0.1", port=int(port)) as page:
-        typer.echo(f"The page: {page.url}", err=True)
-        yield page
+        for pick in shift.picks:
+            print(json_line(pick.row()), flush=True)
+    files = ShiftFiles(output, report, [model, log, parts, dry])
+    page = partial(with_subject, picking.page, picking.model.robot, log)
+    finish(ctx, shift, page, files, with_picks=not follow, with_summary=not follow)
 
 
 def _known_arm(model: Path, dry: Path | None) -> tuple[DynamicModel | RobotModel, RobotModel]:
@@ -293,92 +188,22 @@ def _known_arm(model: Path, dry: Path | None) -> tuple[DynamicModel | RobotModel
     return robot, robot
 
 
-@contextmanager
-def _publisher(address: str | None) -> Iterator[Callable[[Pick], None]]:
-    """A function that publishes a pick, where that is requested."""
-    if address is None:
-        yield lambda pick: None
-        return
-    from steelyard.live import Ros2Controller, Ros2Publisher, source_of
-    from steelyard.live._ros2_publisher import PICKS_TOPIC
+def with_subject(make_page: Callable[[], Page], robot: RobotModel, source: str) -> Page:
+    """The report on a shift, with arm, source and date.
 
-    bridge = source_of(address)
-    if not isinstance(bridge, Ros2Controller):
-        raise UnknownName(f"--publish is ros2://HOST[:PORT] or ros2-node:, got '{address}'")
-    with Ros2Publisher(bridge, topic=PICKS_TOPIC) as publisher:
-        yield publisher.publish_pick
-
-
-@dataclass(frozen=True)
-class _Stream:
-    """What happens with a stream."""
-
-    gripper: str | None
-    tables: Requested
-    replayed: bool
-    seconds: float
-    record: Path | None
-    follow: bool
-    early: bool
-    quiet: bool
-    page: PicksPage | None
-    publish: Callable[[Pick], None]
-
-
-def _page(make_page: Callable[[], Page], robot: RobotModel, log: str) -> Page:
-    """The report on a shift, with arm, log and date."""
+    Args:
+        make_page: makes the report
+        robot: at work
+        source: log or stream
+    """
     from steelyard.workflow._data import arm_words
 
-    return make_page().with_subject(arm_words(robot), [Path(log).name])
-
-
-def _live(
-    source: str,
-    model: DynamicModel,
-    parts: tuple[Part, ...],
-    how: PickingOptions,
-    stream: _Stream,
-    runner: AlarmRunner,
-) -> Shift:
-    """The picks of a stream, each printed as soon as it ends."""
-    from steelyard.live._picks import PickStreamOptions, live_picks
-
-    def on_pick(pick: Pick) -> None:
-        if stream.follow:
-            print(json_line(pick.row()), flush=True)
-        elif not stream.quiet:
-            print(terminal_text(pick.line), flush=True)
-        if pick.is_alarm:
-            runner.start(pick)
-        stream.publish(pick)
-
-    def on_early(early: EarlyAnswer) -> None:
-        if stream.follow:
-            print(json_line(early.row()), flush=True)
-        elif not stream.quiet:
-            print(terminal_text(early.line), flush=True)
-
-    column = stream.gripper or "gripper"
-    if match := _BIT.fullmatch(column):
-        column = match["column"]
-    if stream.replayed:
-        column = "gripper"
-    given = PickStreamOptions(
-        gripper=column,
-        seconds=stream.seconds,
-        record=stream.record,
-        tables=stream.tables,
-        on_pick=on_pick,
-        on_early=on_early if stream.early else None,
-        page=stream.page,
-        ends_at_interrupt=True,
-    )
-    return live_picks(source, model, parts=parts, options=how, stream=given)
+    return make_page().with_subject(arm_words(robot), [Path(source).name])
 
 
 def preview_command(
     dry: Annotated[Path, typer.Argument(help="A recording of the path without a part.")],
-    model: PreviewModelOption,
+    model: IdentifiedModelOption,
     parts: Annotated[Path, typer.Option(help="Table of parts (.csv), as for steelyard picks.")],
     gripper: GripperOption = None,
     closed: ClosedOption = "auto",
@@ -399,7 +224,7 @@ def preview_command(
 
     arm = identified_arm(model)
     asked = options.requested(column, joints, degrees=degrees, names=names, rate=rate)
-    asked, bit = _with_gripper(asked, gripper)
+    asked, bit = with_gripper(asked, gripper)
     how = replace(
         picking_options(None, None, closed, false_alarms, margin, bit), threshold=threshold
     )
@@ -414,12 +239,17 @@ def preview_command(
     Output(as_json).emit(facts, show)
 
 
-def _with_gripper(asked: Requested, gripper: str | None) -> tuple[Requested, int | None]:
-    """The user's statements with the column of the gripper, and its bit."""
+def with_gripper(asked: Requested, gripper: str | None) -> tuple[Requested, int | None]:
+    """The user's statements with the column of the gripper, and its bit.
+
+    Args:
+        asked: what the user says about the columns
+        gripper: its column, as COLUMN or COLUMN:BIT
+    """
     if gripper is None:
         return asked, None
     bit = None
-    if match := _BIT.fullmatch(gripper):
+    if match := GRIPPER_BIT.fullmatch(gripper):
         gripper = match["column"]
         bit = int(match["bit"])
     if gripper == "gripper":  # its name in every table
@@ -576,20 +406,59 @@ def facts_of(shift: Shift) -> dict[str, Any]:
     }
 
 
-def _print_lines(picks: Iterable[Pick]) -> None:
-    for pick in picks:
-        print(json_line(pick.row()), flush=True)
+@dataclass(frozen=True)
+class ShiftFiles:
+    """The files of a command on picks.
+
+    Attributes:
+        output: the picks to write
+        report: the page to write
+        read: what was read, for the page
+    """
+
+    output: Path | None
+    report: Path | None
+    read: list[Path | str | None]
 
 
-def _print_notes(shift: Shift) -> None:
-    """Prints remarks beside the lines for programs."""
-    for note in shift.notes:
-        typer.echo(f"Note: {options.with_options(note)}.", err=True)
+def finish(
+    ctx: typer.Context,
+    shift: Shift,
+    page: Callable[[], Page],
+    files: ShiftFiles,
+    *,
+    with_picks: bool,
+    with_summary: bool,
+) -> None:
+    """Writes the files of a shift, and prints what was not printed before; exits 1 at alarms.
+
+    Args:
+        ctx: of the command
+        shift: to write and print
+        page: makes the report
+        files: to write
+        with_picks: whether a line for each pick is printed
+        with_summary: whether the shift as a whole is printed, besides its notes
+    """
+    out = Output(ctx.params["as_json"])
+    if not with_summary:
+        for note in shift.notes:
+            typer.echo(f"Note: {options.with_options(note)}.", err=True)
+    with _saved.together():
+        if files.output is not None:
+            write_shift(shift, files.output)
+        out.report(ctx, page, files.read, report=files.report)
+    if with_summary:
+        facts = facts_of(shift) | {"file": files.output, "report": files.report}
+        written = {"Picks": files.output, "Report": files.report}
+        out.emit(facts, partial(_show, shift, with_picks=with_picks), files=written)
+    if shift.has_alarms:
+        raise typer.Exit(1)
 
 
-def _show(shift: Shift, *, lines: bool) -> None:
+def _show(shift: Shift, *, with_picks: bool) -> None:
     """Prints a line for each pick, unless they were printed, then the shift as a whole."""
-    for pick in shift.picks if lines else ():
+    for pick in shift.picks if with_picks else ():
         print(terminal_text(pick.line))
     print()
     print(f"{shift.summary}.")

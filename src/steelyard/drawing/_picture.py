@@ -7,7 +7,7 @@ Matplotlib is imported on demand; its windows and settings are not changed.
 from __future__ import annotations
 
 import base64
-import html
+import importlib.util
 import io
 import textwrap
 from collections.abc import Mapping, Sequence
@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from steelyard._saved import replacing
+from steelyard._templates import render
 from steelyard._units import NORMAL_95
 from steelyard.drawing._plot import INK, MUTED, SOFT, Band, Curve, Panel, Plot
 from steelyard.errors import MissingExtra, UnreadableFile
@@ -41,6 +42,7 @@ _PANEL_LEFT = 0.6
 _PANEL_RIGHT = 0.1
 _LETTERS_PER_INCH = 13.5  # of a caption
 _MAX_AXIS_LETTERS = 90  # of words on an axis that are written horizontally
+_TEMPLATES = ("steelyard.drawing",)
 _BADGE_COLOURS = {"use": "#1a7f37", "use with care": "#9a6700", "do not use": "#b42318"}
 
 
@@ -54,8 +56,13 @@ class Picture:
         captions = "; ".join(plot.caption.split(":")[0].rstrip(".") for plot in self.plots)
         return f"<Picture: {captions}>"
 
-    def _repr_html_(self) -> str:
-        return "".join(map(_image, self.plots))
+    def _repr_html_(self) -> str | None:
+        if not _has_templates():
+            return None
+        images = [_Image.of(plot) for plot in self.plots]
+        return "".join(
+            render(_TEMPLATES, "image.html", {"image": image}) for image in images if image
+        )
 
     @property
     def panels(self) -> tuple[Panel, ...]:
@@ -114,43 +121,53 @@ def notebook_html(
     words: str = "",
     plot: Plot | None = None,
     badge: tuple[str, str] | None = None,
-) -> str:
-    """HTML for a notebook: a badge, words, a table, and an image if Matplotlib is installed."""
-    if any(headers):
-        head = _row(headers, "th")
-    else:
-        head = ""
-    if rows:
-        table = f"<table>{head}{''.join(_row(row, 'td') for row in rows)}</table>"
-    else:
-        table = ""
-    parts = [table]
-    if words:
-        parts.insert(0, f"<p>{html.escape(words)}</p>")
+) -> str | None:
+    """HTML for a notebook: a badge, words, a table, and an image if Matplotlib is installed.
+
+    None where Jinja2 is not installed; a notebook then shows the text of a value.
+    """
+    if not _has_templates():
+        return None
+    colour = ""
     if badge is not None:
-        state, headline = badge
-        colour = _BADGE_COLOURS.get(state, _BADGE_COLOURS["do not use"])
-        style = f"background:{colour};color:#fff;border-radius:4px;padding:2px 8px"
-        parts.insert(0, f'<p><span style="{style}">{html.escape(headline)}</span></p>')
+        colour = _BADGE_COLOURS.get(badge[0], _BADGE_COLOURS["do not use"])
+    image = None
     if plot is not None:
-        parts.append(_image(plot))
-    return "".join(parts)
+        image = _Image.of(plot)
+    values = {
+        "badge": badge,
+        "colour": colour,
+        "words": words,
+        "headers": headers,
+        "rows": rows,
+        "image": image,
+    }
+    return render(_TEMPLATES, "notebook.html", values)
 
 
-def _row(cells: Sequence[str], kind: str) -> str:
-    return f"<tr>{''.join(f'<{kind}>{html.escape(cell)}</{kind}>' for cell in cells)}</tr>"
+def _has_templates() -> bool:
+    """Whether HTML can be made."""
+    return importlib.util.find_spec("jinja2") is not None
 
 
-def _image(plot: Plot) -> str:
-    out = io.BytesIO()
-    try:
-        with _matplotlib():
-            _figure([plot], _WIDTH_INLINE, "", ()).savefig(out, format="png", dpi=_DPI_INLINE)
-    except MissingExtra:
-        return ""
-    data = base64.b64encode(out.getvalue()).decode("ascii")
-    words = html.escape(plot.caption)
-    return f'<img alt="{words}" style="max-width:100%" src="data:image/png;base64,{data}">'
+@dataclass(frozen=True)
+class _Image:
+    """A plot as a .png file in base64."""
+
+    caption: str
+    data: str
+
+    @classmethod
+    def of(cls, plot: Plot) -> _Image | None:
+        """The image of a plot; None where Matplotlib is not installed."""
+        out = io.BytesIO()
+        try:
+            with _matplotlib():
+                figure = _figure([plot], _WIDTH_INLINE, "", ())
+                figure.savefig(out, format="png", dpi=_DPI_INLINE)
+        except MissingExtra:
+            return None
+        return cls(plot.caption, base64.b64encode(out.getvalue()).decode("ascii"))
 
 
 def _matplotlib() -> AbstractContextManager[None]:

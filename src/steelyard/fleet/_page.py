@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 
 from steelyard._arrays import Array
+from steelyard._templates import render
 from steelyard._units import NORMAL_95
 from steelyard.fleet._rows import SeriesChange
 from steelyard.fleet._trend import EMPTY, LOADED, UNITS, WORDS, ArmTrend, Trends
-from steelyard.report._templates import render
 
 _MAX_POINTS_PER_SERIES = 100
 _STEPS_PER_RANGE = 999
@@ -51,7 +51,7 @@ def fleet_html(trends: Trends, failed: Mapping[str, int]) -> str:
         "groups": _groups(arms, flagged),
         "data": {"arms": facts, "kinds": kinds},
     }
-    return render("steelyard.fleet", "fleet.html", values)
+    return render(["steelyard.fleet", "steelyard.report"], "fleet.html", values)
 
 
 @dataclass(frozen=True)

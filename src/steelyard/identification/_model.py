@@ -260,7 +260,7 @@ class DynamicModel(Reported, FileValue, error=InvalidSamples, kind="model", vers
     def __repr__(self) -> str:
         return f"<DynamicModel: {self}>"
 
-    def _repr_html_(self) -> str:
+    def _repr_html_(self) -> str | None:
         from steelyard.drawing import notebook_html
 
         found = zip(self.estimate.names, self.estimate.value, self.estimate.std, strict=True)

@@ -21,7 +21,6 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial, wraps
-from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
@@ -48,6 +47,7 @@ from steelyard.live._words import (
     message_html,
     mismatch_words,
     numbers_html,
+    page_part,
     question_html,
 )
 from steelyard.payload import Payload
@@ -204,10 +204,7 @@ class Page:
         gui.set_panel_label(f"steelyard · {self.view.setup.arm.name}")
         gui.main_panel.dock_right()
         gui.main_panel.set_width(_PANEL_WIDTH)
-        style = (resources.files("steelyard.live") / "assets" / "page.css").read_text(
-            encoding="utf-8"
-        )
-        gui.add_html(f"<style>{style}</style>")
+        gui.add_html(page_part("panel_style", {}))
         if self._movable is not None:
             gui.add_button("Stop the arm", color="red").on_click(self._stop)
         self._link = gui.add_html(link_html(LinkState()))

@@ -8,17 +8,16 @@ rows wait in the queue of their stream meanwhile. The page shows, and changes no
 
 from __future__ import annotations
 
-import html
 import json
 import threading
 import time
-from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from importlib import resources
 from typing import Any, Self
 
+from steelyard._templates import render
 from steelyard.errors import SourceFailed
 from steelyard.picking import EarlyAnswer, Pick, Shift
+from steelyard.report._html import page_values
 from steelyard.report._picks import picks_page
 
 _PORT_ATTEMPTS = 100
@@ -106,25 +105,13 @@ class PicksPage:
     @property
     def html(self) -> str:
         """The page as one HTML document."""
-        state = self.state
-        banner = (
-            f'<div id="live" role="status" data-picks="{state["picks"]}"'
-            f' data-state="{state["state"]}"><strong>{html.escape(state["newest"])}</strong>'
-            f"<span>{html.escape(state['words'])}</span></div>"
-        )
+        values: dict[str, Any] = {"banner": self.state}
         if self._shift is None:
-            head = "<title>Picks of a shift</title>"
-            meta = '<meta name="viewport" content="width=device-width, initial-scale=1">'
-            return f"<!DOCTYPE html>{head}{meta}{banner}{_banner_code()}"
-        report = picks_page(self._shift).html()
-        before, body, after = report.partition("<body>")
-        return f"{before}{body}{banner}{_banner_code()}{after}"
-
-
-@cache
-def _banner_code() -> str:
-    """Style and script of the banner."""
-    return (resources.files("steelyard.live") / "assets" / "picks_page.html").read_text("utf-8")
+            template = "waiting_for_picks.html"
+        else:
+            template = "picks.html"
+            values |= page_values(picks_page(self._shift))
+        return render(["steelyard.live", "steelyard.report"], template, values)
 
 
 def _state_of(pick: Pick | None) -> str:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from steelyard._templates import render
 from steelyard._units import NORMAL_95, with_interval
 from steelyard.inertia import INERTIA, InertialParameters
 from steelyard.live._controller import ControllerPayload
@@ -16,7 +17,6 @@ from steelyard.live._source import EventKind
 from steelyard.live._view import Snapshot
 from steelyard.payload import Payload
 from steelyard.payload._tracking import relative_half_width
-from steelyard.report._templates import render
 from steelyard.verdict import Doubt
 
 _GOOD_EVENTS = (EventKind.PICK, EventKind.DROP)
@@ -253,7 +253,7 @@ def page_part(name: str, values: Mapping[str, Any]) -> str:
         name: of its template
         values: what the template mentions, by name
     """
-    return render("steelyard.live", f"{name}.html", values)
+    return render(["steelyard.live"], f"{name}.html", values)
 
 
 def _with_powers(unit: str) -> str:

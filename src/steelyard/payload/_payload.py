@@ -346,7 +346,7 @@ class Payload(
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {self}>"
 
-    def _repr_html_(self) -> str:
+    def _repr_html_(self) -> str | None:
         from steelyard.drawing import notebook_html
         from steelyard.payload._views import body_plot
 

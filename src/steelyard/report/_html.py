@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from steelyard._templates import render
 from steelyard.drawing import Panel, Plot, Scene, panel_figure
 from steelyard.errors import MissingExtra
-from steelyard.report._templates import render
 
 if TYPE_CHECKING:
     from steelyard.report._page import Cell, Page, Section, Table
@@ -35,12 +35,21 @@ _MAX_LETTERS_UNBROKEN = 24  # longer cells may be broken into lines
 
 def page_html(page: Page) -> str:
     """The page as one self-contained HTML document."""
+    return render(["steelyard.report"], "page.html", page_values(page))
+
+
+def page_values(page: Page) -> dict[str, Any]:
+    """What the template `page.html` mentions, by name.
+
+    Args:
+        page: to show
+    """
     drawings = _Drawings(page.points_per_curve)
     sections = [_section_view(section, drawings) for section in page.sections]
     contents = [section.title for section in page.sections]
     if page.settings:
         contents.append("Settings")
-    values = {
+    return {
         "title": page.title,
         "about": page.about,
         "answer": page.answer,
@@ -53,7 +62,6 @@ def page_html(page: Page) -> str:
         "scenes": drawings.scenes,
         "library": _library() if drawings.figures else "",
     }
-    return render("steelyard.report", "page.html", values)
 
 
 @dataclass

@@ -8,9 +8,8 @@ A table without a header is understood by its numbers: a first column that grows
 time, the first block of n columns is the position, a block that is the derivative of the position
 is the velocity, and the last block is the effort.
 
-Bundled arms are compared by the names of their joints. Where names do not tell, each arm with the
-same number of joints is fitted to the torques by ordinary least squares, and the arm that leaves
-the smallest residual comes first.
+Bundled arms are compared by the names of their joints. Where names do not tell, arms with the same
+number of joints are sorted by their fit to the torques (`identification._arms_by_fit`).
 """
 
 from __future__ import annotations
@@ -28,11 +27,12 @@ import numpy as np
 from steelyard._arrays import Array
 from steelyard._units import NORMAL_95
 from steelyard.errors import NoHeader, NoTime, SteelyardError, UnclearEffort, UnreadableFile
+from steelyard.identification._arms_by_fit import arms_by_fit
 from steelyard.io._recordings import file_kind, read_as
 from steelyard.io._tables import text_column_names, text_columns
 from steelyard.io._wrist import SensorDescription
 from steelyard.quality import check
-from steelyard.recording import Recording, WrenchConvention
+from steelyard.recording import Recording, Samples, WrenchConvention
 from steelyard.recording._columns import Requested
 from steelyard.recording._joints import joints_by_prefix
 from steelyard.recording._notes import NoteKind, has_kind
@@ -46,7 +46,6 @@ _EFFORT = "effort"
 _JOINT_COUNTS: tuple[int, ...] = (6, 7, 5, 4, 8, 9, 3, 2)  # of arms, the most frequent first
 _MAX_STEP_SPREAD = 0.5  # of a clock, relative to its median step
 _MIN_CORRELATION = 0.9  # between a velocity and the differences of the position
-_FITTED_ROWS = 300  # rows that arms are compared on
 _ASSUMED_WRENCH = Requested(wrench_frame="sensor", wrench_convention="load_on_sensor")
 _WRENCH_NAMES = (("fx", "fy", "fz"), ("force_x", "force_y", "force_z"))
 _TORQUE_NAMES = (
@@ -213,8 +212,8 @@ class BundledArms:
         same_names = [arm for arm in same_count if _same_joints(arm, recording.joint_names)]
         if len(same_names) == 1:
             return cls((same_names[0].name,), sure=True)
-        fitting = sorted(same_names or same_count, key=lambda arm: _misfit(arm, recording))
-        return cls(tuple(arm.name for arm in fitting))
+        likeliest = arms_by_fit(same_names or same_count, recording.q, _prepared(recording))
+        return cls(tuple(arm.name for arm in likeliest))
 
 
 def _read(path: Path, asked: Requested) -> Recording:
@@ -256,28 +255,14 @@ def _numbered(names: Sequence[str]) -> bool:
     )
 
 
-def _misfit(arm: RobotModel, recording: Recording) -> float:
-    """Share of the torques that no parameters of an arm explain; 1 and more where unknown.
-
-    Positions outside of the arm's limits count as 1 more.
-    """
-    limits = arm.limits
-    inside = (recording.q >= limits.q_min) & (recording.q <= limits.q_max)
-    penalty = float(not inside.all())
+def _prepared(recording: Recording) -> Samples | None:
+    """The samples of a recording; None without torques, or if it cannot be prepared."""
     if recording.tau is None:
-        return 1.0 + penalty
+        return None
     try:
-        samples = prepare(recording)
+        return prepare(recording)
     except SteelyardError:
-        return 1.0 + penalty
-    rows = np.linspace(0, len(samples.q) - 1, min(_FITTED_ROWS, len(samples.q))).astype(int)
-    Y = arm.regressor(samples.q[rows], samples.v[rows], samples.a[rows])
-    tau = samples.tau[rows]
-    scale = tau.std(axis=0) + np.finfo(float).tiny
-    Y = (Y / scale[:, None]).reshape(tau.size, -1)
-    y = (tau / scale).ravel()
-    solution = np.linalg.lstsq(Y, y, rcond=None)[0]
-    return float(np.sqrt(np.mean((y - Y @ solution) ** 2) / np.mean(y**2))) + penalty
+        return None
 
 
 def _in_degrees(recording: Recording) -> bool:

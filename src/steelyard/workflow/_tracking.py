@@ -161,7 +161,7 @@ class Tracking:
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {self}>"
 
-    def _repr_html_(self) -> str:
+    def _repr_html_(self) -> str | None:
         from steelyard.report._tracking import tracking_plot
 
         headers = ("", "weighed", "\u00b1 (95 %)", "unit")

@@ -303,7 +303,7 @@ class Detections:
     def __repr__(self) -> str:
         return f"<Detections: {self.verdict.summary}>"
 
-    def _repr_html_(self) -> str:
+    def _repr_html_(self) -> str | None:
         return notebook_html(*self.table, words=str(self.verdict))
 
     def to_dict(self) -> dict[str, Any]:

@@ -1,13 +1,13 @@
 """HTML from templates: every value is escaped, unless a template says otherwise.
 
-The templates, style sheets and scripts of a package are the files of its folder `assets`. Each
-package also sees those of `report`, such as the frame of a page in `document.html`.
+The templates, style sheets and scripts of a package are the files of its folder `assets`. A package
+may also use those of another one, such as the frame of a page in `document.html` of `report`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -17,27 +17,24 @@ if TYPE_CHECKING:
     import jinja2
     from markupsafe import Markup
 
-_SHARED = "steelyard.report"
 
-
-def render(package: str, template: str, values: Mapping[str, Any]) -> str:
+def render(packages: Sequence[str], template: str, values: Mapping[str, Any]) -> str:
     """The text of a template.
 
     Args:
-        package: whose templates to look in first, as 'steelyard.fleet'
+        packages: whose templates to look in, in this order, as 'steelyard.fleet'
         template: name of the file
         values: what the template mentions, by name
     """
-    return _environment(package).get_template(template).render(values)
+    return _environment(tuple(packages)).get_template(template).render(values)
 
 
 @cache
-def _environment(package: str) -> jinja2.Environment:
+def _environment(packages: tuple[str, ...]) -> jinja2.Environment:
     try:
         import jinja2
     except ModuleNotFoundError as error:
         raise MissingExtra.of("jinja2", "report") from error
-    packages = dict.fromkeys((package, _SHARED))
     loader = jinja2.ChoiceLoader([jinja2.PackageLoader(name, "assets") for name in packages])
     environment = jinja2.Environment(
         loader=loader,

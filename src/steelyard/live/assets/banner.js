@@ -1,13 +1,3 @@
-<style>
-#live { position: sticky; top: 0; z-index: 9; display: flex; flex-wrap: wrap; gap: 0.2rem 1.2rem;
-  align-items: baseline; padding: 0.6rem 1rem; background: var(--paper); color: var(--ink);
-  border-bottom: 3px solid var(--line); margin-bottom: 1rem; }
-#live strong { font-size: 1.25rem; }
-#live[data-state="good"] { border-color: #2e8540; }
-#live[data-state="alarm"] { border-color: var(--red); background: var(--alarm); }
-#live[data-state="stale"] { border-color: #d9822b; }
-</style>
-<script>
 (() => {
   const live = document.getElementById("live");
   const shown = Number(live.dataset.picks);
@@ -26,4 +16,3 @@
   };
   setTimeout(poll, 1000);
 })();
-</script>
