@@ -249,7 +249,16 @@ def test_a_payload_of_another_arm_is_refused(fault, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "output", ["safety_mode", "robot_mode", "actual_qd", "runtime_state", "payload_cog"]
+    "output",
+    [
+        "safety_mode",
+        "robot_mode",
+        "joint_mode",
+        "robot_status_bits",
+        "actual_qd",
+        "runtime_state",
+        "payload_cog",
+    ],
 )
 def test_what_the_stream_does_not_tell_counts_as_not_fine(output):
     with controller() as (found, source):
@@ -356,6 +365,13 @@ def test_controllers_that_are_not_ready_are_refused(fault, words):
         with pytest.raises(SourceFailed, match=words):
             Proposal.of(source, weighed())
         assert found.controller.payload == ControllerPayload()
+
+
+def test_a_speed_that_is_no_number_may_be_a_motion():
+    columns = ("runtime_state", *(f"actual_qd_{k}" for k in range(6)))
+    motion = UrController("arm").motion_in(columns)
+    assert motion((1, 0.0, np.nan, 0.0, 0.0, 0.0, 0.0)) == "nan rad/s"
+    assert motion((1, *[0.0] * 6)) == ""
 
 
 def test_an_arm_that_moves_or_is_reduced_is_refused():

@@ -276,6 +276,8 @@ def test_a_mode_that_is_not_known_any_more_is_the_last_one():
 def test_modes_are_read_from_rows_of_each_maker():
     assert mode_in_row({"robot_mode": 7.0, "safety_mode": 3.0}) == "running, safety protective stop"
     assert mode_in_row({"robot_mode": 5.0, "m_load": 0.0}) == "user stop"
+    assert mode_in_row({"safety_mode": 3.0}) == "safety protective stop"
+    assert mode_in_row({"robot_mode": 7.0}) == "running"
     assert mode_in_row({"q_0": 0.0}) == ""
 
 

@@ -647,6 +647,8 @@ def test_a_running_program_is_replaced_only_on_request(arm, patient):
         ("reduced", "its safety mode is reduced"),
         ("missing:safety_mode", "does not send safety_mode"),
         ("missing:robot_mode", "does not send robot_mode"),
+        ("missing:joint_mode", "does not send joint_mode_0"),
+        ("missing:robot_status_bits", "does not send robot_status_bits"),
         ("missing:actual_qd", "does not send actual_qd_0"),
         ("missing:runtime_state", "does not send runtime_state"),
         ("missing:tcp_offset", "does not send tcp_offset, so the speed of the tool is not known"),
