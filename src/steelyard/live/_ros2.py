@@ -287,6 +287,12 @@ class _PackedField(NamedTuple):
 
 def _request_fields(service: Service) -> tuple[_RequestField, ...]:
     """The fields of a request; a refusal where one of them is not known, or the mass is missing."""
+    if not service.fields:
+        package = service.kind.partition("/")[0]
+        raise SourceFailed(
+            f"the fields of {service.name} are not known: install the package {package}, and source"
+            " its setup file, where the bridge or the node runs"
+        )
     fields = []
     for line in service.fields:
         kind, _, name = line.replace("/msg/", "/").partition(" ")
