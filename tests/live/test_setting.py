@@ -47,7 +47,7 @@ def proposed(source, payload, **options):
 
 def test_a_controller_without_a_serial_number_gets_nothing_unless_it_is_stated():
     with ros2() as (source, asked):
-        words = r"ros2://\S+: the serial number of the arm is unknown, .*: give its serial number$"
+        words = r"ros2://\S+: the serial number of the arm is unknown, .*: state its number"
         with pytest.raises(InvalidRobot, match=words):
             Proposal.of(source, weighed(), rating_kg=10.0)
         with pytest.raises(InvalidRobot, match="belongs to another arm"):
@@ -294,6 +294,10 @@ def test_the_verb_sets_both_kinds(tmp_path):
             "--serial",
             SERIAL_NUMBER,
         )
+        refused = steelyard(*words[:-2], cwd=tmp_path)
+        assert "the serial number of the arm is unknown" in refused.stderr
+        assert refused.stderr.endswith("state its number with --serial\n")
+        assert not asked
         done = steelyard(*words, cwd=tmp_path)
         assert "/io/set_payload answers that 2.000 kg were set" in done.stdout, done.stderr
         assert len(asked) == 1

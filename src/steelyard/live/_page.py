@@ -371,7 +371,7 @@ class Page:
         try:
             proposal = Proposal.of(self._controller, self._payload_now(), serial=serial)
         except UnknownSerial as error:
-            return self._ask_serial(client, str(error))
+            return self._ask_serial(client, error.reason)
         except SteelyardError as error:
             return _say(client, "The payload cannot be set now", str(error))
         modal = client.gui.add_modal(f"Set the payload of {self._controller}?")

@@ -208,7 +208,15 @@ class Proposal:
 
 
 class UnknownSerial(InvalidRobot):
-    """The serial number of an arm is unknown; it may be stated."""
+    """The serial number of an arm is unknown; it may be stated.
+
+    Attributes:
+        reason: the message without what to do
+    """
+
+    def __init__(self, message: str, reason: str = "") -> None:
+        super().__init__(message)
+        self.reason = reason
 
 
 class PayloadSetting(NamedTuple):
@@ -267,10 +275,11 @@ def require_same_identity(
         raise InvalidRobot(f"{controller} is {theirs}, not number {serial}")
     without = [name for name, arm in ((what, ours), (str(controller), theirs)) if not arm.serial]
     if without:
-        raise UnknownSerial(
+        reason = (
             f"{' and '.join(without)}: the serial number of the arm is unknown, so it may be"
-            " another arm: give its serial number"
+            " another arm"
         )
+        raise UnknownSerial(f"{reason}: state its number with `serial`", reason)
     return theirs
 
 
