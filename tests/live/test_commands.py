@@ -297,6 +297,26 @@ def test_a_wait_for_the_echo_that_is_interrupted_leaves_the_payload_unknown():
     assert outcome.words == "it is not known whether the payload was set: interrupted"
 
 
+@pytest.mark.parametrize("moment", ["send_script", "require_unchanged"])
+def test_ctrl_c_at_any_moment_of_setting_leaves_the_payload_unknown(monkeypatch, tmp_path, moment):
+    with controller() as (found, source):
+        proposal = Proposal.of(source, weighed())
+        plain = getattr(UrController, moment)
+
+        def interrupted(*args):
+            plain(*args)
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(UrController, moment, interrupted)
+        done = proposal.carry_out(tmp_path / "undo.json", transition_s=0.0)
+        assert done.outcome.state is SettingState.NOT_KNOWN
+        assert done.outcome.words == "it is not known whether the payload was set: interrupted"
+        is_sent = moment == "send_script"
+        wait_until(lambda: found.controller.payload.mass == (2.5 if is_sent else 0.0))
+    states = [entry.state for entry in PayloadHistory.load(tmp_path / "undo.json").entries]
+    assert states == ["sent", "not known"]
+
+
 def test_a_second_ctrl_c_says_that_nothing_is_known(monkeypatch):
     def interrupted(*args, **options):
         raise KeyboardInterrupt

@@ -149,12 +149,18 @@ class Proposal:
     def send(self, *, transition_s: float = 0.5) -> SettingOutcome:
         """Sends the payload and awaits the confirmation; raises `SourceFailed` if nothing is sent.
 
+        Ctrl-C meanwhile leaves the payload unknown: a part of the answer may be lost.
+
         Args:
             transition_s: time in which the controller changes over, [s], where it can do that
         """
         require_number(transition_s, _TRANSITIONS_S, "transition_s", InvalidInertia)
         request = PayloadRequest(self.new, self.old, transition_s, self.with_inertia)
-        return self.controller.set_payload(request)
+        try:
+            return self.controller.set_payload(request)
+        except KeyboardInterrupt:
+            words = "it is not known whether the payload was set: interrupted"
+            return SettingOutcome(SettingState.NOT_KNOWN, words)
 
     def carry_out(
         self, history_file: Path | None = None, *, transition_s: float = 0.5
