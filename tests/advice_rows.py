@@ -354,7 +354,7 @@ MOTIONS = [
         "postures-around tiny.urdf --posture x",
         "postures-around tiny.urdf --posture 0.1,0.2,0.3",
     ),
-    Row("--rtde is HOST:PORT", "serve ur10e --rtde x", AT_WORK),
+    Row("--rtde is [HOST:]PORT", "serve ur10e --rtde x", AT_WORK),
     Row("--fault is S=NAME", f"{AT_WORK} --fault x", f"{AT_WORK} --fault 12=skip:5"),
     Row(
         "--payload-at is S=KGkg:X,Y,Z",
@@ -398,6 +398,7 @@ STARTING = [
 ROWS = [*FORMATS, *READING, *WEIGHING, *OTHERS, *MOTIONS, *STARTING]
 
 ELSEWHERE = {
+    "live/test_setting.py::test_the_verb_sets_both_kinds": ("...: state its number with `serial`",),
     "live/test_stopping.py::test_the_question_says_which_surroundings_were_checked": (
         "The surroundings of the arm (floor, walls) were not checked; --limits describes them",
     ),

@@ -443,7 +443,8 @@ def test_verbs_say_in_one_line_what_is_wrong(folder):
         ),
         (("track", "ur://127.0.0.1:9", "--model", "model.json", "--page", "-1"), "--page"),
         (("simulate", "ur10e"), "Missing option '--output'"),
-        (("serve", "ur10e", "--rtde", "here"), "--rtde is HOST:PORT"),
+        (("serve", "ur10e", "--rtde", "here"), "--rtde is [HOST:]PORT"),
+        (("serve", "ur10e", "--rtde", "99999"), "--rtde is [HOST:]PORT"),
         (("serve", "ur10e", "--payload-at", "2.5kg"), "--payload-at is S=KGkg:X,Y,Z"),
         (
             ("serve", "ur10e", "--payload-at", "1=heavy"),
@@ -457,7 +458,12 @@ def test_verbs_say_in_one_line_what_is_wrong(folder):
         assert len(done.stderr.splitlines()) == 1
 
 
+def test_a_controller_is_served_on_this_machine_at_a_port_alone(capsys):
+    _serve(SimulatedController(Rows()), "arm", "0", faults=[], seconds=0.0)
+    assert "A simulated arm on 127.0.0.1: RTDE " in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("rtde", [":0", "127.0.0.1:rtde"])
 def test_a_controller_is_not_served_on_every_network_by_mistake(rtde):
-    with pytest.raises(SourceFailed, match=f"--rtde is HOST:PORT, .*; got '{rtde}'"):
+    with pytest.raises(SourceFailed, match=rf"--rtde is \[HOST:\]PORT, .*; got '{rtde}'"):
         _serve(SimulatedController(Rows()), "arm", rtde, faults=[], seconds=0.0)

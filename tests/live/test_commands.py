@@ -249,7 +249,16 @@ def test_a_payload_of_another_arm_is_refused(fault, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "output", ["safety_mode", "robot_mode", "actual_qd", "runtime_state", "payload_cog"]
+    "output",
+    [
+        "safety_mode",
+        "robot_mode",
+        "joint_mode",
+        "robot_status_bits",
+        "actual_qd",
+        "runtime_state",
+        "payload_cog",
+    ],
 )
 def test_what_the_stream_does_not_tell_counts_as_not_fine(output):
     with controller() as (found, source):
@@ -286,6 +295,26 @@ def test_a_wait_for_the_echo_that_is_interrupted_leaves_the_payload_unknown():
     outcome = UrController("127.0.0.1").setting_outcome(stream, request, timeout_s=1.0)
     assert outcome.state is SettingState.NOT_KNOWN
     assert outcome.words == "it is not known whether the payload was set: interrupted"
+
+
+@pytest.mark.parametrize("moment", ["send_script", "require_unchanged"])
+def test_ctrl_c_at_any_moment_of_setting_leaves_the_payload_unknown(monkeypatch, tmp_path, moment):
+    with controller() as (found, source):
+        proposal = Proposal.of(source, weighed())
+        plain = getattr(UrController, moment)
+
+        def interrupted(*args):
+            plain(*args)
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(UrController, moment, interrupted)
+        done = proposal.carry_out(tmp_path / "undo.json", transition_s=0.0)
+        assert done.outcome.state is SettingState.NOT_KNOWN
+        assert done.outcome.words == "it is not known whether the payload was set: interrupted"
+        is_sent = moment == "send_script"
+        wait_until(lambda: found.controller.payload.mass == (2.5 if is_sent else 0.0))
+    states = [entry.state for entry in PayloadHistory.load(tmp_path / "undo.json").entries]
+    assert states == ["sent", "not known"]
 
 
 def test_a_second_ctrl_c_says_that_nothing_is_known(monkeypatch):
@@ -356,6 +385,13 @@ def test_controllers_that_are_not_ready_are_refused(fault, words):
         with pytest.raises(SourceFailed, match=words):
             Proposal.of(source, weighed())
         assert found.controller.payload == ControllerPayload()
+
+
+def test_a_speed_that_is_no_number_may_be_a_motion():
+    columns = ("runtime_state", *(f"actual_qd_{k}" for k in range(6)))
+    motion = UrController("arm").motion_in(columns)
+    assert motion((1, 0.0, np.nan, 0.0, 0.0, 0.0, 0.0)) == "nan rad/s"
+    assert motion((1, *[0.0] * 6)) == ""
 
 
 def test_an_arm_that_moves_or_is_reduced_is_refused():

@@ -100,7 +100,7 @@ def controlled():
         (OTHER, SERIAL_NUMBER, "7", "belongs to another arm"),
         (ARM, SERIAL_NUMBER, "7", f"is ur10e, number {SERIAL_NUMBER}, not number 7$"),
         (ArmIdentity("ur10e"), SERIAL_NUMBER, "", "the serial number of the arm is unknown"),
-        (ARM, "", "", r"^ur://\S+: the serial number of the arm is unknown, .*: give its serial"),
+        (ARM, "", "", r"^ur://\S+: the serial number of the arm is unknown, .*: state its number"),
         (UNKNOWN_ARM, "", "", r"^the (motion|payload) and ur://\S+: the serial number"),
         (ArmIdentity("ur5e", SERIAL_NUMBER), SERIAL_NUMBER, "", "it is of ur5e, number"),
     ],

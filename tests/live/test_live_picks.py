@@ -5,7 +5,7 @@ import threading
 from dataclasses import replace
 from functools import cache
 from urllib.error import HTTPError
-from urllib.request import urlopen
+from urllib.request import Request, urlopen
 
 import numpy as np
 import pytest
@@ -138,5 +138,8 @@ def test_a_page_before_the_first_row_and_unknown_addresses():
         assert "Waiting for rows." in text
         with pytest.raises(HTTPError, match="404"):
             urlopen(f"{page.url}/other")
+        rebound = Request(page.url, headers={"Host": "elsewhere.example"})
+        with pytest.raises(HTTPError, match=f"403: open {page.url}"):
+            urlopen(rebound)
         with PicksPage(port=int(page.url.rpartition(":")[2])) as other:
             assert other.url != page.url

@@ -1,5 +1,6 @@
 """The live page agrees with the estimator and sets nothing without a question."""
 
+import http.client
 import json
 import re
 import socket
@@ -10,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from itertools import accumulate, chain, islice, repeat
 from types import SimpleNamespace
+from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
@@ -42,6 +44,12 @@ from steelyard.live import (
 from steelyard.live._controller import ControllerPayload
 from steelyard.live._curves import chart_data, title_html
 from steelyard.live._page import Page
+from steelyard.live._page_access import (
+    is_own_host,
+    own_browsers_only,
+    own_names,
+    page_url,
+)
 from steelyard.live._row_readers import mode_in_row
 from steelyard.live._words import LinkState, answer_html, link_html, mismatch_words
 from steelyard.robot import load_robot
@@ -276,6 +284,8 @@ def test_a_mode_that_is_not_known_any_more_is_the_last_one():
 def test_modes_are_read_from_rows_of_each_maker():
     assert mode_in_row({"robot_mode": 7.0, "safety_mode": 3.0}) == "running, safety protective stop"
     assert mode_in_row({"robot_mode": 5.0, "m_load": 0.0}) == "user stop"
+    assert mode_in_row({"safety_mode": 3.0}) == "safety protective stop"
+    assert mode_in_row({"robot_mode": 7.0}) == "running"
     assert mode_in_row({"q_0": 0.0}) == ""
 
 
@@ -449,20 +459,126 @@ def test_the_page_listens_on_this_machine_alone(weigher):
         assert set(places) == {f"0100007F:{port:04X}"}
 
 
-@pytest.mark.parametrize("host", ["127.0.0.1", "0.0.0.0"])
-def test_other_websites_get_no_connection(weigher, host):
-    from websockets.exceptions import InvalidStatus
+def connected_as(page, place, *, host, origin):
+    """A client of a page at a place whose headers say another host and origin."""
     from websockets.sync.client import connect
 
-    with shown(weigher, host=host) as page:
-        port = page.url.rpartition(":")[2]
-        words = {"subprotocols": [f"viser-v{viser.__version__}"], "max_size": None}
-        here = f"http://127.0.0.1:{port}"
-        for origin in ("http://elsewhere.example", f"http://127.0.0.1:{int(port) + 1}", None):
-            with pytest.raises(InvalidStatus, match="403"):
-                connect(f"ws://127.0.0.1:{port}", origin=origin, **words)
-        with connect(f"ws://127.0.0.1:{port}", origin=here, **words) as client:
-            assert client.recv(timeout=30)
+    port = int(page.url.rpartition(":")[2])
+    tcp = socket.create_connection((place, port))
+    words = {"subprotocols": [f"viser-v{viser.__version__}"], "max_size": None}
+    origin = origin and origin.format(port=port)
+    return connect(f"ws://{host.format(port=port)}", sock=tcp, origin=origin, **words)
+
+
+def address_in_the_network():
+    """An address of this machine that others may reach; the test is skipped where it has none."""
+    host = urlsplit(page_url("0.0.0.0", 1)).hostname
+    if host.startswith("127.") or host == socket.gethostname():
+        pytest.skip("this machine is in no network")
+    return host
+
+
+@pytest.mark.parametrize(
+    ("host", "origin"),
+    [
+        ("127.0.0.1:{port}", "http://elsewhere.example"),
+        ("127.0.0.1:{port}", "http://127.0.0.1:1"),
+        ("127.0.0.1:{port}", "https://127.0.0.1:{port}"),
+        ("127.0.0.1:{port}", "http://localhost:{port}"),
+        ("127.0.0.1:{port}", "null"),
+        ("127.0.0.1:{port}", None),
+        ("elsewhere.example:{port}", "http://elsewhere.example:{port}"),  # DNS rebinding
+        ("192.0.2.77:{port}", "http://192.0.2.77:{port}"),
+        ("localhost.elsewhere.example:{port}", "http://localhost.elsewhere.example:{port}"),
+    ],
+)
+def test_other_websites_get_no_connection(weigher, host, origin):
+    from websockets.exceptions import InvalidStatus
+
+    for listens_at in ("127.0.0.1", "0.0.0.0"):
+        with (
+            shown(weigher, host=listens_at) as page,
+            pytest.raises(InvalidStatus, match="403"),
+        ):
+            connected_as(page, "127.0.0.1", host=host, origin=origin)
+
+
+def test_the_page_is_reached_by_every_name_and_address_of_this_machine(weigher):
+    address = address_in_the_network()
+    own = socket.gethostname().lower()  # as browsers send it
+    places = [("127.0.0.1", "127.0.0.1"), ("127.0.0.1", "localhost"), (address, address)]
+    places += [(address, own), (address, f"{own.partition('.')[0]}.local")]
+    with shown(weigher, host="0.0.0.0") as page:
+        assert urlsplit(page.url).hostname == address
+        for place, name in places:
+            at = f"{name}:{{port}}"
+            with connected_as(page, place, host=at, origin=f"http://{at}") as client:
+                assert client.recv(timeout=30)
+    with (
+        shown(weigher) as page,
+        connected_as(
+            page, "127.0.0.1", host="localhost:9000", origin="http://localhost:9000"
+        ) as tunnel,
+    ):
+        assert tunnel.recv(timeout=30)
+
+
+def test_a_page_at_a_foreign_name_says_where_it_is(weigher):
+    with shown(weigher) as page:
+        port = int(page.url.rpartition(":")[2])
+        for host, status, words in [
+            ("127.0.0.1", 200, "<html"),
+            ("elsewhere.example", 403, f"open {page.url}"),
+        ]:
+            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+            connection.request("GET", "/", headers={"Host": f"{host}:{port}"})
+            answer = connection.getresponse()
+            assert answer.status == status
+            assert words in answer.read().decode()
+            connection.close()
+
+
+def test_names_of_this_machine_are_known_however_it_spells_them(monkeypatch):
+    monkeypatch.setattr("socket.gethostname", lambda: "Robot-PC.cell")
+    monkeypatch.setattr("socket.getfqdn", lambda: "robot-pc.cell.example")
+    names = own_names("0.0.0.0")
+    for host in ("robot-pc.cell", "robot-pc.local", "robot-pc.cell.example", "localhost"):
+        assert is_own_host(f"{host}:8080", names, "192.0.2.2")
+    for host in ("192.0.2.2", "[::ffff:192.0.2.2]"):
+        assert is_own_host(f"{host}:8080", names, "::ffff:192.0.2.2")
+    for host in ("192.0.2.20", "robot-pc.elsewhere.example", "local", "", "[::1", "[fd00::2]"):
+        assert not is_own_host(f"{host}:8080", names, "192.0.2.2")
+    assert not is_own_host("robot-pc.cell:8080", own_names("127.0.0.1"), "127.0.0.1")
+
+
+def test_servers_of_others_are_left_as_they_are():
+    from websockets.asyncio import server
+
+    plain = server.serve
+    started = []
+
+    async def handler(connection):
+        """Of a server that has nothing to do with the page."""
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(server, "serve", lambda *_, **options: started.append(options))
+        with own_browsers_only("127.0.0.1"):
+            server.serve(handler, "127.0.0.1", 0)
+            handler.__module__ = "viser.infra._infra"
+            server.serve(handler, "127.0.0.1", 0)
+    assert [sorted(options) for options in started] == [[], ["process_request"]]
+    assert server.serve is plain
+
+
+def test_the_address_of_a_page_can_be_opened(monkeypatch):
+    assert page_url("127.0.0.1", 8080) == "http://127.0.0.1:8080"
+    assert page_url("::1", 8080) == "http://[::1]:8080"
+
+    def unreachable(self, address):
+        raise OSError("network is unreachable")
+
+    monkeypatch.setattr("socket.socket.connect", unreachable)
+    assert page_url("0.0.0.0", 8080) == f"http://{socket.gethostname()}:8080"
 
 
 def test_the_page_cannot_be_published_by_a_tunnel(weigher, monkeypatch):
@@ -542,17 +658,22 @@ def test_a_controller_with_another_payload_is_a_warning():
 def test_beyond_this_machine_the_page_shows_and_stops_and_sets_nothing(weigher, monkeypatch):
     source = UrController("127.0.0.1")
     stopped, said = [], []
+    report = StopReport(RestState.NOT_KNOWN, reason="ur://arm: this is not RTDE")
     monkeypatch.setattr("steelyard.live._page._say", lambda client, *words: said.append(words))
     monkeypatch.setattr(
         "steelyard.live._page.stop",
-        lambda arm: stopped.append(arm) or StopReport(RestState.AT_REST),
+        lambda arm: stopped.append(arm) or report,
     )
     with shown(weigher, source, host="0.0.0.0") as page:
         assert page._controller is None
         assert page._button is None
         page._stop(SimpleNamespace(client=SimpleNamespace()))
     assert stopped == [source]
-    assert said[0][0] == "At rest"
+    title, words = said[0]
+    assert title == "Not known"
+    assert words == (
+        "It is not known whether the arm moves (ur://arm: this is not RTDE): look at it."
+    )
     with shown(weigher, source) as page:
         assert page._controller is source
 

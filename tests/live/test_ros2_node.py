@@ -6,22 +6,44 @@ import struct
 import sys
 import threading
 import time
+from functools import partial
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pytest
+from rosbags.typesys import get_types_from_msg
 
 from conftest import steelyard
-from live_helpers import loaded_panda, rows_of, taken
-from ros2_bridge import ARM, JOINT_STATE, STORE, bridge, joint_state, source
+from live_helpers import loaded_panda, rows_of, taken, weighed
+from ros2_bridge import (
+    ARM,
+    JOINT_STATE,
+    ROBOT_MODE,
+    SAFETY_MODE,
+    STORE,
+    UR,
+    bridge,
+    joint_state,
+    mode,
+    source,
+)
 from steelyard.errors import SourceFailed, UnknownName
 from steelyard.inertia import InertialParameters
-from steelyard.live import ReplaySource, Ros2Controller, Ros2Publisher, Stream, source_of
+from steelyard.live import (
+    ReplaySource,
+    Ros2Controller,
+    Ros2Publisher,
+    SettingState,
+    Stream,
+    source_of,
+)
 from steelyard.live._ros2_node import NodeSocket, RosClient
 from steelyard.live._ros2_publisher import ERROR, OK, STALE, WARN, facts_of, status_of
+from steelyard.live._setting import Proposal
 from steelyard.payload import Payload
 from steelyard.picking import Decision, Measured, Pick
+from steelyard.twin._controller import SERIAL_NUMBER
 from steelyard.verdict import Doubt, DoubtKind, Verdict
 from waiting import PATIENCE_S, wait_until
 
@@ -193,9 +215,13 @@ class FakeNode:
     def __init__(self, topics):
         self.topics = dict(topics)
         self.subscriptions, self.publishers, self.timers = {}, {}, []
+        self.services, self.version = {}, ""
 
     def get_topic_names_and_types(self):
         return [(topic, [kind]) for topic, kind in self.topics.items()]
+
+    def get_service_names_and_types(self):
+        return [(name, [kind]) for name, kind in self.services.items()]
 
     def get_publishers_info_by_topic(self, topic):
         return [SimpleNamespace(qos_profile=f"as offered on {topic}")]
@@ -215,13 +241,20 @@ class FakeNode:
 def node_socket(topics):
     node = FakeNode(topics)
     stopped = []
-    client = RosClient(
+    return node, NodeSocket(ros_client(node, lambda: stopped.append(True))), stopped
+
+
+def ros_client(node, stop):
+    """What a node needs of ROS 2, by the messages of rosbags."""
+    return RosClient(
         node,
-        lambda kind: f"class of {kind}",
-        lambda publishers: publishers[0].qos_profile,
-        lambda: stopped.append(True),
+        message_type=lambda kind: f"class of {kind}",
+        service_type=partial(service_type, node.version),
+        serialize=lambda answer: STORE.serialize_cdr(answer, ANSWER),
+        deserialize=lambda data, request: STORE.deserialize_cdr(data, request.kind),
+        quality=lambda publishers: publishers[0].qos_profile,
+        stop=stop,
     )
-    return node, NodeSocket(client), stopped
 
 
 def test_a_node_streams_rows_like_a_bridge(monkeypatch):
@@ -252,6 +285,143 @@ def test_a_node_streams_rows_like_a_bridge(monkeypatch):
     assert stopped
 
 
+SET_PAYLOAD, ANSWER = "ur_msgs/srv/SetPayload", "ur_msgs/msg/SetPayloadAnswer"
+REQUESTS = {
+    "older": "float32 mass\ngeometry_msgs/Vector3 center_of_gravity",
+    "newer": "geometry_msgs/Inertia payload\nbuiltin_interfaces/Duration transition_time",
+}
+for _name, _text in {**REQUESTS, "Answer": "bool success"}.items():
+    STORE.register(get_types_from_msg(_text, f"ur_msgs/msg/SetPayload{_name}"))
+
+
+def service_type(version, kind):
+    """The class of a driver's service, as rosidl generates it."""
+    if kind != SET_PAYLOAD:
+        raise ModuleNotFoundError(f"No module named '{kind}'")
+    of_rclpy = {"float32": "float", "float64": "double"}
+    pairs = [line.split() for line in REQUESTS[version].splitlines()]
+    fields = {name: of_rclpy.get(of_kind, of_kind) for of_kind, name in pairs}
+    request = SimpleNamespace(
+        kind=f"ur_msgs/msg/SetPayload{version}", get_fields_and_field_types=lambda: fields
+    )
+    return SimpleNamespace(Request=request)
+
+
+class UrNode(FakeNode):
+    """A node beside the driver of a UR that stands.
+
+    Args:
+        version: of the driver
+        kind: of its service
+        outcome: what the service answers; an exception is raised, None means never
+    """
+
+    def __init__(self, version, kind, outcome):
+        super().__init__(
+            {"/joint_states": JOINT_STATE, "/robot": ROBOT_MODE, "/safety": SAFETY_MODE}
+        )
+        self.version = version
+        self.services = {"/io/set_payload": kind, "/other": "missing_package/srv/Other"}
+        self.requests, self.over = [], threading.Event()
+        self.outcome = outcome
+
+    def create_subscription(self, kind, topic, callback, quality, *, raw):
+        if topic == "/joint_states":
+            threading.Thread(target=self._publish, args=(callback,)).start()
+        else:
+            callback(mode({"/robot": 7, "/safety": 1}[topic]))
+
+    def _publish(self, callback):
+        k = 0
+        while not self.over.wait(0.005):
+            k += 1
+            callback(joint_state(100 + k / 200, UR, [1] * 6, [0] * 6, [0] * 6))
+
+    def create_client(self, kind, name):
+        return SimpleNamespace(
+            wait_for_service=lambda timeout_sec: self.outcome is not None,
+            call_async=self._call,
+        )
+
+    def _call(self, request):
+        self.requests.append(request)
+        return SimpleNamespace(
+            result=self._result,
+            add_done_callback=lambda done: done(SimpleNamespace(result=self._result)),
+        )
+
+    def _result(self):
+        if isinstance(self.outcome, Exception):
+            raise self.outcome
+        return STORE.types[ANSWER](self.outcome)
+
+
+@pytest.fixture
+def ur_nodes(monkeypatch):
+    """A function that gives the nodes which are opened from then on, beside a certain driver."""
+    nodes = []
+
+    def of(version, *, kind=SET_PAYLOAD, outcome=True):
+        def opened(cls):
+            node = UrNode(version, kind, outcome)
+            nodes.append(node)
+            return NodeSocket(ros_client(node, node.over.set))
+
+        monkeypatch.setattr(NodeSocket, "opened", classmethod(opened))
+        return nodes
+
+    yield of
+    for node in nodes:
+        node.over.set()
+
+
+def proposed_by_node():
+    source = source_of("ros2-node:?current=effort")
+    return Proposal.of(source, weighed(), rating_kg=10.0, serial=SERIAL_NUMBER)
+
+
+@pytest.mark.parametrize("version", REQUESTS)
+def test_a_node_sets_a_payload_by_the_service_of_the_driver(ur_nodes, version):
+    nodes = ur_nodes(version)
+    proposal = proposed_by_node()
+    assert proposal.with_inertia is (version == "newer")
+    outcome = proposal.send(transition_s=0.25)
+    assert outcome.state is SettingState.SET
+    (request,) = [request for node in nodes for request in node.requests]
+    if version == "older":
+        com = request.center_of_gravity
+        assert (request.mass, com.x, com.y, com.z) == (2.5, 0.001, -0.002, 0.05)
+    else:
+        body = request.payload
+        assert (body.m, body.com.z, body.iyy) == pytest.approx((2.5, 0.05, 0.011))
+        assert request.transition_time.nanosec == 250_000_000
+
+
+@pytest.mark.parametrize(
+    ("outcome", "state", "words"),
+    [
+        (False, SettingState.NOT_SET, "answers that the payload was not set"),
+        (RuntimeError("the driver is gone"), SettingState.NOT_KNOWN, "the driver is gone"),
+        (None, SettingState.NOT_KNOWN, "it was not there within 2 s"),
+    ],
+)
+def test_a_driver_that_does_not_set_a_payload_for_a_node_is_noticed(
+    ur_nodes, outcome, state, words
+):
+    ur_nodes("older", outcome=outcome)
+    found = proposed_by_node().send(transition_s=0.25)
+    assert found.state is state
+    assert words in found.words
+
+
+def test_a_driver_whose_messages_are_not_installed_is_refused(ur_nodes):
+    nodes = ur_nodes("older", kind="other_msgs/srv/SetPayload")
+    words = r"fields of /io/set_payload are not known: install the package other_msgs"
+    with pytest.raises(SourceFailed, match=words):
+        proposed_by_node()
+    assert not [request for node in nodes for request in node.requests]
+
+
 def test_a_node_announces_topics_that_appear_later():
     node, socket, _ = node_socket({})
     assert json.loads(socket.recv(1.0))["op"] == "serverInfo"
@@ -264,6 +434,16 @@ def test_a_node_announces_topics_that_appear_later():
     node.timers[0]()
     with pytest.raises(TimeoutError):
         socket.recv(0.01)
+
+
+def test_a_reader_of_a_node_that_is_ended_does_not_wait():
+    _, socket, _ = node_socket({})
+    socket.recv(1.0)
+    closing = threading.Timer(0.02, socket.close)
+    closing.start()
+    with pytest.raises(ConnectionError, match="the node was ended"):
+        socket.recv(PATIENCE_S)
+    closing.join()
 
 
 def test_a_node_publishes_the_bytes_of_messages(monkeypatch):

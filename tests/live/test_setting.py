@@ -15,6 +15,7 @@ from steelyard.live import (
     FrankaController,
     MotionRequest,
     ReplaySource,
+    Ros2Controller,
     SettingState,
     WeighingRequest,
     publish_payload,
@@ -46,7 +47,7 @@ def proposed(source, payload, **options):
 
 def test_a_controller_without_a_serial_number_gets_nothing_unless_it_is_stated():
     with ros2() as (source, asked):
-        words = r"ros2://\S+: the serial number of the arm is unknown, .*: give its serial number$"
+        words = r"ros2://\S+: the serial number of the arm is unknown, .*: state its number"
         with pytest.raises(InvalidRobot, match=words):
             Proposal.of(source, weighed(), rating_kg=10.0)
         with pytest.raises(InvalidRobot, match="belongs to another arm"):
@@ -83,9 +84,10 @@ def test_a_franka_that_is_not_ready_or_would_carry_too_much_is_refused():
             SourceFailed, match=r"franka://.* moves \(0\.2 rad/s\): stop the arm first"
         ):
             proposed(source, weighed(2.0))
-        fake.say("mode 4")
-        with pytest.raises(SourceFailed, match="is not ready: reflex"):
-            proposed(source, weighed(2.0))
+        for mode, words in [(4, "reflex"), (0, "other")]:
+            fake.say(f"mode {mode}")
+            with pytest.raises(SourceFailed, match=f"is not ready: {words}"):
+                proposed(source, weighed(2.0))
 
 
 @pytest.mark.parametrize(
@@ -107,7 +109,16 @@ MIXED = "float64 transition_time\nfloat32 mass\ngeometry_msgs/Vector3 center_of_
 
 
 @contextmanager
-def ros2(request=PLAIN, *, done=True, safety=1, speed=0.0, modes=True, service=True):
+def ros2(
+    request=PLAIN,
+    *,
+    done=True,
+    robot=7,
+    safety=1,
+    speed=0.0,
+    modes=("robot_mode", "safety_mode"),
+    service=True,
+):
     """A UR under ROS 2 that stands, with the driver's service; and what was asked of it."""
     from foxglove import Schema
     from foxglove.websocket import MessageSchema, Service, ServiceSchema
@@ -145,8 +156,10 @@ def ros2(request=PLAIN, *, done=True, safety=1, speed=0.0, modes=True, service=T
     services = [Service("/io/zero_ftsensor", schema=other, handler=answer)]
     services += [Service("/io/set_payload", schema=kind, handler=answer)] if service else []
     topics = {"/joint_states": JOINT_STATE}
-    latched = {"/io/robot_mode": mode(7), "/io/safety_mode": mode(safety)} if modes else {}
-    topics |= {"/io/robot_mode": ROBOT_MODE, "/io/safety_mode": SAFETY_MODE} if modes else {}
+    kinds = {"robot_mode": ROBOT_MODE, "safety_mode": SAFETY_MODE}
+    numbers = {"robot_mode": robot, "safety_mode": safety}
+    topics |= {f"/io/{name}": kinds[name] for name in modes}
+    latched = {f"/io/{name}": mode(numbers[name]) for name in modes}
     over = threading.Event()
     with bridge(topics, latched=latched, services=services, names=UR) as arm:
 
@@ -155,7 +168,8 @@ def ros2(request=PLAIN, *, done=True, safety=1, speed=0.0, modes=True, service=T
             while not over.wait(0.01):
                 k += 1
                 arm.publish(
-                    "/joint_states", joint_state(101 + k / 100, UR, [1] * 6, [speed] * 6, [0] * 6)
+                    "/joint_states",
+                    joint_state(101 + k / 100, UR, [1] * 6, [0, speed, 0, 0, 0, 0], [0] * 6),
                 )
 
         thread = threading.Thread(target=publish)
@@ -205,7 +219,13 @@ def test_the_service_of_a_ur_driver_is_asked(request_text, tmp_path):
         ({"safety": 3}, "is not ready: protective stop"),
         ({"safety": 2}, "its safety mode is reduced, not normal"),
         ({"speed": 0.2}, r"moves \(0\.2 rad/s\): stop the arm first"),
-        ({"modes": False}, "does not report the mode of the arm: robot_mode and safety_mode"),
+        ({"robot": 3}, r"is not ready: the arm is not powered or not released \(power off\)"),
+        ({"speed": np.nan}, r"moves \(nan rad/s\): stop the arm first"),
+        ({"modes": ()}, "does not report the mode of the arm: robot_mode and safety_mode of a UR"),
+        ({"modes": ["safety_mode"]}, "does not report the mode of the arm: robot_mode of a UR"),
+        ({"modes": ["safety_mode"], "safety": 3}, "is not ready: protective stop"),
+        ({"modes": ["robot_mode"]}, "does not report the mode of the arm: safety_mode of a UR"),
+        ({"modes": ["robot_mode"], "robot": 3}, "is not ready: the arm is not powered"),
         (
             {"service": False},
             "there is no service of the kind SetPayload; there are: /io/zero_ftsensor",
@@ -218,6 +238,14 @@ def test_arms_under_ros_2_that_are_not_ready_are_refused(options, words):
         with pytest.raises(SourceFailed, match=words):
             proposed(source, weighed(), rating_kg=10.0)
         assert not asked
+
+
+@pytest.mark.parametrize("name", ["robot_mode", "safety_mode"])
+def test_a_mode_of_an_arm_under_ros_2_that_is_no_number_is_not_known(name):
+    row = {"robot_mode": 7.0, "safety_mode": 1.0}
+    assert Ros2Controller("arm").obstacle(row) == ""
+    row[name] = float("nan")
+    assert Ros2Controller("arm").obstacle(row) == f"it does not send {name}"
 
 
 def test_what_the_arm_may_carry_must_be_given_and_a_refusal_of_the_driver_is_said():
@@ -266,6 +294,10 @@ def test_the_verb_sets_both_kinds(tmp_path):
             "--serial",
             SERIAL_NUMBER,
         )
+        refused = steelyard(*words[:-2], cwd=tmp_path)
+        assert "the serial number of the arm is unknown" in refused.stderr
+        assert refused.stderr.endswith("state its number with --serial\n")
+        assert not asked
         done = steelyard(*words, cwd=tmp_path)
         assert "/io/set_payload answers that 2.000 kg were set" in done.stdout, done.stderr
         assert len(asked) == 1

@@ -21,6 +21,7 @@ from steelyard.live import (
 )
 from steelyard.live._rtde import Package, RtdeClient
 from steelyard.live._tcp import open_connection
+from steelyard.live._ur_modes import MODE_OUTPUTS, UrJudge
 from steelyard.twin._controller import SimulatedController
 from steelyard.twin._rtde_server import RtdeServer
 
@@ -183,6 +184,37 @@ def test_rows_that_are_unfit_for_weighing_say_why(fault, words):
     assert set(waiting[351:]) == {""}
     modes = [x.words for x in seen if x[0] is EventKind.MODE]
     assert modes == [said, "the arm runs"]
+
+
+@pytest.mark.parametrize(
+    ("output", "value", "words"),
+    [
+        ("safety_mode", 3, "protective stop"),
+        ("safety_mode", 99, "safety mode 99"),
+        ("robot_mode", 3, "the arm is not powered or not released (power off)"),
+        ("robot_mode", 99, "the arm is not powered or not released (robot mode 99)"),
+        ("joint_mode_2", 238, "elbow_joint does not run (backdrive)"),
+        ("robot_status_bits", 4, "a hand guides the arm (teach button)"),
+    ],
+)
+def test_each_mode_counts_by_itself(output, value, words):
+    """Whichever other outputs a controller sends, rows are unfit and no command goes out."""
+    normal = {"runtime_state": 1} | {f"actual_qd_{k}": 0.0 for k in range(6)}
+    normal |= {"robot_mode": 7, "safety_mode": 1, "robot_status_bits": 3}
+    normal |= {f"joint_mode_{k}": 253 for k in range(6)}
+    bad = normal | {output: value}
+    others = [name for name in MODE_OUTPUTS if name != output]
+    assert UrController("arm").obstacle(normal) == ""
+    assert UrController("arm").obstacle(bad) == words
+    for left_out in [(), *((name,) for name in others), tuple(others)]:
+        row = {"timestamp": 1.0} | {k: v for k, v in bad.items() if k not in left_out}
+        assert UrJudge(tuple(row)).judged(tuple(row.values())) == words
+        if left_out:
+            assert UrController("arm").obstacle(row).startswith(f"it does not send {left_out[0]}")
+    row = {"timestamp": 1.0} | {k: v for k, v in normal.items() if k != output}
+    assert UrJudge(tuple(row)).judged(tuple(row.values())) == ""
+    unknown = normal | {output: math.nan}
+    assert UrController("arm").obstacle(unknown) == f"it does not send {output}"
 
 
 def test_the_payload_of_the_controller_and_marks_are_events():

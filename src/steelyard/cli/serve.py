@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 _DEFAULT_COM = "0,0,0.05"
 _SERIAL_NUMBER = "20200000001"
+_THIS_MACHINE = "127.0.0.1"
+_MAX_PORT = 65535
 _UNTIL_STOPPED = float("inf")
 _LOAD = re.compile(r"([\d.]+)kg(?::([-\d.,e]+))?")
 
@@ -50,7 +52,7 @@ SecondsOption = Annotated[
 def command(
     robot: options.RobotArgument,
     rtde: Annotated[
-        str, typer.Option(metavar="HOST:PORT", help="Address of RTDE; port 0 for any free port.")
+        str, typer.Option(metavar="[HOST:]PORT", help="Address of RTDE; port 0 for any free port.")
     ] = "127.0.0.1:30004",
     trajectory: simulated.TrajectoryOption = None,
     mass: simulated.MassOption = 0.0,
@@ -103,7 +105,7 @@ def recording_command(
     robot: options.RobotArgument,
     recording: Annotated[Path, typer.Argument(help="A recording with motor currents.")],
     rtde: Annotated[
-        str, typer.Option(metavar="HOST:PORT", help="Address of RTDE; port 0 for any free port.")
+        str, typer.Option(metavar="[HOST:]PORT", help="Address of RTDE; port 0 for any free port.")
     ] = "127.0.0.1:30004",
     fault: FaultOption = None,
     serial: SerialOption = _SERIAL_NUMBER,
@@ -135,9 +137,11 @@ def _serve(
     from steelyard.twin._faults import checked_fault
     from steelyard.twin._server import ControllerServer
 
-    host, _, port = rtde.rpartition(":")
-    if not host or not port.isdecimal():
-        raise SourceFailed(f"--rtde is HOST:PORT, say 127.0.0.1:30004; got '{rtde}'")
+    host, colon, port = rtde.rpartition(":")
+    if not colon:
+        host = _THIS_MACHINE
+    if not host or not port.isdecimal() or int(port) > _MAX_PORT:
+        raise SourceFailed(f"--rtde is [HOST:]PORT, say 127.0.0.1:30004; got '{rtde}'")
     requests = [timed(each, "--fault is S=NAME, say 12=skip:5") for each in faults]
     due = sorted((at, request) for at, request in requests if checked_fault(request))
 

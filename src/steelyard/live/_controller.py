@@ -9,6 +9,7 @@ is None for controllers that accept no motion from here; `Capabilities` lists th
 
 from __future__ import annotations
 
+import math
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -218,8 +219,8 @@ class Controller(Source):
         speeds = self.joint_speeds(row)
         if not speeds:
             raise SourceFailed(f"{self} does not report joint speeds: the arm may move")
-        speed = max(map(abs, speeds))
-        if speed > MAX_SPEED_AT_REST:
+        speed = largest_speed(speeds)
+        if not speed <= MAX_SPEED_AT_REST:
             raise SourceFailed(f"{self} moves ({speed:.2g} rad/s): stop the arm first")
         return row
 
@@ -428,6 +429,17 @@ class MovableController(Controller):
         Raises:
             SourceFailed: the controller does not report it
         """
+
+
+def largest_speed(speeds: Sequence[float]) -> float:
+    """Largest speed of a joint, [rad/s]; NaN where one of them is not a number.
+
+    Args:
+        speeds: of the joints, at least one, [rad/s]
+    """
+    if any(map(math.isnan, speeds)):
+        return math.nan
+    return max(map(abs, speeds))
 
 
 def controller_of(source: Source) -> Controller:

@@ -38,16 +38,17 @@ from steelyard.live._franka_reader import COLUMNS, ERROR, FRAME, NUMBERS, ROW
 from steelyard.live._source import Connection, Event, EventKind, Judge, ModeJudge, Stream, Values
 
 _RATING_KG = 3.0  # largest payload with the end effector, [kg]
-_UNFIT_MODES = {
+_FIT_MODES = {1: "idle", 2: "moving"}
+"""Modes in which rows are fit for weighing."""
+
+_MODES = {
+    **_FIT_MODES,
     0: "other",
     3: "a hand guides the arm",
     4: "reflex: the arm has stopped itself",
     5: "user stop",
     6: "the arm recovers from an error",
 }
-"""Modes in which rows are not fit for weighing."""
-
-_MODES = {1: "idle", 2: "moving"} | _UNFIT_MODES
 
 _ECHO_TIMEOUT_S = 1.0
 _START_TIMEOUT_S = 10.0
@@ -142,8 +143,13 @@ def mode_in_row(row: Mapping[str, float]) -> str:
     """
     if "m_load" not in row or "robot_mode" not in row:
         return ""
-    mode = int(row["robot_mode"])
-    return _MODES.get(mode, f"mode {mode}")
+    return _mode_words(row["robot_mode"])
+
+
+def _mode_words(mode: float) -> str:
+    if mode in _MODES:
+        return _MODES[int(mode)]
+    return f"mode {mode:g}"
 
 
 class LoadRefused(SourceFailed):
@@ -291,7 +297,10 @@ class _FrankaJudge(ModeJudge):
             place = " ".join(f"{1e3 * x:.1f}" for x in centre)
             words = f"the controller's payload is {mass:.3f} kg at {place} mm"
             self._pending.append(Event(EventKind.PAYLOAD, words, values[0]))
-        return _UNFIT_MODES.get(int(values[self._mode]), "")
+        mode = values[self._mode]
+        if mode in _FIT_MODES:
+            return ""
+        return _mode_words(mode)
 
 
 def _require(host: str) -> None:

@@ -18,7 +18,7 @@ import socket
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial, wraps
 from pathlib import Path
@@ -31,6 +31,7 @@ from steelyard.drawing import Curve, Panel, Plot
 from steelyard.errors import MissingExtra, SourceFailed, SteelyardError
 from steelyard.live._controller import Controller
 from steelyard.live._curves import LiveChart
+from steelyard.live._page_access import THIS_MACHINE, own_browsers_only, page_url
 from steelyard.live._row_readers import mode_in_row, payload_in_row
 from steelyard.live._scene import Scene
 from steelyard.live._setting import Proposal, UnknownSerial
@@ -58,7 +59,6 @@ from steelyard.robot._geometry import Body
 if TYPE_CHECKING:
     import viser
 
-_HERE = ("127.0.0.1", "localhost", "::1")
 _RATE_HZ = 30.0
 _TEXTS_HZ = 10.0
 _PLOTS_HZ = 4.0
@@ -110,7 +110,7 @@ class Page:
         source: Source,
         *,
         bodies: Sequence[Body] = (),
-        host: str = _HERE[0],
+        host: str = THIS_MACHINE[0],
         port: int = 8080,
         dark: bool = False,
         history_file: Path | None = None,
@@ -121,7 +121,7 @@ class Page:
         self._dark = dark
         self._joints = view.setup.joint_columns
         self._controller = None
-        if view.setup.payload_is_complete and host in _HERE:
+        if view.setup.payload_is_complete and host in THIS_MACHINE:
             self._controller = _controller_to_set(source)
         self._movable = None
         if source.controller is not None:
@@ -144,7 +144,7 @@ class Page:
         others = set(threading.enumerate())
         self._server = _served(host, port)
         self._server_threads = [one for one in threading.enumerate() if one not in others]
-        self.url = f"http://{host}:{self._server.get_port()}"
+        self.url = page_url(host, self._server.get_port())
         self._scene = Scene(self._server.scene, robot, bodies or Body.to_draw(robot))
         self._scene.look(self._server.initial_camera)
         self._build()
@@ -368,7 +368,7 @@ class Page:
         try:
             proposal = Proposal.of(self._controller, self._payload_now(), serial=serial)
         except UnknownSerial as error:
-            return self._ask_serial(client, str(error))
+            return self._ask_serial(client, error.reason)
         except SteelyardError as error:
             return _say(client, "The payload cannot be set now", str(error))
         modal = client.gui.add_modal(f"Set the payload of {self._controller}?")
@@ -427,9 +427,8 @@ class Page:
         except SteelyardError as error:
             return _say(client, "The payload was not set", str(error))
         if setting.outcome is not None:
-            words = setting.outcome.words
             title = f"Payload: {setting.outcome.state}"
-            _say(client, title, f"{words[0].upper()}{words[1:]}.")
+            _say(client, title, _sentence(setting.outcome.words))
 
     @_reported
     def _stop(self, event: viser.GuiEvent[Any]) -> None:
@@ -437,7 +436,7 @@ class Page:
         if self._movable is None or event.client is None:
             return
         report = stop(self._movable)
-        _say(event.client, str(report.state).capitalize(), f"{report.sentence.capitalize()}.")
+        _say(event.client, str(report.state).capitalize(), _sentence(report.sentence))
 
 
 def _served(host: str, port: int) -> viser.ViserServer:
@@ -454,7 +453,7 @@ def _served(host: str, port: int) -> viser.ViserServer:
             f"no page can be served at '{host}': {error.strerror or error}"
         ) from error
     port = _free_port(host, port)
-    with contextlib.redirect_stdout(io.StringIO()), _checked_origins(host, port):
+    with contextlib.redirect_stdout(io.StringIO()), own_browsers_only(host):
         return _unshared_server(host, port)
 
 
@@ -483,33 +482,6 @@ def _free_port(host: str, port: int) -> int:
     raise SourceFailed(f"no page can be served at '{host}': the ports from {port} on are taken")
 
 
-@contextlib.contextmanager
-def _checked_origins(host: str, port: int) -> Iterator[None]:
-    """Lets servers that are started inside accept browsers on their own page only."""
-    from websockets.asyncio import server
-    from websockets.typing import Origin
-
-    names = [*_HERE[:2], "[::1]"]
-    if host not in _HERE:
-        names += [host, socket.gethostname(), socket.getfqdn()]
-        names += [str(info[4][0]) for info in _addresses(socket.gethostname())]
-    plain = server.serve
-    origins = [Origin(f"http://{name}:{port}") for name in names]
-    setattr(server, "serve", partial(plain, origins=origins))  # noqa: B010
-    try:
-        yield
-    finally:
-        setattr(server, "serve", plain)  # noqa: B010
-
-
-def _addresses(name: str) -> Sequence[Any]:
-    """The addresses of a host name; none where it has none."""
-    try:
-        return socket.getaddrinfo(name, None)
-    except OSError:
-        return ()
-
-
 def _controller_to_set(source: Source) -> Controller | None:
     """The controller of a source, where it accepts a payload while its rows are read."""
     controller = source.controller
@@ -521,6 +493,11 @@ def _controller_to_set(source: Source) -> Controller | None:
 def _put(handle: viser.GuiHtmlHandle, content: str) -> None:
     if handle.content != content:
         handle.content = content
+
+
+def _sentence(words: str) -> str:
+    """Words with a capital letter and a full stop; names such as RTDE stay as they are."""
+    return f"{words[:1].upper()}{words[1:]}."
 
 
 def _say(client: viser.ClientHandle, title: str, words: str) -> None:

@@ -16,6 +16,7 @@ from typing import Any, Self
 
 from steelyard._templates import render
 from steelyard.errors import SourceFailed
+from steelyard.live._page_access import is_own_host, own_names, page_url
 from steelyard.picking import EarlyAnswer, Pick, Shift
 from steelyard.report._html import page_values
 from steelyard.report._picks import picks_page
@@ -29,6 +30,7 @@ class PicksPage:
 
     Attributes:
         url: address of the page
+        host_names: names that the page may be opened by
 
     Args:
         host: address to listen at; this machine alone by default
@@ -41,7 +43,8 @@ class PicksPage:
         self._row_s = -float("inf")
         self._server = _listening(host, port)
         self._server.page = self  # type: ignore[attr-defined]
-        self.url = f"http://{host}:{self._server.server_address[1]}"
+        self.host_names = own_names(host)
+        self.url = page_url(host, self._server.server_port)
         self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
         self._thread.start()
 
@@ -137,6 +140,10 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:  # the name is that of the standard library
         """Sends the page or its state."""
         page: PicksPage = self.server.page  # type: ignore[attr-defined]
+        local_address = self.request.getsockname()[0]
+        if not is_own_host(self.headers.get("Host", ""), page.host_names, local_address):
+            self.send_error(403, f"open {page.url}")
+            return
         path = self.path.partition("?")[0]
         if path == "/":
             self._answer(page.html, "text/html; charset=utf-8")

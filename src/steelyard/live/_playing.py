@@ -231,10 +231,17 @@ class MotionRun:
         self._end()
 
     def _start(self, link: MotionLink) -> None:
-        """Sends the program and begins the beats, for the first of which it waits."""
+        """Sends the program and begins the beats, for the first of which it waits.
+
+        Raises:
+            MotionFailed: it was not sent, or it is not known whether it runs
+        """
         sent_s = time.monotonic()
         self.progress = MotionProgress(self._plan.trajectory.duration_s, sent_s)
-        link.start()
+        try:
+            link.start()
+        except SourceFailed as error:
+            raise self._failed(str(error)) from error
         self._taken_s = time.monotonic()
         self.progress = replace(self.progress, sent_s=self._taken_s)
         self._stream.on_rows = self._beat

@@ -44,7 +44,7 @@ from steelyard.live._ros2_connection import (
 )
 from steelyard.live._ros2_publisher import PAYLOAD_TOPIC, Ros2Publisher
 from steelyard.live._source import Judge, Stream
-from steelyard.live._ur_modes import safety_obstacle
+from steelyard.live._ur_modes import command_obstacle
 from steelyard.payload import Payload
 from steelyard.recording._columns import Requested
 
@@ -143,9 +143,7 @@ class Ros2Controller(Controller):
 
     def judge(self, columns: Sequence[str]) -> Judge:
         """A judge that knows the modes of a UR driver, where they are published."""
-        if set(MODE_MESSAGES) <= set(columns):
-            return UrDriverJudge(columns)
-        return Judge()
+        return UrDriverJudge(columns)
 
     def publisher(self, topic: str) -> Ros2Publisher:
         """A publisher of what is weighed.
@@ -160,13 +158,14 @@ class Ros2Controller(Controller):
         return [value for name, value in row.items() if name.startswith("v.")]
 
     def obstacle(self, row: Mapping[str, float]) -> str:
-        """Unknown modes, and any safety mode but the normal one."""
-        if "safety_mode" not in row:
+        """Modes that are unknown or not fit, and any but the normal safety mode."""
+        unknown = [name for name in MODE_MESSAGES if name not in row]
+        if unknown:
             return (
                 "it does not report the mode of the arm:"
-                " robot_mode and safety_mode of a UR driver are not published"
+                f" {' and '.join(unknown)} of a UR driver are not published"
             )
-        return safety_obstacle(int(row["safety_mode"]))
+        return command_obstacle(row, tuple(MODE_MESSAGES))
 
     # --- payload
 
@@ -288,6 +287,12 @@ class _PackedField(NamedTuple):
 
 def _request_fields(service: Service) -> tuple[_RequestField, ...]:
     """The fields of a request; a refusal where one of them is not known, or the mass is missing."""
+    if not service.fields:
+        package = service.kind.partition("/")[0]
+        raise SourceFailed(
+            f"the fields of {service.name} are not known: install the package {package}, and source"
+            " its setup file, where the bridge or the node runs"
+        )
     fields = []
     for line in service.fields:
         kind, _, name = line.replace("/msg/", "/").partition(" ")

@@ -16,7 +16,7 @@ from steelyard.live._foxglove import SUBPROTOCOLS, Bridge, Message, Service, Sta
 from steelyard.live._ros2_node import NodeSocket
 from steelyard.live._source import Connection, ModeJudge, Values
 from steelyard.live._tcp import open_connection
-from steelyard.live._ur_modes import fault_of
+from steelyard.live._ur_modes import fault_in
 from steelyard.recording import AXES
 from steelyard.recording._columns import REFUSED
 
@@ -349,17 +349,16 @@ class UrDriverJudge(ModeJudge):
     """Knows the modes that a UR driver publishes.
 
     Args:
-        columns: names of the values in a row, with both modes
+        columns: names of the values in a row; each mode among them is judged by itself
     """
 
     def __init__(self, columns: Sequence[str]) -> None:
         super().__init__()
-        self._robot_mode = columns.index("robot_mode")
-        self._safety_mode = columns.index("safety_mode")
+        self._places = {name: columns.index(name) for name in MODE_MESSAGES if name in columns}
 
     def fault(self, values: Values) -> str:
         """Why rows in these modes are not fit for weighing."""
-        return fault_of(int(values[self._robot_mode]), int(values[self._safety_mode]))
+        return fault_in({name: values[place] for name, place in self._places.items()})
 
 
 def open_socket(controller: Ros2Controller) -> Any:

@@ -5,11 +5,12 @@ the WebSocket to one, and everything above it is the code for a bridge (`_ros2_c
 `_ros2_publisher`). Messages stay the bytes that ROS 2 sends (CDR): subscriptions are raw, and
 bytes are published as they are.
 
-    rclpy -> NodeSocket -> recv(): serverInfo, advertise, messages
-                        <- send(): subscribe, advertise, messages
+    rclpy -> NodeSocket -> recv(): serverInfo, advertise, advertiseServices, messages, answers
+                        <- send(): subscribe, advertise, messages, calls of services
 
 A topic is subscribed to with the reliability and durability of its first publisher, so that a
-latched message comes, too.
+latched message comes, too. A service is called by a client of its own; its fields are those of its
+definition on this machine, and none where that is not installed.
 """
 
 from __future__ import annotations
@@ -31,7 +32,14 @@ _MAX_QUEUED_MESSAGES = 4096  # then messages are dropped
 _QUEUED_PER_TOPIC = 100
 _MESSAGE_HEAD = struct.Struct("<BIQ")
 _PUBLISH_HEAD = struct.Struct("<BI")
+_CALL_HEAD = struct.Struct("<BIII")
 _MESSAGE = 1  # first byte of a published message
+_CALL = 2  # first byte of a call of a service
+_ANSWER = 3  # first byte of its answer
+_CDR = b"cdr"
+_END = b""  # in the queue after the last message
+_SERVICE_TIMEOUT_S = 2.0  # for a client to find its service
+_NUMBER_KINDS = {"float": "float32", "double": "float64"}  # of rclpy, as in a definition
 _names = count()
 
 
@@ -41,12 +49,18 @@ class RosClient(NamedTuple):
     Attributes:
         node: of rclpy
         message_type: gives the class of a kind of message, as 'sensor_msgs/msg/JointState'
+        service_type: gives the class of a kind of service, as 'ur_msgs/srv/SetPayload'
+        serialize: gives the bytes of a message
+        deserialize: gives a message from its bytes and its class
         quality: gives the quality of service for a topic with given publishers
         stop: ends the thread that calls back, and the node
     """
 
     node: Any
     message_type: Any
+    service_type: Any
+    serialize: Any
+    deserialize: Any
     quality: Any
     stop: Any
 
@@ -63,7 +77,9 @@ class NodeSocket:
         self._queue: queue.Queue[str | bytes] = queue.Queue(_MAX_QUEUED_MESSAGES)
         self._channels: dict[str, tuple[int, str]] = {}  # number and kind by topic
         self._publishers: dict[int, Any] = {}
-        self._put({"op": "serverInfo", "name": _NODE_NAME, "capabilities": ["clientPublish"]})
+        self._services: dict[str, tuple[int, str]] = {}  # number and kind by name
+        capabilities = ["clientPublish", "services"]
+        self._put({"op": "serverInfo", "name": _NODE_NAME, "capabilities": capabilities})
         self._discover()
         self._timer = client.node.create_timer(_DISCOVERY_STEP_S, self._discover)
 
@@ -77,18 +93,27 @@ class NodeSocket:
 
         Args:
             timeout: longest wait, [s]; None for ever
+
+        Raises:
+            ConnectionError: the node was ended
         """
         try:
-            return self._queue.get(timeout=timeout)
+            received = self._queue.get(timeout=timeout)
         except queue.Empty as error:
             raise TimeoutError from error
+        if received == _END:
+            raise ConnectionError("the node was ended")
+        return received
 
     def send(self, data: str | bytes) -> None:
         """Takes a message of the protocol.
 
         Args:
-            data: text for subscriptions and announcements, bytes for a message to publish
+            data: text for subscriptions and announcements, bytes for a message to publish or a call
         """
+        if isinstance(data, bytes) and data[0] == _CALL:
+            self._call(data)
+            return
         if isinstance(data, bytes):
             _, number = _PUBLISH_HEAD.unpack_from(data)
             self._publishers[number].publish(data[_PUBLISH_HEAD.size :])
@@ -106,9 +131,15 @@ class NodeSocket:
     def close(self) -> None:
         """Ends the node; a second call does nothing."""
         self._client.stop()
+        with suppress(queue.Full):
+            self._queue.put_nowait(_END)  # for a reader that waits
 
     def _discover(self) -> None:
-        """Announces topics that have appeared."""
+        """Announces topics and services that have appeared."""
+        self._discover_topics()
+        self._discover_services()
+
+    def _discover_topics(self) -> None:
         channels = []
         for topic, kinds in self._client.node.get_topic_names_and_types():
             if topic in self._channels or not kinds:
@@ -119,6 +150,59 @@ class NodeSocket:
             channels.append(channel)
         if channels:
             self._put({"op": "advertise", "channels": channels})
+
+    def _discover_services(self) -> None:
+        services = []
+        for name, kinds in self._client.node.get_service_names_and_types():
+            if name in self._services or not kinds:
+                continue
+            number = len(self._services) + 1
+            self._services[name] = (number, kinds[0])
+            schema = self._request_schema(kinds[0])
+            services.append({"id": number, "name": name, "type": kinds[0], "requestSchema": schema})
+        if services:
+            self._put({"op": "advertiseServices", "services": services})
+
+    def _request_schema(self, kind: str) -> str:
+        """The fields of a request, one to a line; empty where its definition is not installed."""
+        try:
+            fields = self._client.service_type(kind).Request.get_fields_and_field_types()
+        except Exception:  # each package that is missing or broken raises in its own way
+            return ""
+        lines = (
+            f"{_NUMBER_KINDS.get(of_kind, of_kind)} {name}" for name, of_kind in fields.items()
+        )
+        return "\n".join(lines)
+
+    def _call(self, data: bytes) -> None:
+        """Calls a service; its answer, or why there is none, comes as a message."""
+        _, number, call, encoding_size = _CALL_HEAD.unpack_from(data)
+        request = data[_CALL_HEAD.size + encoding_size :]
+        ((name, kind),) = [
+            (name, kind) for name, (known, kind) in self._services.items() if known == number
+        ]
+
+        def answer(future: Any) -> None:
+            try:
+                response = self._client.serialize(future.result())
+            except Exception as error:  # whatever the service or rclpy has raised
+                self._put_failure(call, error)
+                return
+            head = _CALL_HEAD.pack(_ANSWER, number, call, len(_CDR))
+            self._queue.put(head + _CDR + bytes(response))
+
+        try:
+            service_type = self._client.service_type(kind)
+            client = self._client.node.create_client(service_type, name)
+            if not client.wait_for_service(timeout_sec=_SERVICE_TIMEOUT_S):
+                raise TimeoutError(f"it was not there within {_SERVICE_TIMEOUT_S:g} s")
+            message = self._client.deserialize(request, service_type.Request)
+            client.call_async(message).add_done_callback(answer)
+        except Exception as error:  # rclpy raises many kinds
+            self._put_failure(call, error)
+
+    def _put_failure(self, call: int, error: Exception) -> None:
+        self._put({"op": "serviceCallFailure", "callId": call, "message": str(error)})
 
     def _subscribe(self, subscription: int, channel: int) -> None:
         ((topic, kind),) = [
@@ -144,7 +228,8 @@ def _ros_client() -> RosClient:
         import rclpy
         from rclpy.executors import SingleThreadedExecutor
         from rclpy.qos import QoSProfile
-        from rosidl_runtime_py.utilities import get_message
+        from rclpy.serialization import deserialize_message, serialize_message
+        from rosidl_runtime_py.utilities import get_message, get_service
     except ImportError as error:
         raise SourceFailed(
             "ros2-node: needs rclpy, the Python package of ROS 2: source its setup file, and use a"
@@ -173,4 +258,12 @@ def _ros_client() -> RosClient:
         executor.shutdown()
         node.destroy_node()
 
-    return RosClient(node, get_message, quality, stop)
+    return RosClient(
+        node,
+        message_type=get_message,
+        service_type=get_service,
+        serialize=serialize_message,
+        deserialize=deserialize_message,
+        quality=quality,
+        stop=stop,
+    )

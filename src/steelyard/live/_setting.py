@@ -149,12 +149,18 @@ class Proposal:
     def send(self, *, transition_s: float = 0.5) -> SettingOutcome:
         """Sends the payload and awaits the confirmation; raises `SourceFailed` if nothing is sent.
 
+        Ctrl-C meanwhile leaves the payload unknown: a part of the answer may be lost.
+
         Args:
             transition_s: time in which the controller changes over, [s], where it can do that
         """
         require_number(transition_s, _TRANSITIONS_S, "transition_s", InvalidInertia)
         request = PayloadRequest(self.new, self.old, transition_s, self.with_inertia)
-        return self.controller.set_payload(request)
+        try:
+            return self.controller.set_payload(request)
+        except KeyboardInterrupt:
+            words = "it is not known whether the payload was set: interrupted"
+            return SettingOutcome(SettingState.NOT_KNOWN, words)
 
     def carry_out(
         self, history_file: Path | None = None, *, transition_s: float = 0.5
@@ -208,7 +214,15 @@ class Proposal:
 
 
 class UnknownSerial(InvalidRobot):
-    """The serial number of an arm is unknown; it may be stated."""
+    """The serial number of an arm is unknown; it may be stated.
+
+    Attributes:
+        reason: the message without what to do
+    """
+
+    def __init__(self, message: str, reason: str = "") -> None:
+        super().__init__(message)
+        self.reason = reason
 
 
 class PayloadSetting(NamedTuple):
@@ -267,10 +281,11 @@ def require_same_identity(
         raise InvalidRobot(f"{controller} is {theirs}, not number {serial}")
     without = [name for name, arm in ((what, ours), (str(controller), theirs)) if not arm.serial]
     if without:
-        raise UnknownSerial(
+        reason = (
             f"{' and '.join(without)}: the serial number of the arm is unknown, so it may be"
-            " another arm: give its serial number"
+            " another arm"
         )
+        raise UnknownSerial(f"{reason}: state its number with `serial`", reason)
     return theirs
 
 

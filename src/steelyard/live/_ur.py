@@ -30,12 +30,13 @@ from steelyard.live._controller import (
     PathCommand,
     PayloadRequest,
     SettingOutcome,
+    largest_speed,
 )
 from steelyard.live._rtde import PORT, RtdeClient
 from steelyard.live._source import Connection, Judge, Stream, Values
 from steelyard.live._tcp import open_connection, receive_until
 from steelyard.live._ur_lateness import require_prompt
-from steelyard.live._ur_modes import UrJudge, safety_obstacle
+from steelyard.live._ur_modes import MODE_OUTPUTS, UrJudge, command_obstacle
 from steelyard.live._ur_motion import STAGE_OUTPUT, UrMotionLink
 from steelyard.live._ur_programs import STOP_PROGRAM, payload_program
 from steelyard.recording import ArmIdentity
@@ -72,8 +73,7 @@ _OPTIONAL = (
     STAGE_OUTPUT,
 )
 _NEEDED_FOR_COMMANDS = (
-    "robot_mode",
-    "safety_mode",
+    *MODE_OUTPUTS,
     "runtime_state",
     *(f"actual_qd_{k}" for k in range(6)),
 )
@@ -155,11 +155,8 @@ class UrController(MovableController):
         return np.array([row[f"actual_q_{k}"] for k in range(6)])
 
     def obstacle(self, row: Mapping[str, float]) -> str:
-        """Outputs that are missing, and any safety mode but the normal one."""
-        missing = [name for name in _NEEDED_FOR_COMMANDS if name not in row]
-        if missing:
-            return f"it does not send {', '.join(missing)}"
-        return safety_obstacle(int(row["safety_mode"]))
+        """Outputs that are missing, modes that are not fit, and any but the normal safety mode."""
+        return command_obstacle(row, _NEEDED_FOR_COMMANDS)
 
     def ready_row(self, stream: Stream) -> dict[str, float]:
         """The newest row of a prompt controller, ready, in remote control, whose arm stands."""
@@ -248,7 +245,7 @@ class UrController(MovableController):
 
         def motion(values: Values) -> str:
             runtime_state, *speeds = pick(values)
-            speed = max(map(abs, speeds))
+            speed = largest_speed(speeds)
             if not speed <= MAX_SPEED_AT_REST:
                 return f"{speed:.2g} rad/s"
             if runtime_state not in _PROGRAM_ENDED:

@@ -2,11 +2,13 @@
 
 A row is fit for weighing when the arm runs (`robot_mode` 7), its safety mode is normal or reduced,
 every joint runs, the teach button is not pressed, and half a second has passed since one of these
-changed. Otherwise brakes or hands may carry part of the load.
+changed. Otherwise brakes or hands may carry part of the load. Each mode that a controller sends is
+judged by itself; a command needs all of them.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from operator import itemgetter
 
@@ -46,52 +48,81 @@ _SAFETY_NORMAL = 1
 _SAFETY_REDUCED = 2
 _JOINT_RUNNING = 253
 _TEACH_BUTTON_BIT = 4  # of robot_status_bits
+_STATUS_BITS = "robot_status_bits"
+_JOINT_OUTPUTS = tuple(f"joint_mode_{k}" for k in range(6))
+
+MODE_OUTPUTS = ("robot_mode", "safety_mode", *_JOINT_OUTPUTS, _STATUS_BITS)
+"""Outputs of RTDE that decide which rows are fit for weighing, as columns of a row."""
+
 _TEMPERATURE_EVENT = 2.0  # change of a joint's temperature that is reported, [deg C]
 
 
-def fault_of(robot: int, safety: int, joints: Sequence[float] = (), *, hand: bool = False) -> str:
-    """Why an arm in these modes is not fit for weighing; empty where it is fit.
+def fault_in(row: Mapping[str, float]) -> str:
+    """Why an arm in the modes of a row is not fit for weighing; empty where it is fit.
+
+    Each mode is judged by itself; those that the row does not contain are not judged.
 
     Args:
-        robot: RTDE's `robot_mode`
-        safety: RTDE's `safety_mode`
-        joints: RTDE's `joint_mode` of each joint
-        hand: whether the teach button is pressed
+        row: values by RTDE's names
     """
+    safety = row.get("safety_mode", _SAFETY_NORMAL)
     if safety not in (_SAFETY_NORMAL, _SAFETY_REDUCED):
-        return SAFETY_MODES.get(safety, f"safety mode {safety}")
+        return _safety_words(safety)
+    robot = row.get("robot_mode", _ROBOT_RUNNING)
     if robot != _ROBOT_RUNNING:
-        mode = ROBOT_MODES.get(robot, f"robot mode {robot}")
-        return f"the arm is not powered or not released ({mode})"
-    for name, mode_number in zip(_JOINTS, joints, strict=False):
-        if mode_number != _JOINT_RUNNING:
-            mode = _JOINT_MODES.get(int(mode_number), f"mode {int(mode_number)}")
+        return f"the arm is not powered or not released ({_robot_words(robot)})"
+    for name, output in zip(_JOINTS, _JOINT_OUTPUTS, strict=True):
+        joint = row.get(output, _JOINT_RUNNING)
+        if joint != _JOINT_RUNNING:
+            mode = _JOINT_MODES.get(int(joint), f"mode {joint:g}")
             return f"{name}_joint does not run ({mode})"
-    if hand:
+    if int(row.get(_STATUS_BITS, 0)) & _TEACH_BUTTON_BIT:
         return "a hand guides the arm (teach button)"
     return ""
 
 
-def safety_obstacle(safety: int) -> str:
-    """Why a controller in this safety mode must not be commanded; empty in the normal one."""
-    if safety == _SAFETY_NORMAL:
-        return ""
-    return f"its safety mode is {SAFETY_MODES.get(safety, safety)}, not normal"
+def command_obstacle(row: Mapping[str, float], needed: Sequence[str]) -> str:
+    """Why a controller must not be commanded in the modes of a row; empty where it may be.
+
+    Args:
+        row: values by RTDE's names
+        needed: values that must be known; a value that is not a number is not known
+    """
+    unknown = [name for name in needed if not math.isfinite(row.get(name, math.nan))]
+    if unknown:
+        return f"it does not send {', '.join(unknown)}"
+    if fault := fault_in(row):
+        return fault
+    safety = row["safety_mode"]
+    if safety != _SAFETY_NORMAL:
+        return f"its safety mode is {_safety_words(safety)}, not normal"
+    return ""
 
 
 def mode_in_row(row: Mapping[str, float]) -> str:
-    """Robot and safety mode in a row with RTDE's names; empty where the row does not tell them.
+    """Robot and safety mode in a row with RTDE's names; empty where the row has neither.
 
     Args:
         row: values by the names of the columns
     """
-    if not {"robot_mode", "safety_mode"} <= set(row):
-        return ""
-    robot = int(row["robot_mode"])
-    safety = int(row["safety_mode"])
-    robot_words = ROBOT_MODES.get(robot, f"robot mode {robot}")
-    safety_words = SAFETY_MODES.get(safety, f"mode {safety}")
-    return f"{robot_words}, safety {safety_words}"
+    words = []
+    if "robot_mode" in row:
+        words.append(_robot_words(row["robot_mode"]))
+    if "safety_mode" in row:
+        words.append(f"safety {_safety_words(row['safety_mode'])}")
+    return ", ".join(words)
+
+
+def _robot_words(robot: float) -> str:
+    if robot in ROBOT_MODES:
+        return ROBOT_MODES[int(robot)]
+    return f"robot mode {robot:g}"
+
+
+def _safety_words(safety: float) -> str:
+    if safety in SAFETY_MODES:
+        return SAFETY_MODES[int(safety)]
+    return f"safety mode {safety:g}"
 
 
 class UrJudge(Judge):
@@ -102,14 +133,11 @@ class UrJudge(Judge):
     """
 
     def __init__(self, columns: Sequence[str]) -> None:
-        joint_modes = [f"joint_mode_{k}" for k in range(6)]
-        self._modes = _picker(
-            columns, "robot_mode", "safety_mode", *joint_modes, "robot_status_bits"
-        )
+        self._mode_places = {name: columns.index(name) for name in MODE_OUTPUTS if name in columns}
         self._payload = _picker(columns, "payload", *(f"payload_cog_{k}" for k in range(3)))
         self._temperatures = _picker(columns, *(f"joint_temperatures_{k}" for k in range(6)))
         self._marks = _picker(columns, "output_int_register_24", "actual_digital_output_bits")
-        self._last_modes: Values | None = None
+        self._last_modes: dict[str, float] | None = None
         self._last_payload: Values | None = None
         self._last_marks: Values | None = None
         self._last_temperatures: Values | None = None
@@ -120,12 +148,11 @@ class UrJudge(Judge):
     def judged(self, values: Values) -> str:
         """Why a row is not fit for weighing; empty where it is fit."""
         t = values[0]
-        if (modes := self._modes(values)) is not None:
-            modes = (*modes[:-1], int(modes[-1]) & _TEACH_BUTTON_BIT)
-            if modes != self._last_modes:
-                first = self._last_modes is None
-                self._last_modes = modes
-                self._change_modes(modes, t, first=first)
+        modes = {name: values[place] for name, place in self._mode_places.items()}
+        if _STATUS_BITS in modes:
+            modes[_STATUS_BITS] = int(modes[_STATUS_BITS]) & _TEACH_BUTTON_BIT
+        if modes != self._last_modes:
+            self._change_modes(modes, t)
         self._note_payload(self._payload(values), t)
         self._note_marks(self._marks(values), t)
         self._note_temperatures(self._temperatures(values), t)
@@ -141,11 +168,12 @@ class UrJudge(Judge):
         self._pending = []
         yield from pending
 
-    def _change_modes(self, modes: Values, t: float, *, first: bool) -> None:
-        robot, safety, *joints, hand = modes
+    def _change_modes(self, modes: dict[str, float], t: float) -> None:
+        is_first = self._last_modes is None
+        self._last_modes = modes
         before = self._fault
-        self._fault = fault_of(int(robot), int(safety), joints, hand=bool(hand))
-        if not first:
+        self._fault = fault_in(modes)
+        if not is_first:
             self._settled_s = t + SETTLING_S
         if self._fault != before:
             self._pending.append(Event(EventKind.MODE, self._fault or "the arm runs", t))
