@@ -616,6 +616,11 @@ def test_weigh_wrist_runs_the_two_stages_as_printed(cell, monkeypatch):
     np.testing.assert_allclose(found.inclination, liu_world.TILT, atol=2e-3)
     assert np.isinf(found.std).all()
     assert not found.verdict.ok
+    assert not found.gives_intervals
+    assert str(found).startswith("40.")
+    assert found.knows_inertia
+    with pytest.raises(InvalidSamples, match=r"'liu2025' takes no `level`"):
+        _wrist.weigh_wrist(static=rest, dynamic=moving, level=True, **about)
     with pytest.raises(InvalidSamples, match=r"'liu2025' needs postures at rest and a motion"):
         _wrist.weigh_wrist(dynamic=moving, **about)
     with pytest.raises(UnknownName, match=r"no method 'liu2026'; there are ls, .*, liu2025$"):
