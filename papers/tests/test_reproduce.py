@@ -29,7 +29,7 @@ from steelyard_papers.ding2019 import open_rows as ding_rows
 from steelyard_papers.explain import Scatter, agreement
 from steelyard_papers.headline import HEAD, Claim, Count, State, opening
 from steelyard_papers.index import index_html
-from steelyard_papers.liu2025 import answers, cell_sections, literal, motions
+from steelyard_papers.liu2025 import answers, cell_sections, literal, method_1_rows, motions
 from steelyard_papers.liu2025 import sections as liu_sections
 from steelyard_papers.liu2025 import world as liu_world
 from steelyard_papers.liu2025.cell import PERFECT, REAL, SLIGHT, _played
@@ -625,6 +625,22 @@ def test_weigh_wrist_runs_the_two_stages_as_printed(cell, monkeypatch):
         _wrist.weigh_wrist(dynamic=moving, **about)
     with pytest.raises(UnknownName, match=r"no method 'liu2026'; there are ls, .*, liu2025$"):
         _wrist.weigh_wrist(dynamic=moving, **(about | {"method": "liu2026"}))
+
+
+def test_causes_of_the_errors_of_method_1_do_what_mechanics_says(cell):
+    """A tilt leaves the weight times its angle and no error of the mass; a zero spoils the mass."""
+    _, runs, answer, _ = cell
+    case = method_1_rows.MethodOne(runs, [answer])
+    found = {degrees: case.turned(degrees) for degrees in (0.0, 8.0)}
+    (mass,), (force,) = (found[8.0][name] for name in ("m", "mean force"))
+    assert mass == pytest.approx(found[0.0]["m"][0], abs=1e-3)
+    assert force == pytest.approx(2 * 40.173 * 9.81 * np.sin(np.radians(4.0)), abs=0.5)
+    by_zero = [case.moved_zero(size)["m"][0] - mass for size in (-10.0, 10.0)]
+    assert np.abs(by_zero).min() > 0.05
+    still, moving = (case.moving(share) for share in (0.0, 1.0))
+    assert still["m"][0] == pytest.approx(mass, abs=0.03)
+    own = answer.payloads["method_1_moving"].unconstrained.mass
+    assert moving["m"][0] == pytest.approx(own, abs=0.02 * own)
 
 
 def test_a_base_that_turned_leaves_the_forces_of_table_3(cell, turned_base):

@@ -62,7 +62,7 @@ _MISSING = (
     " a real"
     " arm; cx and cy, zero but for millimetres, the centre among the ten numbers and the payload's"
     " other numbers of the planar arm, which have tables below; the mean squares of Fig. 2, which"
-    " seem to have lost a power of ten in print; KUKA's own detector."
+    " contradict the figure; KUKA's own detector."
 )
 _SENSOR_WORDS = ("noise only", "scales wrong by 1 %")
 """Assumptions about the torque sensors, in the order of `assumptions`."""

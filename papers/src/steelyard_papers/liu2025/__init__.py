@@ -68,8 +68,8 @@ __all__ = ["page"]
 
 _MISSING = (
     "mx, my and Iyy of Table II, U and V, the torques of Table III and the other forces at low"
-    " speed, which have sections of their own below; Method 1 (off by 0.37 kg, 67 N): it was fed"
-    " data with another zero drift, which are not printed; both trajectories and the feasible"
+    " speed, which have sections of their own below; Method 1 (off by 0.37 kg, 67 N), which"
+    " nothing that was tried gives (`--explain force-method-1`); both trajectories and the feasible"
     " workspace, which are drawings."
 )
 _NOTE = (

@@ -22,6 +22,7 @@ from steelyard_papers.liu2025.answers import (
     tilt_change,
 )
 from steelyard_papers.liu2025.cell import REAL
+from steelyard_papers.liu2025.method_1_rows import MethodOne, method_1_row
 from steelyard_papers.liu2025.motions import planned_motions
 from steelyard_papers.liu2025.printed import FORCE_DIGIT_N, TABLE_2, TABLE_2_DIGIT, TABLE_3
 from steelyard_papers.liu2025.sections import value_of
@@ -39,12 +40,13 @@ _TABLE_2_ROWS = {
     "mz": ("proposed", "mz"),
     "Ixx": ("proposed", "Ixx"),
     "Izz": ("proposed", "Izz"),
-    "m-method-1": ("method_1", "m"),
     "m-method-2": ("method_2", "m"),
 }
 """Numbers of Table II by name: method, and key of the table."""
 _LOW_ROWS = {"force-low-proposed": "proposed", "force-low-method-2": "method_2"}
 """Mean forces at low speed by name: method."""
+_METHOD_1_ROWS = {"m-method-1": "m", "mz-method-1": "mz", "force-method-1": "mean force"}
+"""Numbers of Method 1 by name: key of `method_1_rows`."""
 
 
 class Case:
@@ -240,7 +242,7 @@ def cell_row(name: str, cells: FaultyCells | None = None) -> OpenRow:
     ]
     if name in _TABLE_2_ROWS:
         method, key = _TABLE_2_ROWS[name]
-        column = {"method_1": 1, "method_2": 2, "proposed": 3}[method]
+        column = {"method_2": 2, "proposed": 3}[method]
         printed = {name: float(TABLE_2[key][column] or np.nan)}
         digit = TABLE_2_DIGIT
         words = f"{key} by {METHODS[method]}"
@@ -274,6 +276,12 @@ def _tilt(numbers: Callable[[float], Numbers]) -> Assumption:
     )
 
 
+def _method_1_row(key: str) -> OpenRow:
+    """A number of Method 1 on the runs of the page."""
+    case = Case.made()
+    return method_1_row(key, MethodOne(case.world, case.answers))
+
+
 @cache
 def _made_world() -> World:
     robot = load_robot("kr60ha")
@@ -285,5 +293,6 @@ ROWS: Mapping[str, Callable[[], OpenRow]] = {
     "force-proposed": proposed_row,
     "force-method-2": method_2_row,
     **{name: partial(cell_row, name) for name in (*_TABLE_2_ROWS, *_LOW_ROWS)},
+    **{name: partial(_method_1_row, key) for name, key in _METHOD_1_ROWS.items()},
 }
 """Rows that can be explained, by the name that `--explain` takes."""

@@ -528,7 +528,8 @@ def what_is_missing() -> Section:
         ),
         (
             "the 67 N and 14 Nm that Method 1 leaves",
-            "its tilt of -4.9° and drift come from other data",
+            "its data are not printed; `--explain force-method-1` tries a zero that moved, rows in"
+            " motion and a base that turned",
         ),
         (
             "the curved part on suckers, about 35 kg",
