@@ -29,7 +29,7 @@ from steelyard_papers.ding2019 import open_rows as ding_rows
 from steelyard_papers.explain import Scatter, agreement
 from steelyard_papers.headline import HEAD, Claim, Count, State, opening
 from steelyard_papers.index import index_html
-from steelyard_papers.liu2025 import answers, cell_sections, literal, motions
+from steelyard_papers.liu2025 import answers, cell_sections, literal, method_1_rows, motions
 from steelyard_papers.liu2025 import sections as liu_sections
 from steelyard_papers.liu2025 import world as liu_world
 from steelyard_papers.liu2025.cell import PERFECT, REAL, SLIGHT, _played
@@ -150,37 +150,42 @@ def test_the_index_links_every_page_and_escapes_words():
     assert "less &amp; more" in text
 
 
+def claimed(*printed, **more):
+    """A claim that refers to a row of `--explain`."""
+    return Claim(*printed, **({"row": "algorithm-1"} | more))
+
+
 def test_a_printed_number_has_one_of_four_states():
     runs = [1.0, 1.1, 0.9]
     tried = {"coarse": [1.4, 1.5, 1.6], "fine": runs}
     claims = [
-        Claim("inside", "kg", 1.05, runs, [1.0], ideal=1.0),
-        Claim("error, here smaller", "kg", 1.5, runs),
-        Claim("error, here larger", "kg", 0.5, runs),
-        Claim("rounded", "", 1.23, [1.2342], digit=0.005),
-        Claim("open", "kg", 1.5, tried, {"coarse": [7.0]}, row="algorithm-1"),
-        Claim("excluded", "kg", 1.5, tried, row="algorithm-1", contradicted=["coarse"]),
-        Claim("truth is missed", "kg", 1.5, runs, ideal=2.0),
+        claimed("inside", "kg", 1.05, runs, [1.0], ideal=1.0),
+        claimed("error, here smaller", "kg", 1.5, runs),
+        claimed("error, here larger", "kg", 0.5, runs),
+        claimed("rounded", "", 1.23, [1.2342], digit=0.005),
+        claimed("open", "kg", 1.5, tried, {"coarse": [7.0]}),
+        claimed("excluded", "kg", 1.5, tried, contradicted=["coarse"]),
+        claimed("truth is missed", "kg", 1.5, runs, ideal=2.0),
     ]
     states = [claim.state for claim in claims]
     assert states == ["equal", "better here", "worse here", "equal", "depends", "better here",
                       "worse here"]  # fmt: skip
     assert claims[4].cells[-1] == "depends: 1.50 ± 0.20 with coarse"
     assert claims[4].cells[3] == pytest.approx(1.5)  # the first assumption
-    assert Claim("digits", "kg", 40.164, [40.2]).cells[2] == "40.164"
+    assert claimed("digits", "kg", 40.164, [40.2]).cells[2] == "40.164"
     assert claims[4].cells[5] == 7.0
     assert claims[4].cells[7] == "coarse"
-    assert Claim("digits", "N", 8.6, [8.6], digit=0.005).cells[2] == "8.60"
-    assert Claim("digits", "Nm", 3.0, [3.2], digit=0.5).cells[2] == "3"
+    assert claimed("digits", "N", 8.6, [8.6], digit=0.005).cells[2] == "8.60"
+    assert claimed("digits", "Nm", 3.0, [3.2], digit=0.5).cells[2] == "3"
     assert claims[5].cells[3] == pytest.approx(1.5)  # the page's own, though it has no vote
-    unfitted = Claim("open", "kg", 1.0, tried, {"coarse": [7.0]}, row="algorithm-1")
+    unfitted = claimed("open", "kg", 1.0, tried, {"coarse": [7.0]})
     assert unfitted.cells[-1] == "depends: 1.00 ± 0.20 with fine"
     assert unfitted.cells[3] == pytest.approx(1.5)  # not the one that fits
     assert unfitted.cells[5] == 7.0
     assumed = Claim("assumed", "Nm", 22.4, runs, rests_on="noise")
     assert assumed.state == "depends"
     assert assumed.cells[-1] == "depends on noise; nothing that was tried gives it"
-    scattered = [Claim("both", "N", 1.205, runs, digit=digit) for digit in (0.0, 0.006)]
+    scattered = [claimed("both", "N", 1.205, runs, digit=digit) for digit in (0.0, 0.006)]
     assert [claim.state for claim in scattered] == ["better here", "equal"]
     counts = [Count("parameters", 12, 12), Count("contacts", 3, 2)]
     answer, (table, short) = opening(
@@ -188,8 +193,8 @@ def test_a_printed_number_has_one_of_four_states():
     )
     assert answer == [
         "Of 7 printed numbers, the paper's own method gives 2 equal within its scatter, 2 better"
-        " and 2 worse here; 1 depend on an assumption that the paper leaves open. Of 2 counts of"
-        " its structure, 1 agree."
+        " and 2 worse here; 1 depends on an assumption that the paper leaves open. Of 2 counts of"
+        " its structure, 1 agrees."
     ]
     first, structure = tables(table)
     assert first.met == [True, True, False, True, None, True, False]
@@ -207,7 +212,7 @@ def test_a_number_that_no_assumption_gives_is_shown_under_that_of_the_page():
     """Not under the nearest one, which would be a choice that flatters."""
     own = [0.180, 0.185, 0.190]
     nearer = [0.226, 0.227, 0.228]
-    claim = Claim("deviation", "N", 0.24, {"as identified": own, "turned": nearer}, row="any")
+    claim = claimed("deviation", "N", 0.24, {"as identified": own, "turned": nearer})
     assert claim.state is State.BETTER
     assert claim.cells[3] == pytest.approx(0.185)
     assert claim.cells[7:] == ("as identified", "better here")
@@ -215,8 +220,12 @@ def test_a_number_that_no_assumption_gives_is_shown_under_that_of_the_page():
 
 
 def test_a_number_depends_where_assumptions_do_not_agree_though_none_gives_it():
-    claim = Claim(
-        "force", "N", 1.0, {"calm": [0.1, 0.11], "rough": [3.0, 3.1]}, {"rough": [2.0]}, row="any"
+    claim = claimed(
+        "force",
+        "N",
+        1.0,
+        {"calm": [0.1, 0.11], "rough": [3.0, 3.1]},
+        {"rough": [2.0]},
     )
     assert claim.state is State.DEPENDS
     assert claim.cells[3] == pytest.approx(0.105)
@@ -229,7 +238,7 @@ def test_pages_and_explain_have_one_criterion():
     """Scatter and rounding add up: 2 std are 0.2, half of the last digit 0.05."""
     runs = [1.0, 1.1, 0.9]
     for number, equal in ((1.24, True), (1.26, False)):
-        claim = Claim("mass", "kg", number, runs, digit=0.05)
+        claim = claimed("mass", "kg", number, runs, digit=0.05)
         assert (claim.state is State.EQUAL) is equal
         assert Scatter.of(runs).holds(number, 0.05) is equal
         assert agreement([(Scatter.of(runs), number, 0.05)]).held == equal
@@ -334,7 +343,7 @@ def test_ours_predicts_closer_to_the_noise_than_the_papers_method(comparison):
     assert (both.paper.validation.rms > 0.98 * noise).all()
 
 
-def test_no_reading_of_table_4_gives_the_printed_correlations(comparison):
+def test_no_reading_of_table_4_gives_the_printed_correlations(comparison, monkeypatch):
     table = readings.readings_table(comparison[1])
     assert len(table.rows) == 7
     off = {row[0]: row[-1] for row in table.rows[1:]}
@@ -342,12 +351,20 @@ def test_no_reading_of_table_4_gives_the_printed_correlations(comparison):
     first = comparison[1].paper.validation.correlation
     np.testing.assert_allclose(table.rows[1][1:7], first, atol=1e-9)
     assert "None of them gives" in table.note
+    assert not readings.readings_that_fit(comparison[1])
+    monkeypatch.setattr(readings, "CORRELATION", first)
+    assert readings.readings_that_fit(comparison[1]) == ["verification, torques as measured"]
+    assert "comes out by verification, torques as measured." in (
+        readings.readings_table(comparison[1]).note
+    )
 
 
 def test_an_assumption_stands_on_a_page_only_where_explain_tries_it():
     tried = {"coarse": [1.4, 1.5], "fine": [1.0, 1.1]}
     with pytest.raises(UnknownName, match="mass: assumptions need a row that `--explain` takes"):
         Claim("mass", "kg", 1.5, tried)
+    with pytest.raises(UnknownName, match="mass: a simulated number rests on assumptions, so give"):
+        Claim("mass", "kg", 1.5, tried["fine"])
     claim = Claim("mass", "kg", 1.5, tried, row="weather")
     with pytest.raises(UnknownName, match="xu2024 has no row 'weather' that `--explain` takes"):
         opening("xu2024", [claim], "nothing.")
@@ -616,10 +633,31 @@ def test_weigh_wrist_runs_the_two_stages_as_printed(cell, monkeypatch):
     np.testing.assert_allclose(found.inclination, liu_world.TILT, atol=2e-3)
     assert np.isinf(found.std).all()
     assert not found.verdict.ok
+    assert not found.gives_intervals
+    assert str(found).startswith("40.")
+    assert found.knows_inertia
+    with pytest.raises(InvalidSamples, match=r"'liu2025' takes no `level`"):
+        _wrist.weigh_wrist(static=rest, dynamic=moving, level=True, **about)
     with pytest.raises(InvalidSamples, match=r"'liu2025' needs postures at rest and a motion"):
         _wrist.weigh_wrist(dynamic=moving, **about)
     with pytest.raises(UnknownName, match=r"no method 'liu2026'; there are ls, .*, liu2025$"):
         _wrist.weigh_wrist(dynamic=moving, **(about | {"method": "liu2026"}))
+
+
+def test_causes_of_the_errors_of_method_1_do_what_mechanics_says(cell):
+    """A tilt leaves the weight times its angle and no error of the mass; a zero spoils the mass."""
+    _, runs, answer, _ = cell
+    case = method_1_rows.MethodOne(runs, [answer])
+    found = {degrees: case.turned(degrees) for degrees in (0.0, 8.0)}
+    (mass,), (force,) = (found[8.0][name] for name in ("m", "mean force"))
+    assert mass == pytest.approx(found[0.0]["m"][0], abs=1e-3)
+    assert force == pytest.approx(2 * 40.173 * 9.81 * np.sin(np.radians(4.0)), abs=0.5)
+    by_zero = [case.moved_zero(size)["m"][0] - mass for size in (-10.0, 10.0)]
+    assert np.abs(by_zero).min() > 0.05
+    still, moving = (case.moving(share) for share in (0.0, 1.0))
+    assert still["m"][0] == pytest.approx(mass, abs=0.03)
+    own = answer.payloads["method_1_moving"].unconstrained.mass
+    assert moving["m"][0] == pytest.approx(own, abs=0.02 * own)
 
 
 def test_a_base_that_turned_leaves_the_forces_of_table_3(cell, turned_base):
@@ -679,11 +717,11 @@ def test_sections_of_liu2025_are_whole(cell, kr60, turned_base):
         liu_sections.turned_section([fast], turned),
         liu_sections.what_is_missing(),
         cell_sections.cell_section(cells),
-        *opening("liu2025", liu2025._claims(cells, [slow], turned), "nothing")[1][:1],
+        *opening("liu2025", liu2025._claims(cells, turned), "nothing")[1][:1],
     ]
     for section in made:
         require_whole(section)
-    names = [claim.what for claim in liu2025._claims(cells, [slow], turned)]
+    names = [claim.what for claim in liu2025._claims(cells, turned)]
     high = liu2025._high_speed_claims([fast], turned)
     opening("liu2025", high, "nothing")  # refuses rows that `--explain` does not know
     assert {claim.cells[7] for claim in high} == {"a perfect cell"}

@@ -357,13 +357,14 @@ def test_each_printed_number_has_one_row_whatever_the_sensors_are_assumed_to_be(
     claims = {claim.what: claim for claim in gaz2017._claims(flat, found, inertial, coarse)}
     assert len(claims) == 8
     assert {claim.row for claim in claims.values() if claim.row} <= set(ROWS)
+    here, less = gaz2017._FRICTION_WORDS
     torque = np.zeros((5, 7))
     ours, paper = torque - 2.0, torque + 4.4 * np.eye(5, 7)
     as_here = contacts.Prediction(np.arange(5.0), torque, paper, ours)
-    bound = gaz2017._validation_claim(as_here, as_here)
+    bound = gaz2017._validation_claim({here: [as_here], less: [as_here]})
     assert bound.state is State.WORSE
     smoother = contacts.Prediction(np.arange(5.0), torque, 0.7 * paper, ours)
-    bound = gaz2017._validation_claim(as_here, smoother)
+    bound = gaz2017._validation_claim({here: [as_here], less: [smoother]})
     assert bound.cells[2:4] == ("3", 4.4)
     assert bound.cells[5] == 2.0
     assert bound.cells[-1] == "depends: 3.08 with 0.4 times the friction here"

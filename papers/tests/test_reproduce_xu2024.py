@@ -1,5 +1,6 @@
 """Parts of the page of xu2024: laws, recovered truths, whole tables, without the page."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -9,6 +10,7 @@ from steelyard.report import Section, Table
 from steelyard.simulation._guided import Hand
 from steelyard.trajectory import FourierTrajectory
 from steelyard_papers import PAPERS, xu2024
+from steelyard_papers.explain import searched
 from steelyard_papers.headline import State, opening
 from steelyard_papers.xu2024 import (
     claim_sections,
@@ -276,14 +278,16 @@ def test_every_method_weighs_the_simulated_arm(world):
 
 
 def test_every_number_of_table_7_has_a_row_under_one_step_of_the_encoders():
-    """22 estimates; the headline and the tables assume the same step, and name it."""
+    """24 estimates; the headline and the tables assume the same step, and name it."""
     rng = np.random.default_rng(5)
     runs = TRUTH.vector + 1e-3 * rng.normal(size=(3, 10))
     by_step = {step: runs - [k, *[0] * 9] for k, step in enumerate(simulated.ENCODER_STEPS)}
     names = ("Algorithm 1", "Algorithm 2", "proposed", "ours")
     answers = [dict.fromkeys(names, vector) for vector in runs]
     by_share = {share: SimpleNamespace(payloads=lambda: runs) for share in (0.35, 1.0)}
-    made = {claim.what: claim for claim in xu2024._table_7_claims(by_share, answers, by_step)}
+    by_held = {0.5: runs}
+    found = xu2024._table_7_claims(by_share, answers, by_step, by_held)
+    made = {claim.what: claim for claim in found}
     assert len(made) == 10 + 4 + 10
     heavy = made["mass by Algorithm 1"]
     k = simulated.ENCODER_STEPS.index(simulated.ENCODER_STEP)
@@ -294,8 +298,25 @@ def test_every_number_of_table_7_has_a_row_under_one_step_of_the_encoders():
     assert height.cells[3] == pytest.approx((runs[:, 3] / runs[:, 0]).mean())
     assert height.state is State.BETTER
     assert made["Izz by the proposed method"].cells[5] == pytest.approx(runs[:, 9].mean())
-    assert {claim.row for claim in made.values() if claim.row} <= set(open_rows.ROWS)
+    assert height.cells[7] == "MuJoCo, arm identified"
+    assert {claim.row for claim in made.values()} <= set(open_rows.ROWS)
     opening("xu2024", list(made.values()), "nothing.")
+
+
+def test_friction_at_rest_scatters_algorithm_2(case):
+    """What holds the joints is multiplied; the scatter grows with it, less noise at rest."""
+    seeds = range(8)
+    by_held = {
+        held: np.array([published.algorithm_2(case, seed, held=held) for seed in seeds])
+        for held in (0.0, 0.5, 1.0)
+    }
+    noise, half, whole = (by_held[held] - TRUTH.vector[:4] for held in by_held)
+    np.testing.assert_allclose(whole - noise, 2 * (half - noise), atol=1e-9)
+    assert (whole.std(axis=0) > 2 * noise.std(axis=0)).all()
+    row = open_rows.algorithm_2_row(seeds=4)
+    assert list(row.printed) == ["mass", "cx", "cy", "cz"]
+    search = searched(row, replace(row.assumptions[0], values=(0.0, 1.0)))
+    assert search.explains
 
 
 def raw_algorithm_1(world, seed, step):

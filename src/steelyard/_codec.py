@@ -166,8 +166,9 @@ class FileValue(Value):
         sealed: bool | None = None,
         error: type[ValueError] | None = None,
         derived: Derived | None = None,
+        optional: tuple[str, ...] | None = None,
     ) -> None:
-        super().__init_subclass__(error=error, derived=derived)
+        super().__init_subclass__(error=error, derived=derived, optional=optional)
         if kind is not None:
             cls._file_kind = kind
         if version is not None:

@@ -1,11 +1,13 @@
 """The external force: frames, second zero, uncertainty, refusals; sensor and payload files."""
 
+import re
 from dataclasses import fields, replace
 
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
+from steelyard.cli.output import Output
 from steelyard.control._contact_force import ZeroKeeper, contact_force
 from steelyard.drawing import save_picture
 from steelyard.errors import InvalidSamples, UnreadableFile
@@ -17,7 +19,9 @@ from steelyard.io._wrist import (
 from steelyard.payload import Payload
 from steelyard.recording._columns import Requested
 from steelyard.report._control import contact_page
-from steelyard.verdict import Verdict
+from steelyard.report._payload import wrench_page
+from steelyard.verdict import Doubt, DoubtKind, Verdict
+from steelyard.workflow import _wrist
 from steelyard.wrist import WrenchSamples, WristPayload, WristSensor
 from steelyard.wrist._regressor import BaseGravity, features, wrench_regressor
 
@@ -42,6 +46,19 @@ def payload(rng):
         method="test",
         verdict=Verdict("known"),
         made_by=("by hand",),
+    )
+
+
+@pytest.fixture
+def plain(payload):
+    """The same numbers by a method that gives no intervals."""
+    unknown = np.diag(np.full(18, np.inf))
+    doubt = Doubt(DoubtKind.TOO_UNCERTAIN, "no intervals are given")
+    return replace(
+        payload,
+        full_covariance=unknown,
+        gives_intervals=False,
+        verdict=Verdict("as printed", (doubt,)),
     )
 
 
@@ -417,3 +434,54 @@ def test_rows_of_a_table_without_a_number_are_left_out(tmp_path):
     made = SensorDescription.load(tmp_path / "sensor.toml").recording(log)
     assert len(made) == 2
     assert "left out 2 rows with NaN" in made.notes
+
+
+def test_numbers_without_intervals_are_shown(plain, tmp_path, capsys):
+    """Everywhere the same digits; no interval, and no number that is called unknown."""
+    plain.save(tmp_path / "plain.json")
+    again = WristPayload.load(tmp_path / "plain.json")
+    assert not again.gives_intervals
+    assert str(again) == str(plain)
+    assert str(plain).startswith("4 kg, centre of mass 10, 20, 100 mm in frame 'sensor' (no")
+    assert plain.headline == "DO NOT USE: 4 kg. No intervals are given."
+    assert {x.rounded[1] for x in plain.quantities} == {""}
+    Output(as_json=False).payload("What it carries", plain)
+    printed = capsys.readouterr().out
+    assert "What it carries (no intervals)" in printed
+    assert "0.06" in printed  # Iyy about the centre of mass
+    page = wrench_page(plain)
+    assert page.answer[0] == "The payload weighs 4 kg (without an interval)."
+    rows = page.sections[0].parts[0].rows
+    assert [row[1] for row in rows[:4]] == pytest.approx([4.0, 10.0, 20.0, 100.0])
+    assert {row[2] for row in rows} == {None}
+    for words in (str(plain), printed, plain._repr_html_(), page.html()):
+        assert not re.search(r"\b(unknown|nan)\b", words, re.IGNORECASE)
+
+
+def test_a_load_without_intervals_leaves_the_noise_of_the_force(payload, plain):
+    """Its inertia is known, and the covariance is that of wrench and motion alone."""
+    assert plain.knows_inertia
+    samples = moving(payload, noise=0.1)
+    bare = replace(payload, full_covariance=np.zeros((18, 18)))
+    by_noise, found = (contact_force(each, samples) for each in (bare, plain))
+    np.testing.assert_allclose(found.covariance, by_noise.covariance)
+    np.testing.assert_array_equal(found.external, by_noise.external)
+    assert not found.verdict.has(DoubtKind.NOT_EXCITED)
+    assert "contain the noise of wrench and motion only" in found.verdict.sentence
+    assert found.verdict.ok
+
+
+def test_a_method_of_another_package_refuses_options_that_it_does_not_have(rng, monkeypatch):
+    """Nothing that a user asks for is ignored without a word."""
+    monkeypatch.setattr(_wrist, "wrist_method_named", lambda name: None)
+    monkeypatch.setattr(_wrist.WristWeighing, "_at_rest", object())
+    monkeypatch.setattr(_wrist.WristWeighing, "_in_motion", object())
+    given = {"level": True, "cutoff_hz": 7.0, "drift_again": True}
+    for name, value in given.items():
+        weighing = _wrist.WristWeighing("rest.csv", "move.csv", method="other", **{name: value})
+        with pytest.raises(InvalidSamples, match=rf"'other' takes no `{name}`: leave out"):
+            weighing._by_other_package()
+    free = SensorDescription(WristSensor(yaw_known=False))
+    weighing = _wrist.WristWeighing("rest.csv", "move.csv", method="other", sensor=free)
+    with pytest.raises(InvalidSamples, match="needs a sensor whose yaw is known"):
+        weighing._by_other_package()

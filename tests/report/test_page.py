@@ -321,7 +321,8 @@ def test_what_is_not_known_is_said_not_drawn():
     drawn = [{c.name for c in panel.curves} for panel in plot.panels]
     assert ["95 % region" in names for names in drawn] == [True, False, False]
     assert not any("inertia ellipsoid" in names for names in drawn)
-    assert "unknown" in plot.caption
+    assert "No region is drawn where" in plot.caption
+    assert "No ellipsoid is drawn" in plot.caption
     assert "homogeneous" not in plot.caption
     assert "homogeneous ellipsoid" in body_plot(LOAD, 1e-8 * np.eye(10)).caption
     bars = relative_std_plot("Bars.", PARAMETER_NAMES, np.sqrt(np.diag(spread)))

@@ -1,7 +1,8 @@
 """The start of each page: the paper's numbers beside its method here and ours, one row for each.
 
 The paper's own method is run here, over independent seeds, under each assumption that the paper
-leaves open and that was tried. Under one assumption a printed number is
+leaves open and that was tried. No number stands there without a row of `--explain` that tries
+assumptions about it, or the words on what it rests. Under one assumption a printed number is
 
 | here | rule |
 |---|---|
@@ -84,7 +85,8 @@ class Claim:
         ours: the same by our method
         digit: the printed number is known to this
         ideal: value of a perfect method: the truth, or 0 for an error or a time
-        row: that `--explain` takes for it; needed where several assumptions were tried
+        row: that `--explain` takes for it; needed where several assumptions were tried, and where
+            nothing says what the number rests on
         contradicted: assumptions that other numbers of the same experiment exclude
         rests_on: what is assumed, where nothing that the paper prints decides the number
     """
@@ -103,6 +105,10 @@ class Claim:
     def __post_init__(self) -> None:
         if len(self._variants) > 1 and not self.row:
             raise UnknownName(f"{self.what}: assumptions need a row that `--explain` takes")
+        if not self.row and not self.rests_on:
+            raise UnknownName(
+                f"{self.what}: a simulated number rests on assumptions, so give `row` or `rests_on`"
+            )
 
     @property
     def state(self) -> State:
@@ -295,10 +301,17 @@ def _summary_sentence(states: Sequence[State], counts: Sequence[Count]) -> str:
     sentence = (
         f"Of {len(states)} printed numbers, the paper's own method gives"
         f" {number[State.EQUAL]} equal within its scatter, {number[State.BETTER]} better and"
-        f" {number[State.WORSE]} worse here; {number[State.DEPENDS]} depend on an assumption that"
-        " the paper leaves open."
+        f" {number[State.WORSE]} worse here; {number[State.DEPENDS]}"
+        f" {_verb('depend', number[State.DEPENDS])} on an assumption that the paper leaves open."
     )
     if not counts:
         return sentence
     agree = sum(count.paper == count.here for count in counts)
-    return f"{sentence} Of {len(counts)} counts of its structure, {agree} agree."
+    return f"{sentence} Of {len(counts)} counts of its structure, {agree} {_verb('agree', agree)}."
+
+
+def _verb(plural: str, count: int) -> str:
+    """A verb that goes with a count."""
+    if count == 1:
+        return f"{plural}s"
+    return plural

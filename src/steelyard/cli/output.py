@@ -183,15 +183,20 @@ class Output:
         Console(width=width, soft_wrap=not sys.stdout.isatty()).print(table)
 
     def payload(self, title: str, payload: Payload) -> None:
-        """Prints the numbers of a payload with their 95 % intervals."""
+        """Prints the numbers of a payload, with their 95 % intervals if it has any."""
         self.headline(payload)
         print()
         quantities = list(payload.quantities)
         inertia = [*quantities[INERTIA], *payload.inertia_com_quantities]
-        if not any(math.isfinite(x.std) for x in inertia):
+        if not any(x.is_known for x in inertia):
             inertia = []  # nothing is known about it, as the headline says
         quantities[INERTIA] = inertia
-        self.table(title, ("", "weighed", "+-", "unit"), [x.cells for x in quantities])
+        if payload.gives_intervals:
+            cells = [x.cells for x in quantities]
+            self.table(f"{title} (95 % intervals)", ("", "weighed", "+-", "unit"), cells)
+        else:
+            plain = [(x.name, x.rounded[0], x.unit) for x in quantities]
+            self.table(f"{title} (no intervals)", ("", "weighed", "unit"), plain, words=(0, 2))
 
     def headline(self, payload: Payload) -> None:
         """Prints the headline, coloured if possible, shares of the variance, and the next step."""

@@ -389,12 +389,8 @@ def _show(out: Output, found: Tracking) -> None:
     if found.payload.T_flange_frame is not None:
         title = "What the sensor carries, in the sensor frame"
     print()
-    if not found.tracker.gives_intervals:
-        cells = [(x.name, number(x.value), x.unit) for x in found.payload.quantities]
-        out.table(f"{title} (no intervals)", ("", "weighed", "unit"), cells, words=(0, 2))
-        print()
-    elif found.payload.mass:
-        out.payload(f"{title} (95 % intervals)", found.payload)
+    if found.payload.mass:
+        out.payload(title, found.payload)
         print()
     out.verdict(found.payload.verdict)
     print(found.when)

@@ -125,7 +125,7 @@ def _show(output: Output, found: Weighing) -> None:
             words=(0, 5),
         )
         print()
-    output.payload(f"{_TITLE} (95 % intervals)", found.payload)
+    output.payload(_TITLE, found.payload)
     print()
     output.verdict(found.payload.verdict)
 

@@ -191,7 +191,7 @@ def _show(out: Output, found: LiveWeighing) -> None:
     """Prints the payload and its verdict, before the question whether to set it."""
     if out.as_json:
         return
-    out.payload("What the arm carries (95 % intervals)", found.payload)
+    out.payload("What the arm carries", found.payload)
     print()
     out.verdict(found.payload.verdict)
 

@@ -175,12 +175,14 @@ def _weigh(ctx: typer.Context) -> None:
     facts = _facts(payload, found.at_rest) | {"output": output, "report": report}
     files = {"Payload": output, "Report": report}
     show = partial(_show, out, payload, found.at_rest)
-    requested = {"the mass": payload.mass + payload.std[0]}
+    requested = {"the mass": payload.mass}
+    if payload.gives_intervals:
+        requested["the mass"] += payload.std[0]
     out.emit(facts, show, files=files, verdict=payload.verdict, requested=requested)
 
 
 def _show(output: Output, payload: WristPayload, static: StaticFit | None) -> None:
-    output.payload(f"{_TITLE} (95 % intervals)", payload)
+    output.payload(_TITLE, payload)
     print()
     if static is not None:
         notes = "".join(f"; {note}" for note in static.postures.notes)

@@ -34,6 +34,9 @@ from steelyard.wrist._samples import WrenchSamples
 ContactFrame = Literal["sensor", "tool", "base"]
 Rezero = Literal["none", "start", "rest"]
 
+_NO_INTERVALS = (
+    "the load has no intervals: those of the force contain the noise of wrench and motion only"
+)
 _TYPICAL_RADIUS = 0.3  # [m], of gyration, if the inertia of a load is unknown
 _MIN_TREND_S = 5.0  # shortest time for a trend
 _MIN_TEMPERATURE_RANGE = 0.5  # [K], smallest range for a trend with temperature
@@ -251,7 +254,10 @@ def _second_zero(
 
 
 def _covariance(payload: WristPayload, samples: WrenchSamples, x: Array) -> Array:
-    sigma = payload.full_covariance.copy()
+    if payload.gives_intervals:
+        sigma = payload.full_covariance.copy()
+    else:
+        sigma = np.zeros_like(payload.full_covariance)
     if not payload.knows_inertia:
         sigma[INERTIA, :] = 0.0
         sigma[:, INERTIA] = 0.0
@@ -313,6 +319,8 @@ def _verdict(
     if not payload.knows_inertia:
         words = "the inertia of the load is unknown: fast motion looks like contact"
         doubts.append(Doubt(DoubtKind.NOT_EXCITED, words, blocks=False))
+    if not payload.gives_intervals:
+        doubts.append(Doubt(DoubtKind.TOO_UNCERTAIN, _NO_INTERVALS, blocks=False))
     if len(zeroed) == 1:
         found = "the zero was determined again once"
     elif zeroed:

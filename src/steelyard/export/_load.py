@@ -218,8 +218,7 @@ class Load:
             f"Holds: {self.holds}.",
             f"Frame: {self.frame}.",
             f"Units: {units}.",
-            f"Weighed (95 %): mass {with_interval(self.body.mass, self.mass_error)} kg,"
-            f" centre of mass +- {1e3 * self.com_error:.2g} mm in its worst direction.",
+            self._mass_words(),
             self._inertia_words(),
             f"Status: {self.verdict.sentence}.",
         ]
@@ -234,6 +233,16 @@ class Load:
     def _inertia_is_useful(self) -> bool:
         """Whether no half-width is larger than the largest moment."""
         return bool(self.inertia_com_error.max() <= self.inertia_com[:3].max())
+
+    def _mass_words(self) -> str:
+        if not np.isfinite(self.mass_error):
+            return f"Weighed without an interval: mass {self.body.mass:.4g} kg."
+        mass = with_interval(self.body.mass, self.mass_error)
+        com_mm = 1e3 * self.com_error
+        return (
+            f"Weighed (95 %): mass {mass} kg, centre of mass +- {com_mm:.2g} mm in its worst"
+            " direction."
+        )
 
     def _inertia_words(self) -> str:
         if self.stand_in:

@@ -40,7 +40,7 @@ def headline(payload: Payload) -> str:
     """
     verdict = payload.verdict
     mass = _rounded(payload)
-    if not np.isfinite(payload.std[0]):
+    if not payload.quantities[0].is_known:
         return "DO NOT USE: the mass is not known."
     if not verdict.ok:
         return f"DO NOT USE: {mass}. {_reason(verdict.blocking)}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
 from pathlib import Path
@@ -15,7 +15,7 @@ from steelyard._arrays import Array
 from steelyard._codec import FileValue
 from steelyard._kinds import COVARIANCE, INFINITE, NOT_NEGATIVE, Range, Shape, Spread
 from steelyard._reported import Reported
-from steelyard._units import NORMAL_95, interval_decimals, with_interval
+from steelyard._units import NORMAL_95, interval_decimals
 from steelyard.errors import InvalidSamples
 from steelyard.inertia import INERTIA, PARAMETER_NAMES, InertialParameters
 from steelyard.recording import UNKNOWN_ARM, ArmIdentity, Library, data_frame
@@ -30,6 +30,7 @@ _EXPORT_CONTENT = (
     " included"
 )
 
+_DIGITS_WITHOUT_INTERVAL = 4  # of a number whose method gives no interval
 _MAX_SHOWN_HALF_WIDTH = 1.0  # [m], of a centre of mass; beyond, reports call it unknown
 
 
@@ -39,7 +40,8 @@ class Quantity(NamedTuple):
     Attributes:
         name: of the number, in words
         value: in the unit
-        std: standard deviation, in the unit; infinite if unknown
+        std: standard deviation, in the unit; infinite if the number is unknown, NaN if its method
+            gives no interval
         unit: symbol; lengths are in mm
     """
 
@@ -79,11 +81,26 @@ class Quantity(NamedTuple):
         return NORMAL_95 * self.std
 
     @property
+    def is_known(self) -> bool:
+        """Whether the data determine it, with an interval or without."""
+        return not np.isinf(self.std)
+
+    @property
+    def without_interval(self) -> Quantity:
+        """The same number by a method that gives no interval."""
+        return self._replace(std=float("nan"))
+
+    @property
     def rounded(self) -> tuple[str, str]:
-        """Value and half-width to two digits of the half-width; "unknown" and empty if unknown."""
-        half = self.half_width
-        if not np.isfinite(half):
+        """Value and half-width to two digits of the half-width.
+
+        The half-width is empty where there is none; the value of an unknown number is "unknown".
+        """
+        if not self.is_known:
             return "unknown", ""
+        half = self.half_width
+        if np.isnan(half):
+            return f"{self.value:.{_DIGITS_WITHOUT_INTERVAL}g}", ""
         digits = interval_decimals(half)
         value = round(self.value, digits) + 0.0  # no negative zero
         return f"{value:.{digits}f}", f"{half:.{digits}f}"
@@ -91,7 +108,10 @@ class Quantity(NamedTuple):
     @property
     def with_interval(self) -> str:
         """Value and half-width to two digits of the half-width, as '3.527 +- 0.011'."""
-        return with_interval(self.value, self.half_width)
+        value, half = self.rounded
+        if half:
+            return f"{value} +- {half}"
+        return value
 
     @property
     def cells(self) -> tuple[str, str, str, str]:
@@ -139,7 +159,13 @@ DERIVED: dict[str, Callable[[Payload], Any]] = {
 
 @dataclass(frozen=True, eq=False)
 class Payload(
-    Reported, FileValue, error=InvalidSamples, kind="payload", version=5, derived=DERIVED
+    Reported,
+    FileValue,
+    error=InvalidSamples,
+    kind="payload",
+    version=5,
+    derived=DERIVED,
+    optional=("gives_intervals",),
 ):
     """A weighed payload.
 
@@ -159,6 +185,8 @@ class Payload(
             the 'motion', 'gravity' if only its nominal size is known, and another 'scale' of the
             torques or a steady 'force' where the data do not exclude them
         arm: the arm that carried it, as far as it is known
+        gives_intervals: whether the method says how certain its numbers are; if not, the covariance
+            is infinite though all numbers are estimated
     """
 
     body: Annotated[
@@ -176,6 +204,7 @@ class Payload(
     gain_error: Annotated[Array | None, Shape(10, "causes")] = None
     shares: Mapping[str, Annotated[float, Range(0.0, 1.0)]] = field(default_factory=dict)
     arm: ArmIdentity = UNKNOWN_ARM
+    gives_intervals: bool = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -253,7 +282,7 @@ class Payload(
         std = self.inertia_com_std
         if not np.isfinite(_as_shown(self.com_std)).all():
             std = np.full((3, 3), np.inf)
-        return tuple(
+        return self._shown(
             Quantity(f"{name} about the centre of mass", float(value[i]), float(std[i]), "kg m^2")
             for name, i in _INERTIA_INDICES.items()
         )
@@ -273,7 +302,13 @@ class Payload(
     @property
     def quantities(self) -> tuple[Quantity, ...]:
         """Mass, centre of mass, and inertia about the origin of the frame, in units of reports."""
-        return Quantity.of_body(self.body, self.std, self.com_std)
+        return self._shown(Quantity.of_body(self.body, self.std, self.com_std))
+
+    def _shown(self, quantities: Iterable[Quantity]) -> tuple[Quantity, ...]:
+        """Numbers as they are shown: known but without interval where the method gives none."""
+        if self.gives_intervals:
+            return tuple(quantities)
+        return tuple(x.without_interval for x in quantities)
 
     def together_with(self, tool: Payload) -> Payload:
         """The tool and this part as one load, with the uncertainty of both.
@@ -320,6 +355,7 @@ class Payload(
             ).doubted(*doubts),
             gain_error=gain_error,
             shares={name: part / sum(parts.values()) for name, part in parts.items()},
+            gives_intervals=self.gives_intervals and tool.gives_intervals,
         )
 
     def _part(self, name: str) -> float:
@@ -341,7 +377,8 @@ class Payload(
         if self.body.mass:
             centre = ", ".join(x.with_interval for x in com)
             words += f", centre of mass {centre} mm in frame '{self.body.frame}'"
-        return f"{words} (95 %). {self.verdict}"
+        level = "95 %" if self.gives_intervals else "no intervals"
+        return f"{words} ({level}). {self.verdict}"
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {self}>"

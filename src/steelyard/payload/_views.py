@@ -89,19 +89,23 @@ def body_plot(
         drawn = com_spread
     outline = None if shape is None else _Outline(shape, guess=guess)
     panels = [_view(plane, body, drawn, outline, truth, origin) for plane in _PLANES]
+    region = ""
     if tiny:
-        region = "(its 95 % region is too small to be seen here)"
-    else:
-        region = "with its 95 % region"
-    caption = f"The payload on the {origin}, seen along each axis: centre of mass {region}"
+        region = " (its 95 % region is too small to be seen here)"
+    elif np.isfinite(com_spread).any():
+        region = " with its 95 % region"
+    caption = f"The payload on the {origin}, seen along each axis: centre of mass{region}"
     if shape is None:
-        caption += ". The inertia is unknown or not that of a real body: no ellipsoid is drawn."
+        caption += (
+            ". No ellipsoid is drawn: the inertia is not known with an interval, or not that of a"
+            " real body."
+        )
     else:
         caption += ", and the homogeneous ellipsoid that has its mass and inertia."
     if guess:
         caption += " The inertia is uncertain: the dashed ellipsoid is one of many that fit."
-    if not np.isfinite(com_spread).all():
-        caption += " No region is drawn for an unknown centre of mass."
+    if not known:
+        caption += " No region is drawn where the centre of mass is not known with an interval."
     return Plot(caption, panels, 3)
 
 
@@ -142,11 +146,11 @@ def com_plot(
     """
     com_spread = body.com_covariance(covariance)
     panels = [_com_panel(plane, body, com_spread, truth) for plane in _PLANES]
-    return Plot(
-        f"The centre of mass with its 95 % region, enlarged, in the frame '{body.frame}'.",
-        panels,
-        3,
-    )
+    region = ""
+    if np.isfinite(com_spread).any():
+        region = " with its 95 % region"
+    caption = f"The centre of mass{region}, enlarged, in the frame '{body.frame}'."
+    return Plot(caption, panels, 3)
 
 
 def _outline(matrix: Array, centre: Array, radius: float = 1.0) -> tuple[Array, Array]:

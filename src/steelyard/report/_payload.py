@@ -126,8 +126,9 @@ def wrench_page(
         _zero_section(payload),
         *([] if samples is None else [_motion_section(payload, samples)]),
         *([] if static is None else [_static_section(static, payload)]),
-        *([_excited_section(payload.body, payload.std)] if payload.knows_inertia else []),
     ]
+    if payload.knows_inertia and payload.gives_intervals:
+        sections.append(_excited_section(payload.body, payload.std))
     return _page("What the wrist sensor carries", payload, sections)
 
 
@@ -140,11 +141,10 @@ def stream_page(payload: Payload, curve: Section) -> Page:
     """
     views = _body_views(payload)
     table = _payload_table(payload, None)
-    sections = [
-        Section("The payload", _moved(payload), [table, *views]),
-        _excited_section(payload.body, payload.std),
-        curve,
-    ]
+    sections = [Section("The payload", _moved(payload), [table, *views])]
+    if payload.gives_intervals:
+        sections.append(_excited_section(payload.body, payload.std))
+    sections.append(curve)
     return _page("What the arm carries", payload, sections, views)
 
 
@@ -154,9 +154,10 @@ def _page(
     mass, *com = map(_with_interval, payload.quantities[:4])
     axes = ", ".join(f"{axis} {words}" for axis, words in zip("xyz", com, strict=True))
     answer = []
-    if np.isfinite(payload.std[0]):
-        answer.append(f"The payload weighs {mass} (95 % interval).")
-    if np.isfinite(payload.com_std).all():
+    if payload.quantities[0].is_known:
+        level = "95 % interval" if payload.gives_intervals else "without an interval"
+        answer.append(f"The payload weighs {mass} ({level}).")
+    if all(x.is_known for x in payload.quantities[1:4]):
         answer.append(f"Its centre of mass lies at {axes} in the frame '{payload.body.frame}'.")
     good, doubts = judged(payload.verdict)
     headline = payload.headline.replace("+-", "±")
@@ -166,10 +167,9 @@ def _page(
 
 def _with_interval(number: Quantity) -> str:
     """A number with its 95 % interval, to two digits of the interval, as '3.527 ± 0.011 kg'."""
-    if not np.isfinite(number.std):
+    if not number.is_known:
         return "unknown"
-    value, half = number.rounded
-    return f"{value} ± {half} {number.unit}"
+    return f"{number.with_interval.replace('+-', '±')} {number.unit}"
 
 
 def _quantity_rows(quantities: Sequence[Quantity]) -> list[list[str | float | None]]:
@@ -177,10 +177,9 @@ def _quantity_rows(quantities: Sequence[Quantity]) -> list[list[str | float | No
     rows: list[list[str | float | None]] = []
     for x in quantities:
         unit = x.unit.replace("^2", "²")
-        if np.isfinite(x.std):
-            rows.append([x.name, x.value, x.half_width, unit])
-        else:
-            rows.append([x.name, "unknown", None, unit])
+        value: float | str = x.value if x.is_known else "unknown"
+        half = x.half_width if np.isfinite(x.half_width) else None
+        rows.append([x.name, value, half, unit])
     return rows
 
 
@@ -188,7 +187,7 @@ def _payload_table(payload: Payload, truth: InertialParameters | None = None) ->
     """Mass, centre of mass and inertia with 95 % intervals, beside the truth if known."""
     head = ["", "weighed", "± (95 %)", "unit"]
     quantities = [*payload.quantities[:10], *payload.inertia_com_quantities]
-    if not np.isfinite([x.std for x in quantities[4:]]).any():
+    if not any(x.is_known for x in quantities[4:]):
         quantities = quantities[:4]  # nothing is known about the inertia
     rows = _quantity_rows(quantities)
     if truth is not None:
@@ -197,9 +196,10 @@ def _payload_table(payload: Payload, truth: InertialParameters | None = None) ->
         known = [truth.mass, *(1e3 * truth.com), *truth.vector[INERTIA], *about_com.vector[INERTIA]]
         for row, value in zip(rows, known, strict=False):
             row.insert(3, float(value))
-    if all(np.isfinite(x.std) for x in quantities):
-        note = ""
-    else:
+    note = ""
+    if not payload.gives_intervals:
+        note = "This method gives no intervals."
+    elif not all(x.is_known for x in quantities):
         note = "unknown: the data do not determine this number."
     return Table(f"The payload in the frame '{payload.body.frame}'.", head, rows, note)
 

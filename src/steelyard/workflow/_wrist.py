@@ -125,7 +125,27 @@ class WristWeighing:
                 f"the method '{self.method}' needs postures at rest and a motion: give `static` and"
                 " `dynamic`"
             )
+        if ignored := self._options_of_our_methods:
+            raise InvalidSamples(
+                f"the method '{self.method}' takes no {', '.join(ignored)}: leave out what it would"
+                f" ignore, or choose one of {', '.join(ESTIMATORS)}"
+            )
+        if not self._rig.about.sensor.yaw_known:
+            raise InvalidSamples(
+                f"the method '{self.method}' needs a sensor whose yaw is known: weigh the postures"
+                " alone first, which finds it"
+            )
         return method(self._at_rest.table, self._in_motion.table, self._rig.gravity_base)
+
+    @property
+    def _options_of_our_methods(self) -> list[str]:
+        """Arguments that were given and that methods of other packages do not take."""
+        given = {
+            "`level`": self.level,
+            "`cutoff_hz`": self.cutoff_hz != DEFAULT_CUTOFF_HZ,
+            "`drift_again`": self.drift_again,
+        }
+        return [name for name, is_given in given.items() if is_given]
 
     def _rating_doubts(self, found: WristPayload) -> list[Doubt]:
         """A doubt if the load is far above the rating of the arm."""

@@ -92,6 +92,8 @@ class WristPayload(
     @property
     def knows_inertia(self) -> bool:
         """Whether the inertia was estimated, not only mass and centre of mass."""
+        if not self.gives_intervals:
+            return True
         return bool(np.isfinite(np.diag(self.covariance)[INERTIA]).all())
 
     def wrench(self, x: Array) -> Array:
@@ -130,12 +132,20 @@ class WristPayload(
         T = self.T_flange_sensor
         body, plain = (x.in_frame(flange, T) for x in (self.body, self.unconstrained))
         covariance = InertialParameters.moved_covariance(self.covariance, T)
-        return Payload(body, plain, covariance, self.noise, self.verdict, self.method)
+        return Payload(
+            body,
+            plain,
+            covariance,
+            self.noise,
+            self.verdict,
+            self.method,
+            gives_intervals=self.gives_intervals,
+        )
 
     @property
     def quantities(self) -> tuple[Quantity, ...]:
         """Mass, centre of mass, inertia, zero drift and tilt of the base, in units of reports."""
-        rows = list(super().quantities)
+        rows = []
         for axis, x, std, unit in zip(
             _AXES, self.drift, self.drift_std, _WRENCH_UNITS, strict=True
         ):
@@ -143,7 +153,7 @@ class WristPayload(
         for name, x, std in zip("UV", self.inclination, self.inclination_std, strict=True):
             angle, error = np.degrees([x, std])
             rows.append(Quantity(f"tilt of the base {name}", float(angle), float(error), "degree"))
-        return tuple(rows)
+        return (*super().quantities, *self._shown(rows))
 
     def together_with(self, tool: Payload) -> Payload:
         """The tool and this part as one load, without the zero drift of the sensor.
@@ -152,7 +162,13 @@ class WristPayload(
             tool: in the sensor frame
         """
         plain = Payload(
-            self.body, self.unconstrained, self.covariance, self.noise, self.verdict, self.method
+            self.body,
+            self.unconstrained,
+            self.covariance,
+            self.noise,
+            self.verdict,
+            self.method,
+            gives_intervals=self.gives_intervals,
         )
         return plain.together_with(tool)
 

@@ -85,3 +85,7 @@ def unit_of(name: str) -> str:
     if kind in (ParameterKind.MOMENT_X, ParameterKind.MOMENT_Y, ParameterKind.MOMENT_Z):
         return "kg m"
     return "kg m²"
+
+
+DIGIT = 5e-5
+"""Half of the last digit of every number in Table IV."""

@@ -8,6 +8,7 @@ does not know of it.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cache
 
 import numpy as np
 
@@ -68,8 +69,19 @@ def without_inertia(numbers: Array) -> InertialParameters:
     return InertialParameters.from_vector(np.append(numbers, np.zeros(6)))
 
 
+@cache
+def _validation_run(friction: float) -> Recording:
+    """The validation motion with the medium payload, without errors of the sensors."""
+    return moved(whole_motion(_VALIDATION_SEED), HEAVY_BODY, friction=friction)
+
+
 def predicted(
-    few: StaticAnswer, inertial: Inertial, sensors: Sensors, *, friction: float = 1.0
+    few: StaticAnswer,
+    inertial: Inertial,
+    sensors: Sensors,
+    *,
+    seed: int = 0,
+    friction: float = 1.0,
 ) -> Prediction:
     """Fig. 5: measured and computed torques of a validation motion.
 
@@ -77,10 +89,10 @@ def predicted(
         few: the payload from ten samples
         inertial: the empty arm, and the payload from one motion
         sensors: that measure
+        seed: of their errors
         friction: factor of the arm's Coulomb friction
     """
-    run = moved(whole_motion(_VALIDATION_SEED), HEAVY_BODY, friction=friction)
-    recording = measured(run, sensors, 0, 40)
+    recording = measured(_validation_run(friction), sensors, seed, 40)
     samples = prepare(recording, Preparation(lowest_speed=0.0, trim_s=0.2))
     model: DynamicModel = inertial.model
     motion = (samples.q, samples.v, samples.a)

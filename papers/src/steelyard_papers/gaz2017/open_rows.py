@@ -21,6 +21,7 @@ from steelyard_papers.gaz2017.printed import (
 
 _SEEDS = 6
 _INERTIAL_SEEDS = 3
+_VALIDATION_FIRST_SEED = 300
 _NOISE_NM = 0.1
 _EXPERIMENTS = {
     "500 postures": ("heavy", False),
@@ -126,13 +127,19 @@ def inertial_row() -> OpenRow:
 def torque_row() -> OpenRow:
     """The largest torque error of Fig. 5, over the friction of the arm."""
     sensors = assumptions()[1]
-    few = static_answer(*pair_of("heavy", few=True), sensors)
-    static = static_answer(*pair_of("heavy"), sensors)
-    inertial = inertial_answers(static, _inertial_runs(), sensors)
+    runs = []
+    for seed in range(_VALIDATION_FIRST_SEED, _VALIDATION_FIRST_SEED + _INERTIAL_SEEDS):
+        few = static_answer(*pair_of("heavy", few=True), sensors, seed=seed)
+        static = static_answer(*pair_of("heavy"), sensors, seed=seed)
+        inertial = inertial_answers(static, _inertial_runs(), sensors, seed)
+        runs.append((few, inertial, seed))
 
     def largest(friction: float) -> Numbers:
-        found = predicted(few, inertial, sensors, friction=friction)
-        return {"largest error": [float(np.abs(found.measured - found.paper).max())]}
+        found = [
+            predicted(few, inertial, sensors, seed=seed, friction=friction)
+            for few, inertial, seed in runs
+        ]
+        return {"largest error": [float(np.abs(x.measured - x.paper).max()) for x in found]}
 
     return OpenRow(
         "largest torque error of Fig. 5",

@@ -179,10 +179,8 @@ def _torques(planar: Planar) -> Plot:
         "Fig. 2: torques of the loaded arm by Newton and Euler's recursion. Mean squares of the"
         " errors:"
         f" {paper[0]:.2g} and {paper[1]:.2g} Nm² with the numbers printed in (37) and (35),"
-        f" {ours[0]:.2g}"
-        f" and {ours[1]:.2g} Nm² with those found here. The text of the paper that we have says"
-        " 3.187 and"
-        " 0.387 Nm² for curves that look the same: it seems to have lost a factor of 10⁻⁶.",
+        f" {ours[0]:.2g} and {ours[1]:.2g} Nm² with those found here. The paper's text has 3.187"
+        " and 0.387 Nm² for curves that lie on each other.",
         panels,
     )
 

@@ -170,6 +170,20 @@ def _earlier(
     return WristRecording.of_joints(run, world.robot, SENSOR)
 
 
+def postures_of(world: World, seed: int, turned: Array | None = None) -> Postures:
+    """The postures at rest of one seed in a cell without faults, as in `answers_of`.
+
+    Args:
+        world: the true signals
+        seed: of noise and drift
+        turned: change of the base's U and V, (2,) [rad]; none by default
+    """
+    if turned is not None:
+        world = replace(world, rest=base_turned(world.robot, world.rest, turned))
+    runs = _Runs.of(world, seed, PERFECT)
+    return Postures.of(WristRecording.of_joints(runs.at_rest, world.robot, SENSOR))
+
+
 def tracked(world: World, seed: int) -> Payload:
     """Ours, sample by sample: the postures, then the excitation, in one stream.
 
@@ -306,10 +320,10 @@ class ForcesLeft:
     again: ContactForce
 
 
-def forces_left(
+def samples_left(
     world: World, answers: Answers, changed: ChangedCell, seed: int, *, speed: str = "fast"
-) -> ForcesLeft:
-    """The forces of a test motion.
+) -> WrenchSamples:
+    """Wrench and motion of a test motion without contact, by the paper's causal filter.
 
     Args:
         world: what really happened
@@ -324,11 +338,26 @@ def forces_left(
     truth = replace(truth, wrench=(1 + changed.scale) * truth.wrench)
     cell = replace(answers.cell, joint_error=answers.cell.joint_error + changed.joint_error)
     run = measured(robot, truth, answers.drift + changed.zero, rng, cell=cell)
-    samples = WrenchSamples.from_pose_causal(
+    return WrenchSamples.from_pose_causal(
         WristRecording.of_joints(run, robot, SENSOR),
         settle_s=0.3,
         earlier=_earlier(world, world.excitation, answers.drift, answers.cell, [3000 + seed, 2]),
     )
+
+
+def forces_left(
+    world: World, answers: Answers, changed: ChangedCell, seed: int, *, speed: str = "fast"
+) -> ForcesLeft:
+    """The forces of a test motion.
+
+    Args:
+        world: what really happened
+        answers: payloads of one seed
+        changed: since they were identified
+        seed: of the noise
+        speed: 'fast' or 'slow'
+    """
+    samples = samples_left(world, answers, changed, seed, speed=speed)
     methods = ("method_2", "proposed", "ours")
     return ForcesLeft(
         {key: contact_force(answers.payloads[key], samples) for key in methods},

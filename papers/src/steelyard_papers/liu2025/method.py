@@ -41,5 +41,6 @@ def weigh_as_printed(
     return replace(
         found,
         full_covariance=np.diag(np.full(len(found.full_covariance), np.inf)),
+        gives_intervals=False,
         verdict=Verdict("the two stages of liu2025, as printed", (doubt,)),
     )

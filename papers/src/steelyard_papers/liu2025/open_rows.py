@@ -22,9 +22,16 @@ from steelyard_papers.liu2025.answers import (
     tilt_change,
 )
 from steelyard_papers.liu2025.cell import REAL
+from steelyard_papers.liu2025.method_1_rows import MethodOne, method_1_row
 from steelyard_papers.liu2025.motions import planned_motions
-from steelyard_papers.liu2025.printed import FORCE_DIGIT_N, TABLE_2, TABLE_2_DIGIT, TABLE_3
-from steelyard_papers.liu2025.sections import value_of
+from steelyard_papers.liu2025.printed import (
+    FORCE_DIGIT_N,
+    PEAKS,
+    TABLE_2,
+    TABLE_2_DIGIT,
+    TABLE_3,
+)
+from steelyard_papers.liu2025.sections import peaks, value_of
 from steelyard_papers.liu2025.world import World, run_world
 
 _HIGH = TABLE_3["high"]
@@ -39,12 +46,15 @@ _TABLE_2_ROWS = {
     "mz": ("proposed", "mz"),
     "Ixx": ("proposed", "Ixx"),
     "Izz": ("proposed", "Izz"),
-    "m-method-1": ("method_1", "m"),
     "m-method-2": ("method_2", "m"),
 }
 """Numbers of Table II by name: method, and key of the table."""
 _LOW_ROWS = {"force-low-proposed": "proposed", "force-low-method-2": "method_2"}
 """Mean forces at low speed by name: method."""
+_PEAK_ROWS = {"peak-force": ("force", "N"), "peak-torque": ("torque", "Nm")}
+"""Largest force and torque after the second compensation by name, in the order of `PEAKS`."""
+_METHOD_1_ROWS = {"m-method-1": "m", "mz-method-1": "mz", "force-method-1": "mean force"}
+"""Numbers of Method 1 by name: key of `method_1_rows`."""
 
 
 class Case:
@@ -191,13 +201,15 @@ class FaultyCells:
         found: dict[str, list[float]] = {}
         for seed in range(self.seeds):
             answer = answers_of(self.world, seed, faults)
-            forces = contacts_of(self.world, answer, "slow", 100 + seed).forces
+            contacts = contacts_of(self.world, answer, "slow", 100 + seed)
             for row, (method, key) in _TABLE_2_ROWS.items():
                 value = value_of(answer, method, key)
                 if value is not None:
                     found.setdefault(row, []).append(value)
             for row, method in _LOW_ROWS.items():
-                found.setdefault(row, []).append(float(forces[method].force.mean()))
+                found.setdefault(row, []).append(float(contacts.forces[method].force.mean()))
+            for row, value in zip(_PEAK_ROWS, peaks([contacts], "again"), strict=True):
+                found.setdefault(row, []).append(value)
         return found
 
     def turned_at_low_speed(self, degrees: float) -> Numbers:
@@ -220,7 +232,7 @@ class FaultyCells:
 
 
 def cell_row(name: str, cells: FaultyCells | None = None) -> OpenRow:
-    """A number of Table II, or a force at low speed, over the size of the cell's faults.
+    """A number of Table II, or one of low speed, over the size of the cell's faults.
 
     Args:
         name: of the row
@@ -240,11 +252,17 @@ def cell_row(name: str, cells: FaultyCells | None = None) -> OpenRow:
     ]
     if name in _TABLE_2_ROWS:
         method, key = _TABLE_2_ROWS[name]
-        column = {"method_1": 1, "method_2": 2, "proposed": 3}[method]
+        column = {"method_2": 2, "proposed": 3}[method]
         printed = {name: float(TABLE_2[key][column] or np.nan)}
         digit = TABLE_2_DIGIT
         words = f"{key} by {METHODS[method]}"
         unit = {"m": "kg", "mz": "kg m"}.get(key, "kg m²")
+    elif name in _PEAK_ROWS:
+        every = dict(zip(_PEAK_ROWS, PEAKS, strict=True))
+        printed = {name: every[name], **every}
+        digit = FORCE_DIGIT_N
+        what, unit = _PEAK_ROWS[name]
+        words = f"largest {what} of an axis after the second compensation, low speed"
     else:
         method = _LOW_ROWS[name]
         every = {row: TABLE_3["low"][method][1] for row, method in _LOW_ROWS.items()}
@@ -274,6 +292,12 @@ def _tilt(numbers: Callable[[float], Numbers]) -> Assumption:
     )
 
 
+def _method_1_row(key: str) -> OpenRow:
+    """A number of Method 1 on the runs of the page."""
+    case = Case.made()
+    return method_1_row(key, MethodOne(case.world, case.answers))
+
+
 @cache
 def _made_world() -> World:
     robot = load_robot("kr60ha")
@@ -284,6 +308,7 @@ def _made_world() -> World:
 ROWS: Mapping[str, Callable[[], OpenRow]] = {
     "force-proposed": proposed_row,
     "force-method-2": method_2_row,
-    **{name: partial(cell_row, name) for name in (*_TABLE_2_ROWS, *_LOW_ROWS)},
+    **{name: partial(cell_row, name) for name in (*_TABLE_2_ROWS, *_LOW_ROWS, *_PEAK_ROWS)},
+    **{name: partial(_method_1_row, key) for name, key in _METHOD_1_ROWS.items()},
 }
 """Rows that can be explained, by the name that `--explain` takes."""

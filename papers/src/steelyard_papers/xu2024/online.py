@@ -235,6 +235,7 @@ class Xu2024Tracker:
             covariance=np.diag(np.full(10, np.inf)),
             noise=self.model.estimate.noise,
             verdict=self._verdict(state),
+            gives_intervals=False,
         )
 
     def progress(self, state: Xu2024State, *, advice: bool = True) -> Progress:

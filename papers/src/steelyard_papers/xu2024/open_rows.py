@@ -25,7 +25,13 @@ from steelyard_papers.xu2024.printed import (
     TABLE_8,
     in_paper_words,
 )
-from steelyard_papers.xu2024.published import published_case, recursion_with_share
+from steelyard_papers.xu2024.published import (
+    REST_SHARES,
+    STATIC_POSTURES,
+    algorithm_2,
+    published_case,
+    recursion_with_share,
+)
 from steelyard_papers.xu2024.simulated import (
     ENCODER_STEPS,
     PairOfRuns,
@@ -45,6 +51,7 @@ _FRICTION_SEEDS = 3
 _SHARE = 0.25  # of the friction that is taken off, where the speed varies
 _SPEED = 0.25  # of the hand, where the share varies, [m/s]
 _MAX_SHARE_OF_TEACHING = 0.95
+_STATIC_KEYS = tuple(key for key, (_, _, static, _) in TABLE_7.items() if static is not None)
 
 
 def name_of(key: str) -> str:
@@ -65,6 +72,15 @@ def algorithm_1_name(key: str) -> str:
     if key == "m":
         return "algorithm-1"
     return f"{key}-algorithm-1"
+
+
+def algorithm_2_name(key: str) -> str:
+    """The row of a number of Table VII by Algorithm 2, as `--explain` takes it.
+
+    Args:
+        key: of `TABLE_7`
+    """
+    return f"{name_of(key)}-algorithm-2"
 
 
 def proposed_name(key: str) -> str:
@@ -117,6 +133,51 @@ def algorithm_1_row(
                 (0.0, 2.0),
                 "Table VIII is what the friction laws leave; Table II up to twice that",
                 lambda factor: numbers(_FINE_STEP, factor),
+            ),
+        ),
+    )
+
+
+def algorithm_2_row(*, key: str = "m", seeds: int = PAGE_SEEDS) -> OpenRow:
+    """A number of Table VII by Algorithm 2: friction that holds a joint at rest, or postures.
+
+    Args:
+        key: of `TABLE_7`
+        seeds: of noise and friction
+    """
+    case = published_case()
+    keys = [key, *(other for other in _STATIC_KEYS if other != key)]
+
+    def numbers(held: float, postures: int) -> Numbers:
+        found: dict[str, list[float]] = {name_of(each): [] for each in keys}
+        for seed in range(_FIRST_SEED, _FIRST_SEED + seeds):
+            four = algorithm_2(case, seed, held=held, postures=postures)
+            values = in_paper_words(np.append(four, np.full(6, np.nan)))
+            for each in keys:
+                found[name_of(each)].append(values[each])
+        return found
+
+    return OpenRow(
+        f"{name_of(key)} by Algorithm 2",
+        TABLE_7_UNITS[key],
+        {name_of(each): float(TABLE_7[each][2] or np.nan) for each in keys},
+        TABLE_7_DIGIT,
+        (
+            Assumption(
+                f"largest friction at rest, {STATIC_POSTURES} postures",
+                "times what moves a joint",
+                REST_SHARES,
+                (0.0, 1.0),
+                "a joint at rest is held by anything up to what moves it",
+                lambda held: numbers(held, STATIC_POSTURES),
+            ),
+            Assumption(
+                "postures, friction at rest up to what moves a joint",
+                "",
+                (10.0, 20.0, 100.0, 500.0),
+                (10.0, 500.0),
+                "the paper prints no number; gaz2017, whose method it is, has 500",
+                lambda count: numbers(1.0, round(count)),
             ),
         ),
     )
@@ -341,6 +402,7 @@ def _friction_of(joint: int) -> Callable[[], OpenRow]:
 ROWS: Mapping[str, Callable[[], OpenRow]] = {
     **{algorithm_1_name(key): partial(algorithm_1_row, key=key) for key in TABLE_7},
     **{proposed_name(key): partial(proposed_row, key=key) for key in TABLE_7},
+    **{algorithm_2_name(key): partial(algorithm_2_row, key=key) for key in _STATIC_KEYS},
     "convergence": convergence_row,
     "condition-number": condition_row,
     **{f"friction-{j + 1}": _friction_of(j) for j in range(6)},

@@ -32,8 +32,9 @@ from steelyard_papers.xu2024.recursion import Recursion, run_recursion
 
 RATE_HZ = 125.0
 TIMES_S = (2.0, 4.0, 6.6, 10.0)
+STATIC_POSTURES = 20
+"""Postures at rest of Algorithm 2."""
 METHODS = ("Algorithm 1", "Algorithm 2", "proposed", "ours")
-_POSTURES = 20
 _BREAKAWAY_SPEED = 0.05  # [rad/s], at which static friction is computed
 
 
@@ -156,23 +157,45 @@ def static_payload(
     return np.asarray(np.linalg.lstsq(basis.payload_jacobian[seen, :4], change, rcond=None)[0])
 
 
-def algorithm_2(case: Case, seed: int) -> Array:
+REST_SHARES = (0.0, 0.1, 0.2, 0.5, 1.0)
+"""Shares of the friction that moves a joint, up to which friction may hold it at rest."""
+
+
+def algorithm_2(
+    case: Case, seed: int, *, held: float = 1.0, postures: int = STATIC_POSTURES
+) -> Array:
     """The same from postures at rest whose friction may be anything up to its limit, (4,).
 
     Args:
         case: the arm
         seed: of noise and friction
+        held: largest friction at rest, over the friction that moves the joint
+        postures: how many
     """
     rng = np.random.default_rng([seed, 2])
     robot = case.model.robot
     basis = case.model.basis
-    q = np.random.default_rng(1).uniform(-1.5, 1.5, (_POSTURES, 6)) + robot.home
+    q = np.random.default_rng(1).uniform(-1.5, 1.5, (postures, 6)) + robot.home
     Y = basis.reduce(robot.regressor(q, 0 * q, 0 * q))
     friction = robot.drive.coulomb + robot.drive.viscous * _BREAKAWAY_SPEED**robot.drive.exponent
-    shares = rng.uniform(-1, 1, (2, _POSTURES, 6))
+    shares = held * rng.uniform(-1, 1, (2, postures, 6))
     noise = case.noise / np.sqrt(RATE_HZ) * rng.normal(size=shares.shape)
     torque = np.array([Y @ TABLE_6, Y @ (TABLE_6 + case.J @ TRUTH.vector)])
     return static_payload(robot, basis, q, *(torque + friction * shares + noise))
+
+
+def algorithm_2_by_held(seeds: Sequence[int]) -> dict[float, Array]:
+    """The four numbers by Algorithm 2, (seeds, 10) with NaN for the inertia, by `REST_SHARES`.
+
+    Args:
+        seeds: of noise and friction
+    """
+    case = published_case()
+    unknown = np.full((len(seeds), 6), np.nan)
+    return {
+        held: np.hstack([[algorithm_2(case, seed, held=held) for seed in seeds], unknown])
+        for held in REST_SHARES
+    }
 
 
 @dataclass(frozen=True, eq=False)
