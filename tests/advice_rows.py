@@ -32,6 +32,8 @@ DEGREES = "check empty_degrees.csv"
 CHECK_UNTIMED = "check empty_untimed.csv --rate 100"
 COLLISIONS = "collisions model.json empty.csv"
 IDENTIFY = "identify tiny.urdf empty.csv -o other.json --friction linear"
+UR_BAG = "identify ur10 ur_bag -o other.json --friction linear"
+EFFORT = IDENTIFY.replace("empty", "empty_effort")
 CURRENTS = IDENTIFY.replace("empty", "current")
 FORMATS = [
     Row("--between is FROM,TO", "check empty.csv --between 3", "check empty.csv --between 0,3.1"),
@@ -53,9 +55,18 @@ FORMATS = [
     Row("--gravity is X,Y,Z", f"{IDENTIFY} --gravity 9.81", f"{IDENTIFY} --gravity 0,0,-9.81"),
     Row(
         "--trust is ...",
-        f"{IDENTIFY} --trust x",
-        f"{IDENTIFY} --trust effort=torque",
-        "name yours with --column tau=NAME",
+        f"{UR_BAG} --trust x",
+        f"{UR_BAG} --trust effort=torque",
+    ),
+    Row(
+        "--trust ... and --column tau= exclude each other",
+        f"{UR_BAG} --trust effort=torque --column tau=effort",
+        f"{UR_BAG} --trust effort=torque",
+    ),
+    Row(
+        "the effort of bags is trusted as a torque, this file names its columns",
+        f"{EFFORT} --trust effort=torque",
+        f"{EFFORT} --column tau=effort",
     ),
     Row("--lock is JOINT=NUMBER", "robot held.urdf --lock wrist", "robot held.urdf --lock wrist=0"),
     Row(
@@ -445,6 +456,9 @@ ELSEWHERE = {
         "--joints: ... has no joint",
         "has no limit of velocity or acceleration: state one in `limits`",
     ),
+    "torque/test_shortest.py::test_a_search_without_any_motion_asks_for_a_longer_one": (
+        "no motion was found that respects all limits: widen the limits, or increase `longest_s`",
+    ),
     "cli/test_start.py::test_answers_that_lead_elsewhere_say_where": (
         "for an arm on a wall give the direction of fall in its base frame",
         "there is no file ...; a payload is weighed against the empty arm",
@@ -581,6 +595,7 @@ NOT_ADVICE = (
     "(see steelyard... --help)",
     "Exit code 1, and no file",
     "Its angles are in degrees (--degrees).",
+    "Its clock counts milliseconds (--column t_ms).",
     "It has no header; its columns are read as",
     "Gravity: as for an arm on the floor",
     "warning: --on-alarm, pick",

@@ -8,6 +8,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from conftest import steelyard
+from ros_bags import write_joint_states
 from steelyard.cli import start
 from steelyard.cli.start import _Questions, _short
 from steelyard.recording._columns import Requested, expanded_names
@@ -252,3 +253,67 @@ def test_a_file_of_the_empty_arm_that_is_not_there_is_refused_before_anything_is
     assert refused.returncode == 2
     assert "there is no file no.csv; a payload is weighed against the empty arm" in refused.stderr
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.fixture(scope="module")
+def ur_bag(tmp_path_factory, motion):
+    """A bag of a UR10 whose effort is a torque, which its usual drivers do not publish."""
+    t, q, _, tau = motion
+    names = load_robot("ur10").joint_names
+    return write_joint_states(tmp_path_factory.mktemp("bags") / "empty", names, t, q, tau)
+
+
+@pytest.mark.parametrize("advice", ["--column current=effort", "--trust effort=torque"])
+def test_what_is_said_about_the_effort_of_a_ur_is_accepted(tmp_path, ur_bag, ran, advice):
+    words = ("start", str(ur_bag), "ur10", "--is-empty", "--yes", "-o", str(tmp_path))
+    refused = steelyard(*words)
+    assert refused.returncode == 2
+    assert advice in refused.stderr
+    assert "tau=effort" not in refused.stderr  # which would be refused
+    done = steelyard(*words, *advice.split())
+    assert done.returncode == 0, done.stderr
+    (identify,) = ran
+    assert identify[-2:] == advice.split()
+
+
+def test_a_torque_of_a_ur_that_its_user_vouches_for_is_identified(tmp_path, ur_bag):
+    words = ("identify", "ur10", str(ur_bag), "--friction", "linear", "-o", "model.json")
+    refused = steelyard(*words, "--column", "tau=effort", cwd=tmp_path)
+    assert refused.returncode == 2
+    assert "if your driver does publish torques, state --trust effort=torque" in refused.stderr
+    done = steelyard(*words, "--trust", "effort=torque", "--json", cwd=tmp_path)
+    assert done.returncode in (0, 1), done.stderr
+    assert "because the user vouches for it" in done.stdout
+    both = ("--trust", "effort=torque", "--column", "tau=effort")
+    refused = steelyard(*words, *both, cwd=tmp_path)
+    assert "--trust effort=torque and --column tau= exclude each other" in refused.stderr
+
+
+@pytest.mark.parametrize("name", ["t", "time", "timestamp"])
+def test_a_clock_in_milliseconds_is_noticed(tmp_path, motion, ran, name):
+    t, q, _, tau = motion
+    names = [name, *(f"{word}_{j}" for word in ("q", "tau") for j in range(6))]
+    rows = np.column_stack([1e3 * t, q, tau])
+    path = tmp_path / "log.csv"
+    np.savetxt(path, rows, delimiter=",", header=",".join(names), comments="")
+    done = steelyard("start", "log.csv", "ur10", "--is-empty", "--yes", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "125 Hz" in done.stdout
+    assert "Its clock counts milliseconds (--column t_ms)." in done.stdout
+    (identify,) = ran
+    assert identify[-2:] == ["--column", f"t_ms={name}"]
+
+
+@pytest.mark.parametrize("code", [0, 1, 2])
+def test_commands_that_are_refused_are_not_written(tmp_path, motion, monkeypatch, code):
+    t, q, _, tau = motion
+    table(tmp_path / "log.csv", t, q, tau)
+
+    def ends(words, **_):
+        return subprocess.CompletedProcess(words, code)
+
+    monkeypatch.setattr(start.subprocess, "run", ends)
+    words = ("start", "log.csv", "ur10", "--is-empty", "--yes", "--names", "t,q*6,tau*6")
+    done = steelyard(*words, cwd=tmp_path)
+    assert done.returncode == code
+    assert (tmp_path / "log-results" / "commands.sh").exists() == (code < 2)

@@ -17,7 +17,13 @@ from steelyard.recording import Preparation, Samples
 from steelyard.robot import DHTable, DriveModel, JointLimits, RobotModel, load_robot
 from steelyard.torque import weigh
 from steelyard.torque._prediction import assumed_model, loaded_arm, predict
-from steelyard.torque._shortest import Accuracy, ShortestMotion, shortest_motion, typical_payload
+from steelyard.torque._shortest import (
+    Accuracy,
+    ShortestMotion,
+    _Weighing,
+    shortest_motion,
+    typical_payload,
+)
 from steelyard.trajectory import FourierTrajectory
 from steelyard.verdict import DoubtKind
 
@@ -338,6 +344,33 @@ def test_the_most_accurate_motion_of_a_duration_is_shown(model, found, monkeypat
         )
         assert made.durations_s.tolist() == [motion.duration_s]
         np.testing.assert_allclose(made.reached[0], found.prediction.half_widths)
+
+
+def test_a_search_without_any_motion_asks_for_a_longer_one(model, found, monkeypatch):
+    candidate = Candidate(found.design.trajectory, found.design.certificate, 0.9)
+
+    def shortest(self, longest_s):
+        return (candidate,) if longest_s >= found.duration_s else ()
+
+    monkeypatch.setattr(DurationSearch, "shortest", shortest)
+    asked_for = {"typical": found.prediction.body, "limits": DesignLimits(LIMITS)}
+    words = "that respects all limits: widen the limits, or increase `longest_s`"
+    with pytest.raises(InfeasibleDesign, match=words):
+        shortest_motion(model, found.requested, longest_s=0.5 * found.duration_s, **asked_for)
+    made = shortest_motion(model, found.requested, longest_s=2 * found.duration_s, **asked_for)
+    assert made.duration_s == found.duration_s
+
+
+def test_what_a_motion_does_not_show_is_called_unknown(model, found, monkeypatch):
+    """A mass without a half-width is not told as inf kg instead of nan kg."""
+    candidate = Candidate(found.design.trajectory, found.design.certificate, np.inf)
+    monkeypatch.setattr(DurationSearch, "shortest", lambda self, longest_s: (candidate,))
+    nothing = replace(found.prediction, covariance=np.diag(np.full(10, np.inf)))
+    monkeypatch.setattr(_Weighing, "predicted", lambda self, motion, until_s=None: nothing)
+    with pytest.raises(InfeasibleDesign, match="s is accurate enough: nothing is known yet about"):
+        shortest_motion(
+            model, Accuracy(mass=0.1), typical=found.prediction.body, limits=DesignLimits(LIMITS)
+        )
 
 
 def test_nonsense_is_refused(arm, found):

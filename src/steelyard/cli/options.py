@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from steelyard.robot import RobotModel
 
 _TARGETS = "files to write"
+_TRUSTED = "effort=torque"  # recording._columns.EFFORT_IS_TORQUE, which the help does not import
 _LARGEST_NUMBER = 2**63
 LOWEST_HZ = 1e-3
 """Of cut-offs and rates."""
@@ -176,6 +177,8 @@ def _spelled_columns(options: Collection[str], value: str | None) -> str:
         columns = ast.literal_eval(value or "")
     except (ValueError, SyntaxError):
         return _spelled("--column", value)
+    if "trust" in options and columns == {"tau": _TRUSTED}:
+        return f"--trust {_TRUSTED}"
     own = {signal: names for signal, names in columns.items() if signal in options}
     others = {signal: names for signal, names in columns.items() if signal not in options}
     words = [f"--{signal} {_listed(names)}" for signal, names in own.items()]
@@ -511,7 +514,7 @@ def requested(
         rate: rows per second of a table without time, [Hz]
         trust: 'effort=torque', or empty
     """
-    from steelyard.recording._columns import EFFORT_IS_TORQUE, Requested, expanded_names
+    from steelyard.recording._columns import Requested, expanded_names
 
     if joints:
         joint_names = tuple(name.strip() for name in joints.split(","))
@@ -523,9 +526,11 @@ def requested(
         listed = ()
     columns = _columns(column or [])
     if trust:
-        if trust != EFFORT_IS_TORQUE:
-            raise UnknownName(f"--trust is {EFFORT_IS_TORQUE}; got '{trust}'")
-        columns["tau"] = EFFORT_IS_TORQUE
+        if trust != _TRUSTED:
+            raise UnknownName(f"--trust is {_TRUSTED}; got '{trust}'")
+        if "tau" in columns:
+            raise UnknownName(f"--trust {_TRUSTED} and --column tau= exclude each other; give one")
+        columns["tau"] = _TRUSTED
     return Requested(
         columns,
         joint_names,

@@ -29,6 +29,7 @@ _MOUNTINGS = {"floor": "", "ceiling": "0,0,9.81", "wall": None}
 _LISTED_ARMS = 8
 _MODEL_ENDING = ".json"
 _UNKNOWN = "unknown"
+_NOT_TRUSTWORTHY = 1  # exit code of a command that was accepted, and whose answer has a doubt
 
 
 def command(
@@ -65,6 +66,7 @@ def command(
     names: options.NamesOption = None,
     rate: options.RateOption = None,
     degrees: options.DegreesFlag = False,
+    trust: options.TrustOption = "",
     yes: Annotated[
         bool, typer.Option("--yes", help="Ask nothing; what cannot be found must be given.")
     ] = False,
@@ -82,7 +84,7 @@ def command(
     known_arm = None
     if arm is not None:
         known_arm = options.load_arm(arm, lock, flange)
-    asked = options.requested(column, joints, degrees=degrees, names=names, rate=rate)
+    asked = options.requested(column, joints, degrees=degrees, names=names, rate=rate, trust=trust)
     look = FirstLook.at(log, asked, None if known_arm is None else known_arm.n)
     session = _Session(
         log=log,
@@ -198,6 +200,8 @@ class _Session:
         )
         if look.asked.degrees:
             print("Its angles are in degrees (--degrees).")
+        if look.in_milliseconds:
+            print("Its clock counts milliseconds (--column t_ms).")
         if look.asked.names:
             print(
                 f"It has no header; its columns are read as {_short(look.asked.names)} (--names)."
@@ -276,9 +280,6 @@ class _Session:
         for line in lines:
             print(f"  {line}")
         self.folder.mkdir(parents=True, exist_ok=True)
-        script = self.folder / "commands.sh"
-        here = shlex.join(["cd", str(Path.cwd())])
-        _saved.write_text(script, "\n".join(["#!/bin/sh -e", here, *lines, ""]))
         for words, line in zip(self.commands, lines, strict=True):
             print(f"\n$ {line}", flush=True)
             # descriptors 1 and 2 of this process discard what they get (`__main__`)
@@ -289,11 +290,21 @@ class _Session:
                 check=False,
             )
             code = done.returncode
+            if code == _NOT_TRUSTWORTHY:
+                print(f"\nIt stopped here with exit code {code}. Commands: {self._script(lines)}")
+            elif code:
+                print(f"\nIt stopped here with exit code {code}; the commands were not written.")
             if code:
-                print(f"\nIt stopped here with exit code {code}. Commands: {script}")
                 raise typer.Exit(code)
-        print(f"\nCommands: {script}")
+        print(f"\nCommands: {self._script(lines)}")
         print(f"Next: {self.later}")
+
+    def _script(self, lines: Sequence[str]) -> Path:
+        """The file with the commands, which is written once they are known to be accepted."""
+        script = self.folder / "commands.sh"
+        here = shlex.join(["cd", str(Path.cwd())])
+        _saved.write_text(script, "\n".join(["#!/bin/sh -e", here, *lines, ""]))
+        return script
 
     def _carries(self) -> str:
         """'nothing' or 'a payload'; asks for a run of the empty arm where there is a payload."""
@@ -346,9 +357,12 @@ class _Session:
     def _clarify(self) -> None:
         """Asks for the meaning of an effort and for a rate, where the log does not tell."""
         if self.look.effort_word:
+            answers = ["torques [Nm]", "motor currents [A]"]
+            if self.look.effort_advice and self.look.is_of_ur:
+                answers = ["motor currents [A]", "torques [Nm]: my driver publishes them"]
             answer = self.questions.choose(
                 "Are the efforts torques or motor currents?",
-                ("torques [Nm]", "motor currents [A]"),
+                answers,
                 refusal=_effort_refusal(self.look),
             )
             meaning = "tau" if answer.startswith("torques") else "current"
@@ -392,10 +406,16 @@ class _Session:
 
     def _told(self) -> list[str]:
         """Options about the log itself."""
+        from steelyard.recording._columns import EFFORT_IS_TORQUE
+
         asked = self.look.asked
         words = []
         for signal, name in asked.columns.items():
-            words += ["--column", f"{signal}={name if isinstance(name, str) else ','.join(name)}"]
+            if name == EFFORT_IS_TORQUE:
+                words += ["--trust", EFFORT_IS_TORQUE]
+                continue
+            names = name if isinstance(name, str) else ",".join(name)
+            words += ["--column", f"{signal}={names}"]
         if asked.joint_names:
             words += ["--joints", ",".join(asked.joint_names)]
         if asked.names:
@@ -462,6 +482,9 @@ class _Session:
 
 
 def _effort_refusal(look: FirstLook) -> str:
+    """What to give where the meaning of an effort cannot be asked."""
+    if look.effort_advice:
+        return look.effort_advice
     if look.asked.names:
         current = [name.replace("tau_", "current_") for name in look.asked.names]
         return (

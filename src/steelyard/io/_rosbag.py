@@ -403,8 +403,9 @@ class _Reader:
         if is_ur(joints):
             how = (
                 "`columns={'current': 'effort'}` (a Universal Robots arm publishes motor currents"
-                " [A] with use_currents_as_efforts:=true, and never torques), or"
-                " `columns={'tau': []}` to leave it out"
+                " [A] with use_currents_as_efforts:=true, and never torques),"
+                f" `columns={{'tau': '{EFFORT_IS_TORQUE}'}}` if your driver does publish torques,"
+                " or `columns={'tau': []}` to leave it out"
             )
         choice.require_effort_named(states.topic, there=effort is not None, how=how)
         signals = {"q": q}

@@ -56,6 +56,9 @@ _WORDS: dict[str, tuple[str, ...]] = {  # libfranka's first where they differ, t
     "configured_mass": ("configured_mass", "payload"),
 }
 _RTDE_ONLY = {"payload": "actual_q"}  # words that count beside the position of a UR's stream only
+TIME_WORDS = _WORDS["t"]
+"""Usual names of the column of the clock."""
+
 _CHANNEL = {word: channel for channel, words in _WORDS.items() for word in words}
 _STEELYARD_COLUMN = re.compile(rf"({'|'.join(_WORDS)})(\..+|\[\d+\]|_\d+)?", re.DOTALL)
 _NO_GRAVITY = "it does not contain gravity; use tau_J"

@@ -297,6 +297,10 @@ class _Weighing:
         shares[~self.observable] = np.nan
         k = int(np.nanargmax(shares))
         quantity = prediction.quantities[k]
+        longest = max(one.duration_s for one in found)
+        if np.isinf(quantity.half_width):
+            until = stopped or f"no motion of up to {longest:g} s is accurate enough"
+            return f"{until}: nothing is known yet about {quantity.name}"
         half = f"{quantity.half_width:.3g} {quantity.unit}"
         wanted = f"{quantity.half_width / shares[k]:.3g} {quantity.unit}"
         if stopped:
@@ -305,7 +309,6 @@ class _Weighing:
                 f" instead of {wanted}"
             )
         remedy = self._remedy(best.trajectory, prediction, k)
-        longest = max(one.duration_s for one in found)
         return (
             f"no motion of up to {longest:g} s is accurate enough: {quantity.name} to {half} (95 %)"
             f" instead of {wanted}{remedy}"

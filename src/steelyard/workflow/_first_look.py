@@ -29,11 +29,12 @@ from steelyard._units import NORMAL_95
 from steelyard.errors import NoHeader, NoTime, SteelyardError, UnclearEffort, UnreadableFile
 from steelyard.identification._arms_by_fit import arms_by_fit
 from steelyard.io._recordings import file_kind, read_as
+from steelyard.io._rosbag import is_ur
 from steelyard.io._tables import text_column_names, text_columns
 from steelyard.io._wrist import SensorDescription
 from steelyard.quality import check
 from steelyard.recording import Recording, Samples, WrenchConvention
-from steelyard.recording._columns import Requested
+from steelyard.recording._columns import EFFORT_IS_TORQUE, MILLISECONDS, TIME_WORDS, Requested
 from steelyard.recording._joints import joints_by_prefix
 from steelyard.recording._notes import NoteKind, has_kind
 from steelyard.robot import RobotModel, load_robot, robot_names
@@ -73,6 +74,7 @@ class FirstLook:
         asked: statements with which it can be read, found or given
         recording: the log; None where it has no joints, or cannot be read yet
         effort_word: columns whose meaning, torque or current, is open; empty where it is clear
+        effort_advice: what the reader of a bag says about such an effort; empty for tables
         needs_rate: whether it has no time column
         sensor_columns: columns of a wrist sensor with its pose, by signal; empty for a log of
             joints
@@ -82,6 +84,7 @@ class FirstLook:
     asked: Requested
     recording: Recording | None = None
     effort_word: str = ""
+    effort_advice: str = ""
     needs_rate: bool = False
     sensor_columns: dict[str, list[str]] | None = None
 
@@ -104,9 +107,9 @@ class FirstLook:
         except NoTime:
             found = replace(cls.at(path, replace(asked, rate_hz=1.0), joint_count), asked=asked)
             return replace(found, needs_rate=True)
-        except UnclearEffort:
+        except UnclearEffort as error:
             silent = replace(asked, columns={**asked.columns, "tau": []})
-            return cls(path, asked, _read(path, silent), _EFFORT)
+            return cls(path, asked, _read(path, silent), _EFFORT, str(error))
         except UnreadableFile:
             columns = _sensor_columns(path)
             if not columns:
@@ -129,8 +132,11 @@ class FirstLook:
 
     @classmethod
     def _of(cls, path: Path, asked: Requested, recording: Recording) -> FirstLook:
-        """A look at a recording that can be read; angles in degrees are noticed."""
-        if not asked.degrees and _in_degrees(recording):
+        """A look at a recording that can be read; degrees and milliseconds are noticed."""
+        if _finds(recording, "clock_unit"):
+            asked = _with_milliseconds(path, asked)
+            recording = _read(path, asked)
+        if not asked.degrees and _finds(recording, "degrees"):
             asked = replace(asked, degrees=True)
             recording = _read(path, asked)
         effort_word = ""
@@ -162,15 +168,31 @@ class FirstLook:
             return True
         return "t" in self.sensor_columns and "position" in self.sensor_columns
 
+    @property
+    def is_of_ur(self) -> bool:
+        """Whether it has the joints of a Universal Robots arm."""
+        return self.recording is not None and is_ur(self.recording.joint_names)
+
+    @property
+    def in_milliseconds(self) -> bool:
+        """Whether its clock is read as milliseconds."""
+        return MILLISECONDS in self.asked.columns or MILLISECONDS in self.asked.names
+
     def with_effort(self, meaning: str) -> FirstLook:
-        """The same log with open columns read as 'tau' or 'current'."""
+        """The same log with open columns read as 'tau' or 'current'.
+
+        A torque in the bag of a UR is read because its user vouches for it.
+        """
         if not self.effort_word:
             return self
         if self.asked.names:
             names = [name.replace("tau_", f"{meaning}_") for name in self.asked.names]
             asked = replace(self.asked, names=tuple(names))
         else:
-            asked = replace(self.asked, columns={**self.asked.columns, meaning: self.effort_word})
+            word = self.effort_word
+            if meaning == "tau" and self.effort_advice and self.is_of_ur:
+                word = EFFORT_IS_TORQUE
+            asked = replace(self.asked, columns={**self.asked.columns, meaning: word})
         return self._read_again(asked)
 
     def with_rate(self, rate_hz: float) -> FirstLook:
@@ -265,9 +287,28 @@ def _prepared(recording: Recording) -> Samples | None:
         return None
 
 
-def _in_degrees(recording: Recording) -> bool:
+def _finds(recording: Recording, kind: str) -> bool:
+    """Whether the check of a recording finds an error of a kind."""
     findings = check(recording).findings
-    return any(finding.kind == "degrees" and finding.severity == "error" for finding in findings)
+    return any(finding.kind == kind and finding.severity == "error" for finding in findings)
+
+
+def _with_milliseconds(path: Path, asked: Requested) -> Requested:
+    """The statements with which the clock of a text table counts milliseconds.
+
+    They are unchanged for other files, and where no column has a usual name of a clock.
+    """
+    if asked.names:
+        names = [MILLISECONDS if name in TIME_WORDS else name for name in asked.names]
+        return replace(asked, names=tuple(names))
+    if file_kind(path) != "text":
+        return asked
+    clock = next((name for name in text_column_names(path) if name in TIME_WORDS), None)
+    clock = asked.columns.get("t", clock)
+    if clock is None:
+        return asked
+    others = {signal: names for signal, names in asked.columns.items() if signal != "t"}
+    return replace(asked, columns={**others, MILLISECONDS: clock})
 
 
 def _names_by_numbers(path: Path, count: int, joint_count: int | None) -> tuple[str, ...]:
