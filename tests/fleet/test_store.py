@@ -107,7 +107,7 @@ def test_a_factor_without_its_digest_is_refused(store):
         return with_column(with_column(table, "digest", [""]), "factor", [np.arange(12.0)[::-1]])
 
     changed_file(store, damage)
-    with pytest.raises(UnreadableFile, match="the numbers of a.npz .* were changed"):
+    with pytest.raises(UnreadableFile, match=r"the numbers of a\.npz .* were changed"):
         store.rows(LogRow)
 
 
