@@ -321,7 +321,11 @@ REFUSED = {
     "robot,model,file,colour\na,ur10,x.npz,red\n": "a catalogue has no column 'colour'",
     "robot,model,file,file\na,ur10,x.npz,y.npz\n": "column 'file' stands in it twice",
     "robot,model,file,time\na,ur10,x.npz,1e300\n": "row 1: time is 1e+300, not a number of seconds",
-    "robot,model,file,load\na,ur10,x.npz,-1\n": "row 1: 'load' must be a finite number of at least",
+    "robot,model,file,load\na,ur10,x.npz,-1\n": "row 1: 'load' must be a finite number from 0 to",
+    "robot,model,file,load\na,ur10,x.npz,1e9\n": "row 1: 'load' must be a finite number from 0 to",
+    "robot,model,file,start_s\na,ur10,x.npz,1e9\n": "row 1: 'start_s' must be a finite number from",
+    "robot,model,file,start_s,end_s\na,ur10,x.npz,5,1\n": "row 1: the work cycle of x.npz ends at 1"
+    " s, and begins at 5 s",
     "robot,model,file,temperature\na,ur10,x.npz,1e9\n": "row 1: 'temperature' must be a finite",
     "robot,model,file,time\na,ur10,x.npz,yesterday\n": "row 1: Invalid isoformat string:"
     " 'yesterday'",

@@ -35,9 +35,8 @@ LOG = LogRow(
     widening=(2.0, 3.0),
     torque=(10.5, 11.5),
     factor=np.arange(12.0),
-    digest="",
-    written=TIME,
 )
+LOG = replace(LOG, digest=LOG.digest_of_numbers, written=TIME)
 PAYLOAD = LogPayload(
     *("arm0", "a.npz", None, 9.25, TIME, "", None, 1.5, 0.02, None),
     *(0.01, 0.02, 0.03, 0.001, 0.002, 0.003, False, "doubtful", ("not_excited",)),
@@ -82,12 +81,20 @@ def test_columns_that_do_not_fit_are_refused():
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"noise": (0.1, float("nan"))}, r"'noise\[1\]' must be a finite number of at least 0"),
-        ({"noise": (0.1, -0.1)}, r"'noise\[1\]' must be a finite number of at least 0"),
-        ({"widening": (0.0, 1.0)}, r"'widening\[0\]' must be a finite number above 0"),
+        ({"noise": (0.1, float("nan"))}, r"'noise\[1\]' must be a finite number from 0"),
+        ({"noise": (0.1, -0.1)}, r"'noise\[1\]' must be a finite number from 0"),
+        ({"noise": (1e90, 0.1)}, r"'noise\[0\]' must be a finite number from 0"),
+        ({"torque": (10.5, 2e6)}, r"'torque\[1\]' must be a finite number from 0"),
+        ({"widening": (0.5, 1.0)}, r"'widening\[0\]' must be a finite number of at least 1"),
         ({"rows": (900, -1)}, r"'rows\[1\]' must be a whole number of at least 0"),
         ({"rows": (0, 0)}, "has no rows"),
-        ({"load": -1.0}, "'load' must be a finite number of at least 0"),
+        ({"load": -1.0}, "'load' must be a finite number from 0 to 5000"),
+        ({"load": 5001.0}, "'load' must be a finite number from 0 to 5000"),
+        ({"rate_hz": 2e5}, "'rate_hz' must be a finite number from 0"),
+        ({"duration_s": 2e8}, "'duration_s' must be a finite number from 0"),
+        ({"start_s": -1.0}, "'start_s' must be a finite number from 0"),
+        ({"start_s": 9.25}, "ends at 9.25 s, and begins at 9.25 s"),
+        ({"start_s": None, "end_s": 0.0}, "ends at 0 s, and begins at 0 s"),
         ({"temperature": (1e9,)}, r"'temperature\[0\]' must be a finite number from -273"),
         ({"factor": np.full(12, np.inf)}, "'factor' must be finite"),
     ],

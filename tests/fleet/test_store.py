@@ -99,6 +99,28 @@ def test_cells_that_no_log_has_are_refused(store, name, values):
         store.rows(LogRow)
 
 
+def test_a_factor_without_its_digest_is_refused(store):
+    """Otherwise an empty digest would switch the check off."""
+    store.add([row("a")])
+
+    def damage(table):
+        return with_column(with_column(table, "digest", [""]), "factor", [np.arange(12.0)[::-1]])
+
+    changed_file(store, damage)
+    with pytest.raises(UnreadableFile, match=r"the numbers of a\.npz .* were changed"):
+        store.rows(LogRow)
+
+
+def test_a_joint_has_rows_where_its_factor_has_numbers():
+    at_rest = np.arange(12.0)
+    at_rest[6:] = 0.0
+    assert row("a", rows=(900, 0), factor=at_rest).rows == (900, 0)
+    with pytest.raises(UnreadableFile, match="not that of joint 2, which has 0 rows"):
+        row("a", rows=(900, 0))
+    with pytest.raises(UnreadableFile, match="not that of joint 2, which has 901 rows"):
+        row("a", factor=at_rest)
+
+
 def test_texts_that_are_not_utf_8_are_refused(store):
     store.add([row("a")])
 

@@ -2,13 +2,14 @@
 
 import sys
 import tomllib
+import zlib
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from steelyard.control.collision import Observer
-from steelyard.errors import InvalidRobot, UnknownName
+from steelyard.errors import InvalidRobot, UnknownName, UnreadableFile
 from steelyard.identification import DynamicModel, identify
 from steelyard.inertia import InertialParameters
 from steelyard.io import read
@@ -110,3 +111,16 @@ def test_a_reader_of_another_package(installed, tmp_path, rng):
     recording = read(tmp_path / "log.xlog")
     np.testing.assert_array_equal(recording.tau, tau)
     assert recording.rate_hz == pytest.approx(50.0)
+
+
+def test_whatever_a_reader_of_another_package_raises_is_one_line(installed, tmp_path, monkeypatch):
+    import steelyard_plug_in
+
+    def fail(path):
+        raise zlib.error("incorrect header check\nof a block")
+
+    monkeypatch.setattr(steelyard_plug_in, "read_xlog", fail)
+    path = tmp_path / "log.xlog"
+    path.write_text("0 | 1 | 2")
+    with pytest.raises(UnreadableFile, match=r"log\.xlog: the plug-in 'xlog' .* header check\);"):
+        read(path)

@@ -19,8 +19,8 @@ from typing import Annotated, Any
 
 from steelyard import _saved
 from steelyard._codec import Value
-from steelyard._kinds import NOT_NEGATIVE, Range
 from steelyard.errors import MissingExtra, UnreadableFile
+from steelyard.fleet._rows import LOADS, TEMPERATURES, TIMES, require_cycle
 
 _NEEDED = ("robot", "model", "file")
 _NUMBERS = ("load", "temperature", "start_s", "end_s")
@@ -53,10 +53,15 @@ class Entry(Value):
     path: str
     time: datetime | None = None
     tool: str = ""
-    load: Annotated[float | None, NOT_NEGATIVE] = None
-    temperature: Annotated[float | None, Range(-273.15, 1000.0)] = None
-    start_s: Annotated[float | None, NOT_NEGATIVE] = None
-    end_s: Annotated[float | None, NOT_NEGATIVE] = None
+    load: Annotated[float | None, LOADS] = None
+    temperature: Annotated[float | None, TEMPERATURES] = None
+    start_s: Annotated[float | None, TIMES] = None
+    end_s: Annotated[float | None, TIMES] = None
+
+    def __post_init__(self) -> None:
+        """Checks every field, and that the work cycle ends after it begins."""
+        super().__post_init__()
+        require_cycle(self.start_s, self.end_s, f"the work cycle of {self.file}")
 
     @property
     def key(self) -> str:

@@ -19,14 +19,26 @@ import numpy as np
 
 from steelyard._arrays import Array
 from steelyard._codec import Value
-from steelyard._kinds import NOT_NEGATIVE, POSITIVE, Range, Shape
+from steelyard._kinds import NOT_NEGATIVE, Range, Shape
 from steelyard.errors import UnreadableFile
+from steelyard.payload._plausibility import CARRIED_MASSES
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_NotNegative: TypeAlias = Annotated[float, NOT_NEGATIVE]
-_Degrees: TypeAlias = Annotated[float, Range(-273.15, 1000.0)]
+LOADS = Range(0.0, CARRIED_MASSES.high)
+"""Configured loads; 0 is empty, [kg]."""
+
+TIMES = Range(0.0, 1e8)
+"""Times since the start of a log, [s]; the largest are three years."""
+
+TEMPERATURES = Range(-273.15, 1000.0)
+"""Of an arm, [degrees Celsius]."""
+
+_TimeInLog: TypeAlias = Annotated[float, TIMES]
+_Degrees: TypeAlias = Annotated[float, TEMPERATURES]
+_Torque: TypeAlias = Annotated[float, Range(0.0, 1e6)]  # [Nm], as recordings have
+_Widening: TypeAlias = Annotated[float, Range(1.0 - 1e-9)]  # a mean of numbers of at least 1
 Row = TypeVar("Row")
 
 
@@ -69,23 +81,23 @@ class LogRow(Value, error=UnreadableFile):
     key: str
     file: str
     reduction: str
-    start_s: float | None = None
-    end_s: float | None = None
+    start_s: _TimeInLog | None = None
+    end_s: _TimeInLog | None = None
     time: datetime | None = None
     tool: str = ""
-    load: _NotNegative | None = None
+    load: Annotated[float, LOADS] | None = None
     ok: bool = False
     reason: str = ""
     content: str = ""
-    duration_s: _NotNegative = 0.0
-    rate_hz: _NotNegative = 0.0
+    duration_s: _TimeInLog = 0.0
+    rate_hz: Annotated[float, Range(0.0, 1e5)] = 0.0
     temperature: tuple[_Degrees, ...] = ()
     warnings: tuple[str, ...] = ()
     from_currents: bool = False
     rows: Annotated[tuple[Annotated[int, NOT_NEGATIVE], ...], Shape("n")] = ()
-    noise: Annotated[tuple[_NotNegative, ...], Shape("n")] = ()
-    widening: Annotated[tuple[Annotated[float, POSITIVE], ...], Shape("n")] = ()
-    torque: Annotated[tuple[_NotNegative, ...], Shape("n")] = ()
+    noise: Annotated[tuple[_Torque, ...], Shape("n")] = ()
+    widening: Annotated[tuple[_Widening, ...], Shape("n")] = ()
+    torque: Annotated[tuple[_Torque, ...], Shape("n")] = ()
     factor: Annotated[Array, Shape("*")] = field(default_factory=_no_numbers, repr=False)
     digest: str = ""
     written: datetime | None = None
@@ -96,15 +108,29 @@ class LogRow(Value, error=UnreadableFile):
             super().__post_init__()
         except UnreadableFile as error:
             raise UnreadableFile(f"{self._words}: {error}; build the store again") from error
-        n = len(self.rows)
+        require_cycle(self.start_s, self.end_s, self._words)
         if self.ok and not any(self.rows):
             raise UnreadableFile(f"{self._words} has no rows: build the store again")
-        if len(self.factor) and not (n and _is_triangular(len(self.factor), n)):
+        if len(self.factor):
+            self._require_factor()
+
+    def _require_factor(self) -> None:
+        """Refuses a factor that is not that of the rows, or not the one that was stored."""
+        n = len(self.rows)
+        if not (n and _is_triangular(len(self.factor), n)):
             raise UnreadableFile(
                 f"the factor of {self.file} ({self.robot}) has {len(self.factor)} numbers, which"
                 f" are no triangles of {n} joints: build the store again"
             )
-        if self.digest and len(self.factor) and self.digest != self.digest_of_numbers:
+        of_joints = self.factor.reshape(n, -1).any(axis=1)
+        for k, (has_numbers, rows) in enumerate(zip(of_joints, self.rows, strict=True)):
+            if has_numbers != (rows > 0):
+                raise UnreadableFile(
+                    f"the factor of {self.file} ({self.robot}) is not that of joint {k + 1}, which"
+                    f" has {rows} rows: build the store again"
+                )
+        is_stored = self.written is not None
+        if (is_stored or self.digest) and self.digest != self.digest_of_numbers:
             raise UnreadableFile(
                 f"the numbers of {self.file} ({self.robot}) were changed after they were stored:"
                 " build the store again"
@@ -209,6 +235,21 @@ class SeriesChange:
     words: str
     q: float
     flagged: bool
+
+
+def require_cycle(start_s: float | None, end_s: float | None, what: str) -> None:
+    """Refuses a work cycle that ends before it begins.
+
+    Args:
+        start_s: of the cycle in its log, [s]; None for the start of the log
+        end_s: of the cycle, [s]; None for the end of the log
+        what: it is the cycle of
+    """
+    if end_s is not None and end_s <= (start_s or 0.0):
+        raise UnreadableFile(
+            f"{what} ends at {end_s:g} s, and begins at {start_s or 0.0:g} s: correct `start_s` or"
+            " `end_s` in the catalogue"
+        )
 
 
 def to_table(rows: Sequence[Any], kind: type[Any]) -> pa.Table:

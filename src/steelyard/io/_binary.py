@@ -43,7 +43,8 @@ _HEADERS = {
     (1, 0): np.lib.format.read_array_header_1_0,
     (2, 0): np.lib.format.read_array_header_2_0,
 }
-_MAX_ARCHIVE_BYTES = 2**30  # of the unpacked signals
+MAX_UNPACKED_BYTES = 2**30
+"""Of the signals in a compressed file."""
 
 
 def _read_parquet(path: Path, requested: Requested) -> Recording:
@@ -96,17 +97,15 @@ def _arrows_table(path: Path) -> tuple[Any, tuple[str, ...]]:
     ipc = imported("pyarrow.ipc")
     batches = []
     cut = False
-    import pyarrow as pa
-
     with parsing(f"{path}: it is not an Arrow stream", "record again"):
         reader = ipc.open_stream(path.read_bytes())
     try:
         batches += reader
-    except (pa.ArrowException, OSError):
+    except Exception:  # whatever a damaged batch makes of pyarrow's reader
         cut = True
     if not batches:
         raise UnreadableFile(f"{path}: it has columns, but no rows; nothing was recorded")
-    table = pa.Table.from_batches(batches)
+    table = imported("pyarrow").Table.from_batches(batches)
     if not cut:
         return table, ()
     words = "damaged end: its writer was stopped; the last, incomplete batch is left out"
@@ -253,8 +252,8 @@ def _npz_arrays(path: Path, names: Collection[str]) -> dict[str, NDArray[np.gene
     """
     shapes = _npz_shapes(path)
     wanted = [name for name in shapes if name in names]
-    if sum(8 * math.prod(shapes[name][0]) for name in wanted) > _MAX_ARCHIVE_BYTES:
-        limit = f"{_MAX_ARCHIVE_BYTES >> 20} MB"
+    if sum(8 * math.prod(shapes[name][0]) for name in wanted) > MAX_UNPACKED_BYTES:
+        limit = f"{MAX_UNPACKED_BYTES >> 20} MB"
         raise UnreadableFile(
             f"{path}: its signals need more than {limit} of memory; write Parquet instead"
         )

@@ -7,6 +7,7 @@ than rows is transposed, which is noted. Version 7.3 is another format (HDF5) an
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -16,9 +17,15 @@ from typing import Any
 import numpy as np
 
 from steelyard._arrays import Array
+from steelyard._saved import parsing
 from steelyard.errors import UnreadableFile
+from steelyard.io._binary import MAX_UNPACKED_BYTES
+from steelyard.io._matlab_structure import check_structure
 from steelyard.recording import Recording, recording_of_arrays
 from steelyard.recording._columns import Requested
+
+_VERSION_5 = 1  # as `matfile_version` counts; 0 is version 4, whose reader is not compiled
+_HDF5_VERSION = 2
 
 
 def read_matlab(path: Path, requested: Requested) -> Recording:
@@ -64,19 +71,21 @@ def matlab_columns(path: Path, wanted: Collection[str]) -> tuple[dict[str, Array
 def _arrays(path: Path) -> tuple[dict[str, Any], list[str]]:
     """The arrays of a file by name, (N,) or (N, k), and which of them were transposed."""
     from scipy.io import loadmat
-    from scipy.io.matlab import MatReadError
+    from scipy.io.matlab import MatReadWarning, matfile_version
 
-    try:
-        content = loadmat(path, simplify_cells=True)
-    except NotImplementedError as error:
-        raise UnreadableFile(
-            f"{path}: it is a MATLAB file of version 7.3 (HDF5); save it with"
-            " save(..., '-v7') in MATLAB"
-        ) from error
-    except (MatReadError, ValueError, TypeError, OSError, KeyError) as error:
-        raise UnreadableFile(
-            f"{path}: it is not a MATLAB file, or it is damaged ({error})"
-        ) from error
+    fault = f"{path}: it is not a MATLAB file, or it is damaged"
+    with parsing(fault, "save it again, or copy it again from its origin"):
+        version, _ = matfile_version(path)
+        if version == _HDF5_VERSION:
+            raise UnreadableFile(
+                f"{path}: it is a MATLAB file of version 7.3 (HDF5); save it with"
+                " save(..., '-v7') in MATLAB"
+            )
+        if version == _VERSION_5:
+            check_structure(path, max_unpacked=MAX_UNPACKED_BYTES)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", MatReadWarning)  # two arrays of one name
+            content = loadmat(path, simplify_cells=True)
     found = dict(_flat(content))
     last = Counter(name.rpartition(".")[2] for name in found)
     turned = []

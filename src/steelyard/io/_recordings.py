@@ -25,6 +25,7 @@ from typing import Literal
 import numpy as np
 
 from steelyard._arrays import Array
+from steelyard._saved import parsing
 from steelyard.errors import InvalidRecording, UnknownName, UnreadableFile
 from steelyard.io._binary import COLUMN_READERS, READERS, WRITERS, parquet_pieces
 from steelyard.io._signal_files import read_signal_files, signal_files
@@ -177,10 +178,9 @@ def _read_by_plug_in(path: Path, requested: Requested) -> Recording:
     entry = _plugged_in(path.suffix.lower())
     if entry is None:
         raise UnreadableFile(f"{path}: no installed package reads such files")
-    try:
+    fault = f"{path}: the plug-in '{entry.name}' ({entry.value}) could not read it"
+    with parsing(fault, "check the file, or tell the author of the plug-in"):
         arrays = {name: np.asarray(array) for name, array in entry.load()(path).items()}
-    except (OSError, ValueError, TypeError, LookupError, ArithmeticError) as error:
-        raise UnreadableFile(f"{path}: its plug-in could not read it: {error}") from error
     shapes = {name: (array.shape, array.dtype.kind) for name, array in arrays.items()}
     return recording_of_arrays(shapes, lambda wanted: arrays, requested, str(path))
 
