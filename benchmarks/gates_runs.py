@@ -228,14 +228,21 @@ def _wrench(
     """The wrench of a load on a sensor at the flange, with noise and a zero drift, (N, 6)."""
     if body is None:
         return np.zeros((len(q), 6))
+    size = body.mass / 2.5
+    drift = size * np.array([5.0, -3.0, 9.0, 0.2, -0.3, 0.1])
+    noise = size * WRENCH_STD * rng.normal(size=(len(q), 6))
+    return np.asarray(_load_on_sensor(robot, body, q, v, a) + drift + noise)
+
+
+def _load_on_sensor(
+    robot: RobotModel, body: InertialParameters, q: np.ndarray, v: np.ndarray, a: np.ndarray
+) -> np.ndarray:
+    """The wrench of a load on a sensor at the flange, (N, 6)."""
     turn = robot.forward_kinematics(q)[:, :3, :3]
     moved = robot.frame_motion(q, v, a)
     g = np.einsum("nji,j->ni", turn, robot.gravity_base)
     x = features(g, moved.linear_acceleration, moved.angular_velocity, moved.angular_acceleration)
-    size = body.mass / 2.5
-    drift = size * np.array([5.0, -3.0, 9.0, 0.2, -0.3, 0.1])
-    noise = size * WRENCH_STD * rng.normal(size=(len(q), 6))
-    return np.asarray(wrench_regressor(x) @ body.vector + drift + noise)
+    return np.asarray(wrench_regressor(x) @ body.vector)
 
 
 # --- corruptions of a loaded run
@@ -310,6 +317,23 @@ def _drifting(there: Arm, run: Run) -> Recording:
     return replace(recording, tau=recording.tau + 0.05 * rms * (recording.t / RUN_S)[:, None])
 
 
+def _truncated_torques(there: Arm, run: Run) -> Recording:
+    """Integers of a unit that is a hundredth of the largest torque, such as whole newton metres."""
+    step = 0.01 * np.abs(run.recording.tau).max()
+    return replace(run.recording, tau=np.trunc(run.recording.tau / step) * step)
+
+
+def _joints_swapped(there: Arm, run: Run) -> Recording:
+    order = [0, 2, 1, *range(3, run.recording.n)]
+    return replace(run.recording, tau=run.recording.tau[:, order])
+
+
+def _sign_flipped(there: Arm, run: Run) -> Recording:
+    signs = np.ones(run.recording.n)
+    signs[3] = -1.0
+    return replace(run.recording, tau=signs * run.recording.tau)
+
+
 def _clean(there: Arm, run: Run) -> Recording:
     return run.recording
 
@@ -331,6 +355,9 @@ LOADED: dict[str, Corruption] = {
     "a fifth of the rows lost half way": _rows_lost,
     "load swings": _swinging,
     "offsets drift by 5 %": _drifting,
+    "torques truncated": _truncated_torques,
+    "torques of joints 2 and 3 swapped": _joints_swapped,
+    "sign of joint 4 flipped": _sign_flipped,
 }
 """Changes of the loaded run; 'clean' is none."""
 
@@ -391,11 +418,21 @@ def wrist_recording(there: Arm, run: Run, kind: str) -> Recording:
     recording = run.recording
     t = recording.t * (1.1 if kind == WRIST_CLOCK else 1.0)
     change = WRENCHES.get(kind, _unchanged)
+    wrench = run.wrench
+    if kind == LOSS:
+        wrench = _wrench_with_loss(there, run)
     return Recording(
         t,
         recording.q,
         recording.joint_names,
-        wrench=change(run.wrench, there.payload.mass),
+        wrench=change(wrench, there.payload.mass),
         wrench_frame="flange",
         wrench_convention="load_on_sensor",
     )
+
+
+def _wrench_with_loss(there: Arm, run: Run) -> np.ndarray:
+    """The readings if a fifth of the load falls off half way."""
+    later = (run.recording.t > 0.5 * RUN_S)[:, None]
+    load = _load_on_sensor(there.robot, there.payload, run.recording.q, run.v, run.a)
+    return np.asarray(run.wrench - LOST_SHARE * load * later)
