@@ -273,7 +273,7 @@ def _ur10e() -> Iterator[RealCase]:
 
 
 def _ur10e_faults() -> Iterator[RealCase]:
-    """Runs that cannot be weighed as they are: one joint moves, or somebody touches the arm."""
+    """Runs that cannot be weighed as they are: one joint moves, or a person touches the arm."""
     robot = load_robot("ur10e")
     days = {name: _ur10e_run(f"unloaded/{name}") for name in DAYS}
     for name, fault in FAULTY_MOTIONS.items():

@@ -217,7 +217,7 @@ KNOWN_FAULTS = (
     KnownFault(
         "a server without a host listens on every network",
         "cli/serve.py",
-        "if not host or not port.isdecimal():",
+        "if not host or not port.isdecimal() or int(port) > _MAX_PORT:",
         "if not host and not port.isdecimal():",
         "tests/cli/test_live_commands.py::"
         "test_a_controller_is_not_served_on_every_network_by_mistake",

@@ -122,7 +122,7 @@ class LogRow(Value, error=UnreadableFile):
                 f"the factor of {self.file} ({self.robot}) has {len(self.factor)} numbers, which"
                 f" are no triangles of {n} joints: build the store again"
             )
-        of_joints = self.factor.reshape(n, -1).any(axis=1)
+        of_joints = [bool(numbers.any()) for numbers in self.factor.reshape(n, -1)]
         for k, (has_numbers, rows) in enumerate(zip(of_joints, self.rows, strict=True)):
             if has_numbers != (rows > 0):
                 raise UnreadableFile(

@@ -303,8 +303,8 @@ def _with_milliseconds(path: Path, asked: Requested) -> Requested:
         return replace(asked, names=tuple(names))
     if file_kind(path) != "text":
         return asked
-    clock = next((name for name in text_column_names(path) if name in TIME_WORDS), None)
-    clock = asked.columns.get("t", clock)
+    named = next((name for name in text_column_names(path) if name in TIME_WORDS), None)
+    clock = asked.columns.get("t", named)
     if clock is None:
         return asked
     others = {signal: names for signal, names in asked.columns.items() if signal != "t"}
