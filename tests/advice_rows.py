@@ -426,7 +426,6 @@ ELSEWHERE = {
         "single postures, or a clock in milliseconds? Give [scale] t = 0.001",
     ),
     "live/test_live_picks.py::test_the_page_shows_each_pick_and_its_alarms": (
-        "--page and --publish are for streams (ur://HOST); a log has --report page.html",
         "--page is [HOST:]PORT, say 8080",
     ),
     "live/test_ros2_node.py::test_picks_are_published_as_json_with_their_status": (
@@ -539,7 +538,6 @@ ELSEWHERE = {
         "`expect`: there is no part '...' in the table",
     ),
     "picking/test_picks_command.py::test_known_picks_and_a_dry_run_are_for_a_log": (
-        "--dry works with a log only: record the stream",
         "--known is PICK=MASS, say 5=0.512",
         "--known gives the mass of pick ... twice",
     ),
@@ -566,13 +564,12 @@ ELSEWHERE = {
     ),
     "picking/test_picks_command.py::test_a_stream_gives_the_picks_of_the_log": (
         "a stream needs `closed='high'`",
-        "--record and --seconds are for streams",
+    ),
+    "fleet/test_fleet.py::test_a_cycle_that_ends_before_it_begins_is_corrected": (
+        "correct `start_s` or `end_s` in the catalogue",
     ),
     "fleet/test_trend.py::test_a_fleet_says_what_has_changed": (
         "logs are undated, give their `time` in a catalogue",
-    ),
-    "picking/test_picks_command.py::test_options_that_would_be_ignored_are_refused": (
-        "--early is for streams",
     ),
     "picking/test_picks_command.py::test_the_position_of_a_gripper_in_a_stream_needs_a_threshold": (
         "not 0 or 1: give the value between open and closed as `threshold`",

@@ -9,6 +9,7 @@ import numpy as np
 import steelyard
 from steelyard import _kinds as kinds
 from steelyard._codec import Value, _Nested, _SpreadKind, fields_of
+from steelyard.fleet._rows import LogRow
 from steelyard.inertia import InertialParameters
 from steelyard.payload import Part
 from steelyard.robot import ParameterTable, RobotModel, load_robot
@@ -21,7 +22,8 @@ GIVEN = {  # fields of which a class demands more than their annotations say
     "WristPayload": {"shares": {"noise": 0.5, "friction": 0.25, "gains": 0.25, "drift": 0.0}},
     "WristSensor": {"motion_noise": {"joints": 0.1}},
     "JointLimits": {"q_min": [-1.0, -2.0], "q_max": [1.0, 2.0]},
-    "LogRow": {"digest": ""},
+    "Entry": {"start_s": 1.5, "end_s": 2.5},
+    "LogRow": {"start_s": 1.5, "end_s": 2.5},
     "Pick": {"close_s": 1.5, "open_s": 2.5, "part": "a", "fits": "b"},
     "Shift": {"parts": (Part("a", 1.0, 0.2, (0.1, 0.2, 0.3), 0.05, 0.2), Part("b", 2.0))},
     "ShiftPlan": {
@@ -63,7 +65,15 @@ def example(cls, seed):
     """A value of a class whose fields all depend on the seed, where they can."""
     rng = np.random.default_rng(seed)
     made = {name: _made(kind, rng) for name, kind in fields_of(cls).items()}
-    return cls(**{**made, **GIVEN.get(cls.__name__, {})})
+    made.update(GIVEN.get(cls.__name__, {}))
+    if cls is LogRow:
+        made["digest"] = _digest(made)
+    return cls(**made)
+
+
+def _digest(fields):
+    """The digest of the numbers of a stored row; one that is not stored yet needs none."""
+    return LogRow(**{**fields, "digest": "", "written": None}).digest_of_numbers
 
 
 def _made(kind, rng):

@@ -259,6 +259,16 @@ def test_work_cycles_of_one_file_are_rows_of_their_own(tmp_path):
     assert (np.sum(counts, axis=0) == whole.logs[0].rows).all()
 
 
+def test_a_cycle_that_ends_before_it_begins_is_corrected(tmp_path):
+    write(log(tiny_arm(tmp_path), 1, duration_s=12.0), tmp_path / "log.npz")
+    row = {"robot": "a", "model": "tiny.urdf", "file": "log.npz", "load": 0, "start_s": 2}
+    wrong = write_catalogue(tmp_path, [{**row, "end_s": 1}])
+    with pytest.raises(UnreadableFile, match="correct `start_s` or `end_s` in the catalogue"):
+        Fleet.build(wrong, tmp_path / "store", workers=1)
+    corrected = write_catalogue(tmp_path, [{**row, "end_s": 11}])
+    assert len(Fleet.build(corrected, tmp_path / "store", workers=1).logs) == 1
+
+
 def test_long_logs_are_read_in_blocks(tmp_path, monkeypatch):
     robot = tiny_arm(tmp_path)
     write(log(robot, 1, duration_s=30.0), tmp_path / "long.parquet")

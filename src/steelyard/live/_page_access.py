@@ -27,7 +27,7 @@ THIS_MACHINE = ("127.0.0.1", "localhost", "::1")
 
 _ALL_ADDRESSES = ("0.0.0.0", "::")
 _ELSEWHERE = ("203.0.113.1", 9)
-"""An address that is never given to a machine; the route to it begins at the address that others reach."""
+"""An address that no machine has; the route to it begins at the address that others reach."""
 
 
 def page_url(host: str, port: int) -> str:

@@ -165,7 +165,6 @@ class Payload(
     kind="payload",
     version=5,
     derived=DERIVED,
-    optional=("gives_intervals",),
 ):
     """A weighed payload.
 
