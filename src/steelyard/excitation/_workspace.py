@@ -245,7 +245,7 @@ def _require_axis(axis: str) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class Scene:
+class Surroundings:
     """Obstacles, and the shapes of the arm that must keep clear of them.
 
     Attributes:
@@ -297,14 +297,14 @@ class Scene:
             clearance=self.clearance,
         )
 
-    def clearances(self, robot: RobotModel) -> _Clearances:
+    def clearances(self, robot: RobotModel) -> Clearances:
         """The slacks of pairs that can come close; each thread needs its own."""
         near = self.model(robot).near(_MAX_DESIGN_DISTANCE)
-        return _Clearances(near, self.clearance + _CLEARANCE_RESERVE)
+        return Clearances(near, self.clearance + _CLEARANCE_RESERVE)
 
 
 @dataclass(frozen=True, eq=False)
-class _Clearances:
+class Clearances:
     """Distances of pairs above the smallest allowed one, as slacks, (N, pairs)."""
 
     model: CollisionModel

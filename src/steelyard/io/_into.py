@@ -37,7 +37,7 @@ _UNITS_NOTE = "kg; m; kg m^2. Inertia is about the centre of mass"
 
 
 @dataclass(frozen=True, eq=False)
-class Into:
+class EditedFile:
     """A user's own file with the arm of a model, and a payload to add to it.
 
     Attributes:
@@ -70,7 +70,7 @@ class Into:
         robot: RobotModel,
         load: Load | None,
         locked: Mapping[str, float],
-    ) -> Into:
+    ) -> EditedFile:
         """The file, which must describe the same arm.
 
         Args:

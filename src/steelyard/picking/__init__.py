@@ -1,5 +1,6 @@
 """Picks of a shift: each part weighed during ordinary work, and judged."""
 
+from steelyard.picking._decide import MassLimits
 from steelyard.picking._foresight import Visibility
 from steelyard.picking._pick import Decision, EarlyAnswer, Measured, Pick
 from steelyard.picking._shift import Batch, PickingOptions, Shift
@@ -8,6 +9,7 @@ __all__ = [
     "Batch",
     "Decision",
     "EarlyAnswer",
+    "MassLimits",
     "Measured",
     "Pick",
     "PickingOptions",
