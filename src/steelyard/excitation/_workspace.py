@@ -305,13 +305,20 @@ class Surroundings:
 
 @dataclass(frozen=True, eq=False)
 class Clearances:
-    """Distances of pairs above the smallest allowed one, as slacks, (N, pairs)."""
+    """Distances of pairs above the smallest allowed one, as slacks, (N, pairs).
+
+    Attributes:
+        model: pairs of bodies that can come close
+        least: smallest allowed distance, with a reserve, [m]
+        points: points of the grid of constrained instants, per harmonic
+    """
 
     model: CollisionModel
     least: float
     points: int = 16
 
     def slacks(self, q: Array, v: Array, a: Array) -> Array:
+        """The slacks of N samples, (N, pairs)."""
         return (self.model.distances(q) - self.least) / _CLEARANCE_SCALE
 
     def slopes(self, q: Array, v: Array, a: Array) -> Array:

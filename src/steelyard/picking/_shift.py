@@ -34,7 +34,7 @@ from steelyard.errors import InvalidSamples, UnknownName
 from steelyard.payload import Part
 from steelyard.picking._carry import Mass
 from steelyard.picking._decide import Judged, MassLimits, judged_by_mass
-from steelyard.picking._pick import Decision, EarlyAnswer, Measured, Pick
+from steelyard.picking._pick import Decision, EarlyAnswer, Measured, Pick, PickRow
 from steelyard.picking._weigher import Weighed
 from steelyard.recording import Library, data_frame
 
@@ -530,10 +530,9 @@ class Shift(FileValue, error=InvalidSamples, kind="shift", version=1):
             library: whose table: 'pandas', 'polars' or 'pyarrow'
         """
         rows = [pick.row() for pick in self.picks]
-        names = Pick(1, 0.0, 0.0, Decision.GOOD).row()
         columns: dict[str, Sequence[object] | Array] = {}
-        for name in names:
-            columns[name] = [row[name] for row in rows]
+        for name in PickRow._fields:
+            columns[name] = [getattr(row, name) for row in rows]
             if name.startswith(("mass", "relative", "early")) and name != "early_decision":
                 columns[name] = np.array(columns[name], dtype=float)
         return data_frame(columns, library)

@@ -64,7 +64,13 @@ class PeakTail:
 
     @classmethod
     def of(cls, z: Array, t: Array, gap_s: float) -> PeakTail:
-        """The tail of a signal z; that of unit Gaussian noise if there are too few peaks."""
+        """The tail of a signal; that of unit Gaussian noise if there are too few peaks.
+
+        Args:
+            z: the signal, in standard deviations, (N,)
+            t: times, (N,) [s]
+            gap_s: stretches above the threshold that are closer count as one
+        """
         u = float(np.quantile(z, _PEAK_QUANTILE))
         peaks, _ = _cluster_peaks(z, t, u, gap_s)
         hours = max(t[-1] - t[0], gap_s) / _HOUR_S
@@ -77,13 +83,18 @@ class PeakTail:
         return cls(u, exponent, scale, len(peaks) / hours, len(peaks), float(peaks.max()), gap_s)
 
     def level(self, crossings_per_hour: float) -> float:
-        """The level that is crossed at a rate [1/h], above the largest peak."""
+        """The level with this rate `crossings_per_hour`, [1/h], above the largest peak."""
         ratio = max(self.clusters_per_hour / crossings_per_hour, 1.0)
         power = self.start**self.exponent + self.scale * np.log(ratio)
         return float(max(power ** (1 / self.exponent), _MIN_LEVEL_RATIO * self.largest))
 
     def improbable_peak(self, z: Array, t: Array) -> tuple[float, float] | None:
-        """Time [s] and size of the largest peak if it is improbable, else None."""
+        """Time [s] and size of the largest peak if it is improbable, else None.
+
+        Args:
+            z: the signal, in standard deviations, (N,)
+            t: times, (N,) [s]
+        """
         peaks, times = _cluster_peaks(z, t, self.start, self.gap_s)
         if not peaks.size:
             return None
