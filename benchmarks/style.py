@@ -27,8 +27,8 @@ FLAG = re.compile(r"(?<![\w-])--[a-z][\w-]*")
 WRIST = "Wrist"
 COUNTERPARTS = ("", "Torque", "Live")  # WristX is a sibling of X, TorqueX and LiveX
 METAPHORS = re.compile(
-    r"\b(house|rooms?|(?<!noise )floors|stairs|doors?|front door|nobody|somebody|anybody"
-    r"|whoever|of theirs|so many)\b",
+    r"(?<![a-z])(house|rooms?|(?<!noise )floors|stairs|doors?|front door|nobody|somebody|anybody"
+    r"|whoever|of theirs|so many)(?![a-z])",
     re.IGNORECASE,
 )
 

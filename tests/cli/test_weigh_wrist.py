@@ -103,7 +103,7 @@ def test_bad_input_is_refused_in_words(folder):
             "at-rest",
             folder / "table.csv",
         ),
-        "No such file": ("contact", folder / "none.json", folder / "move.parquet"),
+        "no such file": ("contact", folder / "none.json", folder / "move.parquet"),
     }
     for message, words in cases.items():
         done = run(*words)

@@ -204,7 +204,7 @@ def test_design_is_saved_with_its_certificate_and_read_again(found, tmp_path):
     assert again.certificate == found.certificate
     assert again.certificate.worst.margin >= 0
     np.testing.assert_array_equal(FourierTrajectory.load(path).offset, found.trajectory.offset)
-    with pytest.raises(UnreadableFile, match=r"cannot read .*none\.json: No such file"):
+    with pytest.raises(UnreadableFile, match=r"none\.json: no such file"):
         Design.load(tmp_path / "none.json")
     path.write_text(json.dumps({"value": 1}))
     with pytest.raises(UnreadableFile, match="is not a design file of steelyard"):

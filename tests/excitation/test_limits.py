@@ -137,7 +137,7 @@ def test_capsules_have_one_radius_or_one_for_each_link(arm, radius):
 
 
 def test_files_that_are_none_are_refused(arm, written, tmp_path):
-    with pytest.raises(UnreadableFile, match=r"cannot read .*: No such file"):
+    with pytest.raises(UnreadableFile, match="no such file"):
         load_limits(arm, tmp_path / "none.toml")
     with pytest.raises(UnreadableFile, match="is not valid TOML"):
         load_limits(arm, written("="))

@@ -150,7 +150,7 @@ def file_format(path: Path) -> str:
     try:
         text = path.read_bytes()
     except OSError as error:
-        raise UnreadableFile(f"cannot read {path}: {error.strerror}") from error
+        raise UnreadableFile.of(path, error) from error
     without_comments = re.sub(rb"<!--.*?-->", b"", text, flags=re.DOTALL)
     first = re.search(rb"<(robot|mujoco)[\s>]", without_comments)  # a URDF may hold <mujoco> inside
     if first is not None and first[1] == b"mujoco":
@@ -179,7 +179,7 @@ def _open(path: Path, target: str, name: str, locked: Mapping[str, float]) -> Ur
     try:
         return _FILES[target](path, replaced=name, locked=locked)
     except OSError as error:
-        raise UnreadableFile(f"cannot read {path}: {error.strerror}") from error
+        raise UnreadableFile.of(path, error) from error
 
 
 def _common_base(ours: RobotModel, theirs: RobotModel, source: str) -> Array:
