@@ -835,7 +835,7 @@ def test_limits_of_weigh_live_act_on_a_given_and_on_a_designed_motion(
     model.save(tmp_path / "model.json")
     swing(period_s=3.0, speed=1.5).save(tmp_path / "motion.json")
     (tmp_path / "limits.toml").write_text(
-        "[[scene.wall]]\npoint = [0, 0, 1.05]\nnormal = [0, 0, -1]\n"
+        "[[surroundings.wall]]\npoint = [0, 0, 1.05]\nnormal = [0, 0, -1]\n"
     )
     words = ("weigh-live", source, "--model", "model.json", "--yes", "--limits", "limits.toml")
     log = len(found.controller.log)
@@ -851,7 +851,7 @@ def test_limits_of_weigh_live_act_on_a_given_and_on_a_designed_motion(
     monkeypatch.setattr("steelyard.live._weigh_live.payload_motion", designed)
     refused = steelyard(*words, cwd=tmp_path)
     assert "no motion was found" in refused.stderr
-    assert [body.name for body in designs[0].scene.obstacles] == ["wall 1"]
+    assert [body.name for body in designs[0].surroundings.obstacles] == ["wall 1"]
     assert not [line for line in found.controller.log[log:] if "steelyard_motion" in line]
 
 

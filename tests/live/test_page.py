@@ -43,7 +43,7 @@ from steelyard.live import (
 )
 from steelyard.live._controller import ControllerPayload
 from steelyard.live._curves import chart_data, title_html
-from steelyard.live._page import Page
+from steelyard.live._page import SnapshotPage
 from steelyard.live._page_access import (
     is_own_host,
     own_browsers_only,
@@ -107,7 +107,9 @@ def weigher(arm):
 
 @contextmanager
 def shown(weigher, source=None, **options):
-    with Page(weigher.view, source or ReplaySource("log.parquet"), port=0, **options) as page:
+    with SnapshotPage(
+        weigher.view, source or ReplaySource("log.parquet"), port=0, **options
+    ) as page:
         for snapshot in weigher.snapshots:
             page.show(snapshot)
         page._received_s = float("inf")  # as if rows went on
@@ -680,10 +682,10 @@ def test_beyond_this_machine_the_page_shows_and_stops_and_sets_nothing(weigher, 
 
 def test_what_a_page_needs_is_named(weigher, monkeypatch):
     with pytest.raises(SourceFailed, match=r"no page can be served at '192\.0\.2\.1': "):
-        Page(weigher.view, ReplaySource("log.parquet"), host="192.0.2.1")
+        SnapshotPage(weigher.view, ReplaySource("log.parquet"), host="192.0.2.1")
     monkeypatch.setitem(sys.modules, "viser", None)
     with pytest.raises(MissingExtra, match=r"this needs viser: pip install 'steelyard\[live\]'"):
-        Page(weigher.view, ReplaySource("log.parquet"))
+        SnapshotPage(weigher.view, ReplaySource("log.parquet"))
 
 
 @pytest.mark.thorough

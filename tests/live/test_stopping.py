@@ -536,7 +536,7 @@ def test_a_known_kind_needs_no_pose_and_a_pose_no_known_kind(arm, moving, monkey
 
 
 CEILING = """
-[[scene.wall]]
+[[surroundings.wall]]
 point = [0, 0, 1.05]
 normal = [0, 0, -1]
 """
@@ -561,7 +561,7 @@ def test_the_question_says_which_surroundings_were_checked(moving, tmp_path):
     words = ("move", source, "motion.json", "--robot", "ur10e", "--serial", SERIAL_NUMBER)
     asked = steelyard(*words, cwd=tmp_path)
     assert "The surroundings of the arm (floor, walls) were not checked" in asked.stdout
-    (tmp_path / "limits.toml").write_text("v_max = 3.0\n[scene]\nfloor = -1.0\n")
+    (tmp_path / "limits.toml").write_text("v_max = 3.0\n[surroundings]\nfloor = -1.0\n")
     asked = steelyard(*words, "--limits", "limits.toml", cwd=tmp_path)
     assert "The arm keeps clear of floor; what it carries" in asked.stdout
     (tmp_path / "limits.toml").write_text("v_max = 3.0\n")
@@ -573,7 +573,7 @@ def test_given_limits_come_beside_those_of_the_arm(arm):
     wide = DesignLimits(replace(arm.limits, v_max=arm.limits.v_max * 9))
     found = motion_limits(arm, wide)
     np.testing.assert_array_equal(found.joints.v_max, arm.limits.v_max)
-    assert found.scene.self_collision
+    assert found.surroundings.self_collision
 
 
 def test_an_arm_that_was_not_seen_moving_is_not_said_to_have_moved(patient, tmp_path):

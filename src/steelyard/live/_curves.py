@@ -68,7 +68,7 @@ class LiveChart:
 
     def _created(self, panel: Panel, colours: Mapping[str, str]) -> GuiUplotHandle:
         """A new chart with the curves of a panel."""
-        drawing = _Series(colours)
+        drawing = _ChartSeries(colours)
         for part in panel.curves:
             part.drawn_by(drawing)
         distribution = _LINEAR
@@ -94,7 +94,7 @@ class LiveChart:
             )
 
 
-class _Series:
+class _ChartSeries:
     """The series of a chart, the first of which is x, and the areas between some of them."""
 
     def __init__(self, colours: Mapping[str, str]) -> None:

@@ -4,7 +4,7 @@ The way into the motion and out of it is a smooth polynomial in joint space
 (`ApproachedTrajectory`). A motion is refused when it begins far from the present posture, when it
 breaks a limit of the arm or collides with the arm itself, when it cannot brake to rest along its
 path within `_MAX_BRAKING_S`, and when the controller is not ready. Obstacles around the arm are
-checked where limits with a scene are given, without what the arm carries.
+checked where limits with surroundings are given, without what the arm carries.
 
 Braking slows the time of the path down: with the path q(s) and s' falling from 1 to 0 at the pace
 1 / T, the joints accelerate by
@@ -24,7 +24,14 @@ import numpy as np
 from steelyard._arrays import Array
 from steelyard._kinds import Range, require_number
 from steelyard.errors import InvalidRobot, InvalidTrajectory, SourceFailed
-from steelyard.excitation import Design, DesignLimits, DesignSettings, PayloadOptimal, Scene, design
+from steelyard.excitation import (
+    Design,
+    DesignLimits,
+    DesignSettings,
+    PayloadOptimal,
+    Surroundings,
+    design,
+)
 from steelyard.identification import DynamicModel
 from steelyard.live._controller import MovableController, PathCommand, movable_of
 from steelyard.live._same_arm import reports_flange, require_same_arm
@@ -248,9 +255,9 @@ class MotionPlan:
     def obstacles(self) -> tuple[str, ...]:
         """Names of the obstacles that the motion was checked against; the payload was not."""
         limits = self.request.limits
-        if limits is None or limits.scene is None:
+        if limits is None or limits.surroundings is None:
             return ()
-        return tuple(body.name for body in limits.scene.obstacles)
+        return tuple(body.name for body in limits.surroundings.obstacles)
 
     @property
     def path(self) -> PathCommand:
@@ -334,10 +341,10 @@ def motion_limits(robot: RobotModel, limits: DesignLimits | None) -> DesignLimit
         limits: further limits, and obstacles around the arm; None for none
     """
     if limits is None:
-        return replace(DesignLimits.of(robot), scene=Scene())
+        return replace(DesignLimits.of(robot), surroundings=Surroundings())
     return replace(
         limits.narrowed(robot.limits, joint_names=robot.joint_names),
-        scene=limits.scene or Scene(),
+        surroundings=limits.surroundings or Surroundings(),
     )
 
 

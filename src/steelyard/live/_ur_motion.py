@@ -138,7 +138,7 @@ class UrMotionLink(MotionLink):
         return state, _REASONS.get(stage, "")
 
 
-class _Channel(ABC):
+class _NumberChannel(ABC):
     """A way for numbers to a program.
 
     Attributes:
@@ -156,7 +156,7 @@ class _Channel(ABC):
         """Ends the way; a second call does nothing."""
 
 
-def _open_channel(controller: UrController) -> _Channel:
+def _open_channel(controller: UrController) -> _NumberChannel:
     try:
         return _RegisterChannel(controller)
     except _RegistersTaken:
@@ -167,7 +167,7 @@ class _RegistersTaken(SourceFailed):
     """The controller offers no input register to this client."""
 
 
-class _RegisterChannel(_Channel):
+class _RegisterChannel(_NumberChannel):
     """Numbers in an input register, by RTDE."""
 
     def __init__(self, controller: UrController) -> None:
@@ -215,7 +215,7 @@ class _RegisterChannel(_Channel):
         self._socket.close()
 
 
-class _SocketChannel(_Channel):
+class _SocketChannel(_NumberChannel):
     """Numbers on a socket that the program opens."""
 
     def __init__(self, controller: UrController) -> None:

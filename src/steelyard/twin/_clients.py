@@ -94,7 +94,7 @@ class Client:
         return False
 
 
-class RtdeClient(Client):
+class RtdeConnection(Client):
     """Port 30004."""
 
     sends_rows = True
