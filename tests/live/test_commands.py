@@ -617,11 +617,14 @@ def agree(plan):
 
 def followed(*rows, duration_s=2.0):
     """The states of a motion along rows of (time [s], program, why it waits)."""
-    progress, states = MotionProgress(duration_s), []
+    progress, states, last_s, seen = MotionProgress(duration_s), [], rows[0][0], None
     for t, program, waiting in rows:
+        for between_s in np.arange(last_s + 0.1, t - 0.05, 0.1):
+            progress = progress.after(Row(between_s, (between_s,)), seen)
         seen = Observation(program, 0.5 * (program is RUNS), (), "why")
         progress = progress.after(Row(t, (t,), waiting=waiting), seen)
         states.append(progress.state)
+        last_s = t
     return states, progress
 
 

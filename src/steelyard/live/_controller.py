@@ -318,6 +318,7 @@ class ProgramState(StrEnum):
     UNSEEN = "unseen"  # it does not run, or another one does
     WAITING = "waiting"  # for the first beat
     MOVING = "moving"
+    BRAKING = "braking"  # it heard nothing, or was asked to stop
     FINISHED = "finished"
     REFUSED = "refused"  # it ended before the arm moved
     STOPPED = "stopped"  # it ended on the way
@@ -331,12 +332,17 @@ class Observation(NamedTuple):
         speed: largest joint speed, [rad/s]
         q: joint positions, (n,) [rad]
         reason: why the program was refused or stopped; empty otherwise
+        waits_since_s: when the first beat was sent that the program has not confirmed
+            (`time.monotonic`), [s]; infinite where it has confirmed all
+        hindrance: why the arm must not go on in the modes of the row; empty where it may
     """
 
     program: ProgramState
     speed: float
     q: Values
     reason: str = ""
+    waits_since_s: float = math.inf
+    hindrance: str = ""
 
 
 class MotionLink(ABC):
