@@ -454,6 +454,20 @@ def test_stop_says_what_it_saw(moving):
     found.controller.place(START)
 
 
+@pytest.mark.parametrize("output", ["actual_qd", "runtime_state"])
+def test_a_stop_that_no_row_can_confirm_is_not_known(moving, output):
+    found, source, probe = moving
+    found.controller.run(TURNING)
+    probe.moving(0.2)
+    found.controller.fault(f"missing:{output}")
+    report = stop(source)
+    assert report.state is RestState.NOT_KNOWN
+    sentence = r"not known whether the arm moves \(ur://\S+ does not send {}.*\): look at it"
+    assert re.search(sentence.format(output), report.sentence)
+    probe.at_rest()  # it was stopped nevertheless
+    found.controller.fault("normal")
+
+
 IMPORTED_AT_FIRST_CONNECTION = """
 import socket, sys
 
@@ -562,6 +576,40 @@ def test_a_tool_that_changed_since_the_question_is_asked_about_again(arm, patien
     assert len(plans) == 2
     assert plans[1].tool.tolist() == list(tool[:3])
     assert plans[1].extent.box[0, 2] < plans[0].extent.box[0, 2] - 0.3
+
+
+@pytest.mark.parametrize("before", [SERIAL_NUMBER, ""])
+def test_an_arm_that_was_swapped_since_the_question_gets_nothing(arm, moving, before):
+    found, source, _ = moving
+    log = len(found.controller.log)
+
+    def confirm(plan):
+        found.controller.serial_number = "7"
+        return True
+
+    found.controller.serial_number = before
+    stated = MotionRequest(serial=SERIAL_NUMBER)
+    try:
+        with pytest.raises(InvalidRobot, match=r"belongs to another arm: .* is ur10e, number 7"):
+            move(source, arm, swing(), confirm=confirm, request=stated)
+    finally:
+        found.controller.serial_number = SERIAL_NUMBER
+    assert not [line for line in found.controller.log[log:] if "steelyard_motion" in line]
+
+
+def test_an_arm_that_tells_its_number_only_after_the_question_is_asked_about_again(arm, moving):
+    found, source, _ = moving
+    plans = []
+
+    def confirm(plan):
+        plans.append(plan)
+        found.controller.serial_number = SERIAL_NUMBER
+        return len(plans) == 1
+
+    found.controller.serial_number = ""
+    with pytest.raises(InvalidTrajectory, match="not confirmed"):
+        move(source, arm, swing(), confirm=confirm, request=MotionRequest(serial=SERIAL_NUMBER))
+    assert len(plans) == 2
 
 
 def test_a_tool_offset_that_is_no_number_is_not_known(moving):
