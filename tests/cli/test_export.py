@@ -210,7 +210,7 @@ def test_a_model_becomes_a_urdf_with_its_drives_beside(folder):
         ),
         (("ur", "list.json"), "holds no payload or wrist payload (it does not say"),
         (("ur", "words.json"), "is not JSON"),
-        (("ur", "none.json"), "cannot read"),
+        (("ur", "none.json"), "no such file"),
         (
             ("ur", "good.json", "--tool-frame", "0 0 1"),
             "--tool-frame is 'x y z roll pitch yaw' [m,",

@@ -182,7 +182,7 @@ class Exported:
 
 
 @dataclass(frozen=True)
-class PayloadRequest:
+class ExportRequest:
     """How a payload is to be exported.
 
     Attributes:
@@ -200,7 +200,7 @@ class PayloadRequest:
     number: int
 
     @classmethod
-    def of(cls, given: Mapping[str, Any]) -> PayloadRequest:
+    def of(cls, given: Mapping[str, Any]) -> ExportRequest:
         """The request of a command.
 
         Args:

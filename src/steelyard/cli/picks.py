@@ -165,7 +165,7 @@ def command(
             runner.start(pick)
     if follow:
         for pick in shift.picks:
-            print(json_line(pick.row()), flush=True)
+            print(json_line(pick.row()._asdict()), flush=True)
     files = ShiftFiles(output, report, [model, log, parts, dry])
     page = partial(with_subject, picking.page, picking.model.robot, log)
     finish(ctx, shift, page, files, with_picks=not follow, with_summary=not follow)
@@ -307,7 +307,9 @@ def write_shift(shift: Shift, path: Path) -> None:
     if ending == ".json":
         shift.save(path)
     elif ending == ".jsonl":
-        _saved.write_text(path, "".join(f"{json_line(pick.row())}\n" for pick in shift.picks))
+        _saved.write_text(
+            path, "".join(f"{json_line(pick.row()._asdict())}\n" for pick in shift.picks)
+        )
     else:
         from steelyard.fleet._store import write_table
 
@@ -370,7 +372,7 @@ def run_at_alarm(command: str | None, pick: Pick) -> None:
     try:
         done = subprocess.run(
             shlex.split(command),
-            input=json_line(pick.row()) + "\n",
+            input=json_line(pick.row()._asdict()) + "\n",
             text=True,
             timeout=_ALARM_TIMEOUT_S,
             check=False,
@@ -387,7 +389,7 @@ def run_at_alarm(command: str | None, pick: Pick) -> None:
 def facts_of(shift: Shift) -> dict[str, Any]:
     """A shift for programs."""
     return {
-        "picks": [pick.row() for pick in shift.picks],
+        "picks": [pick.row()._asdict() for pick in shift.picks],
         "counts": shift.counts,
         "alarms": [pick.number for pick in shift.alarms],
         "batches": [

@@ -189,7 +189,7 @@ class _Printer:
     def show(self, answer: Pick | EarlyAnswer) -> None:
         """Prints one answer."""
         if self.follow:
-            print(json_line(answer.row()), flush=True)
+            print(json_line(answer.row()._asdict()), flush=True)
         elif not self.quiet:
             print(terminal_text(answer.line), flush=True)
 

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from steelyard._arrays import Array
 from steelyard._codec import FileValue
-from steelyard._kinds import COVARIANCE, INFINITE, NOT_NEGATIVE, Range, Shape, Spread
+from steelyard._kinds import COVARIANCE, INFINITE, NOT_NEGATIVE, Inlined, Range, Shape
 from steelyard._reported import Reported
 from steelyard._units import NORMAL_95, interval_decimals
 from steelyard.errors import InvalidSamples
@@ -202,11 +202,11 @@ class Payload(
 
     body: Annotated[
         InertialParameters,
-        Spread(InertialParameters.from_vector, {"vector": "vector", "frame": "frame"}),
+        Inlined(InertialParameters.from_vector, {"vector": "vector", "frame": "frame"}),
     ]
     unconstrained: Annotated[
         InertialParameters,
-        Spread(InertialParameters.from_vector, {"unconstrained": "vector", "frame": "frame"}),
+        Inlined(InertialParameters.from_vector, {"unconstrained": "vector", "frame": "frame"}),
     ]
     covariance: Annotated[Array, Shape(10, 10), INFINITE, COVARIANCE]
     noise: Annotated[Array, Shape("n"), NOT_NEGATIVE]

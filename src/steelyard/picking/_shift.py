@@ -33,8 +33,8 @@ from steelyard._kinds import NOT_NEGATIVE, ONE_LINE, Range, Shape
 from steelyard.errors import InvalidSamples, UnknownName
 from steelyard.payload import Part
 from steelyard.picking._carry import Mass
-from steelyard.picking._decide import Judged, Limits, judged_by_mass
-from steelyard.picking._pick import Decision, EarlyAnswer, Measured, Pick
+from steelyard.picking._decide import Judged, MassLimits, judged_by_mass
+from steelyard.picking._pick import Decision, EarlyAnswer, Measured, Pick, PickRow
 from steelyard.picking._weigher import Weighed
 from steelyard.recording import Library, data_frame
 
@@ -110,9 +110,9 @@ class PickingOptions:
             raise InvalidSamples("`threshold` is for a position; a `bit` is 0 or 1 already")
 
     @property
-    def limits(self) -> Limits:
+    def limits(self) -> MassLimits:
         """The limits with the stated rate of false alarms."""
-        return Limits(self.false_alarms_per_1000 / 1000)
+        return MassLimits(self.false_alarms_per_1000 / 1000)
 
 
 def require_different_names(parts: Sequence[Part]) -> None:
@@ -504,7 +504,7 @@ class Shift(FileValue, error=InvalidSamples, kind="shift", version=1):
         mean = Measured(float(weights @ values), float(np.sqrt(weights**2 @ own + common_std**2)))
         scatter = _scatter(values - mean.value, weights)
         part = next((part for part in self.parts if part.name == name), None)
-        limits = Limits(self.false_alarms_per_1000 / 1000)
+        limits = MassLimits(self.false_alarms_per_1000 / 1000)
         alarm = part is not None and not limits.fits(
             mean.value, mean.std, part.mass, part.tolerance
         )
@@ -530,10 +530,9 @@ class Shift(FileValue, error=InvalidSamples, kind="shift", version=1):
             library: whose table: 'pandas', 'polars' or 'pyarrow'
         """
         rows = [pick.row() for pick in self.picks]
-        names = Pick(1, 0.0, 0.0, Decision.GOOD).row()
         columns: dict[str, Sequence[object] | Array] = {}
-        for name in names:
-            columns[name] = [row[name] for row in rows]
+        for name in PickRow._fields:
+            columns[name] = [getattr(row, name) for row in rows]
             if name.startswith(("mass", "relative", "early")) and name != "early_decision":
                 columns[name] = np.array(columns[name], dtype=float)
         return data_frame(columns, library)

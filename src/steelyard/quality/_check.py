@@ -75,7 +75,7 @@ _MEASURED = ("tau", "current", "wrench")
 _TARGETS = ("tau_target", "current_target")
 
 
-class _Limits(Protocol):
+class _LimitsLike(Protocol):
     """The required part of `steelyard.robot.JointLimits`; infinite where there is no limit."""
 
     @property
@@ -94,7 +94,7 @@ class _Limits(Protocol):
 def check(
     recording: Recording,
     *,
-    limits: _Limits | None = None,
+    limits: _LimitsLike | None = None,
     gain: ArrayLike | None = None,
 ) -> QualityReport:
     """The findings about a recording, the worst first.
@@ -205,7 +205,7 @@ def _milliseconds(recording: Recording) -> Iterator[Finding]:
     yield Finding("clock_unit", "error", text)
 
 
-def _degrees(recording: Recording, limits: _Limits | None) -> Iterator[Finding]:
+def _degrees(recording: Recording, limits: _LimitsLike | None) -> Iterator[Finding]:
     """Whether positions are in degrees: far beyond the limits in many rows, or too fast.
 
     Without limits this needs two joints, or one that is many turns away, since a single joint may
@@ -315,10 +315,10 @@ def _impossible(recording: Recording) -> Iterator[Finding]:
         )
         text = f"{name} reaches {np.fmax.reduce(values, axis=None):.3g}: impossible for an arm;"
         if rows.mean() > _MAX_SPIKES_SHARE:
-            yield Finding("absurd", "error", f"{text} the file is damaged", place)
+            yield Finding("impossible", "error", f"{text} the file is damaged", place)
         else:
             words = f"{text} {counted(int(rows.sum()), 'row')} left out, first {place}"
-            yield Finding("absurd", "warning", words, place)
+            yield Finding("impossible", "warning", words, place)
 
 
 def _velocity(recording: Recording) -> Iterator[Finding]:
@@ -417,7 +417,7 @@ def _still(recording: Recording) -> Iterator[Finding]:
         yield Finding("still_joint", "warning", text, place)
 
 
-def _outside_limits(recording: Recording, limits: _Limits) -> Iterator[Finding]:
+def _outside_limits(recording: Recording, limits: _LimitsLike) -> Iterator[Finding]:
     """Which joints were outside their limits."""
     outside = (recording.q < limits.q_min) | (recording.q > limits.q_max)
     for j, rows, place in _joints_in(recording, "q", recording.q, outside):
@@ -573,7 +573,7 @@ def _stands_at_extremes(values: Array) -> list[tuple[int, int]]:
     return [(int(starts[k]), int(lengths[k])) for k in longest if lengths[k] >= need]
 
 
-def _at_torque_limit(recording: Recording, limits: _Limits) -> Iterator[Finding]:
+def _at_torque_limit(recording: Recording, limits: _LimitsLike) -> Iterator[Finding]:
     """Which torques reach the limit of the drive."""
     if recording.tau is None:
         return
@@ -585,7 +585,7 @@ def _at_torque_limit(recording: Recording, limits: _Limits) -> Iterator[Finding]
 
 
 def _beyond_torque_limit(
-    recording: Recording, limits: _Limits, gain: ArrayLike | None
+    recording: Recording, limits: _LimitsLike, gain: ArrayLike | None
 ) -> Iterator[Finding]:
     """Which torques exceed the limit of the drive by far: another unit, or another drive."""
     bound = limits.tau_max

@@ -124,7 +124,7 @@ def _bit(signal: Array, bit: int | None) -> Array:
     return np.where(known, (whole >> bit) & 1, np.nan)
 
 
-class _Found(NamedTuple):
+class _StretchResult(NamedTuple):
     """What was found in a stretch: a carry that was weighed or refused, or neither.
 
     Attributes:
@@ -250,7 +250,7 @@ class Picking:
         )
 
     @cached_property
-    def _found(self) -> list[_Found]:
+    def _found(self) -> list[_StretchResult]:
         return list(self._weighed_stretches())
 
     @cached_property
@@ -354,7 +354,7 @@ class Picking:
             units="Nm",
         )
 
-    def _weighed_stretches(self) -> Iterator[_Found]:
+    def _weighed_stretches(self) -> Iterator[_StretchResult]:
         """What was found in each stretch of the shift."""
         state = self.weigher.init()
         number = 0
@@ -366,14 +366,14 @@ class Picking:
             if not stretch.closed:
                 if not refusal:
                     state = self.weigher.with_empty(state, stretch)
-                yield _Found(state)
+                yield _StretchResult(state)
                 continue
             number += 1
             if refusal:
-                yield _Found(state, number, refused=_not_weighed(number, stretch, refusal))
+                yield _StretchResult(state, number, refused=_not_weighed(number, stretch, refusal))
             else:
                 state, weighed = self.weigher.weighed(state, stretch)
-                yield _Found(state, number, weighed)
+                yield _StretchResult(state, number, weighed)
 
     def _refusal(self, stretch: Stretch) -> str:
         """Why a stretch cannot be weighed, in words; empty if it can."""

@@ -19,7 +19,7 @@ from steelyard._kinds import BARE, INFINITE, NOT_NEGATIVE, Shape
 from steelyard.errors import InvalidSamples
 from steelyard.payload._tracking import Counts, Episode
 from steelyard.torque.tracking._factor import Knowledge
-from steelyard.torque.tracking._noise import Spread, Unexplained
+from steelyard.torque.tracking._noise import ResidualSpread, Unexplained
 
 _MIN_SETTLED_WINDOWS = 10  # after which residuals show the noise
 _MIN_MOVING_SHARE = 0.75  # of a window's samples, for a window in motion
@@ -144,7 +144,7 @@ class Before(NamedTuple):
 
     known: _Triangle
     expected: _Triangle
-    spread: Spread
+    spread: ResidualSpread
     unexplained: Unexplained
     window: Annotated[int, NOT_NEGATIVE]
     known_s: Annotated[float, INFINITE]
@@ -207,7 +207,7 @@ class TorqueTrackerState(NamedTuple):
     information: Annotated[Array, Shape("n", "b", "b")]
     pull: Annotated[Array, Shape("n", "m")]
     pushed: Annotated[Array, Shape("m+2")]
-    spread: Spread
+    spread: ResidualSpread
     unexplained: Unexplained
     reach: Annotated[Array, Shape(3, "n"), INFINITE]
     start_s: Annotated[float, INFINITE]
@@ -229,7 +229,7 @@ class TorqueTrackerState(NamedTuple):
         first = Before(
             known,
             known,
-            Spread.nothing(n),
+            ResidualSpread.nothing(n),
             Unexplained.nothing(n),
             0,
             np.inf,
@@ -252,7 +252,7 @@ class TorqueTrackerState(NamedTuple):
             information=np.zeros((n, nuisances, nuisances)),
             pull=np.zeros((n, len(x))),
             pushed=np.zeros(len(x) + 2),
-            spread=Spread.nothing(n),
+            spread=ResidualSpread.nothing(n),
             unexplained=Unexplained.nothing(n),
             reach=no_reach(n),
             start_s=-np.inf,
