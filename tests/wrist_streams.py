@@ -78,6 +78,24 @@ class Jumping:
         return q, v, a
 
 
+@dataclass(frozen=True)
+class Shaken:
+    """The lively motion; friction that changes its sign shakes joint 5 for one row, to and fro."""
+
+    seed: int = 0
+
+    def at(self, t):
+        q, v, a = (x.copy() for x in lively(self.seed).at(t))
+        pulse_s = 1 / RATE_HZ
+        for k, start_s in enumerate(np.arange(3.005, t[-1], 0.77).round(2) - pulse_s / 2):
+            size = 60.0 * (-1.0) ** k
+            x = np.clip(t - start_s, 0.0, pulse_s)
+            q[:, 4] += size * (x**2 / 2 + pulse_s * np.clip(t - start_s - pulse_s, 0.0, None))
+            v[:, 4] += size * x
+            a[:, 4] += size * ((t > start_s) & (t < start_s + pulse_s))
+        return q, v, a
+
+
 @cache
 def lively(seed=0):
     return FourierTrajectory.random(
@@ -91,7 +109,7 @@ def lively(seed=0):
 
 
 @cache
-def motion(seed=0, *, rests=False, seconds=10.0, jumps=False):
+def motion(seed=0, *, rests=False, seconds=10.0, jumps=False, shaken=False):
     """Time, joint positions and how the flange moves."""
     robot, t = load_robot("ur10"), np.arange(int(seconds * RATE_HZ)) / RATE_HZ
     path = lively(seed)
@@ -99,6 +117,8 @@ def motion(seed=0, *, rests=False, seconds=10.0, jumps=False):
         path = Visits(seed)
     elif jumps:
         path = Jumping(seed)
+    elif shaken:
+        path = Shaken(seed)
     q, v, a = path.at(t)
     return t, q, robot.forward_kinematics(q), robot.frame_motion(q, v, a)
 

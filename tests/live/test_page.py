@@ -631,6 +631,28 @@ def test_old_rows_are_grey_and_nothing_can_be_set(weigher, monkeypatch):
     assert said == [("The payload cannot be set now", "no rows came for 12 s: the payload is old")]
 
 
+@in_a_browser
+def test_curves_of_old_rows_are_grey_and_say_how_old_they_are(weigher, browser):
+    grey = (
+        "[...document.querySelectorAll('.uplot canvas')].map(e => getComputedStyle(e))"
+        ".filter(e => e.opacity < 0.5 && e.filter.includes('grayscale')).length"
+    )
+    ages = "[...document.querySelectorAll('.chart .age')].map(e => e.innerText)"
+    with shown(weigher) as page:
+        browser.visit(page.url)
+        browser.wait("document.querySelectorAll('.uplot canvas').length == 4")
+        assert browser.ask(grey) == 0
+        assert browser.ask(ages) == []
+        page._received_s = time.monotonic() - 3600.0
+        browser.wait(f"{ages}.length == 4")
+        assert all(age.startswith("36") and age.endswith(" s ago") for age in browser.ask(ages))
+        assert browser.ask(grey) == 4
+        page._received_s = float("inf")
+        browser.wait(f"{grey} == 0")
+        assert browser.ask(ages) == []
+        browser.visit("about:blank")
+
+
 def test_a_payload_that_has_changed_since_the_question_is_not_sent(weigher, monkeypatch):
     said = []
     monkeypatch.setattr("steelyard.live._page._say", lambda client, *words: said.append(words))

@@ -398,6 +398,20 @@ def test_friction_that_jumps_is_not_called_a_touch(monkeypatch):
     assert fed(estimator, longer).contacts > 0
 
 
+@pytest.mark.parametrize("kind", ["joints", "pose"])
+def test_a_load_that_is_shaken_for_one_row_is_not_called_touched(kind, monkeypatch):
+    """Its wrench looks like a broken reading; the motion shows that it is none."""
+    stream = rows(kind=kind, shaken=True)
+    made, estimator = samples(stream, kind)
+    found = fed(estimator, made)
+    assert found.counts.spikes > 3
+    assert found.contacts == 0
+    assert not found.history
+    monkeypatch.setattr("steelyard.wrist.tracking._path.has_pulse", lambda *_: False)
+    made, estimator = samples(stream, kind)
+    assert fed(estimator, made).contacts > 0
+
+
 @pytest.mark.thorough
 def test_accelerations_that_jump_between_rows_do_not_bias_the_load():
     """Readings are of an instant, accelerations of an interval: samples at a jump count less."""

@@ -135,12 +135,14 @@ class MotionStart:
         posture: where the arm stands, (n,) [rad]
         replaces: the program that runs and would be replaced; empty where none runs
         arm: the arm behind the controller
+        reported: the same as the controller itself reports it
     """
 
     row: Mapping[str, float]
     posture: Array
     replaces: str
     arm: ArmIdentity
+    reported: ArmIdentity
 
     @classmethod
     def of(cls, stream: Stream, robot: RobotModel, request: MotionRequest) -> MotionStart:
@@ -169,7 +171,7 @@ class MotionStart:
         )
         if not (reported.kind and robot.arm.kind):
             _require_comparable(controller, robot, row)
-        return cls(row, controller.posture(row), replaces, arm)
+        return cls(row, controller.posture(row), replaces, arm, reported)
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,6 +189,7 @@ class MotionPlan:
         replaces: the program that runs and would be replaced; empty where none runs
         tool: the tool's centre point in the flange frame, (3,) [m]
         arm: the arm behind the controller
+        reported: the same as the controller itself reports it
         request: what the user has chosen
     """
 
@@ -200,6 +203,7 @@ class MotionPlan:
     replaces: str
     tool: Array
     arm: ArmIdentity
+    reported: ArmIdentity
     request: MotionRequest
 
     @classmethod
@@ -248,6 +252,7 @@ class MotionPlan:
             replaces=start.replaces,
             tool=tool,
             arm=start.arm,
+            reported=start.reported,
             request=request,
         )
 
@@ -269,7 +274,7 @@ class MotionPlan:
         return PathCommand(q, self.rate_hz, steps, self.braking_s)
 
     def renewed(self, stream: Stream) -> MotionPlan:
-        """This plan where posture, program and tool are still the same, otherwise a new one.
+        """This plan where arm, posture, program and tool are still the same, otherwise a new one.
 
         The new plan begins where the arm stands now, with all checks from there.
 
@@ -280,7 +285,9 @@ class MotionPlan:
         change = np.abs(self.controller.posture(row) - self.trajectory.posture)
         same_program = self.controller.running_program(row) == self.replaces
         same_tool = np.array_equal(self.controller.tool_offset(row), self.tool)
-        if same_program and same_tool and change.max() <= _MAX_POSTURE_CHANGE:
+        same_arm = stream.identity() == self.reported
+        same = same_program and same_tool and same_arm
+        if same and change.max() <= _MAX_POSTURE_CHANGE:
             return self
         return MotionPlan.of(stream, self.robot, self.core, self.request)
 

@@ -42,6 +42,7 @@ from steelyard.live._words import (
     CONNECTION_EVENTS,
     STALE_S,
     LinkState,
+    age_words,
     answer_html,
     events_html,
     link_html,
@@ -334,11 +335,12 @@ class SnapshotPage:
         _put(self._log, events_html(snapshot, events))
 
     def _plot(self) -> None:
+        age = age_words(self._age_s)
         if self._points:
             plot = tracking_plot(self._points, accuracy=self.view.setup.accuracy)
             charts = (self._mass_chart, self._width_chart, self._centre_chart)
             for chart, panel in zip(charts, plot.panels, strict=True):
-                chart.draw(panel, plot.colours)
+                chart.draw(panel, plot.colours, age)
         if self._traced:
             traces = self.view.setup.traces
             j = traces.choices.index(self._chosen.value)
@@ -348,7 +350,7 @@ class SnapshotPage:
             title = traces.titles[j]
             unit = traces.units[j]
             plot = Plot("", [Panel(title, "time [s]", f"{title.split()[0]} [{unit}]", curves)])
-            self._trace_chart.draw(plot.panels[0], plot.colours)
+            self._trace_chart.draw(plot.panels[0], plot.colours, age)
 
     def _named_values(self, snapshot: Snapshot) -> dict[str, float]:
         return dict(zip(self.view.setup.columns, snapshot.values, strict=True))

@@ -7,6 +7,7 @@ from there. Nothing is written after `close`: the program then brakes the arm by
 
 from __future__ import annotations
 
+import math
 import random
 import socket
 import struct
@@ -23,15 +24,18 @@ from steelyard.live._controller import MotionLink, Observation, PathCommand, Pro
 from steelyard.live._rtde import RtdeClient
 from steelyard.live._source import Values
 from steelyard.live._tcp import open_connection
+from steelyard.live._ur_modes import safety_obstacle
 from steelyard.live._ur_programs import (
+    LAST_BEAT,
+    MAX_PROGRAM_NUMBER,
     MAX_SILENCE_S,
     STAGE_REGISTER,
     BeatScript,
     MotionStage,
     motion_program,
     register_beat,
+    report_in,
     socket_beat,
-    stage_of,
 )
 
 if TYPE_CHECKING:
@@ -43,8 +47,6 @@ STAGE_OUTPUT = f"output_int_register_{STAGE_REGISTER}"
 _REGISTERS = tuple(range(47, 39, -1))  # input registers that are tried, in this order
 _BEAT_RATE_HZ = 10.0  # of the rows on the connection of the beats
 _STOP_BEAT = -1
-_LAST_BEAT = 2**31 - 1
-_MAX_NUMBER = 10**6  # of a program
 _PLAYING = 2  # of `runtime_state`
 _CHUNK = 1 << 16
 _HEADER_HINT = "is RTDE allowed in the controller's settings?"
@@ -52,11 +54,13 @@ _HEADER_HINT = "is RTDE allowed in the controller's settings?"
 _PROGRAM_STATES = {
     MotionStage.WAITING: ProgramState.WAITING,
     MotionStage.MOVING: ProgramState.MOVING,
+    MotionStage.BRAKING: ProgramState.BRAKING,
     MotionStage.FINISHED: ProgramState.FINISHED,
     MotionStage.SILENCE: ProgramState.STOPPED,
     MotionStage.STOPPED: ProgramState.STOPPED,
     MotionStage.ELSEWHERE: ProgramState.REFUSED,
 }
+_RUNNING = (ProgramState.WAITING, ProgramState.MOVING, ProgramState.BRAKING)
 _REASONS = {
     MotionStage.SILENCE: (
         f"the robot heard nothing from this computer for {1e3 * MAX_SILENCE_S:.0f} ms"
@@ -77,9 +81,10 @@ class UrMotionLink(MotionLink):
     def __init__(self, controller: UrController, path: PathCommand) -> None:
         self._controller = controller
         self._path = path
-        self._number = random.randint(1, _MAX_NUMBER)
+        self._number = random.randint(1, MAX_PROGRAM_NUMBER)
         self._lock = threading.Lock()
         self._count = 0
+        self._sent_s = [math.inf] * (LAST_BEAT + 1)  # of each beat, by its number
         self._ended = False
         self._channel = _open_channel(controller)
 
@@ -93,7 +98,9 @@ class UrMotionLink(MotionLink):
         with self._lock:
             if self._ended:
                 return
-            self._count = self._count % _LAST_BEAT + 1
+            self._count = self._count % LAST_BEAT + 1
+            self._sent_s[self._count % LAST_BEAT + 1] = math.inf  # the next one
+            self._sent_s[self._count] = time.monotonic()
             self._channel.send(self._count)
 
     def request_stop(self) -> None:
@@ -109,33 +116,37 @@ class UrMotionLink(MotionLink):
             self._channel.close()
 
     def observer(self, columns: Sequence[str]) -> Callable[[Values], Observation]:
-        """Reads the stage, `runtime_state`, positions and speeds in a row."""
-        missing = [name for name in (STAGE_OUTPUT, "runtime_state") if name not in columns]
+        """Reads the report of the program, the modes, positions and speeds in a row."""
+        modes = (STAGE_OUTPUT, "runtime_state", "safety_mode")
+        missing = [name for name in modes if name not in columns]
         if missing:
             raise SourceFailed(
                 f"{self._controller} does not send {missing[0]}: its software is too old"
             )
-        stage_and_state = itemgetter(*map(columns.index, (STAGE_OUTPUT, "runtime_state")))
+        report_and_modes = itemgetter(*map(columns.index, modes))
         positions = itemgetter(*(columns.index(f"actual_q_{k}") for k in range(6)))
         speeds = itemgetter(*(columns.index(f"actual_qd_{k}") for k in range(6)))
 
         def observed(values: Values) -> Observation:
-            register, runtime_state = stage_and_state(values)
-            program, reason = self._program(register, playing=runtime_state == _PLAYING)
+            register, runtime_state, safety = report_and_modes(values)
+            report = report_in(register, self._number)
             speed = max(map(abs, speeds(values)))
-            return Observation(program, speed, positions(values), reason)
+            if report is None:
+                return Observation(ProgramState.UNSEEN, speed, positions(values))
+            program, reason = _program(report.stage, playing=runtime_state == _PLAYING)
+            waits_since_s = self._sent_s[report.beat % LAST_BEAT + 1]
+            hindrance = safety_obstacle(safety)
+            return Observation(program, speed, positions(values), reason, waits_since_s, hindrance)
 
         return observed
 
-    def _program(self, register: float, *, playing: bool) -> tuple[ProgramState, str]:
-        """The state of the program, and why it was refused or stopped."""
-        stage = stage_of(register, self._number)
-        if stage is None:
-            return ProgramState.UNSEEN, ""
-        state = _PROGRAM_STATES[stage]
-        if state in (ProgramState.WAITING, ProgramState.MOVING) and not playing:
-            return ProgramState.STOPPED, "its program was ended on the controller"
-        return state, _REASONS.get(stage, "")
+
+def _program(stage: MotionStage, *, playing: bool) -> tuple[ProgramState, str]:
+    """The state of a program, and why it was refused or stopped."""
+    state = _PROGRAM_STATES[stage]
+    if state in _RUNNING and not playing:
+        return ProgramState.STOPPED, "its program was ended on the controller"
+    return state, _REASONS.get(stage, "")
 
 
 class _NumberChannel(ABC):

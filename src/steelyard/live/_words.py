@@ -108,11 +108,24 @@ def link_html(link: LinkState) -> str:
     Args:
         link: the connection
     """
-    age = ""
-    if link.connection is not None and link.age_s >= STALE_S:
+    age = age_words(link.age_s)
+    if link.connection is None:
+        age = ""
+    elif age:
         last = time.strftime("%H:%M:%S", time.localtime(time.time() - link.age_s))
-        age = f"last row {link.age_s:.0f} s ago, at {last}"
+        age = f"last row {age}, at {last}"
     return page_part("link", {"link": link, "age": age})
+
+
+def age_words(age_s: float) -> str:
+    """How old the newest row is; empty for a new one.
+
+    Args:
+        age_s: its age, [s]
+    """
+    if age_s < STALE_S:
+        return ""
+    return f"{age_s:.0f} s ago"
 
 
 def answer_html(

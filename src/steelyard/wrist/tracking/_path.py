@@ -22,11 +22,15 @@ sides of wrench = Y phi leaves phi unchanged.
 the sum of the squared impulse response of filter and differences. r is stated in the sensor's file,
 or estimated from fourth differences of the first rows, which a slow motion hardly changes.
 
-**Spikes.** A single row whose wrench or joint position is far from those of both its neighbours
-(`wrist._spikes`) is left out and counted. The signals between two rows are used when the row after
-both has come, so this costs no delay.
+**Spikes.** A single row whose joint position is far from those of both its neighbours
+(`wrist._spikes`) is left out and counted. A single wrench of this kind is replaced by the mean of
+its neighbours and counted. The signals between two rows are used when the row after both has come,
+so this costs no delay.
 
-**Jumps.** Samples next to a jump of the wrench get a further variance (`wrist._jumps`).
+**Jumps.** Samples next to a jump of the wrench get a further variance (`wrist._jumps`). A spike may
+also be true: friction that changes its sign in a joint that turns round shakes the load for one
+row. Where the motion shows a pulse in the same row (`wrist._spikes.has_pulse`), jumps are therefore
+found in the wrench as it was read, not as it was replaced.
 
 Orientations of a pose are smoothed as rotation vectors relative to the orientation in the middle of
 the window, where their derivatives are angular velocity and angular acceleration.
@@ -63,7 +67,7 @@ from steelyard.wrist._samples import (
     pose_noise,
     sensor_motion,
 )
-from steelyard.wrist._spikes import ROWS_OF_SPIKE, spikes
+from steelyard.wrist._spikes import ROWS_OF_SPIKE, has_pulse, spikes
 
 CALIBRATION_S = 1.0
 """Length of the first part of a stream that gives its rate and noise, [s]."""
@@ -73,6 +77,8 @@ LARGEST_NUMBER = 1e6
 
 _SAMPLES_PER_PERIOD = 4.0  # of the cut-off, as in the batch
 _MIN_ROWS = 20  # to calibrate with
+_MEASURED = slice(0, 6)  # of the motion of an inertial unit: acceleration and angular velocity
+_SECOND_DIFFERENCE = float(np.sqrt(6.0))  # of white noise, over its standard deviation
 
 
 class SensorMotion(NamedTuple):
@@ -138,6 +144,7 @@ class SensorKinematics(ABC):
 
     has_quaternion = True
     differentiated = True  # whether accelerations are derivatives of positions
+    std: Array  # of the noise of what a row says about the motion, (c,)
 
     @abstractmethod
     def moved(self, window: Array, lag: FixedLag) -> SensorMotion:
@@ -146,6 +153,10 @@ class SensorKinematics(ABC):
     def has_spike(self, rows: Array, rate_hz: float) -> bool:
         """Whether the last but one of a few rows is no motion; only joints can tell."""
         return False
+
+    def has_pulse(self, rows: Array) -> bool:
+        """Whether the acceleration of the last but one of a few rows is far from those before."""
+        return has_pulse(np.diff(rows, 2, axis=0), _SECOND_DIFFERENCE * self.std)
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,6 +191,7 @@ class _Joints(SensorKinematics):
 class _PoseKinematics(SensorKinematics):
     """From position and quaternion, (length, 7)."""
 
+    std: Array
     covariance: Array
 
     def moved(self, window: Array, lag: FixedLag) -> SensorMotion:
@@ -191,8 +203,12 @@ class _PoseKinematics(SensorKinematics):
 class _InertialUnitKinematics(SensorKinematics):
     """From acceleration, angular velocity and quaternion, (length, 10)."""
 
+    std: Array
     covariance: Array
     differentiated = False
+
+    def has_pulse(self, rows: Array) -> bool:
+        return has_pulse(rows[:-1, _MEASURED], self.std)
 
     def moved(self, window: Array, lag: FixedLag) -> SensorMotion:
         value, slope, _ = lag.smoothed(window)
@@ -204,9 +220,9 @@ class _InertialUnitKinematics(SensorKinematics):
 class WristPathState(NamedTuple):
     """The state of a `WristPath`."""
 
-    rows: Array  # the last rows [t, motion, wrench], at most four
+    rows: Array  # the last rows [t, motion, wrench, wrench as read], at most four
     next_s: float  # the next instant of the grid, [s]
-    window: Array  # of the smoother, (k, c + 6)
+    window: Array  # of the smoother, (k, c + 12)
     instants: int  # of the grid since the window was full
     last_s: float  # time of the last sample that was made, [s]
 
@@ -325,28 +341,51 @@ class WristPath:
         if len(state.rows) and t - state.rows[-1, 0] > default_gap_s(1 / self.rate_hz):
             state = self._empty(state.last_s)
         unusable: tuple[Sample[SensorMotion], ...] = ()
-        if spike := self._spike(state, row):
+        if self._has_spike_of_motion(state, row):
             state = state._replace(rows=state.rows[:-1])
-            unusable = (Sample.unusable(spike),)
+            unusable = (Sample.unusable("impossible"),)
+        elif self._has_spike_of_wrench(state, row):
+            state = state._replace(rows=self._replaced(state.rows, row))
+            unusable = (Sample.unusable("spikes"),)
         if len(state.rows) and self.kinematics.has_quaternion:
             quaternion = slice(self.channels - 3, self.channels + 1)
             if row[quaternion] @ state.rows[-1, quaternion] < 0:
                 row[quaternion] *= -1.0  # the same rotation, nearer to the one before
-        rows = np.concatenate([state.rows[1 - ROWS_TO_INTERPOLATE :], row[None]])
+        read = np.concatenate([row, row[-6:]])
+        rows = np.concatenate([state.rows[1 - ROWS_TO_INTERPOLATE :], read[None]])
         state, ready = self._with_row(state._replace(rows=rows))
         return state, (*unusable, *ready)
 
-    def _spike(self, state: WristPathState, row: Array) -> str:
-        """The reason why the last row of a state is a spike, as the row after shows; or empty."""
-        rows = np.concatenate([state.rows[1 - ROWS_OF_SPIKE :], row[None]])
-        if self.kinematics.has_spike(rows[:, 1:-6], self.rate_hz):
-            return "impossible"
-        wrench = rows[:, -6:]
+    def _has_spike_of_motion(self, state: WristPathState, row: Array) -> bool:
+        """Whether the last row of a state is no motion, as the row after it shows."""
+        motion = slice(1, 1 + self.channels)
+        rows = np.concatenate([state.rows[1 - ROWS_OF_SPIKE :, motion], row[None, motion]])
+        return self.kinematics.has_spike(rows, self.rate_hz)
+
+    def _has_spike_of_wrench(self, state: WristPathState, row: Array) -> bool:
+        """Whether the last wrench of a state is a spike, as the row after it shows."""
+        wrench = np.concatenate([state.rows[1 - ROWS_OF_SPIKE :, self._wrench], row[None, -6:]])
         noise = self._jumps.row_noise
         if not spikes(wrench, noise).any():
-            return ""
-        usual = self._jumps.usual_noise(state.window[:, self.channels :])
-        return "spikes" if spikes(wrench, np.maximum(noise, usual)).any() else ""
+            return False
+        usual = self._jumps.usual_noise(state.window[:, self.channels : -6])
+        return bool(spikes(wrench, np.maximum(noise, usual)).any())
+
+    @property
+    def _wrench(self) -> slice:
+        """Columns of the wrench, without spikes, in a row of the state."""
+        return slice(1 + self.channels, 7 + self.channels)
+
+    def _replaced(self, rows: Array, row: Array) -> Array:
+        """Rows of a state with another wrench in the last: that between the ones around it."""
+        motion = slice(1, 1 + self.channels)
+        before = rows[-2, self._wrench]
+        share = (rows[-1, 0] - rows[-2, 0]) / (row[0] - rows[-2, 0])
+        rows = rows.copy()
+        rows[-1, self._wrench] = (1 - share) * before + share * row[-6:]
+        if not self.kinematics.has_pulse(np.concatenate([rows[:, motion], row[None, motion]])):
+            rows[-1, -6:] = rows[-1, self._wrench]
+        return rows
 
     def _fault(self, rows: Array, row: Array) -> str:
         """The reason why a row cannot follow others; empty if it can."""
@@ -383,13 +422,14 @@ class WristPath:
 
     def _sample(self, t: float, window: Array) -> Sample[SensorMotion]:
         motion = window[:, : self.channels]
-        wrench = window[:, self.channels :]
+        wrench = window[:, self.channels : -6]
+        as_read = window[:, -6:]
         moved = self.kinematics.moved(motion, self._lag)
-        moved = moved._replace(jump_variance=self._jumps.variance(wrench))
+        moved = moved._replace(jump_variance=self._jumps.variance(as_read))
         return Sample(t, moved, self._lag.smoothed(wrench)[0])
 
     def _empty(self, last_s: float) -> WristPathState:
-        numbers = self.channels + 6
+        numbers = self.channels + 12
         rows = np.zeros((0, 1 + numbers))
         return WristPathState(rows, -np.inf, np.zeros((0, numbers)), 0, last_s)
 
@@ -433,13 +473,23 @@ def _kinematics(
             raise InvalidSamples(f"{robot.name} has {robot.n} joints, a row {motion.shape[1]}")
         return _Joints(robot, sensor.T_flange_sensor, noise_or(stated.get("joints"), motion), gains)
     if motion.shape[1] == 7:
+        position = motion[:, :3]
+        quaternion = motion[:, 3:]
         stds = (stated.get("position"), stated.get("rotation"))
-        return _PoseKinematics(pose_noise(motion[:, :3], motion[:, 3:], gains, *stds))
+        std = np.append(noise_or(stds[0], position), noise_or(_half(stds[1]), quaternion))
+        return _PoseKinematics(std, pose_noise(position, quaternion, gains, *stds))
     if motion.shape[1] == 10:
         linear = noise_or(stated.get("acceleration"), motion[:, :3])
         turning = noise_or(stated.get("angular_velocity"), motion[:, 3:6])
         variance = np.concatenate([linear**2 * value, turning**2 * value, turning**2 * slope])
-        return _InertialUnitKinematics(np.diag(variance))
+        return _InertialUnitKinematics(np.concatenate([linear, turning]), np.diag(variance))
     raise InvalidSamples(
         f"a motion is 7 or 10 numbers, or joints of a robot, got {motion.shape[1]}"
     )
+
+
+def _half(std: float | None) -> float | None:
+    """The noise of a quaternion with that of its rotation, where it is stated."""
+    if std is None:
+        return None
+    return std / 2
