@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from steelyard.live._controller import PathCommand as PathCommand
     from steelyard.live._controller import PayloadRequest as PayloadRequest
     from steelyard.live._controller import ProgramState as ProgramState
+    from steelyard.live._controller import SeenMotion as SeenMotion
     from steelyard.live._controller import SettingOutcome as SettingOutcome
     from steelyard.live._controller import SettingState as SettingState
     from steelyard.live._foxglove import Service as Service
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from steelyard.live._picks import PickStreamOptions as PickStreamOptions
     from steelyard.live._picks import live_picks as live_picks
     from steelyard.live._picks_page import PicksPage as PicksPage
+    from steelyard.live._playing import Confirmation as Confirmation
     from steelyard.live._playing import MotionFailed as MotionFailed
     from steelyard.live._playing import MotionProgress as MotionProgress
     from steelyard.live._playing import MotionRun as MotionRun
@@ -86,6 +88,7 @@ if TYPE_CHECKING:
 _MODULES = {
     "Calibration": "_setup",
     "Capabilities": "_controller",
+    "Confirmation": "_playing",
     "Connection": "_source",
     "Controller": "_controller",
     "ControllerPayload": "_controller",
@@ -129,6 +132,7 @@ _MODULES = {
     "Ros2Publisher": "_ros2_publisher",
     "Row": "_source",
     "SamplePath": "_setup",
+    "SeenMotion": "_controller",
     "Service": "_foxglove",
     "SettingOutcome": "_controller",
     "SettingState": "_controller",
