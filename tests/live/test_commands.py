@@ -414,7 +414,7 @@ def test_a_payload_that_the_stream_does_not_contain_is_not_replaced(output):
 
 
 def test_an_inertia_that_the_stream_does_not_contain_is_not_sent():
-    """Whether it was taken could not be seen, and it could not be put back."""
+    """The rows could not tell whether it was taken, and it could not be restored."""
     with controller() as (found, source):
         found.controller.fault("missing:payload_inertia")
         proposal = Proposal.of(source, weighed())

@@ -62,7 +62,7 @@ _MIN_POLARITY_DEVIATIONS = 4.0
 _POLARITY_STRETCHES = 6  # of either state
 _MAX_CUT_S = 2.0  # of a gap of the log in which the gripper stays closed [s]
 _MIN_CARRIED_SHARE = 0.5  # of the lightest part, that a stretch with an open gripper carries
-_MIN_NOT_EMPTY = 3  # stretches with an open gripper that must carry something, to refuse the log
+_MIN_LOADED_OPEN = 3  # stretches that carry something with an open gripper, to refuse the log
 _MIN_CARRIED_DEVIATIONS = 5.0  # of something carried, where there is no gripper and no table
 
 
@@ -449,7 +449,7 @@ class Picking:
     # --- without a gripper
 
     def _stretches_between_rests(self) -> Iterator[Stretch]:
-        """Motions between rests; those with a part, without a rest's change, are one carry."""
+        """Motions between rests; successive motions with a part are one carry."""
         state = self.weigher.init()
         pending: Stretch | None = None
         for log in self.logs:
@@ -545,7 +545,7 @@ class Picking:
                 "there is no table of parts: picks are compared with the median of earlier ones,"
                 " within 5 %"
             )
-        yield from _alike(self.parts)
+        yield from _indistinguishable(self.parts)
         if len(self.parts) > 1 and not self.options.expect:
             yield "any part of the table counts as good; name the expected ones to notice others"
         for pick in picks:
@@ -590,7 +590,7 @@ def _require_empty_stretches(state: WeigherState, lightest: float) -> None:
     """
     tried = state.blanks + len(state.not_empty)
     carrying = sum(abs(mass) > _MIN_CARRIED_SHARE * lightest for mass in state.not_empty)
-    if carrying < _MIN_NOT_EMPTY or 2 * carrying <= tried:
+    if carrying < _MIN_LOADED_OPEN or 2 * carrying <= tried:
         return
     raise InvalidSamples(
         f"in {carrying} of {tried} stretches with an open gripper the arm seems to carry a part:"
@@ -620,7 +620,7 @@ def _difference(first: Sequence[Mass], second: Sequence[Mass]) -> tuple[float, f
     return difference, float(np.sqrt(variance))
 
 
-def _alike(parts: Sequence[Part]) -> Iterator[str]:
+def _indistinguishable(parts: Sequence[Part]) -> Iterator[str]:
     """Parts whose masses overlap, as a sentence for each pair."""
     for k, one in enumerate(parts):
         for other in parts[k + 1 :]:

@@ -95,20 +95,20 @@ class Window(NamedTuple):
     samples: Annotated[float, NOT_NEGATIVE]
 
     @classmethod
-    def nothing(cls, n: int, m: int, start_s: float = -np.inf) -> Window:
+    def empty(cls, n: int, m: int, start_s: float = -np.inf) -> Window:
         """A window without samples.
 
         Args:
             start_s: when it begins, [s]
         """
-        empty = (
+        sums = (
             np.zeros((4, m + 1)),
             np.zeros((n, m + 1)),
             np.zeros((4, 2 * n)),
             np.zeros(n),
             np.zeros(n),
         )
-        return cls(start_s, start_s, *empty, 0.0)
+        return cls(start_s, start_s, *sums, 0.0)
 
     def plus(self, other: Window) -> Window:
         """Both windows as one."""
@@ -129,7 +129,7 @@ class Window(NamedTuple):
         return bool(self.rows.max() >= _MIN_MOVING_SHARE * self.samples)
 
 
-class Before(NamedTuple):
+class EarlierKnowledge(NamedTuple):
     """What was known at an earlier time, and the samples in motion since then.
 
     Attributes:
@@ -137,7 +137,7 @@ class Before(NamedTuple):
         expected: the same with plausible friction, which later samples are compared with
         spread: of the residuals then
         unexplained: residuals until then that no other payload explains
-        window: which window began then, counted from the first sample
+        window: number of the window that began then, from 0
         known_s: that time [s]; infinite before the first sample
         since: the samples since then
     """
@@ -150,7 +150,7 @@ class Before(NamedTuple):
     known_s: Annotated[float, INFINITE]
     since: Window
 
-    def plus(self, window: Window) -> Before:
+    def plus(self, window: Window) -> EarlierKnowledge:
         """The same with one more window."""
         return self._replace(since=self.since.plus(window))
 
@@ -193,7 +193,7 @@ class TorqueTrackerState(NamedTuple):
 
     known: _Triangle
     at_start: _Triangle
-    earlier: tuple[Before, ...]
+    earlier: tuple[EarlierKnowledge, ...]
     x: Annotated[Array, Shape("m")]
     pending: tuple[_SampleRow, ...]
     prepared: _NoBlock | _PreparedBlock
@@ -203,7 +203,7 @@ class TorqueTrackerState(NamedTuple):
     last_tau: Annotated[Array, Shape("n")]
     torque_squares: Annotated[Array, Shape("n")]
     window: Window
-    rest: Before | None
+    rest: EarlierKnowledge | None
     information: Annotated[Array, Shape("n", "b", "b")]
     pull: Annotated[Array, Shape("n", "m")]
     pushed: Annotated[Array, Shape("m+2")]
@@ -226,14 +226,14 @@ class TorqueTrackerState(NamedTuple):
             nuisances: number of unknowns that are payload or friction
         """
         x = known.solution
-        first = Before(
+        first = EarlierKnowledge(
             known,
             known,
             ResidualSpread.nothing(n),
             Unexplained.nothing(n),
             0,
             np.inf,
-            Window.nothing(n, len(x)),
+            Window.empty(n, len(x)),
         )
         return cls(
             known=known,
@@ -247,7 +247,7 @@ class TorqueTrackerState(NamedTuple):
             behind=NOT_BEHIND,
             last_tau=np.zeros(n),
             torque_squares=np.zeros(n),
-            window=Window.nothing(n, len(x)),
+            window=Window.empty(n, len(x)),
             rest=None,
             information=np.zeros((n, nuisances, nuisances)),
             pull=np.zeros((n, len(x))),
