@@ -414,7 +414,7 @@ def test_a_payload_that_the_stream_does_not_contain_is_not_replaced(output):
 
 
 def test_an_inertia_that_the_stream_does_not_contain_is_not_sent():
-    """Nobody could see whether it was taken, and it could not be put back."""
+    """No row could show whether it was taken, and it could not be put back."""
     with controller() as (found, source):
         found.controller.fault("missing:payload_inertia")
         proposal = Proposal.of(source, weighed())
