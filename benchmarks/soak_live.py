@@ -2,8 +2,9 @@
 
 Each trial starts a motion, or sets a payload, in another process, and causes one fault at a random
 moment. The simulated arm is measured at every control step. A trial is wrong when the arm is not at
-rest 0.5 s after the fault (1 s after `kill -9` and where rows come ever later), when an acceleration of the simulated arm itself
-exceeds 1.2 times the limit, or when a sentence of the client contradicts the simulated controller.
+rest 0.5 s after the fault (1 s after `kill -9` and where rows come ever later), when an
+acceleration of the simulated arm itself exceeds 1.2 times the limit, or when a sentence of the
+client contradicts the simulated controller.
 
 Every trial begins with the payload that the arm carries set on the controller: none, or 9 kg on
 every second controller. With a wrong payload the arm makes accelerations that were not commanded.
