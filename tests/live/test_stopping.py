@@ -237,6 +237,26 @@ def test_a_program_that_replaces_ours_is_noticed_and_stopped(arm, moving, starts
     assert said - replaced < 1.5  # `at_rest` takes a part of it
 
 
+def test_rows_that_come_late_before_the_first_beat_stop_the_arm_at_once(arm, moving, monkeypatch):
+    """The program awaits its first beat, and no beat can tell yet how late the rows are."""
+    found, source, probe = moving
+    plain = UrMotionLink.start
+    sent = []
+
+    def start(link):
+        plain(link)
+        found.controller.fault("late:0.5")
+        sent.append(probe.t)
+
+    monkeypatch.setattr(UrMotionLink, "start", start)
+    with pytest.raises(MotionFailed, match=r"interrupted: its rows come 0\.[56]\d? s late"):
+        move(source, arm, swing(), confirm=lambda plan: True, request=FAST)
+    probe.at_rest()
+    rest_s, _ = probe.after(sent[0])
+    assert rest_s < 0.8
+    assert max(max(map(abs, row[7:13])) for row in probe.rows if row[0] >= sent[0]) < 0.2
+
+
 def test_beats_that_do_not_arrive_are_no_other_program(arm, moving, monkeypatch):
     """The rows go on, and the program that brakes confirms no beat either."""
     _, _, probe = moving
