@@ -396,7 +396,7 @@ class WristPath:
         """Columns of the wrench to find jumps in, in a row of the state or of its window."""
         return slice(-6, None)
 
-    def _replaced(self, state: _WristPathState, row: Array) -> Array:
+    def _replaced(self, state: WristPathState, row: Array) -> Array:
         """Rows of a state with another wrench in the last: that between the ones around it."""
         motion = slice(1, 1 + self.channels)
         rows = state.rows.copy()
