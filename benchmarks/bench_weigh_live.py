@@ -25,7 +25,7 @@ from steelyard.inertia import InertialParameters
 from steelyard.live import LiveWeigher, Row, TorqueSetup
 from steelyard.live._controller import PathCommand
 from steelyard.live._motion import DEFAULT_TOOL_SPEED, braking_time_s, payload_motion
-from steelyard.live._ur_programs import motion_program, register_beat
+from steelyard.live._ur_programs import LAST_BEAT, motion_program, register_beat
 from steelyard.payload import Payload
 from steelyard.robot import RobotModel
 from steelyard.signals import prepare
@@ -134,7 +134,7 @@ def rows(controller: SimulatedController, text: str) -> Iterator[Row]:
     step = 0
     while controller.program_state == "PLAYING":
         step += 1
-        beat = {f"input_int_register_{BEAT_REGISTER}": step // BEAT_STEPS}
+        beat = {f"input_int_register_{BEAT_REGISTER}": 1 + step // BEAT_STEPS % LAST_BEAT}
         controller.receive_inputs(beat)
         controller.step()
         out = controller.outputs

@@ -167,7 +167,7 @@ def test_a_saved_state_is_resumed_and_knows_more(folder, facts):
     [
         (["five.parquet"], "the recording has 5 joints, the arm has 6"),
         (["short.parquet"], "too short to replay"),
-        (["loaded.parquet", "--resume", "none.json"], "no such file"),
+        (["loaded.parquet", "--resume", "none.json"], "none.json: no such file"),
         (["loaded.parquet", "--resume", "bad.json"], "is not JSON"),
         (
             ["loaded.parquet", "--resume", "half.json"],

@@ -31,7 +31,7 @@ from steelyard.live import (
 )
 from steelyard.live._motion import braking_time_s, motion_limits
 from steelyard.live._rtde import PORT, RtdeClient
-from steelyard.live._ur_motion import UrMotionLink
+from steelyard.live._ur_motion import UrMotionLink, _RegisterChannel
 from steelyard.recording import ArmIdentity
 from steelyard.robot import load_robot
 from steelyard.twin._backend import NOMINAL_GAINS, SimulatedArm
@@ -162,7 +162,7 @@ def during(probe, action, speed=0.5):
         thread.join()
 
 
-def failed_motion(arm, moving, fault, confirm=lambda plan: True):
+def failed_motion(arm, moving, fault, confirm=lambda plan: True, motion=None):
     """A motion that a fault of the controller ends: its error, and the instant of the fault.
 
     The fault is its name, or a function. A machine so busy that the motion fails before the fault
@@ -178,7 +178,7 @@ def failed_motion(arm, moving, fault, confirm=lambda plan: True):
             during(probe, cause) as instants,
             pytest.raises(MotionFailed) as raised,
         ):
-            move(source, arm, swing(), confirm=confirm, request=FAST)
+            move(source, arm, motion or swing(), confirm=confirm, request=FAST)
         probe.at_rest()
         if instants:
             return raised.value, instants[0]
@@ -235,6 +235,39 @@ def test_a_program_that_replaces_ours_is_noticed_and_stopped(arm, moving, starts
     rest_s, _ = probe.after(replaced)
     assert rest_s < 0.6
     assert said - replaced < 1.5  # `at_rest` takes a part of it
+
+
+def test_rows_that_come_late_before_the_first_beat_stop_the_arm_at_once(arm, moving, monkeypatch):
+    """The program awaits its first beat, and no beat can tell yet how late the rows are."""
+    found, source, probe = moving
+    plain = UrMotionLink.start
+    sent = []
+
+    def start(link):
+        plain(link)
+        found.controller.fault("late:0.5")
+        sent.append(probe.t)
+
+    monkeypatch.setattr(UrMotionLink, "start", start)
+    with pytest.raises(MotionFailed, match=r"interrupted: its rows come 0\.[56]\d? s late"):
+        move(source, arm, swing(), confirm=lambda plan: True, request=FAST)
+    probe.at_rest()
+    rest_s, _ = probe.after(sent[0])
+    assert rest_s < 0.8
+    assert max(max(map(abs, row[7:13])) for row in probe.rows if row[0] >= sent[0]) < 0.2
+
+
+def test_beats_that_do_not_arrive_are_no_other_program(arm, moving, monkeypatch):
+    """The rows go on, and the program that brakes confirms no beat either."""
+    _, _, probe = moving
+
+    def lost():
+        monkeypatch.setattr(_RegisterChannel, "send", lambda *_: None)
+
+    error, failed = failed_motion(arm, moving, lost)
+    assert "interrupted: the robot heard nothing from this computer for 120 ms" in str(error)
+    rest_s, _ = probe.after(failed)
+    assert rest_s < 0.5
 
 
 def test_rows_that_come_ever_later_stop_the_arm(arm, moving):
@@ -356,14 +389,27 @@ def test_no_beat_goes_out_before_the_program_was_sent(arm, patient, monkeypatch)
     assert speeds[0] < REST
 
 
-def test_the_arm_brakes_on_its_path(arm, moving):
+@pytest.mark.parametrize("seed", [3, 5])
+def test_the_arm_brakes_on_its_path_and_at_the_pace_of_the_plan(arm, moving, seed):
+    """Joints that brake each for itself leave the path by 5 mrad; on it, all slow down alike."""
     _, _, probe = moving
     plans = []
-    _, failed = failed_motion(arm, moving, "mute", confirm=lambda plan: not plans.append(plan))
-    path = plans[-1].trajectory.at(np.arange(0, plans[-1].trajectory.duration_s, 0.002))[0]
-    braked = np.array([row[1:7] for row in probe.rows if row[0] > failed + 0.1])
-    distances = [np.abs(path - q).max(axis=1).min() for q in braked[::10]]
-    assert max(distances) < 0.01
+
+    def confirm(plan):
+        plans.append(plan)
+        return True
+
+    _, failed = failed_motion(arm, moving, "mute", confirm, motion=swing(seed))
+    path, speeds, _ = plans[-1].trajectory.at(np.arange(0, plans[-1].trajectory.duration_s, 5e-4))
+    rows = np.array([row for row in probe.rows if row[0] > failed])
+    rows = rows[np.abs(rows[:, 7:13]).max(axis=1) >= REST]
+    distances = np.array([np.abs(path - q).max(axis=1) for q in rows[:, 1:7]])
+    assert distances.min(axis=1).max() < 0.0015
+    planned = speeds[distances.argmin(axis=1)]
+    pace = np.linalg.norm(rows[:, 7:13], axis=1) / np.linalg.norm(planned, axis=1)
+    begin_s, end_s = (rows[np.flatnonzero(pace > share)[-1], 0] for share in (0.9, 0.1))
+    assert 0.8 < (end_s - begin_s) / plans[-1].braking_s < 1.6
+    assert np.abs(rows[:, 13:]).max() < 1.2 * ACCELERATION_LIMIT
 
 
 PATIENT_COMMAND = """

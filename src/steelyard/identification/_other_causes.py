@@ -46,7 +46,7 @@ from functools import cached_property
 import numpy as np
 from scipy.special import chdtri
 
-from steelyard._arrays import Array
+from steelyard._arrays import Array, Indices
 from steelyard.identification._covariance import (
     correlated_covariance,
     covariance_of_sums,
@@ -91,7 +91,7 @@ class CauseFit:
     e: Array
     covariance: Array
     value: Array
-    columns: Array
+    columns: Indices
     response: Array | None = None
 
     def squared_size(self, extra_std: float = 0.0, widening: float = 1.0) -> float:

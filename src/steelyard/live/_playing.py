@@ -90,29 +90,32 @@ class Confirmation(NamedTuple):
         in_time_s: when the last row came in which no beat was overdue (`time.monotonic`), [s]
         news_s: when the last row came that has confirmed another beat, [s]
         waits_since_s: when the first beat was sent that is not confirmed, [s]
+        late_s: how late the last row came by its own time, [s]; 0 once the program confirms
     """
 
     in_time_s: float = math.inf
     news_s: float = math.inf
     waits_since_s: float = math.inf
+    late_s: float = 0.0
 
-    def after(self, row: Row, seen: Observation) -> Confirmation:
+    def after(self, row: Row, seen: Observation, late_s: float = 0.0) -> Confirmation:
         """The confirmation after one more row.
 
         Args:
             row: the next row of the controller
             seen: what it says about the motion
+            late_s: how late the row came by its own time, [s]
         """
         longest_s = _MAX_OTHER_ANSWER_S
         if seen.program is ProgramState.MOVING:
             longest_s = _MAX_ANSWER_S
         in_time_s = min(self.in_time_s, row.received_s)
         news_s = min(self.news_s, row.received_s)
-        if row.received_s - seen.waits_since_s <= longest_s:
+        if row.received_s - seen.waits_since_s <= longest_s and late_s <= _MAX_ANSWER_S:
             in_time_s = row.received_s
         if seen.waits_since_s != self.waits_since_s:
             news_s = row.received_s
-        return Confirmation(in_time_s, news_s, seen.waits_since_s)
+        return Confirmation(in_time_s, news_s, seen.waits_since_s, late_s)
 
     def problem(self, now_s: float) -> str:
         """Why the motion must not go on; empty where it may.
@@ -122,6 +125,8 @@ class Confirmation(NamedTuple):
         """
         if now_s - self.in_time_s <= _LATE_S:
             return ""
+        if self.late_s > _MAX_ANSWER_S:
+            return f"its rows come {self.late_s:.2f} s late"
         if now_s - self.news_s > _LATE_S:
             return _REPLACED
         return f"its rows come {now_s - self.waits_since_s:.2f} s late"
@@ -144,6 +149,8 @@ class MotionProgress:
         reason: why the motion did not start or was interrupted; empty otherwise
         last_s: the controller's time of the last row, [s]; None before the first one
         confirmation: of the beats
+        delay_s: time of arrival of a row in time, minus its own time, [s]; it tells late rows until
+            the program moves the arm and confirms beats. Infinite for no check
     """
 
     duration_s: float
@@ -154,6 +161,7 @@ class MotionProgress:
     reason: str = ""
     last_s: float | None = None
     confirmation: Confirmation = NOT_CONFIRMED
+    delay_s: float = math.inf
 
     @property
     def ongoing(self) -> bool:
@@ -201,7 +209,10 @@ class MotionProgress:
             return replace(self, seen_moving=True).after(row, seen)
         if problem := self._clock_problem(row.t):
             return self._ended(MotionState.INTERRUPTED, problem)
-        confirmation = self.confirmation.after(row, seen)
+        late_s = 0.0
+        if self.state is MotionState.SENT:
+            late_s = row.received_s - row.t - self.delay_s
+        confirmation = self.confirmation.after(row, seen, late_s)
         following = replace(self, last_s=row.t, confirmation=confirmation)
         return following._of_program(row, seen)
 
@@ -323,22 +334,27 @@ class MotionRun:
             MotionFailed: the motion does not start, is interrupted, or does not end in time
         """
         plan = self._plan
+        prompt = self._stream.row()  # it was checked just now that rows come in time
         link = plan.controller.motion_link(plan.path)
         self._link = link  # closed by `_end`, which asks for a stop first
         observed = link.observer(self._stream.columns)
-        self._start(link)
+        self._start(link, prompt.received_s - prompt.t)
         while (progress := self.progress) is not None and progress.ongoing:
             yield from self._taken(progress, observed)
         self._end()
 
-    def _start(self, link: MotionLink) -> None:
+    def _start(self, link: MotionLink, delay_s: float) -> None:
         """Sends the program and begins the beats, for the first of which it waits.
+
+        Args:
+            link: of the motion
+            delay_s: time of arrival of a row in time, minus its own time, [s]
 
         Raises:
             MotionFailed: it was not sent, or it is not known whether it runs
         """
         sent_s = time.monotonic()
-        self.progress = MotionProgress(self._plan.trajectory.duration_s, sent_s)
+        self.progress = MotionProgress(self._plan.trajectory.duration_s, sent_s, delay_s=delay_s)
         try:
             link.start()
         except SourceFailed as error:

@@ -466,13 +466,13 @@ class SimulatedController:
             self.backend.place(q)
 
     def shift_clock(self, seconds: float) -> None:
-        """Moves the clock forward, or back by a negative time.
+        """Moves the clock forward, or back by a negative time, not before zero.
 
         Args:
             seconds: by how much, [s]
         """
         with self._lock:
-            self._start_s += seconds
+            self._start_s += max(seconds, -self.outputs["timestamp"][0])
 
     def reboot(self) -> None:
         """Starts the clock anew, without a program, with empty registers and no payload."""
