@@ -634,7 +634,8 @@ def test_old_rows_are_grey_and_nothing_can_be_set(weigher, monkeypatch):
 @in_a_browser
 def test_curves_and_arm_of_old_rows_are_grey_and_curves_say_how_old_they_are(weigher, browser):
     grey = (
-        "[...document.querySelectorAll('.uplot canvas, canvas[data-engine]')].map(e => getComputedStyle(e))"
+        "[...document.querySelectorAll('.uplot canvas, canvas[data-engine]')]"
+        ".map(e => getComputedStyle(e))"
         ".filter(e => e.opacity < 0.5 && e.filter.includes('grayscale')).length"
     )
     ages = "[...document.querySelectorAll('.chart .age')].map(e => e.innerText)"
