@@ -750,3 +750,14 @@ def test_a_spike_is_found_anywhere_in_a_chunk_and_a_step_is_none(rng, at):
     assert not TorqueRows.spikes(None, residual + step[1:-1], smooth + step).any()
     offset = residual + 190.0  # of all samples: a residual like those around it is no spike
     assert not TorqueRows.spikes(None, offset + spike[1:-1], smooth + spike).any()
+
+
+def test_what_rows_tell_of_one_joint_for_the_first_time_is_no_residual_of_it(direct):
+    """One joint alone may excite what was unknown; the mean of all joints need not show it."""
+    known = fed(direct, stream()[:408])
+    offset = 10 + model().estimate.parameters.names.index("B3")
+    x = known.x.copy()
+    x[offset] += 6.0  # seven times the noise of the joint, as before its offset was known
+    after = fed(direct, stream()[408:420], known._replace(x=x))
+    assert after.window.rows[2] >= 5
+    assert after.window.squares[2] < 3.0 * after.window.rows[2]

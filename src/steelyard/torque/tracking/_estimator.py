@@ -428,7 +428,7 @@ class TorqueTracker:
             pull = pull + (rows[:, :, -1:] * rows[:, :, :-1]).sum(axis=0)
         flat = rows.reshape(-1, rows.shape[2])
         known = known.plus(flat)
-        if (e**2).sum() > _OUTLIER_RMS**2 * count.sum():  # these rows excite new unknowns
+        if ((e**2).sum(axis=0) > _OUTLIER_RMS**2 * count).any():  # rows excite new unknowns
             e = -(flat @ np.append(known.solution, -1.0)).reshape(e.shape)
         near = np.ascontiguousarray(rows[:, :, : information.shape[1]].transpose(1, 0, 2))
         window = Window(
