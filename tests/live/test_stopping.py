@@ -274,6 +274,17 @@ def test_beats_that_do_not_arrive_are_no_other_program(arm, moving, monkeypatch)
     assert rest_s < 0.5
 
 
+def test_a_motion_that_is_paused_on_the_controller_is_ended(arm, moving):
+    """Who presses play later must not find the rest of a motion that was given up."""
+    found, _, probe = moving
+    error, paused = failed_motion(arm, moving, lambda: found.controller.dashboard("pause"))
+    assert "interrupted: its program was paused on the controller; the arm has moved" in str(error)
+    assert error.report.at_rest
+    assert found.controller.program_state == "STOPPED"
+    rest_s, _ = probe.after(paused)
+    assert rest_s < 0.5
+
+
 def test_rows_that_come_ever_later_stop_the_arm(arm, moving):
     """They come regularly, and so do the beats; but what they show is long over."""
     _, _, probe = moving

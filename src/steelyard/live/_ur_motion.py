@@ -56,6 +56,7 @@ _PROBE_STEP_S = 0.05  # between two probes
 _BEAT_RATE_HZ = 10.0  # of the rows on the connection of the beats
 _STOP_BEAT = -1
 _PLAYING = 2  # of `runtime_state`
+_PAUSED = (3, 4)  # the same: pausing, paused
 _CHUNK = 1 << 16
 _HEADER_HINT = "is RTDE allowed in the controller's settings?"
 
@@ -175,7 +176,7 @@ class UrMotionLink(MotionLink):
             speed = max(map(abs, speeds(values)))
             if report is None:
                 return Observation(ProgramState.UNSEEN, speed, positions(values))
-            program, reason = _program(report.stage, playing=runtime_state == _PLAYING)
+            program, reason = _program(report.stage, runtime_state)
             if program is ProgramState.WAITING:
                 reason = self._judge_probe(report.beat)
                 return Observation(program, speed, positions(values), reason)
@@ -186,12 +187,14 @@ class UrMotionLink(MotionLink):
         return observed
 
 
-def _program(stage: MotionStage, *, playing: bool) -> tuple[ProgramState, str]:
+def _program(stage: MotionStage, runtime_state: float) -> tuple[ProgramState, str]:
     """The state of a program, and why it was refused or stopped."""
     state = _PROGRAM_STATES[stage]
-    if state in _RUNNING and not playing:
-        return ProgramState.STOPPED, "its program was ended on the controller"
-    return state, _REASONS.get(stage, "")
+    if state not in _RUNNING or runtime_state == _PLAYING:
+        return state, _REASONS.get(stage, "")
+    if runtime_state in _PAUSED:
+        return ProgramState.STOPPED, "its program was paused on the controller"
+    return ProgramState.STOPPED, "its program was ended on the controller"
 
 
 class _NumberChannel(ABC):
