@@ -139,7 +139,7 @@ def test_doubt_is_exit_code_1_and_force_is_said(folder):
     done = run("abb", folder / "doubtful.json", "-o", output)
     assert done.exit_code == 1
     assert (
-        "error: not exported: the mass is known to +- 15.7 % (95 %), more than 10 % allowed"
+        "error: not exported: the mass is known to ± 15.7 % (95 %), more than 10 % allowed"
         in done.output
     )
     assert not output.exists()

@@ -1,6 +1,7 @@
 """`track` with a recording: text, JSON, picture, saved states, refusals."""
 
 import json
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -88,6 +89,8 @@ def test_words_files_and_picture(folder):
     assert lines[0].endswith("s  mass not known yet  do not use yet (not_excited)")
     assert max(map(len, lines)) < 120
     assert "Converged: the mass is known to" in out
+    assert re.search(r"^ +\d+\.\d\d s  mass +\d\.\d+ (±|\+-) \d\.\d+ kg", out, re.MULTILINE)
+    assert re.search(r"\((±|\+-) is half of the 95 % interval\)", out)
     assert "The mass is known to 2 % since " in out
     payload = Payload.load(folder / "payload.json")
     assert payload.body.mass == pytest.approx(3.5, abs=3 * payload.std[0])

@@ -47,9 +47,13 @@ def test_the_command_prints_a_line_per_pick_and_ends_with_1(folder):
         *("--on-alarm", f'{sys.executable} -c "{script}"'),
     )
     assert done.returncode == 1
-    lines = done.stdout.splitlines()
-    assert "missing" in lines[3]
-    assert "double" in lines[5]
+    lines = done.stdout.replace("+-", "±").splitlines()
+    assert lines[0].split()[:2] == ["pick", "closed"]
+    assert lines[0].startswith("pick   closed at  mass ± (95 %)")
+    assert [line.split()[0] for line in lines[1:7]] == ["1", "2", "3", "4", "5", "6"]
+    assert "missing" in lines[4]
+    assert "double" in lines[6]
+    assert " ± " in lines[1]
     assert "6 picks: 4 good, 1 missing, 1 double" in done.stdout
     assert len(output.read_text().splitlines()) == 7
     alarms = [json.loads(line) for line in seen.read_text().splitlines()]
@@ -265,9 +269,13 @@ def test_a_stream_gives_lines_files_and_the_exit_code_of_its_picks(folder, monke
         *words, *("-o", folder / "live.json", "--report", folder / "live.html", "--tool", "left")
     )
     assert done.returncode == 1, done.stderr
-    lines = done.stdout.splitlines()
-    assert "missing" in lines[3]
-    assert "double" in lines[5]
+    lines = done.stdout.replace("+-", "±").splitlines()
+    assert lines[0].split()[:2] == ["pick", "closed"]
+    assert lines[0].startswith("pick   closed at  mass ± (95 %)")
+    assert [line.split()[0] for line in lines[1:7]] == ["1", "2", "3", "4", "5", "6"]
+    assert "missing" in lines[4]
+    assert "double" in lines[6]
+    assert " ± " in lines[1]
     assert "6 picks: 4 good, 1 missing, 1 double" in done.stdout
     assert Shift.load(folder / "live.json").tool == "left"
     assert "6 picks, 2 alarms" in (folder / "live.html").read_text()

@@ -13,6 +13,7 @@ import typer
 from steelyard import _saved
 from steelyard.cli import options
 from steelyard.cli.output import Output
+from steelyard.cli.terminal import say
 from steelyard.errors import InvalidInertia, UnknownName, UnreadableFile
 
 if TYPE_CHECKING:
@@ -174,7 +175,7 @@ class Exported:
                 print(self.text(), end="")
                 return
             for words in blocking:
-                print(f"warning: forced in spite of a doubt: {words}")
+                say(f"warning: forced in spite of a doubt: {words}")
             beside = f", and what it cannot hold: {drives_file}" if drives_file else ""
             print(f"Written: {output}{beside}")
 

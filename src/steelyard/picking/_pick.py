@@ -171,7 +171,7 @@ class Pick(Value, error=InvalidSamples):
         """The pick as one short line."""
         words = f"{self.number:4d}  {self.close_s:8.2f} s  "
         if self.mass is None:
-            words += f"{'':18s}"
+            words += f"{'':19s}"
         else:
             words += f"{self.mass.value:7.3f} +- {self.mass.half_width:5.3f} kg"
         if self.relative is not None:

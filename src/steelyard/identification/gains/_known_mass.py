@@ -212,7 +212,11 @@ def _corrected_gains(gain: Array, S: Array, payload: Payload, mass: float) -> Dr
         words = f"{words}, of which gains contribute {shares} kg before and after"
     else:
         words += "; gains are stated to be exact, so none is corrected"
-    notes = [f"{100 * x:+.2f} +- {100 * y:.2g} %" for x, y in zip(S @ u, relative, strict=True)]
+    half_widths = NORMAL_95 * relative
+    notes = [
+        f"{100 * change:+.2f} +- {100 * half:.2g} %"
+        for change, half in zip(S @ u, half_widths, strict=True)
+    ]
     return DriveGains(value, np.abs(value) * relative, "known mass", Verdict(words), notes, errors)
 
 
@@ -310,8 +314,8 @@ def _with_verdict(
         return DriveGains(value * np.nan, relative, "known mass", verdict, unknown)
     prior = np.minimum((relative / problem.spread) ** 2, 1.0)
     notes = tuple(
-        f"{with_interval(gain, abs(gain) * std)} Nm/A; {share:.0%} of the information is the"
-        " initial guess"
+        f"{with_interval(gain, NORMAL_95 * abs(gain) * std)} Nm/A; {share:.0%} of the information"
+        " is the initial guess"
         for gain, std, share in zip(value, relative, prior, strict=True)
     )
     best = 100 * relative.min()
