@@ -129,7 +129,8 @@ def patient(moving, monkeypatch):
     found, _, probe = moving
     monkeypatch.setattr("steelyard.live._playing._STALL_S", 20.0)
     monkeypatch.setattr("steelyard.live._playing._START_STALL_S", 20.0)
-    monkeypatch.setattr("steelyard.live._playing._MAX_ANSWER_S", 20.0)
+    monkeypatch.setattr("steelyard.live._playing.MAX_ANSWER_S", 20.0)
+    monkeypatch.setattr("steelyard.live._ur_motion.MAX_ANSWER_S", 20.0)
     return found, UrController(found.host, found.port, timeout_s=20.0), probe
 
 
@@ -237,24 +238,27 @@ def test_a_program_that_replaces_ours_is_noticed_and_stopped(arm, moving, starts
     assert said - replaced < 1.5  # `at_rest` takes a part of it
 
 
-def test_rows_that_come_late_before_the_first_beat_stop_the_arm_at_once(arm, moving, monkeypatch):
-    """The program awaits its first beat, and no beat can tell yet how late the rows are."""
+@pytest.mark.parametrize("fault", ["late:0.5", "late:0.3"])
+def test_an_arm_whose_rows_come_late_by_now_does_not_start(arm, moving, monkeypatch, fault):
+    """The program awaits its first beat, and gets probes until one is confirmed in time."""
     found, source, probe = moving
     plain = UrMotionLink.start
     sent = []
 
     def start(link):
         plain(link)
-        found.controller.fault("late:0.5")
+        found.controller.fault(fault)
         sent.append(probe.t)
 
     monkeypatch.setattr(UrMotionLink, "start", start)
-    with pytest.raises(MotionFailed, match=r"interrupted: its rows come 0\.[56]\d? s late"):
+    with pytest.raises(
+        MotionFailed, match=r"did not start .*: its rows come 0\.\d\d s late"
+    ) as hit:
         move(source, arm, swing(), confirm=lambda plan: True, request=FAST)
+    assert hit.value.moved is Moved.NO
+    found.controller.fault("normal")
     probe.at_rest()
-    rest_s, _ = probe.after(sent[0])
-    assert rest_s < 0.8
-    assert max(max(map(abs, row[7:13])) for row in probe.rows if row[0] >= sent[0]) < 0.2
+    assert max(max(map(abs, row[7:13])) for row in probe.rows if row[0] >= sent[0]) < REST
 
 
 def test_beats_that_do_not_arrive_are_no_other_program(arm, moving, monkeypatch):
@@ -267,6 +271,17 @@ def test_beats_that_do_not_arrive_are_no_other_program(arm, moving, monkeypatch)
     error, failed = failed_motion(arm, moving, lost)
     assert "interrupted: the robot heard nothing from this computer for 120 ms" in str(error)
     rest_s, _ = probe.after(failed)
+    assert rest_s < 0.5
+
+
+def test_a_motion_that_is_paused_on_the_controller_is_ended(arm, moving):
+    """Who presses play later must not find the rest of a motion that was given up."""
+    found, _, probe = moving
+    error, paused = failed_motion(arm, moving, lambda: found.controller.dashboard("pause"))
+    assert "interrupted: its program was paused on the controller; the arm has moved" in str(error)
+    assert error.report.at_rest
+    assert found.controller.program_state == "STOPPED"
+    rest_s, _ = probe.after(paused)
     assert rest_s < 0.5
 
 
@@ -415,11 +430,11 @@ def test_the_arm_brakes_on_its_path_and_at_the_pace_of_the_plan(arm, moving, see
 PATIENT_COMMAND = """
 import sys
 from steelyard.__main__ import main
-from steelyard.live import _playing
+from steelyard.live import _playing, _ur_motion
 
 _playing._STALL_S = 20.0
 _playing._START_STALL_S = 20.0
-_playing._MAX_ANSWER_S = 20.0
+_playing.MAX_ANSWER_S = _ur_motion.MAX_ANSWER_S = 20.0
 sys.exit(main())
 """
 

@@ -27,6 +27,11 @@ from steelyard.recording import UNKNOWN_ARM, ArmIdentity
 MAX_SPEED_AT_REST = 0.01
 """Largest joint speed of an arm that stands still, [rad/s]."""
 
+MAX_ANSWER_S = 0.15
+"""Longest time until rows show that the program of a motion has received a beat, [s]. It is above
+the silence after which the program brakes by itself, because a busy computer takes its rows late
+after one."""
+
 _HOLD_S = 0.3  # a payload that is reported for so long counts as set
 _TOLERANCES = (1e-4, 1e-5, 1e-5)  # of mass [kg], centre [m] and inertia [kg m^2] in the echo
 
@@ -350,7 +355,7 @@ class Observation(NamedTuple):
         program: state of its program
         speed: largest joint speed, [rad/s]
         q: joint positions, (n,) [rad]
-        reason: why the program was refused or stopped; empty otherwise
+        reason: why the program was refused or stopped, or why it may not start yet
         waits_since_s: when the first beat was sent that the program has not confirmed
             (`time.monotonic`), [s]; infinite where it has confirmed all
         hindrance: why the arm must not go on in the modes of the row; empty where it may

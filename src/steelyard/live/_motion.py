@@ -281,11 +281,11 @@ class MotionPlan:
         Args:
             stream: rows of the controller
         """
+        same_arm = stream.identity() == self.reported  # takes longest, so it comes first
         row = ready_row_of(stream, self.robot)
         change = np.abs(self.controller.posture(row) - self.trajectory.posture)
         same_program = self.controller.running_program(row) == self.replaces
         same_tool = np.array_equal(self.controller.tool_offset(row), self.tool)
-        same_arm = stream.identity() == self.reported
         same = same_program and same_tool and same_arm
         if same and change.max() <= _MAX_POSTURE_CHANGE:
             return self

@@ -7,7 +7,8 @@ are watched until it stands.
 
 The program confirms the beats in its rows (`Confirmation`). Beats that it does not confirm while it
 says that it moves mean that another program took its place; beats that it confirms late mean that
-rows come late, even though they come regularly.
+rows come late, even though they come regularly. The link sends the first beat only after the
+program has confirmed a probe in time.
 
 `MotionProgress` follows the rows of the controller from the moment the program was sent:
 
@@ -31,7 +32,13 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from steelyard.errors import SourceFailed
-from steelyard.live._controller import MotionLink, MovableController, Observation, ProgramState
+from steelyard.live._controller import (
+    MAX_ANSWER_S,
+    MotionLink,
+    MovableController,
+    Observation,
+    ProgramState,
+)
 from steelyard.live._motion import MotionPlan
 from steelyard.live._source import Event, EventKind, Row, Stream
 from steelyard.live._stop import RestState, StopReport, seen_at_rest, watch_rest
@@ -43,11 +50,7 @@ _MAX_UNTAKEN_S = 0.3
 """Without a call of `take` for so long, the beats end, [s]. With four busy processes on two cores,
 the longest time between two calls in `weigh-live` was 0.18 s: estimates have their own thread."""
 
-_MAX_ANSWER_S = 0.15
-"""Longest time until rows show that the program has received a beat, [s]. It is above the silence
-after which the program brakes by itself, because a busy computer takes its rows late after one."""
-
-_MAX_OTHER_ANSWER_S = 1.2  # of a program that awaits its first beat, or brakes
+_MAX_OTHER_ANSWER_S = 1.2  # of a program that brakes
 _LATE_S = 0.06  # rows that confirm too late for so long count
 _REPLACED = "another program took its place"
 _BEAT_STEP_S = 0.008  # shortest time between two beats
@@ -90,32 +93,29 @@ class Confirmation(NamedTuple):
         in_time_s: when the last row came in which no beat was overdue (`time.monotonic`), [s]
         news_s: when the last row came that has confirmed another beat, [s]
         waits_since_s: when the first beat was sent that is not confirmed, [s]
-        late_s: how late the last row came by its own time, [s]; 0 once the program confirms
     """
 
     in_time_s: float = math.inf
     news_s: float = math.inf
     waits_since_s: float = math.inf
-    late_s: float = 0.0
 
-    def after(self, row: Row, seen: Observation, late_s: float = 0.0) -> Confirmation:
+    def after(self, row: Row, seen: Observation) -> Confirmation:
         """The confirmation after one more row.
 
         Args:
             row: the next row of the controller
             seen: what it says about the motion
-            late_s: how late the row came by its own time, [s]
         """
         longest_s = _MAX_OTHER_ANSWER_S
         if seen.program is ProgramState.MOVING:
-            longest_s = _MAX_ANSWER_S
+            longest_s = MAX_ANSWER_S
         in_time_s = min(self.in_time_s, row.received_s)
         news_s = min(self.news_s, row.received_s)
-        if row.received_s - seen.waits_since_s <= longest_s and late_s <= _MAX_ANSWER_S:
+        if row.received_s - seen.waits_since_s <= longest_s:
             in_time_s = row.received_s
         if seen.waits_since_s != self.waits_since_s:
             news_s = row.received_s
-        return Confirmation(in_time_s, news_s, seen.waits_since_s, late_s)
+        return Confirmation(in_time_s, news_s, seen.waits_since_s)
 
     def problem(self, now_s: float) -> str:
         """Why the motion must not go on; empty where it may.
@@ -125,8 +125,6 @@ class Confirmation(NamedTuple):
         """
         if now_s - self.in_time_s <= _LATE_S:
             return ""
-        if self.late_s > _MAX_ANSWER_S:
-            return f"its rows come {self.late_s:.2f} s late"
         if now_s - self.news_s > _LATE_S:
             return _REPLACED
         return f"its rows come {now_s - self.waits_since_s:.2f} s late"
@@ -149,8 +147,6 @@ class MotionProgress:
         reason: why the motion did not start or was interrupted; empty otherwise
         last_s: the controller's time of the last row, [s]; None before the first one
         confirmation: of the beats
-        delay_s: time of arrival of a row in time, minus its own time, [s]; it tells late rows until
-            the program moves the arm and confirms beats. Infinite for no check
     """
 
     duration_s: float
@@ -161,7 +157,6 @@ class MotionProgress:
     reason: str = ""
     last_s: float | None = None
     confirmation: Confirmation = NOT_CONFIRMED
-    delay_s: float = math.inf
 
     @property
     def ongoing(self) -> bool:
@@ -209,10 +204,7 @@ class MotionProgress:
             return replace(self, seen_moving=True).after(row, seen)
         if problem := self._clock_problem(row.t):
             return self._ended(MotionState.INTERRUPTED, problem)
-        late_s = 0.0
-        if self.state is MotionState.SENT:
-            late_s = row.received_s - row.t - self.delay_s
-        confirmation = self.confirmation.after(row, seen, late_s)
+        confirmation = self.confirmation.after(row, seen)
         following = replace(self, last_s=row.t, confirmation=confirmation)
         return following._of_program(row, seen)
 
@@ -248,7 +240,7 @@ class MotionProgress:
         if self.state is MotionState.MOVING:
             return self._ended(MotionState.INTERRUPTED, _REPLACED)
         if elapsed_s > _MAX_DELAY_S:
-            return self._ended(MotionState.NOT_STARTED, row.waiting)
+            return self._ended(MotionState.NOT_STARTED, seen.reason or row.waiting)
         return self
 
     def _ended(self, state: MotionState, reason: str) -> MotionProgress:
@@ -334,27 +326,22 @@ class MotionRun:
             MotionFailed: the motion does not start, is interrupted, or does not end in time
         """
         plan = self._plan
-        prompt = self._stream.row()  # it was checked just now that rows come in time
         link = plan.controller.motion_link(plan.path)
         self._link = link  # closed by `_end`, which asks for a stop first
         observed = link.observer(self._stream.columns)
-        self._start(link, prompt.received_s - prompt.t)
+        self._start(link)
         while (progress := self.progress) is not None and progress.ongoing:
             yield from self._taken(progress, observed)
         self._end()
 
-    def _start(self, link: MotionLink, delay_s: float) -> None:
+    def _start(self, link: MotionLink) -> None:
         """Sends the program and begins the beats, for the first of which it waits.
-
-        Args:
-            link: of the motion
-            delay_s: time of arrival of a row in time, minus its own time, [s]
 
         Raises:
             MotionFailed: it was not sent, or it is not known whether it runs
         """
         sent_s = time.monotonic()
-        self.progress = MotionProgress(self._plan.trajectory.duration_s, sent_s, delay_s=delay_s)
+        self.progress = MotionProgress(self._plan.trajectory.duration_s, sent_s)
         try:
             link.start()
         except SourceFailed as error:

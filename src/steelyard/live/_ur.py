@@ -212,10 +212,10 @@ class UrController(MovableController):
             with_inertia=request.with_inertia,
         )
         with Stream(self) as stream:
-            self.ready_row(stream)
-            self.require_unchanged(stream, request.before)
             if request.arm is not None:
                 self.require_arm(stream, request.arm)
+            self.ready_row(stream)
+            self.require_unchanged(stream, request.before)
             with suppress(_Unanswered):  # the echo decides
                 self.send_script(program)
             timeout_s = _ECHO_TIMEOUT_S + request.transition_s

@@ -20,7 +20,13 @@ from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from steelyard.errors import SourceFailed
-from steelyard.live._controller import MotionLink, Observation, PathCommand, ProgramState
+from steelyard.live._controller import (
+    MAX_ANSWER_S,
+    MotionLink,
+    Observation,
+    PathCommand,
+    ProgramState,
+)
 from steelyard.live._rtde import RtdeClient
 from steelyard.live._source import Values
 from steelyard.live._tcp import open_connection
@@ -29,6 +35,7 @@ from steelyard.live._ur_programs import (
     LAST_BEAT,
     MAX_PROGRAM_NUMBER,
     MAX_SILENCE_S,
+    PROBES,
     STAGE_REGISTER,
     BeatScript,
     MotionStage,
@@ -45,9 +52,11 @@ STAGE_OUTPUT = f"output_int_register_{STAGE_REGISTER}"
 """Output in which the program of a motion reports its stage."""
 
 _REGISTERS = tuple(range(47, 39, -1))  # input registers that are tried, in this order
+_PROBE_STEP_S = 0.05  # between two probes
 _BEAT_RATE_HZ = 10.0  # of the rows on the connection of the beats
 _STOP_BEAT = -1
 _PLAYING = 2  # of `runtime_state`
+_PAUSED = (3, 4)  # the same: pausing, paused
 _CHUNK = 1 << 16
 _HEADER_HINT = "is RTDE allowed in the controller's settings?"
 
@@ -84,7 +93,12 @@ class UrMotionLink(MotionLink):
         self._number = random.randint(1, MAX_PROGRAM_NUMBER)
         self._lock = threading.Lock()
         self._count = 0
-        self._sent_s = [math.inf] * (LAST_BEAT + 1)  # of each beat, by its number
+        self._sent_s = [math.inf] * PROBES.stop  # of each beat and probe, by its number
+        self._probe = PROBES[-1]
+        self._probed_s = -math.inf
+        self._confirmed = 0  # the last probe that rows have confirmed
+        self._is_prompt = False  # whether rows have confirmed a probe in time
+        self._lateness = ""
         self._ended = False
         self._channel = _open_channel(controller)
 
@@ -94,14 +108,43 @@ class UrMotionLink(MotionLink):
         self._controller.send_script(program)
 
     def beat(self) -> None:
-        """Sends the next number; nothing after a stop was requested."""
+        """Sends the next number; nothing after a stop was requested.
+
+        Until the program has confirmed a probe in time, these are probes, and it does not start.
+        """
         with self._lock:
             if self._ended:
                 return
+            if not self._is_prompt:
+                return self._send_probe(time.monotonic())
             self._count = self._count % LAST_BEAT + 1
             self._sent_s[self._count % LAST_BEAT + 1] = math.inf  # the next one
             self._sent_s[self._count] = time.monotonic()
             self._channel.send(self._count)
+
+    def _send_probe(self, now_s: float) -> None:
+        """Sends another probe when it is time for one."""
+        if now_s - self._probed_s < _PROBE_STEP_S:
+            return
+        self._probed_s = now_s
+        self._probe = PROBES[(PROBES.index(self._probe) + 1) % len(PROBES)]
+        self._sent_s[self._probe] = now_s
+        self._channel.send(self._probe)
+
+    def _judge_probe(self, number: int) -> str:
+        """Judges how late the rows are by a probe that they confirm; why not to start yet."""
+        if number in PROBES and number != self._confirmed:
+            self._confirmed = number
+            late_s = time.monotonic() - self._sent_s[number]
+            self._lateness = f"its rows come {late_s:.2f} s late"
+            self._is_prompt = self._is_prompt or late_s <= MAX_ANSWER_S
+        return self._lateness
+
+    def _waits_since_s(self, number: int) -> float:
+        """When the beat was sent that follows the last confirmed one, [s]."""
+        if number in PROBES:
+            return self._sent_s[1]
+        return self._sent_s[number % LAST_BEAT + 1]
 
     def request_stop(self) -> None:
         """Sends the number that asks for a stop."""
@@ -133,20 +176,25 @@ class UrMotionLink(MotionLink):
             speed = max(map(abs, speeds(values)))
             if report is None:
                 return Observation(ProgramState.UNSEEN, speed, positions(values))
-            program, reason = _program(report.stage, playing=runtime_state == _PLAYING)
-            waits_since_s = self._sent_s[report.beat % LAST_BEAT + 1]
+            program, reason = _program(report.stage, runtime_state)
+            if program is ProgramState.WAITING:
+                reason = self._judge_probe(report.beat)
+                return Observation(program, speed, positions(values), reason)
+            waits_since_s = self._waits_since_s(report.beat)
             hindrance = safety_obstacle(safety)
             return Observation(program, speed, positions(values), reason, waits_since_s, hindrance)
 
         return observed
 
 
-def _program(stage: MotionStage, *, playing: bool) -> tuple[ProgramState, str]:
+def _program(stage: MotionStage, runtime_state: float) -> tuple[ProgramState, str]:
     """The state of a program, and why it was refused or stopped."""
     state = _PROGRAM_STATES[stage]
-    if state in _RUNNING and not playing:
-        return ProgramState.STOPPED, "its program was ended on the controller"
-    return state, _REASONS.get(stage, "")
+    if state not in _RUNNING or runtime_state == _PLAYING:
+        return state, _REASONS.get(stage, "")
+    if runtime_state in _PAUSED:
+        return ProgramState.STOPPED, "its program was paused on the controller"
+    return ProgramState.STOPPED, "its program was ended on the controller"
 
 
 class _NumberChannel(ABC):

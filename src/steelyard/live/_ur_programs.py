@@ -3,7 +3,8 @@
 A program starts with `def NAME():` or `sec NAME():` in column one and ends with `end` there. A
 `sec` program runs within one control step beside the running program; a `def` program replaces it.
 
-The program of a motion moves the arm only while this computer answers. Every control step it
+The program of a motion moves the arm only while this computer answers. Before its first beat it
+confirms probes, by which this computer sees how late the rows are. Every control step it
 reads a number, the beat. A beat that stays the same for `MAX_SILENCE_S` and a negative one end the
 motion. The program then brakes on its path: it advances along the path by `rate` points per control
 step, and the rate falls to 0 at a constant pace within the plan's braking time. Between two points
@@ -30,18 +31,21 @@ STAGE_REGISTER = 47
 """Output integer register in which the program reports its number and stage."""
 
 _MAX_START_DISTANCE = 0.01  # of a joint from the first point of the path, [rad]
-_MAX_START_WAIT_S = 1.0  # for the first beat
+_MAX_START_WAIT_S = 1.0  # for the next probe or the first beat
 _HOLD_S = 0.1  # at the last point, until the servo has arrived
 _LOOKAHEAD_S = 0.1  # of servoj
 _GAIN = 300  # of servoj
 _END_DECELERATION = 1.0  # at the end of a motion, [rad/s^2]
 _STOP_DECELERATION = 4.0  # of a stop, [rad/s^2]
 
-LAST_BEAT = 999
+LAST_BEAT = 900
 """Largest beat; the next one is 1."""
 
+PROBES = range(LAST_BEAT + 1, 1000)
+"""Numbers in place of beats that the program confirms without starting."""
+
 _BEAT_UNIT = 10  # of the beat in the register, which holds number, beat and stage of the program
-_NUMBER_UNIT = _BEAT_UNIT * (LAST_BEAT + 1)
+_NUMBER_UNIT = _BEAT_UNIT * PROBES.stop
 MAX_PROGRAM_NUMBER = 10**5
 """Largest number of a program: the register has 32 bits."""
 
@@ -66,7 +70,7 @@ class ProgramReport(NamedTuple):
 
     Attributes:
         stage: its stage
-        beat: the last beat that it has received; 0 before the first one
+        beat: the last beat or probe that it has received; 0 before the first one
     """
 
     stage: MotionStage
@@ -248,20 +252,27 @@ def _functions(path: PathCommand, beat: BeatScript, number: int) -> tuple[str, .
 
 
 def _start(path: PathCommand, beat: BeatScript) -> tuple[str, ...]:
-    """Lines that await the first beat and compare the posture with the first point of the path."""
+    """Lines that confirm probes, await the first beat, and compare the posture with the path."""
     wait = round(_MAX_START_WAIT_S * path.rate_hz)
     return (
         f"steelyard_report({MotionStage.WAITING:d})",
         f"steelyard_beat = {beat.expression}",
-        f"while {beat.expression} == steelyard_beat:",
-        "  steelyard_silence = steelyard_silence + 1",
-        f"  if steelyard_silence > {wait}:",
-        f"    steelyard_end({MotionStage.SILENCE:d})",
+        f"while steelyard_received_beat < 1 or steelyard_received_beat > {LAST_BEAT}:",
+        f"  steelyard_number = {beat.expression}",
+        "  if steelyard_number == steelyard_beat:",
+        "    steelyard_silence = steelyard_silence + 1",
+        f"    if steelyard_silence > {wait}:",
+        f"      steelyard_end({MotionStage.SILENCE:d})",
+        "    end",
+        "    sync()",
+        "  elif steelyard_number < 0:",
+        f"    steelyard_end({MotionStage.STOPPED:d})",
+        "  else:",
+        "    steelyard_silence = 0",
+        "    steelyard_beat = steelyard_number",
+        "    steelyard_received_beat = steelyard_number",
+        f"    steelyard_report({MotionStage.WAITING:d})",
         "  end",
-        "  sync()",
-        "end",
-        f"if {beat.expression} < 0:",
-        f"  steelyard_end({MotionStage.STOPPED:d})",
         "end",
         "steelyard_silence = 0",
         "steelyard_present = get_actual_joint_positions()",
