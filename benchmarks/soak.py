@@ -1,9 +1,11 @@
 """Everything that takes long, as one command of about an hour, and one table at its end.
 
-Usage: python benchmarks/soak.py [--scale 1.0] [--seed 0] [--only NAME,...]
+Usage: python benchmarks/soak.py [--scale 1.0] [--seed 0] [--only NAME,...] [--beside]
 
 Two programs run at a time; the output of each goes to out/soak/NAME.log. `--scale 0.1` runs a tenth
-of everything. The exit code is 1 where anything is wrong.
+of everything. With `--beside` other programs keep the machine busy: one part runs at a time, with
+low priority, and the one that measures times is left out. The exit code is 1 where anything is
+wrong.
 """
 
 from __future__ import annotations
@@ -91,6 +93,7 @@ LIVE = Part(
     ("soak_live.py", "--faults", "COUNT", "--seed", "SEED"),
 )
 """Alone at the end: it measures times."""
+_LOW_PRIORITY = 15
 
 
 def run(part: Part, scale: float, seed: int) -> Outcome:
@@ -121,14 +124,17 @@ def main() -> int:
     parser.add_argument("--scale", type=float, default=1.0)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", default="", help="names of parts, with commas")
+    parser.add_argument("--beside", action="store_true", help="beside other programs")
     given = parser.parse_args()
+    if given.beside:
+        os.nice(_LOW_PRIORITY)
     chosen = [name for name in given.only.split(",") if name]
     LOGS.mkdir(parents=True, exist_ok=True)
     began = time.monotonic()
-    with ThreadPoolExecutor(2) as pool:
+    with ThreadPoolExecutor(1 if given.beside else 2) as pool:
         parts = [part for part in PARTS if not chosen or part.name in chosen]
         outcomes = list(pool.map(lambda part: run(part, given.scale, given.seed), parts))
-    if not chosen or LIVE.name in chosen:
+    if LIVE.name in chosen or not (chosen or given.beside):
         outcomes.append(run(LIVE, given.scale, given.seed))
     print(table(outcomes))
     wrong = sum(outcome.wrong != 0 for outcome in outcomes)
