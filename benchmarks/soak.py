@@ -1,9 +1,11 @@
 """Everything that takes long, as one command of about an hour, and one table at its end.
 
-Usage: python benchmarks/soak.py [--scale 1.0] [--seed 0] [--only NAME,...]
+Usage: python benchmarks/soak.py [--scale 1.0] [--seed 0] [--only NAME,...] [--beside]
 
 Two programs run at a time; the output of each goes to out/soak/NAME.log. `--scale 0.1` runs a tenth
-of everything. The exit code is 1 where anything is wrong.
+of everything. With `--beside` other programs keep the machine busy: one part runs at a time, with
+low priority, and the one that measures times is left out. The exit code is 1 where anything is
+wrong.
 """
 
 from __future__ import annotations
@@ -91,6 +93,9 @@ LIVE = Part(
     ("soak_live.py", "--faults", "COUNT", "--seed", "SEED"),
 )
 """Alone at the end: it measures times."""
+_LOW_PRIORITY = 15
+_PATHS = os.pathsep.join(map(str, (HERE, HERE.parent / "src", HERE.parent / "papers" / "src")))
+"""Of the programs: this repository counts, not the one that is installed."""
 
 
 def run(part: Part, scale: float, seed: int) -> Outcome:
@@ -102,7 +107,7 @@ def run(part: Part, scale: float, seed: int) -> Outcome:
     log = LOGS / f"{part.name}.log"
     began = time.monotonic()
     with log.open("w") as file:
-        environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "PYTHONPATH": str(HERE)}
+        environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "PYTHONPATH": _PATHS}
         code = subprocess.run(words, stdout=file, stderr=file, env=environment).returncode
     found = RESULT.findall(log.read_text())
     if not found or code not in (0, 1) or (code == 1 and found[-1][1] == "0"):
@@ -121,14 +126,17 @@ def main() -> int:
     parser.add_argument("--scale", type=float, default=1.0)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", default="", help="names of parts, with commas")
+    parser.add_argument("--beside", action="store_true", help="beside other programs")
     given = parser.parse_args()
+    if given.beside:
+        os.nice(_LOW_PRIORITY)
     chosen = [name for name in given.only.split(",") if name]
     LOGS.mkdir(parents=True, exist_ok=True)
     began = time.monotonic()
-    with ThreadPoolExecutor(2) as pool:
+    with ThreadPoolExecutor(1 if given.beside else 2) as pool:
         parts = [part for part in PARTS if not chosen or part.name in chosen]
         outcomes = list(pool.map(lambda part: run(part, given.scale, given.seed), parts))
-    if not chosen or LIVE.name in chosen:
+    if LIVE.name in chosen or not (chosen or given.beside):
         outcomes.append(run(LIVE, given.scale, given.seed))
     print(table(outcomes))
     wrong = sum(outcome.wrong != 0 for outcome in outcomes)

@@ -9,6 +9,7 @@ Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 Indices = NDArray[np.intp]
 
+_MAX_GRAVITY = 30.0  # [m/s^2]; that of Jupiter is 25
 _MAX_PRINTED_NUMBERS = 20  # of an array in a message
 
 
@@ -44,6 +45,22 @@ def finite(values: ArrayLike, shape: tuple[int, ...], name: str, error: type[Exc
     if array.size < _MAX_PRINTED_NUMBERS:
         got = str(array)
     raise error(f"{name} must be {wanted} finite numbers, got {got}")
+
+
+def gravity_vector(values: ArrayLike, error: type[Exception]) -> Array:
+    """A read-only copy of a gravity, (3,) [m/s^2], no larger than on any planet with a surface.
+
+    Args:
+        values: to copy
+        error: raised where they are no gravity
+    """
+    array = finite(values, (3,), "gravity_base", error)
+    if np.linalg.norm(array) > _MAX_GRAVITY:
+        raise error(
+            f"gravity_base must be at most {_MAX_GRAVITY:g} m/s^2 in size, got {array}: give it in"
+            " m/s^2, say (0, 0, -9.81)"
+        )
+    return array
 
 
 def freeze(value: object, *names: str) -> None:

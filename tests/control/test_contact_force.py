@@ -382,6 +382,10 @@ def test_tables_that_do_not_fit(tmp_path):
         row + "1,2,3\n" + row.partition("\n")[2], "line 3 is damaged, .* 3 fields instead of 10"
     )
     refused(row, "the quaternion in row 1 has length 2, not 1")
+    unit = ",".join(["1"] * 9 + ["0"]).replace("1,1,1,0", "1,0,0,0") + "\n"
+    short = ",".join(["1"] * 6 + ["0.5", "0", "0", "0"]) + "\n"
+    head = row.partition("\n")[0] + "\n"
+    refused(head + unit + unit + short, "the quaternion in row 3 has length 0.5, not 1")
     refused(row.replace("1,1", "nan,1"), "no row has a number in every named column")
     refused(row, "does not say which columns are the wrench", replace(description, columns={}))
     only = {"wrench": list("abcdef")}

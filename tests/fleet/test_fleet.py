@@ -339,6 +339,8 @@ REFUSED = {
     "robot,model,file,temperature\na,ur10,x.npz,1e9\n": "row 1: 'temperature' must be a finite",
     "robot,model,file,time\na,ur10,x.npz,yesterday\n": "row 1: Invalid isoformat string:"
     " 'yesterday'",
+    "robot,model,file\na\x00,ur10,x.npz\n": "row 1: 'robot' must be a text without control",
+    f"robot,model,file\n{'a' * 300},ur10,x.npz\n": "row 1: 'robot' is too long for the name of",
     "robot,model,file,load\na,ur10,x.npz,heavy\n": "row 1: could not convert string to float:"
     " 'heavy'",
 }
@@ -362,6 +364,16 @@ def test_catalogues_that_are_refused(tmp_path, text, words):
     assert words in done.stderr
     assert done.stderr.count("\n") == 1
     assert not (tmp_path / "store").exists()
+
+
+def test_a_device_is_no_log(tmp_path):
+    """Reading /dev/zero would not end."""
+    tiny_arm(tmp_path)
+    (tmp_path / "catalogue.csv").write_text("robot,model,file\na,tiny.urdf,/dev/zero\n")
+    fleet = Fleet.build(str(tmp_path / "catalogue.csv"), str(tmp_path / "store"), workers=1)
+    (log,) = fleet.logs
+    assert not log.ok
+    assert "/dev/zero is a device, not a file" in log.reason
 
 
 def test_places_that_are_refused(tmp_path, scene, monkeypatch):

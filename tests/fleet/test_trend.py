@@ -12,6 +12,7 @@ from fleet_logs import FRICTION, tiny_fleet, write_catalogue
 from steelyard.errors import InvalidSamples
 from steelyard.fleet import Fleet
 from steelyard.fleet._trend import (
+    _weights,
     false_discovery_rates,
     level,
     likeliest_change,
@@ -64,6 +65,15 @@ def test_too_few_logs_and_outliers():
     y = np.random.default_rng(1).normal(size=40)
     y[-1] = 12.0  # one log is no change
     assert likeliest_change(DAYS, y, np.ones(40), NOTHING).p > 1e-3
+
+
+def test_outliers_on_one_side_do_not_lower_the_weight_of_the_others(rng):
+    """They move the mean of a fit, and all residuals with it; the scatter is about their median."""
+    X = np.ones((60, 1))
+    y = 5.0 + 0.3 * rng.normal(size=60)
+    y[::5] += 20.0
+    weights = _weights(X, y, np.full(60, 0.1))
+    np.testing.assert_allclose(weights, 1 / 0.3, rtol=0.5)
 
 
 def test_the_false_discovery_rate_of_benjamini_and_yekutieli():

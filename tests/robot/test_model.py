@@ -69,6 +69,10 @@ def table(**changes):
         (lambda: ARM.with_gravity([0, -9.81]), r"gravity_base must be three finite numbers"),
         (lambda: ARM.with_gravity([0, 0, np.nan]), r"gravity_base must be three finite numbers"),
         (
+            lambda: ARM.with_gravity([0, 0, -9810]),
+            r"gravity_base must be at most 30 m/s\^2 in size",
+        ),
+        (
             lambda: ARM.with_payload(BODY.renamed("gripper")),
             r"payload is in frame 'gripper', the flange of arm is 'flange'; express the payload"
             r" in it with in_frame\(\)",

@@ -256,6 +256,8 @@ def test_refusals_of_the_static_stage(rng):
     postures = Postures.of(table(rng))
     with pytest.raises(InvalidRobot, match="gravity_base must be three finite numbers"):
         weigh_static(postures, gravity_base=[0, 0, 0])
+    with pytest.raises(InvalidRobot, match="gravity_base must be at most 30"):
+        weigh_static(postures, gravity_base=[0, 0, -9810])
 
 
 def test_a_payload_at_rest_says_that_it_knows_no_inertia(rng):

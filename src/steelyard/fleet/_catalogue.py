@@ -16,9 +16,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any
+from urllib.parse import quote
 
 from steelyard import _saved
 from steelyard._codec import Value
+from steelyard._kinds import ONE_LINE
 from steelyard.errors import MissingExtra, UnreadableFile
 from steelyard.fleet._rows import LOADS, TEMPERATURES, TIMES, require_cycle
 
@@ -27,6 +29,7 @@ _NUMBERS = ("load", "temperature", "start_s", "end_s")
 _COLUMNS = (*_NEEDED, "time", "tool", *_NUMBERS)
 _LOG_ENDINGS = (".parquet", ".npz", ".csv", ".tsv", ".txt", ".db3", ".mcap")
 _TABLE_ENDINGS = (".csv", ".parquet")
+_MAX_NAME = 200  # letters of an arm in the name of its folder
 _LATEST_S = 7.2e9  # of a time in seconds since 1970: the year 2198; larger are other units
 
 
@@ -47,12 +50,12 @@ class Entry(Value):
         end_s: where it ends, [s]; None for its end
     """
 
-    robot: str
+    robot: Annotated[str, ONE_LINE]
     model: str
-    file: str
+    file: Annotated[str, ONE_LINE]
     path: str
     time: datetime | None = None
-    tool: str = ""
+    tool: Annotated[str, ONE_LINE] = ""
     load: Annotated[float | None, LOADS] = None
     temperature: Annotated[float | None, TEMPERATURES] = None
     start_s: Annotated[float | None, TIMES] = None
@@ -61,6 +64,8 @@ class Entry(Value):
     def __post_init__(self) -> None:
         """Checks every field, and that the work cycle ends after it begins."""
         super().__post_init__()
+        if len(quote(self.robot)) > _MAX_NAME:
+            raise ValueError(f"'robot' is too long for the name of a folder: {self.robot[:40]}...")
         require_cycle(self.start_s, self.end_s, f"the work cycle of {self.file}")
 
     @property

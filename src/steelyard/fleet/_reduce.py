@@ -29,7 +29,7 @@ import numpy as np
 from steelyard._arrays import Array
 from steelyard._codec import Value
 from steelyard._kinds import Shape, Size
-from steelyard.errors import InvalidRecording, SteelyardError
+from steelyard.errors import InvalidRecording, SteelyardError, UnreadableFile
 from steelyard.fleet._catalogue import Entry, filesystem
 from steelyard.fleet._rows import LogRow
 from steelyard.identification import DynamicModel, RegressionFactor
@@ -394,6 +394,8 @@ def _local(address: str) -> Iterator[Path]:
 
 def _digest(path: Path) -> str:
     """The digest of a file, or of all files of a folder."""
+    if path.exists() and not (path.is_dir() or path.is_file()):
+        raise UnreadableFile(f"{path} is a device, not a file: give a recording")
     digest = hashlib.sha256()
     for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
         if file.is_file() or file == path:

@@ -24,7 +24,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import ArrayLike
 
-from steelyard._arrays import Array, Indices, finite, read_only
+from steelyard._arrays import Array, Indices, gravity_vector, read_only
 from steelyard._codec import Value
 from steelyard._kinds import RIGID, Shape
 from steelyard._units import GRAVITY_DOWN
@@ -129,7 +129,7 @@ class RobotModel(KinematicChain):
         """
         parsed = ParsedURDF.of(text, source, locked=locked or {}, flange=flange)
         model = parsed.model
-        model.gravity.linear = finite(gravity_base, (3,), "gravity_base", InvalidRobot)
+        model.gravity.linear = gravity_vector(gravity_base, InvalidRobot)
         n = model.nv
         coulomb, viscous = parsed.friction
         return cls(
@@ -250,7 +250,7 @@ class RobotModel(KinematicChain):
     def with_gravity(self, gravity_base: ArrayLike) -> RobotModel:
         """The same arm, mounted so that gravity in its base frame is gravity_base, (3,) [m/s^2]."""
         model = self._pin.copy()
-        model.gravity.linear = finite(gravity_base, (3,), "gravity_base", InvalidRobot)
+        model.gravity.linear = gravity_vector(gravity_base, InvalidRobot)
         return replace(self, _pin=model)
 
     def with_serial(self, serial: str) -> RobotModel:
@@ -491,7 +491,7 @@ class RobotDescription(Value, error=InvalidRobot, optional=("urdf_file",)):
         """The robot that it describes."""
         joints = zip(*(getattr(self, name) for name in _JOINT_ROWS), strict=True)
         model = joints_in_a_row(self.name, joints, self.flange, self.T_joint_flange)
-        model.gravity.linear = self.gravity_base
+        model.gravity.linear = gravity_vector(self.gravity_base, InvalidRobot)
         massless = RobotModel(
             name=self.name,
             flange=self.flange,

@@ -43,7 +43,7 @@ from functools import cache, cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from steelyard._arrays import Array, freeze
+from steelyard._arrays import Array, freeze, gravity_vector
 from steelyard.errors import InvalidRobot
 from steelyard.inertia import InertialParameters
 
@@ -150,6 +150,7 @@ class BaseGravity:
             raise InvalidRobot(
                 f"gravity_base must be three finite numbers, not all zero [m/s^2], got {g}"
             )
+        gravity_vector(g, InvalidRobot)
 
     def tilted(self, angles: ArrayLike) -> Array:
         """Gravity in the frame of a tilted base, (3,) [m/s^2].
