@@ -87,8 +87,8 @@ class Shaken:
     def at(self, t):
         q, v, a = (x.copy() for x in lively(self.seed).at(t))
         pulse_s = 1 / RATE_HZ
-        for k, start_s in enumerate(np.arange(3.005, t[-1], 0.77).round(2) - pulse_s / 2):
-            size = 60.0 * (-1.0) ** k
+        for k, start_s in enumerate(np.arange(6.005, t[-1], 0.77).round(2) - pulse_s / 2):
+            size = 100.0 * (-1.0) ** k
             x = np.clip(t - start_s, 0.0, pulse_s)
             q[:, 4] += size * (x**2 / 2 + pulse_s * np.clip(t - start_s - pulse_s, 0.0, None))
             v[:, 4] += size * x

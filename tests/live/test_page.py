@@ -632,9 +632,10 @@ def test_old_rows_are_grey_and_nothing_can_be_set(weigher, monkeypatch):
 
 
 @in_a_browser
-def test_curves_of_old_rows_are_grey_and_say_how_old_they_are(weigher, browser):
+def test_curves_and_arm_of_old_rows_are_grey_and_curves_say_how_old_they_are(weigher, browser):
     grey = (
-        "[...document.querySelectorAll('.uplot canvas')].map(e => getComputedStyle(e))"
+        "[...document.querySelectorAll('.uplot canvas, canvas[data-engine]')]"
+        ".map(e => getComputedStyle(e))"
         ".filter(e => e.opacity < 0.5 && e.filter.includes('grayscale')).length"
     )
     ages = "[...document.querySelectorAll('.chart .age')].map(e => e.innerText)"
@@ -645,8 +646,8 @@ def test_curves_of_old_rows_are_grey_and_say_how_old_they_are(weigher, browser):
         assert browser.ask(ages) == []
         page._received_s = time.monotonic() - 3600.0
         browser.wait(f"{ages}.length == 4")
-        assert all(age.startswith("36") and age.endswith(" s ago") for age in browser.ask(ages))
-        assert browser.ask(grey) == 4
+        assert all(age.startswith("36") and age.endswith(" s old") for age in browser.ask(ages))
+        assert browser.ask(grey) == 5  # four charts and the arm
         page._received_s = float("inf")
         browser.wait(f"{grey} == 0")
         assert browser.ask(ages) == []

@@ -108,12 +108,10 @@ def link_html(link: LinkState) -> str:
     Args:
         link: the connection
     """
-    age = age_words(link.age_s)
-    if link.connection is None:
-        age = ""
-    elif age:
+    age = ""
+    if link.connection is not None and link.age_s >= STALE_S:
         last = time.strftime("%H:%M:%S", time.localtime(time.time() - link.age_s))
-        age = f"last row {age}, at {last}"
+        age = f"last row {link.age_s:.0f} s ago, at {last}"
     return page_part("link", {"link": link, "age": age})
 
 
@@ -125,7 +123,7 @@ def age_words(age_s: float) -> str:
     """
     if age_s < STALE_S:
         return ""
-    return f"{age_s:.0f} s ago"
+    return f"{age_s:.0f} s old"
 
 
 def answer_html(

@@ -10,10 +10,10 @@ and d is more than 20 standard deviations of the noise and four times both |w_(k
 neither is a spike. Only a vibration with a period of three rows has two readings alike beside each
 third one; the path therefore compares with the usual change of the readings before, too.
 
-A load that is shaken for one row makes a wrench that looks like a spike. Its acceleration a_k then
-has a pulse in that row, |a_k - a_(k-1)| of more than four standard deviations of its noise and
-twice |a_(k-1) - a_(k-2)|. Where the noise of the motion hides the pulse, it is also large enough to
-cover what the pulse does to the load.
+A load that is shaken for one row makes a wrench that looks like a spike. Its acceleration a then
+has a pulse as well: a_k - a_(k-2) is more than three times as large as usual in the rows before.
+The limit is low: a broken reading that is taken for a true one only costs the weight of the samples
+around it.
 """
 
 from __future__ import annotations
@@ -25,10 +25,13 @@ from steelyard._arrays import Array, Mask
 ROWS_OF_SPIKE = 4
 """Rows that tell whether the last but one of them is a spike."""
 
+ROWS_OF_PULSE = 5
+"""Rows that tell whether the load is shaken in the last but one of them."""
+
 _SPIKE_SIGMA = 20.0
 _CALM_RATIO = 4.0  # of a spike, over the changes around it
-_PULSE_SIGMA = 4.0
-_PULSE_RATIO = 2.0  # of a change of acceleration, over the change before
+_PULSE_SIGMA = 3.0
+_MEDIAN_TO_STD = 1.4826  # of absolute values, for a normal distribution
 
 
 def spikes(readings: Array, noise: Array, least: float = 0.0) -> Mask:
@@ -52,15 +55,17 @@ def spikes(readings: Array, noise: Array, least: float = 0.0) -> Mask:
     return found
 
 
-def has_pulse(accelerations: Array, noise: Array) -> bool:
-    """Whether the last acceleration differs from the two before as a pulse does.
+def has_pulse(accelerations: Array, before: Array, noise: Array) -> bool:
+    """Whether the last of three accelerations is far from the first, on any axis.
 
     Args:
-        accelerations: in the order of time, (N, k), in any unit
-        noise: standard deviation of one of them, (k,)
+        accelerations: in the order of time, (3, k), in any unit
+        before: in the rows before, (N, k)
+        noise: standard deviation of an acceleration, (k,)
     """
-    if len(accelerations) < 3:
+    changes = before[2:] - before[:-2]
+    if not len(changes):
         return False
-    before, last = np.abs(np.diff(accelerations[-3:], axis=0))
-    least = _PULSE_SIGMA * np.sqrt(2.0) * noise
-    return bool(((last > least) & (last > _PULSE_RATIO * before)).any())
+    usual = _MEDIAN_TO_STD * np.median(np.abs(changes), axis=0)
+    limit = _PULSE_SIGMA * np.maximum(usual, noise)
+    return bool((np.abs(accelerations[-1] - accelerations[0]) > limit).any())

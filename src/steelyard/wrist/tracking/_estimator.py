@@ -10,8 +10,10 @@ its summed residual r has the covariance
 
 Where r' cov^-1 r is far beyond chance, the window is not used: something touches the load, or the
 load is another one. Directions that the load predicts worse than three times the noise do not
-count: in them a contact looks like a load that is not known yet. Five such windows in a
-row are fitted with a new load, with drift and tilt as they are known. If the fit is as good as
+count: in them a contact looks like a load that is not known yet. A covariance from a few blocks is
+too uncertain to tell which directions these are; there, a window is tested only if the load
+predicts all of them. Five unexplained windows in a row are fitted with a new load, with drift and
+tilt as they are known. If the fit is as good as
 before, the load has changed: the previous one goes to the history, and the sums start again from
 these five windows. Otherwise they are a contact, and the next five windows are tried.
 
@@ -77,6 +79,7 @@ _CLOCK_ROUNDING_S = 1e-4
 _SATURATED_SHARE = 0.999  # of the sensor's range
 _MAX_DOUBTED_TILT_STD = np.radians(2.0)  # a tilt that is known less accurately raises no doubt
 _MIN_TESTED_BLOCKS = 10  # blocks that show the noise before a change is tested for
+_MIN_BLOCKS_TO_SPLIT = 20  # blocks that show which directions the load predicts
 _MAX_PREDICTION_STD = 3.0  # of a tested direction, in standard deviations of the noise
 _TRIAL_WINDOWS = 5  # unexplained windows that are tried as another load
 _MAX_TRIAL_VARIANCE_RATIO = 3.0  # of residuals under another load, over the variance before
@@ -487,6 +490,8 @@ class WristTracker:
         predicted = Z @ known.covariance @ Z.T / np.outer(scale, scale)
         variance, directions = np.linalg.eigh(predicted)
         known_well = variance <= _MAX_PREDICTION_STD**2
+        if not known_well.all() and len(state.sums.blocks) < _MIN_BLOCKS_TO_SPLIT:
+            return True
         parts = (directions.T @ (r / scale))[known_well] ** 2 / (1 + variance[known_well])
         return bool(parts.sum() <= self.options.alarm)
 

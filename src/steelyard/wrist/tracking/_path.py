@@ -29,8 +29,10 @@ so this costs no delay.
 
 **Jumps.** Samples next to a jump of the wrench get a further variance (`wrist._jumps`). A spike may
 also be true: friction that changes its sign in a joint that turns round shakes the load for one
-row. Where the motion shows a pulse in the same row (`wrist._spikes.has_pulse`), jumps are therefore
-found in the wrench as it was read, not as it was replaced.
+row. Where the motion shows a pulse in the same row (`wrist._spikes.has_pulse`), the samples around
+it therefore get a further variance, too. If a spike of size D was true, their sum misses D; single
+rows of size D that are read add D^2 / 4 to it (`wrist._jumps`), so jumps are found in a spike of
+twice its size.
 
 Orientations of a pose are smoothed as rotation vectors relative to the orientation in the middle of
 the window, where their derivatives are angular velocity and angular acceleration.
@@ -67,7 +69,7 @@ from steelyard.wrist._samples import (
     pose_noise,
     sensor_motion,
 )
-from steelyard.wrist._spikes import ROWS_OF_SPIKE, has_pulse, spikes
+from steelyard.wrist._spikes import ROWS_OF_PULSE, ROWS_OF_SPIKE, has_pulse, spikes
 
 CALIBRATION_S = 1.0
 """Length of the first part of a stream that gives its rate and noise, [s]."""
@@ -77,6 +79,7 @@ LARGEST_NUMBER = 1e6
 
 _SAMPLES_PER_PERIOD = 4.0  # of the cut-off, as in the batch
 _MIN_ROWS = 20  # to calibrate with
+_MISSING_SPIKE = 2.0  # of a spike that was replaced, where jumps are found
 _MEASURED = slice(0, 6)  # of the motion of an inertial unit: acceleration and angular velocity
 _SECOND_DIFFERENCE = float(np.sqrt(6.0))  # of white noise, over its standard deviation
 
@@ -154,9 +157,21 @@ class SensorKinematics(ABC):
         """Whether the last but one of a few rows is no motion; only joints can tell."""
         return False
 
-    def has_pulse(self, rows: Array) -> bool:
-        """Whether the acceleration of the last but one of a few rows is far from those before."""
-        return has_pulse(np.diff(rows, 2, axis=0), _SECOND_DIFFERENCE * self.std)
+    def has_pulse(self, rows: Array, before: Array) -> bool:
+        """Whether the last but one of five rows is accelerated as those before are not.
+
+        Args:
+            rows: in the order of time; nothing is known with fewer, (5, c)
+            before: rows before on a uniform grid, (N, c)
+        """
+        if len(rows) < ROWS_OF_PULSE:
+            return False
+        return has_pulse(*self._accelerations(rows, before))
+
+    def _accelerations(self, rows: Array, before: Array) -> tuple[Array, Array, Array]:
+        """In three rows, in those before, and the noise of one, in any unit."""
+        noise = _SECOND_DIFFERENCE * self.std
+        return np.diff(rows, 2, axis=0), np.diff(before, 2, axis=0), noise
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,8 +222,8 @@ class _InertialUnitKinematics(SensorKinematics):
     covariance: Array
     differentiated = False
 
-    def has_pulse(self, rows: Array) -> bool:
-        return has_pulse(rows[:-1, _MEASURED], self.std)
+    def _accelerations(self, rows: Array, before: Array) -> tuple[Array, Array, Array]:
+        return rows[1:-1, _MEASURED], before[:, _MEASURED], self.std
 
     def moved(self, window: Array, lag: FixedLag) -> SensorMotion:
         value, slope, _ = lag.smoothed(window)
@@ -220,7 +235,7 @@ class _InertialUnitKinematics(SensorKinematics):
 class WristPathState(NamedTuple):
     """The state of a `WristPath`."""
 
-    rows: Array  # the last rows [t, motion, wrench, wrench as read], at most four
+    rows: Array  # the last rows [t, motion, wrench, wrench to find jumps in], at most four
     next_s: float  # the next instant of the grid, [s]
     window: Array  # of the smoother, (k, c + 12)
     instants: int  # of the grid since the window was full
@@ -345,7 +360,7 @@ class WristPath:
             state = state._replace(rows=state.rows[:-1])
             unusable = (Sample.unusable("impossible"),)
         elif self._has_spike_of_wrench(state, row):
-            state = state._replace(rows=self._replaced(state.rows, row))
+            state = state._replace(rows=self._replaced(state, row))
             unusable = (Sample.unusable("spikes"),)
         if len(state.rows) and self.kinematics.has_quaternion:
             quaternion = slice(self.channels - 3, self.channels + 1)
@@ -376,15 +391,23 @@ class WristPath:
         """Columns of the wrench, without spikes, in a row of the state."""
         return slice(1 + self.channels, 7 + self.channels)
 
-    def _replaced(self, rows: Array, row: Array) -> Array:
+    @property
+    def _for_jumps(self) -> slice:
+        """Columns of the wrench to find jumps in, in a row of the state or of its window."""
+        return slice(-6, None)
+
+    def _replaced(self, state: WristPathState, row: Array) -> Array:
         """Rows of a state with another wrench in the last: that between the ones around it."""
         motion = slice(1, 1 + self.channels)
-        before = rows[-2, self._wrench]
+        rows = state.rows.copy()
         share = (rows[-1, 0] - rows[-2, 0]) / (row[0] - rows[-2, 0])
-        rows = rows.copy()
-        rows[-1, self._wrench] = (1 - share) * before + share * row[-6:]
-        if not self.kinematics.has_pulse(np.concatenate([rows[:, motion], row[None, motion]])):
-            rows[-1, -6:] = rows[-1, self._wrench]
+        between = (1 - share) * rows[-2, self._wrench] + share * row[-6:]
+        spike = rows[-1, self._wrench] - between
+        rows[-1, self._wrench] = between
+        rows[-1, self._for_jumps] = between
+        moved = np.concatenate([rows[:, motion], row[None, motion]])
+        if self.kinematics.has_pulse(moved, state.window[:, : self.channels]):
+            rows[-1, self._for_jumps] += _MISSING_SPIKE * spike
         return rows
 
     def _fault(self, rows: Array, row: Array) -> str:
@@ -423,9 +446,8 @@ class WristPath:
     def _sample(self, t: float, window: Array) -> Sample[SensorMotion]:
         motion = window[:, : self.channels]
         wrench = window[:, self.channels : -6]
-        as_read = window[:, -6:]
-        moved = self.kinematics.moved(motion, self._lag)
-        moved = moved._replace(jump_variance=self._jumps.variance(as_read))
+        jumps = self._jumps.variance(window[:, self._for_jumps])
+        moved = self.kinematics.moved(motion, self._lag)._replace(jump_variance=jumps)
         return Sample(t, moved, self._lag.smoothed(wrench)[0])
 
     def _empty(self, last_s: float) -> WristPathState:
