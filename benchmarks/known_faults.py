@@ -215,6 +215,22 @@ KNOWN_FAULTS = (
         "test_accelerations_that_jump_between_rows_do_not_bias_the_load",
     ),
     KnownFault(
+        "a load that is shaken for one row is called touched",
+        "wrist/tracking/_path.py",
+        "            rows[-1, self._for_jumps] += _MISSING_SPIKE * spike\n",
+        "            rows[-1, self._for_jumps] += 0.0 * spike\n",
+        "tests/wrist/test_tracking.py::"
+        "test_a_load_that_is_shaken_for_one_row_is_not_called_touched",
+    ),
+    KnownFault(
+        "a preparation that lacks a setting is read with the default",
+        "recording/_samples.py",
+        "class Preparation(Value, error=InvalidSamples)",
+        "class Preparation(Value, error=InvalidSamples, partial=True)",
+        "tests/signals/test_prepare.py::"
+        "test_a_preparation_comes_back_from_its_plain_values_with_every_field",
+    ),
+    KnownFault(
         "a server without a host listens on every network",
         "cli/serve.py",
         "if not host or not port.isdecimal() or int(port) > _MAX_PORT:",

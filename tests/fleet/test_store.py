@@ -30,7 +30,7 @@ def row(key: str, **changes) -> LogRow:
         temperature=(21.5, 22.25),
         warnings=("one",),
         rows=(900, 901),
-        noise=(0.125, 0.25),
+        noise=(0.25, 0.5),
         widening=(2.0, 3.0),
         torque=(10.5, 11.5),
         factor=np.arange(12.0),
@@ -82,9 +82,9 @@ def test_a_column_that_is_empty_or_missing_is_refused(store, name):
 @pytest.mark.parametrize(
     ("name", "values"),
     [
-        ("noise", [[0.125, None]]),
-        ("noise", [[float("nan"), 0.25]]),
-        ("noise", [[0.125]]),
+        ("noise", [[0.25, None]]),
+        ("noise", [[float("nan"), 0.5]]),
+        ("noise", [[0.25]]),
         ("rows", [[0, 0]]),
         ("factor", [np.arange(12.0)[::-1]]),
         ("factor", [[None] * 12]),
@@ -119,6 +119,20 @@ def test_a_joint_has_rows_where_its_factor_has_numbers():
         row("a", rows=(900, 0))
     with pytest.raises(UnreadableFile, match="not that of joint 2, which has 901 rows"):
         row("a", factor=at_rest)
+
+
+def test_a_factor_leaves_no_larger_residuals_than_its_noise():
+    """So it is seen when numbers of a factor change places, with a digest that fits."""
+    columns = np.random.default_rng(0).normal(size=(2, 900, 3))
+    factors = np.linalg.qr(columns, mode="r")
+    sound = factors[:, *np.triu_indices(3)].ravel()
+    noise = tuple(np.abs(factors[:, 2, 2]) / np.sqrt(897))
+    made = row("a", rows=(900, 900), noise=noise, factor=sound)
+    assert replace(made, digest=made.digest_of_numbers) is not None
+    turned = sound.copy()
+    turned[[0, 5]] = 2 * sound[[5, 0]]
+    with pytest.raises(UnreadableFile, match="larger residuals than its noise: build the store"):
+        replace(made, factor=turned)
 
 
 def test_texts_that_are_not_utf_8_are_refused(store):

@@ -266,7 +266,10 @@ def test_a_preparation_comes_back_from_its_plain_values_with_every_field():
         assert getattr(other, item.name) != getattr(default, item.name)
     for how in (default, other):
         assert Preparation.from_dict(json.loads(json.dumps(how.to_dict()))) == how
-    assert Preparation.from_dict({}) == default
+    for name in EVERY_FIELD:  # a file that lacks one does not say how its data were prepared
+        rest = {other: value for other, value in default.to_dict().items() if other != name}
+        with pytest.raises(InvalidSamples, match=f"'{name}' is missing"):
+            Preparation.from_dict(rest)
     assert default.cutoff_hz == "auto"
     with pytest.raises(
         InvalidSamples, match="'cutoff_hz' must be a finite number above 0 or 'auto', got 'best'"

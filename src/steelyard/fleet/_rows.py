@@ -40,6 +40,7 @@ _Degrees: TypeAlias = Annotated[float, TEMPERATURES]
 _Torque: TypeAlias = Annotated[float, Range(0.0, 1e6)]  # [Nm], as recordings have
 _Widening: TypeAlias = Annotated[float, Range(1.0 - 1e-9)]  # a mean of numbers of at least 1
 Row = TypeVar("Row")
+_ROUNDING = 1e-9  # of a residual, over the torque
 
 
 def _no_numbers() -> Array:
@@ -115,7 +116,11 @@ class LogRow(Value, error=UnreadableFile):
             self._require_factor()
 
     def _require_factor(self) -> None:
-        """Refuses a factor that is not that of the rows, or not the one that was stored."""
+        """Refuses a factor that is not that of the rows, or not the one that was stored.
+
+        The last number of a joint's triangle is the residual that is left by the best fit to the
+        joint alone, so it is at most that of the log's own fit, noise times the root of the rows.
+        """
         n = len(self.rows)
         if not (n and _is_triangular(len(self.factor), n)):
             raise UnreadableFile(
@@ -133,6 +138,13 @@ class LogRow(Value, error=UnreadableFile):
         if (is_stored or self.digest) and self.digest != self.digest_of_numbers:
             raise UnreadableFile(
                 f"the numbers of {self.file} ({self.robot}) were changed after they were stored:"
+                " build the store again"
+            )
+        corners = np.abs(self.factor.reshape(n, -1)[:, -1])
+        largest = np.asarray(self.noise) + _ROUNDING * np.asarray(self.torque)
+        if (corners > largest * np.sqrt(self.rows)).any():
+            raise UnreadableFile(
+                f"the factor of {self.file} ({self.robot}) leaves larger residuals than its noise:"
                 " build the store again"
             )
 

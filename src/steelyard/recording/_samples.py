@@ -20,7 +20,7 @@ DEFAULT_CUTOFF_HZ = 20.0
 
 
 @dataclass(frozen=True)
-class Preparation(Value, error=InvalidSamples, partial=True):
+class Preparation(Value, error=InvalidSamples):
     """Settings for making Samples of a recording.
 
     Attributes:
