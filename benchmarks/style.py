@@ -357,7 +357,7 @@ def _defined_names(path: Path) -> list[str]:
 def documented_names() -> dict[str, str]:
     """Names in the API reference, by the place of their definition."""
     page = (ROOT / "docs" / "reference" / "docstrings.md").read_text()
-    directive = r"auto(?:class|function|exception|data):: (steelyard[\w.]*)"
+    directive = r"(?:auto(?:class|function|exception)|py:data):: (steelyard[\w.]*)"
     names = re.findall(directive, page)
     return {origin(name): name for name in names}
 

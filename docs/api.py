@@ -110,22 +110,30 @@ def api() -> str:
 def docstrings() -> str:
     """The page into which Sphinx inserts the docstrings."""
     parts = [DOCSTRINGS_HEAD]
+    listed: set[int] = set()  # a name of several packages is in the index once
     for package in packages():
         module = import_module(package)
         lines = [f"## {package}", "", "```{eval-rst}"]
         for name in public_names(package):
-            lines += directive(package, name, getattr(module, name))
+            value = getattr(module, name)
+            lines += directive(package, name, value, in_index=id(value) not in listed)
+            listed.add(id(value))
         parts.append("\n".join([*lines, "```", ""]))
     return "\n".join(parts)
 
 
-def directive(package: str, name: str, value: Any) -> list[str]:
-    """The directive of Sphinx for one name."""
+def directive(package: str, name: str, value: Any, *, in_index: bool = True) -> list[str]:
+    """The directive of Sphinx for one name.
+
+    The text of a constant is written out, because Sphinx would insert the docstring of its type.
+    """
+    options = [] if in_index else ["   :no-index:"]
     if inspect.isclass(value):
-        return [f".. autoclass:: {package}.{name}", "   :members:", ""]
+        return [f".. autoclass:: {package}.{name}", "   :members:", *options, ""]
     if inspect.isroutine(value):
-        return [f".. autofunction:: {package}.{name}", ""]
-    return [f".. autodata:: {package}.{name}", ""]
+        return [f".. autofunction:: {package}.{name}", *options, ""]
+    words = constant_docstring(package, name).replace("\n", " ")
+    return [f".. py:data:: {package}.{name}", *options, "", f"   {words}", ""]
 
 
 if __name__ == "__main__":

@@ -222,7 +222,8 @@ def test_the_api_pages_have_every_public_name():
         listed[section.split()[0]] = set(re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE))
     for section in PAGES["reference/docstrings.md"].split("\n## ")[1:]:
         package = section.split()[0]
-        named = re.findall(rf"^\.\. auto\w+:: {re.escape(package)}\.(\w+)$", section, re.MULTILINE)
+        directive = rf"^\.\. (?:auto\w+|py:data):: {re.escape(package)}\.(\w+)$"
+        named = re.findall(directive, section, re.MULTILINE)
         described[package] = set(named)
     assert listed == public, "run python docs/api.py"
     assert described == public, "run python docs/api.py"

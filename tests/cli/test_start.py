@@ -4,6 +4,8 @@ import re
 import subprocess
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from scipy.spatial.transform import Rotation
 
@@ -287,6 +289,41 @@ def test_a_torque_of_a_ur_that_its_user_vouches_for_is_identified(tmp_path, ur_b
     both = ("--trust", "effort=torque", "--column", "tau=effort")
     refused = steelyard(*words, *both, cwd=tmp_path)
     assert "--trust effort=torque and --column tau= exclude each other" in refused.stderr
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet", "npz"])
+def test_columns_of_a_ur_are_explained(tmp_path, motion, ran, ending):
+    t, q, _, tau = motion
+    blocks = {"actual_q": q, "actual_current": tau / 10, "target_moment": tau}
+    blocks["actual_TCP_force"] = np.ones((len(t), 6))
+    columns = {"timestamp": t} | {
+        f"{name}_{j}": block[:, j] for name, block in blocks.items() for j in range(6)
+    }
+    path = tmp_path / f"log.{ending}"
+    if ending == "csv":
+        rows = np.column_stack(list(columns.values()))
+        np.savetxt(path, rows, delimiter=",", header=",".join(columns), comments="")
+    elif ending == "npz":
+        np.savez(path, **columns)
+    else:
+        pq.write_table(pa.table(columns), path)
+    done = steelyard("start", path.name, "ur10", "--is-empty", "--yes", cwd=tmp_path)
+    assert (
+        "  actual_current: measured motor currents [A], from which a UR is weighed" in done.stdout
+    )
+    assert "but they are not measured" in done.stdout
+    assert "  actual_TCP_force: not read: the controller reports it in the base" in done.stdout
+    assert "target_current:" not in done.stdout
+
+
+def test_other_columns_are_not_those_of_a_ur(tmp_path, motion, ran):
+    t, q, _, tau = motion
+    names = ["t", *(f"{word}_{j}" for word in ("q", "tau") for j in range(6)), "payload"]
+    rows = np.column_stack([t, q, tau, np.ones(len(t))])
+    np.savetxt(tmp_path / "log.csv", rows, delimiter=",", header=",".join(names), comments="")
+    done = steelyard("start", "log.csv", "ur10", "--is-empty", "--yes", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "UR controller" not in done.stdout
 
 
 @pytest.mark.parametrize("name", ["t", "time", "timestamp"])

@@ -119,6 +119,11 @@ def test_a_browser_draws_it(tmp_path, browser):
     browser.ask("document.querySelector('#arm a').click()")
     browser.ask("new Promise(f => setTimeout(f, 100))")
     assert not browser.ask("document.getElementById('fleet').hidden")
+    browser.resize(390)
+    assert browser.ask("document.querySelectorAll('table.arms.listed').length") == 1
+    assert browser.ask("document.documentElement.scrollWidth") == 390
+    scroll = "document.querySelector('.scroll')"
+    assert browser.ask(f"{scroll}.scrollWidth <= {scroll}.clientWidth")
 
 
 @pytest.mark.skipif(chromium() is None, reason="there is no Chromium")

@@ -9,7 +9,7 @@ from browser import chromium
 from report_pages import PAGES, small_page
 from steelyard.drawing import Scene
 from steelyard.drawing._mesh import Mesh
-from steelyard.report import Page, Section
+from steelyard.report import Page, Section, Table
 from waiting import wait_until
 
 pytestmark = pytest.mark.skipif(chromium() is None, reason="no Chromium on this machine")
@@ -57,6 +57,7 @@ def test_every_plot_is_drawn_without_error_or_network(browser, folder, name):
         assert browser.ask("window.innerWidth") == width
         assert browser.ask("document.documentElement.scrollWidth <= window.innerWidth")
         assert browser.ask(BEYOND.format("'.plot svg'", "innerWidth + 1")) == 0
+    assert browser.ask(CUT) == 0
     assert browser.complaints == []
     if name == "everything":
         assert_curves_have_ink_and_bars_their_words(browser)
@@ -67,6 +68,33 @@ def test_a_page_opened_on_a_phone_is_one_column(browser, folder):
     assert browser.ask("document.documentElement.scrollWidth") == 390
     assert browser.ask("[...document.querySelectorAll('.plot')].every(p => p.clientWidth > 300)")
     assert browser.complaints == []
+
+
+CUT = (
+    "[...document.querySelectorAll('.scroll')]"
+    ".filter(s => s.scrollWidth > s.clientWidth + 1).length"
+)
+LISTED = "document.querySelectorAll('table.listed').length"
+
+
+def test_tables_too_wide_for_a_phone_are_lists(browser, folder):
+    head = ("joint", "Coulomb friction", *(f"quantity_{k}" for k in range(6)))
+    rows = [[f"joint_{k}", *[12.345 + k] * 7] for k in range(3)]
+    wide = Table("Wide.", head, rows)
+    narrow = Table("Narrow.", ("", "weighed", "unit"), [["mass", 2.5, "kg"]])
+    Page("Tables", (), [Section("", (), [wide, narrow])]).write(folder / "tables.html")
+    browser.open(folder / "tables.html", width=390)
+    assert browser.ask(LISTED) == 1
+    assert browser.ask(CUT) == 0
+    assert browser.ask("document.documentElement.scrollWidth") == 390
+    cell = "document.querySelectorAll('table.listed td')[1]"
+    assert browser.ask(f"getComputedStyle({cell}, '::before').content") == '"Coulomb friction"'
+    top = "document.querySelectorAll('table.listed td')[{}].getBoundingClientRect().top"
+    assert browser.ask(top.format(1)) < browser.ask(top.format(2)) < browser.ask(top.format(6))
+    browser.resize(1280)
+    assert browser.ask(LISTED) == 0
+    browser.resize(390)
+    assert browser.ask(LISTED) == 1
 
 
 def assert_curves_have_ink_and_bars_their_words(browser):

@@ -18,6 +18,7 @@ from steelyard.cli import options
 from steelyard.cli.output import Output, number
 from steelyard.cli.terminal import say
 from steelyard.errors import InvalidSamples, SteelyardError, UnreadableFile
+from steelyard.robot import ParameterKind
 
 if TYPE_CHECKING:
     from steelyard.identification._feasible import FeasibleArm
@@ -380,14 +381,14 @@ class _Summary:
     def _drives(self) -> list[tuple[str, ...]]:
         estimate = self.model.estimate
         law = self.model.law
-        known = {
-            name: with_interval(value, NORMAL_95 * std)
-            for name, value, std in zip(estimate.names, estimate.value, estimate.std, strict=True)
-        }
-        return [
-            (
-                *(joint, known[f"Fc{j + 1}"], known[f"Fv{j + 1}"]),
-                *(number(law.exponent[j], 3), number(estimate.noise[j], 3)),
+        kinds = (ParameterKind.COULOMB, ParameterKind.VISCOUS)
+        by_joint = partial(estimate.parameters.of_kinds_by_joint, kinds=kinds, n=self.model.robot.n)
+        values = by_joint(estimate.value)
+        half_widths = by_joint(NORMAL_95 * estimate.std)
+        rows = []
+        for j, joint in enumerate(self.model.robot.joint_names):
+            intervals = map(with_interval, values[:, j], half_widths[:, j])
+            rows.append(
+                (joint, *intervals, number(law.exponent[j], 3), number(estimate.noise[j], 3))
             )
-            for j, joint in enumerate(self.model.robot.joint_names)
-        ]
+        return rows

@@ -228,11 +228,14 @@ def _publisher(address: str | None) -> Iterator[Callable[[Pick], None]]:
     if address is None:
         yield lambda pick: None
         return
-    from steelyard.live import Ros2Controller, Ros2Publisher, source_of
+    from steelyard.live import source_of
     from steelyard.live._ros2_publisher import PICKS_TOPIC
 
-    bridge = source_of(address)
-    if not isinstance(bridge, Ros2Controller):
-        raise UnknownName(f"--publish is ros2://HOST[:PORT] or ros2-node:, got '{address}'")
-    with Ros2Publisher(bridge, topic=PICKS_TOPIC) as publisher:
+    try:
+        opened = source_of(address).publisher(PICKS_TOPIC)
+    except UnknownName as error:
+        raise UnknownName(
+            f"--publish is ros2://HOST[:PORT] or ros2-node:, got '{address}'"
+        ) from error
+    with opened as publisher:
         yield publisher.publish_pick

@@ -198,6 +198,10 @@ class _Session:
             f"{self.log}: {len(found)} rows, {found.n} joints, {rate};"
             f" signals: {', '.join(found.channels)}."
         )
+        if meanings := look.ur_columns:
+            print("Its columns have the names of a UR controller:")
+            for name, words in meanings.items():
+                print(f"  {name}: {words}")
         if look.asked.degrees:
             print("Its angles are in degrees (--degrees).")
         if look.in_milliseconds:

@@ -232,7 +232,7 @@ class GuidingComparison:
 
     @property
     def mean(self) -> Array:
-        """Mean of |F| of each axis, without and with compensation, (2, 3) [N]."""
+        """Mean size of the force of each axis, without and with compensation, (2, 3) [N]."""
         return np.array([np.abs(force).mean(axis=0) for force in self.forces])
 
     @property

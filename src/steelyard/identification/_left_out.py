@@ -1,4 +1,4 @@
-"""Stretches of recordings that are left out in turn, and tests of who predicts them better.
+"""Stretches of recordings that are left out in turn, and tests of which fit predicts them better.
 
 Several recordings are left out one at a time (in at most four folds), a single one in quarters.
 What is left out is cut into stretches; two fits that predict the same stretches are compared by the

@@ -282,6 +282,17 @@ def chosen_once(names: Sequence[str], wanted: Collection[str], path: Path) -> li
     return chosen
 
 
+def npz_names(path: Path) -> tuple[str, ...]:
+    """Names of the arrays in an NPZ file."""
+    return tuple(_npz_shapes(path))
+
+
+def parquet_names(path: Path) -> tuple[str, ...]:
+    """Names of the columns of a Parquet file."""
+    with _opened_parquet(path) as file:
+        return tuple(file.schema_arrow.names)
+
+
 def _npz_columns(path: Path, wanted: Collection[str]) -> tuple[dict[str, Array], tuple[str, ...]]:
     columns = {}
     for name, values in _npz_arrays(path, wanted).items():

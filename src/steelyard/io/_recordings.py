@@ -27,7 +27,14 @@ import numpy as np
 from steelyard._arrays import Array
 from steelyard._saved import parsing
 from steelyard.errors import InvalidRecording, UnknownName, UnreadableFile
-from steelyard.io._binary import COLUMN_READERS, READERS, WRITERS, parquet_pieces
+from steelyard.io._binary import (
+    COLUMN_READERS,
+    READERS,
+    WRITERS,
+    npz_names,
+    parquet_names,
+    parquet_pieces,
+)
 from steelyard.io._signal_files import read_signal_files, signal_files
 from steelyard.recording import (
     Recording,
@@ -306,6 +313,24 @@ def file_kind(path: Path) -> FileKind:
             " or repair it with mcap recover"
         )
     return kind
+
+
+def column_names(path: Path) -> tuple[str, ...]:
+    """Names of the columns or arrays of a text table, Parquet or NPZ file; none of other files.
+
+    Args:
+        path: of the file
+    """
+    from steelyard.io._tables import text_column_names
+
+    kind = file_kind(path)
+    if kind == "text":
+        return text_column_names(path)
+    if kind == "parquet":
+        return parquet_names(path)
+    if kind == "npz":
+        return npz_names(path)
+    return ()
 
 
 def _require_bag(path: Path) -> None:

@@ -1,7 +1,7 @@
 """The Foxglove WebSocket protocol of `foxglove_bridge`, and rows from its messages; no sockets.
 
-A server says who it is (`serverInfo`), which channels it has (`advertise`: a number, a topic and a
-kind of message each) and which services. A client subscribes to channels by numbers of its own;
+A server identifies itself (`serverInfo`) and lists its channels (`advertise`: a number, a topic and
+a kind of message each) and its services. A client subscribes to channels by numbers of its own;
 what is published there comes as binary messages: 1, the subscription (uint32), when it was sent
 (uint64, ns), the bytes of the message. A call of a service is 2, service, call, length of the
 encoding (uint32 each), encoding, request; its answer begins with 3, or is a text

@@ -98,7 +98,7 @@ class Package(NamedTuple):
             words: of the message, at most 255 bytes
             version: of the protocol
             level: 0 exception, 1 error, 2 warning, 3 information
-            source: who says it
+            source: name of the sender
         """
         message = words.encode()[:255]
         by = source.encode()[:255]

@@ -108,8 +108,8 @@ class FrictionLaw(Value, error=InvalidRobot):
         width: of the direction, (n,) [rad/s, or rad for presliding]
         stribeck_speed: vs, (n,) [rad/s]
         fixed: whether the shapes are given, not fitted
-        smooth_speed: whether the speed law is |v|^alpha s, as in `DriveModel`, or
-            |v|^alpha sign(v)
+        smooth_speed: whether the speed law is `|v|^alpha s`, as in `DriveModel`, or
+            `|v|^alpha sign(v)`
         carrying: 1 for drives whose friction grows with the carried torque, 0 for others, (n,); all
             when None
     """

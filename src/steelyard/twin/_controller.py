@@ -288,7 +288,7 @@ class SimulatedController:
 
         Args:
             text: text of a program
-            by_operator: whether the operator starts it, who needs no remote control
+            by_operator: whether the operator starts it, which needs no remote control
         """
         if not self.modes.remote and not by_operator:
             return self.log.append("a script was ignored: not in remote control")

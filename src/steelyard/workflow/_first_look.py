@@ -28,13 +28,19 @@ from steelyard._arrays import Array
 from steelyard._units import NORMAL_95
 from steelyard.errors import NoHeader, NoTime, SteelyardError, UnclearEffort, UnreadableFile
 from steelyard.identification._arms_by_fit import arms_by_fit
-from steelyard.io._recordings import file_kind, read_as
+from steelyard.io._recordings import column_names, file_kind, read_as
 from steelyard.io._rosbag import is_ur
 from steelyard.io._tables import text_column_names, text_columns
 from steelyard.io._wrist import SensorDescription
 from steelyard.quality import check
 from steelyard.recording import Recording, Samples, WrenchConvention
-from steelyard.recording._columns import EFFORT_IS_TORQUE, MILLISECONDS, TIME_WORDS, Requested
+from steelyard.recording._columns import (
+    EFFORT_IS_TORQUE,
+    MILLISECONDS,
+    REFUSED,
+    TIME_WORDS,
+    Requested,
+)
 from steelyard.recording._joints import joints_by_prefix
 from steelyard.recording._notes import NoteKind, has_kind
 from steelyard.robot import RobotModel, load_robot, robot_names
@@ -63,6 +69,23 @@ _QUATERNION_NAMES = (
 _POSITION_NAMES = (("x", "y", "z"), ("px", "py", "pz"), ("pos_x", "pos_y", "pos_z"))
 _UNIT = re.compile(r"(_(n|nm|m|s)|\s*[\[(](n|nm|n_m|m|s)[\])])$")
 _TIME_NAMES = (("t",), ("time",), ("timestamp",))
+
+
+_UR_MEANINGS = {
+    "actual_q": "measured joint positions [rad]",
+    "actual_current": "measured motor currents [A], from which a UR is weighed: it measures no"
+    " joint torques",
+    "target_current": "motor currents that the controller asks for [A]",
+    "target_moment": "joint torques of the controller's own model [Nm]; beside target_current they"
+    " give the gains [Nm/A] of the drives, but they are not measured",
+    "ft_raw_wrench": "reading of the wrist sensor [N, Nm]",
+    "payload": "mass that is set in the controller [kg]",
+    **{
+        name: f"not read: {REFUSED[name]}"
+        for name in ("actual_TCP_force", "actual_current_as_torque")
+    },
+}
+_UR_POSITION = "actual_q"  # without it, columns are not those of a UR
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,6 +197,14 @@ class FirstLook:
         return self.recording is not None and is_ur(self.recording.joint_names)
 
     @property
+    def ur_columns(self) -> dict[str, str]:
+        """What columns mean that a UR controller has named; empty for other logs."""
+        found = {re.sub(r"[._\[]?\d+\]?$", "", name) for name in _column_names(self.path)}
+        if _UR_POSITION not in found:
+            return {}
+        return {name: words for name, words in _UR_MEANINGS.items() if name in found}
+
+    @property
     def in_milliseconds(self) -> bool:
         """Whether its clock is read as milliseconds."""
         return MILLISECONDS in self.asked.columns or MILLISECONDS in self.asked.names
@@ -257,6 +288,14 @@ def _read(path: Path, asked: Requested) -> Recording:
             raise
         except UnreadableFile:
             raise refusal from None
+
+
+def _column_names(path: Path) -> tuple[str, ...]:
+    """Names of the columns of a log; none where it has none, or they cannot be listed."""
+    try:
+        return column_names(path)
+    except UnreadableFile:
+        return ()
 
 
 def _same_joints(arm: RobotModel, names: Sequence[str]) -> bool:

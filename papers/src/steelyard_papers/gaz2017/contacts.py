@@ -124,7 +124,7 @@ class _GravityKnows(MomentumDynamics):
             v: joint velocities, (n,) [rad/s or m/s]
         """
         p, drift = super().momentum(q, v)
-        assert self.loaded is not None  # noqa: S101 - the only one who makes it gives it
+        assert self.loaded is not None  # noqa: S101 - its only caller gives it
         return p, drift + self.robot.gravity_torque(q) - self.loaded.gravity_torque(q)
 
 
