@@ -31,7 +31,7 @@ from steelyard.excitation import (
     Objective,
     OrientationWorkspace,
     PayloadOptimal,
-    Scene,
+    Surroundings,
     design,
 )
 from steelyard.robot import JointLimits, RobotModel, load_robot
@@ -205,7 +205,7 @@ def random_request(
     height = (-np.inf, np.inf)
     speed = np.full(3, np.inf)
     workspace = None
-    scene = None
+    surroundings = None
     if kind == 1:
         height = (float(rng.uniform(-0.3, 0.3)), np.inf)
         speed = rng.uniform(0.5, 2.0, 3)
@@ -214,14 +214,16 @@ def random_request(
         R = arm.forward_kinematics(posture)[:3, :3]
         workspace = OrientationWorkspace.around(R, rng.uniform(0.3, 1.2))
     elif kind == 3:
-        scene = Scene((Body.half_space("floor", (0, 0, -0.2), (0, 0, 1)),), radius=0.05)
+        surroundings = Surroundings(
+            (Body.half_space("floor", (0, 0, -0.2), (0, 0, 1)),), radius=0.05
+        )
     limits = DesignLimits(
         joints,
         form=str(rng.choice(["exact", "amplitude"])),  # type: ignore[arg-type]
         height=height,
         linear_speed=speed,
         workspace=workspace,
-        scene=scene,
+        surroundings=surroundings,
     )
     objectives: list[Objective] = [ConditionNumber(), DOptimal(), PayloadOptimal(), Liu2025()]
     request = {
@@ -270,7 +272,7 @@ def frame_violations(
     for part in limits.workspace.regions if limits.workspace else ():
         x = T[:, :3, "xyz".index(part.axis)]
         over.append((np.arccos(np.clip(x @ part.direction, -1, 1)) - part.half_angle).max())
-    if limits.scene is not None:
+    if limits.surroundings is not None:
         for k in range(arm.n):
             ends = arm.forward_kinematics(q, arm.link_names[k])[:, 2, 3]
             over.append(-0.2 - (ends.min() - 0.05))

@@ -1,17 +1,21 @@
 """`weigh-live` over payloads from nothing to 9 kg: is its mass right on average, and its interval?
 
 The simulated controller, its program, its rows and the weigher are those of the command, without
-sockets and as fast as they go. Each of 20 models, identified from three runs, designs a motion from
-a posture of its own and weighs two payloads with it, so that each of ten masses is weighed with
-four models. (All ten with each of four models would be hardly more than four independent answers:
-most of the error is that of the model.) As the intervals assume, friction and offsets of the drives
-are a new draw in every run, empty or loaded; the local gravity is known.
+sockets and as fast as they go. Each of 20 models, identified from three runs, designs a motion
+from a posture of its own and weighs two payloads with it. As the intervals assume, friction and
+offsets of the drives are a new draw in every run, empty or loaded; the local gravity is known.
+
+Most of the error is that of the model, so the two answers of a model are hardly more than one: the
+standard error of a mean is that of the means of the models. It is still much larger than a bias of
+a gram. That is looked for with mirrored draws: all runs of a model are made once more with the
+opposite noise, friction and offsets, which are as likely. What is proportional to the draws cancels
+in the mean of the four answers, and what does not cancel is a bias.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -25,11 +29,11 @@ from steelyard.inertia import InertialParameters
 from steelyard.live import LiveWeigher, Row, TorqueSetup
 from steelyard.live._controller import PathCommand
 from steelyard.live._motion import DEFAULT_TOOL_SPEED, braking_time_s, payload_motion
-from steelyard.live._ur_programs import motion_program, register_beat
+from steelyard.live._ur_programs import LAST_BEAT, motion_program, register_beat
 from steelyard.payload import Payload
 from steelyard.robot import RobotModel
 from steelyard.signals import prepare
-from steelyard.simulation import simulate
+from steelyard.simulation import SensorModel, simulate
 from steelyard.trajectory import ApproachedTrajectory, FourierTrajectory
 from steelyard.twin._backend import SimulatedArm
 from steelyard.twin._controller import SimulatedController
@@ -47,11 +51,26 @@ VISCOUS_SPREAD = 0.05  # the same
 OFFSET_SPREAD = 0.01  # of the offset of a drive between runs, over its Coulomb friction
 
 
+class MirroredSensors(SensorModel):
+    """Sensors whose torques have the opposite noise."""
+
+    def noisy_torque(
+        self, tau: np.ndarray, period_s: float, generator: np.random.Generator
+    ) -> np.ndarray:
+        """Measured torques of true torques tau, (N, n) [Nm]."""
+        return 2 * tau - super().noisy_torque(tau, period_s, generator)
+
+
+SENSORS = {1: SensorModel(), -1: MirroredSensors()}
+"""Sensors of the runs as drawn, and of the mirrored ones."""
+
+
 class Weighed(NamedTuple):
     """A weighed payload.
 
     Attributes:
         model: number of the model
+        sign: 1 for the runs as drawn, -1 for the mirrored ones
         truth_kg: mass on the flange, [kg]
         mass: estimated mass, [kg]
         std: its standard deviation, [kg]
@@ -59,6 +78,7 @@ class Weighed(NamedTuple):
     """
 
     model: int
+    sign: int
     truth_kg: float
     mass: float
     std: float
@@ -90,10 +110,10 @@ def local_arm() -> RobotModel:
     return arm().with_gravity(GRAVITY)
 
 
-def with_friction_of_the_day(robot: RobotModel, rng: np.random.Generator) -> RobotModel:
-    """The arm with the friction of another run."""
+def with_friction_of_the_day(robot: RobotModel, rng: np.random.Generator, sign: int) -> RobotModel:
+    """The arm with the friction of another run, or with the mirrored one."""
     drive = robot.drive
-    coulomb, viscous, offset = rng.normal(size=(3, robot.n))
+    coulomb, viscous, offset = sign * rng.normal(size=(3, robot.n))
     changed = replace(
         drive,
         coulomb=(1 + COULOMB_SPREAD * coulomb) * drive.coulomb,
@@ -103,11 +123,18 @@ def with_friction_of_the_day(robot: RobotModel, rng: np.random.Generator) -> Rob
     return robot.with_drive(changed)
 
 
-def identified(robot: RobotModel, rng: np.random.Generator, seed: int) -> DynamicModel:
+def identified(
+    robot: RobotModel, rng: np.random.Generator, *, seed: int, sign: int
+) -> DynamicModel:
     """The empty arm, from runs on several days."""
     motion = FourierTrajectory.load("xu2024")
     runs = [
-        simulate(with_friction_of_the_day(robot, rng), motion, seed=seed + k).recording
+        simulate(
+            with_friction_of_the_day(robot, rng, sign),
+            motion,
+            seed=seed + k,
+            sensors=SENSORS[sign],
+        ).recording
         for k in range(EMPTY_RUNS)
     ]
     return identify(robot, [prepare(run, drive=robot.drive) for run in runs])
@@ -134,7 +161,7 @@ def rows(controller: SimulatedController, text: str) -> Iterator[Row]:
     step = 0
     while controller.program_state == "PLAYING":
         step += 1
-        beat = {f"input_int_register_{BEAT_REGISTER}": step // BEAT_STEPS}
+        beat = {f"input_int_register_{BEAT_REGISTER}": 1 + step // BEAT_STEPS % LAST_BEAT}
         controller.receive_inputs(beat)
         controller.step()
         out = controller.outputs
@@ -154,27 +181,42 @@ def weighed(model: DynamicModel, text: str, world: SimulatedArm) -> Payload:
 
 
 def series(number: int) -> Iterator[Weighed]:
-    """Two payloads, weighed with one model and its motion."""
+    """Two payloads, weighed with one model and its motion, as drawn and mirrored."""
     seed = FIRST_SEED + 100 * number
-    rng = np.random.default_rng(seed)
-    robot = local_arm()
-    model = identified(robot, rng, seed)
-    posture = POSTURE + rng.uniform(-0.3, 0.3, 6)
-    text = program(model, posture)
-    for mass in (number % MASSES, (number + MASSES // 2) % MASSES):
-        today = with_friction_of_the_day(robot, rng)
-        body = load(float(mass), rng, robot.flange)
-        world = SimulatedArm(today, {0.0: body}, start=posture, seed=seed + 10 + mass)
-        answer = weighed(model, text, world)
-        yield Weighed(number, float(mass), answer.mass, float(answer.std[0]), answer.verdict.ok)
+    text = ""
+    for sign in SENSORS:
+        rng = np.random.default_rng(seed)
+        robot = local_arm()
+        model = identified(robot, rng, seed=seed, sign=sign)
+        posture = POSTURE + rng.uniform(-0.3, 0.3, 6)
+        text = text or program(model, posture)
+        for mass in (number % MASSES, (number + MASSES // 2) % MASSES):
+            today = with_friction_of_the_day(robot, rng, sign)
+            body = load(float(mass), rng, robot.flange)
+            world = SimulatedArm(
+                today,
+                {0.0: body},
+                sensors=SENSORS[sign],
+                start=posture,
+                seed=seed + 10 + mass,
+            )
+            answer = weighed(model, text, world)
+            std = float(answer.std[0])
+            yield Weighed(number, sign, float(mass), answer.mass, std, answer.verdict.ok)
+
+
+def mean_error(found: Sequence[Weighed]) -> tuple[float, float]:
+    """Mean error of masses and its standard error by the means of the models, [kg]."""
+    means = [np.mean([one.error for one in found if one.model == k]) for k in range(MODELS)]
+    return float(np.mean(means)), float(np.std(means, ddof=1) / np.sqrt(MODELS))
 
 
 def figures() -> Iterator[Figure]:
-    """Mean error, share of intervals that hold the truth, and the size of errors."""
-    found = [one for number in range(MODELS) for one in series(number)]
+    """Mean error, share of intervals that hold the truth, the size of errors, and the bias."""
+    both = [one for number in range(MODELS) for one in series(number)]
+    found = [one for one in both if one.sign == 1]
     errors = np.array([one.error for one in found])
-    mean = float(errors.mean())
-    standard_error = float(errors.std(ddof=1) / np.sqrt(len(errors)))
+    mean, standard_error = mean_error(found)
     inside = 100 * float(np.mean([one.inside for one in found]))
     count = f"{len(found)} runs of weigh-live, 0 to 9 kg"
     yield Figure("mean", f"{count}: mean error of the mass", 1e3 * mean, "g")
@@ -190,3 +232,6 @@ def figures() -> Iterator[Figure]:
         "",
     )
     yield Figure("outside", "the same: outside the 95 % interval", 100 - inside, "%", 8.0)
+    bias, bias_error = mean_error(both)
+    yield Figure("bias", "with as many mirrored runs: mean error of the mass", 1e3 * bias, "g")
+    yield Figure("bias_error", "the same: its standard error", 1e3 * bias_error, "g")

@@ -97,7 +97,7 @@ def run(out: Path, starts: int) -> None:
         u = np.array(
             [_random_start(space, limits, constraints, np.random.default_rng(s)) for s in seeds]
         )
-        batch = module.Batch(criterion, space, limits, None, device)
+        batch = module.BatchSearch(criterion, space, limits, None, device)
         lowered(batch, module._STAGES, 0.95 * u, 1)
         began = time.perf_counter()
         score, u = lowered(batch, module._STAGES, 0.95 * u, 100)
@@ -107,7 +107,7 @@ def run(out: Path, starts: int) -> None:
             f"{case}: {starts} starts x 100 iterations on {device}: {took:.1f} s; best"
             f" {best[:5].round(2)}"
         )
-        finer = module.Batch(criterion, space, limits, None, device, samples=32, grid=40)
+        finer = module.BatchSearch(criterion, space, limits, None, device, samples=32, grid=40)
         kept = u[np.argsort(score)[: max(8, starts // 8)]]
         shrunk = np.array([shrink(x, constraints[0]) for x in kept])
         began = time.perf_counter()

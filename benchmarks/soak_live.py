@@ -2,8 +2,9 @@
 
 Each trial starts a motion, or sets a payload, in another process, and causes one fault at a random
 moment. The simulated arm is measured at every control step. A trial is wrong when the arm is not at
-rest 0.5 s after the fault (1 s after `kill -9`), when an acceleration of the simulated arm itself
-exceeds 1.2 times the limit, or when a sentence of the client contradicts the simulated controller.
+rest 0.5 s after the fault (1 s after `kill -9` and where rows come ever later), when an
+acceleration of the simulated arm itself exceeds 1.2 times the limit, or when a sentence of the
+client contradicts the simulated controller.
 
 Every trial begins with the payload that the arm carries set on the controller: none, or 9 kg on
 every second controller. With a wrong payload the arm makes accelerations that were not commanded.
@@ -59,8 +60,12 @@ REST_SPEED = 0.01  # [rad/s]
 MIN_SPEED = 0.018  # of an arm that moves, [rad/s]
 LATEST_FAULT_S = 3.0  # after the start of a trial
 ANSWER_TIMEOUT_S = 30.0
-STREAM_FAULTS = ("stall:0.3", "stall:1", "mute", "close", "reset", "reboot", "late:0.5")
-MODE_FAULTS = ("protective-stop", "local", "busy")
+GROWING_DELAY = "later:0.6"
+STREAM_FAULTS = (
+    *("stall:0.3", "stall:1", "mute", "close", "reset", "reboot", "late:0.5"),
+    *(GROWING_DELAY, "clock:5", "clock:-5"),
+)
+MODE_FAULTS = ("protective-stop", "local", "busy", "reduced")
 CLIENT_FAULTS = ("kill", "interrupt", "freeze", "stop")
 HARSH_FAULTS = (
     "network:0.15",
@@ -312,7 +317,7 @@ class Trial:
     @property
     def max_rest_s(self) -> float:
         """Longest time from the fault to rest, [s]."""
-        if self.fault in ("kill", "freeze", *HARSH_FAULTS):
+        if self.fault in ("kill", "freeze", GROWING_DELAY, *HARSH_FAULTS):
             return MAX_REST_AFTER_KILL_S
         return MAX_REST_S
 
@@ -583,7 +588,7 @@ def summary(results: Sequence[Result]) -> Iterator[str]:
         "kill -9 and SIGSTOP": ("kill", "freeze"),
         "the controller stops the arm": CONTROLLER_STOPS,
         "network and computer": HARSH_FAULTS,
-        "all others": (*STREAM_FAULTS, "local", "interrupt"),
+        "all others": (*STREAM_FAULTS, "local", "reduced", "interrupt"),
     }
     for name, faults in groups.items():
         stopped = [r for r in results if r.trial.fault in faults and r.rest_s > 0]

@@ -27,8 +27,8 @@ FLAG = re.compile(r"(?<![\w-])--[a-z][\w-]*")
 WRIST = "Wrist"
 COUNTERPARTS = ("", "Torque", "Live")  # WristX is a sibling of X, TorqueX and LiveX
 METAPHORS = re.compile(
-    r"\b(house|rooms?|(?<!noise )floors|stairs|doors?|front door|nobody|somebody|anybody"
-    r"|whoever|of theirs|so many)\b",
+    r"(?<![a-z])(house|rooms?|(?<!noise )floors|stairs|doors?|front door|nobody|somebody|anybody"
+    r"|whoever|of theirs|so many)(?![a-z])",
     re.IGNORECASE,
 )
 
@@ -193,7 +193,9 @@ def siblings() -> dict[str, frozenset[str]]:
 ALLOWED_UNIONS: dict[frozenset[str], str] = {
     frozenset({"DynamicModel", "RobotModel"}): "arguments: users give either kind of arm",
     frozenset({"Payload", "InertialParameters"}): "arguments: a body with or without covariance",
-    frozenset({"Recording", "Samples", "_Table"}): "arguments: measured data, raw or prepared",
+    frozenset(
+        {"Recording", "Samples", "_NamedColumns"}
+    ): "arguments: measured data, raw or prepared",
     frozenset({"Samples", "Trajectory"}): "arguments: a motion, measured or designed",
     frozenset({"Row", "Event"}): "the two messages of a stream",
     frozenset({"Snapshot", "SteelyardError"}): "an answer of another process, or its error",
@@ -372,6 +374,79 @@ def undocumented_names() -> StyleFigure:
     return StyleFigure(name, len(places), 0, tuple(sorted(places)))
 
 
+OPAQUE = "State"  # classes with names that end so: only their own package reads their attributes
+
+
+def undocumented_results() -> StyleFigure:
+    """Classes that public functions return or public attributes hold, but the API does not list."""
+    public = {name.rpartition(".")[2] for name in documented_names()}
+    found = {
+        f"{where}: {name}"
+        for documented in documented_names()
+        for where, annotation in _results_of(documented)
+        for name in _class_names(annotation) - public
+    }
+    name = "classes of public results that are not documented"
+    return StyleFigure(name, len(found), 0, tuple(sorted(found)))
+
+
+@cache
+def class_definitions() -> dict[str, tuple[ast.ClassDef, ...]]:
+    """The classes that modules of the library define, by their names without underscores."""
+    found: dict[str, list[ast.ClassDef]] = {}
+    for _, node in nodes_in(python_files("src")):
+        if isinstance(node, ast.ClassDef):
+            found.setdefault(node.name.lstrip("_"), []).append(node)
+    return {name: tuple(nodes) for name, nodes in found.items()}
+
+
+def _results_of(dotted: str) -> Iterator[tuple[str, ast.expr]]:
+    """What a public function returns, or a public class returns and holds: place, annotation."""
+    module, _, name = dotted.rpartition(".")
+    path = module_path(module)
+    if path is None:
+        return
+    for node in tree_of(path).body:
+        if isinstance(node, ast.ClassDef) and node.name == name:
+            yield from _results_of_class(name, node)
+        elif isinstance(node, ast.FunctionDef) and node.name == name and node.returns:
+            yield name, node.returns
+
+
+def _results_of_class(name: str, node: ast.ClassDef) -> Iterator[tuple[str, ast.expr]]:
+    """What methods of a class return and attributes hold, those of its bases included."""
+    for part in node.body:
+        if isinstance(part, ast.FunctionDef) and not part.name.startswith("_") and part.returns:
+            yield f"{name}.{part.name}", part.returns
+        if isinstance(part, ast.AnnAssign) and not name.endswith(OPAQUE):
+            attribute = ast.unparse(part.target)
+            if not attribute.startswith("_"):
+                yield f"{name}.{attribute}", part.annotation
+    for parent in node.bases:
+        for base in class_definitions().get(ast.unparse(parent).partition("[")[0], ()):
+            yield from _results_of_class(name, base)
+
+
+def _class_names(annotation: ast.expr) -> set[str]:
+    """The classes of the library in an annotation, without what `Annotated` adds to a type."""
+    if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
+        annotation = ast.parse(annotation.value, mode="eval").body
+    if isinstance(annotation, ast.Subscript) and ast.unparse(annotation.value) == "Annotated":
+        (annotation, *_) = getattr(annotation.slice, "elts", [annotation.slice])
+    if isinstance(annotation, ast.Name):
+        defined = {node.name for nodes in class_definitions().values() for node in nodes}
+        return {annotation.id} & defined
+    parts = (part for part in ast.iter_child_nodes(annotation) if isinstance(part, ast.expr))
+    return set().union(*map(_class_names, parts))
+
+
+def repeated_class_names() -> StyleFigure:
+    """Names that several classes have; a leading underscore makes no other name."""
+    found = {name: len(nodes) for name, nodes in class_definitions().items() if len(nodes) > 1}
+    places = tuple(f"{name}: {count} classes" for name, count in sorted(found.items()))
+    return StyleFigure("names that several classes have", len(places), 0, places)
+
+
 def style_tests() -> StyleFigure:
     """Tests that read sources and documents; one with parameters would be many."""
     found: list[str] = []
@@ -414,6 +489,8 @@ FIGURES = (
     switches_between_siblings,
     api_names,
     undocumented_names,
+    undocumented_results,
+    repeated_class_names,
     style_tests,
     readme_words,
     metaphors,

@@ -103,7 +103,7 @@ REMEDIES = {
     " and unit of the torques. While tracking, let go of the load.",
     "assumed": "Give the real value where you have it, for example an identified model (`--model`)."
     " If you stated `--trust effort=torque`, make sure that the driver does publish torques.",
-    "not_checked": "Add the missing limits or the scene to the `--limits` file"
+    "not_checked": "Add the missing limits or the surroundings to the `--limits` file"
     " ([design](../howto/design.md)), or check them yourself before the arm moves.",
     "too_short": "Record longer.",
 }

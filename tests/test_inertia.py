@@ -103,7 +103,7 @@ def test_bodies_in_two_frames_do_not_add(combine):
         combine(SPHERE, SPHERE.renamed("flange"))
 
 
-def test_arrays_are_copied_at_the_door_and_read_only(rng):
+def test_arrays_are_copied_when_given_and_read_only(rng):
     first_moment, inertia = rng.normal(size=3), np.diag(rng.uniform(1, 2, 3))
     made = InertialParameters(1.5, first_moment, inertia)
     kept = made.vector

@@ -100,7 +100,7 @@ def _made(kind, rng):
         if isinstance(kind.inner, kinds.EnumKind):
             return tuple(rng.permutation(list(kind.inner.members))[:count])
         return tuple(_made(kind.inner, rng) for _ in range(count))
-    if isinstance(kind, kinds.Row):
+    if isinstance(kind, kinds.TupleKind):
         return kind.make([_made(inner, rng) for inner in kind.kinds])
     if isinstance(kind, kinds.Named):
         return {f"name {rng.integers(1000)}": _made(kind.inner, rng)}

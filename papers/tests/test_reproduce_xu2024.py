@@ -529,7 +529,7 @@ def test_claims_are_told_by_their_numbers():
     assert section.parts[0].rows[0][2] == pytest.approx(np.sqrt(0.125))
 
 
-def test_drives_warm_up_from_the_room_to_the_warmest():
+def test_drives_warm_up_from_the_temperature_of_the_air_to_the_warmest():
     warm = warmth.warming()
     assert warm.temperature[0] == pytest.approx(warmth.AMBIENT)
     assert warm.temperature.max() == pytest.approx(warmth.WARMEST, abs=0.01)

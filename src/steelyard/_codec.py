@@ -49,6 +49,7 @@ from steelyard._kinds import (
     Choice,
     Either,
     EnumKind,
+    Inlined,
     Kind,
     Line,
     Many,
@@ -58,12 +59,11 @@ from steelyard._kinds import (
     Optional,
     Range,
     Refused,
-    Row,
     Shape,
     Size,
     Sizes,
-    Spread,
     Time,
+    TupleKind,
     expected,
     require_names,
 )
@@ -268,7 +268,7 @@ class _SpreadKind(Kind):
     """A value that is written as several fields of the value around it."""
 
     inner: Kind
-    spread: Spread
+    spread: Inlined
 
     def check(self, value: Any, place: str, sizes: Sizes) -> Any:
         return self.inner.check(value, place, sizes)
@@ -405,7 +405,7 @@ def kind_of(annotation: Any) -> Kind:
     else:
         base = annotation
         markers = []
-    spread = next((marker for marker in markers if isinstance(marker, Spread)), None)
+    spread = next((marker for marker in markers if isinstance(marker, Inlined)), None)
     if spread is not None:
         rest = tuple(marker for marker in markers if marker is not spread)
         return _SpreadKind(_Nested(base, _marker(rest, Size)), spread)
@@ -444,7 +444,7 @@ def _kind(base: Any, markers: tuple[Any, ...]) -> Kind:
         dtype = np.dtype(get_args(get_args(base)[1])[0])
         return Numbers(dtype, shape, INFINITE not in markers, allowed, markers)
     if origin is tuple and Ellipsis not in get_args(base):
-        return Row(tuple(map(kind_of, get_args(base))), tuple)
+        return TupleKind(tuple(map(kind_of, get_args(base))), tuple)
     if origin in (tuple, Sequence):
         return Many(kind_of(get_args(base)[0]), shape)
     if origin in (dict, Mapping):
@@ -464,7 +464,7 @@ def _class_kind(cls: Any, markers: tuple[Any, ...]) -> Kind:
         kinds = tuple(kind_of(given.get(hints[name], hints[name])) for name in made._fields)
         if BARE in markers:
             return Bare(kinds[0], made)
-        return Row(kinds, make, made._fields, AS_TABLE in markers)
+        return TupleKind(kinds, make, made._fields, AS_TABLE in markers)
     if dataclasses.is_dataclass(cls) and not hasattr(cls, "to_dict"):
         return _dataclass_kind(cls, _marker(markers, AsList))
     if isinstance(cls, type):
@@ -476,7 +476,7 @@ def _dataclass_kind(cls: Any, listed: AsList | None) -> Kind:
     """The kind of a dataclass that is not a `Value`, and is checked only when it is read."""
     kinds = fields_of(cls)
     names = tuple(kinds) if listed is None else listed.names
-    return Row(
+    return TupleKind(
         tuple(kinds[name] for name in names),
         lambda items: cls(**dict(zip(names, items, strict=True))),
         names,

@@ -147,7 +147,7 @@ class Range:
 
 
 @dataclass(frozen=True)
-class Spread:
+class Inlined:
     """A value that a file holds as several fields of the value around it.
 
     Attributes:
@@ -460,7 +460,7 @@ class Many(Kind):
 
 
 @dataclass(frozen=True)
-class Row(Kind):
+class TupleKind(Kind):
     """A tuple with one value of each kind.
 
     Attributes:

@@ -246,14 +246,15 @@ def save(
     write_text(path, json.dumps(whole, allow_nan=False) + "\n")
 
 
-def read(path: str | Path) -> Any:
+def read(path: str | Path, *, remedy: str = "") -> Any:
     """The content of any JSON file, header included.
 
     Args:
         path: the file
+        remedy: what else helps where it is missing, see `UnreadableFile.of`
     """
     try:
-        text = read_bytes(path).decode("utf-8-sig")
+        text = read_bytes(path, remedy=remedy).decode("utf-8-sig")
         return json.loads(text, object_pairs_hook=_restored, parse_constant=_refused)
     except SteelyardError:
         raise
@@ -270,11 +271,12 @@ def read(path: str | Path) -> Any:
         raise UnreadableFile(f"{path} is not JSON: {error}") from error
 
 
-def read_bytes(path: str | Path) -> bytes:
+def read_bytes(path: str | Path, *, remedy: str = "") -> bytes:
     """The content of a file that is not large.
 
     Args:
         path: the file
+        remedy: what else helps where it is missing, see `UnreadableFile.of`
     """
     try:
         if Path(path).is_fifo():
@@ -282,7 +284,7 @@ def read_bytes(path: str | Path) -> bytes:
         with Path(path).open("rb") as file:
             content = file.read(_MAX_FILE_BYTES + 1)
     except OSError as error:
-        raise UnreadableFile(f"cannot read {path}: {error.strerror}") from error
+        raise UnreadableFile.of(path, error, remedy=remedy) from error
     if len(content) > _MAX_FILE_BYTES:
         limit = _MAX_FILE_BYTES >> 20
         raise UnreadableFile(f"{path} is larger than {limit} MB, which no such file is")
@@ -316,7 +318,7 @@ def load(path: str | Path, kind: str, *, version: int = 1, sealed: bool = False)
         version: the expected version
         sealed: whether the file must not have been changed
     """
-    content = read(path)
+    content = read(path, remedy=f"or make the {kind} first")
     if isinstance(content, dict):
         found = content.get("steelyard")
     else:

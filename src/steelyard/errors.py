@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from pathlib import Path
 
 _ARGUMENT = re.compile(r"`(?P<name>[a-z]\w*)(?:=(?P<value>[^`]+))?`")
 
@@ -81,6 +82,24 @@ class UnknownName(SteelyardError, LookupError):
 
 class UnreadableFile(SteelyardError, ValueError):
     """A file that is missing, empty, damaged, or not of the kind that its name says."""
+
+    @classmethod
+    def of(cls, path: str | Path, error: OSError, *, remedy: str = "") -> UnreadableFile:
+        """The error for a file that the operating system does not open.
+
+        Args:
+            path: of the file
+            error: of the operating system
+            remedy: what else helps where the file is missing, as 'or make the model first'
+        """
+        if isinstance(error, FileNotFoundError):
+            steps = ", ".join(filter(None, ("check the path", remedy)))
+            return cls(f"{path}: no such file (in the folder {Path.cwd()}); {steps}")
+        if isinstance(error, IsADirectoryError):
+            return cls(f"{path}: it is a folder; name a file")
+        if isinstance(error, PermissionError):
+            return cls(f"{path}: permission denied; allow this user to read it")
+        return cls(f"{path}: it cannot be opened: {error.strerror or error}")
 
 
 class NoTime(UnreadableFile):

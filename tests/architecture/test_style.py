@@ -47,6 +47,14 @@ def test_undocumented_names():
     check(style.undocumented_names)
 
 
+def test_undocumented_results():
+    check(style.undocumented_results)
+
+
+def test_repeated_class_names():
+    check(style.repeated_class_names)
+
+
 def test_style_tests():
     check(style.style_tests)
 

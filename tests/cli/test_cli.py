@@ -142,7 +142,7 @@ def test_check_writes_a_log_in_degrees_anew_and_cuts_it(tmp_path):
             ("robot", "ur11"),
             "no robot 'ur11': bundled are fr3, gen3, gofa5, iiwa14, iiwa7, kr300",
         ),
-        (("robot", "missing.urdf"), "cannot read URDF missing.urdf"),
+        (("robot", "missing.urdf"), "missing.urdf: no such file"),
         (("check", "missing.parquet"), "missing.parquet"),
         (
             ("simulate", "ur10", "--trajectory", "unknown", "-o", "x.parquet"),

@@ -51,6 +51,10 @@ def test_words_model_picture_and_urdf(folder):
     ):
         assert words in done.stdout
     model = DynamicModel.load(folder / "model.json")
+    k = model.estimate.names.index("Fc1")
+    (row,) = [line for line in done.stdout.splitlines() if re.match(r"joint_1 .* (\+-|±) ", line)]
+    half_width = float(re.search(r"(?:\+-|±) (\S+)", row)[1])
+    assert half_width == pytest.approx(1.96 * model.estimate.std[k], rel=0.05)
     assert len(model.basis) == 13
     assert RobotModel.from_urdf(folder / "arm.urdf").n == 2
     assert (folder / "arm.png").read_bytes().startswith(b"\x89PNG")

@@ -1,6 +1,7 @@
 """`track` with a recording: text, JSON, picture, saved states, refusals."""
 
 import json
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -88,6 +89,8 @@ def test_words_files_and_picture(folder):
     assert lines[0].endswith("s  mass not known yet  do not use yet (not_excited)")
     assert max(map(len, lines)) < 120
     assert "Converged: the mass is known to" in out
+    assert re.search(r"^ +\d+\.\d\d s  mass +\d\.\d+ (±|\+-) \d\.\d+ kg", out, re.MULTILINE)
+    assert re.search(r"\((±|\+-) is half of the 95 % interval\)", out)
     assert "The mass is known to 2 % since " in out
     payload = Payload.load(folder / "payload.json")
     assert payload.body.mass == pytest.approx(3.5, abs=3 * payload.std[0])
@@ -163,7 +166,7 @@ def test_a_saved_state_is_resumed_and_knows_more(folder, facts):
     [
         (["five.parquet"], "the recording has 5 joints, the arm has 6"),
         (["short.parquet"], "too short to replay"),
-        (["loaded.parquet", "--resume", "none.json"], "cannot read"),
+        (["loaded.parquet", "--resume", "none.json"], "none.json: no such file"),
         (["loaded.parquet", "--resume", "bad.json"], "is not JSON"),
         (
             ["loaded.parquet", "--resume", "half.json"],

@@ -162,7 +162,7 @@ def test_a_few_rows_are_refused_and_a_short_run_says_so(robot, detector):
     )
 
 
-def test_nobody_sees_friction_in_a_moment_or_in_one_direction(robot):
+def test_friction_is_not_learned_from_a_moment_or_from_one_direction(robot):
     """A wrong weight is not friction; a joint that moves one way cannot tell them apart."""
     ideal = robot.with_drive(DriveModel(robot.drive.rotor_inertia))
     observer = Observer.of(ideal)

@@ -247,7 +247,7 @@ def test_a_payload_of_a_sensor_is_a_payload(payload):
 
 
 def test_payload_files_that_are_none(tmp_path):
-    with pytest.raises(UnreadableFile, match=r"cannot read .*: No such file"):
+    with pytest.raises(UnreadableFile, match="no such file"):
         WristPayload.load(tmp_path / "nothing.json")
     path = tmp_path / "x.json"
     path.write_text("{")

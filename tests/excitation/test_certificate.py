@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
 
-from steelyard.excitation import Cone, DesignLimits, OrientationWorkspace, Scene, Sector
+from steelyard.excitation import Cone, DesignLimits, OrientationWorkspace, Sector, Surroundings
 from steelyard.robot import JointLimits, load_robot
 from steelyard.robot._geometry import Body
 from steelyard.trajectory import FourierTrajectory
@@ -26,7 +26,10 @@ MOTION = FourierTrajectory.random(
 )
 FLOOR = Body.half_space("floor", (0, 0, -0.3), (0, 0, 1))
 ENDS = tuple(body for body in Body.capsules(ARM, 0.05) if body.joint in (0, 6))
-SCENES = {"floor": Scene((FLOOR,), ENDS, self_collision=False), "self": Scene(bodies=ENDS)}
+SURROUNDINGS = {
+    "floor": Surroundings((FLOOR,), ENDS, self_collision=False),
+    "self": Surroundings(bodies=ENDS),
+}
 DIRECTION = np.array([0.6, 0.0, -0.8])
 
 
@@ -67,11 +70,13 @@ def torque(t):
 
 
 def distance(name, t):
-    return SCENES[name].model(ARM).distances(MOTION.at(t)[0]).min(axis=1)
+    return SURROUNDINGS[name].model(ARM).distances(MOTION.at(t)[0]).min(axis=1)
 
 
 def cleared(name):
-    return lambda least: replace(FREE, scene=replace(SCENES[name], clearance=float(least)))
+    return lambda least: replace(
+        FREE, surroundings=replace(SURROUNDINGS[name], clearance=float(least))
+    )
 
 
 # what is bounded, of time; 1 where it must stay below its bound, -1 above; the limits with such a

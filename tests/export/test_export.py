@@ -254,8 +254,9 @@ def test_a_sphere_stands_in_for_an_inertia_that_is_not_to_be_used(to):
     bent = Doubt(DoubtKind.NOT_PHYSICAL, "no body has it", concerns=(Aspect.INERTIA,))
     unfit = payload(UNPHYSICAL, verdict=Verdict("", (bent,)))
     text = unfit.export(to)
-    assert "sphere" in text
+    assert "a homogeneous sphere of 2700 kg/m^3" in text
     assert "FORCED" not in text
+    assert "sphere" not in payload().export(to)
     with pytest.raises(InvalidInertia, match="no body has it"):
         unfit.export(to, inertia="estimated")
     unknown = payload(std=[*STD[:9], np.inf])

@@ -16,7 +16,7 @@ from conftest import steelyard
 from fleet_logs import FRICTION, START, log, tiny_arm, tiny_fleet, write_catalogue
 from steelyard.errors import MissingExtra, SteelyardError, UnknownName, UnreadableFile
 from steelyard.fleet import Fleet
-from steelyard.fleet._arms import Agreement, Arm, merge
+from steelyard.fleet._arms import Agreement, ArmLogs, merge
 from steelyard.fleet._catalogue import read_catalogue
 from steelyard.fleet._estimate import payload_of
 from steelyard.fleet._fleet import _usable
@@ -217,10 +217,10 @@ def test_logs_of_another_arm_are_left_out_and_named(tmp_path):
 
 
 def test_too_few_logs_that_agree_leave_none_out():
-    arm = Arm("arm0", ["a", "b", "c"])
+    arm = ArmLogs("arm0", ["a", "b", "c"])
     assert not arm.leave_out(Agreement({"a": 1.0, "b": 1.0, "c": 50.0}))
     assert arm.used == ["a", "b", "c"]
-    arm = Arm("arm0", ["a", "b", "c", "d"])
+    arm = ArmLogs("arm0", ["a", "b", "c", "d"])
     assert arm.leave_out(Agreement({"a": 1.0, "b": 1.0, "c": 50.0, "d": 1.0}))
     assert arm.used == ["a", "b", "d"]
 
@@ -293,7 +293,7 @@ def test_a_folder_or_pattern_is_a_catalogue_too(tmp_path):
     (doubt,) = fleet.identify()["left"].verdict.doubts
     assert (doubt.kind, doubt.blocks) == (DoubtKind.ASSUMED, False)
     assert doubt.words == "no log of left has a load: all 1 count as empty"
-    assert all(payload.ok for payload in fleet.weigh())
+    assert [payload.ok for payload in fleet.weigh()] == [True, True]
     pattern = f"{tmp_path}/logs/*/*.npz"
     assert Fleet.build(pattern, tmp_path / "store", robot=urdf, workers=1).built["unchanged"] == 2
     again = Fleet.build(pattern, tmp_path / "store", robot=sy.load_robot(urdf), workers=1)

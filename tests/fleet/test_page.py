@@ -9,7 +9,7 @@ import pytest
 
 from browser import chromium
 from steelyard.fleet._page import fleet_html
-from steelyard.fleet._trend import ArmTrend, Change, Trends
+from steelyard.fleet._trend import ArmTrend, ChangePoint, Trends
 
 KINDS = ("Fc", "Fv", "B", "gain", "residual")
 
@@ -25,13 +25,13 @@ def made_up(arms, logs, joints=6, changed=()):
     found = []
     for k in range(arms):
         value, std = rng.normal(size=(len(names), logs)), np.full((len(names), logs), 0.5)
-        changes = [Change(logs // 2, False, 0.1, 0.1, 0.5) for _ in names]
+        changes = [ChangePoint(logs // 2, False, 0.1, 0.1, 0.5) for _ in names]
         if k in changed:
             value[1, logs // 2 :] += 6.0
-            changes[1] = Change(logs // 2, False, 6.0, 0.3, 1e-12)
+            changes[1] = ChangePoint(logs // 2, False, 6.0, 0.3, 1e-12)
         name = f"arm <{k}> & co" if k == 0 else f"arm{k}"
         files = [f"{i}.parquet" for i in range(logs)]
-        level = Change(0, False, 0.7, 0.02, 1e-30) if k == 1 else None
+        level = ChangePoint(0, False, 0.7, 0.02, 1e-30) if k == 1 else None
         odd = {"9.parquet": 7.0} if k == 2 else {}
         found.append(
             ArmTrend(name, time, files, JOINTS[:joints], names, value, std, changes, level, odd)

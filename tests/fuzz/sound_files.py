@@ -77,7 +77,8 @@ def make_sound_files() -> None:
     shutil.copy("model.json", "spare.json")  # commands may write over it
     Path("limits.toml").write_text(
         'form = "exact"\nv_max = [2.0, 1.5]\nheight = [-3.0, 3.0]\n[[cone]]\naxis = "x"\n'
-        "direction = [1, 0, 0]\nhalf_angle_deg = 170\n[scene]\nclearance = 0.01\nradius = 0.01\n"
+        "direction = [1, 0, 0]\nhalf_angle_deg = 170\n"
+        "[surroundings]\nclearance = 0.01\nradius = 0.01\n"
     )
 
 

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 
 from breaking import Case
 
-from steelyard.live._rtde import Kind, Package, Recipe
+from steelyard.live._rtde import Package, PackageKind, Recipe
 from steelyard.twin._rtde_server import _OUTPUT_TYPES
 
 WAYS = (
@@ -111,17 +111,17 @@ def _rtde(way: str, connection: socket.socket) -> None:
             return
         buffer += received
         for kind, content in Package.cut(buffer):
-            if kind is Kind.VERSION:
+            if kind is PackageKind.VERSION:
                 connection.sendall(Package(kind, bytes([way != "refuses"])).encoded())
-            elif kind is Kind.CONTROLLER:
+            elif kind is PackageKind.CONTROLLER:
                 connection.sendall(Package(kind, struct.pack(">4I", 5, 11, 0, 0)).encoded())
-            elif kind is Kind.OUTPUTS:
+            elif kind is PackageKind.OUTPUTS:
                 names = tuple(content[8:].decode("ascii", "replace").split(","))
                 types = _types(way, names)
                 connection.sendall(Package(kind, b"\1" + ",".join(types).encode()).encoded())
-            elif kind is Kind.INPUTS:
+            elif kind is PackageKind.INPUTS:
                 connection.sendall(Package(kind, b"\1DOUBLE").encoded())
-            elif kind is Kind.START:
+            elif kind is PackageKind.START:
                 connection.sendall(Package(kind, bytes([way != "not started"])).encoded())
                 _send_rows(way, connection, Recipe(names, types, 1))
                 return
@@ -153,12 +153,12 @@ def _send_rows(way: str, connection: socket.socket, recipe: Recipe) -> None:
         try:
             package = recipe.package(values)
         except (struct.error, OverflowError, ValueError):
-            package = Package(Kind.DATA, bytes(8))
+            package = Package(PackageKind.DATA, bytes(8))
         encoded = package.encoded()
         if way == "short rows":
-            encoded = Package(Kind.DATA, package.content[:-3]).encoded()
+            encoded = Package(PackageKind.DATA, package.content[:-3]).encoded()
         elif way == "another recipe":
-            encoded = Package(Kind.DATA, b"\7" + package.content[1:]).encoded()
+            encoded = Package(PackageKind.DATA, b"\7" + package.content[1:]).encoded()
         elif way == "cut rows":
             encoded = encoded[:-1]
         connection.sendall(encoded)

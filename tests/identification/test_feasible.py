@@ -404,7 +404,7 @@ def test_a_solver_that_fails_is_reported(bases, rng, monkeypatch):
         SolverFailed, match="found no feasible parameters, its status is NumericalError"
     ):
         feasible_parameters(robot, basis, R)
-    monkeypatch.setattr(feasible._Fit, "fitted", lambda self, x: x)
+    monkeypatch.setattr(feasible._QuadraticCost, "fitted", lambda self, x: x)
     with pytest.raises(
         SolverFailed, match="answer breaks its constraints, its status is AlmostSolved"
     ):

@@ -410,3 +410,19 @@ def test_an_arm_with_weight_in_an_offset_needs_offsets(tiny, tmp_path, rng):
     model = identify(robot, samples, friction="linear")
     with pytest.raises(InvalidSamples, match="offset of shoulder also holds the constant weight"):
         solved_again(model, offsets=False)
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_a_stribeck_curve_is_not_sought_below_the_speeds_of_the_rows(seed):
+    # Otherwise its column is nearly zero, its coefficient anything, and slower rows of another
+    # motion are off by as much.
+    samples = made("smooth", seed)[0]
+    slowest = 0.3
+    fast = replace(samples, usable=samples.mask & (np.abs(samples.v) > slowest))
+    model = identify(ROBOT, fast, friction="stribeck")
+    assert model.law.stribeck_speed.min() >= slowest
+    peak = np.abs(samples.tau).max(axis=0)
+    coefficients = np.abs(model.friction.coefficients)
+    assert (coefficients < peak).all()
+    known = np.diag(model.estimate.covariance)[model.estimate.parameters.friction]
+    assert (np.sqrt(known) < peak.max()).all()

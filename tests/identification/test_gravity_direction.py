@@ -10,7 +10,11 @@ import pytest
 from conftest import lively_motion
 from steelyard import prepare, read
 from steelyard.identification import identify
-from steelyard.identification._gravity_direction import _Torques, gravity_offer
+from steelyard.identification._gravity_direction import (
+    _Torques,
+    gain_of_direction,
+    gravity_offer,
+)
 from steelyard.inertia import InertialParameters
 from steelyard.recording import Samples
 from steelyard.robot import load_robot
@@ -147,3 +151,28 @@ def test_the_robot_file_tells_a_direction_from_its_opposite(z):
     assert followed is None
     none = [InertialParameters(0.0, np.zeros(3), np.zeros((3, 3)), b.frame) for b in bodies]
     assert gravity_offer(stated.with_links(none), [samples], is_suspected=False) is None
+
+
+@pytest.mark.parametrize(("degrees", "is_doubted"), [(1.5, False), (3.0, True)])
+def test_a_tilt_is_doubted_where_it_lowers_the_residuals_clearly(degrees, is_doubted):
+    # By chi-square alone the smaller tilt would be significant, too; friction can look like it.
+    stated = load_robot("tx60")
+    tilt = np.radians(degrees)
+    gravity = 9.81 * np.array([np.sin(tilt), 0.0, -np.cos(tilt)])
+    samples = run(stated.with_gravity(gravity), 0)
+    model = identify(stated, samples, friction="linear")
+    found = [d.words for d in model.verdict.blocking if d.kind is DoubtKind.TILTED_BASE]
+    assert bool(found) == is_doubted
+    if is_doubted:
+        said = re.search(r"`gravity_base=(\(.*?\))`", found[0])
+        assert angle_between(np.array(ast.literal_eval(said[1])), gravity) < np.radians(0.7)
+
+
+def test_only_a_direction_nearer_to_the_true_one_has_a_gain():
+    robot = load_robot("tx60")
+    tilt = np.radians(4.0)
+    tilted = [9.81 * np.array([np.sin(s * tilt), 0.0, -np.cos(tilt)]) for s in (1, -1)]
+    samples = run(robot.with_gravity(tilted[0]), 0)
+    assert gain_of_direction(robot, [samples], tilted[0]) > 0.1
+    assert gain_of_direction(robot, [samples], tilted[1]) < 0
+    assert gain_of_direction(robot, [samples], robot.gravity_base) == 0

@@ -15,7 +15,7 @@ from steelyard.robot import RobotModel, load_robot
 from steelyard.signals import prepare
 from steelyard.torque import weigh
 from steelyard.torque.tracking import TorqueTracker
-from steelyard.torque.tracking._noise import Spread
+from steelyard.torque.tracking._noise import ResidualSpread
 from steelyard.trajectory import FourierTrajectory
 from steelyard.verdict import DoubtKind
 
@@ -172,7 +172,7 @@ def test_another_scale_is_doubted_from_factors_and_sample_by_sample(model, loade
 
 
 def test_residuals_beyond_all_widening_are_doubted_online(model):
-    none = Spread.nothing(6)
+    none = ResidualSpread.nothing(6)
     wide = none._replace(squares=np.array([1, 1, 1, 1, 1, 40.0]) * 5000, rows=np.full(6, 5000.0))
     every = np.ones(6, bool)
     assert none.doubt(ROBOT.joint_names, every) is None

@@ -413,7 +413,7 @@ def test_other_files_are_refused_in_one_line(folder, text, message):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (loaded("none.urdf"), "cannot read none.urdf: No such file"),
+        (loaded("none.urdf"), "none.urdf: no such file"),
         ((*loaded("mine.urdf"), "--lock", "open"), "--lock is JOINT=NUMBER"),
         (
             ("export", "urdf", "payload.json", "--inertia", "rod"),

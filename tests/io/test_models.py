@@ -154,7 +154,7 @@ def test_a_saved_value_without_one_of_its_fields_is_refused(model, tmp_path):
 
 
 def test_missing_files_and_folders_are_named(model, tmp_path):
-    with pytest.raises(UnreadableFile, match=r"cannot read .*none.json"):
+    with pytest.raises(UnreadableFile, match=r"none\.json: no such file .*make the payload first$"):
         Payload.load(tmp_path / "none.json")
     with pytest.raises(UnreadableFile, match="there is no folder"):
         model.save(tmp_path / "no" / "model.json")

@@ -213,7 +213,7 @@ def test_refusals_of_damaged_own_files(tmp_path, rng):
         read(tmp_path / "b.npz")
 
 
-def test_refusals_at_the_door(tmp_path):
+def test_files_that_cannot_be_opened_are_refused(tmp_path):
     with pytest.raises(UnreadableFile, match=r"no\.csv: no such file \(in the folder "):
         read(tmp_path / "no.csv")
     os.mkfifo(tmp_path / "pipe.csv")  # without a writer
@@ -227,7 +227,7 @@ def test_refusals_at_the_door(tmp_path):
     ):
         read(tmp_path / "empty.npz")
     (tmp_path / "folder.csv").mkdir()
-    with pytest.raises(UnreadableFile, match=r"folder\.csv: it cannot be opened: Is a directory"):
+    with pytest.raises(UnreadableFile, match=r"folder\.csv: it is a folder; name a file"):
         read(tmp_path / "folder.csv")
     with pytest.raises(
         UnreadableFile,

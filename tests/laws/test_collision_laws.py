@@ -6,7 +6,7 @@ from scipy.signal import lfilter
 
 from steelyard.control.collision import ArmDynamics, FrameForce, Observer
 from steelyard.control.collision._dynamics import TorqueUncertainty
-from steelyard.control.collision._thresholds import _Tail
+from steelyard.control.collision._thresholds import PeakTail
 from steelyard.identification import identify
 from steelyard.inertia import InertialParameters
 from steelyard.recording import Sample, Samples
@@ -252,7 +252,7 @@ def test_half_a_minute_of_filtered_noise_tells_the_level_that_is_crossed_once_an
     for wanted in (1.0, 30.0):
         true = peaks[-int(10 * wanted)]  # crossed so often in ten hours
         ratio = [
-            _Tail.of(z, t, 0.13).level(wanted) / true for t, z in (signal(30) for _ in range(10))
+            PeakTail.of(z, t, 0.13).level(wanted) / true for t, z in (signal(30) for _ in range(10))
         ]
         assert min(ratio) > 0.85
         assert 0.95 < np.median(ratio) < 1.3

@@ -12,8 +12,8 @@ from steelyard.excitation import (
     Liu2025,
     OrientationWorkspace,
     PayloadOptimal,
-    Scene,
     Sector,
+    Surroundings,
     Xu2024,
 )
 from steelyard.excitation._gradients import MotionSlacks, RegressorRows
@@ -263,13 +263,13 @@ def test_limits_of_samples_have_derivatives_near_them_and_are_even_far_away(rng)
 
 def test_clearances_have_the_derivatives_that_they_say(rng):
     robot = load_robot("ur10")
-    scene = Scene(
+    surroundings = Surroundings(
         (
             Body.half_space("floor", (0, 0, -0.4), (0, 0, 1)),
             Body.box("table", (0.9, 0, 0), (0.4, 0.4, 0.4)),
         )
     )
-    clearances = scene.clearances(robot)
+    clearances = surroundings.clearances(robot)
     slacks, slopes = clearances.slacks, clearances.slopes
     q, still = rng.uniform(-1, 1, (20, 6)), np.zeros((20, 6))
     value, by_motion = slacks(q, still, still), slopes(q, still, still)

@@ -390,8 +390,8 @@ def test_controllers_that_are_not_ready_are_refused(fault, words):
 def test_a_speed_that_is_no_number_may_be_a_motion():
     columns = ("runtime_state", *(f"actual_qd_{k}" for k in range(6)))
     motion = UrController("arm").motion_in(columns)
-    assert motion((1, 0.0, np.nan, 0.0, 0.0, 0.0, 0.0)) == "nan rad/s"
-    assert motion((1, *[0.0] * 6)) == ""
+    assert motion((1, 0.0, np.nan, 0.0, 0.0, 0.0, 0.0)) == ("a joint speed is no number", False)
+    assert motion((1, *[0.0] * 6)) == ("", True)
 
 
 def test_an_arm_that_moves_or_is_reduced_is_refused():
@@ -402,6 +402,39 @@ def test_an_arm_that_moves_or_is_reduced_is_refused():
         found.controller.modes = found.controller.modes._replace(safety=2)
         with pytest.raises(SourceFailed, match="its safety mode is reduced, not normal"):
             Proposal.of(source, weighed())
+
+
+@pytest.mark.parametrize("output", ["payload", "payload_cog"])
+def test_a_payload_that_the_stream_does_not_contain_is_not_replaced(output):
+    with controller() as (found, source):
+        found.controller.fault(f"missing:{output}")
+        with pytest.raises(SourceFailed, match="does not report its payload with mass and"):
+            Proposal.of(source, weighed())
+        assert "sec steelyard_payload runs" not in found.controller.log
+
+
+def test_an_inertia_that_the_stream_does_not_contain_is_not_sent():
+    """The rows could not tell whether it was taken, and it could not be restored."""
+    with controller() as (found, source):
+        found.controller.fault("missing:payload_inertia")
+        proposal = Proposal.of(source, weighed())
+        assert not proposal.with_inertia
+        assert proposal.send(transition_s=0.0).state is SettingState.SET
+        assert found.controller.payload.mass == 2.5
+
+
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [("serial:7", "reports ur10e, number 7 now and reported ur10e, number"), ("serial:-", "now")],
+)
+def test_a_payload_is_not_sent_to_an_arm_that_was_swapped_since_the_question(fault, words):
+    with controller() as (found, source):
+        proposal = Proposal.of(source, weighed())
+        found.controller.fault(fault)
+        with pytest.raises(SourceFailed, match=f"nothing was sent: .*{words}"):
+            proposal.send()
+        assert "sec steelyard_payload runs" not in found.controller.log
+        assert found.controller.payload == ControllerPayload()
 
 
 def test_a_controller_that_does_nothing_is_noticed(monkeypatch):
@@ -617,11 +650,14 @@ def agree(plan):
 
 def followed(*rows, duration_s=2.0):
     """The states of a motion along rows of (time [s], program, why it waits)."""
-    progress, states = MotionProgress(duration_s), []
+    progress, states, last_s, seen = MotionProgress(duration_s), [], rows[0][0], None
     for t, program, waiting in rows:
+        for between_s in np.arange(last_s + 0.1, t - 0.05, 0.1):
+            progress = progress.after(Row(between_s, (between_s,)), seen)
         seen = Observation(program, 0.5 * (program is RUNS), (), "why")
         progress = progress.after(Row(t, (t,), waiting=waiting), seen)
         states.append(progress.state)
+        last_s = t
     return states, progress
 
 
@@ -716,11 +752,11 @@ def test_stop_ends_a_motion_and_awaits_rest(carrying, dashboard, monkeypatch):
         end = time.monotonic() + 20
         while abs(stream.named_row()["actual_qd_0"]) < 0.05:
             assert time.monotonic() < end
-        assert motion_in(stream.row().values)
+        assert motion_in(stream.row().values).reason
         assert stop(source).at_rest
         stopped_s = found.controller.outputs["timestamp"][0]
         wait_until(lambda: stream.row().t >= stopped_s)  # rows of this stream may come later
-        assert not motion_in(stream.row().values)
+        assert not motion_in(stream.row().values).reason
         assert np.abs(source.posture(stream.named_row()) - goal).max() > 0.02
     found.controller.place(START)
     wait_at_rest(source, START)
@@ -835,7 +871,7 @@ def test_limits_of_weigh_live_act_on_a_given_and_on_a_designed_motion(
     model.save(tmp_path / "model.json")
     swing(period_s=3.0, speed=1.5).save(tmp_path / "motion.json")
     (tmp_path / "limits.toml").write_text(
-        "[[scene.wall]]\npoint = [0, 0, 1.05]\nnormal = [0, 0, -1]\n"
+        "[[surroundings.wall]]\npoint = [0, 0, 1.05]\nnormal = [0, 0, -1]\n"
     )
     words = ("weigh-live", source, "--model", "model.json", "--yes", "--limits", "limits.toml")
     log = len(found.controller.log)
@@ -851,7 +887,7 @@ def test_limits_of_weigh_live_act_on_a_given_and_on_a_designed_motion(
     monkeypatch.setattr("steelyard.live._weigh_live.payload_motion", designed)
     refused = steelyard(*words, cwd=tmp_path)
     assert "no motion was found" in refused.stderr
-    assert [body.name for body in designs[0].scene.obstacles] == ["wall 1"]
+    assert [body.name for body in designs[0].surroundings.obstacles] == ["wall 1"]
     assert not [line for line in found.controller.log[log:] if "steelyard_motion" in line]
 
 

@@ -153,7 +153,7 @@ def test_the_verb_records_and_no_motion_is_sent(fake, tmp_path):
     words = ("record", f"franka://{fake.host}", "-o", "x.parquet", "--seconds", "0.3")
     done = steelyard(*words, cwd=tmp_path)
     fake.say("auto off")
-    assert "dropped here" in done.stdout, done.stderr
+    assert " 0 dropped here" in done.stdout, done.stderr
     assert read(tmp_path / "x.parquet").n == 7
     with pytest.raises(
         SourceFailed, match=r"franka://arm cannot be moved from here: give ur://HOST"

@@ -18,7 +18,7 @@ from steelyard.picking import PickingOptions
 from steelyard.recording import Preparation
 from steelyard.simulation import PlannedFault
 from steelyard.twin._backend import NOMINAL_GAINS, RecordedArm
-from steelyard.twin._clients import RtdeClient
+from steelyard.twin._clients import RtdeConnection
 from waiting import wait_until
 
 OUTPUT = 2  # the digital output of the gripper
@@ -63,7 +63,7 @@ def send_when_connected(server, rows):
 
 
 def _wants_rows(client):
-    return isinstance(client, RtdeClient) and client._rtde._started
+    return isinstance(client, RtdeConnection) and client._rtde._started
 
 
 def page_of(page):

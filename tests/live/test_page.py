@@ -43,7 +43,7 @@ from steelyard.live import (
 )
 from steelyard.live._controller import ControllerPayload
 from steelyard.live._curves import chart_data, title_html
-from steelyard.live._page import Page
+from steelyard.live._page import SnapshotPage
 from steelyard.live._page_access import (
     is_own_host,
     own_browsers_only,
@@ -107,7 +107,9 @@ def weigher(arm):
 
 @contextmanager
 def shown(weigher, source=None, **options):
-    with Page(weigher.view, source or ReplaySource("log.parquet"), port=0, **options) as page:
+    with SnapshotPage(
+        weigher.view, source or ReplaySource("log.parquet"), port=0, **options
+    ) as page:
         for snapshot in weigher.snapshots:
             page.show(snapshot)
         page._received_s = float("inf")  # as if rows went on
@@ -629,6 +631,29 @@ def test_old_rows_are_grey_and_nothing_can_be_set(weigher, monkeypatch):
     assert said == [("The payload cannot be set now", "no rows came for 12 s: the payload is old")]
 
 
+@in_a_browser
+def test_curves_and_arm_of_old_rows_are_grey_and_curves_say_how_old_they_are(weigher, browser):
+    grey = (
+        "[...document.querySelectorAll('.uplot canvas, canvas[data-engine]')]"
+        ".map(e => getComputedStyle(e))"
+        ".filter(e => e.opacity < 0.5 && e.filter.includes('grayscale')).length"
+    )
+    ages = "[...document.querySelectorAll('.chart .age')].map(e => e.innerText)"
+    with shown(weigher) as page:
+        browser.visit(page.url)
+        browser.wait("document.querySelectorAll('.uplot canvas').length == 4")
+        assert browser.ask(grey) == 0
+        assert browser.ask(ages) == []
+        page._received_s = time.monotonic() - 3600.0
+        browser.wait(f"{ages}.length == 4")
+        assert all(age.startswith("36") and age.endswith(" s old") for age in browser.ask(ages))
+        assert browser.ask(grey) == 5  # four charts and the arm
+        page._received_s = float("inf")
+        browser.wait(f"{grey} == 0")
+        assert browser.ask(ages) == []
+        browser.visit("about:blank")
+
+
 def test_a_payload_that_has_changed_since_the_question_is_not_sent(weigher, monkeypatch):
     said = []
     monkeypatch.setattr("steelyard.live._page._say", lambda client, *words: said.append(words))
@@ -680,10 +705,10 @@ def test_beyond_this_machine_the_page_shows_and_stops_and_sets_nothing(weigher, 
 
 def test_what_a_page_needs_is_named(weigher, monkeypatch):
     with pytest.raises(SourceFailed, match=r"no page can be served at '192\.0\.2\.1': "):
-        Page(weigher.view, ReplaySource("log.parquet"), host="192.0.2.1")
+        SnapshotPage(weigher.view, ReplaySource("log.parquet"), host="192.0.2.1")
     monkeypatch.setitem(sys.modules, "viser", None)
     with pytest.raises(MissingExtra, match=r"this needs viser: pip install 'steelyard\[live\]'"):
-        Page(weigher.view, ReplaySource("log.parquet"))
+        SnapshotPage(weigher.view, ReplaySource("log.parquet"))
 
 
 @pytest.mark.thorough

@@ -7,7 +7,7 @@ import pytest
 
 from live_helpers import Rows
 from steelyard.errors import SourceFailed
-from steelyard.live._rtde import Kind, Package, Recipe, RtdeClient
+from steelyard.live._rtde import Package, PackageKind, Recipe, RtdeClient
 from steelyard.twin._controller import SimulatedController
 from steelyard.twin._rtde_server import RtdeServer
 
@@ -42,7 +42,7 @@ def asked(server, kind, content=b""):
 
 
 def outputs(server, names, rate_hz=500.0):
-    return asked(server, Kind.OUTPUTS, struct.pack(">d", rate_hz) + names.encode())
+    return asked(server, PackageKind.OUTPUTS, struct.pack(">d", rate_hz) + names.encode())
 
 
 def test_a_small_connection_byte_by_byte():
@@ -108,9 +108,9 @@ def test_texts_may_come_between_request_and_answer(version):
 
     def noisy(data):
         packages = cut(data)
-        spoken = version if ours.controller or packages[0].kind is not Kind.VERSION else 1
-        if packages[0].kind is Kind.VERSION:
-            packages[0] = Package(Kind.VERSION, bytes([next(accepts)]))
+        spoken = version if ours.controller or packages[0].kind is not PackageKind.VERSION else 1
+        if packages[0].kind is PackageKind.VERSION:
+            packages[0] = Package(PackageKind.VERSION, bytes([next(accepts)]))
         return b"".join(p.encoded() for p in (Package.text("careful", version=spoken), *packages))
 
     talk(ours, server, change=noisy)
@@ -123,21 +123,21 @@ def test_texts_may_come_between_request_and_answer(version):
 
 def test_version_1_sends_every_row_without_number_or_rate():
     server = RtdeServer(SimulatedController(Rows()))
-    assert asked(server, Kind.VERSION, b"\0\1") == [(Kind.VERSION, b"\1")]
-    assert asked(server, Kind.OUTPUTS, b"timestamp") == [(Kind.OUTPUTS, b"DOUBLE")]
-    assert asked(server, Kind.START) == [(Kind.START, b"\1")]
+    assert asked(server, PackageKind.VERSION, b"\0\1") == [(PackageKind.VERSION, b"\1")]
+    assert asked(server, PackageKind.OUTPUTS, b"timestamp") == [(PackageKind.OUTPUTS, b"DOUBLE")]
+    assert asked(server, PackageKind.START) == [(PackageKind.START, b"\1")]
     (row,) = cut(server.row())
     assert struct.unpack(">d", row.content) == (100.0,)
 
 
 def test_version_3_is_refused_and_a_client_that_gets_neither_gives_up():
-    assert asked(RtdeServer(SimulatedController(Rows())), Kind.VERSION, b"\0\3") == [
-        (Kind.VERSION, b"\0")
+    assert asked(RtdeServer(SimulatedController(Rows())), PackageKind.VERSION, b"\0\3") == [
+        (PackageKind.VERSION, b"\0")
     ]
     ours = client()
-    ours.receive(Package(Kind.VERSION, b"\0").encoded())
+    ours.receive(Package(PackageKind.VERSION, b"\0").encoded())
     with pytest.raises(SourceFailed, match="refuses versions 2 and 1"):
-        ours.receive(Package(Kind.VERSION, b"\0").encoded())
+        ours.receive(Package(PackageKind.VERSION, b"\0").encoded())
 
 
 def test_unknown_outputs_are_left_out_unless_they_are_needed():
@@ -150,21 +150,21 @@ def test_unknown_outputs_are_left_out_unless_they_are_needed():
 
 def test_answers_that_do_not_fit_are_refused():
     ours = client()
-    ours.receive(Package(Kind.VERSION, b"\1").encoded())
+    ours.receive(Package(PackageKind.VERSION, b"\1").encoded())
     with pytest.raises(SourceFailed, match="the controller's version has 3 bytes"):
-        ours.receive(Package(Kind.CONTROLLER, b"abc").encoded())
+        ours.receive(Package(PackageKind.CONTROLLER, b"abc").encoded())
     with pytest.raises(SourceFailed, match="3 outputs were asked for, 1 types came back"):
-        ours.receive(Package(Kind.OUTPUTS, b"\1DOUBLE").encoded())
+        ours.receive(Package(PackageKind.OUTPUTS, b"\1DOUBLE").encoded())
     with pytest.raises(SourceFailed, match="refuses to start"):
-        ours.receive(Package(Kind.START, b"\0").encoded())
+        ours.receive(Package(PackageKind.START, b"\0").encoded())
 
 
 def test_a_recipe_with_an_unknown_name_sends_nothing_and_a_comma_at_the_end_is_no_name():
     _, _, server = connected()
-    assert outputs(server, "timestamp,made_up") == [(Kind.OUTPUTS, b"\1DOUBLE,NOT_FOUND")]
-    assert asked(server, Kind.START) == [(Kind.START, b"\0")]
+    assert outputs(server, "timestamp,made_up") == [(PackageKind.OUTPUTS, b"\1DOUBLE,NOT_FOUND")]
+    assert asked(server, PackageKind.START) == [(PackageKind.START, b"\0")]
     assert server.row() == b""
-    assert outputs(server, "timestamp,actual_q,") == [(Kind.OUTPUTS, b"\1DOUBLE,VECTOR6D")]
+    assert outputs(server, "timestamp,actual_q,") == [(PackageKind.OUTPUTS, b"\1DOUBLE,VECTOR6D")]
 
 
 def test_names_beyond_2048_bytes_are_refused_with_a_text():
@@ -176,13 +176,13 @@ def test_names_beyond_2048_bytes_are_refused_with_a_text():
 
 def test_a_second_recipe_replaces_the_first_and_a_start_without_one_is_refused():
     server = RtdeServer(SimulatedController(Rows()))
-    assert asked(server, Kind.START) == [(Kind.START, b"\0")]
+    assert asked(server, PackageKind.START) == [(PackageKind.START, b"\0")]
     _, _, server = connected()
     outputs(server, "timestamp")
     assert server.row() == b""
-    asked(server, Kind.START)
+    asked(server, PackageKind.START)
     assert len(server.row()) == 4 + 8
-    asked(server, Kind.PAUSE)
+    asked(server, PackageKind.PAUSE)
     assert server.row() == b""
 
 
@@ -211,11 +211,11 @@ def test_an_input_has_one_writer():
     controller = SimulatedController(Rows())
     one, other = RtdeServer(controller), RtdeServer(controller)
     name = b"input_double_register_24"
-    assert asked(one, Kind.INPUTS, name) == [(Kind.INPUTS, b"\1DOUBLE")]
-    assert asked(other, Kind.INPUTS, name) == [(Kind.INPUTS, b"\0IN_USE")]
-    assert asked(other, Kind.INPUTS, b"made_up") == [(Kind.INPUTS, b"\0NOT_FOUND")]
+    assert asked(one, PackageKind.INPUTS, name) == [(PackageKind.INPUTS, b"\1DOUBLE")]
+    assert asked(other, PackageKind.INPUTS, name) == [(PackageKind.INPUTS, b"\0IN_USE")]
+    assert asked(other, PackageKind.INPUTS, b"made_up") == [(PackageKind.INPUTS, b"\0NOT_FOUND")]
     one.close()
-    assert asked(other, Kind.INPUTS, name) == [(Kind.INPUTS, b"\1DOUBLE")]
+    assert asked(other, PackageKind.INPUTS, name) == [(PackageKind.INPUTS, b"\1DOUBLE")]
 
 
 def test_a_client_can_pause():

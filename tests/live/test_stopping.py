@@ -30,8 +30,8 @@ from steelyard.live import (
     stop,
 )
 from steelyard.live._motion import braking_time_s, motion_limits
-from steelyard.live._rtde import RtdeClient
-from steelyard.live._ur_motion import UrMotionLink
+from steelyard.live._rtde import PORT, RtdeClient
+from steelyard.live._ur_motion import UrMotionLink, _RegisterChannel
 from steelyard.recording import ArmIdentity
 from steelyard.robot import load_robot
 from steelyard.twin._backend import NOMINAL_GAINS, SimulatedArm
@@ -49,7 +49,10 @@ TURNING = "def other():\n while True:\n  speedj([0.3,0,0,0,0,0], 1, 0.1)\n end\n
 
 
 class Probe:
-    """Time, position, speed and acceleration of the simulated arm at every control step."""
+    """Time, position, speed and acceleration of the simulated arm at every control step.
+
+    Time is that of the arm, which no fault of the controller's clock changes.
+    """
 
     def __init__(self):
         self.rows = []
@@ -57,7 +60,7 @@ class Probe:
     def __call__(self, controller):
         out = controller.outputs
         motion = (*out["actual_q"], *out["actual_qd"], *controller.backend.acceleration)
-        self.rows.append((out["timestamp"][0], *motion))
+        self.rows.append((len(self.rows) / RATE_HZ, *motion))
 
     @property
     def t(self):
@@ -126,6 +129,8 @@ def patient(moving, monkeypatch):
     found, _, probe = moving
     monkeypatch.setattr("steelyard.live._playing._STALL_S", 20.0)
     monkeypatch.setattr("steelyard.live._playing._START_STALL_S", 20.0)
+    monkeypatch.setattr("steelyard.live._playing.MAX_ANSWER_S", 20.0)
+    monkeypatch.setattr("steelyard.live._ur_motion.MAX_ANSWER_S", 20.0)
     return found, UrController(found.host, found.port, timeout_s=20.0), probe
 
 
@@ -158,18 +163,23 @@ def during(probe, action, speed=0.5):
         thread.join()
 
 
-def failed_motion(arm, moving, fault, confirm=lambda plan: True):
+def failed_motion(arm, moving, fault, confirm=lambda plan: True, motion=None):
     """A motion that a fault of the controller ends: its error, and the instant of the fault.
 
-    A machine so busy that the motion fails before the fault begins it again.
+    The fault is its name, or a function. A machine so busy that the motion fails before the fault
+    begins it again.
     """
     found, source, probe = moving
+
+    def cause():
+        fault() if callable(fault) else found.controller.fault(fault)
+
     for _ in range(ATTEMPTS):
         with (
-            during(probe, lambda: found.controller.fault(fault)) as instants,
+            during(probe, cause) as instants,
             pytest.raises(MotionFailed) as raised,
         ):
-            move(source, arm, swing(), confirm=confirm, request=FAST)
+            move(source, arm, motion or swing(), confirm=confirm, request=FAST)
         probe.at_rest()
         if instants:
             return raised.value, instants[0]
@@ -195,6 +205,113 @@ def test_a_stream_that_fails_stops_the_arm(arm, moving, fault):
     assert error.moved is Moved.YES
     if error.report.state is not RestState.NOT_KNOWN:
         assert error.report.at_rest
+
+
+def sent_to(found, usual_port, text):
+    """Sends a script to a port of a controller, and waits for its first answer."""
+    place = (found.host, found.port + usual_port - PORT)
+    with socket.create_connection(place, timeout=20.0) as connection:
+        connection.sendall(text.encode())
+        answered = b""
+        while len(answered) < 79:
+            answered += connection.recv(4096)
+
+
+@pytest.mark.parametrize(
+    "starts",
+    [
+        lambda found: sent_to(found, 30002, TURNING),
+        lambda found: sent_to(found, 30003, TURNING),
+        lambda found: found.controller.fault("busy"),
+    ],
+    ids=["secondary port", "real-time port", "operator"],
+)
+def test_a_program_that_replaces_ours_is_noticed_and_stopped(arm, moving, starts):
+    """Its output register says for ever that the program of the motion moves the arm."""
+    found, _, probe = moving
+    error, replaced = failed_motion(arm, moving, lambda: starts(found))
+    said = probe.t
+    assert "another program took its place; the arm has moved; the arm is at rest" in str(error)
+    assert found.controller.program_state == "STOPPED"
+    rest_s, _ = probe.after(replaced)
+    assert rest_s < 0.6
+    assert said - replaced < 1.5  # `at_rest` takes a part of it
+
+
+@pytest.mark.parametrize("fault", ["late:0.5", "late:0.3"])
+def test_an_arm_whose_rows_come_late_by_now_does_not_start(arm, moving, monkeypatch, fault):
+    """The program awaits its first beat, and gets probes until one is confirmed in time."""
+    found, source, probe = moving
+    plain = UrMotionLink.start
+    sent = []
+
+    def start(link):
+        plain(link)
+        found.controller.fault(fault)
+        sent.append(probe.t)
+
+    monkeypatch.setattr(UrMotionLink, "start", start)
+    with pytest.raises(
+        MotionFailed, match=r"did not start .*: its rows come 0\.\d\d s late"
+    ) as hit:
+        move(source, arm, swing(), confirm=lambda plan: True, request=FAST)
+    assert hit.value.moved is Moved.NO
+    found.controller.fault("normal")
+    probe.at_rest()
+    assert max(max(map(abs, row[7:13])) for row in probe.rows if row[0] >= sent[0]) < REST
+
+
+def test_beats_that_do_not_arrive_are_no_other_program(arm, moving, monkeypatch):
+    """The rows go on, and the program that brakes confirms no beat either."""
+    _, _, probe = moving
+
+    def lost():
+        monkeypatch.setattr(_RegisterChannel, "send", lambda *_: None)
+
+    error, failed = failed_motion(arm, moving, lost)
+    assert "interrupted: the robot heard nothing from this computer for 120 ms" in str(error)
+    rest_s, _ = probe.after(failed)
+    assert rest_s < 0.5
+
+
+def test_a_motion_that_is_paused_on_the_controller_is_ended(arm, moving):
+    """Who presses play later must not find the rest of a motion that was given up."""
+    found, _, probe = moving
+    error, paused = failed_motion(arm, moving, lambda: found.controller.dashboard("pause"))
+    assert "interrupted: its program was paused on the controller; the arm has moved" in str(error)
+    assert error.report.at_rest
+    assert found.controller.program_state == "STOPPED"
+    rest_s, _ = probe.after(paused)
+    assert rest_s < 0.5
+
+
+def test_rows_that_come_ever_later_stop_the_arm(arm, moving):
+    """They come regularly, and so do the beats; but what they show is long over."""
+    _, _, probe = moving
+    error, failed = failed_motion(arm, moving, "later:0.6")
+    assert re.search(r"interrupted: its rows come 0\.[12]\d s late; the arm has moved", str(error))
+    rest_s, acceleration = probe.after(failed)
+    first_late_s = 0.15 * 1.6 / 0.6  # when the first row comes that is too late
+    assert rest_s < first_late_s + 0.5
+    assert acceleration < 1.2 * ACCELERATION_LIMIT
+
+
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [
+        ("clock:5", r"the controller's clock went on by 5\.0 s without a row"),
+        ("clock:-5", r"the controller's clock went back by 5\.0 s"),
+        ("reduced", "its safety mode is reduced, not normal"),
+    ],
+)
+def test_a_clock_that_jumps_and_reduced_mode_stop_the_arm(arm, moving, fault, words):
+    _, _, probe = moving
+    error, failed = failed_motion(arm, moving, fault)
+    sentence = f"interrupted: {words}; the arm has moved; the arm is at rest"
+    assert re.search(sentence, str(error))
+    rest_s, acceleration = probe.after(failed)
+    assert rest_s < 0.5
+    assert acceleration < 1.2 * ACCELERATION_LIMIT
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError("a bug")])
@@ -287,23 +404,37 @@ def test_no_beat_goes_out_before_the_program_was_sent(arm, patient, monkeypatch)
     assert speeds[0] < REST
 
 
-def test_the_arm_brakes_on_its_path(arm, moving):
+@pytest.mark.parametrize("seed", [3, 5])
+def test_the_arm_brakes_on_its_path_and_at_the_pace_of_the_plan(arm, moving, seed):
+    """Joints that brake each for itself leave the path by 5 mrad; on it, all slow down alike."""
     _, _, probe = moving
     plans = []
-    _, failed = failed_motion(arm, moving, "mute", confirm=lambda plan: not plans.append(plan))
-    path = plans[-1].trajectory.at(np.arange(0, plans[-1].trajectory.duration_s, 0.002))[0]
-    braked = np.array([row[1:7] for row in probe.rows if row[0] > failed + 0.1])
-    distances = [np.abs(path - q).max(axis=1).min() for q in braked[::10]]
-    assert max(distances) < 0.01
+
+    def confirm(plan):
+        plans.append(plan)
+        return True
+
+    _, failed = failed_motion(arm, moving, "mute", confirm, motion=swing(seed))
+    path, speeds, _ = plans[-1].trajectory.at(np.arange(0, plans[-1].trajectory.duration_s, 5e-4))
+    rows = np.array([row for row in probe.rows if row[0] > failed])
+    rows = rows[np.abs(rows[:, 7:13]).max(axis=1) >= REST]
+    distances = np.array([np.abs(path - q).max(axis=1) for q in rows[:, 1:7]])
+    assert distances.min(axis=1).max() < 0.0015
+    planned = speeds[distances.argmin(axis=1)]
+    pace = np.linalg.norm(rows[:, 7:13], axis=1) / np.linalg.norm(planned, axis=1)
+    begin_s, end_s = (rows[np.flatnonzero(pace > share)[-1], 0] for share in (0.9, 0.1))
+    assert 0.8 < (end_s - begin_s) / plans[-1].braking_s < 1.6
+    assert np.abs(rows[:, 13:]).max() < 1.2 * ACCELERATION_LIMIT
 
 
 PATIENT_COMMAND = """
 import sys
 from steelyard.__main__ import main
-from steelyard.live import _playing
+from steelyard.live import _playing, _ur_motion
 
 _playing._STALL_S = 20.0
 _playing._START_STALL_S = 20.0
+_playing.MAX_ANSWER_S = _ur_motion.MAX_ANSWER_S = 20.0
 sys.exit(main())
 """
 
@@ -382,6 +513,20 @@ def test_stop_says_what_it_saw(moving):
     assert report.seconds < 1.0
     assert stop(UrController("127.0.0.1", 9)).state is RestState.NOT_KNOWN
     found.controller.place(START)
+
+
+@pytest.mark.parametrize("output", ["actual_qd", "runtime_state"])
+def test_a_stop_that_no_row_can_confirm_is_not_known(moving, output):
+    found, source, probe = moving
+    found.controller.run(TURNING)
+    probe.moving(0.2)
+    found.controller.fault(f"missing:{output}")
+    report = stop(source)
+    assert report.state is RestState.NOT_KNOWN
+    sentence = r"not known whether the arm moves \(ur://\S+ does not send {}.*\): look at it"
+    assert re.search(sentence.format(output), report.sentence)
+    probe.at_rest()  # it was stopped nevertheless
+    found.controller.fault("normal")
 
 
 IMPORTED_AT_FIRST_CONNECTION = """
@@ -494,6 +639,40 @@ def test_a_tool_that_changed_since_the_question_is_asked_about_again(arm, patien
     assert plans[1].extent.box[0, 2] < plans[0].extent.box[0, 2] - 0.3
 
 
+@pytest.mark.parametrize("before", [SERIAL_NUMBER, ""])
+def test_an_arm_that_was_swapped_since_the_question_gets_nothing(arm, moving, before):
+    found, source, _ = moving
+    log = len(found.controller.log)
+
+    def confirm(plan):
+        found.controller.serial_number = "7"
+        return True
+
+    found.controller.serial_number = before
+    stated = MotionRequest(serial=SERIAL_NUMBER)
+    try:
+        with pytest.raises(InvalidRobot, match=r"belongs to another arm: .* is ur10e, number 7"):
+            move(source, arm, swing(), confirm=confirm, request=stated)
+    finally:
+        found.controller.serial_number = SERIAL_NUMBER
+    assert not [line for line in found.controller.log[log:] if "steelyard_motion" in line]
+
+
+def test_an_arm_that_tells_its_number_only_after_the_question_is_asked_about_again(arm, moving):
+    found, source, _ = moving
+    plans = []
+
+    def confirm(plan):
+        plans.append(plan)
+        found.controller.serial_number = SERIAL_NUMBER
+        return len(plans) == 1
+
+    found.controller.serial_number = ""
+    with pytest.raises(InvalidTrajectory, match="not confirmed"):
+        move(source, arm, swing(), confirm=confirm, request=MotionRequest(serial=SERIAL_NUMBER))
+    assert len(plans) == 2
+
+
 def test_a_tool_offset_that_is_no_number_is_not_known(moving):
     _, source, _ = moving
     row = {"tcp_offset_0": 0.0, "tcp_offset_1": float("nan"), "tcp_offset_2": 0.1}
@@ -536,7 +715,7 @@ def test_a_known_kind_needs_no_pose_and_a_pose_no_known_kind(arm, moving, monkey
 
 
 CEILING = """
-[[scene.wall]]
+[[surroundings.wall]]
 point = [0, 0, 1.05]
 normal = [0, 0, -1]
 """
@@ -561,7 +740,7 @@ def test_the_question_says_which_surroundings_were_checked(moving, tmp_path):
     words = ("move", source, "motion.json", "--robot", "ur10e", "--serial", SERIAL_NUMBER)
     asked = steelyard(*words, cwd=tmp_path)
     assert "The surroundings of the arm (floor, walls) were not checked" in asked.stdout
-    (tmp_path / "limits.toml").write_text("v_max = 3.0\n[scene]\nfloor = -1.0\n")
+    (tmp_path / "limits.toml").write_text("v_max = 3.0\n[surroundings]\nfloor = -1.0\n")
     asked = steelyard(*words, "--limits", "limits.toml", cwd=tmp_path)
     assert "The arm keeps clear of floor; what it carries" in asked.stdout
     (tmp_path / "limits.toml").write_text("v_max = 3.0\n")
@@ -573,7 +752,7 @@ def test_given_limits_come_beside_those_of_the_arm(arm):
     wide = DesignLimits(replace(arm.limits, v_max=arm.limits.v_max * 9))
     found = motion_limits(arm, wide)
     np.testing.assert_array_equal(found.joints.v_max, arm.limits.v_max)
-    assert found.scene.self_collision
+    assert found.surroundings.self_collision
 
 
 def test_an_arm_that_was_not_seen_moving_is_not_said_to_have_moved(patient, tmp_path):
@@ -693,16 +872,17 @@ def test_controllers_that_are_not_ready_get_no_motion(arm, moving, fault, words)
     found.controller.fault("normal")
 
 
+@pytest.mark.parametrize("fault", ["late:0.4", "later:0.2"])
 @pytest.mark.parametrize("when", ["before the question", "before the answer"])
-def test_rows_that_come_late_are_noticed_before_anything_is_sent(arm, moving, when):
+def test_rows_that_come_late_are_noticed_before_anything_is_sent(arm, moving, when, fault):
     """They come regularly, so that no beat would be missing while the arm moves."""
     found, _, probe = moving
     source = UrController(found.host, found.port, timeout_s=5.0)
     log = len(found.controller.log)
 
     def late():
-        found.controller.fault("late:0.4")
-        probe.passes(0.1)
+        found.controller.fault(fault)
+        probe.passes(1.0)
 
     def confirm(plan):
         late()
@@ -710,7 +890,7 @@ def test_rows_that_come_late_are_noticed_before_anything_is_sent(arm, moving, wh
 
     if when == "before the question":
         late()
-    with pytest.raises(SourceFailed, match=r"its rows come 0\.\d+ s late") as raised:
+    with pytest.raises(SourceFailed, match=r"its rows come \d\.\d+ s late") as raised:
         move(source, arm, swing(), confirm=confirm)
     found.controller.fault("normal")
     assert "\n" not in str(raised.value)

@@ -26,7 +26,7 @@ from steelyard.live import (
     source_of,
 )
 from steelyard.live import _recorder as recorder_module
-from steelyard.live._rtde import Kind, Package
+from steelyard.live._rtde import Package, PackageKind
 from steelyard.live._source import Connection
 from steelyard.recording._columns import Requested
 from waiting import PATIENCE_S
@@ -69,10 +69,10 @@ def test_a_handshake_that_drips_texts_ends():
 
 def test_a_connection_that_drips_texts_instead_of_rows_is_lost():
     answers = (
-        Package(Kind.VERSION, b"\1"),
-        Package(Kind.CONTROLLER, bytes(12) + b"\0\0\0\5"),
-        Package(Kind.OUTPUTS, b"\1" + b",".join([b"DOUBLE"] * 3)),
-        Package(Kind.START, b"\1"),
+        Package(PackageKind.VERSION, b"\1"),
+        Package(PackageKind.CONTROLLER, bytes(12) + b"\0\0\0\5"),
+        Package(PackageKind.OUTPUTS, b"\1" + b",".join([b"DOUBLE"] * 3)),
+        Package(PackageKind.START, b"\1"),
     )
     with dripping(answers) as controller:
         with pytest.MonkeyPatch.context() as patch:

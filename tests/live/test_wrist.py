@@ -175,7 +175,7 @@ def test_the_verb_shows_mass_verdict_and_contact(folder, monkeypatch):
         "track-wrist", f"replay:{folder / 'unit.csv'}", "--sensor", folder / "unit.toml"
     ).output
     assert re.search(r"\d \+- \d", said)
-    assert "contact" in said
+    assert re.search(r"Contact at the end: -?\d", said), said
     done = run("track-wrist", f"replay:{folder / 'move.parquet'}")
     assert "does not say which columns are the wrench" in str(done.exception)
 
@@ -195,10 +195,10 @@ def watched(folder):
 
 def test_a_page_shows_the_load_and_the_contact_and_sets_nothing(folder):
     pytest.importorskip("viser")
-    from steelyard.live._page import Page
+    from steelyard.live._page import SnapshotPage
 
     weigher, snapshots = watched(folder)
-    with Page(weigher.view, UrController("127.0.0.1"), port=0) as page:
+    with SnapshotPage(weigher.view, UrController("127.0.0.1"), port=0) as page:
         for snapshot in snapshots:
             page._remember(snapshot)
         page._move(snapshots[-1].values, snapshots[-1])

@@ -270,3 +270,20 @@ def test_a_body_that_no_tool_or_part_has_is_said(mass, com, gyration, arm, words
 def test_an_ordinary_load_is_plausible():
     body = InertialParameters.from_com(4.0, [0.02, -0.01, 0.07], np.diag([0.03, 0.025, 0.02]))
     assert implausible_doubt(body, np.diag((1e-3 * np.abs(body.vector)) ** 2), "ur10") is None
+
+
+def test_a_number_is_unknown_where_the_interval_is_wider_than_any_payload(weighed):
+    # "-16 +- 40000 kg m^2" says less than that an arm carries it.
+    _, found = weighed
+
+    def shown(index, half_width):
+        covariance = found.covariance.copy()
+        covariance[index, index] = (half_width / 1.96) ** 2
+        wide = replace(found, covariance=covariance)
+        return {each.name: each.rounded[0] for each in wide.quantities}
+
+    assert shown(0, 2400.0)["mass"] == "unknown"
+    assert shown(0, 2200.0)["mass"] != "unknown"
+    assert shown(9, 9300.0)["Izz about the flange"] == "unknown"
+    assert shown(9, 9100.0)["Izz about the flange"] != "unknown"
+    assert shown(9, 9300.0)["Ixx about the flange"] != "unknown"

@@ -12,7 +12,7 @@ from picking_shifts import CARRY, COVER, FAULTS, HOUSING, arm, faulty, model, pl
 from steelyard.errors import InvalidRecording, InvalidRobot, InvalidSamples, UnknownName
 from steelyard.payload import Part
 from steelyard.picking import Decision, Measured, Pick, PickingOptions, Shift
-from steelyard.picking._carry import Change, Mass
+from steelyard.picking._carry import CarryEvent, Mass
 from steelyard.picking._shift import PickJudge, judged_picks
 from steelyard.picking._weigher import Weighed
 from steelyard.report._picks import _part_plots
@@ -114,7 +114,7 @@ def test_a_known_pick_counts_with_the_centre_of_its_own_part():
 def test_the_common_deviation_of_a_pick_is_that_of_its_mass():
     """Of two parts, the second one is expected and is weighed with its own centre."""
     masses = (Mass(1.1, 0.01, 0.004), Mass(1.0, 0.02, 0.003), Mass(1.2, 0.01, 0.005))
-    nothing = Change(-np.inf, 0.0, masses[0])
+    nothing = CarryEvent(-np.inf, 0.0, masses[0])
     stretch = SimpleNamespace(start_s=1.0, end_s=3.0)
     carry = Weighed(stretch, masses, masses, nothing, nothing, blank=False)
     parts = (HOUSING, COVER, replace(HOUSING, name="last"))

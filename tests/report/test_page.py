@@ -135,7 +135,7 @@ def assert_same(fact, part):
                 assert y.min() == pytest.approx(np.nanmin(line.y), abs=close)
 
 
-def test_many_curves_share_the_room_of_a_page():
+def test_many_curves_share_the_space_of_a_page():
     t = np.linspace(0, 10, 20_000)
     panels = [
         Panel(str(i), "t", "y", [Curve(str(k), t, np.sin(k * t)) for k in range(20)])

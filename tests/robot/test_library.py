@@ -176,12 +176,12 @@ def test_an_unknown_name_is_answered_with_the_known_ones():
 
 
 def test_files_that_cannot_be_read(tmp_path):
-    with pytest.raises(UnreadableFile, match=r"cannot read .*no\.toml: No such file"):
+    with pytest.raises(UnreadableFile, match=r"no\.toml: no such file"):
         load_robot(tmp_path / "no.toml")
     (tmp_path / "binary.toml").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(UnreadableFile, match=r"binary\.toml is not valid TOML"):
         load_robot(tmp_path / "binary.toml")
-    with pytest.raises(UnreadableFile, match=r"cannot read URDF .*no\.urdf"):
+    with pytest.raises(UnreadableFile, match=r"no\.urdf: no such file"):
         load_robot(tmp_path / "no.urdf")
 
 

@@ -1,13 +1,11 @@
 """The template of plug-ins, found as an installed package is found."""
 
-import sys
-import tomllib
 import zlib
-from pathlib import Path
 
 import numpy as np
 import pytest
 
+import plug_in_template
 from steelyard.control.collision import Observer
 from steelyard.errors import InvalidRobot, UnknownName, UnreadableFile
 from steelyard.identification import DynamicModel, identify
@@ -18,26 +16,13 @@ from steelyard.robot import load_robot
 from steelyard.robot._friction import FrictionLaw
 from steelyard.torque import weigh
 
-TEMPLATE = Path(__file__).parents[2] / "examples" / "plug_in"
 FORCE = 900.0  # [N], of the cylinder
 
 
 @pytest.fixture
 def installed(tmp_path, monkeypatch):
-    """The template on the path, with the metadata that an installer writes."""
-    project = tomllib.loads((TEMPLATE / "pyproject.toml").read_text())["project"]
-    info = tmp_path / "steelyard_plug_in-0.1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text(
-        "Metadata-Version: 2.1\nName: steelyard-plug-in\nVersion: 0.1.0\n"
-    )
-    groups = project["entry-points"].items()
-    lines = [f"[{group}]\n" + "\n".join(f"{k} = {v}" for k, v in x.items()) for group, x in groups]
-    (info / "entry_points.txt").write_text("\n".join(lines))
-    monkeypatch.syspath_prepend(str(tmp_path))
-    monkeypatch.syspath_prepend(str(TEMPLATE))
-    yield
-    sys.modules.pop("steelyard_plug_in", None)
+    with plug_in_template.installed(tmp_path, monkeypatch):
+        yield
 
 
 def wide_motion(robot, seed):

@@ -29,7 +29,7 @@ def test_a_file_reads_like_its_text(tmp_path, tiny, load):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (None, r"cannot read URDF .*arm\.urdf: No such file"),
+        (None, r"arm\.urdf: no such file \(in the folder .*\); check the path$"),
         (b"", r"arm\.urdf is empty"),
         (b" \n\t", r"arm\.urdf is empty"),
         (b"\xff\xfe\x00\x01", r"arm\.urdf is not a URDF: it is not text"),
@@ -44,7 +44,7 @@ def test_unreadable_files(tmp_path, content, message):
 
 
 def test_a_folder_is_no_file(tmp_path):
-    with pytest.raises(UnreadableFile, match=r"cannot read URDF .*: Is a directory"):
+    with pytest.raises(UnreadableFile, match="it is a folder; name a file"):
         RobotModel.from_urdf(tmp_path)
 
 

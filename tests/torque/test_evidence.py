@@ -147,7 +147,7 @@ def test_joints_that_contradict_each_other_are_misfit(rng):
     noise = rng.multivariate_normal(np.zeros(6), C, size=2000)
 
     def found(e):
-        return CauseFit(e, C, np.zeros(1))
+        return CauseFit(e, C, np.zeros(1), np.arange(len(e)))
 
     sizes = [found(0.05 + each).disagreement(1.0)[0] for each in noise]
     assert np.mean(sizes) == pytest.approx(5.0, abs=0.3)  # chi-square of five
@@ -163,7 +163,9 @@ def test_joints_that_contradict_each_other_are_misfit(rng):
 
 
 def test_a_cause_has_the_misfit_of_the_arm_and_known_errors():
-    fit = CauseFit(np.array([0.03]), np.array([[4e-4]]), np.zeros(12), np.ones((12, 1)))
+    fit = CauseFit(
+        np.array([0.03]), np.array([[4e-4]]), np.zeros(12), np.array([0]), np.ones((12, 1))
+    )
     one = Cause.of("scale", fit, CauseMisfit(9.0, 4.0), prior_std=0.05, odds=1.0, extra_std=0.01)
     assert one.covariance[0, 0] == pytest.approx(5 * 4e-4 + 1e-4)
     assert one.freedom == 8.0

@@ -20,7 +20,7 @@ from steelyard.torque._prediction import assumed_model, loaded_arm, predict
 from steelyard.torque._shortest import (
     Accuracy,
     ShortestMotion,
-    _Weighing,
+    _PlannedWeighing,
     shortest_motion,
     typical_payload,
 )
@@ -366,7 +366,7 @@ def test_what_a_motion_does_not_show_is_called_unknown(model, found, monkeypatch
     candidate = Candidate(found.design.trajectory, found.design.certificate, np.inf)
     monkeypatch.setattr(DurationSearch, "shortest", lambda self, longest_s: (candidate,))
     nothing = replace(found.prediction, covariance=np.diag(np.full(10, np.inf)))
-    monkeypatch.setattr(_Weighing, "predicted", lambda self, motion, until_s=None: nothing)
+    monkeypatch.setattr(_PlannedWeighing, "predicted", lambda self, motion, until_s=None: nothing)
     with pytest.raises(InfeasibleDesign, match="s is accurate enough: nothing is known yet about"):
         shortest_motion(
             model, Accuracy(mass=0.1), typical=found.prediction.body, limits=DesignLimits(LIMITS)

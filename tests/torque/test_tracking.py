@@ -25,7 +25,7 @@ from steelyard.torque.tracking import (
     TorqueTrackerState,
 )
 from steelyard.torque.tracking._change import Creep, after_rest, change_statistic, noise_since
-from steelyard.torque.tracking._noise import Spread
+from steelyard.torque.tracking._noise import ResidualSpread
 from steelyard.torque.tracking._rows import TorqueRows
 from steelyard.trajectory import FourierTrajectory
 from steelyard.verdict import DoubtKind
@@ -489,7 +489,7 @@ def test_correlated_noise_widens_the_interval(direct):
 
 def test_the_spread_of_white_residuals_is_one_and_of_correlated_ones_their_widening():
     rng = np.random.default_rng(0)
-    white = correlated = Spread.nothing(2)
+    white = correlated = ResidualSpread.nothing(2)
     for _ in range(3000):
         e = rng.normal(size=(24, 2))
         white = white.with_window(e.sum(axis=0), (e**2).sum(axis=0), np.full(2, 24))
@@ -502,7 +502,11 @@ def test_the_spread_of_white_residuals_is_one_and_of_correlated_ones_their_widen
 @pytest.mark.parametrize(("samples", "joint"), [(3, 1), (61, 2), (61, 4)])
 def test_little_that_is_known_and_much_noise_leave_numbers_that_are_numbers(direct, samples, joint):
     """Variances of 1e8 beside small ones, and one joint 10^4 times as noisy as assumed."""
-    state, spread, one = fed(direct, stream()[:samples]), Spread.nothing(6), 1e4 * np.eye(6)[joint]
+    state, spread, one = (
+        fed(direct, stream()[:samples]),
+        ResidualSpread.nothing(6),
+        1e4 * np.eye(6)[joint],
+    )
     for _ in range(40):
         spread = spread.with_window(24 * one, 24 * one**2, np.full(6, 24))
     narrow = np.diag(direct.estimate(state, physical=False).covariance)
@@ -512,7 +516,7 @@ def test_little_that_is_known_and_much_noise_leave_numbers_that_are_numbers(dire
 
 def test_residuals_that_are_plainly_wider_are_soon_believed():
     rng = np.random.default_rng(4)
-    spread = Spread.nothing(2)
+    spread = ResidualSpread.nothing(2)
     for _ in range(12):
         e = 5 * np.repeat(rng.normal(size=(1, 2)), 24, axis=0)  # a window that hangs together
         spread = spread.with_window(e.sum(axis=0), (e**2).sum(axis=0), np.full(2, 24))
@@ -746,3 +750,14 @@ def test_a_spike_is_found_anywhere_in_a_chunk_and_a_step_is_none(rng, at):
     assert not TorqueRows.spikes(None, residual + step[1:-1], smooth + step).any()
     offset = residual + 190.0  # of all samples: a residual like those around it is no spike
     assert not TorqueRows.spikes(None, offset + spike[1:-1], smooth + spike).any()
+
+
+def test_what_rows_tell_of_one_joint_for_the_first_time_is_no_residual_of_it(direct):
+    """One joint alone may excite what was unknown; the mean of all joints need not show it."""
+    known = fed(direct, stream()[:408])
+    offset = 10 + model().estimate.parameters.names.index("B3")
+    x = known.x.copy()
+    x[offset] += 6.0  # seven times the noise of the joint, as before its offset was known
+    after = fed(direct, stream()[408:420], known._replace(x=x))
+    assert after.window.rows[2] >= 5
+    assert after.window.squares[2] < 3.0 * after.window.rows[2]

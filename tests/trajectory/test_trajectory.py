@@ -72,7 +72,7 @@ def test_refusals(series):
     with pytest.raises(InvalidTrajectory, match=r"5 harmonics need .* 11 samples, got 10"):
         FourierTrajectory.fitted(np.arange(10), np.ones((10, 1)), period_s=1.0, harmonics=5)
     with pytest.raises(UnknownName, match="bundled are ur10_payload, xu2024"):
-        FourierTrajectory.load("nobody1999")
+        FourierTrajectory.load("nothing1999")
     assert TRAJECTORIES == ("ur10_payload", "xu2024")
 
 
@@ -137,7 +137,7 @@ def test_save_and_load_give_the_same_series(series, tmp_path):
 
 def test_files_that_hold_no_trajectory_are_refused(tmp_path):
     path = tmp_path / "x.json"
-    with pytest.raises(UnreadableFile, match=r"cannot read .*x\.json: No such file"):
+    with pytest.raises(UnreadableFile, match=r"x\.json: no such file .*; check the path$"):
         FourierTrajectory.load(path)
     path.write_text("{")
     with pytest.raises(UnreadableFile, match="is not JSON"):

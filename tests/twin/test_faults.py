@@ -28,6 +28,27 @@ def test_a_stall_is_a_gap_of_its_length():
     assert (steps > 0.003).sum() == 1
 
 
+def test_the_clock_jumps_once_and_never_below_zero():
+    controller = SimulatedController(Rows())
+    before_s = controller.outputs["timestamp"][0]
+    controller.fault("clock:5")
+    controller.step()
+    assert controller.outputs["timestamp"][0] == pytest.approx(before_s + 5.002)
+    controller.fault("clock:-1e6")
+    controller.step()
+    assert controller.outputs["timestamp"][0] == pytest.approx(0.002)
+
+
+def test_rows_come_later_by_a_share_of_the_time():
+    controller = SimulatedController(Rows())
+    controller.fault("later:0.5")
+    begun_s = controller.modes.late_from_s
+    assert controller.modes.delay_s(begun_s) == 0.0
+    assert controller.modes.delay_s(begun_s + 2.0) == pytest.approx(1.0)
+    controller.fault("normal")
+    assert controller.modes.delay_s(begun_s + 2.0) == 0.0
+
+
 def test_late_rows_come_whole_and_in_order():
     with served(speed=1.0) as found, opened(found) as stream:
         taken(stream, rows=20)

@@ -10,6 +10,7 @@ import typer
 
 from steelyard.cli import options
 from steelyard.cli.output import Output
+from steelyard.cli.terminal import say
 from steelyard.errors import InvalidRecording
 
 if TYPE_CHECKING:
@@ -92,12 +93,12 @@ def _show(file: Path, recording: Recording, report: QualityReport) -> None:
         rate = f"{recording.rate_hz:.4g} Hz"
     else:
         rate = "one time only"
-    print(
+    say(
         f"{file}: {len(recording)} rows, {recording.n} joints, {recording.duration_s:.3f} s, {rate}"
     )
-    print(f"signals: {', '.join(recording.channels)}")
+    say(f"signals: {', '.join(recording.channels)}")
     for finding in report.findings:
-        print(f"{finding.severity:>8}  {options.with_options(finding.sentence)}")
+        say(f"{finding.severity:>8}  {options.with_options(finding.sentence)}")
     for note in recording.notes:
         if note not in (finding.sentence for finding in report.findings):
-            print(f"{'note':>8}  {options.with_options(note)}")
+            say(f"{'note':>8}  {options.with_options(note)}")

@@ -10,6 +10,7 @@ import typer
 
 from steelyard.cli import options
 from steelyard.cli.output import Output
+from steelyard.cli.terminal import say
 from steelyard.errors import UnknownName
 
 if TYPE_CHECKING:
@@ -98,5 +99,5 @@ def command(
 def _show(output: Output, found: Detections) -> None:
     if found.contacts:
         output.table("Contacts", *found.table, words=(2, 3, 6))
-        print()
+        say()
     output.verdict(found.verdict)

@@ -12,6 +12,7 @@ import typer
 from steelyard import _saved
 from steelyard.cli import options
 from steelyard.cli.output import Output
+from steelyard.cli.terminal import say
 from steelyard.recording import DEFAULT_CUTOFF_HZ
 
 if TYPE_CHECKING:
@@ -89,12 +90,12 @@ def command(
 
 
 def _show(contact: ContactForce, recording: Path) -> None:
-    print(f"{recording}: {len(contact.t)} samples; {contact.verdict.sentence}")
-    print(f"force  {_words(contact.force, 'N')}")
-    print(f"torque {_words(contact.torque, 'Nm')}")
+    say(f"{recording}: {len(contact.t)} samples; {contact.verdict.sentence}")
+    say(f"force  {_words(contact.force, 'N')}")
+    say(f"torque {_words(contact.torque, 'Nm')}")
     if np.isfinite(contact.temperature_trend).all():
         slopes = " ".join(f"{x:.3g}" for x in contact.temperature_trend)
-        print(f"zero drift with temperature: {slopes} (N, Nm for each kelvin)")
+        say(f"zero drift with temperature: {slopes} (N, Nm for each kelvin)")
 
 
 def _words(size: Any, unit: str) -> str:

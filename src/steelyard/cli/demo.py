@@ -17,6 +17,7 @@ import typer
 from steelyard import _saved
 from steelyard.cli import options
 from steelyard.cli.output import Output
+from steelyard.cli.terminal import INTERVAL, say
 from steelyard.errors import UnknownName
 
 if TYPE_CHECKING:
@@ -82,11 +83,11 @@ def command(
 
     def show() -> None:
         title = "What the arm carries (simulated UR10, 125 Hz, 10 s; 95 % intervals)"
-        head = ("", "weighed", "+-", "truth", "xu2024", "+-", "unit")
+        head = ("", "weighed", INTERVAL, "truth", "xu2024", INTERVAL, "unit")
         output.table(title, head, _rows(payload, truth, other))
-        print(f"\n{payload.verdict}")
-        print(f"Picture: {picture} ({seconds:.1f} s in all)")
-        print(f"Report: {report} (open it in a browser)")
+        say(f"\n{payload.verdict}")
+        say(f"Picture: {picture} ({seconds:.1f} s in all)")
+        say(f"Report: {report} (open it in a browser)")
 
     output.emit(payload.to_dict() | known | written, show)
 
@@ -160,7 +161,7 @@ def example_command(
                 part.write_bytes((assets / f"{name}_{case}.npz").read_bytes())
 
     def show() -> None:
-        print(f"{files['empty']} and {files['loaded']}: {_EXAMPLES[name]}. Next:\n")
+        say(f"{files['empty']} and {files['loaded']}: {_EXAMPLES[name]}. Next:\n")
         print(f"    steelyard identify {name} {files['empty']} -o model.json")
         print(f"    steelyard weigh model.json {files['loaded']} --report page.html")
 

@@ -144,7 +144,7 @@ def _export(ctx: typer.Context) -> None:
     """Runs the export that the words of the command describe."""
     given = ctx.params
     target = str(ctx.info_name)
-    export = exports.PayloadRequest.of(given).export(given["file"], target)
+    export = exports.ExportRequest.of(given).export(given["file"], target)
     text = partial(export.text, force=given["force"])
     exported = exports.Exported(
         export.verdict, _facts(export, target), text, lambda path: _saved.write_text(path, text())

@@ -77,7 +77,7 @@ def _loaded_arm_command(
 
     target = str(ctx.info_name)
     model = read_model(file)
-    request = exports.PayloadRequest.of(ctx.params)
+    request = exports.ExportRequest.of(ctx.params)
     export = request.export(payload, _PAYLOAD_FORMATS.get(target, target))
     verdict = of_payload(export.verdict)
     if verdict.ok or force:
@@ -104,7 +104,7 @@ def read_model(file: Path) -> DynamicModel:
     return DynamicModel.load(file)
 
 
-def load_on_arm(export: Export, request: exports.PayloadRequest, model: DynamicModel) -> Load:
+def load_on_arm(export: Export, request: exports.ExportRequest, model: DynamicModel) -> Load:
     """The load in the flange frame of the model."""
     if not request.frame.is_given:
         return export.load

@@ -13,6 +13,7 @@ import typer
 from steelyard import _saved
 from steelyard.cli import options
 from steelyard.cli.output import Output
+from steelyard.cli.terminal import say
 from steelyard.errors import InvalidInertia, UnknownName, UnreadableFile
 
 if TYPE_CHECKING:
@@ -174,7 +175,7 @@ class Exported:
                 print(self.text(), end="")
                 return
             for words in blocking:
-                print(f"warning: forced in spite of a doubt: {words}")
+                say(f"warning: forced in spite of a doubt: {words}")
             beside = f", and what it cannot hold: {drives_file}" if drives_file else ""
             print(f"Written: {output}{beside}")
 
@@ -182,7 +183,7 @@ class Exported:
 
 
 @dataclass(frozen=True)
-class PayloadRequest:
+class ExportRequest:
     """How a payload is to be exported.
 
     Attributes:
@@ -200,7 +201,7 @@ class PayloadRequest:
     number: int
 
     @classmethod
-    def of(cls, given: Mapping[str, Any]) -> PayloadRequest:
+    def of(cls, given: Mapping[str, Any]) -> ExportRequest:
         """The request of a command.
 
         Args:

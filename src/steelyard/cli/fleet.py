@@ -23,6 +23,7 @@ from steelyard.cli.options import (
     load_arm,
 )
 from steelyard.cli.output import Output, number
+from steelyard.cli.terminal import INTERVAL, say
 from steelyard.errors import InvalidSamples
 
 if TYPE_CHECKING:
@@ -133,7 +134,7 @@ def identify(
     }
 
     def show() -> None:
-        print(f"{len(models)} of {len(fleet.robots)} arms have a model.")
+        say(f"{len(models)} of {len(fleet.robots)} arms have a model.")
         for robot, model in models.items():
             if model.verdict.doubts:
                 out.verdict(model.verdict, before=f"{robot}: ")
@@ -164,9 +165,9 @@ def weigh(
     odd.sort(key=lambda each: -_error_stds(each))
 
     def show() -> None:
-        print(f"{len(payloads)} logs weighed; {len(odd)} unlike their load, or in doubt.")
+        say(f"{len(payloads)} logs weighed; {len(odd)} unlike their load, or in doubt.")
         if odd:
-            names = ("arm", "log", "configured [kg]", "weighed", "+-", "doubts")
+            names = ("arm", "log", "configured [kg]", "weighed", INTERVAL, "doubts")
             cells = [_payload_cells(each) for each in odd[:_MAX_LINES_SHOWN]]
             out.table("Furthest from what is configured", names, cells, words=(0, 1, 5))
 
@@ -204,15 +205,15 @@ def trend(
     not_compared = {arm.robot: arm.not_compared for arm in trends.arms if arm.not_compared}
 
     def show() -> None:
-        print(
+        say(
             f"{len(flagged)} changes flagged among {len(trends.changes)} series of"
             f" {len(trends.arms)} arms; at most"
         )
-        print(f"{100 * rate:g} % of them are false alarms, on average (Benjamini, Yekutieli).")
+        say(f"{100 * rate:g} % of them are false alarms, on average (Benjamini, Yekutieli).")
         for change in flagged:
-            print(f"{change.robot}: {change.words}")
+            say(f"{change.robot}: {change.words}")
         for robot, words in not_compared.items():
-            print(f"{robot}: {words}")
+            say(f"{robot}: {words}")
         _show_left_out(left_out)
 
     out.emit(
@@ -264,11 +265,11 @@ def picks(
             picked = sum(row.picks for row in rows)
             alarms = sum(row.alarms for row in rows)
             where = f" in {tool}" if tool else ""
-            print(f"{part or 'picks'}{where}: {picked} in {len(rows)} shifts, {alarms} alarms")
+            say(f"{part or 'picks'}{where}: {picked} in {len(rows)} shifts, {alarms} alarms")
         if not trends.changes:
-            print("Too few shifts to test for changes.")
+            say("Too few shifts to test for changes.")
         for change in trends.flagged:
-            print(f"{change.words[0].upper()}{change.words[1:]}.")
+            say(f"{change.words[0].upper()}{change.words[1:]}.")
 
     facts = {
         "rows": [asdict(row) for row in trends.rows],
@@ -337,13 +338,13 @@ def _show_build(out: Output, fleet: Fleet, store: Path) -> None:
 
     def show() -> None:
         counts = ", ".join(f"{count} {name}" for name, count in fleet.built.items())
-        print(f"{fleet.built.total()} logs of {len(fleet.robots)} arms: {counts}.")
+        say(f"{fleet.built.total()} logs of {len(fleet.robots)} arms: {counts}.")
         lines = [f"Unusable: {log.robot}, {log.file}: {log.reason}" for log in failed]
         lines += [f"Note: {words}." for words in clashes]
         for line in lines[:_MAX_LINES_SHOWN]:
-            print(line)
+            say(line)
         if len(lines) > _MAX_LINES_SHOWN:
-            print(f"and {len(lines) - _MAX_LINES_SHOWN} more.")
+            say(f"and {len(lines) - _MAX_LINES_SHOWN} more.")
 
     out.emit(facts, show, files={"Store": store})
     if fleet.built["failed"]:
@@ -352,7 +353,7 @@ def _show_build(out: Output, fleet: Fleet, store: Path) -> None:
 
 def _show_left_out(left_out: Mapping[str, Mapping[str, float]]) -> None:
     for robot, files in left_out.items():
-        print(f"{robot}: left out, probably logs of another arm: {', '.join(files)}")
+        say(f"{robot}: left out, probably logs of another arm: {', '.join(files)}")
 
 
 def _write(rows: Sequence[Any], kind: type[Any], output: Path | None) -> None:

@@ -11,6 +11,7 @@ import typer
 
 from steelyard.cli import options
 from steelyard.cli.output import Output
+from steelyard.cli.terminal import say
 from steelyard.errors import InvalidInertia, InvalidRobot
 
 if TYPE_CHECKING:
@@ -152,8 +153,8 @@ def _show(
             for axis, m0, m1, dm, v0, v1, dv in comparison.rows
         ],
     )
-    print(f"\n{comparison.verdict}")
-    print(
+    say(f"\n{comparison.verdict}")
+    say(
         f"The arm carries {truth.mass:.3f} kg; the controller compensates {known.body.mass:.3f} kg."
     )
 

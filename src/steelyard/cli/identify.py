@@ -13,9 +13,10 @@ import numpy as np
 import typer
 
 from steelyard import _saved
-from steelyard._units import with_interval
+from steelyard._units import NORMAL_95, with_interval
 from steelyard.cli import options
-from steelyard.cli.output import Output, number, terminal_text
+from steelyard.cli.output import Output, number
+from steelyard.cli.terminal import say
 from steelyard.errors import InvalidSamples, SteelyardError, UnreadableFile
 
 if TYPE_CHECKING:
@@ -322,25 +323,25 @@ class _Summary:
         law = model.law.name
         if model.choice is not None:
             law += f", chosen by predicting {model.choice.folds}"
-        print(f"Friction law: {law}.")
+        say(f"Friction law: {law}.")
         if model.choice is not None:
             scores = model.choice.scores.items()
             errors = ", ".join(f"{name} {100 * score:.1f} %" for name, score in scores)
-            print(f"Errors of the predictions: {errors}.")
-        print(model.run_spread_sentence)
-        print(terminal_text(f"Drives: {self.found.gains_from}."))
-        print(terminal_text(model.lag_sentence))
+            say(f"Errors of the predictions: {errors}.")
+        say(model.run_spread_sentence)
+        say(f"Drives: {self.found.gains_from}.")
+        say(model.lag_sentence)
         if self.found.alike_sentence:
-            print(self.found.alike_sentence)
-        print()
+            say(self.found.alike_sentence)
+        say()
         title = "Relative residual of the torque of each joint [%]"
         output.table(title, ("", *self._recordings()), self._residuals())
-        print()
+        say()
         names = ("", "Fc [Nm]", "Fv [Nm (s/rad)^alpha]", "alpha", "noise [Nm]")
-        output.table("Friction of each joint, with standard deviations", names, self._drives())
+        output.table("Friction of each joint (95 % intervals)", names, self._drives())
         if self.bodies is not None:
-            print(f"\nReal bodies: {self.bodies.status}")
-        print(f"\n{self._weak()}")
+            say(f"\nReal bodies: {self.bodies.status}")
+        say(f"\n{self._weak()}")
 
     def _weak(self) -> str:
         """How many parameters are weak, and the worst of them by name."""
@@ -380,7 +381,7 @@ class _Summary:
         estimate = self.model.estimate
         law = self.model.law
         known = {
-            name: with_interval(value, std)
+            name: with_interval(value, NORMAL_95 * std)
             for name, value, std in zip(estimate.names, estimate.value, estimate.std, strict=True)
         }
         return [

@@ -6,12 +6,15 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from steelyard.cli.options import load_arm
+from steelyard.cli.progress import print_above
+from steelyard.cli.terminal import say, terminal_text
 from steelyard.errors import SourceFailed
 
 if TYPE_CHECKING:
@@ -91,17 +94,18 @@ def updating_line(
             nonlocal due_s
             if time.monotonic() >= due_s:
                 due_s = time.monotonic() + 1.0
-                print(words, flush=True)
+                say(words, flush=True)
 
-        yield show, lambda event: print(event.words, flush=True)
+        yield show, lambda event: say(event.words, flush=True)
         return
     from rich.live import Live
     from rich.text import Text
 
+    cut = partial(Text, overflow="ellipsis", no_wrap=True)
     with Live(refresh_per_second=10) as live:
         yield (
-            lambda words: live.update(Text(words, overflow="ellipsis", no_wrap=True)),
-            lambda event: live.console.print(event.words, markup=False, highlight=False),
+            lambda words: live.update(cut(terminal_text(words))),
+            lambda event: print_above(live, event.words),
         )
 
 

@@ -13,6 +13,7 @@ import typer
 from steelyard import _saved
 from steelyard.cli import options
 from steelyard.cli.output import Output, number
+from steelyard.cli.terminal import INTERVAL, say
 from steelyard.errors import InvalidTrajectory
 
 if TYPE_CHECKING:
@@ -171,9 +172,9 @@ def _axes_file(picture: Path) -> Path:
 
 
 def _show(output: Output, design: Design) -> None:
-    print(_headline(design))
+    say(_headline(design))
     summary = design.verdict.summary
-    print(f"{summary[0].upper()}{summary[1:]}; {design.seconds:.1f} s.\n")
+    say(f"{summary[0].upper()}{summary[1:]}; {design.seconds:.1f} s.\n")
     _show_certificate(output, design)
     if design.prediction is not None:
         output.table(*_predicted_table(design))
@@ -182,7 +183,7 @@ def _show(output: Output, design: Design) -> None:
         title = "\nPredicted standard deviations of a payload [SI]"
         output.table(title, ("parameter", "std"), rows)
     for doubt in design.verdict.doubts:
-        print(f"warning: {doubt.words}")
+        say(f"warning: {doubt.words}")
 
 
 def _headline(design: Design) -> str:
@@ -216,7 +217,7 @@ def _show_certificate(output: Output, design: Design) -> None:
         ("Pairs left out, as no joint can separate them", certificate.left_out),
     ):
         if listed:
-            print(f"\n{title}:\n  " + "\n  ".join(listed))
+            say(f"\n{title}:\n  " + "\n  ".join(listed))
 
 
 def _predicted_table(design: Design) -> tuple[str, tuple[str, ...], list[tuple[str, ...]]]:
@@ -235,4 +236,4 @@ def _predicted_table(design: Design) -> tuple[str, tuple[str, ...], list[tuple[s
         for quantity, half_width in zip(motion.prediction.quantities, requested, strict=True)
     ]
     title = f"\nPredicted 95 % intervals of a payload of {motion.prediction.body.mass:g} kg"
-    return title, ("", "+-", "requested", "unit"), rows
+    return title, ("", INTERVAL, "requested", "unit"), rows

@@ -24,6 +24,7 @@ from steelyard.cli.live import (
 from steelyard.cli.options import FlangeOption, JsonFlag, LockOption, file_to_write, load_limits
 from steelyard.cli.output import Output
 from steelyard.cli.questions import motion_question, show_stop
+from steelyard.cli.terminal import say
 
 if TYPE_CHECKING:
     from steelyard.live import Event, MotionReport, Recorded
@@ -104,7 +105,7 @@ def command(
         "rows": report.rows,
         "file": output,
     }
-    out.emit(facts, lambda: print(moved_words(report)), files={"Recording": output})
+    out.emit(facts, lambda: say(moved_words(report)), files={"Recording": output})
     if report.moved != "moved":
         raise typer.Exit(_NOT_SEEN_MOVING)
 

@@ -6,7 +6,6 @@ import hashlib
 import json
 import math
 import platform
-import re
 import shlex
 import sys
 import time
@@ -22,6 +21,7 @@ import typer
 
 from steelyard import _saved
 from steelyard.cli.options import with_options
+from steelyard.cli.terminal import INTERVAL, say, terminal_text
 from steelyard.inertia import INERTIA
 from steelyard.verdict import Aspect, DoubtKind, Fitness, Verdict
 
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from steelyard.payload import Payload
     from steelyard.report import Page
 
-_SIGNS = {"+-": "\u00b1", "m^2": "m\u00b2", "s^2": "s\u00b2"}
-_SYMBOLS = re.compile(r"\+-|(?<= )m\^2|(?<=/)s\^2")
 _STYLES = {
     Fitness.USE: "bold green",
     Fitness.CARE: "bold yellow",
@@ -104,9 +102,9 @@ class Output:
                 show()
                 for what, path in (files or {}).items():
                     if path is not None:
-                        print(f"{what[0].upper()}{what[1:]}: {path}")
+                        say(f"{what[0].upper()}{what[1:]}: {path}")
                 if then and (verdict is None or verdict.ok):
-                    print(f"Next: {then}")
+                    say(f"Next: {then}")
         if verdict is not None and any(doubt.kind is DoubtKind.STOPPED for doubt in verdict.doubts):
             print("error: interrupted; this is the best result so far", file=sys.stderr)
             raise typer.Exit(130)
@@ -114,7 +112,7 @@ class Output:
             name for name, value in (requested or {}).items() if not np.isfinite(value).all()
         ]
         if unknown and not self.as_json:
-            print(f"Do not use this: {', '.join(unknown)} could not be found.")
+            say(f"Do not use this: {', '.join(unknown)} could not be found.")
         if unknown or (verdict is not None and not verdict.ok):
             raise typer.Exit(1)
 
@@ -185,7 +183,7 @@ class Output:
     def payload(self, title: str, payload: Payload) -> None:
         """Prints the numbers of a payload, with their 95 % intervals if it has any."""
         self.headline(payload)
-        print()
+        say()
         quantities = list(payload.quantities)
         inertia = [*quantities[INERTIA], *payload.inertia_com_quantities]
         if not any(x.is_known for x in inertia):
@@ -193,7 +191,7 @@ class Output:
         quantities[INERTIA] = inertia
         if payload.gives_intervals:
             cells = [x.cells for x in quantities]
-            self.table(f"{title} (95 % intervals)", ("", "weighed", "+-", "unit"), cells)
+            self.table(f"{title} (95 % intervals)", ("", "weighed", INTERVAL, "unit"), cells)
         else:
             plain = [(x.name, x.rounded[0], x.unit) for x in quantities]
             self.table(f"{title} (no intervals)", ("", "weighed", "unit"), plain, words=(0, 2))
@@ -210,19 +208,19 @@ class Output:
         Console(soft_wrap=True, highlight=False).print(headline)
         bars = variance_bars(payload.shares)
         if bars:
-            print("What limits the accuracy of the mass:")
+            say("What limits the accuracy of the mass:")
             for bar in bars:
-                print(f"  {bar}")
+                say(f"  {bar}")
         if cause := limiting_cause(payload):
-            print(f"To improve it, {terminal_text(NEXT_ACTIONS[cause])}")
+            say(f"To improve it, {NEXT_ACTIONS[cause]}")
 
     def verdict(self, verdict: Verdict, *, before: str = "") -> None:
         """Prints a verdict, then a line for each doubt that does not forbid its use."""
-        words = terminal_text(with_options(str(replace(verdict, doubts=verdict.blocking))))
-        print(f"{before}{words[0].lower()}{words[1:]}" if before else words)
+        words = with_options(str(replace(verdict, doubts=verdict.blocking)))
+        say(f"{before}{words[0].lower()}{words[1:]}" if before else words)
         for doubt in verdict.doubts:
             if doubt not in verdict.blocking:
-                print(f"Note: {terminal_text(with_options(doubt.words))}.")
+                say(f"Note: {with_options(doubt.words)}.")
 
     def complain(self, message: str) -> None:
         """One clear line on stderr; with `--json` an object with the key 'error' on stdout too."""
@@ -233,7 +231,8 @@ class Output:
             more = " ..."
         else:
             more = ""
-        print(f"error: {line[:_LONGEST_LINE]}{more}", file=sys.stderr)
+        words = f"error: {line[:_LONGEST_LINE]}{more}"
+        print(terminal_text(words, sys.stderr), file=sys.stderr)
 
     @contextmanager
     def progress(self, what: str) -> Iterator[_Done]:
@@ -277,18 +276,6 @@ def json_line(facts: Mapping[str, Any]) -> str:
         facts: by name; arrays are welcome
     """
     return json.dumps(_saved.plain(facts, not_finite=lambda number: None), allow_nan=False)
-
-
-def terminal_text(text: str) -> str:
-    """A text with the signs for plus-minus and squares, where stdout can show them."""
-    if not _shows_symbols(sys.stdout):
-        return text
-    return _SYMBOLS.sub(lambda found: _SIGNS[found.group()], text)
-
-
-def _shows_symbols(stream: Any) -> bool:
-    encoding = getattr(stream, "encoding", None) or ""
-    return encoding.lower().replace("-", "") == "utf8"
 
 
 def number(value: float, digits: int = 4) -> str:

@@ -55,7 +55,7 @@ def payload_command(
     from steelyard.io._into import file_format, payload_into
 
     target = file_format(patched)
-    export = exports.PayloadRequest.of(ctx.params).export(file, target)
+    export = exports.ExportRequest.of(ctx.params).export(file, target)
     load = replace(export.load, forced=export.verdict.blocking)
     text = partial(payload_into, load, patched, target, exports.locked_joints(lock))
     facts = {"to": target, "file_patched": patched, "mass": load.body.mass}
@@ -114,7 +114,7 @@ def loaded_arm_command(
 
     target = file_format(patched)
     identified = export_arm.read_model(model)
-    request = exports.PayloadRequest.of(ctx.params)
+    request = exports.ExportRequest.of(ctx.params)
     export = request.export(payload, target)
     verdict = export_arm.of_payload(export.verdict)
     if verdict.ok or force:

@@ -18,7 +18,8 @@ import typer
 
 from steelyard import _saved
 from steelyard.cli import options
-from steelyard.cli.output import Output, json_line, terminal_text
+from steelyard.cli.output import Output, json_line
+from steelyard.cli.terminal import say, terminal_text
 from steelyard.errors import InvalidRobot, UnknownName
 
 if TYPE_CHECKING:
@@ -27,6 +28,11 @@ if TYPE_CHECKING:
     from steelyard.recording._columns import Requested
     from steelyard.report import Page
     from steelyard.robot import RobotModel
+
+PICKS_HEAD = (
+    f"{'pick':>4}  {'closed at':>10}  {'mass +- (95 %)':<19}  (relative to other picks)  decision"
+)
+"""Head of the lines of picks (`Pick.line`) and of early answers."""
 
 _TABLES = (".csv", ".parquet", ".jsonl", ".json")
 GRIPPER_BIT = re.compile(r"(?P<column>.+):(?P<bit>\d+)")
@@ -165,7 +171,7 @@ def command(
             runner.start(pick)
     if follow:
         for pick in shift.picks:
-            print(json_line(pick.row()), flush=True)
+            print(json_line(pick.row()._asdict()), flush=True)
     files = ShiftFiles(output, report, [model, log, parts, dry])
     page = partial(with_subject, picking.page, picking.model.robot, log)
     finish(ctx, shift, page, files, with_picks=not follow, with_summary=not follow)
@@ -233,7 +239,7 @@ def preview_command(
 
     def show() -> None:
         for one in found:
-            print(terminal_text(f"{one.sentence[0].upper()}{one.sentence[1:]}."))
+            say(f"{one.sentence[0].upper()}{one.sentence[1:]}.")
 
     facts = {"faults": [asdict(one) for one in found], "false_alarms_per_1000": false_alarms}
     Output(as_json).emit(facts, show)
@@ -307,7 +313,9 @@ def write_shift(shift: Shift, path: Path) -> None:
     if ending == ".json":
         shift.save(path)
     elif ending == ".jsonl":
-        _saved.write_text(path, "".join(f"{json_line(pick.row())}\n" for pick in shift.picks))
+        _saved.write_text(
+            path, "".join(f"{json_line(pick.row()._asdict())}\n" for pick in shift.picks)
+        )
     else:
         from steelyard.fleet._store import write_table
 
@@ -370,7 +378,7 @@ def run_at_alarm(command: str | None, pick: Pick) -> None:
     try:
         done = subprocess.run(
             shlex.split(command),
-            input=json_line(pick.row()) + "\n",
+            input=json_line(pick.row()._asdict()) + "\n",
             text=True,
             timeout=_ALARM_TIMEOUT_S,
             check=False,
@@ -387,7 +395,7 @@ def run_at_alarm(command: str | None, pick: Pick) -> None:
 def facts_of(shift: Shift) -> dict[str, Any]:
     """A shift for programs."""
     return {
-        "picks": [pick.row() for pick in shift.picks],
+        "picks": [pick.row()._asdict() for pick in shift.picks],
         "counts": shift.counts,
         "alarms": [pick.number for pick in shift.alarms],
         "batches": [
@@ -443,7 +451,8 @@ def finish(
     out = Output(ctx.params["as_json"])
     if not with_summary:
         for note in shift.notes:
-            typer.echo(f"Note: {options.with_options(note)}.", err=True)
+            words = f"Note: {options.with_options(note)}."
+            typer.echo(terminal_text(words, sys.stderr), err=True)
     with _saved.together():
         if files.output is not None:
             write_shift(shift, files.output)
@@ -458,11 +467,13 @@ def finish(
 
 def _show(shift: Shift, *, with_picks: bool) -> None:
     """Prints a line for each pick, unless they were printed, then the shift as a whole."""
-    for pick in shift.picks if with_picks else ():
-        print(terminal_text(pick.line))
-    print()
-    print(f"{shift.summary}.")
+    if with_picks and shift.picks:
+        say(PICKS_HEAD)
+        for pick in shift.picks:
+            say(pick.line)
+        say()
+    say(f"{shift.summary}.")
     for batch in shift.batches:
-        print(terminal_text(f"{batch.words[0].upper()}{batch.words[1:]}."))
+        say(f"{batch.words[0].upper()}{batch.words[1:]}.")
     for note in shift.notes:
-        print(f"Note: {options.with_options(note)}.")
+        say(f"Note: {options.with_options(note)}.")

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from steelyard.cli import options
-from steelyard.cli.output import json_line, terminal_text
+from steelyard.cli.output import json_line
 from steelyard.cli.picks import (
     GRIPPER_BIT,
+    PICKS_HEAD,
     AlarmOption,
     AlarmRunner,
     ExpectOption,
@@ -32,6 +33,7 @@ from steelyard.cli.picks import (
     with_gripper,
     with_subject,
 )
+from steelyard.cli.terminal import say
 from steelyard.errors import SourceFailed, UnknownName
 
 if TYPE_CHECKING:
@@ -179,19 +181,29 @@ def _column_of(gripper: str | None) -> str:
     return gripper
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Printer:
-    """Prints answers as they come: for programs, for people, or not at all."""
+    """Prints answers as they come: for programs, for people, or not at all.
+
+    Attributes:
+        follow: whether programs read them
+        quiet: whether people see none
+        has_head: whether the head of the lines was printed
+    """
 
     follow: bool
     quiet: bool
+    has_head: bool = False
 
     def show(self, answer: Pick | EarlyAnswer) -> None:
         """Prints one answer."""
         if self.follow:
-            print(json_line(answer.row()), flush=True)
+            print(json_line(answer.row()._asdict()), flush=True)
         elif not self.quiet:
-            print(terminal_text(answer.line), flush=True)
+            if not self.has_head:
+                say(PICKS_HEAD)
+                self.has_head = True
+            say(answer.line, flush=True)
 
 
 @contextmanager

@@ -11,6 +11,7 @@ import typer
 from steelyard import _saved
 from steelyard.cli import motions, options
 from steelyard.cli.output import Output
+from steelyard.cli.terminal import say
 from steelyard.errors import InvalidSamples
 
 if TYPE_CHECKING:
@@ -166,6 +167,6 @@ def _emit(
         rows = [(str(k + 1), *(f"{x:.4f}" for x in q)) for k, q in enumerate(postures.q)]
         title = f"{len(postures)} postures of {arm.name} [rad or m]"
         out.table(title, ("", *arm.joint_names), rows)
-        print(f"\ncondition number of the static equations: {postures.condition_number:.4g}")
+        say(f"\ncondition number of the static equations: {postures.condition_number:.4g}")
 
     out.emit(facts, show, requested={"the condition number": postures.condition_number})

@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from steelyard._units import NORMAL_95, with_interval
+from steelyard.cli.terminal import say, terminal_text
 from steelyard.verdict import DoubtKind
 
 if TYPE_CHECKING:
     from rich.console import Group
+    from rich.live import Live
 
     from steelyard.live import Event, Snapshot
     from steelyard.payload._tracking import Progress
@@ -95,7 +97,7 @@ def progress_shown(title: str, *, quiet: bool) -> Iterator[Callable[[Progress], 
         return
     if not sys.stdout.isatty():
         lines = _Lines(lambda status: status.t)
-        print(f"{title}:")
+        say(f"{title} (+- is half of the 95 % interval):")
         yield lambda progress: lines.show(Status.of_progress(progress))
         return
     with _table_shown(title) as (show, _):
@@ -149,11 +151,11 @@ class _Lines:
     def show(self, status: Status) -> None:
         now_s = self._clock(status)
         if now_s >= self._due_s - 1e-9:
-            print(status.line, flush=True)
+            say(status.line, flush=True)
             self._due_s = now_s + _LINE_STEP_S
 
     def tell(self, event: Event) -> None:
-        print(event.words, flush=True)
+        say(event.words, flush=True)
 
 
 @contextmanager
@@ -166,8 +168,18 @@ def _table_shown(
     with Live(refresh_per_second=_TABLE_HZ) as live:
         yield (
             lambda status: live.update(status_table(title, status)),
-            lambda event: live.console.print(event.words, markup=False, highlight=False),
+            lambda event: print_above(live, event.words),
         )
+
+
+def print_above(live: Live, words: str) -> None:
+    """Prints a line above a table that updates.
+
+    Args:
+        live: of the table
+        words: the line
+    """
+    live.console.print(terminal_text(words), markup=False, highlight=False)
 
 
 def status_table(title: str, status: Status) -> Group:
@@ -194,7 +206,7 @@ def status_table(title: str, status: Status) -> Group:
         words.append(f"Next: {status.next_step}")
     if status.rows:
         words.append(status.rows)
-    return Group(table, Text("\n".join(words)))
+    return Group(table, Text(terminal_text("\n".join(words))))
 
 
 def _mass(progress: Progress) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 import typer
 
 from steelyard.cli.output import Output
+from steelyard.cli.terminal import say
 from steelyard.errors import InvalidTrajectory
 
 if TYPE_CHECKING:
@@ -23,12 +24,12 @@ def motion_question(out: Output, *, yes: bool) -> Callable[[MotionPlan], bool]:
     def confirm(plan: MotionPlan) -> bool:
         if not out.as_json:
             if asked:
-                print(
+                say(
                     "The arm, its tool or its program has changed since the question; the motion"
                     " now:"
                 )
             for line in motion_lines(plan):
-                print(line)
+                say(line)
         asked.append(plan)
         if yes or (sys.stdin.isatty() and typer.confirm("Is the space around the arm free?")):
             return True
@@ -83,7 +84,7 @@ def payload_question(out: Output, *, yes: bool) -> Callable[[Proposal], bool]:
             title = f"Payload of {proposal.controller} (inertia about the centre of gravity)"
             out.table(title, ("", "now", "new", "unit"), proposal.cells)
             if proposal.note:
-                print(f"Note: {proposal.note}.")
+                say(f"Note: {proposal.note}.")
         if yes:
             return True
         return sys.stdin.isatty() and not out.as_json and typer.confirm("Set it?")
@@ -96,9 +97,9 @@ def show_setting(out: Output, setting: PayloadSetting) -> None:
     if out.as_json:
         return
     if setting.outcome is None:
-        print("Nothing was sent; --yes sends it.")
+        say("Nothing was sent; --yes sends it.")
         return
     words = setting.outcome.words
-    print(f"{words[0].upper()}{words[1:]}.")
+    say(f"{words[0].upper()}{words[1:]}.")
     if setting.history_file is not None:
-        print(f"The payload before is in {setting.history_file} (--undo restores it).")
+        say(f"The payload before is in {setting.history_file} (--undo restores it).")

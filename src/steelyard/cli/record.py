@@ -10,6 +10,7 @@ from steelyard._computing import interruptible
 from steelyard.cli.live import SecondsOption, SourceArgument, updating_line
 from steelyard.cli.options import JsonFlag, file_to_write
 from steelyard.cli.output import Output
+from steelyard.cli.terminal import say
 
 
 @interruptible()
@@ -54,4 +55,4 @@ def command(
     lost = f"{missing} missing, {dropped} dropped here"
     facts = {"files": files, "rows": recorder.rows, "missing": missing, "dropped": dropped}
     words = f"{', '.join(files) or 'No file'}: {recorder.rows} rows, {lost}"
-    Output(as_json).emit(facts, lambda: print(words))
+    Output(as_json).emit(facts, lambda: say(words))

@@ -11,6 +11,7 @@ import typer
 
 from steelyard.cli import options
 from steelyard.cli.output import Output
+from steelyard.cli.terminal import say
 from steelyard.errors import InvalidInertia, InvalidTrajectory
 
 if TYPE_CHECKING:
@@ -108,7 +109,7 @@ def command(
     channels = list(run.recording.channels)
     words = f"{output}: {rows} rows, {run.recording.duration_s:g} s; {', '.join(channels)}"
     facts = {"file": output, "rows": rows, "channels": channels, "payload": load and load.vector}
-    out.emit(facts, lambda: print(words))
+    out.emit(facts, lambda: say(words))
 
 
 @dataclass(frozen=True)
@@ -150,7 +151,7 @@ def _simulate_shift(
         f" faults: {', '.join(faults) or 'none'}"
     )
     facts = {"file": output, "rows": len(run.recording), "picks": truth}
-    out.emit(facts, lambda: print(words))
+    out.emit(facts, lambda: say(words))
 
 
 def sensor_model(*, ideal: bool) -> SensorModel:

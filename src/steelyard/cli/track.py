@@ -28,6 +28,7 @@ from steelyard.cli.live import (
 )
 from steelyard.cli.output import Output, number
 from steelyard.cli.progress import progress_shown, snapshots_shown
+from steelyard.cli.terminal import INTERVAL, say
 from steelyard.errors import UnknownName
 from steelyard.recording import DEFAULT_CUTOFF_HZ
 
@@ -388,16 +389,16 @@ def _show(out: Output, found: Tracking) -> None:
     title = "What the arm carries"
     if found.payload.T_flange_frame is not None:
         title = "What the sensor carries, in the sensor frame"
-    print()
+    say()
     if found.payload.mass:
         out.payload(title, found.payload)
-        print()
+        say()
     out.verdict(found.payload.verdict)
-    print(found.when)
+    say(found.when)
     if found.contact is not None:
         force = np.linalg.norm(found.contact.wrench[:3])
         torque = np.linalg.norm(found.contact.wrench[3:])
-        print(f"Contact at the end: {force:.3g} N, {torque:.3g} Nm.")
+        say(f"Contact at the end: {force:.3g} N, {torque:.3g} Nm.")
     if found.state.history:
         rows = [
             (
@@ -409,5 +410,5 @@ def _show(out: Output, found: Tracking) -> None:
             )
             for i, episode in enumerate(found.state.history)
         ]
-        print()
-        out.table("Payloads before", ("", "from [s]", "to [s]", "mass [kg]", "+-"), rows)
+        say()
+        out.table("Payloads before", ("", "from [s]", "to [s]", "mass [kg]", INTERVAL), rows)

@@ -12,6 +12,7 @@ from steelyard import _saved
 from steelyard._units import NORMAL_95
 from steelyard.cli import options
 from steelyard.cli.output import Output
+from steelyard.cli.terminal import INTERVAL, say
 
 if TYPE_CHECKING:
     from steelyard.payload import Payload
@@ -120,13 +121,13 @@ def _show(output: Output, found: Weighing) -> None:
     if found.methods:
         output.table(
             "The methods beside each other (95 % intervals)",
-            ("method", "mass, kg", "+-", "centre, mm", "+-", ""),
+            ("method", "mass [kg]", INTERVAL, "centre [mm]", INTERVAL, ""),
             [_method_row(name, answer) for name, answer in found.methods.items()],
             words=(0, 5),
         )
-        print()
+        say()
     output.payload(_TITLE, found.payload)
-    print()
+    say()
     output.verdict(found.payload.verdict)
 
 

@@ -34,6 +34,7 @@ from steelyard.cli.options import JsonFlag, file_to_write, load_limits
 from steelyard.cli.output import Output
 from steelyard.cli.progress import snapshots_shown
 from steelyard.cli.questions import motion_question, payload_question, show_setting, show_stop
+from steelyard.cli.terminal import say
 
 if TYPE_CHECKING:
     from steelyard.identification import DynamicModel
@@ -192,7 +193,7 @@ def _show(out: Output, found: LiveWeighing) -> None:
     if out.as_json:
         return
     out.payload("What the arm carries", found.payload)
-    print()
+    say()
     out.verdict(found.payload.verdict)
 
 

@@ -14,6 +14,7 @@ from steelyard import _saved
 from steelyard._units import NORMAL_95
 from steelyard.cli import options
 from steelyard.cli.output import Output
+from steelyard.cli.terminal import say
 from steelyard.recording import DEFAULT_CUTOFF_HZ
 
 if TYPE_CHECKING:
@@ -183,18 +184,18 @@ def _weigh(ctx: typer.Context) -> None:
 
 def _show(output: Output, payload: WristPayload, static: StaticFit | None) -> None:
     output.payload(_TITLE, payload)
-    print()
+    say()
     if static is not None:
         notes = "".join(f"; {note}" for note in static.postures.notes)
-        print(f"At rest: {len(static.postures)} postures{notes}.")
+        say(f"At rest: {len(static.postures)} postures{notes}.")
         if payload.knows_inertia:
             own = [doubt for doubt in static.verdict.doubts if not payload.verdict.has(doubt.kind)]
             output.verdict(replace(static.verdict, doubts=tuple(own)))
         if static.yaw_std > 0:
             turn, std = np.degrees([static.yaw, static.yaw_std])
-            print(
+            say(
                 f"The sensor is turned about the flange axis by {turn:.2f} +- {NORMAL_95 * std:.2f}"
-                " degrees."
+                " degrees (95 %)."
             )
     output.verdict(payload.verdict)
 

@@ -6,11 +6,25 @@ from steelyard._lazy import lazy_attributes
 
 if TYPE_CHECKING:
     from steelyard.control._compensation import Compensator as Compensator
+    from steelyard.control._compensation import FeedForward as FeedForward
+    from steelyard.control._contact_force import ContactForce as ContactForce
+    from steelyard.control._contact_force import ZeroKeeper as ZeroKeeper
+    from steelyard.control._contact_force import ZeroState as ZeroState
     from steelyard.control._contact_force import contact_force as contact_force
+    from steelyard.control._guiding import GuidingComparison as GuidingComparison
+    from steelyard.control._guiding import RectanglePath as RectanglePath
+    from steelyard.control._guiding import TeachMode as TeachMode
     from steelyard.control._guiding import guide as guide
 
 _MODULES = {
     "Compensator": "_compensation",
+    "ContactForce": "_contact_force",
+    "FeedForward": "_compensation",
+    "GuidingComparison": "_guiding",
+    "RectanglePath": "_guiding",
+    "TeachMode": "_guiding",
+    "ZeroKeeper": "_contact_force",
+    "ZeroState": "_contact_force",
     "contact_force": "_contact_force",
     "guide": "_guiding",
 }

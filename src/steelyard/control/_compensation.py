@@ -46,7 +46,7 @@ _MIN_WEIGHT_SHARE = 1e-3  # of gravity [N/kg]; less is rounding of a joint that 
 
 
 @dataclass(frozen=True, eq=False)
-class _FeedForward:
+class FeedForward:
     """The torque for the drives to apply, or a part of it, (n,) or (N, n) each [Nm or N].
 
     Attributes:
@@ -122,7 +122,7 @@ class Compensator:
 
     def step(
         self, state: Array | None, q: ArrayLike, v: ArrayLike, a: ArrayLike
-    ) -> tuple[Array, _FeedForward]:
+    ) -> tuple[Array, FeedForward]:
         """The next state, and the torque of one sample, (n,) each.
 
         Args:
@@ -138,9 +138,9 @@ class Compensator:
                 " each"
             )
         state, parts = self._parts(state, motion)
-        return state, _FeedForward(*(part[0] for part in parts))
+        return state, FeedForward(*(part[0] for part in parts))
 
-    def batch(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> _FeedForward:
+    def batch(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> FeedForward:
         """The torque along a motion in the order of time, (N, n) each.
 
         Args:
@@ -154,7 +154,7 @@ class Compensator:
         for start in range(0, len(motion), _CHUNK):
             state, parts = self._parts(state, motion[start : start + _CHUNK])
             done.append(parts)
-        return _FeedForward(*(np.concatenate(part) for part in zip(*done, strict=True)))
+        return FeedForward(*(np.concatenate(part) for part in zip(*done, strict=True)))
 
     def gravity(self, q: ArrayLike) -> Array:
         """The torque that holds arm and payload against gravity, (N, n) or (n,) [Nm or N].
@@ -169,7 +169,7 @@ class Compensator:
             return np.asarray(tau[0])
         return tau
 
-    def payload_torque(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> _FeedForward:
+    def payload_torque(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> FeedForward:
         """The torque that the payload adds to each joint, with its standard deviation.
 
         Args:
@@ -191,7 +191,7 @@ class Compensator:
             sigma = self.payload.covariance
         else:
             sigma = None
-        return _FeedForward(gravity, inertia, friction, zero, _std(G, sigma))
+        return FeedForward(gravity, inertia, friction, zero, _std(G, sigma))
 
     def _parts(self, state: Array | None, motion: Array) -> tuple[Array, tuple[Array, ...]]:
         """The next state, and the parts of a few samples, (k, n) each."""

@@ -98,8 +98,8 @@ class ContactForce:
         return np.asarray(np.linalg.norm(self.external[:, 3:], axis=1))
 
 
-class _ZeroState(NamedTuple):
-    """The state of the second compensation."""
+class ZeroState(NamedTuple):
+    """The state of a `ZeroKeeper`."""
 
     offset: Array  # to be subtracted, (6,) [N, Nm]
     total: Array  # sum of the wrenches of the current rest, (6,) [N, Nm]
@@ -144,11 +144,11 @@ class ZeroKeeper:
         )
         return at_rest
 
-    def init(self) -> _ZeroState:
+    def init(self) -> ZeroState:
         """The state before the first sample."""
-        return _ZeroState(np.zeros(6), np.zeros(6), 0, 0)
+        return ZeroState(np.zeros(6), np.zeros(6), 0, 0)
 
-    def step(self, state: _ZeroState, external: Array, speed: float) -> _ZeroState:
+    def step(self, state: ZeroState, external: Array, speed: float) -> ZeroState:
         """The next state, whose offset is to be subtracted from this sample.
 
         Args:
@@ -160,12 +160,12 @@ class ZeroKeeper:
         if self.mode == "none" or (self.mode == "start" and state.found):
             return state
         if not self.is_rest(external, speed):
-            return _ZeroState(state.offset, np.zeros(6), 0, state.found)
+            return ZeroState(state.offset, np.zeros(6), 0, state.found)
         total = state.total + external
         count = state.rows + 1
         if count < self.rest_rows:
-            return _ZeroState(state.offset, total, count, state.found)
-        return _ZeroState(total / count, total, count, state.found + (count == self.rest_rows))
+            return ZeroState(state.offset, total, count, state.found)
+        return ZeroState(total / count, total, count, state.found + (count == self.rest_rows))
 
 
 def contact_force(

@@ -85,7 +85,7 @@ class PayloadAccuracy(Objective):
             )
             rows = RegressorRows("payload", columns, weights)
             ten = columns[columns < 10]
-            weighing = _Weighing(
+            weighing = _WeighingRegression(
                 np.eye(len(columns)), np.zeros((len(columns),) * 2), np.arange(len(ten))
             )
             names = tuple(PARAMETER_NAMES[i] for i in ten) + ("",) * (len(columns) - len(ten))
@@ -96,7 +96,7 @@ class PayloadAccuracy(Objective):
             before = np.zeros((p + 10, p + 10))
             before[:p, :p] = self.arm.information
             ten = np.flatnonzero(self.arm.jacobian.any(axis=0))
-            weighing = _Weighing(mixing, before, p + ten)
+            weighing = _WeighingRegression(mixing, before, p + ten)
             names = tuple(robot.parameter_names[i] for i in self.arm.columns)
         requested = np.zeros((len(self.requested), weighing.mixing.shape[1]))
         requested[:, weighing.payload] = self.requested[:, ten]
@@ -113,7 +113,7 @@ class PayloadAccuracy(Objective):
 
 
 @dataclass(frozen=True, eq=False)
-class _Weighing:
+class _WeighingRegression:
     """The regression of a weighing.
 
     Attributes:

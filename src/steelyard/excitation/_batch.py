@@ -55,7 +55,7 @@ _MAX_SHRINKS = 100
 _MIN_INITIAL_SLACK = 1e-4
 
 
-class _Problem(NamedTuple):
+class _ProblemData(NamedTuple):
     """The numbers of a problem; a compiled program takes them as arguments and fits other limits.
 
     Attributes:
@@ -75,7 +75,7 @@ class _Problem(NamedTuple):
     scales: tuple[Array, Array]
 
 
-class Batch:
+class BatchSearch:
     """Minimises many motions of one arm together.
 
     Args:
@@ -107,7 +107,7 @@ class Batch:
         self._shape = (len(space.joints), space.size // len(space.joints))
         count = samples * space.harmonics
         points = grid * space.harmonics
-        self._problem = _Problem(
+        self._problem = _ProblemData(
             space.centre,
             space.scale,
             space.signals((np.arange(count) + 0.5) * space.period_s / count) @ space.free,
@@ -223,7 +223,7 @@ class Batch:
         z = [np.concatenate(parts) for parts in zip(*zs, strict=True)]
         return np.concatenate(us), np.concatenate(Bs), z, np.concatenate(fs)
 
-    def _smallest_slack(self, problem: _Problem, u: Any) -> Any:
+    def _smallest_slack(self, problem: _ProblemData, u: Any) -> Any:
         """The slack of the closest limit; negative outside."""
         jnp = self.jnp
         smallest = 1.0
@@ -233,14 +233,14 @@ class Batch:
             smallest = jnp.minimum(smallest, (1 - jnp.abs(relative + offset[:, None])).min())
         return jnp.minimum(smallest, self._slack(problem, u).min(initial=1.0))
 
-    def _slack(self, problem: _Problem, u: Any) -> Any:
+    def _slack(self, problem: _ProblemData, u: Any) -> Any:
         """Slacks of torque and flange, (N, k)."""
         if self._slacks is None:
             return self.jnp.zeros((1, 0))
         offset, factor = problem.scales
         return offset + factor * self._slacks.traced(*self._motion(problem, u, problem.motion_at))
 
-    def _motion(self, problem: _Problem, u: Any, at: Any) -> tuple[Any, Any, Any]:
+    def _motion(self, problem: _ProblemData, u: Any, at: Any) -> tuple[Any, Any, Any]:
         """Position, velocity and acceleration of all joints, each (N, n)."""
         moved = at @ (u.reshape(self._shape) * problem.scale[:, None]).T
         still = self.jnp.zeros((at.shape[1], len(problem.centre)))
@@ -248,7 +248,7 @@ class Batch:
         return q + problem.centre, v, a
 
     def _value(
-        self, problem: _Problem, u: Any, own_merit: Any, sharpness: Any, mu: Any
+        self, problem: _ProblemData, u: Any, own_merit: Any, sharpness: Any, mu: Any
     ) -> tuple[Any, Any]:
         """The value f with the barrier of torque and flange, and its gradient."""
         jax = self.jax
@@ -269,11 +269,11 @@ class Batch:
         above, change = jax.value_and_grad(barrier)(u)
         return f + above, slope + change
 
-    def _relative(self, problem: _Problem, u: Any) -> list[Any]:
+    def _relative(self, problem: _ProblemData, u: Any) -> list[Any]:
         U = u.reshape(self._shape)
         return [(U * factor[:, None]) @ P.T for P, factor, _ in problem.families]
 
-    def _barrier(self, problem: _Problem, u: Any) -> tuple[Any, Any, list[Any]]:
+    def _barrier(self, problem: _ProblemData, u: Any) -> tuple[Any, Any, list[Any]]:
         """-sum log s of the joints' limits, infinite outside; its gradient; s, (2, joints, M)."""
         jnp = self.jnp
         total = 0.0
@@ -291,7 +291,7 @@ class Batch:
             slacks.append(jnp.maximum(jnp.stack([1 - y, 1 + y]), _MIN_SLACK))
         return total, grad.ravel(), slacks
 
-    def _curvature(self, problem: _Problem, weights: list[Any]) -> Any:
+    def _curvature(self, problem: _ProblemData, weights: list[Any]) -> Any:
         """J' diag(weights) J of the joints' limits, (size, size)."""
         jnp = self.jnp
         joints, free = self._shape
@@ -304,7 +304,7 @@ class Batch:
 
     def _stage(
         self,
-        problem: _Problem,
+        problem: _ProblemData,
         u: Any,
         B: Any,
         z: Any,

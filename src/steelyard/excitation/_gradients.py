@@ -49,7 +49,9 @@ _TORQUE_SIGN_WIDTH = 0.01  # for limits of torque, [rad/s or m/s]
 _SAMPLES_PER_CALL = 16  # whose derivatives are computed at once; constant, to compile once
 _MIN_SPEED = 1e-9  # makes powers of the speed differentiable at rest, [rad/s or m/s]
 
-_programs: WeakKeyDictionary[RobotModel, dict[tuple[object, ...], _Program]] = WeakKeyDictionary()
+_programs: WeakKeyDictionary[RobotModel, dict[tuple[object, ...], RowPrograms]] = (
+    WeakKeyDictionary()
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +94,7 @@ class RegressorRows:
             A = _exact_wrench(robot, q, v, a, gravity=self.gravity)
         return np.asarray(A[..., self.columns] * self.weights[None, :, None])
 
-    def compiled(self, robot: RobotModel, sign_width: float = _SIGN_WIDTH) -> _Program:
+    def compiled(self, robot: RobotModel, sign_width: float = _SIGN_WIDTH) -> RowPrograms:
         """The same rows in JAX, compiled once and cached for the lifetime of the robot.
 
         Args:
@@ -101,11 +103,11 @@ class RegressorRows:
         """
         key = (self.kind, self.columns.tobytes(), self.weights.tobytes(), self.gravity, sign_width)
         if key not in (known := _programs.setdefault(robot, {})):
-            known[key] = _Program(robot, self, sign_width)
+            known[key] = RowPrograms(robot, self, sign_width)
         return known[key]
 
 
-class _Program:
+class RowPrograms:
     """Compiled functions of a motion's rows.
 
     Attributes:
@@ -123,7 +125,7 @@ class _Program:
     traced: Callable[[Any, Any, Any], Any]
 
     def __init__(self, robot: RobotModel, rows: RegressorRows, sign_width: float) -> None:
-        chain = _Chain(robot)
+        chain = _DifferentiableChain(robot)
         jax = chain.jax
         jnp = chain.jnp
 
@@ -157,7 +159,7 @@ class MotionSlacks:
     points = 32
 
     def __init__(self, robot: RobotModel, limits: DesignLimits) -> None:
-        chain = _Chain(robot)
+        chain = _DifferentiableChain(robot)
         jax = chain.jax
         jnp = chain.jnp
         n = robot.n
@@ -208,7 +210,7 @@ class MotionSlacks:
         return out
 
 
-class _Chain:
+class _DifferentiableChain:
     """Kinematics and regressors of an arm as differentiable JAX functions."""
 
     def __init__(self, robot: RobotModel) -> None:

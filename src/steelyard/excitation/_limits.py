@@ -29,7 +29,7 @@ from steelyard.excitation._certificate import (
     active_limits,
     closest_checks,
 )
-from steelyard.excitation._workspace import OrientationWorkspace, Scene
+from steelyard.excitation._workspace import OrientationWorkspace, Surroundings
 from steelyard.robot import JointLimits, RobotModel
 from steelyard.robot._geometry import CollisionModel
 from steelyard.trajectory import FourierTrajectory, Trajectory
@@ -56,7 +56,7 @@ class DesignLimits:
         linear_speed: largest speed of the flange along x, y, z of the base, (3,) [m/s]
         angular_speed: largest speed of the flange about x, y, z of the base, (3,) [rad/s]
         workspace: feasible orientations of the flange
-        scene: obstacles and shapes of the arm
+        surroundings: obstacles and shapes of the arm
     """
 
     joints: JointLimits
@@ -65,7 +65,7 @@ class DesignLimits:
     linear_speed: Array = field(default_factory=lambda: np.full(3, np.inf))
     angular_speed: Array = field(default_factory=lambda: np.full(3, np.inf))
     workspace: OrientationWorkspace | None = None
-    scene: Scene | None = None
+    surroundings: Surroundings | None = None
 
     def __post_init__(self) -> None:
         if self.form not in ("exact", "amplitude"):
@@ -198,17 +198,17 @@ class DesignLimits:
             raise InvalidTrajectory(f"rate_hz must be positive, got {rate_hz}")
         count = int(np.ceil(trajectory.duration_s * rate_hz)) + 1
         t = np.linspace(0, trajectory.duration_s, count)
-        scene = None if self.scene is None else self.scene.model(robot)
+        model = None if self.surroundings is None else self.surroundings.model(robot)
         checks = closest_checks(
-            lambda times: list(self._bounded(robot, *trajectory.at(times), scene=scene)), t
+            lambda times: list(self._bounded(robot, *trajectory.at(times), model=model)), t
         )
         if self.form == "amplitude" and isinstance(trajectory, FourierTrajectory):
             checks += [limit.closest(limit.shares) for limit in self._amplitudes(robot, trajectory)]
         unchecked = tuple(_unchecked(self, robot))
-        if scene is None or self.scene is None:
+        if model is None or self.surroundings is None:
             return Certificate(tuple(checks), rate_hz, unchecked)
-        bodies = tuple(dict.fromkeys(body.words for body in self.scene.bodies_of(robot)))
-        return Certificate(tuple(checks), rate_hz, unchecked, bodies, scene.left_out)
+        bodies = tuple(dict.fromkeys(body.words for body in self.surroundings.bodies_of(robot)))
+        return Certificate(tuple(checks), rate_hz, unchecked, bodies, model.left_out)
 
     def margin_at_rest(self, robot: RobotModel, q: Array) -> Array:
         """Scaled distances of postures q, (N, n), to the limits at rest, negative outside, (N,)."""
@@ -229,7 +229,7 @@ class DesignLimits:
         v: Array | None = None,
         a: Array | None = None,
         *,
-        scene: CollisionModel | None = None,
+        model: CollisionModel | None = None,
     ) -> Iterator[Bounded]:
         """Every limit with the bounded values of N postures, at rest or along a motion."""
         joints = self.joints
@@ -250,10 +250,13 @@ class DesignLimits:
             scale = np.where(np.isfinite(joints.tau_max), joints.tau_max, 1.0)
             yield Bounded("torque", names, tau, joints.tau_max, "Nm", scale=scale)
         yield from self._of_flange(robot, q, v, a)
-        if self.scene is not None and (model := scene or self.scene.model(robot)).pair_names:
-            distance = model.distances(q)
-            least = np.full(len(model.pair_names), self.scene.clearance)
-            yield Bounded("clearance", model.pair_names, distance, least, "m", low=True, scale=0.3)
+        if self.surroundings is not None:
+            model = model or self.surroundings.model(robot)
+            least = np.full(len(model.pair_names), self.surroundings.clearance)
+            pairs = model.pair_names
+            if pairs:
+                distance = model.distances(q)
+                yield Bounded("clearance", pairs, distance, least, "m", low=True, scale=0.3)
 
     def _of_flange(
         self, robot: RobotModel, q: Array, v: Array | None, a: Array | None
@@ -318,9 +321,9 @@ def _unchecked(limits: DesignLimits, robot: RobotModel) -> Iterator[str]:
             yield f"{name} of the joints"
         elif not limited.all():
             yield f"{name} of {', '.join(robot.joint_names[j] for j in np.flatnonzero(~limited))}"
-    if limits.scene is None or not limits.scene.obstacles:
+    if limits.surroundings is None or not limits.surroundings.obstacles:
         yield "floor, walls and other things around the arm"
-    if limits.scene is None or not limits.scene.self_collision:
+    if limits.surroundings is None or not limits.surroundings.self_collision:
         yield "the arm against itself"
-    if limits.scene is not None:
-        yield from limits.scene.assumed(robot)
+    if limits.surroundings is not None:
+        yield from limits.surroundings.assumed(robot)

@@ -23,7 +23,7 @@ import numpy as np
 from steelyard._arrays import Array
 from steelyard._computing import interruptible, one_blas_thread
 from steelyard.errors import InfeasibleDesign, InvalidTrajectory
-from steelyard.excitation._batch import Batch
+from steelyard.excitation._batch import BatchSearch
 from steelyard.excitation._gradients import MotionSlacks
 from steelyard.excitation._limits import DesignLimits
 from steelyard.excitation._objective import Objective
@@ -168,7 +168,7 @@ class Search:
             raise InfeasibleDesign(f"{error}; closest is {closest.sentence}") from error
         if self._direct:
             return u
-        batch = Batch(self.criterion, self.space, self.limits, self._slacks, settings.device)
+        batch = BatchSearch(self.criterion, self.space, self.limits, self._slacks, settings.device)
         relative_size = max(1.0, self.space.size / _REFERENCE_UNKNOWNS)
         effort = settings.effort * relative_size
         search = pool.submit(
@@ -195,8 +195,8 @@ class Search:
         constraints = [self.space.joint_constraint(self.limits)]
         if self._slacks is not None:
             constraints.append(self.space.motion_constraint(self._slacks))
-        if self.limits.scene is not None:
-            clearances = self.limits.scene.clearances(self.robot)
+        if self.limits.surroundings is not None:
+            clearances = self.limits.surroundings.clearances(self.robot)
             constraints.append(self.space.motion_constraint(clearances))
         return constraints
 

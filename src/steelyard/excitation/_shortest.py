@@ -258,8 +258,8 @@ class DurationSearch:
         constraints = [space.joint_constraint(self.limits)]
         if self._all_limits:
             constraints.append(space.motion_constraint(self._slacks))
-        if self.limits.scene is not None:
-            clearances = self.limits.scene.clearances(self.robot)
+        if self.limits.surroundings is not None:
+            clearances = self.limits.surroundings.clearances(self.robot)
             constraints.append(space.motion_constraint(clearances))
         return constraints
 

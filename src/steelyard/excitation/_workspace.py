@@ -245,7 +245,7 @@ def _require_axis(axis: str) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class Scene:
+class Surroundings:
     """Obstacles, and the shapes of the arm that must keep clear of them.
 
     Attributes:
@@ -297,21 +297,28 @@ class Scene:
             clearance=self.clearance,
         )
 
-    def clearances(self, robot: RobotModel) -> _Clearances:
+    def clearances(self, robot: RobotModel) -> Clearances:
         """The slacks of pairs that can come close; each thread needs its own."""
         near = self.model(robot).near(_MAX_DESIGN_DISTANCE)
-        return _Clearances(near, self.clearance + _CLEARANCE_RESERVE)
+        return Clearances(near, self.clearance + _CLEARANCE_RESERVE)
 
 
 @dataclass(frozen=True, eq=False)
-class _Clearances:
-    """Distances of pairs above the smallest allowed one, as slacks, (N, pairs)."""
+class Clearances:
+    """Distances of pairs above the smallest allowed one, as slacks, (N, pairs).
+
+    Attributes:
+        model: pairs of bodies that can come close
+        least: smallest allowed distance, with a reserve, [m]
+        points: points of the grid of constrained instants, per harmonic
+    """
 
     model: CollisionModel
     least: float
     points: int = 16
 
     def slacks(self, q: Array, v: Array, a: Array) -> Array:
+        """The slacks of N samples, (N, pairs)."""
         return (self.model.distances(q) - self.least) / _CLEARANCE_SCALE
 
     def slopes(self, q: Array, v: Array, a: Array) -> Array:

@@ -19,7 +19,7 @@ from steelyard.fleet._reduce import unpacked
 from steelyard.fleet._rows import LogPayload, LogRow
 from steelyard.fleet._trend import (
     ArmTrend,
-    Change,
+    ChangePoint,
     level,
     likeliest_change,
     likeliest_payload_change,
@@ -168,7 +168,7 @@ def agreement(robot: str, content: Mapping[str, Any], rows: Sequence[LogRow]) ->
     return Agreement(contradiction, after if len(before) >= len(after) else before)
 
 
-class Arm:
+class ArmLogs:
     """Selects the logs from which the model of an arm is fitted.
 
     Args:
@@ -288,7 +288,7 @@ def trend(robot: str, content: Mapping[str, Any], rows: Sequence[LogRow]) -> Arm
     )
 
 
-def _payload_level(model: DynamicModel, rows: Sequence[LogRow], error: Array) -> Change | None:
+def _payload_level(model: DynamicModel, rows: Sequence[LogRow], error: Array) -> ChangePoint | None:
     """Whether loaded logs carry the configured load; None without loaded logs.
 
     Args:
@@ -315,7 +315,7 @@ class _Series:
     names: Sequence[tuple[str, int]]
     value: Array
     std: Array
-    changes: Sequence[Change | None]
+    changes: Sequence[ChangePoint | None]
 
 
 def _series(model: DynamicModel, rows: Sequence[LogRow], states: Sequence[LogState]) -> _Series:
@@ -342,13 +342,13 @@ def _series(model: DynamicModel, rows: Sequence[LogRow], states: Sequence[LogSta
 
 def _likeliest_changes(
     rows: Sequence[LogRow], names: Sequence[tuple[str, int]], value: Array, std: Array
-) -> list[Change | None]:
+) -> list[ChangePoint | None]:
     """The likeliest change of each series, beside temperature and configured load."""
     time = _times(rows)
     loads = np.array([row.load or 0.0 for row in rows])
     joint_count = max(joint for _, joint in names)
     temperature = _temperatures(rows, joint_count)
-    changes: list[Change | None] = []
+    changes: list[ChangePoint | None] = []
     for (kind, joint), y, y_std in zip(names, value, std, strict=True):
         if not len(rows) or not np.isfinite(y_std).all():
             changes.append(None)

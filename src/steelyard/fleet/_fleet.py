@@ -18,7 +18,7 @@ from steelyard._computing import Progress
 from steelyard._saved import write_text
 from steelyard.errors import InvalidSamples
 from steelyard.fleet._arms import (
-    Arm,
+    ArmLogs,
     agreement,
     clashes,
     leaves,
@@ -158,7 +158,7 @@ class Fleet:
                 f"{self._store.folder} has no empty logs in this period: empty logs have load 0 in"
                 " the catalogue, or belong to an arm without any load there"
             )
-        arms = {robot: Arm(robot, keys) for robot, keys in chosen.items()}
+        arms = {robot: ArmLogs(robot, keys) for robot, keys in chosen.items()}
         todo = sorted(arms)
         models: dict[str, DynamicModel] = {}
         with engine(self._scheduler, self._workers) as here:
@@ -222,7 +222,7 @@ class Fleet:
         return self._store.rows(LogRow, robots, without=("factor",))
 
     def _merge(
-        self, here: Engine, arms: Sequence[Arm], progress: Progress | None
+        self, here: Engine, arms: Sequence[ArmLogs], progress: Progress | None
     ) -> Iterator[tuple[str, DynamicModel]]:
         """The models of arms; their factors are merged in trees."""
         by_name = {arm.robot: arm for arm in arms}
@@ -231,7 +231,7 @@ class Fleet:
             yield robot, self._fitted(by_name[robot], factor)
             _report(progress, done, len(arms), "merged the logs of")
 
-    def _fitted(self, arm: Arm, factor: RegressionFactor) -> DynamicModel:
+    def _fitted(self, arm: ArmLogs, factor: RegressionFactor) -> DynamicModel:
         """The model of an arm from the merged factor of its logs."""
         by_key = {log.key: log for log in self._logs([arm.robot])}
         used = [by_key[key] for key in arm.used]

@@ -19,7 +19,7 @@ import numpy as np
 
 from steelyard._units import NORMAL_95
 from steelyard.errors import InvalidSamples
-from steelyard.fleet._trend import Change, false_discovery_rates, likeliest_change
+from steelyard.fleet._trend import ChangePoint, false_discovery_rates, likeliest_change
 from steelyard.picking import Decision, Shift
 
 QUANTITIES = {"mass": "kg", "scatter": "kg", "alarms": ""}
@@ -216,7 +216,7 @@ def _change(series: Sequence[ShiftPart], quantity: str) -> PickChange | None:
     )
 
 
-def _words(row: ShiftPart, quantity: str, change: Change, half_width: float) -> str:
+def _words(row: ShiftPart, quantity: str, change: ChangePoint, half_width: float) -> str:
     what = {"mass": "mean mass", "scatter": "scatter", "alarms": "share of alarms"}[quantity]
     size = f"{change.size:+.4f} +- {half_width:.4f} {QUANTITIES[quantity]}".rstrip()
     if quantity == "alarms":

@@ -225,7 +225,7 @@ def _reduction(key: str, content: Mapping[str, Any]) -> Reduction:
 
 
 @dataclass(frozen=True, eq=False)
-class _Piece:
+class _StretchFigures:
     """Figures of one stretch of a log without holes.
 
     Attributes:
@@ -245,7 +245,7 @@ class _Piece:
 
 def _reduced(path: Path, entry: Entry, reduction: Reduction) -> LogRow:
     """The row of a log that can be read."""
-    pieces: list[_Piece] = []
+    pieces: list[_StretchFigures] = []
     factor = None
     degrees: list[Array] = []
     epoch_s = None
@@ -284,7 +284,7 @@ def _reduced(path: Path, entry: Entry, reduction: Reduction) -> LogRow:
 
 def _pieces(
     block: Recording, core: tuple[float, float], entry: Entry, reduction: Reduction
-) -> Iterator[tuple[_Piece, RegressionFactor]]:
+) -> Iterator[tuple[_StretchFigures, RegressionFactor]]:
     """The stretches without holes in the core of a block, with their factors."""
     drive = reduction.robot.drive if block.tau is None else None
     if drive is not None and drive.gain is None:
@@ -300,7 +300,7 @@ def _pieces(
         rows = reduction.rows(samples)
         empty = RegressionFactor.empty(reduction.robot.n, len(reduction.parameters))
         factor = empty.add(rows.Y, rows.tau, rows.usable)
-        piece = _Piece(
+        piece = _StretchFigures(
             duration_s=len(samples) / samples.rate_hz,
             rate_hz=samples.rate_hz,
             squares=(samples.tau**2).sum(axis=0) / samples.rate_hz,

@@ -86,7 +86,7 @@ _STD_OF_MEDIAN_DEVIATION = 1.4826  # standard deviation over median deviation of
 
 
 @dataclass(frozen=True, eq=False)
-class Change:
+class ChangePoint:
     """The likeliest change of a series.
 
     Attributes:
@@ -133,8 +133,8 @@ class ArmTrend:
     names: Sequence[tuple[str, int]]
     value: Array
     std: Array
-    changes: Sequence[Change | None]
-    level: Change | None
+    changes: Sequence[ChangePoint | None]
+    level: ChangePoint | None
     left_out: Mapping[str, float]
     loaded: Mask = field(default_factory=lambda: np.zeros(0, dtype=bool))
     undated: int = 0
@@ -150,7 +150,7 @@ class ArmTrend:
         return words
 
     def logs_of(self, name: str) -> Mask:
-        """The logs with a name as in `Change.logs`, (N,); all for an empty name."""
+        """The logs with a name as in `ChangePoint.logs`, (N,); all for an empty name."""
         if not name or not len(self.loaded):
             return np.ones(len(self.time), dtype=bool)
         return np.asarray(self.loaded == (name == LOADED))
@@ -204,7 +204,7 @@ def false_discovery_rates(p: Sequence[float]) -> Array:
     return np.asarray(false_discovery_control(values, method="by"))
 
 
-def likeliest_change(time: Array, y: Array, std: Array, covariates: Array) -> Change | None:
+def likeliest_change(time: Array, y: Array, std: Array, covariates: Array) -> ChangePoint | None:
     """The most likely change of a series; None for too few logs.
 
     Args:
@@ -235,12 +235,12 @@ def likeliest_change(time: Array, y: Array, std: Array, covariates: Array) -> Ch
     t = abs(float(along[best])) / noise
     p = min(1.0, 2.0 * float(seen.sum()) * float(special.stdtr(freedom, -t)))
     size = float(C[:, best] @ plain) / float(length[best]) ** 2
-    return Change(int(ats[best]), bool(ramps[best]), size, noise / float(length[best]), p)
+    return ChangePoint(int(ats[best]), bool(ramps[best]), size, noise / float(length[best]), p)
 
 
 def likeliest_payload_change(
     time: Array, y: Array, std: Array, covariates: Array, loaded: Mask
-) -> Change | None:
+) -> ChangePoint | None:
     """The likeliest change among all logs, among the loaded and among the empty ones.
 
     A wrong payload changes the loaded logs only; a mean over all logs would show a part of it.
@@ -267,7 +267,7 @@ def likeliest_payload_change(
     return min(found, key=lambda change: change.p, default=None)
 
 
-def level(y: Array, std: float) -> Change:
+def level(y: Array, std: float) -> ChangePoint:
     """Whether the mean of values differs from zero.
 
     Args:
@@ -280,7 +280,7 @@ def level(y: Array, std: float) -> Change:
         scatter = 0.0
     mean = float(np.mean(y))
     spread = float(np.sqrt(scatter + std**2))
-    return Change(0, False, mean, spread, float(2.0 * special.ndtr(-abs(mean) / spread)))
+    return ChangePoint(0, False, mean, spread, float(2.0 * special.ndtr(-abs(mean) / spread)))
 
 
 def _columns_without_change(covariates: Array) -> Array:
@@ -369,7 +369,9 @@ def _tested(arm: ArmTrend) -> list[SeriesChange]:
     ]
 
 
-def _series_change(arm: ArmTrend, kind: str, joint: int, test: str, change: Change) -> SeriesChange:
+def _series_change(
+    arm: ArmTrend, kind: str, joint: int, test: str, change: ChangePoint
+) -> SeriesChange:
     since = datetime.fromtimestamp(float(arm.time[change.at]), UTC)
     series = arm.value[arm.names.index((kind, joint))]
     earlier = series[: change.at][arm.logs_of(change.logs)[: change.at]]
@@ -393,7 +395,7 @@ def _series_change(arm: ArmTrend, kind: str, joint: int, test: str, change: Chan
 
 
 def _sentence(
-    kind: str, joint: str, test: str, change: Change, before: float, began: datetime
+    kind: str, joint: str, test: str, change: ChangePoint, before: float, began: datetime
 ) -> str:
     """A change as a sentence."""
     if test == "level":

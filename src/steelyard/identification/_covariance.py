@@ -69,7 +69,7 @@ def correlated_covariance(
         known = np.zeros((0, mixed.shape[1] + 1))
     else:
         known = prior
-    groups = [group for part in rows for group in Group.of_run(part)]
+    groups = [group for part in rows for group in JointSpectra.of_run(part)]
     spectra = [group.spectrum(mixed @ solution.value, np.zeros((p, p))) for group in groups]
     for _ in range(_MAX_ITERATIONS):
         theta, G = _generalised(groups, spectra, known, mixed)
@@ -114,10 +114,10 @@ def _one_sided_weights(size: int, frequencies: int) -> Array:
 
 
 def _generalised(
-    groups: Sequence[Group], spectra: Sequence[Array], known: Array, mixed: Array
+    groups: Sequence[JointSpectra], spectra: Sequence[Array], known: Array, mixed: Array
 ) -> tuple[Array, Array]:
     """Generalised least squares with given spectra: the p parameters and their covariance."""
-    A, b = Group.sums(groups, spectra, len(mixed))
+    A, b = JointSpectra.sums(groups, spectra, len(mixed))
     Z = known[:, :-1]
     z = known[:, -1]
     G = np.linalg.pinv(mixed.T @ A @ mixed + Z.T @ Z, rcond=1e-14, hermitian=True)
@@ -125,7 +125,7 @@ def _generalised(
 
 
 @dataclass(frozen=True, eq=False)
-class Group:
+class JointSpectra:
     """The rows of one joint of one recording as Fourier transforms.
 
     Attributes:
@@ -145,7 +145,7 @@ class Group:
     count: int
 
     @classmethod
-    def of(cls, rows: Rows, j: int, p: int) -> Group:
+    def of(cls, rows: Rows, j: int, p: int) -> JointSpectra:
         """The group of a joint; unusable rows are set to zero.
 
         Args:
@@ -165,13 +165,15 @@ class Group:
         return cls(F, T, columns, p, size, int(usable.sum()))
 
     @classmethod
-    def of_run(cls, rows: Rows) -> list[Group]:
+    def of_run(cls, rows: Rows) -> list[JointSpectra]:
         """The groups of all joints of a recording."""
         n, p = rows.Y.shape[1:]
         return [cls.of(rows, j, p) for j in range(n)]
 
     @staticmethod
-    def sums(groups: Sequence[Group], spectra: Sequence[Array], p: int) -> tuple[Array, Array]:
+    def sums(
+        groups: Sequence[JointSpectra], spectra: Sequence[Array], p: int
+    ) -> tuple[Array, Array]:
         """Inner products of rows weighted by one over spectra, (p, p), and with the torques, (p,).
 
         Args:

@@ -9,7 +9,7 @@ import numpy as np
 
 from steelyard._arrays import Array
 from steelyard._codec import Value
-from steelyard._kinds import COVARIANCE, INFINITE, NOT_NEGATIVE, Shape, Size, Spread
+from steelyard._kinds import COVARIANCE, INFINITE, NOT_NEGATIVE, Inlined, Shape, Size
 from steelyard.errors import InvalidSamples
 from steelyard.robot import ParameterTable
 from steelyard.verdict import Verdict
@@ -32,7 +32,7 @@ class Estimate(Value, error=InvalidSamples):
     value: Annotated[Array, Shape("p")]
     covariance: Annotated[Array, Shape("p", "p"), INFINITE, COVARIANCE]
     parameters: Annotated[
-        ParameterTable, Spread(ParameterTable.parse, {"names": "names"}), Size("p")
+        ParameterTable, Inlined(ParameterTable.parse, {"names": "names"}), Size("p")
     ]
     noise: Annotated[Array, Shape("n"), NOT_NEGATIVE]
     inflation: Annotated[Array, Shape("n"), INFINITE, NOT_NEGATIVE]

@@ -61,7 +61,7 @@ _INFEASIBILITY_TOLERANCE = 1e-8  # of Clarabel's certificate that no solution ex
 
 
 @dataclass(frozen=True)
-class _Undecided:
+class UndecidedDirections:
     """Directions and parameters that the nominal arm decides, not the data.
 
     Attributes:
@@ -96,14 +96,14 @@ class FeasibleArm:
     base: Array
     extra: Array
     rms_ratio: float
-    undecided: _Undecided
+    undecided: UndecidedDirections
     on_border: NDArray[np.bool_]
     active: tuple[str, ...]
     status: str
 
 
 @dataclass(frozen=True, eq=False)
-class _Fit:
+class _QuadraticCost:
     """The cost |A x - z|^2 with A = U diag(s) V', and its minimum `best`.
 
     The singular values s and goal = U'z are zero beyond the number of rows. The data determine the
@@ -119,7 +119,7 @@ class _Fit:
     best: float
 
     @classmethod
-    def of(cls, A: Array, z: Array) -> _Fit:
+    def of(cls, A: Array, z: Array) -> _QuadraticCost:
         U, s, Vt = np.linalg.svd(A)
         missing = np.zeros(A.shape[1] - len(s))
         rank = int((s > _RELATIVE_RANK * s[0]).sum())
@@ -184,7 +184,7 @@ def feasible_parameters(
     reduced = _without_extra(R, len(basis))
     coordinates = Coordinates.of(nominal, reduced[:, :-1] @ basis.K, reduced[:, -1])
     K_x = basis.K[:, : len(coordinates.nominal)] @ coordinates.phi_of_x
-    fit = _Fit.of(reduced[:, :-1] @ K_x, reduced[:, -1])
+    fit = _QuadraticCost.of(reduced[:, :-1] @ K_x, reduced[:, -1])
     rows = BoundRows.of(robot, bounds or ParameterBounds(), coordinates)
     if bounds is not None:
         _require_possible(coordinates, rows)
@@ -248,7 +248,7 @@ def _without_extra(R: Array, p: int) -> Array:
 # --- the cone program
 
 
-def _nearest(fit: _Fit, coordinates: Coordinates, rows: BoundRows) -> Array:
+def _nearest(fit: _QuadraticCost, coordinates: Coordinates, rows: BoundRows) -> Array:
     """The feasible x of least cost, independent of the nominal arm if constraints allow."""
     start, step = fit.start_and_step(coordinates.nominal)
     known = _clarabel().SolverStatus
@@ -368,7 +368,9 @@ def _extra(R: Array, base: Array) -> Array:
     )
 
 
-def _undecided(basis: ParameterBasis, coordinates: Coordinates, fit: _Fit) -> _Undecided:
+def _undecided(
+    basis: ParameterBasis, coordinates: Coordinates, fit: _QuadraticCost
+) -> UndecidedDirections:
     """Directions that the data do not decide, and the parameters that they involve."""
     moved = coordinates.phi_of_x @ fit.V
     size = np.linalg.norm(moved, axis=1)
@@ -376,13 +378,13 @@ def _undecided(basis: ParameterBasis, coordinates: Coordinates, fit: _Fit) -> _U
     weak = np.linalg.norm(moved[:, fit.decided :], axis=1) > 0.5 * size
     names = zip(basis.standard_parameters.names, hidden | weak, strict=False)
     structure = len(size) - len(basis)
-    return _Undecided(
+    return UndecidedDirections(
         structure, len(basis) - fit.decided, tuple(name for name, free in names if free)
     )
 
 
 def _status(
-    robot: RobotModel, ratio: float, undecided: _Undecided, on_border: NDArray[np.bool_]
+    robot: RobotModel, ratio: float, undecided: UndecidedDirections, on_border: NDArray[np.bool_]
 ) -> str:
     thin = ", ".join(np.array(robot.link_names)[on_border])
     if thin:

@@ -13,7 +13,9 @@ load share Fl that is not positive beyond its 95 % interval is removed and the f
 transmitted torques hardly vary, Fl would be noise that a payload multiplies.
 
 The shapes are found from all rows, because rows near reversals show the width of a law. The last
-step, which gives theta and the covariance, leaves these rows out (`Preparation.turning_s`).
+step, which gives theta and the covariance, leaves these rows out (`Preparation.turning_s`). The
+rows that remain can be so fast that exp(-(v / vs)^2) is nearly zero in all of them, and Fs could be
+anything. vs is therefore not below the speed that 1 % of these rows do not exceed.
 
 Huber's robust estimate iterates the fit with rows weighted by min(1, c sigma / |residual|)^(1/2), c
 = 1.345.
@@ -52,6 +54,8 @@ _LOG_TOLERANCE = 2e-3  # smaller steps of the logarithm of a shape end the itera
 _HUBER_CONSTANT = 1.345  # standard deviations
 _LOG_STEP_STD = 2.0  # of the prior on the step of the logarithm of a shape
 _HELD_STEP_STD = 1e-6  # the same of a shape that may not move
+_MIN_SLOW_SPEED = 1e-6  # [rad/s or m/s], where all rows are at rest
+_SLOW_SHARE = 0.01  # of the rows away from reversals, that are slower than the Stribeck speed
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,7 +143,7 @@ class _Task:
 
     def best(self, starts: Sequence[FrictionLaw], progress: Progress | None) -> _End:
         """The end with the largest likelihood over all starts."""
-        ends = [self._iterated(start, progress) for start in starts]
+        ends = [self._iterated(self._within_speeds(start), progress) for start in starts]
         return min(ends, key=lambda end: float(self._counts @ np.log(end.solution.noise + 1e-12)))
 
     def finish(self, end: _End) -> Fit:
@@ -217,7 +221,7 @@ class _Task:
             step = np.clip(solution.value[p:], -_MAX_LOG_STEP, _MAX_LOG_STEP).reshape(
                 law.log_shapes.shape
             )
-            moved = law.with_log_shapes(law.log_shapes + step)
+            moved = self._within_speeds(law.with_log_shapes(law.log_shapes + step))
             shapes_converged = (
                 np.abs(moved.log_shapes - law.log_shapes).max(initial=0.0) < _LOG_TOLERANCE
             )
@@ -229,6 +233,28 @@ class _Task:
                 return _End(law, solution, previous, converged=True)
             law = moved
         return _End(law, solution, previous, converged=not iterates)
+
+    def _within_speeds(self, law: FrictionLaw) -> FrictionLaw:
+        """The law with free Stribeck speeds that the rows can show."""
+        if "stribeck_speed" not in law.free_shapes:
+            return law
+        log_shapes = law.log_shapes
+        row = law.free_shapes.index("stribeck_speed")
+        log_shapes[row] = np.maximum(log_shapes[row], np.log(self._slow_speed))
+        return law.with_log_shapes(log_shapes)
+
+    @cached_property
+    def _slow_speed(self) -> Array:
+        """The speed that 1 % of the rows away from reversals do not exceed, (n,) [rad/s or m/s]."""
+        clear = [part.away_from_reversals() for part in self.parts]
+        usable = np.concatenate([part.mask for part in clear])
+        drives = self.maker.robot.drive.transmission
+        speed = np.abs(np.concatenate([drives.to_drives(part.v) for part in clear]))
+        slow = [
+            float(np.quantile(speed[rows, j], _SLOW_SHARE)) if rows.any() else 0.0
+            for j, rows in enumerate(usable.T)
+        ]
+        return np.maximum(slow, _MIN_SLOW_SPEED)
 
     def _solve(
         self, law: FrictionLaw, previous: Solution | None, *, moving: bool = True

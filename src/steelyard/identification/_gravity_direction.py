@@ -209,6 +209,18 @@ def gravity_offer(
     return offer
 
 
+def gain_of_direction(robot: RobotModel, parts: Sequence[Samples], gravity: Array) -> float:
+    """By how much L of a direction of gravity is smaller than that of the stated one.
+
+    Args:
+        robot: the arm, with the stated gravity
+        parts: samples of the empty arm
+        gravity: in the base frame, (3,) [m/s^2]
+    """
+    torques = _Torques.of(robot, parts)
+    return torques.misfit(robot.gravity_base) - torques.misfit(gravity)
+
+
 def _has_hint(torques: _Torques, stated: Array) -> bool:
     """Whether one of a few other directions explains torques better than the stated one."""
     size = float(np.linalg.norm(stated))

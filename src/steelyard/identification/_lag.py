@@ -43,7 +43,7 @@ from steelyard.identification._factor import RegressionFactor
 from steelyard.identification._fit import fit_shapes
 from steelyard.identification._least_squares import solve_grams, solve_weighted
 from steelyard.identification._left_out import (
-    Stretch,
+    LeftOutStretch,
     left_out_squares,
     p_value_of_gain,
     stretches_of,
@@ -99,7 +99,7 @@ def time_lags(robot: RobotModel, samples: Sequence[Samples]) -> TimeLags:
         samples: of it, each in the order of time, torques not shifted
     """
     n = robot.n
-    search = _Search.of(robot, samples)
+    search = _LagSearch.of(robot, samples)
     if search is None:
         return TimeLags(np.zeros(n), np.full(n, np.inf))
     none = search.settled(0.0)
@@ -190,7 +190,7 @@ class _LagFit:
 
 
 @dataclass(frozen=True, eq=False)
-class _Search:
+class _LagSearch:
     """Samples to search lags in.
 
     Attributes:
@@ -201,10 +201,10 @@ class _Search:
 
     maker: RowMaker
     parts: Sequence[Samples]
-    stretches: Sequence[Stretch]
+    stretches: Sequence[LeftOutStretch]
 
     @classmethod
-    def of(cls, robot: RobotModel, samples: Sequence[Samples]) -> _Search | None:
+    def of(cls, robot: RobotModel, samples: Sequence[Samples]) -> _LagSearch | None:
         """The search, or None if there are too few rows."""
         maker = RowMaker(robot, ParameterBasis.of(robot))
         every = np.ceil(sum(len(each) for each in samples) / _MAX_ROWS)

@@ -34,7 +34,7 @@ STRETCHES_PER_PART = 8  # of each recording, or of each quarter of a single one
 
 
 @dataclass(frozen=True)
-class Stretch:
+class LeftOutStretch:
     """A piece of samples that is predicted from others.
 
     Attributes:
@@ -48,7 +48,7 @@ class Stretch:
     fold: int
 
 
-def stretches_of(lengths: Sequence[int]) -> list[Stretch]:
+def stretches_of(lengths: Sequence[int]) -> list[LeftOutStretch]:
     """The stretches of several sets of samples, in the order of time.
 
     Args:
@@ -57,15 +57,15 @@ def stretches_of(lengths: Sequence[int]) -> list[Stretch]:
     out = []
     if len(lengths) == 1:
         pieces = _pieces(lengths[0], MAX_FOLDS * STRETCHES_PER_PART)
-        return [Stretch(0, rows, i // STRETCHES_PER_PART) for i, rows in enumerate(pieces)]
+        return [LeftOutStretch(0, rows, i // STRETCHES_PER_PART) for i, rows in enumerate(pieces)]
     folds = min(len(lengths), MAX_FOLDS)
     for part, length in enumerate(lengths):
         for rows in _pieces(length, STRETCHES_PER_PART):
-            out.append(Stretch(part, rows, part % folds))
+            out.append(LeftOutStretch(part, rows, part % folds))
     return out
 
 
-def alternating_stretches(lengths: Sequence[int]) -> list[Stretch]:
+def alternating_stretches(lengths: Sequence[int]) -> list[LeftOutStretch]:
     """The stretches of several sets of samples, left out by turns within each set.
 
     Args:
@@ -74,12 +74,12 @@ def alternating_stretches(lengths: Sequence[int]) -> list[Stretch]:
     out = []
     for part, length in enumerate(lengths):
         for i, rows in enumerate(_pieces(length, MAX_FOLDS * STRETCHES_PER_PART)):
-            out.append(Stretch(part, rows, i % MAX_FOLDS))
+            out.append(LeftOutStretch(part, rows, i % MAX_FOLDS))
     return out
 
 
 def left_out_squares(
-    rows: Sequence[Rows], stretches: Sequence[Stretch], prior: Array | None = None
+    rows: Sequence[Rows], stretches: Sequence[LeftOutStretch], prior: Array | None = None
 ) -> tuple[Array, Array]:
     """Squared residuals, summed, and numbers of rows of stretches, (stretches, n) each.
 

@@ -107,7 +107,7 @@ class Misfit(Value):
 
 
 @dataclass(frozen=True, eq=False)
-class _Piece:
+class _LeftOutRows:
     """Rows that are left out together, and their postures, (N, n)."""
 
     rows: Rows
@@ -132,7 +132,7 @@ def misfit_of(
     """
     every = -(-sum(map(len, parts)) // _MAX_ROWS)
     pieces = _pieces(parts, rows, every)
-    found: list[dict[str, _Found]] = []
+    found: list[dict[str, _CauseInRows]] = []
     for group in _groups(len(pieces)):
         left_out = [pieces[i] for i in group]
         others = [pieces[i].rows for i in range(len(pieces)) if i not in group]
@@ -143,7 +143,7 @@ def misfit_of(
     return Misfit(*(_ratio([each[name] for each in found], every) for name in vars(Misfit())))
 
 
-def _pieces(parts: Sequence[Samples], rows: Sequence[Rows], every: int) -> list[_Piece]:
+def _pieces(parts: Sequence[Samples], rows: Sequence[Rows], every: int) -> list[_LeftOutRows]:
     """The runs, or the halves of a single one, without torques near reversals.
 
     Args:
@@ -152,7 +152,7 @@ def _pieces(parts: Sequence[Samples], rows: Sequence[Rows], every: int) -> list[
     pieces = []
     for part, each in zip(parts, rows, strict=True):
         clear = Rows(each.Y, each.tau, part.away_from_reversals().mask).thinned(every)
-        pieces.append(_Piece(clear, part.q[::every]))
+        pieces.append(_LeftOutRows(clear, part.q[::every]))
     if len(pieces) > 1:
         return pieces
     whole = pieces[0]
@@ -160,9 +160,9 @@ def _pieces(parts: Sequence[Samples], rows: Sequence[Rows], every: int) -> list[
     return [_cut(whole, slice(0, middle)), _cut(whole, slice(middle, None))]
 
 
-def _cut(piece: _Piece, which: slice) -> _Piece:
+def _cut(piece: _LeftOutRows, which: slice) -> _LeftOutRows:
     rows = piece.rows
-    return _Piece(Rows(rows.Y[which], rows.tau[which], rows.usable[which]), piece.q[which])
+    return _LeftOutRows(Rows(rows.Y[which], rows.tau[which], rows.usable[which]), piece.q[which])
 
 
 def _groups(count: int) -> list[list[int]]:
@@ -205,7 +205,7 @@ def _without(gram: Array, removed: Indices, kept: Indices) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class _Found:
+class _CauseInRows:
     """A cause in left-out rows: by their fit, and its square over the variance of a tracker."""
 
     fit: CauseFit
@@ -214,11 +214,11 @@ class _Found:
 
 def _causes(
     robot: RobotModel,
-    pieces: Sequence[_Piece],
+    pieces: Sequence[_LeftOutRows],
     prior: Array,
     parameters: ParameterTable,
     noise: Array,
-) -> dict[str, _Found]:
+) -> dict[str, _CauseInRows]:
     """The causes that the fit of left-out rows finds."""
     basis = ParameterBasis.of(robot)
     jacobian = np.zeros((len(parameters), 10))
@@ -233,7 +233,7 @@ def _causes(
     }
     weights = 1.0 / np.maximum(noise, 1e-12)
     return {
-        name: _Found(fit.step(each), _tracked_square(fit, each, weights))
+        name: _CauseInRows(fit.step(each), _tracked_square(fit, each, weights))
         for name, each in columns.items()
     }
 
@@ -268,7 +268,7 @@ def _tracked_square(fit: Fitted, cause: Sequence[Array], weights: Array) -> floa
     return left**2 / V
 
 
-def _ratio(found: Sequence[_Found], every: int) -> CauseMisfit:
+def _ratio(found: Sequence[_CauseInRows], every: int) -> CauseMisfit:
     """The mean over left-out runs; runs that do not determine a cause are not counted.
 
     Args:

@@ -34,7 +34,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from steelyard._arrays import Array, Indices
-from steelyard.identification._covariance import Group
+from steelyard.identification._covariance import JointSpectra
 from steelyard.identification._factor import RegressionFactor
 from steelyard.identification._least_squares import half_inverse
 from steelyard.identification._problem import Rows
@@ -63,7 +63,7 @@ class RunEffects:
 
 
 @dataclass(frozen=True, eq=False)
-class _Solved:
+class _RunSolution:
     """Solution of the normal equations of all runs, in the letters of the module.
 
     Attributes:
@@ -81,7 +81,7 @@ class _Solved:
     own: Array
 
     @classmethod
-    def of(cls, A: Array, b: Array, prior: Array, friction: Indices, spread: Array) -> _Solved:
+    def of(cls, A: Array, b: Array, prior: Array, friction: Indices, spread: Array) -> _RunSolution:
         """The solution.
 
         Args:
@@ -154,11 +154,11 @@ def with_run_effects(
     for _ in range(_MAX_ITERATIONS):
         before = noise
         whole = np.einsum("rj,rjab->rab", np.maximum(noise, _MIN_NOISE) ** -2.0, grams)
-        solved = _Solved.of(whole[:, :-1, :-1], whole[:, :-1, -1], prior, friction, spread)
+        solved = _RunSolution.of(whole[:, :-1, :-1], whole[:, :-1, -1], prior, friction, spread)
         noise = _noise(solved, grams, counts, before)
         if np.abs(before / np.maximum(noise, _MIN_NOISE) - 1).max() < _WEIGHT_TOLERANCE:
             break
-    groups = [Group.of_run(part) for part in rows]
+    groups = [JointSpectra.of_run(part) for part in rows]
     spectra = _spectra(groups, solved, prior, friction, spread)
     weights = np.maximum(before, _MIN_NOISE) ** -4.0
     N = np.array(
@@ -194,11 +194,11 @@ def from_factor(
     grams = np.swapaxes(rows, 1, 2) @ rows
     nothing = np.zeros((0, grams.shape[1]))
     A = grams[:, :-1, :-1]
-    solved = _Solved.of(A, grams[:, :-1, -1], nothing, friction, spread)
+    solved = _RunSolution.of(A, grams[:, :-1, -1], nothing, friction, spread)
     return solved.own.mean(axis=0), solved.covariance_of_mean(A, nothing, spread)
 
 
-def _noise(solved: _Solved, grams: Array, counts: Array, before: Array) -> Array:
+def _noise(solved: _RunSolution, grams: Array, counts: Array, before: Array) -> Array:
     """Standard deviation of the residuals of each joint in each run, (R, n).
 
     Args:
@@ -215,8 +215,8 @@ def _noise(solved: _Solved, grams: Array, counts: Array, before: Array) -> Array
 
 
 def _spectra(
-    groups: Sequence[Sequence[Group]],
-    solved: _Solved,
+    groups: Sequence[Sequence[JointSpectra]],
+    solved: _RunSolution,
     prior: Array,
     friction: Indices,
     spread: Array,
@@ -229,11 +229,12 @@ def _spectra(
     ]
     for _ in range(_SPECTRUM_ITERATIONS):
         sums = [
-            Group.sums(run, each, len(nothing)) for run, each in zip(groups, spectra, strict=True)
+            JointSpectra.sums(run, each, len(nothing))
+            for run, each in zip(groups, spectra, strict=True)
         ]
         A = np.array([each[0] for each in sums])
         b = np.array([each[1] for each in sums])
-        again = _Solved.of(A, b, prior, friction, spread)
+        again = _RunSolution.of(A, b, prior, friction, spread)
         spectra = [
             [group.spectrum(own, G) for group in run]
             for run, own, G in zip(groups, again.own, again.own_covariance, strict=True)

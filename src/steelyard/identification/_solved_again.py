@@ -38,7 +38,7 @@ _MAX_NAMES = 5  # of parameters in a message
 _MIN_WEIGHT_SHARE = 1e-9  # of the links in a regrouped offset, [m/s^2]
 
 
-class _Solved(NamedTuple):
+class _FullSolution(NamedTuple):
     """A solution in all p parameters, zero for those that were left out.
 
     Attributes:
@@ -125,7 +125,9 @@ def _runs(factor: RegressionFactor, n: int) -> list[RegressionFactor]:
     return [RegressionFactor(factor.R[group], factor.rows[group]) for group in groups]
 
 
-def _solved(factor: RegressionFactor, kept: Indices, *, equal_weights: bool = False) -> _Solved:
+def _solved(
+    factor: RegressionFactor, kept: Indices, *, equal_weights: bool = False
+) -> _FullSolution:
     """The solution with some of the unknowns."""
     p = factor.p
     found = solve_weighted(factor.columns(kept), equal_weights=equal_weights)
@@ -135,12 +137,12 @@ def _solved(factor: RegressionFactor, kept: Indices, *, equal_weights: bool = Fa
     value[kept] = found.value
     inverse[np.ix_(kept, kept)] = found.inverse
     unknown[kept] = found.unknown
-    return _Solved(value, inverse, unknown)
+    return _FullSolution(value, inverse, unknown)
 
 
 def _solved_as_fitted(
     model: DynamicModel, kept: Indices, *, equal_weights: bool = False
-) -> _Solved:
+) -> _FullSolution:
     """The solution of all runs with some of the unknowns; friction of each run where it differs."""
     estimate = model.estimate
     varying = np.zeros(len(estimate.value))
@@ -157,7 +159,7 @@ def _solved_as_fitted(
     inverse = np.zeros((p, p))
     value[kept] = found
     inverse[np.ix_(kept, kept)] = covariance
-    return _Solved(value, inverse, np.zeros(p, dtype=bool))
+    return _FullSolution(value, inverse, np.zeros(p, dtype=bool))
 
 
 def _widening(model: DynamicModel, *, equal_weights: bool = False) -> Array:
@@ -170,7 +172,7 @@ def _widening(model: DynamicModel, *, equal_weights: bool = False) -> Array:
     return np.where(known, std / np.where(known, white, 1.0), 1.0)
 
 
-def _mean(each: Sequence[_Solved], widening: Array) -> tuple[Array, Array]:
+def _mean(each: Sequence[_FullSolution], widening: Array) -> tuple[Array, Array]:
     """The mean of several solutions, (p,), and its covariance, (p, p), not below their scatter."""
     count = len(each)
     inverse = np.mean([run.inverse for run in each], axis=0) / count
@@ -198,7 +200,7 @@ def _require_offsets_without_weight(model: DynamicModel) -> None:
         )
 
 
-def _require_determined(estimate: Estimate, each: Sequence[_Solved]) -> None:
+def _require_determined(estimate: Estimate, each: Sequence[_FullSolution]) -> None:
     """Refuses a mean of fewer than two runs, and runs that do not determine what all do."""
     if len(each) < 2:
         raise InvalidSamples("the mean of runs needs two recordings or more, got one")

@@ -7,9 +7,28 @@ from steelyard.io._recordings import read, recording_blocks, write
 from steelyard.io._values import load
 
 if TYPE_CHECKING:
+    from steelyard.io._arms import ArmExport as ArmExport
     from steelyard.io._arms import arm_for_export as arm_for_export
+    from steelyard.io._into import EditedFile as EditedFile
+    from steelyard.io._wrist import SensorDescription as SensorDescription
 
-__all__ = ["arm_for_export", "load", "read", "recording_blocks", "write"]
+_MODULES = {
+    "ArmExport": "_arms",
+    "EditedFile": "_into",
+    "SensorDescription": "_wrist",
+    "arm_for_export": "_arms",
+}
+
+__all__ = [
+    "ArmExport",
+    "EditedFile",
+    "SensorDescription",
+    "arm_for_export",
+    "load",
+    "read",
+    "recording_blocks",
+    "write",
+]
 
 if not TYPE_CHECKING:
-    __getattr__ = lazy_attributes(__name__, {"arm_for_export": "_arms"})
+    __getattr__ = lazy_attributes(__name__, _MODULES)

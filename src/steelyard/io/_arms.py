@@ -26,7 +26,7 @@ from steelyard.identification import DynamicModel
 from steelyard.identification._feasible import FeasibleArm, feasible_parameters
 from steelyard.identification._least_squares import solve_weighted
 from steelyard.inertia import InertialParameters
-from steelyard.io._into import Into
+from steelyard.io._into import EditedFile
 from steelyard.io._mjcf import mjcf_text, mujoco_ros2_text
 from steelyard.io._urdf import urdf_text
 from steelyard.robot import DriveModel, RobotModel
@@ -62,7 +62,7 @@ class ArmExport:
     remarks: tuple[str, ...]
     verdict: Verdict
     own: tuple[InertialParameters, ...]
-    into: Into | None = None
+    into: EditedFile | None = None
 
     def text(self, target: str, *, force: bool = False) -> str:
         """The text of the arm for a simulator.
@@ -128,7 +128,7 @@ def arm_into(
         doubts: about the payload
         locked: position of each joint of the file that shall not move, by name [rad or m]
     """
-    into = Into.of(path, target, model.robot, load, locked or {})
+    into = EditedFile.of(path, target, model.robot, load, locked or {})
     return _arm(model, None if load is None else load.body, doubts, into=into)
 
 
@@ -137,7 +137,7 @@ def _arm(
     payload: InertialParameters | None,
     doubts: Sequence[Doubt],
     *,
-    into: Into | None,
+    into: EditedFile | None,
 ) -> ArmExport:
     R = np.array(model.factor.weighted(solve_weighted(model.factor).weights))
     nominal = model.robot

@@ -14,7 +14,7 @@ from steelyard._codec import Value
 from steelyard._kinds import INFINITE, NOT_NEGATIVE, POSITIVE, Range, Shape
 from steelyard.errors import InvalidTrajectory
 from steelyard.excitation._limits import DesignLimits
-from steelyard.excitation._workspace import Cone, OrientationWorkspace, Scene, Sector
+from steelyard.excitation._workspace import Cone, OrientationWorkspace, Sector, Surroundings
 from steelyard.robot import JointLimits, RobotModel
 from steelyard.robot._geometry import Body
 from steelyard.robot._urdf import read_urdf
@@ -53,8 +53,8 @@ class _ConeEntry(Value, error=InvalidTrajectory):
 
 
 @dataclass(frozen=True, eq=False)
-class _SceneFile(Value, error=InvalidTrajectory, partial=True):
-    """The table [scene]: obstacles, and shapes of the arm."""
+class _SurroundingsTable(Value, error=InvalidTrajectory, partial=True):
+    """The table [surroundings]: obstacles, and shapes of the arm."""
 
     floor: float | None = None
     clearance: Annotated[float, NOT_NEGATIVE] = 0.02
@@ -65,8 +65,8 @@ class _SceneFile(Value, error=InvalidTrajectory, partial=True):
     wall: tuple[_Wall, ...] = ()
     box: tuple[_Box, ...] = ()
 
-    def scene(self, bodies: tuple[Body, ...]) -> Scene:
-        """The scene with these shapes of the arm."""
+    def with_bodies(self, bodies: tuple[Body, ...]) -> Surroundings:
+        """The surroundings with these shapes of the arm."""
         obstacles: list[Body] = []
         if self.floor is not None:
             obstacles.append(Body.half_space("floor", (0, 0, self.floor), (0, 0, 1)))
@@ -74,7 +74,7 @@ class _SceneFile(Value, error=InvalidTrajectory, partial=True):
             obstacles.append(Body.half_space(f"wall {k}", wall.point, wall.normal))
         for k, box in enumerate(self.box, start=1):
             obstacles.append(Body.box(f"box {k}", box.centre, box.size))
-        return Scene(
+        return Surroundings(
             tuple(obstacles),
             bodies=bodies,
             radius=self.radius,
@@ -98,7 +98,7 @@ class _LimitsFile(Value, error=InvalidTrajectory, partial=True):
     angular_speed: _Speed = np.inf
     sector: tuple[_SectorEntry, ...] = ()
     cone: tuple[_ConeEntry, ...] = ()
-    scene: _SceneFile | None = None
+    surroundings: _SurroundingsTable | None = None
 
     @property
     def workspace(self) -> OrientationWorkspace | None:
@@ -134,37 +134,42 @@ def load_limits(
         found = _LimitsFile.from_dict(content)
     except InvalidTrajectory as error:
         raise InvalidTrajectory(f"limits {path}: {error}") from error
-    return _limits(robot, found, _bodies(robot, found.scene, urdf, Path(path).parent))
+    return _limits(robot, found, _bodies(robot, found.surroundings, urdf, Path(path).parent))
 
 
 def _bodies(
-    robot: RobotModel, scene: _SceneFile | None, urdf: str | Path | None, folder: Path
+    robot: RobotModel,
+    surroundings: _SurroundingsTable | None,
+    urdf: str | Path | None,
+    folder: Path,
 ) -> tuple[Body, ...]:
-    """The shapes of the arm in a scene; none where it has capsules."""
-    if scene is None:
+    """The shapes of the arm in its surroundings; none where it has capsules."""
+    if surroundings is None:
         return ()
-    shapes = _shapes(urdf, scene, folder)
+    shapes = _shapes(urdf, surroundings, folder)
     if shapes is None:
         return ()
-    return Body.from_urdf(robot, shapes, [str(folder / name) for name in scene.package_folders])
+    return Body.from_urdf(
+        robot, shapes, [str(folder / name) for name in surroundings.package_folders]
+    )
 
 
-def _shapes(urdf: str | Path | None, scene: _SceneFile, folder: Path) -> Path | None:
-    """The URDF whose shapes the arm has in a scene; None where it has capsules."""
-    if scene.urdf is not None:
-        return folder / scene.urdf
-    if urdf is not None and scene.radius is None and "<collision" in read_urdf(urdf):
+def _shapes(urdf: str | Path | None, surroundings: _SurroundingsTable, folder: Path) -> Path | None:
+    """The URDF whose shapes the arm has in its surroundings; None where it has capsules."""
+    if surroundings.urdf is not None:
+        return folder / surroundings.urdf
+    if urdf is not None and surroundings.radius is None and "<collision" in read_urdf(urdf):
         return Path(urdf)
     return None
 
 
 def _limits(robot: RobotModel, found: _LimitsFile, bodies: tuple[Body, ...]) -> DesignLimits:
     columns = {key: _per_joint(getattr(found, key), robot.n, key) for key in _JOINT_KEYS}
-    scene = None
-    if found.scene is not None:
-        if found.scene.radius is not None:
-            _per_joint(found.scene.radius, robot.n, "scene.radius")
-        scene = found.scene.scene(bodies)
+    surroundings = None
+    if found.surroundings is not None:
+        if found.surroundings.radius is not None:
+            _per_joint(found.surroundings.radius, robot.n, "surroundings.radius")
+        surroundings = found.surroundings.with_bodies(bodies)
     return replace(
         DesignLimits.of(robot).narrowed(JointLimits(**columns), joint_names=robot.joint_names),
         form=found.form,
@@ -172,7 +177,7 @@ def _limits(robot: RobotModel, found: _LimitsFile, bodies: tuple[Body, ...]) -> 
         linear_speed=np.broadcast_to(found.linear_speed, 3),
         angular_speed=np.broadcast_to(found.angular_speed, 3),
         workspace=found.workspace,
-        scene=scene,
+        surroundings=surroundings,
     )
 
 

@@ -37,7 +37,7 @@ _UNITS_NOTE = "kg; m; kg m^2. Inertia is about the centre of mass"
 
 
 @dataclass(frozen=True, eq=False)
-class Into:
+class EditedFile:
     """A user's own file with the arm of a model, and a payload to add to it.
 
     Attributes:
@@ -70,7 +70,7 @@ class Into:
         robot: RobotModel,
         load: Load | None,
         locked: Mapping[str, float],
-    ) -> Into:
+    ) -> EditedFile:
         """The file, which must describe the same arm.
 
         Args:
@@ -150,7 +150,7 @@ def file_format(path: Path) -> str:
     try:
         text = path.read_bytes()
     except OSError as error:
-        raise UnreadableFile(f"cannot read {path}: {error.strerror}") from error
+        raise UnreadableFile.of(path, error) from error
     without_comments = re.sub(rb"<!--.*?-->", b"", text, flags=re.DOTALL)
     first = re.search(rb"<(robot|mujoco)[\s>]", without_comments)  # a URDF may hold <mujoco> inside
     if first is not None and first[1] == b"mujoco":
@@ -179,7 +179,7 @@ def _open(path: Path, target: str, name: str, locked: Mapping[str, float]) -> Ur
     try:
         return _FILES[target](path, replaced=name, locked=locked)
     except OSError as error:
-        raise UnreadableFile(f"cannot read {path}: {error.strerror}") from error
+        raise UnreadableFile.of(path, error) from error
 
 
 def _common_base(ours: RobotModel, theirs: RobotModel, source: str) -> Array:

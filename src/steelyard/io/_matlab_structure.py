@@ -52,7 +52,7 @@ _MAX_SIZES = 32  # of an array
 _MAX_EMPTY = 2**16  # elements of an array that need no bytes of their own
 
 
-class _Element(NamedTuple):
+class _DataElement(NamedTuple):
     kind: int
     content: memoryview
 
@@ -83,7 +83,7 @@ def check_structure(path: Path, *, max_unpacked: int) -> None:
                 f"{path}: its arrays need more than {max_unpacked >> 20} MB of memory; write"
                 " Parquet instead"
             )
-        inner = elements.inside(_Element(_COMPRESSED, memoryview(array)))
+        inner = elements.inside(_DataElement(_COMPRESSED, memoryview(array)))
         _check_array(inner.inside(inner.take((_MATRIX,))), 0)
 
 
@@ -113,11 +113,11 @@ class _Elements:
         self._order = order
         self._aligned = aligned
 
-    def inside(self, element: _Element) -> _Elements:
+    def inside(self, element: _DataElement) -> _Elements:
         """The elements inside of an element."""
         return _Elements(element.content, self._order)
 
-    def take(self, kinds: tuple[int, ...]) -> _Element:
+    def take(self, kinds: tuple[int, ...]) -> _DataElement:
         """The next element, which must be of one of these types."""
         (word,) = self._words(self.rest[:4], 1)
         size = word >> 16
@@ -139,7 +139,7 @@ class _Elements:
             raise ValueError(f"an element says that it has {size} bytes, which are not there")
         content = self.rest[begin : begin + size]
         self.rest = self.rest[end:]
-        return _Element(kind, content)
+        return _DataElement(kind, content)
 
     def numbers(self, kinds: tuple[int, ...]) -> tuple[int, ...]:
         """The next element as whole numbers of four bytes."""

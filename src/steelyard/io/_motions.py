@@ -30,7 +30,7 @@ _FRANKA_HZ = 1000.0
 
 
 @dataclass(frozen=True)
-class _Target:
+class _MotionFormat:
     """A format of motions: file extension, rate [Hz], function that writes it, description."""
 
     ending: str
@@ -225,9 +225,11 @@ if __name__ == "__main__":
 '''
 
 MOTION_TARGETS = {
-    "csv": _Target(".csv", 125.0, _as_csv, "time, position, velocity, acceleration in rows"),
-    "ur": _Target(".script", 500.0, _as_urscript, "URScript, for Universal Robots arms"),
-    "ros2": _Target(".yaml", 100.0, _as_ros2, "trajectory_msgs/JointTrajectory, for ROS 2"),
-    "franka": _Target(".py", _FRANKA_HZ, _as_franka, "a program for Franka arms (pylibfranka)"),
+    "csv": _MotionFormat(".csv", 125.0, _as_csv, "time, position, velocity, acceleration in rows"),
+    "ur": _MotionFormat(".script", 500.0, _as_urscript, "URScript, for Universal Robots arms"),
+    "ros2": _MotionFormat(".yaml", 100.0, _as_ros2, "trajectory_msgs/JointTrajectory, for ROS 2"),
+    "franka": _MotionFormat(
+        ".py", _FRANKA_HZ, _as_franka, "a program for Franka arms (pylibfranka)"
+    ),
 }
 """Formats of motions, by the name of the target."""

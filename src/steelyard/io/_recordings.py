@@ -338,12 +338,8 @@ def _ends(path: Path) -> tuple[bytes, bytes]:
             size = file.seek(0, os.SEEK_END)
             file.seek(max(size - 4, 0))
             last = file.read(4)
-    except FileNotFoundError as error:
-        raise UnreadableFile(
-            f"{path}: no such file (in the folder {Path.cwd()}); check the path"
-        ) from error
     except OSError as error:
-        raise UnreadableFile(f"{path}: it cannot be opened: {error.strerror}") from error
+        raise UnreadableFile.of(path, error) from error
     if size == 0:
         raise UnreadableFile(f"{path}: the file is empty; record or copy it again")
     return first, last

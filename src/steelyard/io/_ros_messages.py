@@ -94,7 +94,7 @@ class JointStates(_Messages):
             counts[key] = counts.get(key, 0) + int((self.which == k).sum())
         return {first[key]: count for key, count in counts.items()}
 
-    def positions_of(self, joint: str) -> Numbers | None:
+    def positions_of(self, joint: str) -> NumberMessages | None:
         """The positions of one joint in all messages that have it; None if none does."""
         having = np.array([joint in names for names in self.orders])
         rows = np.flatnonzero(having[self.which])
@@ -104,7 +104,7 @@ class JointStates(_Messages):
         if q is None:
             return None
         order = np.argsort(self.received[rows], kind="stable")
-        return Numbers(self.topic, self.received[rows][order], q[order, 0])
+        return NumberMessages(self.topic, self.received[rows][order], q[order, 0])
 
     def column(self, kind: str, joints: Sequence[str], rows: Integers) -> Array | None:
         """A signal of joints in messages, (N, n); NaN where a message lacks it, None if all do.
@@ -142,7 +142,7 @@ class Wrenches(_Messages):
 
 
 @dataclass(frozen=True, eq=False)
-class Numbers:
+class NumberMessages:
     """The messages of a topic with one number each.
 
     Attributes:
@@ -265,12 +265,12 @@ class Bag:
             np.array(rows, dtype=float),
         )
 
-    def numbers(self, topic: str) -> Numbers:
+    def numbers(self, topic: str) -> NumberMessages:
         """Every message of a topic with one number each."""
         found = [(received, float(message.data)) for received, message in self.messages(topic)]
         self._require_messages(topic, len(found))
         found.sort()
-        return Numbers(
+        return NumberMessages(
             topic,
             np.array([received for received, _ in found]),
             np.array([value for _, value in found]),

@@ -42,7 +42,7 @@ from steelyard.io._ros_messages import (
     Bag,
     Integers,
     JointStates,
-    Numbers,
+    NumberMessages,
     Wrenches,
 )
 from steelyard.recording import Recording
@@ -71,7 +71,7 @@ _MAX_LATE_NS = 500_000_000  # [ns] of messages out of order; more means that a c
 
 
 @dataclass(frozen=True)
-class Choice:
+class EffortChoice:
     """The caller's choices for JointState messages; None if not stated, empty if left out.
 
     Attributes:
@@ -93,7 +93,7 @@ class Choice:
     gripper: str | None = None
 
     @classmethod
-    def of(cls, requested: Requested, place: str) -> Choice:
+    def of(cls, requested: Requested, place: str) -> EffortChoice:
         """The choices in the caller's statements, checked.
 
         Args:
@@ -217,7 +217,7 @@ class _Reader:
         self.path = path
         self.place = str(path)
         self.requested = requested.of_foreign
-        self.choice = Choice.of(self.requested, self.place)
+        self.choice = EffortChoice.of(self.requested, self.place)
         self.refusal = self.choice.refusal
         self.notes: list[str] = []
 
@@ -293,13 +293,13 @@ class _Reader:
             )
         return bag.wrenches(self.topic(bag, WRENCH, self.choice.wrench, "wrench"))
 
-    def gripper(self, bag: Bag, states: JointStates) -> Numbers | None:
+    def gripper(self, bag: Bag, states: JointStates) -> NumberMessages | None:
         """The states of the gripper; None where it is not requested."""
         wanted = self.choice.gripper
         if wanted is None:
             return None
         if bag.kinds.get(wanted) in NUMBERS:
-            found: Numbers | None = bag.numbers(wanted)
+            found: NumberMessages | None = bag.numbers(wanted)
         else:
             found = states.positions_of(wanted)
         if found is None:

@@ -305,8 +305,6 @@ def _toml(path: Path) -> dict[str, Any]:
         raise UnreadableFile(
             f"{path}: a sensor is described in TOML; see docs/explanation/wrist.md for an example"
         )
-    if not path.exists():
-        raise UnreadableFile(f"{path}: no such file (in the folder {Path.cwd()}); check the path")
     return read_toml(path)
 
 

@@ -1,14 +1,17 @@
 """The addresses of sources. Each maker's module is imported when an address names it.
 
-`steelyard stop` therefore loads the interface of its own controller only.
+`steelyard stop` therefore loads the interface of its own controller only. Other packages add makers
+by entry points in the group `steelyard.makers`: the name is the beginning of their addresses,
+`NAME://...`, and the value a function that makes a `Source` of an address.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from importlib.metadata import entry_points
 
-from steelyard.errors import UnknownName
+from steelyard.errors import SourceFailed, SteelyardError, UnknownName
 from steelyard.live._source import Source
 
 ADDRESSES = (
@@ -21,12 +24,17 @@ ADDRESSES = (
 )
 """Forms of addresses, for messages."""
 
+MAKER_GROUP = "steelyard.makers"
+"""Entry points of other packages that make sources."""
+
 _HOST = re.compile(r"[^\s.:/?#@]+(\.[^\s.:/?#@]+)*\.?|\[[0-9A-Fa-f:.]+\]")
 _MAX_PORT = 65535
 
 
 def source_of(address: str, *, joint_names: Sequence[str] = ()) -> Source:
     """The source that an address names, `ur://HOST[:PORT]`, `ros2://HOST[:PORT][?...]`, ...
+
+    Installed packages add makers: their addresses are `NAME://...`.
 
     Args:
         address: as a user gives it
@@ -49,9 +57,38 @@ def source_of(address: str, *, joint_names: Sequence[str] = ()) -> Source:
             return _franka(host)
         if kind == "ros2":
             return _ros2(host, port, query, joint_names)
-    raise UnknownName(
-        f"a source is {', '.join(ADDRESSES[:-1])} or {ADDRESSES[-1]}, got '{address}'"
-    )
+    made = _of_plug_in(address)
+    if made is not None:
+        return made.with_joints(tuple(joint_names))
+    others = [f"{entry.name}://..." for entry in entry_points(group=MAKER_GROUP)]
+    *forms, last = (*ADDRESSES, *sorted(others))
+    raise UnknownName(f"a source is {', '.join(forms)} or {last}, got '{address}'")
+
+
+def _of_plug_in(address: str) -> Source | None:
+    """The source that another package makes of an address; None where none knows it."""
+    scheme, separator, _ = address.partition("://")
+    known = {entry.name: entry for entry in entry_points(group=MAKER_GROUP)}
+    if not separator or scheme not in known:
+        return None
+    entry = known[scheme]
+    plug_in = f"the plug-in '{entry.name}' ({entry.value})"
+    try:
+        made = entry.load()(address)
+    except SteelyardError:
+        raise
+    except Exception as error:
+        first = (str(error).splitlines() or [type(error).__name__])[0]
+        raise SourceFailed(
+            f"{plug_in} failed for '{address}' ({first}); check the address, or tell the author of"
+            " the plug-in"
+        ) from error
+    if not isinstance(made, Source):
+        raise SourceFailed(
+            f"{plug_in} must make a steelyard.live.Source, got {type(made).__name__}; tell its"
+            " author"
+        )
+    return made
 
 
 def _ur(host: str, port: str) -> Source:

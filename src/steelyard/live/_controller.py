@@ -27,6 +27,11 @@ from steelyard.recording import UNKNOWN_ARM, ArmIdentity
 MAX_SPEED_AT_REST = 0.01
 """Largest joint speed of an arm that stands still, [rad/s]."""
 
+MAX_ANSWER_S = 0.15
+"""Longest time until rows show that the program of a motion has received a beat, [s]. It is above
+the silence after which the program brakes by itself, because a busy computer takes its rows late
+after one."""
+
 _HOLD_S = 0.3  # a payload that is reported for so long counts as set
 _TOLERANCES = (1e-4, 1e-5, 1e-5)  # of mass [kg], centre [m] and inertia [kg m^2] in the echo
 
@@ -96,12 +101,14 @@ class PayloadRequest(NamedTuple):
         before: the payload that is set now, as it was shown; None where it is unknown
         transition_s: time in which the controller changes over, [s], where it can do that
         with_inertia: False to send mass and centre only
+        arm: the arm that the controller reported before the question; None for no check
     """
 
     payload: ControllerPayload
     before: ControllerPayload | None = None
     transition_s: float = 0.5
     with_inertia: bool = True
+    arm: ArmIdentity | None = None
 
 
 class Capabilities(NamedTuple):
@@ -232,7 +239,10 @@ class Controller(Source):
         """
         payload = self.payload_in(stream.named_row())
         if payload is None:
-            raise SourceFailed(f"{self} does not report its payload: its software is too old")
+            raise SourceFailed(
+                f"{self} does not report its payload with mass and centre of gravity: is its"
+                " software too old?"
+            )
         return payload
 
     def require_unchanged(self, stream: Stream, before: ControllerPayload | None) -> None:
@@ -249,6 +259,20 @@ class Controller(Source):
             raise SourceFailed(
                 f"nothing was sent: {self} reports {present.mass:.4g} kg now and reported"
                 f" {before.mass:.4g} kg before the question; does another program set it?"
+            )
+
+    def require_arm(self, stream: Stream, before: ArmIdentity) -> None:
+        """Raises `SourceFailed` where the arm is no longer the one before the question.
+
+        Args:
+            stream: rows of this controller
+            before: the arm that the controller reported
+        """
+        present = self.identity(stream.version)
+        if present != before:
+            raise SourceFailed(
+                f"nothing was sent: {self} reports {present} now and reported {before} before the"
+                " question"
             )
 
     def setting_outcome(
@@ -318,6 +342,7 @@ class ProgramState(StrEnum):
     UNSEEN = "unseen"  # it does not run, or another one does
     WAITING = "waiting"  # for the first beat
     MOVING = "moving"
+    BRAKING = "braking"  # it heard nothing, or was asked to stop
     FINISHED = "finished"
     REFUSED = "refused"  # it ended before the arm moved
     STOPPED = "stopped"  # it ended on the way
@@ -330,13 +355,30 @@ class Observation(NamedTuple):
         program: state of its program
         speed: largest joint speed, [rad/s]
         q: joint positions, (n,) [rad]
-        reason: why the program was refused or stopped; empty otherwise
+        reason: why the program was refused or stopped, or why it may not start yet
+        waits_since_s: when the first beat was sent that the program has not confirmed
+            (`time.monotonic`), [s]; infinite where it has confirmed all
+        hindrance: why the arm must not go on in the modes of the row; empty where it may
     """
 
     program: ProgramState
     speed: float
     q: Values
     reason: str = ""
+    waits_since_s: float = math.inf
+    hindrance: str = ""
+
+
+class SeenMotion(NamedTuple):
+    """What one row says about an arm that should be at rest.
+
+    Attributes:
+        reason: why the arm is not at rest; empty where no joint moves and no program runs
+        is_known: False where the row does not tell whether the arm moves
+    """
+
+    reason: str
+    is_known: bool = True
 
 
 class MotionLink(ABC):
@@ -408,11 +450,14 @@ class MovableController(Controller):
         """The program that runs on the controller, for people; empty where none runs."""
 
     @abstractmethod
-    def motion_in(self, columns: Sequence[str]) -> Callable[[Values], str]:
-        """A function that tells from the values of a row why the arm is not at rest.
+    def motion_in(self, columns: Sequence[str]) -> Callable[[Values], SeenMotion]:
+        """A function that tells from the values of a row whether the arm is at rest.
 
-        It gives an empty text for an arm at rest: no joint moves, and no program runs. What the
-        rows do not contain counts as motion.
+        Args:
+            columns: names of the values
+
+        Raises:
+            SourceFailed: the rows do not tell it
         """
 
     @abstractmethod

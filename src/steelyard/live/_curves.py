@@ -51,14 +51,15 @@ class LiveChart:
             self._title: GuiHtmlHandle = gui.add_html("", order=order)
         self._chart: GuiUplotHandle | None = None
 
-    def draw(self, panel: Panel, colours: Mapping[str, str]) -> None:
+    def draw(self, panel: Panel, colours: Mapping[str, str], age: str = "") -> None:
         """Shows a panel.
 
         Args:
             panel: curves and bands over the time of day, [s] since 1970
             colours: by the names of curves and bands
+            age: how old the newest row is; empty where it is new
         """
-        title = title_html(panel, colours)
+        title = title_html(panel, colours, age)
         if self._title.content != title:
             self._title.content = title
         if self._chart is None:
@@ -68,7 +69,7 @@ class LiveChart:
 
     def _created(self, panel: Panel, colours: Mapping[str, str]) -> GuiUplotHandle:
         """A new chart with the curves of a panel."""
-        drawing = _Series(colours)
+        drawing = _ChartSeries(colours)
         for part in panel.curves:
             part.drawn_by(drawing)
         distribution = _LINEAR
@@ -94,7 +95,7 @@ class LiveChart:
             )
 
 
-class _Series:
+class _ChartSeries:
     """The series of a chart, the first of which is x, and the areas between some of them."""
 
     def __init__(self, colours: Mapping[str, str]) -> None:
@@ -161,13 +162,15 @@ def _on(x: Array, own_x: Array, y: Array, y_range: tuple[float, float] | None) -
     return np.asarray(found)
 
 
-def title_html(panel: Panel, colours: Mapping[str, str]) -> str:
+def title_html(panel: Panel, colours: Mapping[str, str], age: str = "") -> str:
     """The title of a panel with its unit, and the keys of its curves.
 
     Args:
         panel: to name
         colours: by the names of curves and bands
+        age: how old the newest row is, which makes all charts of the page grey; empty where it is
+            new
     """
     unit = panel.y.rpartition("[")[2].rstrip("]")
     keys = [{"name": name, "style": style, "colour": colours[name]} for name, style in panel.legend]
-    return page_part("chart", {"title": panel.title, "unit": unit, "keys": keys})
+    return page_part("chart", {"title": panel.title, "unit": unit, "keys": keys, "age": age})

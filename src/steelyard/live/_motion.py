@@ -4,7 +4,7 @@ The way into the motion and out of it is a smooth polynomial in joint space
 (`ApproachedTrajectory`). A motion is refused when it begins far from the present posture, when it
 breaks a limit of the arm or collides with the arm itself, when it cannot brake to rest along its
 path within `_MAX_BRAKING_S`, and when the controller is not ready. Obstacles around the arm are
-checked where limits with a scene are given, without what the arm carries.
+checked where limits with surroundings are given, without what the arm carries.
 
 Braking slows the time of the path down: with the path q(s) and s' falling from 1 to 0 at the pace
 1 / T, the joints accelerate by
@@ -24,7 +24,14 @@ import numpy as np
 from steelyard._arrays import Array
 from steelyard._kinds import Range, require_number
 from steelyard.errors import InvalidRobot, InvalidTrajectory, SourceFailed
-from steelyard.excitation import Design, DesignLimits, DesignSettings, PayloadOptimal, Scene, design
+from steelyard.excitation import (
+    Design,
+    DesignLimits,
+    DesignSettings,
+    PayloadOptimal,
+    Surroundings,
+    design,
+)
 from steelyard.identification import DynamicModel
 from steelyard.live._controller import MovableController, PathCommand, movable_of
 from steelyard.live._same_arm import reports_flange, require_same_arm
@@ -128,12 +135,14 @@ class MotionStart:
         posture: where the arm stands, (n,) [rad]
         replaces: the program that runs and would be replaced; empty where none runs
         arm: the arm behind the controller
+        reported: the same as the controller itself reports it
     """
 
     row: Mapping[str, float]
     posture: Array
     replaces: str
     arm: ArmIdentity
+    reported: ArmIdentity
 
     @classmethod
     def of(cls, stream: Stream, robot: RobotModel, request: MotionRequest) -> MotionStart:
@@ -162,7 +171,7 @@ class MotionStart:
         )
         if not (reported.kind and robot.arm.kind):
             _require_comparable(controller, robot, row)
-        return cls(row, controller.posture(row), replaces, arm)
+        return cls(row, controller.posture(row), replaces, arm, reported)
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,6 +189,7 @@ class MotionPlan:
         replaces: the program that runs and would be replaced; empty where none runs
         tool: the tool's centre point in the flange frame, (3,) [m]
         arm: the arm behind the controller
+        reported: the same as the controller itself reports it
         request: what the user has chosen
     """
 
@@ -193,6 +203,7 @@ class MotionPlan:
     replaces: str
     tool: Array
     arm: ArmIdentity
+    reported: ArmIdentity
     request: MotionRequest
 
     @classmethod
@@ -241,6 +252,7 @@ class MotionPlan:
             replaces=start.replaces,
             tool=tool,
             arm=start.arm,
+            reported=start.reported,
             request=request,
         )
 
@@ -248,9 +260,9 @@ class MotionPlan:
     def obstacles(self) -> tuple[str, ...]:
         """Names of the obstacles that the motion was checked against; the payload was not."""
         limits = self.request.limits
-        if limits is None or limits.scene is None:
+        if limits is None or limits.surroundings is None:
             return ()
-        return tuple(body.name for body in limits.scene.obstacles)
+        return tuple(body.name for body in limits.surroundings.obstacles)
 
     @property
     def path(self) -> PathCommand:
@@ -262,18 +274,20 @@ class MotionPlan:
         return PathCommand(q, self.rate_hz, steps, self.braking_s)
 
     def renewed(self, stream: Stream) -> MotionPlan:
-        """This plan where posture, program and tool are still the same, otherwise a new one.
+        """This plan where arm, posture, program and tool are still the same, otherwise a new one.
 
         The new plan begins where the arm stands now, with all checks from there.
 
         Args:
             stream: rows of the controller
         """
+        same_arm = stream.identity() == self.reported  # takes longest, so it comes first
         row = ready_row_of(stream, self.robot)
         change = np.abs(self.controller.posture(row) - self.trajectory.posture)
         same_program = self.controller.running_program(row) == self.replaces
         same_tool = np.array_equal(self.controller.tool_offset(row), self.tool)
-        if same_program and same_tool and change.max() <= _MAX_POSTURE_CHANGE:
+        same = same_program and same_tool and same_arm
+        if same and change.max() <= _MAX_POSTURE_CHANGE:
             return self
         return MotionPlan.of(stream, self.robot, self.core, self.request)
 
@@ -334,10 +348,10 @@ def motion_limits(robot: RobotModel, limits: DesignLimits | None) -> DesignLimit
         limits: further limits, and obstacles around the arm; None for none
     """
     if limits is None:
-        return replace(DesignLimits.of(robot), scene=Scene())
+        return replace(DesignLimits.of(robot), surroundings=Surroundings())
     return replace(
         limits.narrowed(robot.limits, joint_names=robot.joint_names),
-        scene=limits.scene or Scene(),
+        surroundings=limits.surroundings or Surroundings(),
     )
 
 

@@ -33,7 +33,7 @@ from steelyard.live._controller import Controller
 from steelyard.live._curves import LiveChart
 from steelyard.live._page_access import THIS_MACHINE, own_browsers_only, page_url
 from steelyard.live._row_readers import mode_in_row, payload_in_row
-from steelyard.live._scene import Scene
+from steelyard.live._scene import LiveScene
 from steelyard.live._setting import Proposal, UnknownSerial
 from steelyard.live._source import EventKind, Row, Source
 from steelyard.live._stop import stop
@@ -42,6 +42,7 @@ from steelyard.live._words import (
     CONNECTION_EVENTS,
     STALE_S,
     LinkState,
+    age_words,
     answer_html,
     events_html,
     link_html,
@@ -80,7 +81,7 @@ def _reported(callback: _Callback) -> _Callback:
     """Shows any failure of a button on the page; viser would lose it."""
 
     @wraps(callback)
-    def reporting(page: Page, event: viser.GuiEvent[Any]) -> None:
+    def reporting(page: SnapshotPage, event: viser.GuiEvent[Any]) -> None:
         try:
             callback(page, event)
         except Exception as error:  # whatever it is, the user must see it
@@ -91,7 +92,7 @@ def _reported(callback: _Callback) -> _Callback:
     return cast("_Callback", reporting)
 
 
-class Page:
+class SnapshotPage:
     """A page that shows snapshots; close it, or use it in a `with`.
 
     Args:
@@ -145,7 +146,7 @@ class Page:
         self._server = _served(host, port)
         self._server_threads = [one for one in threading.enumerate() if one not in others]
         self.url = page_url(host, self._server.get_port())
-        self._scene = Scene(self._server.scene, robot, bodies or Body.to_draw(robot))
+        self._scene = LiveScene(self._server.scene, robot, bodies or Body.to_draw(robot))
         self._scene.look(self._server.initial_camera)
         self._build()
         self._dress()
@@ -334,11 +335,12 @@ class Page:
         _put(self._log, events_html(snapshot, events))
 
     def _plot(self) -> None:
+        age = age_words(self._age_s)
         if self._points:
             plot = tracking_plot(self._points, accuracy=self.view.setup.accuracy)
             charts = (self._mass_chart, self._width_chart, self._centre_chart)
             for chart, panel in zip(charts, plot.panels, strict=True):
-                chart.draw(panel, plot.colours)
+                chart.draw(panel, plot.colours, age)
         if self._traced:
             traces = self.view.setup.traces
             j = traces.choices.index(self._chosen.value)
@@ -348,7 +350,7 @@ class Page:
             title = traces.titles[j]
             unit = traces.units[j]
             plot = Plot("", [Panel(title, "time [s]", f"{title.split()[0]} [{unit}]", curves)])
-            self._trace_chart.draw(plot.panels[0], plot.colours)
+            self._trace_chart.draw(plot.panels[0], plot.colours, age)
 
     def _named_values(self, snapshot: Snapshot) -> dict[str, float]:
         return dict(zip(self.view.setup.columns, snapshot.values, strict=True))
@@ -379,7 +381,7 @@ class Page:
         no.on_click(lambda _: modal.close())
 
         @_reported
-        def send(page: Page, event: viser.GuiEvent[Any]) -> None:
+        def send(page: SnapshotPage, event: viser.GuiEvent[Any]) -> None:
             modal.close()
             page._send(client, proposal)
 
@@ -407,7 +409,7 @@ class Page:
         no.on_click(lambda _: modal.close())
 
         @_reported
-        def propose(page: Page, event: viser.GuiEvent[Any]) -> None:
+        def propose(page: SnapshotPage, event: viser.GuiEvent[Any]) -> None:
             serial = field.value.strip()
             modal.close()
             page._propose(event, serial)

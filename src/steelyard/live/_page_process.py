@@ -32,7 +32,7 @@ from steelyard.live._weigher import LiveWeigher
 from steelyard.robot._geometry import Body
 
 if TYPE_CHECKING:
-    from steelyard.live._page import Page
+    from steelyard.live._page import SnapshotPage
 
 _START_TIMEOUT_S = 60.0
 _END_TIMEOUT_S = 5.0
@@ -43,7 +43,7 @@ _NICENESS = 5  # added to that of the weighing process, for a lower priority
 
 @dataclass(frozen=True)
 class PageOptions:
-    """Appearance and address of a page, see `Page`.
+    """Appearance and address of a page, see `SnapshotPage`.
 
     Attributes:
         urdf: file whose meshes are shown; capsules by default
@@ -188,7 +188,7 @@ class LivePage:
 
 def _serve(pipe: Connection, view: View, source: Source, options: PageOptions) -> None:
     """Serves a page until the other end of the pipe is closed."""
-    from steelyard.live._page import Page
+    from steelyard.live._page import SnapshotPage
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is handled by the weighing process
     if hasattr(os, "nice"):
@@ -196,7 +196,7 @@ def _serve(pipe: Connection, view: View, source: Source, options: PageOptions) -
     if hasattr(os, "SCHED_BATCH"):  # does not preempt other processes when it wakes up
         os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
     try:
-        page = Page(
+        page = SnapshotPage(
             view,
             source,
             bodies=Body.to_draw(view.setup.arm, options.urdf),
@@ -226,7 +226,7 @@ class _PipeClosed(Exception):
     """The other end of the pipe was closed."""
 
 
-def _answer(pipe: Connection, page: Page) -> None:
+def _answer(pipe: Connection, page: SnapshotPage) -> None:
     """Shows what comes from the weighing process, and answers a snapshot with its estimate."""
     if page.failure is not None:
         raise page.failure

@@ -5,11 +5,18 @@ rows stop coming. Heartbeats also stop if the program has taken no rows for `_MA
 exception, Ctrl-C included, ends the motion: the robot receives the command to brake, and its rows
 are watched until it stands.
 
+The program confirms the beats in its rows (`Confirmation`). Beats that it does not confirm while it
+says that it moves mean that another program took its place; beats that it confirms late mean that
+rows come late, even though they come regularly. The link sends the first beat only after the
+program has confirmed a probe in time.
+
 `MotionProgress` follows the rows of the controller from the moment the program was sent:
 
     SENT ---program moves---> MOVING ---program ended---> FINISHED
      |                          |----ended too early,---> INTERRUPTED
-     |                          |    mode not fit
+     |                          |    mode not fit,
+     |                          |    clock jumped,
+     |                          |    beats not confirmed
      |                          `----too long-----------> OVERDUE
      `----no start in time,---> NOT_STARTED
           refused
@@ -17,13 +24,21 @@ are watched until it stands.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import NamedTuple
 
 from steelyard.errors import SourceFailed
-from steelyard.live._controller import MotionLink, MovableController, Observation, ProgramState
+from steelyard.live._controller import (
+    MAX_ANSWER_S,
+    MotionLink,
+    MovableController,
+    Observation,
+    ProgramState,
+)
 from steelyard.live._motion import MotionPlan
 from steelyard.live._source import Event, EventKind, Row, Stream
 from steelyard.live._stop import RestState, StopReport, seen_at_rest, watch_rest
@@ -35,6 +50,9 @@ _MAX_UNTAKEN_S = 0.3
 """Without a call of `take` for so long, the beats end, [s]. With four busy processes on two cores,
 the longest time between two calls in `weigh-live` was 0.18 s: estimates have their own thread."""
 
+_MAX_OTHER_ANSWER_S = 1.2  # of a program that brakes
+_LATE_S = 0.06  # rows that confirm too late for so long count
+_REPLACED = "another program took its place"
 _BEAT_STEP_S = 0.008  # shortest time between two beats
 _MIN_SPEED = 0.02  # of a joint that moves, [rad/s]
 _REST_MARGIN_S = 0.5  # beyond the braking time, for the arm to be seen at rest
@@ -68,6 +86,54 @@ _MOVED_WORDS = {
 _ONGOING = (MotionState.SENT, MotionState.MOVING)
 
 
+class Confirmation(NamedTuple):
+    """How soon a program confirms beats; `after` gives the next one.
+
+    Attributes:
+        in_time_s: when the last row came in which no beat was overdue (`time.monotonic`), [s]
+        news_s: when the last row came that has confirmed another beat, [s]
+        waits_since_s: when the first beat was sent that is not confirmed, [s]
+    """
+
+    in_time_s: float = math.inf
+    news_s: float = math.inf
+    waits_since_s: float = math.inf
+
+    def after(self, row: Row, seen: Observation) -> Confirmation:
+        """The confirmation after one more row.
+
+        Args:
+            row: the next row of the controller
+            seen: what it says about the motion
+        """
+        longest_s = _MAX_OTHER_ANSWER_S
+        if seen.program is ProgramState.MOVING:
+            longest_s = MAX_ANSWER_S
+        in_time_s = min(self.in_time_s, row.received_s)
+        news_s = min(self.news_s, row.received_s)
+        if row.received_s - seen.waits_since_s <= longest_s:
+            in_time_s = row.received_s
+        if seen.waits_since_s != self.waits_since_s:
+            news_s = row.received_s
+        return Confirmation(in_time_s, news_s, seen.waits_since_s)
+
+    def problem(self, now_s: float) -> str:
+        """Why the motion must not go on; empty where it may.
+
+        Args:
+            now_s: when the last row came, [s]
+        """
+        if now_s - self.in_time_s <= _LATE_S:
+            return ""
+        if now_s - self.news_s > _LATE_S:
+            return _REPLACED
+        return f"its rows come {now_s - self.waits_since_s:.2f} s late"
+
+
+NOT_CONFIRMED = Confirmation()
+"""Before the first row."""
+
+
 @dataclass(frozen=True)
 class MotionProgress:
     """Progress of a motion that was sent to a controller; `after` gives the next one.
@@ -79,6 +145,8 @@ class MotionProgress:
         start_s: the controller's time of the first row after that, [s]; None before it
         seen_moving: whether a row has shown a moving joint
         reason: why the motion did not start or was interrupted; empty otherwise
+        last_s: the controller's time of the last row, [s]; None before the first one
+        confirmation: of the beats
     """
 
     duration_s: float
@@ -87,11 +155,25 @@ class MotionProgress:
     start_s: float | None = None
     seen_moving: bool = False
     reason: str = ""
+    last_s: float | None = None
+    confirmation: Confirmation = NOT_CONFIRMED
 
     @property
     def ongoing(self) -> bool:
         """Whether the motion has neither ended nor failed."""
         return self.state in _ONGOING
+
+    @property
+    def is_replaced(self) -> bool:
+        """Whether another program took the place of the program of the motion."""
+        return self.reason == _REPLACED
+
+    @property
+    def longest_pause_s(self) -> float:
+        """Longest time without a row, [s]."""
+        if self.state is MotionState.MOVING:
+            return _STALL_S
+        return _START_STALL_S
 
     @property
     def latest_end_s(self) -> float:
@@ -120,23 +202,45 @@ class MotionProgress:
             return replace(self, start_s=row.t).after(row, seen)
         if seen.speed > _MIN_SPEED and not self.seen_moving:
             return replace(self, seen_moving=True).after(row, seen)
-        elapsed_s = row.t - self.start_s
-        if self.state is MotionState.MOVING and row.waiting:
-            return self._ended(MotionState.INTERRUPTED, row.waiting)
+        if problem := self._clock_problem(row.t):
+            return self._ended(MotionState.INTERRUPTED, problem)
+        confirmation = self.confirmation.after(row, seen)
+        following = replace(self, last_s=row.t, confirmation=confirmation)
+        return following._of_program(row, seen)
+
+    def _clock_problem(self, t: float) -> str:
+        """What is wrong with the controller's time of a row, [s]; empty for a right one."""
+        step_s = 0.0
+        if self.last_s is not None:
+            step_s = t - self.last_s
+        if step_s < 0:
+            return f"the controller's clock went back by {-step_s:.1f} s"
+        if step_s > self.longest_pause_s:
+            return f"the controller's clock went on by {step_s:.1f} s without a row"
+        return ""
+
+    def _of_program(self, row: Row, seen: Observation) -> MotionProgress:
+        """The progress after a row whose time is right, by the program and the modes."""
+        elapsed_s = row.t - (self.start_s or 0.0)
+        hindrance = seen.hindrance or row.waiting
+        if self.state is MotionState.MOVING and hindrance:
+            return self._ended(MotionState.INTERRUPTED, hindrance)
         if seen.program is ProgramState.FINISHED:
             return replace(self, state=MotionState.FINISHED)
         if seen.program is ProgramState.REFUSED:
             return self._ended(MotionState.NOT_STARTED, seen.reason)
         if seen.program is ProgramState.STOPPED:
             return self._ended(MotionState.INTERRUPTED, seen.reason)
+        if problem := self.confirmation.problem(row.received_s):
+            return self._ended(MotionState.INTERRUPTED, problem)
         if elapsed_s > self.latest_end_s:
             return replace(self, state=MotionState.OVERDUE)
-        if seen.program is ProgramState.MOVING:
+        if seen.program in (ProgramState.MOVING, ProgramState.BRAKING):
             return replace(self, state=MotionState.MOVING)
         if self.state is MotionState.MOVING:
-            return self._ended(MotionState.INTERRUPTED, "another program took its place")
+            return self._ended(MotionState.INTERRUPTED, _REPLACED)
         if elapsed_s > _MAX_DELAY_S:
-            return self._ended(MotionState.NOT_STARTED, row.waiting)
+            return self._ended(MotionState.NOT_STARTED, seen.reason or row.waiting)
         return self
 
     def _ended(self, state: MotionState, reason: str) -> MotionProgress:
@@ -251,9 +355,7 @@ class MotionRun:
     ) -> Iterator[Row | Event]:
         """The next rows and events; raises `MotionFailed` where the motion must not go on."""
         self._taken_s = time.monotonic()
-        longest_s = _START_STALL_S
-        if progress.state is MotionState.MOVING:
-            longest_s = _STALL_S
+        longest_s = progress.longest_pause_s
         items = self._stream.take(longest_s)
         if not items:
             raise self._failed(f"no rows came for {longest_s:g} s")
@@ -321,10 +423,11 @@ class MotionRun:
     def _seen_at_rest(self, begin_s: float) -> StopReport:
         """What the rows show; the controller's own stop command follows where they show no rest."""
         controller = self._plan.controller
-        timeout_s = self._plan.braking_s + _REST_MARGIN_S
-        report = watch_rest(self._stream, begin_s=begin_s, timeout_s=timeout_s)
-        if report.at_rest:
-            return report
+        if self.progress is None or not self.progress.is_replaced:
+            timeout_s = self._plan.braking_s + _REST_MARGIN_S
+            report = watch_rest(self._stream, begin_s=begin_s, timeout_s=timeout_s)
+            if report.at_rest:
+                return report
         problem = ""
         try:
             controller.send_stop()

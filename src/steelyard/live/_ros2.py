@@ -25,7 +25,7 @@ from typing import ClassVar, NamedTuple
 from urllib.parse import parse_qsl
 
 from steelyard.errors import SourceFailed, UnknownName
-from steelyard.io._rosbag import Choice
+from steelyard.io._rosbag import EffortChoice
 from steelyard.live._controller import (
     Capabilities,
     Controller,
@@ -123,7 +123,7 @@ class Ros2Controller(Controller):
             host,
             port,
             joints=parameters.get("joints"),
-            effort=Choice.of(Requested(columns), place).effort,
+            effort=EffortChoice.of(Requested(columns), place).effort,
             wrench=parameters.get("wrench"),
             gripper=parameters.get("gripper") or None,
             joint_names=names or tuple(joint_names),

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from steelyard.errors import MissingExtra, SourceFailed, SteelyardError
 from steelyard.io._ros_messages import JOINT_STATE, NUMBERS, TEXT, WRENCH
-from steelyard.io._rosbag import Choice, is_ur
+from steelyard.io._rosbag import EffortChoice, is_ur
 from steelyard.live._foxglove import SUBPROTOCOLS, Bridge, Message, Service, StateRows, WrenchRows
 from steelyard.live._ros2_node import NodeSocket
 from steelyard.live._source import Connection, ModeJudge, Values
@@ -136,7 +136,7 @@ class Ros2Connection(Connection):
         states = self._states
         effort = self._controller.effort
         wrench_topic = self._controller.wrench
-        choice = Choice(self._place, topic, effort, velocity=True, wrench=wrench_topic)
+        choice = EffortChoice(self._place, topic, effort, velocity=True, wrench=wrench_topic)
         choice.require_effort_named(topic, there=states.has("effort"), how=_EFFORT_HINT)
         if choice.effort:
             self._texts += choice.require_usable_effort(topic, [states.names], descriptions)

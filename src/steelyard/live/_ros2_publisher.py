@@ -131,7 +131,7 @@ class Ros2Publisher:
         Args:
             pick: that has just ended; the messages have the present time
         """
-        row = plain(pick.row(), not_finite=lambda number: None)
+        row = plain(pick.row()._asdict(), not_finite=lambda number: None)
         text = json.dumps(row, allow_nan=False)
         self._send(self._topic, _TEXT, self._store.types[_TEXT](text))
         level = WARN

@@ -41,7 +41,7 @@ _RATE = struct.Struct(">d")
 _BUILD = struct.Struct(">4I")
 
 
-class Kind(IntEnum):
+class PackageKind(IntEnum):
     """What a package is: the letter on the wire."""
 
     VERSION = ord("V")
@@ -62,7 +62,7 @@ class Package(NamedTuple):
         content: behind the header
     """
 
-    kind: Kind
+    kind: PackageKind
     content: bytes
 
     def encoded(self) -> bytes:
@@ -85,7 +85,7 @@ class Package(NamedTuple):
                 raise SourceFailed(f"this is not RTDE: {begin!r}")
             if len(buffer) - at < size:
                 break
-            found.append(Package(Kind(letter), bytes(buffer[at + _HEADER.size : at + size])))
+            found.append(Package(PackageKind(letter), bytes(buffer[at + _HEADER.size : at + size])))
             at += size
         del buffer[:at]
         return found
@@ -103,13 +103,14 @@ class Package(NamedTuple):
         message = words.encode()[:255]
         by = source.encode()[:255]
         if version == 1:
-            return Package(Kind.TEXT, bytes([level]) + message)
+            return Package(PackageKind.TEXT, bytes([level]) + message)
         return Package(
-            Kind.TEXT, bytes([len(message)]) + message + bytes([len(by)]) + by + bytes([level])
+            PackageKind.TEXT,
+            bytes([len(message)]) + message + bytes([len(by)]) + by + bytes([level]),
         )
 
 
-_LETTERS = {kind.value for kind in Kind}
+_LETTERS = {kind.value for kind in PackageKind}
 
 
 @dataclass(frozen=True)
@@ -169,7 +170,7 @@ class Recipe:
             values: as the columns name them
         """
         head = () if self.number is None else (self.number,)
-        return Package(Kind.DATA, self._struct.pack(*head, *values))
+        return Package(PackageKind.DATA, self._struct.pack(*head, *values))
 
 
 class RtdeClient:
@@ -205,7 +206,7 @@ class RtdeClient:
         self.input: Recipe | None = None
         self._inputs = list(inputs)
         self.started = False
-        self._ask(Kind.VERSION, struct.pack(">H", 2))
+        self._ask(PackageKind.VERSION, struct.pack(">H", 2))
 
     def to_send(self) -> bytes:
         """What has to be sent now; it is given once."""
@@ -222,7 +223,7 @@ class RtdeClient:
         self._buffer += data
         rows = []
         for package in Package.cut(self._buffer):
-            if package.kind is not Kind.DATA:
+            if package.kind is not PackageKind.DATA:
                 self._answered(package)
             elif (
                 self.recipe is not None
@@ -233,29 +234,29 @@ class RtdeClient:
 
     def pause(self) -> None:
         """Asks the controller to send no more rows."""
-        self._ask(Kind.PAUSE)
+        self._ask(PackageKind.PAUSE)
 
-    def _ask(self, kind: Kind, content: bytes = b"") -> None:
+    def _ask(self, kind: PackageKind, content: bytes = b"") -> None:
         self._to_send += Package(kind, content).encoded()
 
     def _answered(self, package: Package) -> None:
         kind, content = package
-        if kind is Kind.TEXT:
+        if kind is PackageKind.TEXT:
             self.texts.append(_message(content, self._agreed))
-        elif kind is Kind.VERSION:
+        elif kind is PackageKind.VERSION:
             self._versioned(bool(content and content[0]))
-        elif kind is Kind.CONTROLLER:
+        elif kind is PackageKind.CONTROLLER:
             if len(content) != _BUILD.size:
                 raise SourceFailed(
                     f"the controller's version has {len(content)} bytes: this is not RTDE"
                 )
             self.controller = _BUILD.unpack(content)
             self._ask_for_outputs()
-        elif kind is Kind.OUTPUTS:
+        elif kind is PackageKind.OUTPUTS:
             self._offered(content)
-        elif kind is Kind.INPUTS:
+        elif kind is PackageKind.INPUTS:
             self._offered_input(content)
-        elif kind is Kind.START:
+        elif kind is PackageKind.START:
             if not (content and content[0]):
                 raise SourceFailed("the controller refuses to start sending")
             self.started = True
@@ -263,18 +264,18 @@ class RtdeClient:
     def _versioned(self, accepted: bool) -> None:
         if accepted:
             self._agreed = self._version
-            return self._ask(Kind.CONTROLLER)
+            return self._ask(PackageKind.CONTROLLER)
         if self._version == 1:
             raise SourceFailed("the controller refuses versions 2 and 1 of RTDE")
         self._version = 1
-        self._ask(Kind.VERSION, struct.pack(">H", 1))
+        self._ask(PackageKind.VERSION, struct.pack(">H", 1))
 
     def _ask_for_outputs(self) -> None:
         if self._version > 1:
             rate = _RATE.pack(self._rate_hz)
         else:
             rate = b""
-        self._ask(Kind.OUTPUTS, rate + ",".join(self._names).encode())
+        self._ask(PackageKind.OUTPUTS, rate + ",".join(self._names).encode())
 
     def _offered(self, content: bytes) -> None:
         if self._version > 1 and content:
@@ -305,9 +306,9 @@ class RtdeClient:
     def _ask_for_input(self) -> None:
         """Asks for the next input, or starts where there is none left."""
         if self._inputs:
-            self._ask(Kind.INPUTS, self._inputs[0].encode())
+            self._ask(PackageKind.INPUTS, self._inputs[0].encode())
         else:
-            self._ask(Kind.START)
+            self._ask(PackageKind.START)
 
     def _offered_input(self, content: bytes) -> None:
         """Takes the input that was asked for, or asks for the next one."""

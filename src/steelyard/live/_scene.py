@@ -35,7 +35,7 @@ _CENTRE = (194, 48, 48)
 _GRID = {False: ((226, 230, 235), (200, 207, 215)), True: ((50, 54, 60), (72, 78, 86))}
 
 
-class Scene:
+class LiveScene:
     """An arm in a scene of viser.
 
     Args:

@@ -57,6 +57,7 @@ class Proposal:
         note: what a user should know before setting it; may be empty
         arm: the arm behind the controller
         restores: whether the new payload is an earlier one
+        reported: the arm as the controller itself reports it; None where it is not checked again
     """
 
     controller: Controller
@@ -66,6 +67,7 @@ class Proposal:
     note: str = ""
     arm: ArmIdentity = UNKNOWN_ARM
     restores: bool = False
+    reported: ArmIdentity | None = None
 
     @classmethod
     def of(
@@ -134,7 +136,15 @@ class Proposal:
             raise InvalidInertia(
                 f"{new.mass:.4g} kg is above the rating of this arm, {rating:.4g} kg"
             )
-        return cls(controller, status.payload, new, status.takes_inertia, status.note, present)
+        return cls(
+            controller,
+            status.payload,
+            new,
+            with_inertia=status.takes_inertia,
+            note=status.note,
+            arm=present,
+            reported=status.arm,
+        )
 
     @property
     def cells(self) -> tuple[tuple[str, str, str, str], ...]:
@@ -155,7 +165,9 @@ class Proposal:
             transition_s: time in which the controller changes over, [s], where it can do that
         """
         require_number(transition_s, _TRANSITIONS_S, "transition_s", InvalidInertia)
-        request = PayloadRequest(self.new, self.old, transition_s, self.with_inertia)
+        request = PayloadRequest(
+            self.new, self.old, transition_s, self.with_inertia, arm=self.reported
+        )
         try:
             return self.controller.set_payload(request)
         except KeyboardInterrupt:

@@ -459,7 +459,7 @@ class Stream:
     def _put(self, items: Sequence[Row | Event]) -> None:
         with self._filled:
             if self.source.waits_for_reader:
-                self._emptied.wait_for(lambda: self._has_room(items) or self._closed.is_set())
+                self._emptied.wait_for(lambda: self._has_space(items) or self._closed.is_set())
             self._queue.extend(items)
             while len(self._queue) > self._limit and not self.source.waits_for_reader:
                 oldest = self._queue.popleft()
@@ -471,7 +471,7 @@ class Stream:
             if items:
                 self._filled.notify()
 
-    def _has_room(self, items: Sequence[Row | Event]) -> bool:
+    def _has_space(self, items: Sequence[Row | Event]) -> bool:
         """Whether items fit into the queue; an empty queue takes any number."""
         return not self._queue or len(self._queue) + len(items) <= self._limit
 

@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from steelyard.errors import SourceFailed
-from steelyard.live._controller import MovableController, movable_of
+from steelyard.live._controller import MovableController, SeenMotion, movable_of
 from steelyard.live._source import Row, Source, Stream
 
 _REST_TIMEOUT_S = 3.0
@@ -102,23 +102,28 @@ def watch_rest(stream: Stream, *, begin_s: float, timeout_s: float) -> StopRepor
         begin_s: when the stop was requested (`time.monotonic`), [s]
         timeout_s: longest wait for rest, [s]
     """
-    motion_in = movable_of(stream.source).motion_in(stream.columns)
+    try:
+        motion_in = movable_of(stream.source).motion_in(stream.columns)
+    except SourceFailed as error:
+        return StopReport(RestState.NOT_KNOWN, reason=str(error))
     end_s = time.monotonic() + timeout_s
     rest_s: float | None = None  # of the first row at rest
     last_s = float("-inf")
-    moving = ""
+    seen = SeenMotion("")
     while time.monotonic() < end_s and not stream.ended:
         for item in stream.take(_TAKE_S):
             if not isinstance(item, Row) or item.received_s < begin_s:
                 continue
             last_s = item.received_s
-            moving = motion_in(item.values)
-            if moving:
+            seen = motion_in(item.values)
+            if seen.reason:
                 rest_s = None
             elif rest_s is None:
                 rest_s = item.received_s
             elif item.received_s - rest_s >= _REST_S:
                 return StopReport(RestState.AT_REST, rest_s - begin_s)
-    if moving and time.monotonic() - last_s < _MAX_ROW_AGE_S:
-        return StopReport(RestState.STILL_MOVING, reason=moving)
-    return StopReport(RestState.NOT_KNOWN, reason=f"{stream.source} sends no rows")
+    if time.monotonic() - last_s >= _MAX_ROW_AGE_S or not seen.reason:
+        return StopReport(RestState.NOT_KNOWN, reason=f"{stream.source} sends no rows")
+    if not seen.is_known:
+        return StopReport(RestState.NOT_KNOWN, reason=seen.reason)
+    return StopReport(RestState.STILL_MOVING, reason=seen.reason)

@@ -7,6 +7,7 @@ e-Series controller accepts programs in remote control only.
 
 from __future__ import annotations
 
+import math
 import socket
 import threading
 import time
@@ -29,6 +30,7 @@ from steelyard.live._controller import (
     MovableController,
     PathCommand,
     PayloadRequest,
+    SeenMotion,
     SettingOutcome,
     largest_speed,
 )
@@ -77,6 +79,8 @@ _NEEDED_FOR_COMMANDS = (
     "runtime_state",
     *(f"actual_qd_{k}" for k in range(6)),
 )
+_PAYLOAD = ("payload", *(f"payload_cog_{k}" for k in range(3)))
+_PAYLOAD_INERTIA = tuple(f"payload_inertia_{k}" for k in range(6))
 _RATINGS_KG = {
     "ur3": 3.0,
     "ur3e": 3.0,
@@ -177,13 +181,14 @@ class UrController(MovableController):
     def status(self) -> ControllerStatus:
         """Facts about a controller that is ready; raises `SourceFailed` where it is not."""
         with Stream(self) as stream:
-            self.ready_row(stream)
+            row = self.ready_row(stream)
             version = stream.version
             arm = self.identity(version)
+            has_echo = set(_PAYLOAD_INERTIA) <= set(row)
             return ControllerStatus(
                 payload=self.payload(stream),
                 rating_kg=_RATINGS_KG.get(arm.kind, 0.0),
-                takes_inertia=version >= _TAKES_INERTIA_FROM,
+                takes_inertia=version >= _TAKES_INERTIA_FROM and has_echo,
                 arm=arm,
                 version=version,
             )
@@ -207,6 +212,8 @@ class UrController(MovableController):
             with_inertia=request.with_inertia,
         )
         with Stream(self) as stream:
+            if request.arm is not None:
+                self.require_arm(stream, request.arm)
             self.ready_row(stream)
             self.require_unchanged(stream, request.before)
             with suppress(_Unanswered):  # the echo decides
@@ -235,22 +242,24 @@ class UrController(MovableController):
             return f"the program {name}"
         return "a program"
 
-    def motion_in(self, columns: Sequence[str]) -> Callable[[Values], str]:
+    def motion_in(self, columns: Sequence[str]) -> Callable[[Values], SeenMotion]:
         """Looks at `actual_qd` and `runtime_state`."""
         names = ("runtime_state", *(f"actual_qd_{k}" for k in range(6)))
         missing = [name for name in names if name not in columns]
         if missing:
-            return lambda values: f"{self} does not send {missing[0]}"
+            raise SourceFailed(f"{self} does not send {missing[0]}")
         pick = itemgetter(*map(columns.index, names))
 
-        def motion(values: Values) -> str:
+        def motion(values: Values) -> SeenMotion:
             runtime_state, *speeds = pick(values)
             speed = largest_speed(speeds)
-            if not speed <= MAX_SPEED_AT_REST:
-                return f"{speed:.2g} rad/s"
+            if math.isnan(speed):
+                return SeenMotion("a joint speed is no number", is_known=False)
+            if speed > MAX_SPEED_AT_REST:
+                return SeenMotion(f"{speed:.2g} rad/s")
             if runtime_state not in _PROGRAM_ENDED:
-                return "a program runs"
-            return ""
+                return SeenMotion("a program runs")
+            return SeenMotion("")
 
         return motion
 
@@ -333,11 +342,11 @@ def payload_in_row(row: Mapping[str, float]) -> ControllerPayload | None:
     Args:
         row: values by the names of the columns
     """
-    if "payload_cog_0" not in row:
+    mass, *cog = (row.get(name, math.nan) for name in _PAYLOAD)
+    if not math.isfinite(mass + sum(cog)):
         return None
-    cog = tuple(row[f"payload_cog_{k}"] for k in range(3))
-    inertia = tuple(row.get(f"payload_inertia_{k}", 0.0) for k in range(6))
-    return ControllerPayload(row["payload"], cog, inertia)
+    inertia = tuple(row.get(name, 0.0) for name in _PAYLOAD_INERTIA)
+    return ControllerPayload(mass, tuple(cog), inertia)
 
 
 def _has_line(data: bytes) -> bool:

@@ -13,7 +13,9 @@ for a second, and the smallest one counts.
 
 from __future__ import annotations
 
+import math
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from steelyard.errors import SourceFailed
@@ -53,28 +55,34 @@ def require_prompt(controller: UrController, stream: Stream) -> None:
         controller: the controller
         stream: its rows
     """
-    late_s = float("inf")
+    late_s = _late_s(_first_row(controller), stream)
     end_s = time.monotonic() + _PATIENCE_S
-    while True:
-        first = _first_row(controller)
-        row = stream.row()
-        late_s = min(late_s, (row.received_s - first.asked_s) - (row.t - first.t))
-        if late_s <= MAX_LATE_S:
-            return
-        if time.monotonic() >= end_s:
-            break
+    while late_s > MAX_LATE_S and time.monotonic() < end_s:
+        with suppress(SourceFailed):  # what was found before counts
+            late_s = min(late_s, _late_s(_first_row(controller, end_s), stream))
+    if late_s <= MAX_LATE_S:
+        return
     raise SourceFailed(
         f"{controller} is not ready: its rows come {late_s:.2f} s late, at most"
         f" {MAX_LATE_S:g} s is safe; is the network overloaded, or this computer?"
     )
 
 
-def _first_row(controller: UrController) -> _FirstRow:
-    """The first row of another connection; raises `SourceFailed` where none comes."""
+def _late_s(first: _FirstRow, stream: Stream) -> float:
+    """Limit of how late the newest row comes, [s]; infinite where the clock has jumped."""
+    row = stream.row()
+    late_s = (row.received_s - first.asked_s) - (row.t - first.t)
+    if late_s < -MAX_LATE_S:
+        return math.inf
+    return late_s
+
+
+def _first_row(controller: UrController, latest_s: float = math.inf) -> _FirstRow:
+    """The first row of another connection; raises `SourceFailed` where none comes in time."""
     client = RtdeClient(("timestamp",), (), rate_hz=controller.rate_hz)
     timeout_s = controller.timeout_s
     with open_connection(controller.host, controller.port, _HINT, timeout_s=timeout_s) as link:
-        end_s = time.monotonic() + _HANDSHAKE_TIMEOUTS * timeout_s
+        end_s = min(time.monotonic() + _HANDSHAKE_TIMEOUTS * timeout_s, latest_s)
         asked_s = time.monotonic()
         while time.monotonic() < end_s:
             try:

@@ -93,10 +93,20 @@ def command_obstacle(row: Mapping[str, float], needed: Sequence[str]) -> str:
         return f"it does not send {', '.join(unknown)}"
     if fault := fault_in(row):
         return fault
-    safety = row["safety_mode"]
-    if safety != _SAFETY_NORMAL:
-        return f"its safety mode is {_safety_words(safety)}, not normal"
-    return ""
+    return safety_obstacle(row["safety_mode"])
+
+
+def safety_obstacle(safety: float) -> str:
+    """Why an arm must not be commanded in a safety mode; empty where it may be.
+
+    Args:
+        safety: RTDE's `safety_mode`
+    """
+    if safety == _SAFETY_NORMAL:
+        return ""
+    if safety == _SAFETY_REDUCED:
+        return "its safety mode is reduced, not normal"
+    return _safety_words(safety)
 
 
 def mode_in_row(row: Mapping[str, float]) -> str:

@@ -115,6 +115,17 @@ def link_html(link: LinkState) -> str:
     return page_part("link", {"link": link, "age": age})
 
 
+def age_words(age_s: float) -> str:
+    """How old the newest row is; empty for a new one.
+
+    Args:
+        age_s: its age, [s]
+    """
+    if age_s < STALE_S:
+        return ""
+    return f"{age_s:.0f} s old"
+
+
 def answer_html(
     snapshot: Snapshot | None,
     accuracy: float,

@@ -13,11 +13,12 @@ from numpy.typing import ArrayLike
 
 from steelyard._arrays import Array
 from steelyard._codec import FileValue
-from steelyard._kinds import COVARIANCE, INFINITE, NOT_NEGATIVE, Range, Shape, Spread
+from steelyard._kinds import COVARIANCE, INFINITE, NOT_NEGATIVE, Inlined, Range, Shape
 from steelyard._reported import Reported
 from steelyard._units import NORMAL_95, interval_decimals
 from steelyard.errors import InvalidSamples
 from steelyard.inertia import INERTIA, PARAMETER_NAMES, InertialParameters
+from steelyard.payload._plausibility import MAX_MASS, MAX_SIZE
 from steelyard.recording import UNKNOWN_ARM, ArmIdentity, Library, data_frame
 from steelyard.verdict import Aspect, Doubt, DoubtKind, Verdict, together
 
@@ -31,7 +32,11 @@ _EXPORT_CONTENT = (
 )
 
 _DIGITS_WITHOUT_INTERVAL = 4  # of a number whose method gives no interval
-_MAX_SHOWN_HALF_WIDTH = 1.0  # [m], of a centre of mass; beyond, reports call it unknown
+
+# Half-widths beyond which reports call a number unknown: the data say less than any payload does.
+_MAX_MASS_HALF_WIDTH = MAX_MASS  # [kg]
+_MAX_COM_HALF_WIDTH = 1.0  # [m]
+_MAX_INERTIA_HALF_WIDTH = MAX_MASS * MAX_SIZE**2  # [kg m^2]
 
 
 class Quantity(NamedTuple):
@@ -63,14 +68,17 @@ class Quantity(NamedTuple):
             com = body.com
         else:
             com = np.zeros(3)
-        rows = [cls("mass", body.mass, float(std[0]), "kg")]
-        for axis, x, x_std in zip("xyz", com, _as_shown(com_std), strict=True):
+        mass_std = _as_shown(std[:1], _MAX_MASS_HALF_WIDTH)[0]
+        shown_com_std = _as_shown(com_std, _MAX_COM_HALF_WIDTH)
+        shown_inertia_std = _as_shown(std[INERTIA], _MAX_INERTIA_HALF_WIDTH)
+        rows = [cls("mass", body.mass, float(mass_std), "kg")]
+        for axis, x, x_std in zip("xyz", com, shown_com_std, strict=True):
             rows.append(cls(f"centre of mass {axis}", 1e3 * float(x), 1e3 * float(x_std), "mm"))
         origin = body.frame
         if body.frame == "flange":
             origin = "the flange"
         for name, x, x_std in zip(
-            PARAMETER_NAMES[INERTIA], body.vector[INERTIA], std[INERTIA], strict=True
+            PARAMETER_NAMES[INERTIA], body.vector[INERTIA], shown_inertia_std, strict=True
         ):
             rows.append(cls(f"{name} about {origin}", float(x), float(x_std), "kg m^2"))
         return tuple(rows)
@@ -119,10 +127,14 @@ class Quantity(NamedTuple):
         return self.name, *self.rounded, self.unit
 
 
-def _as_shown(com_std: Array) -> Array:
-    """Standard deviations of a centre of mass; infinite where reports call it unknown, (3,) [m]."""
-    known = com_std * NORMAL_95 < _MAX_SHOWN_HALF_WIDTH
-    return np.where(known, com_std, np.inf)
+def _as_shown(std: Array, max_half_width: float) -> Array:
+    """Standard deviations; infinite where reports call the number unknown.
+
+    Args:
+        std: standard deviations, of any shape
+        max_half_width: above which a number is called unknown, in the same unit
+    """
+    return np.where(std * NORMAL_95 > max_half_width, np.inf, std)
 
 
 _ENTRY_OF_INERTIA = np.array([[0, 3, 4], [3, 1, 5], [4, 5, 2]])  # among xx, yy, zz, xy, xz, yz
@@ -190,11 +202,11 @@ class Payload(
 
     body: Annotated[
         InertialParameters,
-        Spread(InertialParameters.from_vector, {"vector": "vector", "frame": "frame"}),
+        Inlined(InertialParameters.from_vector, {"vector": "vector", "frame": "frame"}),
     ]
     unconstrained: Annotated[
         InertialParameters,
-        Spread(InertialParameters.from_vector, {"unconstrained": "vector", "frame": "frame"}),
+        Inlined(InertialParameters.from_vector, {"unconstrained": "vector", "frame": "frame"}),
     ]
     covariance: Annotated[Array, Shape(10, 10), INFINITE, COVARIANCE]
     noise: Annotated[Array, Shape("n"), NOT_NEGATIVE]
@@ -279,8 +291,10 @@ class Payload(
             return ()
         value = self.inertia_com
         std = self.inertia_com_std
-        if not np.isfinite(_as_shown(self.com_std)).all():
+        if not np.isfinite(_as_shown(self.com_std, _MAX_COM_HALF_WIDTH)).all():
             std = np.full((3, 3), np.inf)
+        else:
+            std = _as_shown(std, _MAX_INERTIA_HALF_WIDTH)
         return self._shown(
             Quantity(f"{name} about the centre of mass", float(value[i]), float(std[i]), "kg m^2")
             for name, i in _INERTIA_INDICES.items()

@@ -25,10 +25,14 @@ RATED_MASS = {
 CARRIED_MASSES = Range(0.0, 5000.0, above=True)
 """Masses that an arm can carry at all, [kg]; the largest arms carry less than half of it."""
 
+MAX_MASS = 2300.0
+"""Largest mass that an arm carries, [kg]."""
+
+MAX_SIZE = 2.0
+"""Largest distance of a centre of mass from the flange, and radius of gyration, [m]."""
+
 _MAX_OVERLOAD = 1.5  # of the rating
-_MAX_MASS = 2300.0  # [kg], of the largest arms
 _MIN_MASS = 1e-4  # [kg]; an arm feels no smaller weight, but units may be wrong
-_MAX_SIZE = 2.0  # [m], of the centre from the flange, and of the radius of gyration
 _MAX_DENSITY = 22_600.0  # [kg/m^3], osmium
 
 
@@ -46,11 +50,11 @@ def implausible_doubt(body: InertialParameters, covariance: Array, arm: str = ""
     words = ""
     if least > _MAX_OVERLOAD * rated:
         words = f"{body.mass:.4g} kg is far above the rating of {arm}, {rated:g} kg"
-    elif least > _MAX_MASS:
+    elif least > MAX_MASS:
         words = f"no arm carries {body.mass:.4g} kg"
     elif body.mass + NORMAL_95 * float(std[0]) < _MIN_MASS:
         words = f"no arm weighs as little as {body.mass:.2g} kg"
-    elif _com_distance(body, covariance) > _MAX_SIZE:
+    elif _com_distance(body, covariance) > MAX_SIZE:
         words = f"the centre of mass is {np.linalg.norm(body.com):.2g} m away"
     elif np.isfinite(std).all():
         words = _implausible_size(body, std)
@@ -70,7 +74,7 @@ def _implausible_size(body: InertialParameters, std: Array) -> str:
     """What is wrong with the radius of gyration or the density; empty if nothing is."""
     moment = float(body.principal_moments[-1])
     half = NORMAL_95 * float(std[INERTIA].max())
-    if moment - half > body.mass * _MAX_SIZE**2:
+    if moment - half > body.mass * MAX_SIZE**2:
         return f"an inertia of {moment:.2g} kg m^2 needs a load of several metres"
     radius = np.sqrt(5.0 * max(moment + half, 0.0) / (2.0 * body.mass))
     density = body.mass / (4.0 / 3.0 * np.pi * max(radius, 1e-9) ** 3)

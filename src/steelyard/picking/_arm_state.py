@@ -240,7 +240,7 @@ class ArmState:
 
 
 @dataclass(frozen=True, eq=False)
-class Arm:
+class ShiftArm:
     """The arm of a model during a shift.
 
     Attributes:
@@ -258,7 +258,7 @@ class Arm:
     jacobian: Array
 
     @classmethod
-    def of(cls, model: DynamicModel) -> Arm:
+    def of(cls, model: DynamicModel) -> ShiftArm:
         """The arm of a model."""
         p = len(model.estimate.value)
         daily = model.estimate.parameters.daily

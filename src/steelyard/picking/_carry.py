@@ -30,12 +30,12 @@ from steelyard._arrays import Array, Indices
 from steelyard.inertia import FIRST_MOMENT
 from steelyard.payload import Part
 from steelyard.picking._arm_state import (
-    Arm,
     ArmState,
     Equations,
     EvidenceFactor,
     Posterior,
     Products,
+    ShiftArm,
     posterior,
     root_of,
 )
@@ -74,7 +74,7 @@ class Mass:
 
 
 @dataclass(frozen=True)
-class Change:
+class CarryEvent:
     """Something that may have happened to the part on the way.
 
     Attributes:
@@ -101,7 +101,7 @@ class Carry:
         times: beginning of each block [s]
     """
 
-    arm: Arm
+    arm: ShiftArm
     before: ArmState
     part: Part
     blocks: Sequence[Equations]
@@ -110,7 +110,7 @@ class Carry:
 
     @classmethod
     def of(
-        cls, arm: Arm, state: ArmState, stretch: Stretch, part: Part, *, noise: float = 1.0
+        cls, arm: ShiftArm, state: ArmState, stretch: Stretch, part: Part, *, noise: float = 1.0
     ) -> Carry:
         """The carry of a stretch; friction that grows with the load is iterated.
 
@@ -222,7 +222,7 @@ class Carry:
         moved = self.free.value[p + 1 : p + 4] - self.free.value[p] * np.array(self.part.com)
         return float(np.linalg.norm(moved) / max(self.part.mass * self.part.com_tolerance, 1e-9))
 
-    def lost(self) -> Change:
+    def lost(self) -> CarryEvent:
         """Whether the part was lost on the way: its columns vanish after a time."""
         value, root = self._free_prior
         p = len(self.before.value)
@@ -239,7 +239,7 @@ class Carry:
 
         return self._likeliest(found, [self.free.log_evidence] * len(found), at)
 
-    def slipped(self) -> Change:
+    def slipped(self) -> CarryEvent:
         """Whether the part slipped on the way: its first moments change at a time."""
         value, root = self._free_prior
         mixing = self.arm.mixing
@@ -305,7 +305,7 @@ class Carry:
 
     def _likeliest(
         self, changed: Sequence[float], unchanged: Sequence[float], at: Callable[[int], Posterior]
-    ) -> Change:
+    ) -> CarryEvent:
         """The change at its likeliest time, with its evidence over all possible times.
 
         Args:
@@ -314,10 +314,10 @@ class Carry:
             at: solution with a change before a block
         """
         if not changed:
-            return Change(-np.inf, np.nan, self.mass)
+            return CarryEvent(-np.inf, np.nan, self.mass)
         best = self._change_times[int(np.argmax(changed))]
         evidence = np.logaddexp.reduce(changed) - np.logaddexp.reduce(unchanged)
-        return Change(float(evidence), float(self.times[best]), self.mass_of(at(best)))
+        return CarryEvent(float(evidence), float(self.times[best]), self.mass_of(at(best)))
 
 
 def _prior(before: ArmState, part: Part, mass: float, mass_std: float) -> tuple[Array, Array]:

@@ -38,7 +38,7 @@ CHANGE_SHARE = 0.1
 
 
 @dataclass(frozen=True)
-class Limits:
+class MassLimits:
     """How far a measured mass may lie from that of a part.
 
     Attributes:
@@ -117,7 +117,7 @@ def judged_by_mass(
     std: float,
     expected: Sequence[Part],
     others: Sequence[Part],
-    limits: Limits,
+    limits: MassLimits,
 ) -> Judged:
     """The decision from a measured mass.
 
@@ -148,7 +148,7 @@ def judged_by_mass(
     return Judged(Decision.FOREIGN, "", (f"{words}; no part of the table fits",))
 
 
-def _of_fitting(value: float, std: float, part: Part, limits: Limits, *, empty: bool) -> Judged:
+def _of_fitting(value: float, std: float, part: Part, limits: MassLimits, *, empty: bool) -> Judged:
     """The decision where an expected part fits."""
     twice = limits.fits(value, std, 2 * part.mass, 2 * part.tolerance)
     if not empty and not twice:

@@ -25,7 +25,7 @@ from scipy.ndimage import uniform_filter1d
 from scipy.spatial import cKDTree
 
 from steelyard._arrays import Array, Indices, Mask
-from steelyard.picking._arm_state import Arm, ArmState
+from steelyard.picking._arm_state import ArmState, ShiftArm
 from steelyard.picking._segments import Stretch
 from steelyard.picking._weigher import StretchWeigher, WeigherState
 
@@ -115,7 +115,7 @@ def _states(stretch: Stretch) -> Array:
     return np.hstack([samples.q, _SPEED_WEIGHT_S * samples.v])
 
 
-def _misfit(arm: Arm, state: ArmState, stretch: Stretch) -> Array:
+def _misfit(arm: ShiftArm, state: ArmState, stretch: Stretch) -> Array:
     """Torque that a state of the arm does not explain, smoothed, (N, n) [Nm or N]."""
     samples = stretch.samples
     rows = arm.model.rows(samples, state.value)

@@ -24,7 +24,7 @@ from steelyard._arrays import Array, Mask
 from steelyard._units import NORMAL_95
 from steelyard.payload import Part
 from steelyard.picking._carry import Carry
-from steelyard.picking._decide import Limits
+from steelyard.picking._decide import MassLimits
 from steelyard.picking._segments import Stretch
 from steelyard.picking._weigher import StretchWeigher, WeigherState
 from steelyard.recording import Samples
@@ -74,7 +74,7 @@ class Visibility:
 
 
 def visible_faults(
-    weigher: StretchWeigher, state: WeigherState, carries: Sequence[Stretch], limits: Limits
+    weigher: StretchWeigher, state: WeigherState, carries: Sequence[Stretch], limits: MassLimits
 ) -> tuple[Visibility, ...]:
     """Which faults of the weigher's parts would be noticed.
 

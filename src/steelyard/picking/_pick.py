@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 from operator import attrgetter
-from typing import Annotated, Any
+from typing import Annotated, NamedTuple
 
 from steelyard._codec import Value
 from steelyard._kinds import INFINITE, NOT_NEGATIVE, Range
@@ -55,6 +55,37 @@ class Measured(Value, error=InvalidSamples, derived={"half_width": attrgetter("h
         return f"{self.value:.3f} +- {self.half_width:.3f} kg"
 
 
+class EarlyRow(NamedTuple):
+    """One early answer as plain numbers and texts, with names as in `PickRow`."""
+
+    number: int
+    close_s: float
+    part: str
+    early: float  # [kg]
+    early_half_width: float  # [kg]
+    early_decision: str
+
+
+class PickRow(NamedTuple):
+    """One pick as a row of a table: plain numbers and texts; None where nothing was weighed."""
+
+    number: int
+    close_s: float
+    open_s: float
+    decision: str
+    alarm: bool
+    part: str
+    fits: str
+    mass: float | None  # [kg]; so are the next five
+    mass_half_width: float | None
+    relative: float | None
+    relative_half_width: float | None
+    early: float | None
+    early_half_width: float | None
+    early_decision: str | None
+    reasons: str  # separated by semicolons
+
+
 @dataclass(frozen=True)
 class EarlyAnswer:
     """What a pick seems to be 0.3 s into its lift; the pick itself follows when the gripper opens.
@@ -79,16 +110,16 @@ class EarlyAnswer:
         mass = f"{self.mass.value:7.3f} +- {self.mass.half_width:5.3f} kg"
         return f"{self.number:4d}  {self.close_s:8.2f} s  {mass}  early: {self.decision}"
 
-    def row(self) -> dict[str, Any]:
-        """The answer as plain numbers and texts, with names as in `Pick.row`."""
-        return {
-            "number": self.number,
-            "close_s": self.close_s,
-            "part": self.part,
-            "early": self.mass.value,
-            "early_half_width": self.mass.half_width,
-            "early_decision": str(self.decision),
-        }
+    def row(self) -> EarlyRow:
+        """The answer as one row of a table."""
+        return EarlyRow(
+            number=self.number,
+            close_s=self.close_s,
+            part=self.part,
+            early=self.mass.value,
+            early_half_width=self.mass.half_width,
+            early_decision=str(self.decision),
+        )
 
 
 @dataclass(frozen=True)
@@ -140,7 +171,7 @@ class Pick(Value, error=InvalidSamples):
         """The pick as one short line."""
         words = f"{self.number:4d}  {self.close_s:8.2f} s  "
         if self.mass is None:
-            words += f"{'':18s}"
+            words += f"{'':19s}"
         else:
             words += f"{self.mass.value:7.3f} +- {self.mass.half_width:5.3f} kg"
         if self.relative is not None:
@@ -152,21 +183,35 @@ class Pick(Value, error=InvalidSamples):
             words += f": {self.reasons[0]}"
         return words
 
-    def row(self) -> dict[str, Any]:
-        """The pick as one row of a table: plain numbers and texts, masses in kg, times in s."""
-        out: dict[str, Any] = {
-            "number": self.number,
-            "close_s": self.close_s,
-            "open_s": self.open_s,
-            "decision": str(self.decision),
-            "alarm": self.is_alarm,
-            "part": self.part,
-            "fits": self.fits,
-        }
-        for name in ("mass", "relative", "early"):
-            measured = getattr(self, name)
-            out[name] = None if measured is None else measured.value
-            out[f"{name}_half_width"] = None if measured is None else measured.half_width
-        out["early_decision"] = None if self.early_decision is None else str(self.early_decision)
-        out["reasons"] = "; ".join(self.reasons)
-        return out
+    def row(self) -> PickRow:
+        """The pick as one row of a table."""
+        mass, mass_half_width = _numbers(self.mass)
+        relative, relative_half_width = _numbers(self.relative)
+        early, early_half_width = _numbers(self.early)
+        early_decision = None
+        if self.early_decision is not None:
+            early_decision = str(self.early_decision)
+        return PickRow(
+            number=self.number,
+            close_s=self.close_s,
+            open_s=self.open_s,
+            decision=str(self.decision),
+            alarm=self.is_alarm,
+            part=self.part,
+            fits=self.fits,
+            mass=mass,
+            mass_half_width=mass_half_width,
+            relative=relative,
+            relative_half_width=relative_half_width,
+            early=early,
+            early_half_width=early_half_width,
+            early_decision=early_decision,
+            reasons="; ".join(self.reasons),
+        )
+
+
+def _numbers(measured: Measured | None) -> tuple[float | None, float | None]:
+    """Value and half-width of a mass, [kg]; None twice where it was not weighed."""
+    if measured is None:
+        return None, None
+    return measured.value, measured.half_width

@@ -33,19 +33,19 @@ from steelyard._kinds import NOT_NEGATIVE, ONE_LINE, Range, Shape
 from steelyard.errors import InvalidSamples, UnknownName
 from steelyard.payload import Part
 from steelyard.picking._carry import Mass
-from steelyard.picking._decide import Judged, Limits, judged_by_mass
-from steelyard.picking._pick import Decision, EarlyAnswer, Measured, Pick
+from steelyard.picking._decide import Judged, MassLimits, judged_by_mass
+from steelyard.picking._pick import Decision, EarlyAnswer, Measured, Pick, PickRow
 from steelyard.picking._weigher import Weighed
 from steelyard.recording import Library, data_frame
 
 _MIN_MEDIAN_PICKS = 5
 _MEDIAN_PICKS = 50
 _MEDIAN_VARIANCE = 1.571  # of a median of k values, over that of their mean: pi / 2
-_ASSUMED_PICKS = 8.0  # that the deviations of single picks stand for
+_ASSUMED_PICKS = 8.0  # nu_0 above: the deviations of single picks count as much as this many
 _UNKNOWN_PART_TOLERANCE = 0.05  # of the median, where no table of parts is given
 _MIN_UNKNOWN_PICKS = 3
 _MAX_MODEL_ERROR = 0.2  # of a mass, relative, that known picks may correct
-_MAX_KNOWN_DEVIATIONS = 6.0  # standard deviations besides
+_MAX_KNOWN_DEVIATIONS = 6.0  # standard deviations of the weighed mass, in addition
 
 
 @dataclass(frozen=True)
@@ -110,9 +110,9 @@ class PickingOptions:
             raise InvalidSamples("`threshold` is for a position; a `bit` is 0 or 1 already")
 
     @property
-    def limits(self) -> Limits:
+    def limits(self) -> MassLimits:
         """The limits with the stated rate of false alarms."""
-        return Limits(self.false_alarms_per_1000 / 1000)
+        return MassLimits(self.false_alarms_per_1000 / 1000)
 
 
 def require_different_names(parts: Sequence[Part]) -> None:
@@ -140,7 +140,7 @@ class Compared(NamedTuple):
 
 
 def is_contradicted(mass: Mass | Measured, known: float) -> bool:
-    """Whether a given mass is so far from the weighed one that one of both belongs to another pick.
+    """Whether a given mass is too far from the weighed one to belong to the same pick.
 
     Args:
         mass: that was weighed
@@ -187,7 +187,7 @@ class References:
         return float(np.median([value for value, _ in self.recent[name]]))
 
     def with_known(self, mass: Mass, known: float) -> References:
-        """The references with one more pick of known mass [kg], unless that cannot be true."""
+        """The references with one more pick of known mass [kg], unless it is contradicted."""
         if is_contradicted(mass, known):
             return self
         return replace(self, known=(*self.known, (mass.value - known, mass.own_std)))
@@ -223,7 +223,7 @@ class PickJudge:
                 )
 
     def expected(self, number: int, references: References) -> list[Part]:
-        """The parts that are fine as a pick with a number, from 1; empty if nothing is known."""
+        """The parts that a pick may be, by its number from 1; empty if nothing is known."""
         if self.options.expect:
             name = self.options.expect[(number - 1) % len(self.options.expect)]
             return [part for part in self.parts if part.name == name]
@@ -347,7 +347,7 @@ class PickJudge:
         return judged_by_mass(mass.value, mass.std, expected, self.parts, self.options.limits)
 
     def _changed(self, weighed: Weighed, expected: Sequence[Part]) -> Judged | None:
-        """A part that was lost or that slipped on the way; None for neither.
+        """The decision on a part that was lost or slipped on the way; None for neither.
 
         A part that slips keeps its mass, so a slip counts only where its mass is then right.
         """
@@ -504,7 +504,7 @@ class Shift(FileValue, error=InvalidSamples, kind="shift", version=1):
         mean = Measured(float(weights @ values), float(np.sqrt(weights**2 @ own + common_std**2)))
         scatter = _scatter(values - mean.value, weights)
         part = next((part for part in self.parts if part.name == name), None)
-        limits = Limits(self.false_alarms_per_1000 / 1000)
+        limits = MassLimits(self.false_alarms_per_1000 / 1000)
         alarm = part is not None and not limits.fits(
             mean.value, mean.std, part.mass, part.tolerance
         )
@@ -530,10 +530,9 @@ class Shift(FileValue, error=InvalidSamples, kind="shift", version=1):
             library: whose table: 'pandas', 'polars' or 'pyarrow'
         """
         rows = [pick.row() for pick in self.picks]
-        names = Pick(1, 0.0, 0.0, Decision.GOOD).row()
         columns: dict[str, Sequence[object] | Array] = {}
-        for name in names:
-            columns[name] = [row[name] for row in rows]
+        for name in PickRow._fields:
+            columns[name] = [getattr(row, name) for row in rows]
             if name.startswith(("mass", "relative", "early")) and name != "early_decision":
                 columns[name] = np.array(columns[name], dtype=float)
         return data_frame(columns, library)

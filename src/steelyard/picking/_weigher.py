@@ -25,8 +25,8 @@ import numpy as np
 from steelyard._arrays import Array
 from steelyard.identification import DynamicModel
 from steelyard.payload import Part
-from steelyard.picking._arm_state import LONG_PAUSE_S, Arm, ArmState
-from steelyard.picking._carry import SUMMED_BLOCKS, Carry, Change, Mass
+from steelyard.picking._arm_state import LONG_PAUSE_S, ArmState, ShiftArm
+from steelyard.picking._carry import SUMMED_BLOCKS, Carry, CarryEvent, Mass
 from steelyard.picking._ripple import PositionFriction
 from steelyard.picking._segments import Stretch
 
@@ -57,8 +57,8 @@ class Weighed:
     stretch: Stretch
     masses: tuple[Mass, ...]
     early: tuple[Mass, ...]
-    lost: Change
-    slipped: Change
+    lost: CarryEvent
+    slipped: CarryEvent
     blank: bool
 
 
@@ -128,7 +128,7 @@ class StretchWeigher:
         margin_s: time at the beginning of the motion that does not count [s]
     """
 
-    arm: Arm
+    arm: ShiftArm
     parts: tuple[Part, ...]
     early_s: float = 0.3
     margin_s: float = 0.1
@@ -138,7 +138,7 @@ class StretchWeigher:
         cls, model: DynamicModel, parts: Sequence[Part], *, early_s: float, margin_s: float
     ) -> StretchWeigher:
         """The weigher of a model and a table of parts."""
-        return cls(Arm.of(model), tuple(parts), early_s, margin_s)
+        return cls(ShiftArm.of(model), tuple(parts), early_s, margin_s)
 
     def init(self) -> WeigherState:
         """The state before the shift."""
@@ -281,6 +281,6 @@ def _widened(mass: Mass, factor: float) -> Mass:
     return Mass(mass.value, factor * mass.own_std, factor * mass.common_std)
 
 
-def _weakened(change: Change, factor: float) -> Change:
+def _weakened(change: CarryEvent, factor: float) -> CarryEvent:
     """A change by torques whose deviations are larger by a factor."""
-    return Change(change.evidence / factor**2, change.time_s, _widened(change.mass, factor))
+    return CarryEvent(change.evidence / factor**2, change.time_s, _widened(change.mass, factor))

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from operator import itemgetter
 from typing import Any, Protocol
 
 import numpy as np
@@ -75,7 +76,7 @@ _MEASURED = ("tau", "current", "wrench")
 _TARGETS = ("tau_target", "current_target")
 
 
-class _Limits(Protocol):
+class _LimitsLike(Protocol):
     """The required part of `steelyard.robot.JointLimits`; infinite where there is no limit."""
 
     @property
@@ -94,7 +95,7 @@ class _Limits(Protocol):
 def check(
     recording: Recording,
     *,
-    limits: _Limits | None = None,
+    limits: _LimitsLike | None = None,
     gain: ArrayLike | None = None,
 ) -> QualityReport:
     """The findings about a recording, the worst first.
@@ -135,7 +136,7 @@ def check(
         *check_jumps(recording.t, recording.q, "q", recording.joint_names),
         *_still(recording),
     ]
-    if any(finding.kind == "jump" for finding in findings):  # says more
+    if any(finding.kind == "jump" for finding in findings):  # that finding says more
         findings = [finding for finding in findings if finding.kind != "position_jump"]
     findings += [*_flat_effort(recording), *_saturation(recording, repeated_rows(signals))]
     findings += _jolts(recording)
@@ -205,7 +206,7 @@ def _milliseconds(recording: Recording) -> Iterator[Finding]:
     yield Finding("clock_unit", "error", text)
 
 
-def _degrees(recording: Recording, limits: _Limits | None) -> Iterator[Finding]:
+def _degrees(recording: Recording, limits: _LimitsLike | None) -> Iterator[Finding]:
     """Whether positions are in degrees: far beyond the limits in many rows, or too fast.
 
     Without limits this needs two joints, or one that is many turns away, since a single joint may
@@ -276,13 +277,13 @@ def _position_jumps(recording: Recording) -> Iterator[Finding]:
     for name, values in _possible_positions(recording):
         jumps = find_position_jumps(recording.t, values)
         if jumps.broken.any():
-            rows, place = _first_of(recording, name, jumps.broken)
+            rows, place = _rows_and_place(recording, name, jumps.broken)
             text = (
                 f"{name} jumps away and back, as broken readings do: {rows} left out, first {place}"
             )
             yield Finding("broken_position", "warning", text, place)
         if jumps.lasting.any():
-            rows, place = _first_of(recording, name, jumps.lasting)
+            rows, place = _rows_and_place(recording, name, jumps.lasting)
             text = (
                 f"{name} jumps to another place in {rows}, first {place}: were rows lost, did the"
                 " driver stand still, or did an encoder slip?"
@@ -290,7 +291,7 @@ def _position_jumps(recording: Recording) -> Iterator[Finding]:
             yield Finding("position_jump", "warning", text, place)
 
 
-def _first_of(recording: Recording, channel: str, found: Mask) -> tuple[str, Place]:
+def _rows_and_place(recording: Recording, channel: str, found: Mask) -> tuple[str, Place]:
     """How many rows a mask, (N, n), has, and the place of the first one."""
     rows = found.any(axis=1)
     joints = np.asarray(found.any(axis=0))
@@ -315,10 +316,10 @@ def _impossible(recording: Recording) -> Iterator[Finding]:
         )
         text = f"{name} reaches {np.fmax.reduce(values, axis=None):.3g}: impossible for an arm;"
         if rows.mean() > _MAX_SPIKES_SHARE:
-            yield Finding("absurd", "error", f"{text} the file is damaged", place)
+            yield Finding("impossible", "error", f"{text} the file is damaged", place)
         else:
             words = f"{text} {counted(int(rows.sum()), 'row')} left out, first {place}"
-            yield Finding("absurd", "warning", words, place)
+            yield Finding("impossible", "warning", words, place)
 
 
 def _velocity(recording: Recording) -> Iterator[Finding]:
@@ -417,7 +418,7 @@ def _still(recording: Recording) -> Iterator[Finding]:
         yield Finding("still_joint", "warning", text, place)
 
 
-def _outside_limits(recording: Recording, limits: _Limits) -> Iterator[Finding]:
+def _outside_limits(recording: Recording, limits: _LimitsLike) -> Iterator[Finding]:
     """Which joints were outside their limits."""
     outside = (recording.q < limits.q_min) | (recording.q > limits.q_max)
     for j, rows, place in _joints_in(recording, "q", recording.q, outside):
@@ -468,9 +469,9 @@ def with_zeros_for_unmeasured(recording: Recording) -> Recording:
     """The recording with 0 for torques and currents of moving joints that were not measured."""
     changed: dict[str, Any] = {}
     for channel in ("tau", "current"):
-        dead = unmeasured_efforts(recording, channel)
-        if dead.any() and not dead.all():
-            changed[channel] = np.where(dead, 0.0, getattr(recording, channel))
+        unmeasured = unmeasured_efforts(recording, channel)
+        if unmeasured.any() and not unmeasured.all():
+            changed[channel] = np.where(unmeasured, 0.0, getattr(recording, channel))
     if changed:
         return replace(recording, **changed)
     return recording
@@ -479,9 +480,9 @@ def with_zeros_for_unmeasured(recording: Recording) -> Recording:
 def _unmeasured(recording: Recording) -> Iterator[Finding]:
     """Which joints move without a torque or current that was measured."""
     for channel in ("tau", "current"):
-        dead = unmeasured_efforts(recording, channel)
-        if dead.any() and not dead.all():
-            place = _place(recording, channel, dead)
+        unmeasured = unmeasured_efforts(recording, channel)
+        if unmeasured.any() and not unmeasured.all():
+            place = _place(recording, channel, unmeasured)
             joints = ", ".join(place.joints)
             text = (
                 f"{channel} of {joints} was not measured or not logged (one value, or no number at"
@@ -502,8 +503,8 @@ def _flat_effort(recording: Recording) -> Iterator[Finding]:
             continue
         flat = (values == values[0]).all(axis=0)
         if channel != "wrench":
-            dead = unmeasured_efforts(recording, channel)
-            flat &= ~dead | dead.all()
+            unmeasured = unmeasured_efforts(recording, channel)
+            flat &= ~unmeasured | unmeasured.all()
         if flat.any():
             if channel == "wrench":
                 place = Place(channel)
@@ -530,7 +531,7 @@ def saturated(values: Array, q: Array) -> Mask:
     """
     out = np.zeros(values.shape, bool)
     for j, column in enumerate(values.T):
-        for first, rows in _stands_at_extremes(column):
+        for first, rows in _constant_at_extremes(column):
             if _moves(q[first : first + rows]):
                 out[:, j] |= column == column[first]
     return out
@@ -542,10 +543,14 @@ def _saturation(recording: Recording, repeated: Mask) -> Iterator[Finding]:
     for channel in ("tau", "current"):
         values = getattr(recording, channel)
         for j in range(0 if values is None else recording.n):
-            stands = _stands_at_extremes(values[fresh, j])
-            stands = [x for x in stands if _moves(recording.q[fresh[x[0] : x[0] + x[1]]])]
-            if stands:
-                first, rows = max(stands, key=lambda stand: stand[1])
+            stretches = _constant_at_extremes(values[fresh, j])
+            stretches = [
+                (first, rows)
+                for first, rows in stretches
+                if _moves(recording.q[fresh[first : first + rows]])
+            ]
+            if stretches:
+                first, rows = max(stretches, key=itemgetter(1))
                 place = _row_of_joint(recording, channel, j, int(fresh[first]))
                 text = (
                     f"{channel} stays at its extreme {values[fresh[first], j]:.5g} for {rows} rows,"
@@ -558,7 +563,7 @@ def _moves(q: Array) -> bool:
     return bool((q.max(axis=0) > q.min(axis=0) + _SATURATED_MOTION).any())
 
 
-def _stands_at_extremes(values: Array) -> list[tuple[int, int]]:
+def _constant_at_extremes(values: Array) -> list[tuple[int, int]]:
     """First row and length of suspiciously long stretches at the largest or smallest value."""
     starts = np.flatnonzero(np.append(True, values[1:] != values[:-1]))
     lengths = np.diff(np.append(starts, len(values)))
@@ -573,7 +578,7 @@ def _stands_at_extremes(values: Array) -> list[tuple[int, int]]:
     return [(int(starts[k]), int(lengths[k])) for k in longest if lengths[k] >= need]
 
 
-def _at_torque_limit(recording: Recording, limits: _Limits) -> Iterator[Finding]:
+def _at_torque_limit(recording: Recording, limits: _LimitsLike) -> Iterator[Finding]:
     """Which torques reach the limit of the drive."""
     if recording.tau is None:
         return
@@ -585,7 +590,7 @@ def _at_torque_limit(recording: Recording, limits: _Limits) -> Iterator[Finding]
 
 
 def _beyond_torque_limit(
-    recording: Recording, limits: _Limits, gain: ArrayLike | None
+    recording: Recording, limits: _LimitsLike, gain: ArrayLike | None
 ) -> Iterator[Finding]:
     """Which torques exceed the limit of the drive by far: another unit, or another drive."""
     bound = limits.tau_max

@@ -7,7 +7,8 @@ tables are matched with signals by their names, or by the argument `columns`.
 """
 
 from steelyard.recording._arm import UNKNOWN_ARM, ArmIdentity
-from steelyard.recording._layout import AXES, CHANNELS, WrenchConvention
+from steelyard.recording._columns import Requested
+from steelyard.recording._layout import AXES, CHANNELS, Layout, WrenchConvention
 from steelyard.recording._recording import (
     Library,
     Recording,
@@ -29,9 +30,11 @@ __all__ = [
     "DEFAULT_CUTOFF_HZ",
     "UNKNOWN_ARM",
     "ArmIdentity",
+    "Layout",
     "Library",
     "Preparation",
     "Recording",
+    "Requested",
     "Sample",
     "Samples",
     "WrenchConvention",

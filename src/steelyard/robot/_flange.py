@@ -32,7 +32,7 @@ _SENSORS = {"camera", "optical", "imu", "laser", "depth", "rgb", "ft", "sensor"}
 _FRANKA_FLANGE = re.compile(r"(panda|fr3|fer)_link8$")  # the manufacturer's name of the flange
 
 
-class _Name(IntEnum):
+class _FrameRank(IntEnum):
     """What the name of a frame says, the best first."""
 
     TOOL0 = 0
@@ -42,10 +42,10 @@ class _Name(IntEnum):
 
 
 _REASONS = {
-    _Name.TOOL0: "named tool0",
-    _Name.FLANGE: "named as the flange",
-    _Name.END_EFFECTOR: "named as the end effector",
-    _Name.TOOL: "named as a tool frame",
+    _FrameRank.TOOL0: "named tool0",
+    _FrameRank.FLANGE: "named as the flange",
+    _FrameRank.END_EFFECTOR: "named as the end effector",
+    _FrameRank.TOOL: "named as a tool frame",
 }
 
 
@@ -108,7 +108,7 @@ class FlangeChoice:
         return f"{words}; other choices: {_options(others[:_LISTED])}{more}"
 
 
-def _best_named(tree: _Tree, named: Mapping[str, _Name], source: str) -> FlangeChoice:
+def _best_named(tree: _Tree, named: Mapping[str, _FrameRank], source: str) -> FlangeChoice:
     """The frame with the best name, nearest to its joint; several arms are refused."""
     joints = {frame: tree.frame_joints[frame] for frame in named}
     ends = {
@@ -187,7 +187,7 @@ class _Tree:
             count += 1
         return count
 
-    def named_frames(self) -> dict[str, _Name]:
+    def named_frames(self) -> dict[str, _FrameRank]:
         """Links whose names say flange, end effector or tool, on chains without a gripper joint."""
         found = {}
         longest = max((len(self._arm_way(joint)) for joint in range(1, len(self.names))), default=0)
@@ -268,19 +268,19 @@ class _Tree:
         return found
 
 
-def _meaning(frame: str) -> _Name | None:
+def _meaning(frame: str) -> _FrameRank | None:
     """What the name of a link says; None where it names neither flange nor tool."""
     words = _words(frame)
     if words & (_SENSORS - {"ft"}) or words & _GRIPPER_LINKS:
         return None
     if frame == "tool0":
-        return _Name.TOOL0
+        return _FrameRank.TOOL0
     if "flange" in words or "tool0" in words or _FRANKA_FLANGE.search(frame):
-        return _Name.FLANGE
+        return _FrameRank.FLANGE
     if {"end", "effector"} <= words or words & {"ee", "eef", "endeffector"}:
-        return _Name.END_EFFECTOR
+        return _FrameRank.END_EFFECTOR
     if words & {"tool", "tcp"}:
-        return _Name.TOOL
+        return _FrameRank.TOOL
     return None
 
 

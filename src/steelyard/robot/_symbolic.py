@@ -106,7 +106,7 @@ class SymbolicBasis:
                 " as numbers only"
             )
         on_axes = on_axes and robot.dh.convention == "classic"
-        chain = _Chain.of(robot.dh, robot.gravity_base)
+        chain = _ExactChain.of(robot.dh, robot.gravity_base)
         if drive:
             U = _rationals(robot.drive.transmission.matrix)
         else:
@@ -256,7 +256,7 @@ class _Letters:
 
 
 @dataclass(frozen=True, eq=False)
-class _Chain:
+class _ExactChain:
     """An arm as exact transforms: fixed parts of the joint frames, and the table's frames."""
 
     letters: _Letters
@@ -265,7 +265,7 @@ class _Chain:
     sliding: Mask
 
     @classmethod
-    def of(cls, dh: DHTable, gravity_base: Array) -> _Chain:
+    def of(cls, dh: DHTable, gravity_base: Array) -> _ExactChain:
         sliding = np.array([kind == "prismatic" for kind in dh.joint_types])
         letters = _Letters.of(_numbers(dh, sliding, gravity_base))
         across = [_screw_x(*letters.screw(f"alpha{i}", f"a{i}")) for i in range(1, len(dh) + 1)]
@@ -355,7 +355,7 @@ def _motion(change: Callable[[_Exact], _Exact], sliding: bool) -> tuple[_Exact, 
     return tuple(pieces.values())
 
 
-def _base_rows(chain: _Chain, U: _Exact) -> list[_Row]:
+def _base_rows(chain: _ExactChain, U: _Exact) -> list[_Row]:
     """Rows that span the base space, links in their joint frames, as many drives as U has rows."""
     letters = chain.letters
     k = (_LINK_PARAMETERS + len(DRIVE_KINDS)) * len(chain.sliding)
@@ -388,7 +388,7 @@ def _base_rows(chain: _Chain, U: _Exact) -> list[_Row]:
     ]
 
 
-def _twists(chain: _Chain) -> Iterator[tuple[list[_Row], list[_Row]]]:
+def _twists(chain: _ExactChain) -> Iterator[tuple[list[_Row], list[_Row]]]:
     """For each joint: constant coefficients of -g, S_1 .. S_j, and a basis of the others."""
     letters = chain.letters
     pull = letters.exact(*(letters.entries[name] for name in ("gx", "gy", "gz")))
@@ -422,7 +422,7 @@ def _of_drives(kind: ParameterKind, coefficients: _Exact) -> _Row:
     return dict(enumerate(coefficients, start=first))
 
 
-def _in_table_frames(rows: list[_Row], chain: _Chain) -> list[_Row]:
+def _in_table_frames(rows: list[_Row], chain: _ExactChain) -> list[_Row]:
     """The rows for links in the table's frames instead of the joint frames."""
     drives = np.eye(len(DRIVE_KINDS) * len(chain.sliding), dtype=object)
     change = block_diag(*(_body_change(T) for T in chain.T_joint_link), drives)

@@ -111,7 +111,7 @@ def read_urdf(path: str | Path) -> str:
     try:
         text = Path(path).read_text(encoding="utf-8")
     except OSError as error:
-        raise UnreadableFile(f"cannot read URDF {path}: {error.strerror}") from error
+        raise UnreadableFile.of(path, error) from error
     except UnicodeDecodeError as error:
         raise UnreadableFile(f"{path} is not a URDF: it is not text") from error
     if not text.strip():

@@ -6,7 +6,7 @@ clock, from joints or from a wrist sensor.
 """
 
 from steelyard.recording import DEFAULT_CUTOFF_HZ, Preparation
-from steelyard.signals._causal import FixedLag, JointPath, path_of, replay
+from steelyard.signals._causal import FixedLag, JointPath, PathState, path_of, replay
 from steelyard.signals._filters import (
     central_differences,
     low_pass,
@@ -26,6 +26,7 @@ __all__ = [
     "ROWS_TO_INTERPOLATE",
     "FixedLag",
     "JointPath",
+    "PathState",
     "Preparation",
     "RowPath",
     "UnfilteredPath",

@@ -157,8 +157,8 @@ class FixedLag:
         return np.asarray(self._kernels @ window)
 
 
-class _PathState(NamedTuple):
-    """The state of a causal path.
+class PathState(NamedTuple):
+    """The state of a `JointPath`.
 
     Attributes:
         rows: the last rows [t, motion, tau], at most four, (r, 1 + (c + 1) n)
@@ -256,7 +256,7 @@ class JointPath(RowPath):
         """The delay of samples, [s]: that of the filters and of the grid."""
         return self._motion.delay_s + self._grid.delay_s
 
-    def _with_row(self, state: _PathState) -> tuple[_PathState, tuple[Sample[Array], ...]]:
+    def _with_row(self, state: PathState) -> tuple[PathState, tuple[Sample[Array], ...]]:
         """The state, and the samples that the last row completes."""
         next_s, instants = self._grid.interpolated(state.rows, state.next_s)
         cut = self.channels * self.n
@@ -271,9 +271,9 @@ class JointPath(RowPath):
                 moved = self._motion.smoothed(window[:, :cut])
                 tau = self._filtered_torque(window[:, cut:])
                 ready.append(Sample(last_s, self._kinematics(moved), tau))
-        return _PathState(state.rows, next_s, window, last_s, state.refused), tuple(ready)
+        return PathState(state.rows, next_s, window, last_s, state.refused), tuple(ready)
 
-    def steps(self, state: _PathState, rows: Array) -> tuple[_PathState, list[Sample[Array]]]:
+    def steps(self, state: PathState, rows: Array) -> tuple[PathState, list[Sample[Array]]]:
         """The state and the completed samples after several rows: those of `step`, in less time.
 
         Args:
@@ -295,7 +295,7 @@ class JointPath(RowPath):
             ready = self._smoothed_samples(window, times[-complete:])
             last_s = ready[-1].t
         kept = all_rows[-ROWS_TO_INTERPOLATE:]
-        return _PathState(kept, next_s, window[1 - length :], last_s, state.refused), ready
+        return PathState(kept, next_s, window[1 - length :], last_s, state.refused), ready
 
     def _smoothed_samples(self, window: Array, times: Array) -> list[Sample[Array]]:
         """The samples that the last instants of a window complete.
@@ -335,9 +335,9 @@ class JointPath(RowPath):
             return np.array([value[:n], value[n:], first[n:]])
         return np.reshape(value, (3, n))
 
-    def _empty(self, last_s: float) -> _PathState:
+    def _empty(self, last_s: float) -> PathState:
         rows = np.zeros((0, 1 + (self.channels + 1) * self.n))
-        return _PathState(rows, -np.inf, rows[:, 1:], last_s, rows)
+        return PathState(rows, -np.inf, rows[:, 1:], last_s, rows)
 
 
 def replay(

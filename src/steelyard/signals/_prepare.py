@@ -62,7 +62,7 @@ class _Signals:
         return replace(self, tau=function(self.tau), motion=motion, steps=(*self.steps, step))
 
 
-class _Motion(NamedTuple):
+class _FilteredSignals(NamedTuple):
     """Filtered signals with derivatives of the motion, before torques are shifted.
 
     Attributes:
@@ -107,7 +107,7 @@ class UniformRecording:
     signals: _Signals
     unmeasured: Mask
     jolts: tuple[Jolt, ...] = ()
-    _filtered: dict[Preparation, _Motion] = field(default_factory=dict, repr=False)
+    _filtered: dict[Preparation, _FilteredSignals] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(
@@ -182,14 +182,14 @@ class UniformRecording:
             a_noise=motion.a_noise,
         )
 
-    def _motion(self, settings: Preparation) -> _Motion:
+    def _motion(self, settings: Preparation) -> _FilteredSignals:
         """The filtered signals and derivatives, computed once for each settings without lag."""
         if settings not in self._filtered:
             rate_hz = self.signals.rate_hz
             a_noise = _acceleration_noise(self.signals, settings)
             signals = _filter(self.signals, settings, rate_hz)
             q, v, a, derivation = _differentiate(signals, settings, rate_hz)
-            self._filtered[settings] = _Motion(signals, q, v, a, derivation, a_noise)
+            self._filtered[settings] = _FilteredSignals(signals, q, v, a, derivation, a_noise)
         return self._filtered[settings]
 
 

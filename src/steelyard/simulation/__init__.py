@@ -1,7 +1,8 @@
 """An arm simulated in MuJoCo, independently of our own equations; the only importer of mujoco."""
 
 from steelyard.simulation._arm import Push
-from steelyard.simulation._run import Simulation, SimulationOptions, Truth, simulate
+from steelyard.simulation._guided import GuidedOptions, GuidedRun, Hand
+from steelyard.simulation._run import PaceSetter, Simulation, SimulationOptions, Truth, simulate
 from steelyard.simulation._sensors import SensorModel
 from steelyard.simulation._shift import (
     PlannedFault,
@@ -13,6 +14,10 @@ from steelyard.simulation._shift import (
 )
 
 __all__ = [
+    "GuidedOptions",
+    "GuidedRun",
+    "Hand",
+    "PaceSetter",
     "PlannedFault",
     "PlannedPause",
     "Push",

@@ -5,7 +5,7 @@ principal moments and principal axes. Rotors are armature: of the joint, or, whe
 coupled (u = U q), of a fixed tendon of length u, which adds U' Ia U to the mass matrix. The payload
 is welded to the last link at the flange, and a force and a torque sensor measure in that weld.
 MuJoCo's manual describes these as child on parent; version 4.0 returns the force of the parent on
-the child (upwards under a resting load). `Arm.wrench` inverts the sign: load on sensor.
+the child (upwards under a resting load). `ForwardDynamics.wrench` inverts the sign: load on sensor.
 Contacts, limits and constraints are disabled.
 """
 
@@ -72,7 +72,7 @@ class BodyPush(NamedTuple):
     point: Array
 
 
-class Arm:
+class ForwardDynamics:
     """Forward dynamics of an arm by MuJoCo: the acceleration that torques cause.
 
     The links must be physical; the payload is in the flange frame.

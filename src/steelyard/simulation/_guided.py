@@ -30,7 +30,7 @@ from steelyard._arrays import Array, finite, freeze
 from steelyard.errors import InvalidRobot, SimulationFailed
 from steelyard.inertia import InertialParameters
 from steelyard.robot import RobotModel
-from steelyard.simulation._arm import Arm, BodyPush
+from steelyard.simulation._arm import BodyPush, ForwardDynamics
 from steelyard.simulation._plant import Plant
 from steelyard.simulation._sensors import ar1_noise
 
@@ -204,7 +204,7 @@ def drag(
 class _Feel(NamedTuple):
     """The hand on the body of the payload."""
 
-    arm: Arm
+    arm: ForwardDynamics
     body: int
     hand: Hand
 

@@ -41,7 +41,7 @@ import numpy as np
 from steelyard._arrays import Array
 from steelyard.inertia import InertialParameters
 from steelyard.robot import DriveModel, RobotModel
-from steelyard.simulation._arm import Arm, BodyPush
+from steelyard.simulation._arm import BodyPush, ForwardDynamics
 
 _STIFF_SHARE = 0.5  # share of its speed that friction takes from a stiff drive in one step
 _MAX_SWEEPS = 50
@@ -87,7 +87,7 @@ class Plant:
     ) -> None:
         self.robot = robot
         self._h = step_s
-        self.arm = Arm(robot, payload)
+        self.arm = ForwardDynamics(robot, payload)
         self.loaded = robot.with_payload(self.arm.payload)
         U = robot.drive.transmission.matrix
         self.rotors = U.T @ np.diag(robot.drive.rotor_inertia) @ U

@@ -41,7 +41,7 @@ _MAX_GUARDED_DURATION = 2.0  # duration of a run with a guard over the duration 
 _STEP_TOLERANCE = 1e-5
 
 
-class _Guard(Protocol):
+class PaceSetter(Protocol):
     """Sets the pace of a commanded motion, as `steelyard.control.collision.Guard` does."""
 
     def look(self, t: float, q: Array, v: Array, tau: Array) -> None:
@@ -69,7 +69,7 @@ class SimulationOptions:
     bandwidth_hz: float = 10.0
     gravity_base: Array | None = None
     progress: Callable[[float], None] | None = None
-    guard: _Guard | None = None
+    guard: PaceSetter | None = None
 
     def __post_init__(self) -> None:
         for name in ("step_s", "bandwidth_hz"):
@@ -173,7 +173,7 @@ def simulate(
         postures=command.q[:: command.stride],
         start=np.array([command.q[0], command.v[0], command.a[0]]),
     )
-    servo = _Servo(robot, command, plant, options.bandwidth_hz)
+    servo = _JointController(robot, command, plant, options.bandwidth_hz)
     if options.guard is not None:
         every, t = _steps(_MAX_GUARDED_DURATION * trajectory.duration_s, rate_hz, options.step_s)
         readings = _Readings(sensors, t, every, seed, command.v[0])
@@ -247,7 +247,7 @@ class _Command(NamedTuple):
         return _Command(*(signal[::k] for signal in self))
 
 
-class _Servo:
+class _JointController:
     """The controller, which knows the empty arm, the command and the inertia of the plant."""
 
     def __init__(
@@ -344,11 +344,15 @@ class _Readings:
         )
 
 
-class _GuardedServo(_Servo):
+class _GuardedServo(_JointController):
     """The same controller at a pace that a guard sets; the run ends with the motion."""
 
     def __init__(
-        self, servo: _Servo, trajectory: Trajectory, guard: _Guard, readings: _Readings
+        self,
+        servo: _JointController,
+        trajectory: Trajectory,
+        guard: PaceSetter,
+        readings: _Readings,
     ) -> None:
         self.__dict__.update(servo.__dict__)
         self._trajectory = trajectory
@@ -382,7 +386,7 @@ class _GuardedServo(_Servo):
 
 def _run(
     plant: Plant,
-    servo: _Servo,
+    servo: _JointController,
     *,
     t: Array,
     every: int,

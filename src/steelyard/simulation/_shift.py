@@ -26,15 +26,15 @@ from steelyard.inertia import InertialParameters
 from steelyard.payload import Part
 from steelyard.recording import Recording
 from steelyard.robot import DriveModel, RobotModel
-from steelyard.simulation._arm import Arm, BodyPush, Push
+from steelyard.simulation._arm import BodyPush, ForwardDynamics, Push
 from steelyard.simulation._plant import Instant, Plant
 from steelyard.simulation._run import (
     SimulationOptions,
     Truth,
     _Command,
+    _JointController,
     _recording,
     _run,
-    _Servo,
     _steps,
 )
 from steelyard.simulation._sensors import SensorModel
@@ -213,7 +213,7 @@ def simulate_shift(
         postures=command.q[:: command.stride],
         start=np.array([command.q[0], command.v[0], command.a[0]]),
     )
-    servo = _Servo(robot, command, plant, options.bandwidth_hz)
+    servo = _JointController(robot, command, plant, options.bandwidth_hz)
     changes = [*path.changes, *_frictions(plan, robot, path)]
     changing = _ChangingPlant(plant, sorted(changes, key=lambda change: change.t_s))
     q, rows = _run(changing, servo, t=t, every=every, pushes=path.contacts(robot), options=options)
@@ -233,7 +233,7 @@ def simulate_shift(
     )
 
 
-class _Change(NamedTuple):
+class _ScheduledChange(NamedTuple):
     """Something that changes at a time [s]: the body at the flange, or the drives."""
 
     t_s: float
@@ -244,7 +244,7 @@ class _Change(NamedTuple):
 class _ChangingPlant(Plant):
     """A plant whose payload and drives change in time; positions and speeds do not jump."""
 
-    def __init__(self, plant: Plant, changes: list[_Change]) -> None:
+    def __init__(self, plant: Plant, changes: list[_ScheduledChange]) -> None:
         self.__dict__.update(plant.__dict__)
         self._changes = changes
         self._now_s = 0.0
@@ -256,14 +256,14 @@ class _ChangingPlant(Plant):
         self._now_s += self._h
         return super().step(tau, pushes)
 
-    def _apply(self, change: _Change) -> None:
+    def _apply(self, change: _ScheduledChange) -> None:
         if change.drive is not None:
             self.robot = self.robot.with_drive(change.drive)
             self._friction = self._friction.with_drive(change.drive)
         elif change.body is None:
-            self.arm = Arm(self.robot, None)
+            self.arm = ForwardDynamics(self.robot, None)
         else:
-            self.arm = Arm(self.robot, change.body)
+            self.arm = ForwardDynamics(self.robot, change.body)
 
 
 @dataclass(frozen=True, eq=False)
@@ -281,7 +281,7 @@ class _Path:
 
     legs: tuple[_Leg, ...]
     picks: tuple[TruePick, ...]
-    changes: tuple[_Change, ...]
+    changes: tuple[_ScheduledChange, ...]
     pauses: tuple[tuple[float, float], ...]
     contact_force: float
     motions: tuple[tuple[float, float], ...] = field(default=())
@@ -351,7 +351,7 @@ class _PathMaker:
         self._pick_posture = np.array(plan.carry[0])
         self.legs: list[_Leg] = []
         self.picks: list[TruePick] = []
-        self.changes: list[_Change] = []
+        self.changes: list[_ScheduledChange] = []
         self.pauses: list[tuple[float, float]] = []
         self.motions: list[tuple[float, float]] = []
 
@@ -394,14 +394,14 @@ class _PathMaker:
             mass *= 1 + fault.share
         body = replace(picked, com=tuple(com)).body(mass, self._robot.flange) if mass else None
         self.picks.append(TruePick(pick, close_s, open_s, part.name, mass, kind))
-        self.changes.append(_Change(close_s, body))
-        self.changes.append(_Change(open_s, None))
+        self.changes.append(_ScheduledChange(close_s, body))
+        self.changes.append(_ScheduledChange(open_s, None))
         if fault is not None and kind in ("lost", "slipped"):
             after = None
             if kind == "slipped":
                 slipped = replace(picked, com=tuple(com + _SLIP))
                 after = slipped.body(mass, self._robot.flange)
-            self.changes.append(_Change(begin_s + fault.at * plan.carry_s, after))
+            self.changes.append(_ScheduledChange(begin_s + fault.at * plan.carry_s, after))
 
     def _rest(self, posture: Array, duration_s: float) -> float:
         """Adds a rest and returns its middle [s]."""
@@ -429,7 +429,7 @@ class _PathMaker:
         self._now_s += duration_s
 
 
-def _frictions(plan: ShiftPlan, robot: RobotModel, path: _Path) -> list[_Change]:
+def _frictions(plan: ShiftPlan, robot: RobotModel, path: _Path) -> list[_ScheduledChange]:
     """The drives of the arm as they warm up, and cool down in long pauses."""
     if plan.cold_friction == 0:
         return []
@@ -439,7 +439,7 @@ def _frictions(plan: ShiftPlan, robot: RobotModel, path: _Path) -> list[_Change]
     for t_s in times.tolist():
         pausing = any(start <= t_s < end for start, end in path.pauses)
         towards = 1.0 if pausing else 0.0
-        out.append(_Change(t_s, drive=_scaled(robot.drive, 1 + plan.cold_friction * cold)))
+        out.append(_ScheduledChange(t_s, drive=_scaled(robot.drive, 1 + plan.cold_friction * cold)))
         cold = towards + (cold - towards) * float(np.exp(-_FRICTION_STEP_S / plan.warm_up_s))
     return out
 

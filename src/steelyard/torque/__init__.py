@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from steelyard._lazy import lazy_attributes
 
 if TYPE_CHECKING:
+    from steelyard.torque._prediction import Prediction as Prediction
     from steelyard.torque._shortest import Accuracy as Accuracy
     from steelyard.torque._shortest import ShortestMotion as ShortestMotion
     from steelyard.torque._shortest import shortest_motion as shortest_motion
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
 
 _MODULES = {
     "Accuracy": "_shortest",
+    "Prediction": "_prediction",
     "ShortestMotion": "_shortest",
     "shortest_motion": "_shortest",
     "typical_payload": "_shortest",

@@ -20,7 +20,7 @@ import numpy as np
 
 from steelyard._arrays import Array
 from steelyard._codec import Value
-from steelyard._kinds import COVARIANCE, INFINITE, Shape, Spread
+from steelyard._kinds import COVARIANCE, INFINITE, Inlined, Shape
 from steelyard._units import NORMAL_95
 from steelyard.errors import InvalidSamples
 from steelyard.identification import DynamicModel, Estimate, RegressionFactor
@@ -53,7 +53,7 @@ class Prediction(Value, error=InvalidSamples, derived={"half_widths": attrgetter
 
     body: Annotated[
         InertialParameters,
-        Spread(InertialParameters.from_vector, {"payload": "vector", "frame": "frame"}),
+        Inlined(InertialParameters.from_vector, {"payload": "vector", "frame": "frame"}),
     ]
     covariance: Annotated[Array, Shape(10, 10), INFINITE, COVARIANCE]
     by_noise: Annotated[Array, Shape(10, 10), INFINITE, COVARIANCE]

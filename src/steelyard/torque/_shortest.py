@@ -206,7 +206,7 @@ def shortest_motion(
         posture = finite(start, (robot.n,), "start", InvalidTrajectory)
     if settings.at_rest and harmonics < 2:
         raise InvalidTrajectory("a motion that starts and ends at rest needs at least 2 harmonics")
-    weighing = _Weighing(model, body, requested, settings.rate_hz)
+    weighing = _PlannedWeighing(model, body, requested, settings.rate_hz)
     loaded = loaded_arm(model, body)
     share = weighing.share
     search = DurationSearch(
@@ -238,7 +238,7 @@ def typical_payload(
 
 
 @dataclass(eq=False)
-class _Weighing:
+class _PlannedWeighing:
     """The weighing for which a motion is designed: its request and its prediction."""
 
     model: DynamicModel

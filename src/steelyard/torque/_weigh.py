@@ -83,7 +83,7 @@ def weigh(
     if method == AUTOMATIC:
         weighed = _narrower(problem)
     else:
-        weighed = _Weighed.by(method, problem)
+        weighed = _WidenedAnswer.by(method, problem)
     answer = weighed.answer
     method = weighed.method
     causes = weighed.causes
@@ -120,7 +120,7 @@ def weigh(
 
 
 @dataclass(frozen=True, eq=False)
-class _Weighed:
+class _WidenedAnswer:
     """The answer of a method with its whole uncertainty.
 
     Attributes:
@@ -142,7 +142,7 @@ class _Weighed:
     causes: OtherCauses
 
     @classmethod
-    def by(cls, method: str, problem: WeighingProblem) -> _Weighed:
+    def by(cls, method: str, problem: WeighingProblem) -> _WidenedAnswer:
         """The answer of a method to a problem."""
         answer = METHODS[method](problem)
         without_causes, gain_error, shares = answer.widened(problem)
@@ -153,16 +153,16 @@ class _Weighed:
         return cls(method, answer, covariance, without_causes, gain_error, shares, causes)
 
 
-def _narrower(problem: WeighingProblem) -> _Weighed:
+def _narrower(problem: WeighingProblem) -> _WidenedAnswer:
     """The answer with the narrower interval of the mass, with a remark.
 
     Torques on the same motion are compared directly where there are such runs: what a model does
     not contain is the same in both.
     """
-    direct = _Weighed.by("direct", problem)
+    direct = _WidenedAnswer.by("direct", problem)
     if not has_same_motions(problem):
         return direct
-    change = _Weighed.by("torque-change", problem)
+    change = _WidenedAnswer.by("torque-change", problem)
     if not change.covariance[0, 0] < direct.covariance[0, 0]:
         return direct
     half_width = NORMAL_95 * float(np.sqrt(direct.covariance[0, 0]))

@@ -34,15 +34,20 @@ them on:
 """
 
 from steelyard.twin._backend import Backend, RecordedArm, SimulatedArm
-from steelyard.twin._controller import SimulatedController
+from steelyard.twin._controller import Modes, SimulatedController
 from steelyard.twin._faults import FAULTS
+from steelyard.twin._kinematics import ToolKinematics
+from steelyard.twin._motion import MotionTarget
 from steelyard.twin._server import ControllerServer
 
 __all__ = [
     "FAULTS",
     "Backend",
     "ControllerServer",
+    "Modes",
+    "MotionTarget",
     "RecordedArm",
     "SimulatedArm",
     "SimulatedController",
+    "ToolKinematics",
 ]

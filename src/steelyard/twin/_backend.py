@@ -26,7 +26,7 @@ from steelyard.recording import Recording
 from steelyard.robot import DriveModel, RobotModel
 from steelyard.simulation import SensorModel
 from steelyard.simulation._plant import Plant
-from steelyard.twin._motion import Target
+from steelyard.twin._motion import MotionTarget
 
 NOMINAL_GAINS = (14.73, 14.33, 11.55, 11.25, 11.5, 11.5)
 """Drive gains of a simulated arm whose description has none, [Nm/A]: those of a UR10 (xu2024)."""
@@ -54,7 +54,9 @@ class Backend(ABC):
     transition_s: float = 0.0
 
     @abstractmethod
-    def step(self, target: Target | None, payload: ControllerPayload) -> tuple[float, Outputs]:
+    def step(
+        self, target: MotionTarget | None, payload: ControllerPayload
+    ) -> tuple[float, Outputs]:
         """The time of the next step since the start, [s], and the outputs of the arm.
 
         Args:
@@ -103,7 +105,7 @@ class SimulatedArm(Backend):
         self._h = 1 / rate_hz
         self._k = -1
         q = np.array(robot.home if start is None else start, dtype=float)
-        self._target = np.array(Target.at_rest(q))
+        self._target = np.array(MotionTarget.at_rest(q))
         self._plants = {
             round(at_s * rate_hz): self._plant(body, q)
             for at_s, body in sorted((payloads or {}).items())
@@ -123,7 +125,7 @@ class SimulatedArm(Backend):
         """See `Backend`."""
         plant = self._plant_now
         plant.rest_at(q)
-        self._target = np.array(Target.at_rest(plant.q))
+        self._target = np.array(MotionTarget.at_rest(plant.q))
         self._inertia = plant.loaded.mass_matrix(plant.q) + self._rotors
         self._integral = self._steady_integral(self._payload or ControllerPayload())
 
@@ -139,7 +141,9 @@ class SimulatedArm(Backend):
         missing = needed - self._feed_forward(payload) - self._friction_compensation()
         return np.asarray(np.linalg.solve(self._inertia, missing))
 
-    def step(self, target: Target | None, payload: ControllerPayload) -> tuple[float, Outputs]:
+    def step(
+        self, target: MotionTarget | None, payload: ControllerPayload
+    ) -> tuple[float, Outputs]:
         """One control step of the engine; see `Backend`."""
         self._k += 1
         self._change_payload(self._plants.pop(self._k, None))
@@ -250,7 +254,9 @@ class RecordedArm(Backend):
     def place(self, q: Array) -> None:
         """Does nothing: a recorded arm cannot be moved."""
 
-    def step(self, target: Target | None, payload: ControllerPayload) -> tuple[float, Outputs]:
+    def step(
+        self, target: MotionTarget | None, payload: ControllerPayload
+    ) -> tuple[float, Outputs]:
         """The next row; at the end, the last row again. See `Backend`."""
         k = min(self._next, len(self._t) - 1)
         late_s = (self._next - k) / self.rate_hz

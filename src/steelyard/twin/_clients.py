@@ -68,7 +68,7 @@ class Client:
         """Called when the connection has ended."""
 
     def send_delayed(self) -> int:
-        """Sends what is due of the fault `late`; gives the number of dropped packages."""
+        """Sends what is due of the faults `late` and `later`; gives the number dropped."""
         now = time.monotonic()
         dropped = 0
         while self._delayed and self._delayed[0][0] <= now:
@@ -76,10 +76,11 @@ class Client:
         return dropped
 
     def _send(self, data: bytes) -> bool:
-        """Sends all bytes or none; later where the fault `late` is on."""
-        late_s = self._controller.modes.late_s
+        """Sends all bytes or none; later where the faults `late` or `later` are on."""
+        now = time.monotonic()
+        late_s = self._controller.modes.delay_s(now)
         if late_s or self._delayed:
-            self._delayed.append((time.monotonic() + late_s, data))
+            self._delayed.append((now + late_s, data))
             return True
         return self._send_now(data)
 
@@ -94,7 +95,7 @@ class Client:
         return False
 
 
-class RtdeClient(Client):
+class RtdeConnection(Client):
     """Port 30004."""
 
     sends_rows = True

@@ -60,6 +60,8 @@ class Modes(NamedTuple):
         remote: whether it accepts scripts, as in Remote Control
         mute: whether it has stopped sending without closing the connection
         late_s: delay of all that it sends, [s]
+        late_rate: growth of this delay per second
+        late_from_s: when it began to grow (`time.monotonic`), [s]
         payload_error: added to the mass of every payload that is set, [kg]
     """
 
@@ -69,12 +71,22 @@ class Modes(NamedTuple):
     remote: bool = True
     mute: bool = False
     late_s: float = 0.0
+    late_rate: float = 0.0
+    late_from_s: float = 0.0
     payload_error: float = 0.0
 
     @property
     def run(self) -> bool:
         """Whether the arm may move."""
         return self.robot == _ROBOT_RUNNING and self.safety in _SAFETY_OK
+
+    def delay_s(self, now_s: float) -> float:
+        """Delay of what is sent, [s].
+
+        Args:
+            now_s: when it is sent (`time.monotonic`), [s]
+        """
+        return self.late_s + self.late_rate * (now_s - self.late_from_s)
 
 
 class _Watchdog(NamedTuple):
@@ -452,6 +464,15 @@ class SimulatedController:
         with self._lock:
             self.arm.place(q)
             self.backend.place(q)
+
+    def shift_clock(self, seconds: float) -> None:
+        """Moves the clock forward, or back by a negative time, not before zero.
+
+        Args:
+            seconds: by how much, [s]
+        """
+        with self._lock:
+            self._start_s += max(seconds, -self.outputs["timestamp"][0])
 
     def reboot(self) -> None:
         """Starts the clock anew, without a program, with empty registers and no payload."""

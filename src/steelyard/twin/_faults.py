@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -94,6 +95,15 @@ def _late(controller: SimulatedController, number: float, word: str) -> None:
     controller.modes = controller.modes._replace(late_s=number)
 
 
+def _later(controller: SimulatedController, number: float, word: str) -> None:
+    now = time.monotonic()
+    controller.modes = controller.modes._replace(late_rate=number, late_from_s=now)
+
+
+def _clock(controller: SimulatedController, number: float, word: str) -> None:
+    controller.shift_clock(number)
+
+
 def _close(controller: SimulatedController, number: float, word: str) -> None:
     controller.hang_up = "close"
 
@@ -144,6 +154,8 @@ FAULTS: dict[str, Fault] = {
     "stall": Fault("number", "no rows for this time [s]; once", _stall),
     "mute": Fault("", "no rows any more, the connections stay open", _modes({"mute": True})),
     "late": Fault("number", "rows and answers come late by this time [s]", _late),
+    "later": Fault("number", "rows and answers come ever later, by this time per second", _later),
+    "clock": Fault("number", "the clock jumps by this time [s]; once", _clock),
     "close": Fault("", "closes all RTDE connections; once", _close),
     "reset": Fault("", "resets all RTDE connections; once", _reset),
     "reboot": Fault(

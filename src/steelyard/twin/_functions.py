@@ -69,8 +69,8 @@ def controller_functions(controller: SimulatedController) -> dict[str, Function]
         **_Motions(controller).functions(),
         **_Payloads(controller).functions(),
         **_State(controller).functions(),
-        **_Registers(controller).functions(),
-        **_Messages(controller).functions(),
+        **_RegisterFunctions(controller).functions(),
+        **_LogFunctions(controller).functions(),
         **controller.sockets.functions(),
         **_accepted(),
     }
@@ -313,7 +313,7 @@ class _State:
         return max(map(abs, self._output("actual_qd"))) < _STEADY_SPEED
 
 
-class _Registers:
+class _RegisterFunctions:
     """Functions for registers, digital and analogue outputs."""
 
     def __init__(self, controller: SimulatedController) -> None:
@@ -350,7 +350,7 @@ class _Registers:
         return lambda address, value: self._registers.write_output(kind, address, value)
 
 
-class _Messages:
+class _LogFunctions:
     """Functions whose effect is a line of the log."""
 
     def __init__(self, controller: SimulatedController) -> None:

@@ -38,7 +38,7 @@ _REST_SPEED = 1e-9  # [rad/s]
 _SLIDER_RATE = 2.0  # largest change of the speed scaling per second, [1/s]
 
 
-class Target(NamedTuple):
+class MotionTarget(NamedTuple):
     """Commanded motion at one instant.
 
     Attributes:
@@ -52,7 +52,7 @@ class Target(NamedTuple):
     a: Array
 
     @classmethod
-    def at_rest(cls, q: Array) -> Target:
+    def at_rest(cls, q: Array) -> MotionTarget:
         """The target of an arm that stands at q, (6,) [rad]."""
         return cls(np.array(q, dtype=float), np.zeros(len(q)), np.zeros(len(q)))
 
@@ -68,7 +68,7 @@ class Motion(ABC):
     finished = False
 
     @abstractmethod
-    def advance(self, now: Target, step_s: float, scaling: float) -> Target:
+    def advance(self, now: MotionTarget, step_s: float, scaling: float) -> MotionTarget:
         """The target of the next step.
 
         Args:
@@ -91,7 +91,7 @@ class ArmMotion:
 
     def __init__(self, q: Array, step_s: float) -> None:
         self.step_s = step_s
-        self.target = Target.at_rest(q)
+        self.target = MotionTarget.at_rest(q)
         self.slider = 1.0  # requested speed scaling
         self.scaling = 1.0  # present one
         self._motion: Motion | None = None
@@ -139,9 +139,9 @@ class ArmMotion:
     def place(self, q: Array) -> None:
         """Puts the target at rest at a posture q, (6,) [rad]."""
         self._motion = None
-        self.target = Target.at_rest(q)
+        self.target = MotionTarget.at_rest(q)
 
-    def advance(self) -> Target:
+    def advance(self) -> MotionTarget:
         """The target of the next step, which becomes the present one."""
         change = _SLIDER_RATE * self.step_s
         self.scaling += min(max(self.slider - self.scaling, -change), change)
@@ -163,7 +163,7 @@ class Stop(Motion):
     def __init__(self, deceleration: float) -> None:
         self._deceleration = deceleration
 
-    def advance(self, now: Target, step_s: float, scaling: float) -> Target:
+    def advance(self, now: MotionTarget, step_s: float, scaling: float) -> MotionTarget:
         """See `Motion`; the speed slider has no influence."""
         rest = np.zeros(len(now.q))
         target = _towards(now, rest, self._deceleration, step_s)
@@ -184,7 +184,7 @@ class ToolStop(Motion):
         self._kinematics = kinematics
         self._joints: Stop | None = None
 
-    def advance(self, now: Target, step_s: float, scaling: float) -> Target:
+    def advance(self, now: MotionTarget, step_s: float, scaling: float) -> MotionTarget:
         """See `Motion`; at least as fast as a program that has ended."""
         if self._joints is None:
             speed = float(np.linalg.norm((self._kinematics.jacobian(now.q) @ now.v)[:3]))
@@ -213,12 +213,12 @@ class Servo(Motion):
         self._left_s = duration_s
         self._lookahead_s = lookahead_s
 
-    def advance(self, now: Target, step_s: float, scaling: float) -> Target:
+    def advance(self, now: MotionTarget, step_s: float, scaling: float) -> MotionTarget:
         """See `Motion`; the speed slider has no influence."""
         filtered = _servo_filter(step_s, self._lookahead_s)
         self._left_s -= step_s
         self.finished = self._left_s < step_s / 2
-        return Target(*(filtered[:, :3] @ np.array(now) + np.outer(filtered[:, 3], self._q)))
+        return MotionTarget(*(filtered[:, :3] @ np.array(now) + np.outer(filtered[:, 3], self._q)))
 
 
 class Repeat(Motion):
@@ -232,7 +232,7 @@ class Repeat(Motion):
         self._q = q
         self._next = 0
 
-    def advance(self, now: Target, step_s: float, scaling: float) -> Target:
+    def advance(self, now: MotionTarget, step_s: float, scaling: float) -> MotionTarget:
         """See `Motion`; through the filter of `servoj`."""
         q = self._q[self._next % len(self._q)]
         self._next += 1
@@ -254,7 +254,7 @@ class SpeedJoints(Motion):
         self._duration_s = duration_s
         self._left_s = duration_s
 
-    def advance(self, now: Target, step_s: float, scaling: float) -> Target:
+    def advance(self, now: MotionTarget, step_s: float, scaling: float) -> MotionTarget:
         """See `Motion`."""
         target = _towards(now, scaling * self._v, self._acceleration, step_s)
         self._left_s -= step_s
@@ -284,7 +284,7 @@ class SpeedTool(Motion):
         self._left_s = duration_s
         self._kinematics = kinematics
 
-    def advance(self, now: Target, step_s: float, scaling: float) -> Target:
+    def advance(self, now: MotionTarget, step_s: float, scaling: float) -> MotionTarget:
         """See `Motion`."""
         jacobian = self._kinematics.jacobian(now.q)
         present = jacobian @ now.v
@@ -326,7 +326,7 @@ class _StraightMove(Motion):
         self._profile = None
         self._t = 0.0
 
-    def advance(self, now: Target, step_s: float, scaling: float) -> Target:
+    def advance(self, now: MotionTarget, step_s: float, scaling: float) -> MotionTarget:
         """See `Motion`; an arm that moves is stopped first."""
         if self._profile is None:
             if now.speed > _REST_SPEED:
@@ -337,7 +337,7 @@ class _StraightMove(Motion):
         self._t += scaling * step_s
         if self._t >= self._profile.duration_s - 1e-9:
             self.finished = True
-            return Target.at_rest(self._last_posture(now))
+            return MotionTarget.at_rest(self._last_posture(now))
         return self._along(self._profile, now, step_s, scaling)
 
     @property
@@ -354,11 +354,13 @@ class _StraightMove(Motion):
         """Length of the path from start to goal."""
 
     @abstractmethod
-    def _last_posture(self, now: Target) -> Array:
+    def _last_posture(self, now: MotionTarget) -> Array:
         """The joints at the goal, (6,) [rad]."""
 
     @abstractmethod
-    def _along(self, profile: Trapezoid, now: Target, step_s: float, scaling: float) -> Target:
+    def _along(
+        self, profile: Trapezoid, now: MotionTarget, step_s: float, scaling: float
+    ) -> MotionTarget:
         """The target at the present time of the profile."""
 
 
@@ -382,13 +384,15 @@ class MoveJoints(_StraightMove):
     def _distance(self) -> float:
         return float(np.abs(self._goal - self._start).max())
 
-    def _last_posture(self, now: Target) -> Array:
+    def _last_posture(self, now: MotionTarget) -> Array:
         return self._goal
 
-    def _along(self, profile: Trapezoid, now: Target, step_s: float, scaling: float) -> Target:
+    def _along(
+        self, profile: Trapezoid, now: MotionTarget, step_s: float, scaling: float
+    ) -> MotionTarget:
         direction = (self._goal - self._start) / profile.distance
         position, speed, acceleration = profile.at(self._t)
-        return Target(
+        return MotionTarget(
             self._start + position * direction,
             scaling * speed * direction,
             scaling**2 * acceleration * direction,
@@ -428,16 +432,18 @@ class MoveTool(_StraightMove):
     def _distance(self) -> float:
         return self._kinematics.distance(self._start, self._goal)
 
-    def _last_posture(self, now: Target) -> Array:
+    def _last_posture(self, now: MotionTarget) -> Array:
         return self._kinematics.inverse(self._goal, now.q)
 
-    def _along(self, profile: Trapezoid, now: Target, step_s: float, scaling: float) -> Target:
+    def _along(
+        self, profile: Trapezoid, now: MotionTarget, step_s: float, scaling: float
+    ) -> MotionTarget:
         position, _, _ = profile.at(self._t)
         share = position / profile.distance
         pose = self._kinematics.between(self._start, self._goal, share)
         q = self._kinematics.inverse(pose, now.q)
         v = (q - now.q) / step_s
-        return Target(q, v, (v - now.v) / step_s)
+        return MotionTarget(q, v, (v - now.v) / step_s)
 
 
 class Trapezoid:
@@ -480,7 +486,7 @@ class Trapezoid:
         return self._speed * (t - ramp_s / 2), self._speed, 0.0
 
 
-def _towards(now: Target, v: Array, acceleration: float, step_s: float) -> Target:
+def _towards(now: MotionTarget, v: Array, acceleration: float, step_s: float) -> MotionTarget:
     """The target after a step towards a velocity, with an acceleration of the fastest joint."""
     change = v - now.v
     largest = acceleration * step_s
@@ -490,10 +496,10 @@ def _towards(now: Target, v: Array, acceleration: float, step_s: float) -> Targe
     return _with_velocity(now, now.v + change, step_s)
 
 
-def _with_velocity(now: Target, v: Array, step_s: float) -> Target:
+def _with_velocity(now: MotionTarget, v: Array, step_s: float) -> MotionTarget:
     if not v.any():
-        return Target(now.q + step_s / 2 * now.v, v, np.zeros(len(v)))
-    return Target(now.q + step_s / 2 * (now.v + v), v, (v - now.v) / step_s)
+        return MotionTarget(now.q + step_s / 2 * now.v, v, np.zeros(len(v)))
+    return MotionTarget(now.q + step_s / 2 * (now.v + v), v, (v - now.v) / step_s)
 
 
 @lru_cache(maxsize=16)

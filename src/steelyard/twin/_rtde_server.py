@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 
 from steelyard.errors import SourceFailed
-from steelyard.live._rtde import LONGEST_NAMES, NOT_FOUND, TYPES, Kind, Package, Recipe
+from steelyard.live._rtde import LONGEST_NAMES, NOT_FOUND, TYPES, Package, PackageKind, Recipe
 from steelyard.twin._controller import SimulatedController
 from steelyard.twin._registers import register_types
 
@@ -93,22 +93,22 @@ class RtdeServer:
 
     def _answers(self, package: Package) -> Iterator[Package]:
         kind, content = package
-        if kind is Kind.VERSION:
+        if kind is PackageKind.VERSION:
             accepted = content in (b"\0\1", b"\0\2")
             yield Package(kind, bytes([accepted]))
             if accepted:
                 self._version = content[1]
-        elif kind is Kind.CONTROLLER:
+        elif kind is PackageKind.CONTROLLER:
             yield Package(kind, struct.pack(">4I", *self._controller.version))
-        elif kind is Kind.OUTPUTS:
+        elif kind is PackageKind.OUTPUTS:
             yield from self._output_types(content)
-        elif kind is Kind.INPUTS:
+        elif kind is PackageKind.INPUTS:
             yield self._input_types(_names(content))
-        elif kind is Kind.DATA:
+        elif kind is PackageKind.DATA:
             self._take_inputs(content)
-        elif kind in (Kind.START, Kind.PAUSE):
-            accepted = kind is Kind.PAUSE or self._recipe is not None
-            self._started = kind is Kind.START and accepted
+        elif kind in (PackageKind.START, PackageKind.PAUSE):
+            accepted = kind is PackageKind.PAUSE or self._recipe is not None
+            self._started = kind is PackageKind.START and accepted
             yield Package(kind, bytes([accepted]))
 
     def _output_types(self, content: bytes) -> Iterator[Package]:
@@ -136,7 +136,7 @@ class RtdeServer:
             head = bytes([number])
         if NOT_FOUND not in types:
             self._recipe = Recipe(names, types, number)
-        yield Package(Kind.OUTPUTS, head + ",".join(types).encode())
+        yield Package(PackageKind.OUTPUTS, head + ",".join(types).encode())
 
     def _input_types(self, names: Sequence[str]) -> Package:
         """The types of the inputs that a client wants to write."""
@@ -150,7 +150,7 @@ class RtdeServer:
             owners.update(dict.fromkeys(names, self))
             recipe_number = len(self._input_recipes) + 1
             self._input_recipes.append(Recipe(tuple(names), tuple(types), recipe_number))
-        return Package(Kind.INPUTS, bytes([recipe_number]) + ",".join(types).encode())
+        return Package(PackageKind.INPUTS, bytes([recipe_number]) + ",".join(types).encode())
 
     def _take_inputs(self, content: bytes) -> None:
         """Hands the inputs that a client has written to the controller."""

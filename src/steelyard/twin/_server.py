@@ -26,7 +26,7 @@ from steelyard.twin._clients import (
     DashboardClient,
     PrimaryClient,
     RealTimeClient,
-    RtdeClient,
+    RtdeConnection,
     SecondaryClient,
 )
 from steelyard.twin._controller import SimulatedController
@@ -42,7 +42,7 @@ REAL_TIME_PORT = 30003
 """Port of one package per control step, and for scripts."""
 
 _PORTS: tuple[tuple[int, type[Client]], ...] = (
-    (PORT, RtdeClient),
+    (PORT, RtdeConnection),
     (DASHBOARD_PORT, DashboardClient),
     (PRIMARY_PORT, PrimaryClient),
     (SCRIPT_PORT, SecondaryClient),

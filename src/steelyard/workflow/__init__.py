@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from steelyard.workflow._contacts import collisions as collisions
     from steelyard.workflow._payload import weigh as weigh
     from steelyard.workflow._picks import picks as picks
+    from steelyard.workflow._tracking import Replay as Replay
     from steelyard.workflow._tracking import Tracking as Tracking
     from steelyard.workflow._tracking import TrackingOptions as TrackingOptions
     from steelyard.workflow._tracking import WristTrackingOptions as WristTrackingOptions
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 _MODULES = {
     "KnownMass": "_arm",
+    "Replay": "_tracking",
     "Tracking": "_tracking",
     "TrackingOptions": "_tracking",
     "WristTrackingOptions": "_tracking",

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 
 @runtime_checkable
-class _Table(Protocol):
+class _NamedColumns(Protocol):
     """A data frame of pandas or Polars, a table of Arrow: named columns."""
 
     def __getitem__(self, name: Any, /) -> Any:
@@ -58,7 +58,7 @@ class _Table(Protocol):
         ...
 
 
-Source: TypeAlias = str | Path | Recording | Samples | _Table
+Source: TypeAlias = str | Path | Recording | Samples | _NamedColumns
 Data: TypeAlias = Source | Iterable[Source] | Mapping[str, Source]
 """One source, many, or many by name."""
 

@@ -62,7 +62,7 @@ _MIN_POLARITY_DEVIATIONS = 4.0
 _POLARITY_STRETCHES = 6  # of either state
 _MAX_CUT_S = 2.0  # of a gap of the log in which the gripper stays closed [s]
 _MIN_CARRIED_SHARE = 0.5  # of the lightest part, that a stretch with an open gripper carries
-_MIN_NOT_EMPTY = 3  # stretches with an open gripper that must carry something, to refuse the log
+_MIN_LOADED_OPEN = 3  # stretches that carry something with an open gripper, to refuse the log
 _MIN_CARRIED_DEVIATIONS = 5.0  # of something carried, where there is no gripper and no table
 
 
@@ -124,7 +124,7 @@ def _bit(signal: Array, bit: int | None) -> Array:
     return np.where(known, (whole >> bit) & 1, np.nan)
 
 
-class _Found(NamedTuple):
+class _StretchResult(NamedTuple):
     """What was found in a stretch: a carry that was weighed or refused, or neither.
 
     Attributes:
@@ -250,7 +250,7 @@ class Picking:
         )
 
     @cached_property
-    def _found(self) -> list[_Found]:
+    def _found(self) -> list[_StretchResult]:
         return list(self._weighed_stretches())
 
     @cached_property
@@ -354,7 +354,7 @@ class Picking:
             units="Nm",
         )
 
-    def _weighed_stretches(self) -> Iterator[_Found]:
+    def _weighed_stretches(self) -> Iterator[_StretchResult]:
         """What was found in each stretch of the shift."""
         state = self.weigher.init()
         number = 0
@@ -366,14 +366,14 @@ class Picking:
             if not stretch.closed:
                 if not refusal:
                     state = self.weigher.with_empty(state, stretch)
-                yield _Found(state)
+                yield _StretchResult(state)
                 continue
             number += 1
             if refusal:
-                yield _Found(state, number, refused=_not_weighed(number, stretch, refusal))
+                yield _StretchResult(state, number, refused=_not_weighed(number, stretch, refusal))
             else:
                 state, weighed = self.weigher.weighed(state, stretch)
-                yield _Found(state, number, weighed)
+                yield _StretchResult(state, number, weighed)
 
     def _refusal(self, stretch: Stretch) -> str:
         """Why a stretch cannot be weighed, in words; empty if it can."""
@@ -449,7 +449,7 @@ class Picking:
     # --- without a gripper
 
     def _stretches_between_rests(self) -> Iterator[Stretch]:
-        """Motions between rests; those with a part, without a rest's change, are one carry."""
+        """Motions between rests; successive motions with a part are one carry."""
         state = self.weigher.init()
         pending: Stretch | None = None
         for log in self.logs:
@@ -545,7 +545,7 @@ class Picking:
                 "there is no table of parts: picks are compared with the median of earlier ones,"
                 " within 5 %"
             )
-        yield from _alike(self.parts)
+        yield from _indistinguishable(self.parts)
         if len(self.parts) > 1 and not self.options.expect:
             yield "any part of the table counts as good; name the expected ones to notice others"
         for pick in picks:
@@ -590,7 +590,7 @@ def _require_empty_stretches(state: WeigherState, lightest: float) -> None:
     """
     tried = state.blanks + len(state.not_empty)
     carrying = sum(abs(mass) > _MIN_CARRIED_SHARE * lightest for mass in state.not_empty)
-    if carrying < _MIN_NOT_EMPTY or 2 * carrying <= tried:
+    if carrying < _MIN_LOADED_OPEN or 2 * carrying <= tried:
         return
     raise InvalidSamples(
         f"in {carrying} of {tried} stretches with an open gripper the arm seems to carry a part:"
@@ -620,7 +620,7 @@ def _difference(first: Sequence[Mass], second: Sequence[Mass]) -> tuple[float, f
     return difference, float(np.sqrt(variance))
 
 
-def _alike(parts: Sequence[Part]) -> Iterator[str]:
+def _indistinguishable(parts: Sequence[Part]) -> Iterator[str]:
     """Parts whose masses overlap, as a sentence for each pair."""
     for k, one in enumerate(parts):
         for other in parts[k + 1 :]:

@@ -60,7 +60,7 @@ _MAX_SCALE_DIFFERENCE = 0.05  # of two axes
 _WRENCH_PARTS = (("force", "N", slice(0, 3)), ("torque", "Nm", slice(3, 6)))  # name, unit, axes
 
 
-class Cause(NamedTuple):
+class CauseColumn(NamedTuple):
     """The factor of a further column of the regression, and its standard deviation."""
 
     value: float
@@ -96,11 +96,13 @@ class ForceScales(NamedTuple):
         """The axes whose scales differ most significantly, the larger scale first."""
         return max(permutations(range(3), 2), key=lambda pair: self.difference(*pair).sigma)
 
-    def difference(self, i: int, j: int) -> Cause:
+    def difference(self, i: int, j: int) -> CauseColumn:
         """By how much the scale of axis i exceeds that of axis j."""
         C = self.covariance
         variance = C[i, i] + C[j, j] - 2 * C[i, j]
-        return Cause(float(self.value[i] - self.value[j]), float(np.sqrt(max(variance, 1e-300))))
+        return CauseColumn(
+            float(self.value[i] - self.value[j]), float(np.sqrt(max(variance, 1e-300)))
+        )
 
     @property
     def mass_std(self) -> float:
@@ -134,7 +136,7 @@ def unexplained_wrench_doubts(residual: Array, expected: Array, measured: Array)
             yield Doubt(DoubtKind.UNEXPLAINED_TORQUE, words)
 
 
-def weight_doubts(weight: Cause) -> Iterable[Doubt]:
+def weight_doubts(weight: CauseColumn) -> Iterable[Doubt]:
     """A doubt if weight and inertia of the load disagree.
 
     Args:
@@ -164,7 +166,7 @@ def force_scale_doubts(scales: ForceScales) -> Iterable[Doubt]:
         yield Doubt(DoubtKind.TORQUE_SCALE, words)
 
 
-def load_change_doubts(changes: Sequence[Cause]) -> Iterable[Doubt]:
+def load_change_doubts(changes: Sequence[CauseColumn]) -> Iterable[Doubt]:
     """A doubt if the load changes between parts of the time.
 
     Args:
@@ -179,7 +181,7 @@ def load_change_doubts(changes: Sequence[Cause]) -> Iterable[Doubt]:
         yield Doubt(DoubtKind.LOAD_CHANGED, words)
 
 
-def truncation_doubts(truncation: Cause, step: float, unit: str) -> Iterable[Doubt]:
+def truncation_doubts(truncation: CauseColumn, step: float, unit: str) -> Iterable[Doubt]:
     """A doubt if readings are truncated and not rounded.
 
     Args:

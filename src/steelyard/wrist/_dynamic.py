@@ -24,7 +24,7 @@ from steelyard.payload import Evidence, judge
 from steelyard.verdict import Doubt, Verdict
 from steelyard.wrist._checks import (
     CAUSE_STD,
-    Cause,
+    CauseColumn,
     ForceScales,
     biased_steps,
     coarse_reading_doubt,
@@ -328,7 +328,7 @@ def _force_scales(setting: _Setting) -> ForceScales:
     return ForceScales(*_causes(regression, load[:, :, None] * np.eye(6, 3)))
 
 
-def _load_changes(setting: _Setting) -> list[Cause]:
+def _load_changes(setting: _Setting) -> list[CauseColumn]:
     """The relative change of the load in each part of the time after the first."""
     regression = setting.regression()
     (columns,) = in_parts([_load(setting, regression)])
@@ -340,10 +340,10 @@ def _load(setting: _Setting, regression: WrenchRegression) -> Array:
     return wrench_regressor(regression.x) @ setting.value[BODY]
 
 
-def _single_causes(regression: WrenchRegression, columns: Array) -> list[Cause]:
+def _single_causes(regression: WrenchRegression, columns: Array) -> list[CauseColumn]:
     """Each factor of further columns, (N, 6, c), with its own standard deviation."""
     value, covariance = _causes(regression, columns)
-    return [Cause(*each) for each in zip(value, np.sqrt(np.diag(covariance)), strict=True)]
+    return [CauseColumn(*each) for each in zip(value, np.sqrt(np.diag(covariance)), strict=True)]
 
 
 def _causes(regression: WrenchRegression, columns: Array) -> tuple[Array, Array]:

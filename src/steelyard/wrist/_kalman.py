@@ -40,8 +40,8 @@ _MIN_NOISE = 1e-9  # [m or rad]
 _CONJUGATE = np.array([-1.0, -1.0, -1.0, 1.0])  # times a quaternion (x, y, z, w)
 
 
-class _PoseState(NamedTuple):
-    """The state of the filter."""
+class PoseFilterState(NamedTuple):
+    """The state of a `PoseKalmanFilter`."""
 
     linear: Array  # position, velocity, acceleration, (3, 3) [m, m/s, m/s^2], in the base frame
     quaternion: Array  # R_base_sensor as (x, y, z, w), (4,)
@@ -213,7 +213,7 @@ class PoseKalmanFilter:
         covariance[3:, 3:] = np.kron(angular[1:, 1:], np.eye(3))
         return covariance
 
-    def init(self, position: Array, quaternion: Array) -> _PoseState:
+    def init(self, position: Array, quaternion: Array) -> PoseFilterState:
         """The state of a sensor at rest.
 
         Args:
@@ -222,9 +222,9 @@ class PoseKalmanFilter:
         """
         linear = np.zeros((3, 3))
         linear[0] = position
-        return _PoseState(linear, np.array(quaternion, dtype=float), np.zeros((2, 3)), 0)
+        return PoseFilterState(linear, np.array(quaternion, dtype=float), np.zeros((2, 3)), 0)
 
-    def step(self, state: _PoseState, position: Array, quaternion: Array) -> _PoseState:
+    def step(self, state: PoseFilterState, position: Array, quaternion: Array) -> PoseFilterState:
         """The next state.
 
         Args:
@@ -241,7 +241,7 @@ class PoseKalmanFilter:
         y = _logarithm(_product(predicted * _CONJUGATE, quaternion))
         turned = _product(predicted, _exponential(G[0] * y))
         angular = np.array([w + T * alpha + G[1] * y, alpha + G[2] * y])
-        return _PoseState(linear, turned / np.sqrt(turned @ turned), angular, state.k + 1)
+        return PoseFilterState(linear, turned / np.sqrt(turned @ turned), angular, state.k + 1)
 
     def along(self, position: Array, quaternion: Array) -> tuple[Array, Array]:
         """Orientation as a quaternion, (N, 4), and the motion, (N, 9), of a measured pose.

@@ -106,7 +106,7 @@ def weigh_static(
     )
 
 
-def _unexplained_doubts(postures: Postures, fit: _Fit) -> Iterable[Doubt]:
+def _unexplained_doubts(postures: Postures, fit: _StaticSolution) -> Iterable[Doubt]:
     """Doubts about residuals beyond the noise of the means; none without spare equations."""
     if fit.freedom < _MIN_FREEDOM:
         return ()
@@ -153,7 +153,7 @@ def _verdict(
 
 
 @dataclass(frozen=True, eq=False)
-class _Fit:
+class _StaticSolution:
     """A solution of the static stage."""
 
     value: Array
@@ -218,7 +218,7 @@ class _Model:
                 break
         return value, covariance
 
-    def twelve(self, fit: _Fit) -> tuple[Array, Array]:
+    def twelve(self, fit: _StaticSolution) -> tuple[Array, Array]:
         """The twelve numbers and their covariance; zero for a tilt that is not estimated."""
         if self.tilt:
             return fit.value[:12], fit.covariance[:12, :12]
@@ -226,7 +226,7 @@ class _Model:
         full[:10, :10] = fit.covariance[:10, :10]
         return np.append(fit.value[:10], [0.0, 0.0]), full
 
-    def yaw(self, fit: _Fit) -> tuple[float, float]:
+    def yaw(self, fit: _StaticSolution) -> tuple[float, float]:
         """The yaw and its standard deviation, [rad]; 0 if it is known."""
         if self.yaw_axis is None:
             return 0.0, 0.0
@@ -272,7 +272,7 @@ class _Model:
         return best
 
 
-def _fit(model: _Model) -> _Fit:
+def _fit(model: _Model) -> _StaticSolution:
     """The solution, with unknowns and variance found alternately."""
     freedom = 6 * len(model.postures) - model.p
     within = model.postures.variance
@@ -284,7 +284,7 @@ def _fit(model: _Model) -> _Fit:
         extra = model.postures.extra_variance(residual, freedom)
         if np.allclose(previous, extra, rtol=1e-3, atol=1e-20):
             break
-    return _Fit(value, covariance, residual, freedom)
+    return _StaticSolution(value, covariance, residual, freedom)
 
 
 def _weighted_solution(J: Array, residual: Array) -> tuple[Array, Array]:

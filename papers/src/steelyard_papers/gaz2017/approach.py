@@ -22,7 +22,7 @@ import numpy as np
 from steelyard._arrays import Array
 from steelyard.inertia import InertialParameters
 from steelyard.robot import DriveModel, RobotModel
-from steelyard.simulation._arm import Arm
+from steelyard.simulation._arm import ForwardDynamics
 from steelyard_papers.visit import Visit
 
 _APPROACH_DISTANCE = 0.05  # [rad], between start and posture
@@ -103,7 +103,7 @@ class _Arms:
     """Arms of one kind at rest in postures (K, n), whose controllers hold them."""
 
     def __init__(self, robot: RobotModel, payload: InertialParameters | None, q: Array) -> None:
-        self._drive, self._mujoco = robot.drive, Arm(robot, payload)
+        self._drive, self._mujoco = robot.drive, ForwardDynamics(robot, payload)
         self._known = robot.with_drive(DriveModel(robot.drive.rotor_inertia))
         self._q = q
         self._w = 0 * q

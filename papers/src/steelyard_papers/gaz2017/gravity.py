@@ -28,7 +28,7 @@ from steelyard.payload import Payload
 from steelyard.recording import Samples
 from steelyard.robot import RobotModel, load_robot
 from steelyard.robot._symbolic import SymbolicBasis
-from steelyard.simulation._arm import Arm
+from steelyard.simulation._arm import ForwardDynamics
 from steelyard.torque import weigh
 from steelyard_papers.gaz2017.approach import Held, Reached, come_to_rest
 from steelyard_papers.gaz2017.printed import GRAVITY_38, GRAVITY_42, GRAVITY_LOADED_42, HEAVY, LIGHT
@@ -139,7 +139,7 @@ def hold(q: Array, payload: InertialParameters | None) -> Array:
         q: postures, (N, 7) [rad]
         payload: in the flange frame; none for the empty arm
     """
-    simulated = Arm(arm(), payload)
+    simulated = ForwardDynamics(arm(), payload)
     held = []
     for posture in q:
         simulated.move_to(posture, np.zeros(7))

@@ -66,8 +66,8 @@ class Contact:
     link: str | None
 
 
-class _DetectorState(NamedTuple):
-    """The state of a detector."""
+class DetectorState(NamedTuple):
+    """The state of a `Detector`."""
 
     observer: ObserverState  # state of its observer
     threshold: Array  # at this state, (m,)
@@ -179,7 +179,7 @@ class Detector:
         verdict = Verdict(summary, tuple(_doubts(self, contacts, residuals)))
         return Detections(tuple(contacts), residuals, threshold, self, verdict)
 
-    def init(self, sample: Sample[Array]) -> _DetectorState:
+    def init(self, sample: Sample[Array]) -> DetectorState:
         """The state at the first sample, without a contact.
 
         Args:
@@ -188,18 +188,16 @@ class Detector:
         seen = self.observer.init(sample)
         return self._free(seen, self._threshold(seen, sample))
 
-    def step(self, state: _DetectorState, sample: Sample[Array]) -> _DetectorState:
+    def step(self, state: DetectorState, sample: Sample[Array]) -> DetectorState:
         """The state after one more sample."""
         seen = self.observer.step(state.observer, sample)
         return self._judged(state, seen, self._threshold(seen, sample))
 
-    def _free(self, seen: ObserverState, threshold: Array) -> _DetectorState:
+    def _free(self, seen: ObserverState, threshold: Array) -> DetectorState:
         never = np.full(len(self.observer.names), np.nan)
-        return _DetectorState(seen, threshold, never, -np.inf, None, None)
+        return DetectorState(seen, threshold, never, -np.inf, None, None)
 
-    def _judged(
-        self, state: _DetectorState, seen: ObserverState, threshold: Array
-    ) -> _DetectorState:
+    def _judged(self, state: DetectorState, seen: ObserverState, threshold: Array) -> DetectorState:
         """The next state from the state of the observer and the threshold, (m,)."""
         ratio = seen.beyond_friction / threshold
         size = np.abs(ratio)
@@ -216,7 +214,7 @@ class Detector:
             contact = None
         if contact is not None or confirmed.any():
             contact = self._grown(contact, seen, ratio, since, confirmed, last)
-        return _DetectorState(seen, threshold, since, last, contact, ended)
+        return DetectorState(seen, threshold, since, last, contact, ended)
 
     def _threshold(self, seen: ObserverState, sample: Sample[Array]) -> Array:
         motion = np.array([sample.motion[0], seen.v, seen.a], dtype=float)[None]

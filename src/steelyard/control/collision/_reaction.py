@@ -24,7 +24,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from steelyard._arrays import Array
-from steelyard.control.collision._detection import Contact, Detector, _DetectorState
+from steelyard.control.collision._detection import Contact, Detector, DetectorState
 from steelyard.errors import InvalidSamples
 from steelyard.recording import Sample
 
@@ -145,7 +145,7 @@ class Guard:
     def __init__(self, detector: Detector, reaction: Reaction | None = None) -> None:
         self._detector = detector
         self._reaction = reaction or Reaction()
-        self._state: _DetectorState | None = None
+        self._state: DetectorState | None = None
         self._rest_s = self._reaction.rest_s
         self.pace = self._reaction.init()
         self.contacts: list[Contact] = []

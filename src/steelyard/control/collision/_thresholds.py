@@ -51,7 +51,7 @@ _MODEL_STD_MARGIN = 2.0  # factor of the standard deviation without other peaks 
 
 
 @dataclass(frozen=True)
-class _Tail:
+class PeakTail:
     """The tail of the peaks of one signal, in standard deviations."""
 
     start: float  # u, above which it holds
@@ -63,8 +63,14 @@ class _Tail:
     gap_s: float  # stretches that are closer count as one, [s]
 
     @classmethod
-    def of(cls, z: Array, t: Array, gap_s: float) -> _Tail:
-        """The tail of a signal z; that of unit Gaussian noise if there are too few peaks."""
+    def of(cls, z: Array, t: Array, gap_s: float) -> PeakTail:
+        """The tail of a signal; that of unit Gaussian noise if there are too few peaks.
+
+        Args:
+            z: the signal, in standard deviations, (N,)
+            t: times, (N,) [s]
+            gap_s: stretches above the threshold that are closer count as one
+        """
         u = float(np.quantile(z, _PEAK_QUANTILE))
         peaks, _ = _cluster_peaks(z, t, u, gap_s)
         hours = max(t[-1] - t[0], gap_s) / _HOUR_S
@@ -77,13 +83,18 @@ class _Tail:
         return cls(u, exponent, scale, len(peaks) / hours, len(peaks), float(peaks.max()), gap_s)
 
     def level(self, crossings_per_hour: float) -> float:
-        """The level that is crossed at a rate [1/h], above the largest peak."""
+        """The level with this rate `crossings_per_hour`, [1/h], above the largest peak."""
         ratio = max(self.clusters_per_hour / crossings_per_hour, 1.0)
         power = self.start**self.exponent + self.scale * np.log(ratio)
         return float(max(power ** (1 / self.exponent), _MIN_LEVEL_RATIO * self.largest))
 
     def improbable_peak(self, z: Array, t: Array) -> tuple[float, float] | None:
-        """Time [s] and size of the largest peak if it is improbable, else None."""
+        """Time [s] and size of the largest peak if it is improbable, else None.
+
+        Args:
+            z: the signal, in standard deviations, (N,)
+            t: times, (N,) [s]
+        """
         peaks, times = _cluster_peaks(z, t, self.start, self.gap_s)
         if not peaks.size:
             return None
@@ -101,13 +112,13 @@ class _Tail:
 
 
 @dataclass(frozen=True, eq=False)
-class _FreeMotion:
+class FreeMotion:
     """The motion without contact from which thresholds were learned."""
 
     duration_s: float  # [s]
     false_alarms_per_hour: float  # that were requested, all residuals together, [1/h]
     uncertainty: TorqueUncertainty  # of the arm's torque, the change of friction in it
-    tails: tuple[_Tail, ...]  # of the residuals in standard deviations of either kind, 2 m
+    tails: tuple[PeakTail, ...]  # of the residuals in standard deviations of either kind, 2 m
     largest_v: Array  # largest speed of each joint, (n,) [rad/s or m/s]
     largest_a: Array  # largest acceleration of each joint, (n,) [rad/s^2 or m/s^2]
     friction_change: Array  # of Fc, Fv and B that the motion showed, (3, n)
@@ -126,7 +137,7 @@ class Thresholds:
 
     level: Array
     status: str
-    learned: _FreeMotion | None = None
+    learned: FreeMotion | None = None
 
     def __post_init__(self) -> None:
         freeze(self, "level")
@@ -174,7 +185,7 @@ class Thresholds:
         level = np.array([tail.level(false_alarms_per_hour / m) for tail in tails]).reshape(2, m)
         largest_v = np.abs(free.v).max(axis=0)
         largest_a = np.abs(free.a).max(axis=0)
-        learned = _FreeMotion(
+        learned = FreeMotion(
             float(free.t[-1]),
             false_alarms_per_hour,
             uncertainty,
@@ -244,7 +255,7 @@ def _log_likelihood(peaks: Array, u: float, k: float) -> float:
 
 def _tails(
     observer: Observer, uncertainty: TorqueUncertainty, free: Residuals, beyond: Array
-) -> tuple[_Tail, ...]:
+) -> tuple[PeakTail, ...]:
     """The tails of normalised residuals; an error if the motion has a contact."""
     motion = np.stack([free.q, free.v, free.a], axis=1)
     memory = observer.arm.friction.init(free.q[0], free.v[0])
@@ -252,7 +263,7 @@ def _tails(
     settled = free.settled
     z = np.abs(beyond[:, None] / std)[settled].reshape(settled.sum(), -1)
     t = free.t[settled]
-    tails = tuple(_Tail.of(z[:, j], t, observer.settling_s / 2) for j in range(z.shape[1]))
+    tails = tuple(PeakTail.of(z[:, j], t, observer.settling_s / 2) for j in range(z.shape[1]))
     for j, tail in enumerate(tails):
         if improbable := tail.improbable_peak(z[:, j], t):
             raise InvalidRecording(
@@ -264,7 +275,7 @@ def _tails(
     return tails
 
 
-def _status(observer: Observer, learned: _FreeMotion) -> str:
+def _status(observer: Observer, learned: FreeMotion) -> str:
     extrapolation = 3600.0 / learned.false_alarms_per_hour / max(learned.duration_s, 1e-9)
     words = (
         f"learned from {learned.duration_s:.0f} s of motion without contact for a rate of"

@@ -72,7 +72,7 @@ _LARGE_PRIOR_SHARE = 0.25  # share of the prior in the information on a gain
 
 
 @dataclass(frozen=True, eq=False)
-class _Problem:
+class _AllRuns:
     """The regression of all runs.
 
     Attributes:
@@ -114,7 +114,7 @@ class _Problem:
 
 
 @dataclass(frozen=True, eq=False)
-class _Answer:
+class _IteratedGains:
     """The result of the iteration.
 
     Attributes:
@@ -212,7 +212,11 @@ def _corrected_gains(gain: Array, S: Array, payload: Payload, mass: float) -> Dr
         words = f"{words}, of which gains contribute {shares} kg before and after"
     else:
         words += "; gains are stated to be exact, so none is corrected"
-    notes = [f"{100 * x:+.2f} +- {100 * y:.2g} %" for x, y in zip(S @ u, relative, strict=True)]
+    half_widths = NORMAL_95 * relative
+    notes = [
+        f"{100 * change:+.2f} +- {100 * half:.2g} %"
+        for change, half in zip(S @ u, half_widths, strict=True)
+    ]
     return DriveGains(value, np.abs(value) * relative, "known mass", Verdict(words), notes, errors)
 
 
@@ -242,7 +246,7 @@ def _estimated_gains(
     factors = [
         (RegressionFactor.empty(n, p).add(part.Y, part.tau, part.usable), mix) for part, mix in rows
     ]
-    problem = _Problem(
+    problem = _AllRuns(
         np.concatenate([factor.R[:, :, :-1] @ mixing for factor, mixing in factors], axis=1),
         np.concatenate([factor.R[:, :, -1] for factor, _ in factors], axis=1),
         np.sum([factor.rows for factor, _ in factors], axis=0),
@@ -260,7 +264,7 @@ def _estimated_gains(
     return _with_verdict(gain, answer, problem, names=model.robot.joint_names)
 
 
-def _solve(problem: _Problem, kappa: Array) -> _Answer:
+def _solve(problem: _AllRuns, kappa: Array) -> _IteratedGains:
     """Gauss-Newton in x and k, weights found alternately."""
     n = problem.n
     m = problem.Z.shape[2]
@@ -281,11 +285,11 @@ def _solve(problem: _Problem, kappa: Array) -> _Answer:
         before = noise
         noise = problem.noise(x, k, kappa) * np.sqrt(kappa)
         if max(longest, np.abs(noise / before - 1).max()) < _TOLERANCE:
-            return _Answer(x, k, np.asarray(np.linalg.qr(half[m - 1 :].T)[1].T), True)
-    return _Answer(x, k, np.full((n, n), np.inf), False)
+            return _IteratedGains(x, k, np.asarray(np.linalg.qr(half[m - 1 :].T)[1].T), True)
+    return _IteratedGains(x, k, np.full((n, n), np.inf), False)
 
 
-def _half_inverse(J: Array, problem: _Problem) -> tuple[Array, Array]:
+def _half_inverse(J: Array, problem: _AllRuns) -> tuple[Array, Array]:
     """H and V: H H' inverts the normal matrix of J and prior, H V' is its pseudo-inverse."""
     prior = np.zeros((problem.n, J.shape[1]))
     prior[:, J.shape[1] - problem.n :] = np.eye(problem.n) / problem.spread
@@ -298,7 +302,7 @@ def _half_inverse(J: Array, problem: _Problem) -> tuple[Array, Array]:
 
 
 def _with_verdict(
-    start: Array, answer: _Answer, problem: _Problem, *, names: Sequence[str]
+    start: Array, answer: _IteratedGains, problem: _AllRuns, *, names: Sequence[str]
 ) -> DriveGains:
     """The gains with a note for each joint and a verdict."""
     value = start * np.exp(answer.k)
@@ -310,8 +314,8 @@ def _with_verdict(
         return DriveGains(value * np.nan, relative, "known mass", verdict, unknown)
     prior = np.minimum((relative / problem.spread) ** 2, 1.0)
     notes = tuple(
-        f"{with_interval(gain, abs(gain) * std)} Nm/A; {share:.0%} of the information is the"
-        " initial guess"
+        f"{with_interval(gain, NORMAL_95 * abs(gain) * std)} Nm/A; {share:.0%} of the information"
+        " is the initial guess"
         for gain, std, share in zip(value, relative, prior, strict=True)
     )
     best = 100 * relative.min()

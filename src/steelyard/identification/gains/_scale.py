@@ -39,6 +39,7 @@ from typing import NamedTuple
 import numpy as np
 
 from steelyard._arrays import Array
+from steelyard._units import NORMAL_95
 from steelyard.identification._covariance import widening
 from steelyard.identification.gains._drive_gains import DriveGains
 from steelyard.recording import Samples
@@ -122,7 +123,8 @@ def scaled_by_targets(
 
 def _with_scale(gains: DriveGains, k: float, std: float, how: str) -> DriveGains:
     value = np.exp(k) * gains.value
-    words = f"{gains.verdict.summary}; all scaled by {100 * k:+.2f} +- {100 * std:.2f} %, {how}"
+    scale = f"{100 * k:+.2f} +- {100 * NORMAL_95 * std:.2f} %"
+    words = f"{gains.verdict.summary}; all scaled by {scale}, {how}"
     return replace(
         gains,
         value=value,

@@ -44,7 +44,7 @@ from scipy.ndimage import maximum_filter1d, minimum_filter1d
 from scipy.optimize import minimize_scalar
 
 from steelyard._arrays import Array
-from steelyard._units import with_interval
+from steelyard._units import NORMAL_95, with_interval
 from steelyard.errors import InvalidRecording, InvalidSamples
 from steelyard.identification._covariance import widening
 from steelyard.identification.gains._drive_gains import DriveGains
@@ -368,8 +368,8 @@ def _combined(slopes: Sequence[_Slope]) -> tuple[float, float, str]:
     widened = np.sqrt(max(1.0, chi_square / max(len(slopes) - 1, 1)))
     std = float(widened / np.sqrt(precision.sum()))
     if not std < _MAX_RELATIVE_STD * abs(mean):
-        return np.nan, np.inf, f"unknown: 1/gain is {with_interval(mean, std)} A/Nm"
-    words = f"{with_interval(1 / mean, std / mean**2)} Nm/A from {len(slopes)} slopes"
+        return np.nan, np.inf, f"unknown: 1/gain is {with_interval(mean, NORMAL_95 * std)} A/Nm"
+    words = f"{with_interval(1 / mean, NORMAL_95 * std / mean**2)} Nm/A from {len(slopes)} slopes"
     if widened > 1.5:
         words += f", which disagree {widened:.1f} times more than expected"
     if mean < 0:

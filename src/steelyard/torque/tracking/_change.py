@@ -49,7 +49,7 @@ from steelyard.identification import DynamicModel
 from steelyard.robot._transmission import Transmission
 from steelyard.torque.tracking._noise import Unexplained
 from steelyard.torque.tracking._rows import TorqueRows
-from steelyard.torque.tracking._state import Before, Window
+from steelyard.torque.tracking._state import EarlierKnowledge, Window
 
 _UNIFORM_STD = 3.0**-0.5  # standard deviation of a uniform distribution between -1 and 1
 _MAX_WINDOWS_AFTER_REST = 5  # windows that are compared with the estimate before the rest
@@ -61,7 +61,7 @@ _FREE_PAYLOAD = np.array([100.0] + 3 * [100.0] + 6 * [1.0])  # std of a change [
 _LONGEST_WINDOWS = 16  # windows that are compared together with an earlier estimate
 
 
-def change_statistic(before: Before, friction_std: Array) -> float:
+def change_statistic(before: EarlierKnowledge, friction_std: Array) -> float:
     """Statistic for another payload since a time; chi-square with four degrees of freedom if none.
 
     Args:
@@ -86,7 +86,9 @@ def change_statistic(before: Before, friction_std: Array) -> float:
     return float((score[known] ** 2 / (1.0 + ratios[known])).sum())
 
 
-def after_rest(rest: Before, window: Window, friction_std: Array) -> tuple[Before | None, float]:
+def after_rest(
+    rest: EarlierKnowledge, window: Window, friction_std: Array
+) -> tuple[EarlierKnowledge | None, float]:
     """The comparison with one more window, None at its end, and the statistic of its samples.
 
     This test is rarer than that of every window, so its statistic counts twice.
@@ -102,7 +104,7 @@ def after_rest(rest: Before, window: Window, friction_std: Array) -> tuple[Befor
     return rest if young else None, _WEIGHT_AFTER_REST * statistic
 
 
-def strongest_change(earlier: Sequence[Before], friction_std: Array) -> tuple[int, float]:
+def strongest_change(earlier: Sequence[EarlierKnowledge], friction_std: Array) -> tuple[int, float]:
     """The place of the time since which another payload is likeliest, and its statistic.
 
     Args:
@@ -116,13 +118,15 @@ def strongest_change(earlier: Sequence[Before], friction_std: Array) -> tuple[in
     return strongest, statistics[strongest]
 
 
-def noise_since(before: Before) -> float:
+def noise_since(before: EarlierKnowledge) -> float:
     """Variance of residuals over the assumed one, by those that no other payload explains."""
     found = before.unexplained.plus(0, *_unexplained(before))
     return float(found.inflation.max())
 
 
-def with_unexplained(found: Unexplained, earlier: Sequence[Before], window: int) -> Unexplained:
+def with_unexplained(
+    found: Unexplained, earlier: Sequence[EarlierKnowledge], window: int
+) -> Unexplained:
     """Residuals that no other payload explains, with those of the window that ends now.
 
     Args:
@@ -139,7 +143,7 @@ def with_unexplained(found: Unexplained, earlier: Sequence[Before], window: int)
     return found
 
 
-def _unexplained(before: Before) -> tuple[Array, Array]:
+def _unexplained(before: EarlierKnowledge) -> tuple[Array, Array]:
     """Squares of the joints' residuals and their share of noise (see above), (n,) each."""
     since = before.since
     rows = np.maximum(since.rows, 1e-9)
@@ -155,7 +159,7 @@ def _unexplained(before: Before) -> tuple[Array, Array]:
     return np.where(counting, u**2, 0.0), np.where(counting, np.diag(inverse), 0.0)
 
 
-def still_kept(earlier: Sequence[Before], window: int) -> Iterator[Before]:
+def still_kept(earlier: Sequence[EarlierKnowledge], window: int) -> Iterator[EarlierKnowledge]:
     """The earlier times that the next window is compared with: about two for each power of two.
 
     Args:

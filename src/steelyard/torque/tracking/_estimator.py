@@ -3,9 +3,9 @@
 Without forgetting, the estimate equals that of `weigh` with the same noise of the joints
 (`tests/contracts/`). The unknowns are the payload, friction and the arm; the empty runs are the
 prior of the arm (`_factor`). Samples are processed in blocks of five, and the work is divided: one
-step builds the rows, the next updates the factor by QR. After each window of 0.2 s a change of the
-payload is tested for (`_change`). Samples since it are discarded, with a window more, and the
-payload restarts, while the arm stays known.
+step builds the rows, the next updates the factor by QR. After each window of 0.2 s the tracker
+tests for a change of the payload (`_change`). After a change it discards the samples since the
+window before, and estimates the payload anew; the arm stays known.
 
 Residuals that are wider than the model predicts widen the covariance. With the information A_j from
 joint j, whose variance is f_j times the assumed one,
@@ -65,7 +65,7 @@ from steelyard.torque.tracking._prospect import Prospect
 from steelyard.torque.tracking._rows import TorqueRows
 from steelyard.torque.tracking._state import (
     NOT_BEHIND,
-    Before,
+    EarlierKnowledge,
     TorqueTrackerOptions,
     TorqueTrackerState,
     Window,
@@ -101,7 +101,7 @@ class TorqueTracker:
     _prior: Knowledge = field(init=False, repr=False)
     _friction: Array = field(init=False, repr=False)
     _systematic: SystematicErrors = field(init=False, repr=False)
-    _systematic_free: SystematicErrors = field(init=False, repr=False)
+    _systematic_without_friction: SystematicErrors = field(init=False, repr=False)
     _friction_change: Array = field(init=False, repr=False)
     _plausible_friction: Array = field(init=False, repr=False)
     _preparation: Preparation = field(init=False, repr=False)
@@ -127,7 +127,7 @@ class TorqueTracker:
         object.__setattr__(self, "_friction", friction_knowledge(self.model, rows))
         for name, of_friction in (
             ("_systematic", self._friction),
-            ("_systematic_free", self._friction[:0]),
+            ("_systematic_without_friction", self._friction[:0]),
         ):
             systematic = SystematicErrors.of(self.model, rows, self._prior, of_friction)
             object.__setattr__(self, name, systematic)
@@ -154,7 +154,7 @@ class TorqueTracker:
     def init(self) -> TorqueTrackerState:
         """The state before the first sample."""
         state = TorqueTrackerState.of(self._prior, self.model.robot.n, 10 + self._rows.friction)
-        return state._replace(earlier=(self._before(state, state.window),))
+        return state._replace(earlier=(self._earlier_knowledge(state, state.window),))
 
     def step(self, state: TorqueTrackerState, sample: Sample[Array]) -> TorqueTrackerState:
         """The state after one more sample. Bad samples are counted and skipped."""
@@ -164,7 +164,7 @@ class TorqueTracker:
         if fault := self._rows.fault(row, state.last_s):
             state = state._replace(counts=state.counts.plus(fault))
             if fault == "late":
-                return self._behind(state, row)
+                return self._after_late_sample(state, row)
             if fault == "saturated":
                 return state._replace(last_s=float(row[0]))
             return state
@@ -177,7 +177,7 @@ class TorqueTracker:
         if len(pending) <= self.options.block:
             state = self._with_work_done(state)
             return state._replace(pending=pending, last_s=float(row[0]), behind=NOT_BEHIND)
-        while state.prepared or self._due(state):
+        while state.prepared or self._window_is_over(state):
             state = self._with_work_done(state)
         state = self._prepared(state, np.array(pending[:-1]), row[-len(self._weights) :])
         return state._replace(pending=(row,), last_s=float(row[0]), behind=NOT_BEHIND)
@@ -304,11 +304,11 @@ class TorqueTracker:
         return state._replace(
             memory=self._rows.law.init(self._rows.drives.to_drives(motion[0, 0])),
             last_tau=tau[0].copy(),
-            window=Window.nothing(n, self._rows.m, float(row[0])),
+            window=Window.empty(n, self._rows.m, float(row[0])),
             start_s=float(row[0]),
         )
 
-    def _behind(self, state: TorqueTrackerState, row: Array) -> TorqueTrackerState:
+    def _after_late_sample(self, state: TorqueTrackerState, row: Array) -> TorqueTrackerState:
         """The state after a late sample; many of them mean that the clock was set back."""
         before_s, count = state.behind
         if row[0] > before_s:
@@ -329,7 +329,7 @@ class TorqueTracker:
         state = self._drained(state)
         if state.window.rows.any():
             state = self._judged(state)
-        window = Window.nothing(len(self._weights), self._rows.m, float(t))
+        window = Window.empty(len(self._weights), self._rows.m, float(t))
         if self.options.alarm is not None:
             state = self._rested(state, float(t))
         return state._replace(window=window, counts=state.counts.plus("gaps"))
@@ -344,14 +344,14 @@ class TorqueTracker:
         state = self._prepared(state, rows, rows[-1, -len(self._weights) :])
         return self._processed(state)._replace(pending=())
 
-    def _due(self, state: TorqueTrackerState) -> bool:
+    def _window_is_over(self, state: TorqueTrackerState) -> bool:
         return state.window.end_s - state.window.start_s > self.options.window_s - _CLOCK_ROUNDING_S
 
     def _with_work_done(self, state: TorqueTrackerState) -> TorqueTrackerState:
         """The state after one piece of pending work, which keeps each step short."""
         if state.prepared:
             return self._processed(state)
-        if self._due(state):
+        if self._window_is_over(state):
             return self._judged(state)
         return state
 
@@ -428,7 +428,7 @@ class TorqueTracker:
             pull = pull + (rows[:, :, -1:] * rows[:, :, :-1]).sum(axis=0)
         flat = rows.reshape(-1, rows.shape[2])
         known = known.plus(flat)
-        if (e**2).sum() > _OUTLIER_RMS**2 * count.sum():  # these rows excite new unknowns
+        if ((e**2).sum(axis=0) > _OUTLIER_RMS**2 * count).any():  # rows excite new unknowns
             e = -(flat @ np.append(known.solution, -1.0)).reshape(e.shape)
         near = np.ascontiguousarray(rows[:, :, : information.shape[1]].transpose(1, 0, 2))
         window = Window(
@@ -490,8 +490,8 @@ class TorqueTracker:
         if statistic <= alarm:
             return None
         since_s = state.earlier[strongest].since.start_s
-        safe = state.earlier[min(strongest + 1, len(state.earlier) - 1)]
-        return self._changed(state, safe, since_s)
+        before_change = state.earlier[min(strongest + 1, len(state.earlier) - 1)]
+        return self._changed(state, before_change, since_s)
 
     def _with_window(self, state: TorqueTrackerState, window: Window) -> TorqueTrackerState:
         """The state after a window without a change."""
@@ -501,7 +501,7 @@ class TorqueTracker:
             total = window.joints[:, -1] - window.joints[:, :-1] @ x
             spread = spread.with_window(total, window.squares, window.rows)
         number = state.all_windows + 1
-        now = self._before(
+        now = self._earlier_knowledge(
             state._replace(spread=spread, all_windows=number), self._no_samples(window.end_s)
         )
         return state._replace(
@@ -512,11 +512,11 @@ class TorqueTracker:
             all_windows=number,
         )
 
-    def _before(self, state: TorqueTrackerState, since: Window) -> Before:
+    def _earlier_knowledge(self, state: TorqueTrackerState, since: Window) -> EarlierKnowledge:
         """What is known in a state, for comparisons with later samples."""
         expected = state.known.plus(self._plausible_friction)
         known_s = since.start_s if np.isfinite(since.start_s) else np.inf
-        return Before(
+        return EarlierKnowledge(
             state.known,
             expected,
             state.spread,
@@ -528,7 +528,7 @@ class TorqueTracker:
 
     def _no_samples(self, start_s: float) -> Window:
         """A window without samples that begins at a time [s]."""
-        return Window.nothing(len(self._weights), self._rows.m, start_s)
+        return Window.empty(len(self._weights), self._rows.m, start_s)
 
     def _rested(self, state: TorqueTrackerState, now_s: float) -> TorqueTrackerState:
         """The state while the arm rests; later samples are compared with the estimate before."""
@@ -539,26 +539,26 @@ class TorqueTracker:
         return state._replace(rest=before._replace(since=since))
 
     def _changed(
-        self, state: TorqueTrackerState, safe: Before, since_s: float
+        self, state: TorqueTrackerState, before_change: EarlierKnowledge, since_s: float
     ) -> TorqueTrackerState:
         """The state after a change of payload: samples since a time are discarded, the arm is kept.
 
         Residuals since then do not count as noise.
 
         Args:
-            safe: what was known before the change for sure
+            before_change: what was known when the payload had certainly not changed yet
             since_s: begin of the window that contains the change [s]
         """
-        before = self._advice(state._replace(known=safe.known)).evidence
+        before = self._advice(state._replace(known=before_change.known)).evidence
         episode = Episode(state.start_s, since_s, before.plain.vector, before.covariance)
-        known = safe.known.restarted(self._friction_change)
+        known = before_change.known.restarted(self._friction_change)
         state = state._replace(
             known=known,
-            spread=safe.spread,
-            unexplained=safe.unexplained,
+            spread=before_change.spread,
+            unexplained=before_change.unexplained,
             all_windows=state.all_windows + 1,
         )
-        now = self._before(state, self._no_samples(state.window.start_s))
+        now = self._earlier_knowledge(state, self._no_samples(state.window.start_s))
         return state._replace(
             at_start=known,
             earlier=(now,),
@@ -581,7 +581,7 @@ class TorqueTracker:
             if by_friction <= MAX_FRICTION_CONTRADICTION:
                 return advice
         nothing = self._friction[:0]
-        return self._advice_of(state, state.known, self._systematic_free, nothing)[0]
+        return self._advice_of(state, state.known, self._systematic_without_friction, nothing)[0]
 
     def _advice_of(
         self,
@@ -606,7 +606,7 @@ class TorqueTracker:
             contradiction(rows, x, inverse, (inverse, wider))
             for rows in (systematic.arm, of_friction)
         )
-        moved = max(by_arm, by_friction)
+        larger_contradiction = max(by_arm, by_friction)
         contradicted = by_contradictions(
             wider[:10, :10], inverse[:, :10], [(by_arm, systematic.arm), (by_friction, of_friction)]
         )
@@ -623,7 +623,7 @@ class TorqueTracker:
             shares = {}
         causes = self._possible_causes(state, known, float(covariance[0, 0]))
         effect = effect_of(causes, self.model.runs, float(np.sqrt(covariance[0, 0])))
-        known_causes = covariance
+        without_causes = covariance
         for name, added in effect.added.items():
             covariance, shares = enlarged(covariance, shares, name, added)
         evidence = Evidence(
@@ -631,10 +631,10 @@ class TorqueTracker:
             covariance,
             unknown,
             unobservable=self._unobservable,
-            contradiction=moved,
+            contradiction=larger_contradiction,
             shares=shares,
             arm=self.model.robot.name,
-            body_covariance=known_causes,
+            body_covariance=without_causes,
         )
         prospect = Prospect(tuple(causes), self.model.runs)
         return Advice(evidence, x, S, self._weights, gain_error, effect, prospect), by_friction

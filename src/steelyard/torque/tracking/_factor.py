@@ -123,7 +123,7 @@ class Knowledge(NamedTuple):
             return None
         e = np.array([float(products[-1] - products[:-1] @ x) / V])
         response = -np.asarray(lapack.dtrtrs(R, taken)[0])[:, None]
-        return CauseFit(e, np.array([[1.0 / V]]), x + response @ e, response[:10])
+        return CauseFit(e, np.array([[1.0 / V]]), x + response @ e, np.array([0]), response[:10])
 
     def forgotten(self, weight: float, nuisances: int) -> Knowledge:
         """The knowledge after slight forgetting of payload and friction; that of the arm stays.

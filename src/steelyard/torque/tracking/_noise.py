@@ -32,7 +32,7 @@ _MOST_WIDENED = 5.0  # in standard deviations: more is no noise, as in a batch
 _WEIGHT_KEPT_PER_WINDOW = 0.997  # of a window's weight after the next one
 
 
-class Spread(NamedTuple):
+class ResidualSpread(NamedTuple):
     """Squares of residuals at several scales.
 
     Attributes:
@@ -52,7 +52,7 @@ class Spread(NamedTuple):
     windows: Annotated[int, NOT_NEGATIVE]
 
     @classmethod
-    def nothing(cls, n: int) -> Spread:
+    def nothing(cls, n: int) -> ResidualSpread:
         """The spread before the first residual."""
         scales = (_LEVELS, n)
         return cls(
@@ -64,7 +64,7 @@ class Spread(NamedTuple):
             0,
         )
 
-    def with_window(self, total: Array, squares: Array, rows: Array) -> Spread:
+    def with_window(self, total: Array, squares: Array, rows: Array) -> ResidualSpread:
         """The spread with one more window.
 
         Args:
@@ -84,7 +84,7 @@ class Spread(NamedTuple):
                 break
             total = total + held[level, 0]
             count = count + held[level, 1]
-        return Spread(
+        return ResidualSpread(
             _WEIGHT_KEPT_PER_WINDOW * self.squares + squares,
             _WEIGHT_KEPT_PER_WINDOW * self.rows + rows,
             sums,

@@ -19,7 +19,7 @@ from steelyard._kinds import BARE, INFINITE, NOT_NEGATIVE, Shape
 from steelyard.errors import InvalidSamples
 from steelyard.payload._tracking import Counts, Episode
 from steelyard.torque.tracking._factor import Knowledge
-from steelyard.torque.tracking._noise import Spread, Unexplained
+from steelyard.torque.tracking._noise import ResidualSpread, Unexplained
 
 _MIN_SETTLED_WINDOWS = 10  # after which residuals show the noise
 _MIN_MOVING_SHARE = 0.75  # of a window's samples, for a window in motion
@@ -95,20 +95,20 @@ class Window(NamedTuple):
     samples: Annotated[float, NOT_NEGATIVE]
 
     @classmethod
-    def nothing(cls, n: int, m: int, start_s: float = -np.inf) -> Window:
+    def empty(cls, n: int, m: int, start_s: float = -np.inf) -> Window:
         """A window without samples.
 
         Args:
             start_s: when it begins, [s]
         """
-        empty = (
+        sums = (
             np.zeros((4, m + 1)),
             np.zeros((n, m + 1)),
             np.zeros((4, 2 * n)),
             np.zeros(n),
             np.zeros(n),
         )
-        return cls(start_s, start_s, *empty, 0.0)
+        return cls(start_s, start_s, *sums, 0.0)
 
     def plus(self, other: Window) -> Window:
         """Both windows as one."""
@@ -129,7 +129,7 @@ class Window(NamedTuple):
         return bool(self.rows.max() >= _MIN_MOVING_SHARE * self.samples)
 
 
-class Before(NamedTuple):
+class EarlierKnowledge(NamedTuple):
     """What was known at an earlier time, and the samples in motion since then.
 
     Attributes:
@@ -137,20 +137,20 @@ class Before(NamedTuple):
         expected: the same with plausible friction, which later samples are compared with
         spread: of the residuals then
         unexplained: residuals until then that no other payload explains
-        window: which window began then, counted from the first sample
+        window: number of the window that began then, from 0
         known_s: that time [s]; infinite before the first sample
         since: the samples since then
     """
 
     known: _Triangle
     expected: _Triangle
-    spread: Spread
+    spread: ResidualSpread
     unexplained: Unexplained
     window: Annotated[int, NOT_NEGATIVE]
     known_s: Annotated[float, INFINITE]
     since: Window
 
-    def plus(self, window: Window) -> Before:
+    def plus(self, window: Window) -> EarlierKnowledge:
         """The same with one more window."""
         return self._replace(since=self.since.plus(window))
 
@@ -193,7 +193,7 @@ class TorqueTrackerState(NamedTuple):
 
     known: _Triangle
     at_start: _Triangle
-    earlier: tuple[Before, ...]
+    earlier: tuple[EarlierKnowledge, ...]
     x: Annotated[Array, Shape("m")]
     pending: tuple[_SampleRow, ...]
     prepared: _NoBlock | _PreparedBlock
@@ -203,11 +203,11 @@ class TorqueTrackerState(NamedTuple):
     last_tau: Annotated[Array, Shape("n")]
     torque_squares: Annotated[Array, Shape("n")]
     window: Window
-    rest: Before | None
+    rest: EarlierKnowledge | None
     information: Annotated[Array, Shape("n", "b", "b")]
     pull: Annotated[Array, Shape("n", "m")]
     pushed: Annotated[Array, Shape("m+2")]
-    spread: Spread
+    spread: ResidualSpread
     unexplained: Unexplained
     reach: Annotated[Array, Shape(3, "n"), INFINITE]
     start_s: Annotated[float, INFINITE]
@@ -226,14 +226,14 @@ class TorqueTrackerState(NamedTuple):
             nuisances: number of unknowns that are payload or friction
         """
         x = known.solution
-        first = Before(
+        first = EarlierKnowledge(
             known,
             known,
-            Spread.nothing(n),
+            ResidualSpread.nothing(n),
             Unexplained.nothing(n),
             0,
             np.inf,
-            Window.nothing(n, len(x)),
+            Window.empty(n, len(x)),
         )
         return cls(
             known=known,
@@ -247,12 +247,12 @@ class TorqueTrackerState(NamedTuple):
             behind=NOT_BEHIND,
             last_tau=np.zeros(n),
             torque_squares=np.zeros(n),
-            window=Window.nothing(n, len(x)),
+            window=Window.empty(n, len(x)),
             rest=None,
             information=np.zeros((n, nuisances, nuisances)),
             pull=np.zeros((n, len(x))),
             pushed=np.zeros(len(x) + 2),
-            spread=Spread.nothing(n),
+            spread=ResidualSpread.nothing(n),
             unexplained=Unexplained.nothing(n),
             reach=no_reach(n),
             start_s=-np.inf,

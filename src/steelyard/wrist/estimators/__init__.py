@@ -1,6 +1,6 @@
 """Estimators of the dynamic stage by name, for a `WrenchRegression`."""
 
-from steelyard.wrist._regression import WrenchEstimator
+from steelyard.wrist._regression import WrenchEstimator, WrenchFit, WrenchRegression
 from steelyard.wrist.estimators._batch import (
     LEAST_SQUARES,
     MAXIMUM_LIKELIHOOD,
@@ -8,9 +8,21 @@ from steelyard.wrist.estimators._batch import (
     TOTAL,
     WEIGHTED,
 )
-from steelyard.wrist.estimators._recursive import RecursiveRestricted, RecursiveTotalLeastSquares
+from steelyard.wrist.estimators._recursive import (
+    RecursiveRestricted,
+    RecursiveTotalLeastSquares,
+    RestrictedState,
+)
 
-__all__ = ["ESTIMATORS", "RecursiveRestricted", "RecursiveTotalLeastSquares", "WrenchEstimator"]
+__all__ = [
+    "ESTIMATORS",
+    "RecursiveRestricted",
+    "RecursiveTotalLeastSquares",
+    "RestrictedState",
+    "WrenchEstimator",
+    "WrenchFit",
+    "WrenchRegression",
+]
 
 ESTIMATORS: dict[str, WrenchEstimator] = {
     "ls": LEAST_SQUARES,

@@ -84,8 +84,8 @@ class RecursiveTotalLeastSquares:
         return WrenchEstimator("recursive TLS", uses_prior=False, estimate=estimate)
 
 
-class _RestrictedState(NamedTuple):
-    """Weighted sums over all samples."""
+class RestrictedState(NamedTuple):
+    """The state of `RecursiveRestricted`: weighted sums over all samples."""
 
     M: Array  # sums of Z'Z of forces and torques, (2, p + 1, p + 1)
     P: Array  # sums of the noise in them, (2, p + 1, p + 1)
@@ -130,7 +130,7 @@ class RecursiveRestricted:
         """Number of unknowns."""
         return 10 + self.e
 
-    def init(self, value: Array, information: Array | None = None) -> _RestrictedState:
+    def init(self, value: Array, information: Array | None = None) -> RestrictedState:
         """The state before the first sample.
 
         Args:
@@ -148,16 +148,16 @@ class RecursiveRestricted:
         else:
             P[-1, -1] = np.linalg.matrix_rank(information)
         nothing = np.zeros((2, p + 1, p + 1))
-        return _RestrictedState(nothing, nothing.copy(), M, P, 0.0, np.append(value, -1.0))
+        return RestrictedState(nothing, nothing.copy(), M, P, 0.0, np.append(value, -1.0))
 
     def step(
         self,
-        state: _RestrictedState,
+        state: RestrictedState,
         x: Array,
         x_covariance: Array,
         wrench: Array,
         exact: Array | None = None,
-    ) -> _RestrictedState:
+    ) -> RestrictedState:
         """The next state.
 
         Args:
@@ -183,13 +183,13 @@ class RecursiveRestricted:
         prior_P = faded * state.prior_P
         count = faded * state.samples + 1.0
         v = _iterated(M, P, prior_M, prior_P, 3.0 * count, state.v)
-        return _RestrictedState(M, P, prior_M, prior_P, count, v)
+        return RestrictedState(M, P, prior_M, prior_P, count, v)
 
-    def value(self, state: _RestrictedState) -> Array:
+    def value(self, state: RestrictedState) -> Array:
         """The unknowns, (p,), at a state."""
         return state.v[:-1]
 
-    def forms(self, state: _RestrictedState) -> tuple[Array, Array, Array]:
+    def forms(self, state: RestrictedState) -> tuple[Array, Array, Array]:
         """The forms M and P with the current weights, (p + 1, p + 1) each, and W of a row, (6,)."""
         weight = 3.0 * state.samples / ((state.P @ state.v) @ state.v)
         M = state.prior_M + np.tensordot(weight, state.M, axes=1)

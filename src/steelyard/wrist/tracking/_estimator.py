@@ -56,7 +56,7 @@ from steelyard.wrist._regressor import (
 )
 from steelyard.wrist._rest import Postures
 from steelyard.wrist.tracking._path import SensorMotion, checked_sample, is_plausible
-from steelyard.wrist.tracking._solve import FEWEST_BLOCKS, Solution, WristProblem
+from steelyard.wrist.tracking._solve import FEWEST_BLOCKS, WrenchSolution, WristProblem
 from steelyard.wrist.tracking._state import (
     RestWindow,
     WristTrackerOptions,
@@ -275,21 +275,21 @@ class WristTracker:
         noise = state.known.variance + state.window[-1].motion.jump_variance
         return ContactWrench(r, np.sqrt(np.diag(covariance) + noise))
 
-    def _half_width(self, known: Solution) -> float:
+    def _half_width(self, known: WrenchSolution) -> float:
         if known.unknown[0]:
             std = np.inf
         else:
             std = np.sqrt(known.covariance[0, 0])
         return float(NORMAL_95 * std / max(abs(known.value[0]), 1e-12))
 
-    def _force_scales(self, state: WristTrackerState, known: Solution) -> ForceScales | None:
+    def _force_scales(self, state: WristTrackerState, known: WrenchSolution) -> ForceScales | None:
         """The scales of the forces of the sensor; None with too few samples."""
         if len(state.sums.blocks) < _MIN_TESTED_BLOCKS:
             return None
         return self._problem(state.sums, state.postures, state.prior).force_scales(known)
 
     def _doubts(
-        self, state: WristTrackerState, known: Solution, scales: ForceScales | None
+        self, state: WristTrackerState, known: WrenchSolution, scales: ForceScales | None
     ) -> tuple[Doubt, ...]:
         std = np.sqrt(np.diag(known.covariance))
         doubts = [drift_doubt(known.value[TREND], std[TREND], modelled=True)]
@@ -312,7 +312,7 @@ class WristTracker:
             doubts.append(Doubt(DoubtKind.MOSTLY_CONTACT, words))
         return tuple(doubt for doubt in doubts if doubt is not None)
 
-    def _check_doubts(self, state: WristTrackerState, known: Solution) -> list[Doubt]:
+    def _check_doubts(self, state: WristTrackerState, known: WrenchSolution) -> list[Doubt]:
         """Doubts about residuals beyond noise, and about weight and inertia that disagree."""
         sums = state.sums
         B = wrench_slope(known.value[LOAD])
@@ -324,7 +324,7 @@ class WristTracker:
             doubts += weight_doubts(problem.weight_cause(known))
         return doubts
 
-    def _words(self, state: WristTrackerState, known: Solution) -> str:
+    def _words(self, state: WristTrackerState, known: WrenchSolution) -> str:
         half = self._half_width(known)
         if half < 1.0:
             share = f"{float(f'{100 * half:.2g}'):.15g} %"
@@ -380,7 +380,7 @@ class WristTracker:
 
     def _solved(
         self, state: WristTrackerState, rounds: int, *, estimate_noise: bool = True
-    ) -> Solution:
+    ) -> WrenchSolution:
         problem = self._problem(state.sums, state.postures, state.prior)
         return problem.solved(state.known, rounds, estimate_noise=estimate_noise)
 
@@ -406,7 +406,7 @@ class WristTracker:
         weight = 1 / (1 + (jumps / np.asarray(self.noise) ** 2).max(axis=1))
         return rows * np.sqrt(weight)[:, None], np.tensordot(weight, features, axes=1)
 
-    def _residual(self, rows: Array, known: Solution) -> tuple[Array, Array]:
+    def _residual(self, rows: Array, known: WrenchSolution) -> tuple[Array, Array]:
         """The sum of residuals, (6,), and its slope by the unknowns, (6, 24)."""
         L, G = lifted_numbers(self._gravity, known.value)
         total = rows.sum(axis=1)

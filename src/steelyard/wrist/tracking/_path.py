@@ -142,7 +142,7 @@ def is_plausible(sample: Sample[SensorMotion]) -> bool:
     return bool(np.isfinite(sample.t) and np.abs(signals).max() < LARGEST_NUMBER)
 
 
-class _Kinematics(ABC):
+class SensorKinematics(ABC):
     """How the sensor moves, from a window of rows; a quaternion comes last."""
 
     has_quaternion = True
@@ -175,7 +175,7 @@ class _Kinematics(ABC):
 
 
 @dataclass(frozen=True, eq=False)
-class _Joints(_Kinematics):
+class _Joints(SensorKinematics):
     """From joint positions, (length, n), and the arm."""
 
     robot: RobotModel
@@ -203,7 +203,7 @@ class _Joints(_Kinematics):
 
 
 @dataclass(frozen=True, eq=False)
-class _Pose(_Kinematics):
+class _PoseKinematics(SensorKinematics):
     """From position and quaternion, (length, 7)."""
 
     std: Array
@@ -215,7 +215,7 @@ class _Pose(_Kinematics):
 
 
 @dataclass(frozen=True, eq=False)
-class _InertialUnit(_Kinematics):
+class _InertialUnitKinematics(SensorKinematics):
     """From acceleration, angular velocity and quaternion, (length, 10)."""
 
     std: Array
@@ -232,8 +232,8 @@ class _InertialUnit(_Kinematics):
         return SensorMotion(R, *motion, self.covariance, _NO_JUMP, speed=np.nan)
 
 
-class _WristPathState(NamedTuple):
-    """The state of a path."""
+class WristPathState(NamedTuple):
+    """The state of a `WristPath`."""
 
     rows: Array  # the last rows [t, motion, wrench, wrench to find jumps in], at most four
     next_s: float  # the next instant of the grid, [s]
@@ -263,7 +263,7 @@ class WristPath:
     rate_hz: float
     cutoff_hz: float
     channels: int
-    kinematics: _Kinematics
+    kinematics: SensorKinematics
     noise: Array
     reach: Array = field(default_factory=lambda: np.full(6, np.inf))
     _lag: FixedLag = field(init=False, repr=False)
@@ -330,13 +330,13 @@ class WristPath:
         """Delay of a sample, [s]: that of the smoother and of the grid."""
         return self._lag.delay_s + self._grid.delay_s
 
-    def init(self) -> _WristPathState:
+    def init(self) -> WristPathState:
         """The state before the first row."""
         return self._empty(-np.inf)
 
     def step(
-        self, state: _WristPathState, t: float, motion: Array, effort: Array
-    ) -> tuple[_WristPathState, tuple[Sample[SensorMotion], ...]]:
+        self, state: WristPathState, t: float, motion: Array, effort: Array
+    ) -> tuple[WristPathState, tuple[Sample[SensorMotion], ...]]:
         """The next state and the samples that are ready, in the order of time.
 
         Args:
@@ -371,13 +371,13 @@ class WristPath:
         state, ready = self._with_row(state._replace(rows=rows))
         return state, (*unusable, *ready)
 
-    def _has_spike_of_motion(self, state: _WristPathState, row: Array) -> bool:
+    def _has_spike_of_motion(self, state: WristPathState, row: Array) -> bool:
         """Whether the last row of a state is no motion, as the row after it shows."""
         motion = slice(1, 1 + self.channels)
         rows = np.concatenate([state.rows[1 - ROWS_OF_SPIKE :, motion], row[None, motion]])
         return self.kinematics.has_spike(rows, self.rate_hz)
 
-    def _has_spike_of_wrench(self, state: _WristPathState, row: Array) -> bool:
+    def _has_spike_of_wrench(self, state: WristPathState, row: Array) -> bool:
         """Whether the last wrench of a state is a spike, as the row after it shows."""
         wrench = np.concatenate([state.rows[1 - ROWS_OF_SPIKE :, self._wrench], row[None, -6:]])
         noise = self._jumps.row_noise
@@ -396,7 +396,7 @@ class WristPath:
         """Columns of the wrench to find jumps in, in a row of the state or of its window."""
         return slice(-6, None)
 
-    def _replaced(self, state: _WristPathState, row: Array) -> Array:
+    def _replaced(self, state: WristPathState, row: Array) -> Array:
         """Rows of a state with another wrench in the last: that between the ones around it."""
         motion = slice(1, 1 + self.channels)
         rows = state.rows.copy()
@@ -425,8 +425,8 @@ class WristPath:
         return ""
 
     def _with_row(
-        self, state: _WristPathState
-    ) -> tuple[_WristPathState, tuple[Sample[SensorMotion], ...]]:
+        self, state: WristPathState
+    ) -> tuple[WristPathState, tuple[Sample[SensorMotion], ...]]:
         """The state, and the samples that the last row completes."""
         next_s, instants = self._grid.interpolated(state.rows, state.next_s)
         window = state.window
@@ -441,7 +441,7 @@ class WristPath:
                     last_s = t - self._lag.delay_s
                     ready.append(self._sample(last_s, window))
                 count += 1
-        return _WristPathState(state.rows, next_s, window, count, last_s), tuple(ready)
+        return WristPathState(state.rows, next_s, window, count, last_s), tuple(ready)
 
     def _sample(self, t: float, window: Array) -> Sample[SensorMotion]:
         motion = window[:, : self.channels]
@@ -450,10 +450,10 @@ class WristPath:
         moved = self.kinematics.moved(motion, self._lag)._replace(jump_variance=jumps)
         return Sample(t, moved, self._lag.smoothed(wrench)[0])
 
-    def _empty(self, last_s: float) -> _WristPathState:
+    def _empty(self, last_s: float) -> WristPathState:
         numbers = self.channels + 12
         rows = np.zeros((0, 1 + numbers))
-        return _WristPathState(rows, -np.inf, np.zeros((0, numbers)), 0, last_s)
+        return WristPathState(rows, -np.inf, np.zeros((0, numbers)), 0, last_s)
 
 
 def _wrench_noise(wrench: Array) -> Array:
@@ -485,7 +485,7 @@ def motion_of(recording: WristRecording) -> Array:
 
 def _kinematics(
     motion: Array, sensor: WristSensor, robot: RobotModel | None, gains: tuple[float, float, float]
-) -> _Kinematics:
+) -> SensorKinematics:
     """How rows of a motion, (N, c), say how the sensor moves, with their noise."""
     stated = sensor.motion_noise
 
@@ -499,12 +499,12 @@ def _kinematics(
         quaternion = motion[:, 3:]
         stds = (stated.get("position"), stated.get("rotation"))
         std = np.append(noise_or(stds[0], position), noise_or(_half(stds[1]), quaternion))
-        return _Pose(std, pose_noise(position, quaternion, gains, *stds))
+        return _PoseKinematics(std, pose_noise(position, quaternion, gains, *stds))
     if motion.shape[1] == 10:
         linear = noise_or(stated.get("acceleration"), motion[:, :3])
         turning = noise_or(stated.get("angular_velocity"), motion[:, 3:6])
         variance = np.concatenate([linear**2 * value, turning**2 * value, turning**2 * slope])
-        return _InertialUnit(np.concatenate([linear, turning]), np.diag(variance))
+        return _InertialUnitKinematics(np.concatenate([linear, turning]), np.diag(variance))
     raise InvalidSamples(
         f"a motion is 7 or 10 numbers, or joints of a robot, got {motion.shape[1]}"
     )

@@ -46,7 +46,7 @@ from steelyard._arrays import Array, Indices, Mask
 from steelyard._kinds import Shape
 from steelyard._units import NORMAL_95
 from steelyard.inertia import INERTIA
-from steelyard.wrist._checks import CAUSE_STD, Cause, ForceScales
+from steelyard.wrist._checks import CAUSE_STD, CauseColumn, ForceScales
 from steelyard.wrist._regression import long_run_sum
 from steelyard.wrist._regressor import BaseGravity, wrench_tensor
 from steelyard.wrist._rest import Postures
@@ -76,7 +76,7 @@ _LARGEST_ERROR = 100.0  # of an acceleration, [m/s^2, rad/s^2]
 
 
 @dataclass(frozen=True, eq=False)
-class Solution:
+class WrenchSolution:
     """The solution after some samples.
 
     Attributes:
@@ -96,7 +96,7 @@ class Solution:
     long_run: Annotated[Array, Shape(6)]
     extra: Annotated[Array, Shape(2)]
 
-    def with_mass_std(self, std: float) -> Solution:
+    def with_mass_std(self, std: float) -> WrenchSolution:
         """The solution with a further error of the mass.
 
         Args:
@@ -130,8 +130,8 @@ class WristProblem:
     fewest_blocks: int = FEWEST_BLOCKS
 
     def solved(
-        self, start: Solution | None = None, rounds: int = 8, *, estimate_noise: bool = True
-    ) -> Solution:
+        self, start: WrenchSolution | None = None, rounds: int = 8, *, estimate_noise: bool = True
+    ) -> WrenchSolution:
         """The solution: value, weights and tilt found alternately.
 
         Args:
@@ -163,7 +163,7 @@ class WristProblem:
             long_run = None
         return there.solution(value, variance, extra, long_run)
 
-    def weight_cause(self, known: Solution) -> Cause:
+    def weight_cause(self, known: WrenchSolution) -> CauseColumn:
         """The relative difference of weight and inertia (see `_checks`), from the motion alone.
 
         Args:
@@ -171,9 +171,9 @@ class WristProblem:
         """
         weight = weight_numbers(self.gravity, known.value)
         value, covariance = self._causes(known, weight[:, :, None])
-        return Cause(float(value[0]), float(np.sqrt(covariance[0, 0])))
+        return CauseColumn(float(value[0]), float(np.sqrt(covariance[0, 0])))
 
-    def force_scales(self, known: Solution) -> ForceScales:
+    def force_scales(self, known: WrenchSolution) -> ForceScales:
         """The scales of the forces of the sensor (see `_checks`), from the motion alone.
 
         Args:
@@ -182,7 +182,7 @@ class WristProblem:
         load = load_numbers(self.gravity, known.value)
         return ForceScales(*self._causes(known, load[:, :, None] * np.eye(6, 3)[:, None, :]))
 
-    def _causes(self, known: Solution, numbers: Array) -> tuple[Array, Array]:
+    def _causes(self, known: WrenchSolution, numbers: Array) -> tuple[Array, Array]:
         """The factors of further wrenches, (c,), and their covariance, (c, c).
 
         Args:
@@ -363,7 +363,7 @@ class _Linear:
 
     def solution(
         self, value: Array, variance: Array, extra: Array, known_long_run: Array | None
-    ) -> Solution:
+    ) -> WrenchSolution:
         """The value with its covariance, and the variances that its residuals show.
 
         Args:
@@ -398,7 +398,7 @@ class _Linear:
         whole[np.ix_(free, free)] = covariance
         mask[free] = unknown
         mask[TILT] = False
-        return Solution(value, whole, mask, variance, long_run, extra)
+        return WrenchSolution(value, whole, mask, variance, long_run, extra)
 
     def _bias_by_motion(self, value: Array, variance: Array) -> Array:
         """Bias of A'A theta if all residuals came from linear or angular acceleration, (p, 2)."""

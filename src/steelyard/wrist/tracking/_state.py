@@ -19,7 +19,7 @@ from steelyard.payload._tracking import Counts, Episode
 from steelyard.recording import Sample
 from steelyard.wrist._rest import Postures, RestRule
 from steelyard.wrist.tracking._path import SensorMotion
-from steelyard.wrist.tracking._solve import Solution
+from steelyard.wrist.tracking._solve import WrenchSolution
 from steelyard.wrist.tracking._sums import UNKNOWNS, Sums
 
 
@@ -91,7 +91,7 @@ class WristTrackerState(NamedTuple):
     sums: Sums
     postures: Annotated[Postures, AsList("t", "wrench", "variance", "R_base_sensor", "rows")]
     prior: Annotated[Array, Shape("*", UNKNOWNS + 1)]
-    known: Solution
+    known: WrenchSolution
     window: tuple[Sample[SensorMotion], ...]
     rest: tuple[RestWindow, ...]
     trial: Sums

@@ -1,0 +1,33 @@
+"""Texts for people have the signs that their stream can show."""
+
+import io
+import sys
+
+import pytest
+
+from steelyard.cli.terminal import say, terminal_text
+
+
+def stream(encoding):
+    return io.TextIOWrapper(io.BytesIO(), encoding=encoding)
+
+
+@pytest.mark.parametrize(
+    ("encoding", "expected"),
+    [
+        ("utf-8", "2.5 ± 0.1 kg, 3 ± 1 kg m², 9.81 m/s²"),
+        ("ascii", "2.5 +- 0.1 kg, 3 +- 1 kg m^2, 9.81 m/s^2"),
+        ("latin-1", "2.5 +- 0.1 kg, 3 +- 1 kg m^2, 9.81 m/s^2"),
+    ],
+)
+def test_signs_depend_on_the_stream(encoding, expected, monkeypatch):
+    text = "2.5 +- 0.1 kg, 3 +- 1 kg m^2, 9.81 m/s^2"
+    assert terminal_text(text, stream(encoding)) == expected
+    out = stream(encoding)
+    monkeypatch.setattr(sys, "stdout", out)
+    say(text, flush=True)
+    assert out.buffer.getvalue().decode(encoding).strip() == expected
+
+
+def test_a_text_that_has_the_signs_already_stays():
+    assert terminal_text("1 ± 2 m²", stream("utf-8")) == "1 ± 2 m²"
