@@ -413,6 +413,9 @@ ELSEWHERE = {
     "live/test_stopping.py::test_the_question_says_which_surroundings_were_checked": (
         "The surroundings of the arm (floor, walls) were not checked; --limits describes them",
     ),
+    "live/test_stopping.py::test_a_running_program_is_replaced_only_on_request": (
+        "stop it first, or let the motion replace it with `replace_program`",
+    ),
     "picking/test_picks.py::test_wrong_options_are_refused": (
         "`expect` names parts of a table: give the table as `parts`",
     ),

@@ -828,7 +828,8 @@ def test_a_running_program_is_replaced_only_on_request(arm, patient):
     found, source, probe = patient
     found.controller.fault("busy")
     probe.passes(0.1)
-    with pytest.raises(SourceFailed, match=r"runs the program .*other_program.*: stop it first"):
+    refused = r"runs the program .*other_program.*: stop it first, or .* `replace_program`"
+    with pytest.raises(SourceFailed, match=refused):
         move(source, arm, swing(), confirm=lambda plan: True)
     plans = []
     request = replace(FAST, replace_program=True)

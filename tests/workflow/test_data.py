@@ -327,3 +327,5 @@ def test_one_moving_joint_is_named_as_the_cause():
 def test_a_robot_is_no_model(robot, loaded):
     with pytest.raises(InvalidRobot, match="ur10 is a robot, not an identified model: identify"):
         sy.weigh(robot, loaded)
+    with pytest.raises(InvalidSamples, match="got Recording: check the order of the arguments"):
+        sy.weigh(loaded, robot)

@@ -67,6 +67,7 @@ _PARAMETER_OF_ARGUMENT = {
     "period_s": "period",
     "rate_hz": "rate",
     "rating_kg": "rating",
+    "replace_program": "replace",
     "tool_speed": "speed",
     "transition_s": "transition",
 }

@@ -163,7 +163,8 @@ class MotionStart:
         replaces = controller.running_program(row)
         if replaces and not request.replace_program:
             raise SourceFailed(
-                f"{controller} runs {replaces}: stop it first, or allow the motion to replace it"
+                f"{controller} runs {replaces}: stop it first, or let the motion replace it with"
+                " `replace_program`"
             )
         reported = stream.identity()
         arm = require_same_identity(

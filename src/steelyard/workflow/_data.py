@@ -278,6 +278,11 @@ def identified_arm(model: DynamicModel | RobotModel | str | Path) -> DynamicMode
             f"{name} is a robot, not an identified model: identify the empty arm first"
             " (steelyard identify, or sy.identify in Python)"
         )
+    if not isinstance(model, str | Path):
+        raise InvalidSamples(
+            f"the model of the empty arm is a DynamicModel or its file, got {type(model).__name__}:"
+            " check the order of the arguments"
+        )
     return DynamicModel.load(model)
 
 
