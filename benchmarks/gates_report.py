@@ -15,6 +15,7 @@ LAW_WORLD = "law"
 REAL = "real"
 START = "<!-- bench of gates: written by benchmarks/bench_gates.py -->"
 END = "<!-- end of the bench of gates -->"
+_RATES_PER_TABLE = 2  # wider tables have lines that are too long
 _DATA = {
     "joints in a batch": ("torque", "sound", "empty", "currents"),
     "joints, tracked": ("tracking",),
@@ -86,7 +87,7 @@ def write_between(path: Path, start: str, end: str, lines: Sequence[str]) -> Non
 
 def markdown(cells: Sequence[Cell]) -> list[str]:
     """The lines of all tables of the document."""
-    tables = (_rate_table(cells), _world_table(cells), _doubts(cells), _corruptions(cells))
+    tables = (_rate_tables(cells), _world_table(cells), _doubts(cells), _corruptions(cells))
     lines = [_seeds(cells), ""]
     for table in tables:
         lines += [*table, ""]
@@ -107,8 +108,8 @@ def _seeds(cells: Sequence[Cell]) -> str:
     return f"Seeds: {', '.join(parts)}."
 
 
-def _rate_table(cells: Sequence[Cell]) -> list[str]:
-    """Both error rates, coverage and widths, for each kind of data."""
+def _rate_tables(cells: Sequence[Cell]) -> list[str]:
+    """Both error rates, coverage and widths, for two kinds of data in each table."""
     groups = {}
     for name, parts in _DATA.items():
         mine = [cell for cell in cells if cell.part in parts]
@@ -117,11 +118,15 @@ def _rate_table(cells: Sequence[Cell]) -> list[str]:
             continue
         groups[f"{name}, friction of a law"] = [c for c in mine if c.world == LAW_WORLD]
         groups[f"{name}, other friction"] = [c for c in mine if c.world != LAW_WORLD]
-    columns = {name: _rates(group) for name, group in groups.items() if group}
-    lines = _head(["share of answers", *columns])
-    first = next(iter(columns.values()), {})
-    for row in first:
-        lines.append(_row([row, *(column[row] for column in columns.values())]))
+    columns = [(name, _rates(group)) for name, group in groups.items() if group]
+    lines: list[str] = []
+    for first in range(0, len(columns), _RATES_PER_TABLE):
+        some = dict(columns[first : first + _RATES_PER_TABLE])
+        if lines:
+            lines.append("")
+        lines += _head(["share of answers", *some])
+        rows = next(iter(some.values()))
+        lines += [_row([row, *(column[row] for column in some.values())]) for row in rows]
     return lines
 
 
