@@ -174,7 +174,7 @@ def test_the_verb_shows_mass_verdict_and_contact(folder, monkeypatch):
     said = run(
         "track-wrist", f"replay:{folder / 'unit.csv'}", "--sensor", folder / "unit.toml"
     ).output
-    assert re.search(r"\d \+- \d", said)
+    assert re.search(r"\d (±|\+-) \d", said)
     assert re.search(r"Contact at the end: -?\d", said), said
     done = run("track-wrist", f"replay:{folder / 'move.parquet'}")
     assert "does not say which columns are the wrench" in str(done.exception)
