@@ -92,7 +92,7 @@ def test_a_recording_is_weighed_sample_by_sample(folder):
     assert str(found).endswith("s late.")
     assert repr(found).startswith("<Tracking: 3.99")
     said = run(*words).output
-    assert "move.parquet, sample by sample:" in said
+    assert "move.parquet, sample by sample" in said
     assert "The mass is known to 1 % since" in said
     assert "Contact at the end:" in said
 
