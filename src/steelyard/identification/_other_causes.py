@@ -31,10 +31,10 @@ of the true motion). If there are several runs, another scale of the
 links' torque is tested in each of them, with friction of its own: gains, or masses on the arm, that
 have changed.
 
-Friction that varies over the position can look like a tilt; then joints contradict each other about
-it. In that case a tilt of the base has to lower L of `_gravity_direction` by 0.06, too: residuals
-smaller by 3 %. In 16 places of the bench of gates (`benchmarks/bench_gates.py`, seeds 70 to 73) one
-false tilt lowered L by 0.045; true ones of 3 degrees lower it by 0.05 to 0.45.
+Friction that varies over the position can look like a tilt. A tilt of the base that would not be
+significant with twice its standard deviation has to lower L of `_gravity_direction` by 0.06, too:
+residuals smaller by 3 %. In 16 places of the bench of gates (`benchmarks/bench_gates.py`, seeds 70
+to 73) one false tilt lowered L by 0.045; true ones of 3 degrees lower it by 0.05 to 0.45.
 """
 
 from __future__ import annotations
@@ -71,8 +71,8 @@ _GRAVITY_RANGE = (9.75, 9.85)  # [m/s^2], equator to poles with a margin
 _MIN_GRAVITY_ERROR = 0.02  # relative; local gravity differs by 0.005
 _PREPARED_STD = 0.01  # relative, of weight beside inertia, by the filter of the motion
 _MIN_TILT = np.radians(1.0)  # [rad], smallest reported tilt of the base
-_MAX_TILT_STD = 0.2  # [rad], of a tilt at a single joint that counts
-_MIN_GAIN_OF_TILT = 0.06  # of L, where joints contradict each other about a tilt
+_MIN_GAIN_OF_TILT = 0.06  # of L of `_gravity_direction`, by a tilt that is not clear
+_CLEAR_TILT_WIDENING = 4.0  # of the covariance of a tilt that is significant nevertheless
 _MIN_SCALE_ERROR = 0.02  # relative; smallest reported change of the torque scale of a run
 _MAX_COMPARED_RUNS = 8  # more runs are compared in groups of neighbours
 
@@ -107,9 +107,7 @@ class CauseFit:
             return float("nan")
         return float(self.e @ np.linalg.solve(C, self.e))
 
-    def disagreement(
-        self, largest_std: float, without: int | None = None, *, each: int = 1
-    ) -> tuple[float, int]:
+    def disagreement(self, largest_std: float, without: int | None = None) -> tuple[float, int]:
         """How far the numbers of the cause contradict each other: chi-square, and its freedom.
 
         A real cause has the same size at all joints, misfit has not. The sizes e_j at single
@@ -118,22 +116,18 @@ class CauseFit:
         Args:
             largest_std: of a number that counts
             without: index of a number that does not count; None for none
-            each: how many columns the cause has at each joint; each has a mean of its own
         """
         C = self.covariance
         shown = np.isfinite(np.diag(C)) & (np.diag(C) > 0) & (np.diag(C) < largest_std**2)
         if without is not None:
             shown = shown & (np.arange(len(shown)) != without)
-        of_column = np.eye(each)[self.columns[shown] % each]
-        of_column = of_column[:, of_column.any(axis=0)]
-        freedom = of_column.shape[0] - of_column.shape[1]
-        if freedom < 1:
+        count = int(shown.sum())
+        if count < 2:
             return 0.0, 0
         information = np.linalg.pinv(C[np.ix_(shown, shown)], hermitian=True)
         e = self.e[shown]
-        weighted = of_column.T @ information
-        rest = e - of_column @ np.linalg.solve(weighted @ of_column, weighted @ e)
-        return float(rest @ information @ rest), freedom
+        rest = e - float((information @ e).sum() / information.sum())
+        return float(rest @ information @ rest), count - 1
 
     def is_significant(self, extra_std: float = 0.0, tests: int = 1, widening: float = 1.0) -> bool:
         """Whether the cause is significant.
@@ -249,11 +243,9 @@ class Fitted:
         """The fit with a cause that has another size at each joint, by one step.
 
         Args:
-            cause: its k columns in each run, (N, n, k); those of joint j come as j k, j k + 1, ...
+            cause: its column in each run, (N, n, 1)
         """
-        n, k = cause[0].shape[1:]
-        apart = np.eye(n)[:, :, None]
-        return self.step([(X[:, :, None, :] * apart).reshape(-1, n, n * k) for X in cause])
+        return self.step([column * np.eye(column.shape[1]) for column in cause])
 
     def motion_bias(self, cause: Sequence[Array], noise_grams: Array) -> Array:
         """What noise of the motion contributes to a cause that depends on positions only, (k,).
@@ -443,30 +435,22 @@ def _gravity_doubts(
             " the stated gravity, and whether it is this arm"
         )
         return [Doubt(DoubtKind.GRAVITY, words)]
-    sideways = [np.stack(x[1:], axis=2) for x in weights]
-    tilted = fit.with_cause(sideways, lambda found: float(np.linalg.norm(found.e)) / _MIN_TILT)
+    tilted = fit.with_cause(
+        [np.stack(x[1:], axis=2) for x in weights],
+        lambda found: float(np.linalg.norm(found.e)) / _MIN_TILT,
+    )
     if tilted is None:
         return []
     direction = down + tilted.e @ across[tilted.columns]
     direction *= np.linalg.norm(down) / np.linalg.norm(direction)
-    gain = gain_of_direction(robot, parts, direction)
-    if gain < _MIN_GAIN_OF_TILT and _joints_contradict(fit.at_joints(sideways)):
+    is_clear = tilted.is_significant(widening=_CLEAR_TILT_WIDENING)
+    if not is_clear and gain_of_direction(robot, parts, direction) < _MIN_GAIN_OF_TILT:
         return []
     words = (
         f"the base seems to be tilted by {np.degrees(np.linalg.norm(tilted.e)):.1f} degrees against"
         f" the stated gravity: level it, or state {gravity_argument(direction)}"
     )
     return [Doubt(DoubtKind.TILTED_BASE, words)]
-
-
-def _joints_contradict(tilts: CauseFit) -> bool:
-    """Whether tilts of the base as single joints show them differ by more than noise.
-
-    Args:
-        tilts: two columns for each joint, [rad]
-    """
-    squared, freedom = tilts.disagreement(_MAX_TILT_STD, each=2)
-    return freedom > 0 and squared > chdtri(freedom, FALSE_ALARM_PROBABILITY)
 
 
 def _disagreement(fit: Fitted, weights: Sequence[Array]) -> float:
