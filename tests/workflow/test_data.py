@@ -329,3 +329,9 @@ def test_a_robot_is_no_model(robot, loaded):
         sy.weigh(robot, loaded)
     with pytest.raises(InvalidSamples, match="got Recording: check the order of the arguments"):
         sy.weigh(loaded, robot)
+
+
+def test_a_model_is_nothing_to_track(model, loaded):
+    with pytest.raises(InvalidSamples, match=r"track\(recording, model\)"):
+        sy.track(model, loaded)
+    assert sy.track(loaded, model).payload.mass > 0

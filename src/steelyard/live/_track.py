@@ -87,6 +87,11 @@ def track(
         options: how samples are made and tracked
         stream: what happens with a stream meanwhile; with it, a file is replayed as a stream
     """
+    if isinstance(source, DynamicModel):
+        raise InvalidSamples(
+            "the first argument is what to track, the second the model of the empty arm:"
+            " track(recording, model)"
+        )
     options = options or TrackingOptions()
     if _is_stream(source, stream):
         job = torque_job(source, model, accuracy, options)
