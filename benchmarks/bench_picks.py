@@ -177,7 +177,7 @@ def model(place: Place) -> DynamicModel:
         tau = warm(robot(place.arm), day).torque(*motion)
         runs.append(recording(place, t, motion, tau, 50 + k))
     how = Preparation(cutoff_hz=8.0)
-    return sy.identify(sy.load_robot(place.arm), runs, friction="load", preparation=how)
+    return sy.identify(sy.load_robot(place.arm), runs, friction="load-asymmetric", preparation=how)
 
 
 def plan(place: Place, mass: float, index: int) -> ShiftPlan:
