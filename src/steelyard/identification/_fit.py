@@ -7,7 +7,9 @@ torque by eta,
     min over theta, d  | W (tau - Y(eta) theta - D d) |^2 ,     eta <- eta + d,
 
 until d is zero; a weak prior on d (two e-foldings) holds shapes that the data do not determine. The
-solution of the last step holds theta and eta with their joint covariance. If friction depends on
+solution of the last step holds theta and eta with their joint covariance. A step back that is about
+as long as the step before is halved, or shapes that the data hardly determine would go to and fro
+without end. If friction depends on
 the torque that a gear transmits, this torque is computed with the theta of the previous step. A
 load share Fl that is not positive beyond its 95 % interval is removed and the fit repeated: if the
 transmitted torques hardly vary, Fl would be noise that a payload multiplies.
@@ -168,17 +170,25 @@ class _Task:
             unknown[removed] = False
             spread[removed] = 0.0
             spread[:, removed] = 0.0
-        noise = solution.noise.reshape(len(self.parts), -1)
+        if not end.converged:
+            # The data ask for a step of the shapes that is not made; with it, the solution would
+            # not be that of the stated law.
+            held = _prior(factor.p, p, std=_HELD_STEP_STD)
+            stated = solve_weighted(factor, held, equal_weights=self.method == "ordinary")
+        else:
+            held = prior
+            stated = solution
+        theta = stated.value[:p]
+        noise = stated.noise.reshape(len(self.parts), -1)
         if len(rows) > 1 and self.method == "weighted" and not unknown.any():
-            fitted = _with_run_effects(
-                self.maker.parameters(law), rows, prior, solution, inflation, factor
-            )
-            theta = fitted.value[:p]
+            parameters = self.maker.parameters(law)
+            fitted = _with_run_effects(parameters, rows, prior, solution, inflation, factor)
             spread = fitted.covariance
+            if not end.converged:
+                fitted = _with_run_effects(parameters, rows, held, stated, inflation, factor)
+            theta = fitted.value[:p]
             noise = fitted.noise
             inflation = fitted.inflation
-        if not end.converged:
-            theta, noise = self._with_given_shapes(factor, p)
         if law.carrying is not None:
             spread[removed] = 0.0
             spread[:, removed] = 0.0
@@ -194,16 +204,6 @@ class _Task:
             end.converged,
         )
 
-    def _with_given_shapes(self, factor: RegressionFactor, p: int) -> tuple[Array, Array]:
-        """The linear unknowns of shapes that do not move, (p,), and the noise, (parts, n) [Nm].
-
-        Where the shapes did not converge, the data ask for a step of them that is not made, and the
-        solution with the step would not be that of the stated law.
-        """
-        held = _prior(factor.p, p, std=_HELD_STEP_STD)
-        solution = solve_weighted(factor, held, equal_weights=self.method == "ordinary")
-        return solution.value[:p], solution.noise.reshape(len(self.parts), -1)
-
     @cached_property
     def _counts(self) -> NDArray[np.int64]:
         """Number of usable rows of each joint of each part, (parts * n,)."""
@@ -214,13 +214,15 @@ class _Task:
         p = len(self.maker.parameters(law))
         previous = None
         solution = self._solve(law, None)
+        step = np.zeros(law.log_shapes.shape)
         iterates = bool(law.free_shapes) or law.load or self.method == "huber"
         for i in range(self.max_iterations if iterates else 0):
             previous = solution
             solution = self._solve(law, previous)
-            step = np.clip(solution.value[p:], -_MAX_LOG_STEP, _MAX_LOG_STEP).reshape(
-                law.log_shapes.shape
-            )
+            wanted = solution.value[p:].reshape(law.log_shapes.shape)
+            to_and_fro = (wanted * step < 0) & (np.abs(wanted) < 2 * np.abs(step))
+            limits = np.where(to_and_fro, 0.5 * np.abs(step), _MAX_LOG_STEP)
+            step = np.clip(wanted, -limits, limits)
             moved = self._within_speeds(law.with_log_shapes(law.log_shapes + step))
             shapes_converged = (
                 np.abs(moved.log_shapes - law.log_shapes).max(initial=0.0) < _LOG_TOLERANCE
