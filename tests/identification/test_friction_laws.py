@@ -1,4 +1,5 @@
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from steelyard.identification import (
     identify,
     solved_again,
 )
+from steelyard.identification._fit import _Task
 from steelyard.identification._problem import RowMaker
 from steelyard.identification._validation import _LeftOut, _simplest, validation_of
 from steelyard.recording import Samples
@@ -74,16 +76,44 @@ def made(name, seed, noise=0.05):
     )
 
 
+def strange(samples, size=1.0):
+    """The same samples with friction that no law has, in which shapes do not converge."""
+    slow = np.maximum(np.abs(samples.v), 0.02)
+    falling = np.array([6.0, 4.0]) * np.sign(samples.v) / np.sqrt(slow)
+    return replace(samples, tau=samples.tau + size * falling)
+
+
+def test_friction_of_each_run_counts_where_shapes_do_not_converge():
+    runs = [strange(made("smooth-power", seed)[0], size) for seed, size in ((3, 0.8), (4, 1.2))]
+    models = [identify(ROBOT, run, friction="smooth-power") for run in (*runs, runs)]
+    assert DoubtKind.NOT_CONVERGED in {doubt.kind for doubt in models[-1].verdict.doubts}
+    first, second, both = (model.estimate.noise for model in models)
+    assert (both < 1.1 * np.maximum(first, second)).all()
+
+
+def test_shapes_that_overshoot_do_not_go_to_and_fro(monkeypatch):
+    best = np.log(0.05)
+
+    def solve(task, law, previous, *, moving=True):
+        p = len(task.maker.parameters(law))
+        value = np.append(np.ones(p), -1.9 * (law.log_shapes.ravel() - best))
+        return SimpleNamespace(value=value, inverse=np.eye(p))
+
+    monkeypatch.setattr(_Task, "_solve", solve)
+    task = _Task(RowMaker(ROBOT, ParameterBasis.of(ROBOT)), [motion(1)], "weighted")
+    end = task._iterated(FrictionLaw.named("smooth", 2), None)
+    assert end.converged
+    assert end.law.width == pytest.approx(0.05, rel=0.01)
+
+
 @pytest.mark.parametrize("name", ["smooth-power", "load"])
 def test_residuals_are_those_of_the_stated_parameters_where_shapes_do_not_converge(name, tmp_path):
     samples = made(name, 3)[0]
-    slow = np.maximum(np.abs(samples.v), 0.02)
-    falling = np.array([6.0, 4.0]) * np.sign(samples.v) / np.sqrt(slow)  # no law has it
-    strange = replace(samples, tau=samples.tau + falling)
-    model = identify(ROBOT, strange, friction=name)
+    odd = strange(samples)
+    model = identify(ROBOT, odd, friction=name)
     assert DoubtKind.NOT_CONVERGED in {doubt.kind for doubt in model.verdict.doubts}
-    residuals = strange.tau - model.rows(strange).Y @ model.estimate.value
-    used = strange.away_from_reversals().mask
+    residuals = odd.tau - model.rows(odd).Y @ model.estimate.value
+    used = odd.away_from_reversals().mask
     rms = np.sqrt(np.mean(residuals**2, axis=0, where=used))
     assert model.estimate.noise == pytest.approx(rms, rel=0.02)
     model.save(tmp_path / "model.json")
