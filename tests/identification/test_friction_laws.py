@@ -1,5 +1,4 @@
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,7 +13,6 @@ from steelyard.identification import (
     identify,
     solved_again,
 )
-from steelyard.identification._fit import _Task
 from steelyard.identification._problem import RowMaker
 from steelyard.identification._validation import _LeftOut, _simplest, validation_of
 from steelyard.recording import Samples
@@ -89,21 +87,6 @@ def test_friction_of_each_run_counts_where_shapes_do_not_converge():
     assert DoubtKind.NOT_CONVERGED in {doubt.kind for doubt in models[-1].verdict.doubts}
     first, second, both = (model.estimate.noise for model in models)
     assert (both < 1.1 * np.maximum(first, second)).all()
-
-
-def test_shapes_that_overshoot_do_not_go_to_and_fro(monkeypatch):
-    best = np.log(0.05)
-
-    def solve(task, law, previous, *, moving=True):
-        p = len(task.maker.parameters(law))
-        value = np.append(np.ones(p), -1.9 * (law.log_shapes.ravel() - best))
-        return SimpleNamespace(value=value, inverse=np.eye(p))
-
-    monkeypatch.setattr(_Task, "_solve", solve)
-    task = _Task(RowMaker(ROBOT, ParameterBasis.of(ROBOT)), [motion(1)], "weighted")
-    end = task._iterated(FrictionLaw.named("smooth", 2), None)
-    assert end.converged
-    assert end.law.width == pytest.approx(0.05, rel=0.01)
 
 
 @pytest.mark.parametrize("name", ["smooth-power", "load"])

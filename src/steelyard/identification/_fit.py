@@ -7,9 +7,7 @@ torque by eta,
     min over theta, d  | W (tau - Y(eta) theta - D d) |^2 ,     eta <- eta + d,
 
 until d is zero; a weak prior on d (two e-foldings) holds shapes that the data do not determine. The
-solution of the last step holds theta and eta with their joint covariance. A step back that is about
-as long as the step before is halved, or shapes that the data hardly determine would go to and fro
-without end. If friction depends on
+solution of the last step holds theta and eta with their joint covariance. If friction depends on
 the torque that a gear transmits, this torque is computed with the theta of the previous step. A
 load share Fl that is not positive beyond its 95 % interval is removed and the fit repeated: if the
 transmitted torques hardly vary, Fl would be noise that a payload multiplies.
@@ -214,15 +212,13 @@ class _Task:
         p = len(self.maker.parameters(law))
         previous = None
         solution = self._solve(law, None)
-        step = np.zeros(law.log_shapes.shape)
         iterates = bool(law.free_shapes) or law.load or self.method == "huber"
         for i in range(self.max_iterations if iterates else 0):
             previous = solution
             solution = self._solve(law, previous)
-            wanted = solution.value[p:].reshape(law.log_shapes.shape)
-            to_and_fro = (wanted * step < 0) & (np.abs(wanted) < 2 * np.abs(step))
-            limits = np.where(to_and_fro, 0.5 * np.abs(step), _MAX_LOG_STEP)
-            step = np.clip(wanted, -limits, limits)
+            step = np.clip(solution.value[p:], -_MAX_LOG_STEP, _MAX_LOG_STEP).reshape(
+                law.log_shapes.shape
+            )
             moved = self._within_speeds(law.with_log_shapes(law.log_shapes + step))
             shapes_converged = (
                 np.abs(moved.log_shapes - law.log_shapes).max(initial=0.0) < _LOG_TOLERANCE
