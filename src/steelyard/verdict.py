@@ -13,6 +13,7 @@ from enum import StrEnum
 from operator import attrgetter
 
 from steelyard._codec import Value
+from steelyard._units import printable
 
 
 class Aspect(StrEnum):
@@ -98,7 +99,7 @@ class Doubt(Value, optional=("concerns",)):
         return _first_clause(self.words)
 
     def __str__(self) -> str:
-        return _sentence(self.words)
+        return printable(_sentence(self.words))
 
 
 def _first_clause(words: str) -> str:
@@ -186,7 +187,7 @@ class Verdict(
         return f"<Verdict: {states}. {self}>"
 
     def __str__(self) -> str:
-        return _sentence(self.sentence or "there are no doubts")
+        return printable(_sentence(self.sentence or "there are no doubts"))
 
 
 def together(summary: str, verdicts: Iterable[Verdict]) -> Verdict:

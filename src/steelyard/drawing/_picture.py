@@ -9,8 +9,9 @@ from __future__ import annotations
 import base64
 import importlib.util
 import io
+import re
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -140,9 +141,15 @@ def notebook_html(
         "words": words,
         "headers": headers,
         "rows": rows,
+        "numeric": [k for k in range(len(headers)) if _is_numeric(row[k] for row in rows)],
         "image": image,
     }
     return render(_TEMPLATES, "notebook.html", values)
+
+
+def _is_numeric(cells: Iterable[str]) -> bool:
+    """Whether a column holds numbers, and perhaps empty or unknown ones."""
+    return all(re.fullmatch(r"[-+]?[\d.]+(e[-+]?\d+)?|unknown|", cell) for cell in cells)
 
 
 def _has_templates() -> bool:

@@ -552,8 +552,8 @@ class Picking:
             if self._is_contradicted(pick):
                 known = self.options.known[pick.number]
                 yield (
-                    f"pick {pick.number} weighs {pick.mass}, but {known:g} kg is given: it is not"
-                    " used as a reference"
+                    f"pick {pick.number} weighs {pick.mass.words}, but {known:g} kg is given:"
+                    " it is not used as a reference"
                 )
         yield from unused_known(self.options.known, picks)
 
