@@ -122,7 +122,7 @@ def assert_same(fact, part):
         return
     assert fact["plot"] == part.caption
     for shown, panel in zip(fact["panels"], part.panels, strict=True):
-        assert (shown["title"], shown["x"], shown["y"]) == (panel.title, panel.x, panel.y)
+        assert (shown["title"], shown["x"], shown["y"]) == (panel.title, panel.x, panel.y_label)
         assert shown["marks"] == [list(mark) for mark in panel.marks]
         lines = [curve for curve in panel.curves if isinstance(curve, Curve)]
         drawn = [c for c in shown["curves"] if c["name"] in {line.name for line in lines}]

@@ -205,15 +205,17 @@ def trend(
     not_compared = {arm.robot: arm.not_compared for arm in trends.arms if arm.not_compared}
 
     def show() -> None:
+        changes = "1 change is" if len(flagged) == 1 else f"{len(flagged)} changes are"
         say(
-            f"{len(flagged)} changes flagged among {len(trends.changes)} series of"
-            f" {len(trends.arms)} arms; at most"
+            f"{changes} flagged among {len(trends.changes)} series of {len(trends.arms)} arms. On"
+            f" average, at most {100 * rate:g} % of flagged changes are false (Benjamini,"
+            " Yekutieli)."
         )
-        say(f"{100 * rate:g} % of them are false alarms, on average (Benjamini, Yekutieli).")
         for change in flagged:
             say(f"{change.robot}: {change.words}")
-        for robot, words in not_compared.items():
-            say(f"{robot}: {words}")
+        for arm in trends.arms:
+            if arm.not_compared or arm.few_loaded:
+                say(f"{arm.robot}: {arm.not_compared or arm.few_loaded}")
         _show_left_out(left_out)
 
     out.emit(

@@ -87,7 +87,7 @@ class Picture:
             for ax, panel in zip(given, self.panels, strict=False):
                 _draw_panel(ax, panel, colours)
                 ax.set_xlabel(panel.x)
-                ax.set_ylabel(panel.y)
+                ax.set_ylabel(panel.y_label)
 
     def save(self, path: str | Path) -> None:
         """Writes them as a .png, .svg, .pdf or .jpg file."""
@@ -255,7 +255,7 @@ def _draw_plot(figure: Any, plot: Plot, top: float) -> None:
     top += _head_height(plot, width)
     wide = (width - _EDGE) / columns
     shared_x, shared_y = (
-        len({getattr(panel, axis) for panel in plot.panels}) == 1 for axis in "xy"
+        len({getattr(panel, axis) for panel in plot.panels}) == 1 for axis in ("x", "y_label")
     )
     for k, panel in enumerate(plot.panels):
         upper = top + (k // columns) * tall
@@ -270,7 +270,7 @@ def _draw_plot(figure: Any, plot: Plot, top: float) -> None:
         if not shared_x or k + columns >= len(plot.panels):
             ax.set_xlabel(panel.x, fontsize=8.5, color=SOFT)
         if not shared_y or k % columns == 0:
-            ax.set_ylabel(panel.y, fontsize=8.5, color=SOFT)
+            ax.set_ylabel(panel.y_label, fontsize=8.5, color=SOFT)
 
 
 def _draw_legend(

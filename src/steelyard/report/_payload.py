@@ -314,7 +314,11 @@ def _zero_section(payload: WristPayload) -> Section:
     table = Table(
         caption, ("", "value", "± (95 %)", "unit"), _quantity_rows(payload.quantities[10:])
     )
-    noise = Table("Root mean square of the residual [N, Nm].", WRENCH_AXES, [list(payload.noise)])
+    noise = Table(
+        "Root mean square of the residual [N, Nm].",
+        ("", *WRENCH_AXES),
+        [["residual", *payload.noise]],
+    )
     return Section("Zero drift and tilt", (), [table, noise])
 
 

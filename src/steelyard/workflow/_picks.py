@@ -351,7 +351,7 @@ class Picking:
             stretch.samples.t[counting],
             curves,
             self.model.robot.joint_names,
-            units="Nm",
+            units="torque [Nm]",
         )
 
     def _weighed_stretches(self) -> Iterator[_StretchResult]:
