@@ -24,7 +24,7 @@ TORQUE_RATIO = "Nm/Nm"
 
 _SIGNS = {"+-": "\u00b1", "m^2": "m\u00b2", "s^2": "s\u00b2"}
 _SYMBOLS = re.compile(r"\+-|(?<= )m\^2|(?<=/)s\^2")
-_PLAIN = {"\u00b1": "+-", "\u00b2": "^2", "\u03b1": "alpha", "\u03c4": "tau"}
+_PLAIN = str.maketrans({"\u00b1": "+-", "\u00b2": "^2", "\u03b1": "alpha", "\u03c4": "tau"})
 
 
 def printable(text: str, stream: Any = None) -> str:
@@ -36,7 +36,7 @@ def printable(text: str, stream: Any = None) -> str:
     """
     encoding = getattr(stream or sys.stdout, "encoding", None) or ""
     if encoding.lower().replace("-", "") != "utf8":
-        return text.translate(str.maketrans(_PLAIN))
+        return text.translate(_PLAIN)
     return _SYMBOLS.sub(lambda found: _SIGNS[found.group()], text)
 
 

@@ -30,5 +30,6 @@ def test_signs_depend_on_the_stream(encoding, expected, monkeypatch):
     assert out.buffer.getvalue().decode(encoding).strip() == expected
 
 
-def test_a_text_that_has_the_signs_already_stays():
+def test_a_text_that_has_the_signs_already_stays_where_they_can_be_shown():
     assert printable("1 ± 2 m²", stream("utf-8")) == "1 ± 2 m²"
+    assert printable("1 ± 2 Nm (s/rad)^α", stream("ascii")) == "1 +- 2 Nm (s/rad)^alpha"

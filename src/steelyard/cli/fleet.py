@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -29,6 +29,7 @@ from steelyard.errors import InvalidSamples
 if TYPE_CHECKING:
     from steelyard.fleet import Fleet
     from steelyard.fleet._rows import LogPayload
+    from steelyard.fleet._trend import ArmTrend
     from steelyard.robot import RobotModel
 
 _MAX_LINES_SHOWN = 20
@@ -213,9 +214,8 @@ def trend(
         )
         for change in flagged:
             say(f"{change.robot}: {change.words}")
-        for arm in trends.arms:
-            if arm.not_compared or arm.few_loaded:
-                say(f"{arm.robot}: {arm.not_compared or arm.few_loaded}")
+        for words, robots in _not_compared(trends.arms).items():
+            say(f"{', '.join(robots)}: {words}")
         _show_left_out(left_out)
 
     out.emit(
@@ -351,6 +351,16 @@ def _show_build(out: Output, fleet: Fleet, store: Path) -> None:
     out.emit(facts, show, files={"Store": store})
     if fleet.built["failed"]:
         raise typer.Exit(1)
+
+
+def _not_compared(arms: Iterable[ArmTrend]) -> dict[str, list[str]]:
+    """Names of the arms that were not compared, or only in part, by the reason."""
+    found: dict[str, list[str]] = {}
+    for arm in arms:
+        reason = arm.not_compared or arm.few_loaded
+        if reason:
+            found.setdefault(reason, []).append(arm.robot)
+    return found
 
 
 def _show_left_out(left_out: Mapping[str, Mapping[str, float]]) -> None:

@@ -549,7 +549,7 @@ class Picking:
         if len(self.parts) > 1 and not self.options.expect:
             yield "any part of the table counts as good; name the expected ones to notice others"
         for pick in picks:
-            if self._is_contradicted(pick):
+            if pick.mass is not None and self._is_contradicted(pick):
                 known = self.options.known[pick.number]
                 yield (
                     f"pick {pick.number} weighs {pick.mass.words}, but {known:g} kg is given:"
