@@ -317,6 +317,12 @@ def test_a_printed_payload_has_the_signs_that_the_output_can_show(monkeypatch, e
     assert ("+-" in printed) == (encoding == "ascii")
 
 
+def test_a_saved_verdict_does_not_depend_on_the_output():
+    verdict = Verdict("1 +- 0.2 % is assumed")
+    assert verdict.to_dict()["sentence"] == "1 +- 0.2 % is assumed."
+    assert Verdict.from_dict(verdict.to_dict()) == verdict
+
+
 def test_a_notebook_shows_a_badge_of_the_colour_of_the_state():
     green, red = "#1a7f37", "#b42318"
     assert green in weighed(Verdict())._repr_html_()

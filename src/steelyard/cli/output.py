@@ -185,11 +185,9 @@ class Output:
         """Prints the numbers of a payload, with their 95 % intervals if it has any."""
         self.headline(payload)
         say()
-        quantities = list(payload.quantities)
-        inertia = [*quantities[INERTIA], *payload.inertia_com_quantities]
-        if not any(x.is_known for x in inertia):
-            inertia = []  # nothing is known about it, as the headline says
-        quantities[INERTIA] = inertia
+        quantities = list(payload.table_quantities)
+        if not any(x.is_known for x in quantities[INERTIA]):
+            quantities[INERTIA] = []  # nothing is known about it, as the headline says
         if payload.gives_intervals:
             cells = [x.cells for x in quantities]
             self.table(f"{title} (95 % intervals)", ("", "weighed", INTERVAL, "unit"), cells)

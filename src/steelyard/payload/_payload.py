@@ -300,9 +300,12 @@ class Payload(
 
     @property
     def table_quantities(self) -> tuple[Quantity, ...]:
-        """The quantities as tables list them, with the inertia about the centre of mass, too."""
+        """The quantities of tables, with the inertia about the centre of mass where it is known."""
         own = self.quantities
-        return (*own[:_COUNT], *self.inertia_com_quantities, *own[_COUNT:])
+        about_com = self.inertia_com_quantities
+        if not any(x.is_known for x in about_com):
+            about_com = ()
+        return (*own[:_COUNT], *about_com, *own[_COUNT:])
 
     @property
     def excited(self) -> tuple[str, ...]:
