@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from steelyard.__main__ import _leave
-from steelyard.cli.output import terminal_text
+from steelyard._units import printable
 from steelyard.payload import Quantity
 
 
@@ -16,7 +16,7 @@ from steelyard.payload import Quantity
 def test_signs_are_shown_where_the_terminal_can(monkeypatch, encoding, shown):
     text = "3.2 +- 0.1 kg m^2"
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(io.BytesIO(), encoding=encoding))
-    found = terminal_text(text)
+    found = printable(text)
     monkeypatch.undo()
     assert found == (shown or text)
 

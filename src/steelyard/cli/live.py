@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from steelyard._units import printable
 from steelyard.cli.options import load_arm
 from steelyard.cli.progress import print_above
-from steelyard.cli.terminal import say, terminal_text
+from steelyard.cli.terminal import say
 from steelyard.errors import SourceFailed
 
 if TYPE_CHECKING:
@@ -104,7 +105,7 @@ def updating_line(
     cut = partial(Text, overflow="ellipsis", no_wrap=True)
     with Live(refresh_per_second=10) as live:
         yield (
-            lambda words: live.update(cut(terminal_text(words))),
+            lambda words: live.update(cut(printable(words))),
             lambda event: print_above(live, event.words),
         )
 

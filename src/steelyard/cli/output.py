@@ -20,8 +20,9 @@ import numpy as np
 import typer
 
 from steelyard import _saved
+from steelyard._units import printable
 from steelyard.cli.options import with_options
-from steelyard.cli.terminal import INTERVAL, say, terminal_text
+from steelyard.cli.terminal import INTERVAL, say
 from steelyard.inertia import INERTIA
 from steelyard.verdict import Aspect, DoubtKind, Fitness, Verdict
 
@@ -159,7 +160,7 @@ class Output:
         from rich.table import Table
         from rich.text import Text
 
-        headers = [terminal_text(header) for header in headers]
+        headers = [printable(header) for header in headers]
         table = Table(
             title=Text(title, style="bold"), title_justify="left", box=None, pad_edge=False
         )
@@ -171,7 +172,7 @@ class Output:
                 overflow="fold",
             )
         for row in rows:
-            table.add_row(*(Text(terminal_text(cell)) for cell in row))
+            table.add_row(*(Text(printable(cell)) for cell in row))
         unbounded = Console(width=_WIDEST_TABLE)
         wanted = Measurement.get(unbounded, unbounded.options, table)
         if sys.stdout.isatty():
@@ -184,11 +185,9 @@ class Output:
         """Prints the numbers of a payload, with their 95 % intervals if it has any."""
         self.headline(payload)
         say()
-        quantities = list(payload.quantities)
-        inertia = [*quantities[INERTIA], *payload.inertia_com_quantities]
-        if not any(x.is_known for x in inertia):
-            inertia = []  # nothing is known about it, as the headline says
-        quantities[INERTIA] = inertia
+        quantities = list(payload.table_quantities)
+        if not any(x.is_known for x in quantities[INERTIA]):
+            quantities[INERTIA] = []  # nothing is known about it, as the headline says
         if payload.gives_intervals:
             cells = [x.cells for x in quantities]
             self.table(f"{title} (95 % intervals)", ("", "weighed", INTERVAL, "unit"), cells)
@@ -204,7 +203,7 @@ class Output:
         from steelyard.payload._headline import limiting_cause, variance_bars
 
         style = _STYLES[payload.verdict.fitness(Aspect.MASS)]
-        headline = Text(terminal_text(payload.headline), style=style)
+        headline = Text(printable(payload.headline), style=style)
         Console(soft_wrap=True, highlight=False).print(headline)
         bars = variance_bars(payload.shares)
         if bars:
@@ -232,7 +231,7 @@ class Output:
         else:
             more = ""
         words = f"error: {line[:_LONGEST_LINE]}{more}"
-        print(terminal_text(words, sys.stderr), file=sys.stderr)
+        print(printable(words, sys.stderr), file=sys.stderr)
 
     @contextmanager
     def progress(self, what: str) -> Iterator[_Done]:

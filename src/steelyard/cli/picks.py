@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from steelyard import _saved
+from steelyard._units import printable
 from steelyard.cli import options
 from steelyard.cli.output import Output, json_line
-from steelyard.cli.terminal import say, terminal_text
+from steelyard.cli.terminal import say
 from steelyard.errors import InvalidRobot, UnknownName
 
 if TYPE_CHECKING:
@@ -452,7 +453,7 @@ def finish(
     if not with_summary:
         for note in shift.notes:
             words = f"Note: {options.with_options(note)}."
-            typer.echo(terminal_text(words, sys.stderr), err=True)
+            typer.echo(printable(words, sys.stderr), err=True)
     with _saved.together():
         if files.output is not None:
             write_shift(shift, files.output)

@@ -149,6 +149,17 @@ class ArmTrend:
             words += f"; {self.undated} logs are undated, give their `time` in a catalogue"
         return words
 
+    @property
+    def few_loaded(self) -> str:
+        """Why a change of its payload cannot be found, without a full stop; empty if it can."""
+        count = int(np.count_nonzero(self.loaded))
+        if self.not_compared or count == len(self.time) or not 0 < count < _MIN_LOGS:
+            return ""
+        return (
+            f"{count} loaded logs are too few to find a change of the payload, which needs"
+            f" {_MIN_LOGS}; weighing judges each log"
+        )
+
     def logs_of(self, name: str) -> Mask:
         """The logs with a name as in `ChangePoint.logs`, (N,); all for an empty name."""
         if not name or not len(self.loaded):
