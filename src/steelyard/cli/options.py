@@ -102,7 +102,7 @@ class Verb(TyperCommand):
         return super().get_help(ctx)
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
-        """The words of the line of usage, in which brackets are only around what may be left out."""
+        """The words of the line of usage, with brackets only around what may be left out."""
         return [
             words.replace("{", "").replace("}", "") for words in super().collect_usage_pieces(ctx)
         ]
