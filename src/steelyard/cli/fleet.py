@@ -53,7 +53,7 @@ WorkersOption = Annotated[
 TableOption = Annotated[
     Path | None,
     file_to_write(
-        "Write a table (.parquet, .csv).", "--output", "-o", endings=(".parquet", ".csv")
+        "The table to write (.parquet, .csv).", "--output", "-o", endings=(".parquet", ".csv")
     ),
 ]
 

@@ -311,10 +311,12 @@ def _plain_lines(what: str) -> _Done:
 def _settings(ctx: typer.Context, files: Iterable[Path | str | None]) -> dict[str, str]:
     """Every setting of a run, versions of packages, and digests of the files that were read."""
     settings = {"command": shlex.join(["steelyard", *sys.argv[1:]])}
-    for name, value in ctx.params.items():
+    for parameter in ctx.command.params:
+        name = str(parameter.name)
+        value = ctx.params.get(name)
         given = value is not None and value not in ([], (), "")
         if given and name not in _OF_THE_SCREEN:
-            settings[f"--{name.replace('_', '-')}"] = _words(value)
+            settings[_setting_name(parameter)] = _words(value)
     settings |= _versions()
     for file in dict.fromkeys(str(file) for file in files if file is not None):
         if Path(file).is_file():
@@ -322,6 +324,14 @@ def _settings(ctx: typer.Context, files: Iterable[Path | str | None]) -> dict[st
                 settings[f"sha256 of {file}"] = hashlib.file_digest(content, "sha256").hexdigest()
     settings["written"] = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
     return settings
+
+
+def _setting_name(parameter: Any) -> str:
+    """The name of a setting: MODEL for an argument, --column for an option."""
+    name = str(parameter.name)
+    if parameter.param_type_name == "argument":
+        return name.upper()
+    return f"--{name.replace('_', '-')}"
 
 
 def _words(value: object) -> str:

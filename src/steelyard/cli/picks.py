@@ -44,8 +44,8 @@ ModelOption = Annotated[
     Path,
     typer.Option(
         "--model",
-        help="The arm with its empty gripper (.json, from identify); with --dry the name or URDF of"
-        " a robot is enough.",
+        help="The arm with its empty gripper (.json, from identify). With --dry a bundled name or"
+        " a URDF is enough.",
     ),
 ]
 IdentifiedModelOption = Annotated[
@@ -107,17 +107,21 @@ OutputOption = Annotated[
     ),
 ]
 ToolOption = Annotated[
-    str | None, typer.Option(help="Name of the gripper, by which fleet picks compares shifts.")
+    str | None,
+    typer.Option(
+        help="Name of the gripper. steelyard fleet picks compares shifts with the same gripper."
+    ),
 ]
 FollowFlag = Annotated[
-    bool, typer.Option("--follow", help="Print one JSON object per pick and line.")
+    bool,
+    typer.Option("--follow", help="Print one JSON object for each pick, on a line of its own."),
 ]
 AlarmOption = Annotated[
     str | None,
     typer.Option(
         metavar="COMMAND",
-        help="A program to run at each alarm, with the pick as JSON on its input. It runs"
-        " without a shell: for redirections write 'sh -c \"cat >> alarms.log\"'.",
+        help="A program to run at each alarm; it reads the pick as JSON from its standard input."
+        " No shell is used: for redirections write 'sh -c \"cat >> alarms.log\"'.",
     ),
 ]
 

@@ -152,7 +152,8 @@ class DynamicModel(Reported, FileValue, error=InvalidSamples, kind="model", vers
                     f"Torques lag behind the motion by {with_interval(lag[0], half[0])} ms at every"
                     " joint."
                 )
-            return f"Torques and motion are synchronised to within {half[0]:.2g} ms."
+            within = float(f"{half[0]:.2g}")
+            return f"Torques and motion are synchronised to within {within:g} ms."
         if not np.isfinite(half).any():
             return "The time offset between torques and motion could not be estimated."
         pairs = zip(self.robot.joint_names, lag, half, strict=True)
