@@ -12,7 +12,7 @@ import typer
 
 from steelyard import _saved
 from steelyard._computing import interruptible
-from steelyard._units import NORMAL_95
+from steelyard._units import NORMAL_95, rounded
 from steelyard.cli.options import (
     FlangeOption,
     JsonFlag,
@@ -381,8 +381,7 @@ def _payload_cells(payload: LogPayload) -> tuple[str, ...]:
         payload.robot,
         payload.file,
         "-" if payload.load is None else number(payload.load),
-        f"{payload.mass:.3f}",
-        number(NORMAL_95 * payload.mass_std, 2),
+        *rounded(payload.mass, NORMAL_95 * payload.mass_std),
         ", ".join(payload.doubts),
     )
 

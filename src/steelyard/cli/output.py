@@ -166,7 +166,7 @@ class Output:
         )
         for i, header in enumerate(headers):
             table.add_column(
-                header,
+                Text(header),  # [kg] is a unit, not a style
                 justify="left" if i in words else "right",
                 header_style="dim",
                 overflow="fold",
