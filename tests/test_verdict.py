@@ -1,6 +1,8 @@
 """Verdicts: coded doubts, judged once, the same for a batch and sample by sample."""
 
 import inspect
+import io
+import sys
 from dataclasses import replace
 from importlib import import_module
 
@@ -214,7 +216,7 @@ def test_an_impossible_inertia_is_described_in_short_sentences_and_few_digits():
     sentences = str(Doubt(DoubtKind.NOT_PHYSICAL, body.why_not_physical)).split(". ")
     assert len(sentences) == 2
     assert max(len(sentence.split()) for sentence in sentences) <= 25
-    assert "0.00512, 0.02 kg m^2" in sentences[0]
+    assert "0.00512, 0.02 kg m²" in sentences[0]
     assert "0.0051234" not in " ".join(sentences)
 
 
@@ -297,6 +299,28 @@ def test_the_headline_is_short_and_rounded_by_the_interval():
     assert blocked == "DO NOT USE: 2.831 +- 0.060 kg. Did something touch it?"
     twice = weighed(Verdict("", (replace(TOUCHED, words="it was late: wait"), TOUCHED)))
     assert twice.headline.endswith(" It was late, and 1 more doubt.")
+
+
+@pytest.mark.parametrize(
+    ("encoding", "shown"), [("utf-8", "2.831 ± 0.060 kg, "), ("ascii", "2.831 +- 0.060 kg, ")]
+)
+def test_a_printed_payload_has_the_signs_that_the_output_can_show(monkeypatch, encoding, shown):
+    payload = weighed(Verdict("1 +- 0.2 % is assumed"))
+    out = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
+    monkeypatch.setattr(sys, "stdout", out)
+    out.write(str(payload))
+    out.flush()
+    printed = out.buffer.getvalue().decode(encoding)
+    monkeypatch.undo()
+    assert printed.startswith(shown)
+    assert ("±" in printed) == (encoding == "utf-8")
+    assert ("+-" in printed) == (encoding == "ascii")
+
+
+def test_a_saved_verdict_does_not_depend_on_the_output():
+    verdict = Verdict("1 +- 0.2 % is assumed")
+    assert verdict.to_dict()["sentence"] == "1 +- 0.2 % is assumed."
+    assert Verdict.from_dict(verdict.to_dict()) == verdict
 
 
 def test_a_notebook_shows_a_badge_of_the_colour_of_the_state():

@@ -66,7 +66,8 @@ def _typeset(value: Any) -> Any:
 
 
 def _breakable(words: str) -> Markup:
-    """Escaped words that may be broken into lines after the underscores and slashes of a name."""
+    """Escaped words that may be broken after the underscores and slashes of names, not before %."""
     from markupsafe import Markup, escape
 
-    return Markup(re.sub(r"([_/])(?=\w)", r"\1<wbr>", str(escape(_typeset(words)))))
+    unbroken = re.sub(r"(?<=\d) (?=%)", "\u00a0", str(escape(_typeset(words))))
+    return Markup(re.sub(r"([_/])(?=\w)", r"\1<wbr>", unbroken))

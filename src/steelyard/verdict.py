@@ -13,6 +13,7 @@ from enum import StrEnum
 from operator import attrgetter
 
 from steelyard._codec import Value
+from steelyard._units import printable
 
 
 class Aspect(StrEnum):
@@ -98,11 +99,16 @@ class Doubt(Value, optional=("concerns",)):
         return _first_clause(self.words)
 
     def __str__(self) -> str:
-        return _sentence(self.words)
+        return printable(_sentence(self.words))
 
 
 def _first_clause(words: str) -> str:
     return re.split("[;:] ", words, maxsplit=1)[0]
+
+
+def _in_sentences(verdict: Verdict) -> str:
+    """Summary and doubts with full stops; in files +- stays as it is."""
+    return _sentence(verdict.sentence or "there are no doubts")
 
 
 def _states(verdict: Verdict) -> dict[str, str]:
@@ -112,7 +118,7 @@ def _states(verdict: Verdict) -> dict[str, str]:
 @dataclass(frozen=True)
 class Verdict(
     Value,
-    derived={"ok": attrgetter("ok"), "sentence": str, "states": _states},
+    derived={"ok": attrgetter("ok"), "sentence": _in_sentences, "states": _states},
     optional=("states",),
 ):
     """How good an answer is, as a whole and for each quantity of a payload.
@@ -186,7 +192,7 @@ class Verdict(
         return f"<Verdict: {states}. {self}>"
 
     def __str__(self) -> str:
-        return _sentence(self.sentence or "there are no doubts")
+        return printable(_in_sentences(self))
 
 
 def together(summary: str, verdicts: Iterable[Verdict]) -> Verdict:

@@ -83,11 +83,11 @@ def test_commands_run_in_their_order_and_the_example_weighs_the_payload(
     monkeypatch.setattr(steelyard_package, "identify", identify)
     exec(EXAMPLE, {})
     output = capsys.readouterr().out
-    numbers = re.match(r"([\d.]+) \+- ([\d.]+) kg, centre of mass", output).groups()
+    numbers = re.match(r"([\d.]+) ± ([\d.]+) kg, centre of mass", output).groups()
     mass, half_width = map(float, numbers)
     assert mass == pytest.approx(2.5, abs=1.5 * half_width)
     assert half_width < 0.1
-    shown = re.search(r"^    ([\d.]+ \+- .*?\.) \.\.\.$", README, re.MULTILINE).group(1)
+    shown = re.search(r"^    ([\d.]+ ± .*?\.) \.\.\.$", README, re.MULTILINE).group(1)
     printed = output[: len(shown) + 10].partition("(95 %).")[0] + "(95 %)."
     assert NUMBER.sub("#", printed) == NUMBER.sub("#", shown)
     compared = [list(map(float, NUMBER.findall(text))) for text in (printed, shown)]

@@ -50,7 +50,12 @@ def python(arguments: list[str], folder: Path) -> subprocess.CompletedProcess:
 
 
 def alike(claimed: str, printed: str, *, words_only: bool) -> bool:
-    """Whether a line has the same words as the printed one, and numbers within a tenth."""
+    """Whether a line has the same words as the printed one, and numbers within a tenth.
+
+    A process without a terminal may print +- in place of the sign.
+    """
+    claimed = claimed.replace("±", "+-").replace("m²", "m^2")
+    printed = printed.replace("±", "+-").replace("m²", "m^2")
     if claimed.endswith("..."):
         claimed = claimed.removesuffix("...").rstrip()
         pattern = r"\s+".join(re.escape(word) for word in NUMBER.sub("#", claimed).split())

@@ -251,6 +251,7 @@ def test_help_names_values_in_words_and_explains_every_option():
     for words, command in every_command(program):
         context = command.make_context(" ".join(words), [], resilient_parsing=True)
         assert not re.search(r"<[\w\[\] ]+>", command.get_help(context)), words
+        assert "{" not in command.get_usage(context), words
         for parameter in command.params:
             assert parameter.help, (words, parameter.name)
             assert parameter.help[0].isupper(), (words, parameter.name, parameter.help)

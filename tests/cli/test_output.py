@@ -8,15 +8,24 @@ import numpy as np
 import pytest
 
 from steelyard.__main__ import _leave
-from steelyard.cli.output import terminal_text
+from steelyard._units import printable
+from steelyard.cli.output import Output
 from steelyard.payload import Quantity
+
+
+def test_units_in_the_heads_of_tables_are_printed(capsys):
+    Output(False).table("Masses", ("part", "mass [kg]", "x [mm]"), [("a", "1.5", "[/bold]")])
+    printed = capsys.readouterr().out
+    assert "mass [kg]" in printed
+    assert "x [mm]" in printed
+    assert "[/bold]" in printed
 
 
 @pytest.mark.parametrize(("encoding", "shown"), [("utf-8", "3.2 ± 0.1 kg m²"), ("ascii", None)])
 def test_signs_are_shown_where_the_terminal_can(monkeypatch, encoding, shown):
     text = "3.2 +- 0.1 kg m^2"
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(io.BytesIO(), encoding=encoding))
-    found = terminal_text(text)
+    found = printable(text)
     monkeypatch.undo()
     assert found == (shown or text)
 

@@ -221,11 +221,13 @@ def test_answers_that_lead_elsewhere_say_where(tmp_path, motion, ran, monkeypatc
     t, q, _, tau = motion
     table(tmp_path / "log.csv", t, q, tau)
     words = ("start", "log.csv", "ur10", "--names", "t,q*6,tau*6")
-    answered(monkeypatch, "wall")
+    answered(monkeypatch, "wall", "sideways", "0,9.81,0")
     wall = steelyard(*words, "--is-empty", cwd=tmp_path)
-    assert "as in --gravity 0,9.81,0, and start again" in wall.stderr
-    answered(monkeypatch, "a payload", "nowhere.csv")
-    missing = steelyard(*words, cwd=tmp_path)
+    assert wall.returncode == 0, wall.stderr
+    assert "the direction of fall is X,Y,Z [m/s" in wall.stdout
+    assert all(word in ran[0] for word in ("identify", "--gravity", "0,9.81,0"))
+    ran.clear()
+    missing = steelyard(*words, "--empty", "nowhere.csv", cwd=tmp_path)
     assert "there is no file nowhere.csv" in missing.stderr
     assert "name the file with --empty" in missing.stderr
     assert not ran
@@ -233,6 +235,25 @@ def test_answers_that_lead_elsewhere_say_where(tmp_path, motion, ran, monkeypatc
     done = steelyard(*words, *followed, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert all(word in ran[0] for word in ("identify", "--gravity", "0,9.81,0"))
+
+
+def test_an_answer_that_cannot_be_used_is_asked_for_again(tmp_path, motion, ran, monkeypatch):
+    t, q, _, tau = motion
+    table(tmp_path / "log.csv", t, q, tau)
+    replies = ["ur10", "3", "a payload", "nowhere.csv", "log.csv", "99", "another one"]
+    answered(monkeypatch, *replies, "no_arm.urdf", "ur10", "floor")
+    done = steelyard("start", "log.csv", "--names", "t,q*6,tau*6", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    for words in (
+        "'ur10' is none of the answers: type a number from 1 to 2.",
+        "'3' is none of the answers",
+        "there is no file nowhere.csv",
+        "'99' is none of the answers",
+        "there is no file no_arm.urdf, and no bundled arm has this name",
+    ):
+        assert words in done.stdout
+    assert [words[0] for words in ran] == ["identify", "weigh"]
+    assert "ur10" in ran[0]
 
 
 def test_a_log_without_effort_ends_with_a_final_word(tmp_path, motion):

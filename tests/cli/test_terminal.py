@@ -5,7 +5,8 @@ import sys
 
 import pytest
 
-from steelyard.cli.terminal import say, terminal_text
+from steelyard._units import printable
+from steelyard.cli.terminal import say
 
 
 def stream(encoding):
@@ -22,12 +23,13 @@ def stream(encoding):
 )
 def test_signs_depend_on_the_stream(encoding, expected, monkeypatch):
     text = "2.5 +- 0.1 kg, 3 +- 1 kg m^2, 9.81 m/s^2"
-    assert terminal_text(text, stream(encoding)) == expected
+    assert printable(text, stream(encoding)) == expected
     out = stream(encoding)
     monkeypatch.setattr(sys, "stdout", out)
     say(text, flush=True)
     assert out.buffer.getvalue().decode(encoding).strip() == expected
 
 
-def test_a_text_that_has_the_signs_already_stays():
-    assert terminal_text("1 ± 2 m²", stream("utf-8")) == "1 ± 2 m²"
+def test_a_text_that_has_the_signs_already_stays_where_they_can_be_shown():
+    assert printable("1 ± 2 m²", stream("utf-8")) == "1 ± 2 m²"
+    assert printable("1 ± 2 Nm (s/rad)^α", stream("ascii")) == "1 +- 2 Nm (s/rad)^alpha"

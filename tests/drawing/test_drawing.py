@@ -2,6 +2,7 @@
 
 import importlib.util
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -160,6 +161,24 @@ def test_ranges_may_be_reversed_and_logarithmic():
     layout = panel_figure(panel, {"a": "#123456"}, 9)["layout"]
     assert layout["xaxis"]["range"] == [3.0, 0.0]
     assert layout["yaxis"]["range"] == pytest.approx([-1, 3])
+
+
+def test_curves_of_equal_scales_do_not_touch_the_edge():
+    angle = np.linspace(0, 2 * np.pi, 50)
+    ring = Curve("ring", 3 * np.cos(angle), 2 + np.sin(angle))
+    layout = panel_figure(Panel("", "x", "y", [ring], equal=True), {"ring": "#2266aa"}, 100)[
+        "layout"
+    ]
+    for axis, values in (("xaxis", ring.x), ("yaxis", ring.y)):
+        low, high = layout[axis]["range"]
+        assert low < values.min()
+        assert high > values.max()
+
+
+def test_a_label_has_the_unit_of_its_panel():
+    panel = Panel("", "x", "mass", [], unit="kg")
+    assert panel.y_label == "mass [kg]"
+    assert replace(panel, unit="").y_label == "mass"
 
 
 def test_curves_of_unequal_length_are_refused():

@@ -70,6 +70,22 @@ def test_an_arm_that_was_not_compared_is_not_called_unchanged():
     assert [arm["words"][0][:12] for arm in data["arms"]] == ["Not compared"]
 
 
+def test_few_loaded_logs_are_not_called_unchanged():
+    (arm,) = made_up(1, 20).arms
+    few = replace(arm, loaded=np.arange(20) < 3)
+    page = fleet_html(Trends([few], 0.05), {})
+    assert "3 loaded logs are too few to find a change of the payload" in page
+    enough = replace(arm, loaded=np.arange(20) < 9)
+    assert "too few" not in fleet_html(Trends([enough], 0.05), {})
+
+
+def test_the_top_of_the_page_says_what_it_is_about():
+    page = fleet_html(made_up(2, 20), {})
+    assert "<span>arms: 2</span>" in page
+    assert "<span>logs: 2026-02-02 to 2026-02-21</span>" in page
+    assert "<span>written: " in page
+
+
 @pytest.mark.thorough
 def test_a_year_of_200_arms_is_small():
     page = fleet_html(made_up(200, 365, changed=range(20)), {})
@@ -141,7 +157,11 @@ def test_scales_of_small_negative_numbers_keep_their_sign(tmp_path, browser):
     """
     assert browser.ask(clipped) == []
     texts = "[...document.querySelectorAll('text.scale')].map(text => text.textContent)"
-    assert any(text.startswith("-0.00") for text in browser.ask(texts))
+    ends = browser.ask(texts)
+    assert any(text.startswith("-0.00") for text in ends)
+    for high, low in zip(ends[::2], ends[1::2], strict=True):
+        assert high != low
+        assert len(high.partition(".")[2]) == len(low.partition(".")[2])
     browser.ask("document.querySelector('a[href^=\"#arm\"]').click()")
     browser.ask("new Promise(f => setTimeout(f, 100))")
     assert browser.ask("document.querySelectorAll('text.axis').length") > 8

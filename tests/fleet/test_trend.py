@@ -135,6 +135,23 @@ def test_a_fleet_says_what_has_changed(changed):
     assert set(series["kind"].to_pylist()) == {"Fc", "Fv", "B", "gain", "residual", "payload"}
 
 
+def test_a_wrong_part_from_a_day_on_is_stated_with_its_mass_and_day(tmp_path):
+    """The mean over the loaded logs of both sides of the step would be 0.2 kg."""
+    wrong = lambda k: {  # noqa: E731
+        "configured": 1.5 * (k % 2),
+        "load": (1.5 + 0.4 * (k >= 10)) * (k % 2),
+    }
+    catalogue, _ = tiny_fleet(tmp_path, arms=1, logs=20, arm0=wrong)
+    fleet = Fleet.build(catalogue, tmp_path / "store", workers=1)
+    fleet.identify()
+    flagged = [change for change in fleet.trend(rate=0.05).changes if change.flagged]
+    (level,) = (change for change in flagged if change.test == "level")
+    assert level.size == pytest.approx(0.4, abs=4 * level.std)
+    assert level.std < 0.05
+    assert f"{level.since:%Y-%m-%d}" in ("2026-03-11", "2026-03-12")
+    assert level.words.endswith(f"kg more than configured since {level.since:%Y-%m-%d}")
+
+
 def test_rates_and_stores_that_are_refused(changed, tmp_path):
     folder, fleet, _ = changed
     with pytest.raises(InvalidSamples, match="lies between 0 and 1, got 2"):

@@ -4,6 +4,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from steelyard._units import NORMAL_95, rounded
 from steelyard.errors import InvalidSamples
 from steelyard.identification import RegressionFactor, identify
 from steelyard.identification._covariance import correlated_covariance
@@ -161,7 +162,9 @@ def test_a_model_shows_itself(robot):
     assert repr(motion) == "<FourierTrajectory: 6 joints, 5 harmonics, 10 s>"
     shown = model._repr_html_()
     assert shown.count("<tr>") == 59
-    assert f"<td>mx2r</td><td>{model.estimate.value[6]:.4g}</td>" in shown
+    value, half_width = rounded(model.estimate.value[6], NORMAL_95 * model.estimate.std[6])
+    cells = re.findall(r"<td[^>]*>([^<]*)</td>", shown.split("<tr>")[8])
+    assert cells == ["shoulder_lift_joint", "mx2r", value, half_width, "kg m"]
     assert "All 58 parameters" in shown
     assert '<img alt="Friction against speed' in shown
     friction = model.plot()

@@ -230,7 +230,7 @@ def test_curves_are_on_one_x_and_within_the_range_of_the_panel():
         Curve("mass <b>", t, y),
         Curve("asked", np.array([0.0, 6.0]), np.array([2.0, 2.0]), "dashed"),
     ]
-    panel = Panel("mass", "time [s]", "mass [kg]", parts, y_range=(0.5, 4.0))
+    panel = Panel("mass", "time [s]", "mass <b>", parts, y_range=(0.5, 4.0), unit="kg")
     x, low, high, mass, asked = chart_data(panel)
     np.testing.assert_array_equal(x, [0, 1, 2, 3, 5, 6])
     np.testing.assert_array_equal(mass[1:5], [4, 2, 3, 1])

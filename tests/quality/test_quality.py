@@ -82,6 +82,14 @@ def test_the_report_goes_through_json(good):
     assert severities == sorted(severities, key=["error", "warning", "info"].index)
 
 
+def test_a_report_says_what_it_found(good):
+    report = check(replace(good, t=1000 * good.t))
+    assert repr(report).startswith("<QualityReport: ")
+    assert repr(report).endswith("; 1 error, 0 warnings, 1 info>")
+    for finding in report.findings:
+        assert f"- {finding.sentence}" in str(report).splitlines()
+
+
 def test_another_number_of_joints(good):
     finding = only(check(good, limits=JointLimits.none(6)), "joint_count")
     assert (finding.severity, finding.place.joints) == ("error", NAMES)

@@ -20,6 +20,7 @@ from steelyard.report import Page, Section, Table
 from steelyard.report._motion import orientation_plot
 from steelyard.report._payload import payload_page, wrench_page
 from steelyard.report._pieces import autocorrelation_plot, relative_std_plot
+from steelyard.verdict import Doubt, DoubtKind, Verdict
 
 
 class Elements(HTMLParser):
@@ -122,7 +123,7 @@ def assert_same(fact, part):
         return
     assert fact["plot"] == part.caption
     for shown, panel in zip(fact["panels"], part.panels, strict=True):
-        assert (shown["title"], shown["x"], shown["y"]) == (panel.title, panel.x, panel.y)
+        assert (shown["title"], shown["x"], shown["y"]) == (panel.title, panel.x, panel.y_label)
         assert shown["marks"] == [list(mark) for mark in panel.marks]
         lines = [curve for curve in panel.curves if isinstance(curve, Curve)]
         drawn = [c for c in shown["curves"] if c["name"] in {line.name for line in lines}]
@@ -391,6 +392,16 @@ def test_nothing_is_predicted_where_a_joint_stands_still_and_its_sign_is_noise()
     assert all(np.isfinite(curve.y).all() for panel in torque.panels for curve in panel.curves)
 
 
+def test_each_doubt_is_a_paragraph_of_its_own():
+    model, found, loaded = weighed()
+    words = ("it was touched: weigh again", "it was late; wait")
+    doubts = tuple(Doubt(DoubtKind.RECORDING, each) for each in words)
+    doubted = replace(found, verdict=Verdict("all were excited", doubts))
+    page = payload_page(model, doubted, loaded)
+    sentences = ["It was touched: weigh again.", "It was late. Wait.", "All were excited."]
+    assert page.doubts == ["Do not use this:", *sentences]
+
+
 def test_a_notebook_shows_a_payload_as_a_table_and_a_picture(tmp_path):
     import polars
 
@@ -401,7 +412,10 @@ def test_a_notebook_shows_a_payload_as_a_table_and_a_picture(tmp_path):
     for frame in (polars.DataFrame(found), found.to_dataframe("polars")):
         assert frame.row(0, named=True)["value"] == found.mass
     assert found.to_dataframe().set_index("name").loc["mass", "value"] == found.mass
-    assert frame["unit"].to_list()[:4] == ["kg", "mm", "mm", "mm"]
+    assert frame["unit"].to_list() == ["kg", *["mm"] * 3, *["kg m²"] * 12]
+    about_com = frame["value"].to_list()[10:]
+    inertia = found.inertia_com
+    np.testing.assert_allclose(about_com[::5], [inertia[0, 0], inertia[2, 2]])
     empty = replace(found, body=InertialParameters.from_vector(np.zeros(10)))
     assert "<img" not in empty._repr_html_()
     assert found.plot()._repr_html_().count("<img") == 2

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def command(
     file: Annotated[
-        Path, typer.Argument(help="A recording: .parquet, .npz, .csv, or a ROS 2 bag.")
+        Path, typer.Argument(help="A recording: .parquet, .npz, .csv, .mat, or a ROS bag.")
     ],
     robot: Annotated[
         str | None, typer.Option(help="The arm of the recording: a bundled name, .urdf or .toml.")

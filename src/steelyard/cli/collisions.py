@@ -34,13 +34,13 @@ def command(
     ] = None,
     false_alarms: Annotated[
         float | None,
-        typer.Option(help="Allowed false alarms of learned thresholds [1/h]; 1 by default."),
+        typer.Option(help="False alarms per hour that the learned thresholds allow. Default: 1."),
     ] = None,
     threshold: Annotated[
         float | None,
         typer.Option(
-            help="Threshold of all joints [Nm] instead of --learn; by default five times the"
-            " noise of each joint in the model; of the observer energy [W], without a default."
+            help="Threshold of all joints [Nm], in place of --learn. Default: five times the noise"
+            " of each joint in the model. The observer energy needs it, in [W]."
         ),
     ] = None,
     observer: Annotated[

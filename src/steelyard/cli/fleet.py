@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,7 +12,7 @@ import typer
 
 from steelyard import _saved
 from steelyard._computing import interruptible
-from steelyard._units import NORMAL_95
+from steelyard._units import NORMAL_95, rounded
 from steelyard.cli.options import (
     FlangeOption,
     JsonFlag,
@@ -29,6 +29,7 @@ from steelyard.errors import InvalidSamples
 if TYPE_CHECKING:
     from steelyard.fleet import Fleet
     from steelyard.fleet._rows import LogPayload
+    from steelyard.fleet._trend import ArmTrend
     from steelyard.robot import RobotModel
 
 _MAX_LINES_SHOWN = 20
@@ -52,7 +53,7 @@ WorkersOption = Annotated[
 TableOption = Annotated[
     Path | None,
     file_to_write(
-        "Write a table (.parquet, .csv).", "--output", "-o", endings=(".parquet", ".csv")
+        "The table to write (.parquet, .csv).", "--output", "-o", endings=(".parquet", ".csv")
     ),
 ]
 
@@ -205,15 +206,16 @@ def trend(
     not_compared = {arm.robot: arm.not_compared for arm in trends.arms if arm.not_compared}
 
     def show() -> None:
+        changes = "1 change is" if len(flagged) == 1 else f"{len(flagged)} changes are"
         say(
-            f"{len(flagged)} changes flagged among {len(trends.changes)} series of"
-            f" {len(trends.arms)} arms; at most"
+            f"{changes} flagged among {len(trends.changes)} series of {len(trends.arms)} arms. On"
+            f" average, at most {100 * rate:g} % of flagged changes are false (Benjamini,"
+            " Yekutieli)."
         )
-        say(f"{100 * rate:g} % of them are false alarms, on average (Benjamini, Yekutieli).")
         for change in flagged:
             say(f"{change.robot}: {change.words}")
-        for robot, words in not_compared.items():
-            say(f"{robot}: {words}")
+        for words, robots in _not_compared(trends.arms).items():
+            say(f"{', '.join(robots)}: {words}")
         _show_left_out(left_out)
 
     out.emit(
@@ -351,6 +353,16 @@ def _show_build(out: Output, fleet: Fleet, store: Path) -> None:
         raise typer.Exit(1)
 
 
+def _not_compared(arms: Iterable[ArmTrend]) -> dict[str, list[str]]:
+    """Names of the arms that were not compared, or only in part, by the reason."""
+    found: dict[str, list[str]] = {}
+    for arm in arms:
+        reason = arm.not_compared or arm.few_loaded
+        if reason:
+            found.setdefault(reason, []).append(arm.robot)
+    return found
+
+
 def _show_left_out(left_out: Mapping[str, Mapping[str, float]]) -> None:
     for robot, files in left_out.items():
         say(f"{robot}: left out, probably logs of another arm: {', '.join(files)}")
@@ -369,8 +381,7 @@ def _payload_cells(payload: LogPayload) -> tuple[str, ...]:
         payload.robot,
         payload.file,
         "-" if payload.load is None else number(payload.load),
-        f"{payload.mass:.3f}",
-        number(NORMAL_95 * payload.mass_std, 2),
+        *rounded(payload.mass, NORMAL_95 * payload.mass_std),
         ", ".join(payload.doubts),
     )
 

@@ -38,7 +38,10 @@ def command(
     recordings: Annotated[list[Path], typer.Argument(help="Recordings of the empty arm.")],
     output: Annotated[Path, options.file_to_write("The model to write (.json).", "--output", "-o")],
     validate: Annotated[
-        list[Path] | None, typer.Option(help="A recording to predict, not to fit. May be repeated.")
+        list[Path] | None,
+        typer.Option(
+            help="A recording that is predicted, and not used for the fit. May be repeated."
+        ),
     ] = None,
     friction: Annotated[
         str,
@@ -58,8 +61,8 @@ def command(
     lag: Annotated[
         str,
         typer.Option(
-            help="How much later all torques come than the motion [s]; auto for the lag that"
-            " predicts better than none, if there is one."
+            help="Time by which torques are later than the motion [s]. auto finds it, and uses it"
+            " where it predicts better."
         ),
     ] = "auto",
     cutoff: Annotated[
@@ -74,7 +77,7 @@ def command(
         ),
     ] = None,
     order: Annotated[
-        int, typer.Option(min=1, max=_MAX_ORDER, help="Order of these Butterworth filters.")
+        int, typer.Option(min=1, max=_MAX_ORDER, help="Order of both filters (Butterworth).")
     ] = 4,
     kinematics: Annotated[
         str, typer.Option(help="The motion to fit: measured or commanded.")
@@ -96,7 +99,7 @@ def command(
     offsets: Annotated[
         bool,
         typer.Option(
-            "--offsets/--no-offsets", help="Whether torques have a constant offset in each joint."
+            "--offsets/--no-offsets", help="Fit a constant offset of the torque of each joint."
         ),
     ] = True,
     mean_of_runs: Annotated[
@@ -114,7 +117,7 @@ def command(
     bounds: Annotated[
         Path | None,
         typer.Option(
-            help="As --feasible, within the bounds in a TOML file: m1 = [0, 5], cx1 = [-1, 0], ..."
+            help="As --feasible, with bounds from a TOML file: m1 = [0, 5], cx1 = [-1, 0], ..."
         ),
     ] = None,
     urdf: Annotated[

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from steelyard._units import printable
 from steelyard.cli.options import load_arm
 from steelyard.cli.progress import print_above
-from steelyard.cli.terminal import say, terminal_text
+from steelyard.cli.terminal import say
 from steelyard.errors import SourceFailed
 
 if TYPE_CHECKING:
@@ -27,55 +28,66 @@ _MAX_PORT = 65535
 SourceArgument = Annotated[
     str,
     typer.Argument(
-        help="Source of rows: ur://HOST, ros2://HOST?tau=effort, franka://HOST or replay:FILE."
+        help="The arm, or a recording in its place: ur://HOST, ros2://HOST?tau=effort,"
+        " franka://HOST or replay:FILE."
     ),
 ]
 SecondsOption = Annotated[
-    float, typer.Option(min=0.0, help="How long [s]; until Ctrl-C by default.", show_default=False)
+    float, typer.Option(min=0.0, help="When to end [s]. Default: at Ctrl-C.", show_default=False)
 ]
 LiveModelOption = Annotated[
     Path, typer.Option("--model", help="The identified empty arm (.json, from steelyard identify).")
 ]
-AccuracyOption = Annotated[float, typer.Option(help="Requested 95 % half-width of the mass [%].")]
+AccuracyOption = Annotated[
+    float, typer.Option(help="Half-width of the 95 % interval of the mass that is aimed for [%].")
+]
 TrackerOption = Annotated[
-    str, typer.Option(help="Tracker: direct, or xu2024 (with the package papers).")
+    str, typer.Option(help="Tracker: direct, or xu2024 from the package steelyard-papers.")
 ]
 PageOption = Annotated[
     str | None,
     typer.Option(
         "--page",
         metavar="[HOST:]PORT[,URDF]",
-        help="Show it on a page in the browser, too: at this port or the next free one, 0 for any;"
-        " with the meshes of a URDF. At another host than this machine's own it shows and stops,"
-        " and sets nothing.",
+        help="Show a page in the browser, at this port or the next free one (0: any), with the"
+        " meshes of a URDF. With a HOST other than this machine's own, the page can stop the arm,"
+        " but cannot set a payload.",
     ),
 ]
-YesFlag = Annotated[bool, typer.Option("--yes", help="Do it without asking.")]
+YesFlag = Annotated[
+    bool, typer.Option("--yes", help="Do not ask before the arm moves or a payload is set.")
+]
 SpeedOption = Annotated[
     float, typer.Option(help="Largest speed of the tool [m/s]; a faster motion is slowed down.")
 ]
 ReplaceFlag = Annotated[
-    bool, typer.Option("--replace", help="Let the motion replace a program that runs.")
+    bool,
+    typer.Option(
+        "--replace", help="Let the motion replace a program that is running on the controller."
+    ),
 ]
 MotionLimitsOption = Annotated[
     Path | None,
     typer.Option(
         "--limits",
-        help="Limits and the surroundings of the arm (.toml, see docs/howto/design.md); without"
-        " them nothing around the arm is checked.",
+        help="Limits and surroundings of the arm (.toml, see docs/howto/design.md). Without this"
+        " file nothing around the arm is checked.",
     ),
 ]
 SerialOption = Annotated[
     str,
     typer.Option(
-        help="Serial number of the arm; needed where the file or the controller has none.",
+        help="Serial number of the arm. It is needed where the file or the controller has none.",
         show_default=False,
     ),
 ]
-TransitionOption = Annotated[float, typer.Option(help="In which the controller changes over [s].")]
+TransitionOption = Annotated[
+    float,
+    typer.Option(help="Time that the controller takes to change over to the new payload [s]."),
+]
 RatingOption = Annotated[
     float | None,
-    typer.Option(help="What the arm may carry [kg]; by the kind of arm by default."),
+    typer.Option(help="Largest mass that the arm may carry [kg]. Default: that of its type."),
 ]
 
 
@@ -104,7 +116,7 @@ def updating_line(
     cut = partial(Text, overflow="ellipsis", no_wrap=True)
     with Live(refresh_per_second=10) as live:
         yield (
-            lambda words: live.update(cut(terminal_text(words))),
+            lambda words: live.update(cut(printable(words))),
             lambda event: print_above(live, event.words),
         )
 

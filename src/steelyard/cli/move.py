@@ -39,15 +39,15 @@ def command(
         Path, typer.Argument(help="A design (.json, from steelyard design), or a trajectory.")
     ],
     output: Annotated[
-        Path | None, file_to_write("File for every row (.parquet or .arrows).", "--output", "-o")
+        Path | None, file_to_write("A file for every row (.parquet or .arrows).", "--output", "-o")
     ] = None,
     robot: Annotated[
         str | None,
-        typer.Option(help="The arm that the motion is for; the one in the design by default."),
+        typer.Option(help="The arm that the motion is for. Default: that of the design."),
     ] = None,
     lock: LockOption = None,
     flange: FlangeOption = None,
-    periods: Annotated[int, typer.Option(help="How often the motion runs.")] = 1,
+    periods: Annotated[int, typer.Option(help="How many periods of the motion are run.")] = 1,
     speed: SpeedOption = 0.25,
     limits: MotionLimitsOption = None,
     replace: ReplaceFlag = False,

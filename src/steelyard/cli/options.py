@@ -101,6 +101,12 @@ class Verb(TyperCommand):
                 vars(parameter)["display_type"] = lambda ctx: ""
         return super().get_help(ctx)
 
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """The words of the line of usage, with brackets only around what may be left out."""
+        return [
+            words.replace("{", "").replace("}", "") for words in super().collect_usage_pieces(ctx)
+        ]
+
     def invoke(self, ctx: Any) -> Any:
         """Runs it."""
         targets = ctx.meta.pop(_TARGETS, {})

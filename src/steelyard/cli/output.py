@@ -20,8 +20,9 @@ import numpy as np
 import typer
 
 from steelyard import _saved
+from steelyard._units import printable
 from steelyard.cli.options import with_options
-from steelyard.cli.terminal import INTERVAL, say, terminal_text
+from steelyard.cli.terminal import INTERVAL, say
 from steelyard.inertia import INERTIA
 from steelyard.verdict import Aspect, DoubtKind, Fitness, Verdict
 
@@ -159,19 +160,19 @@ class Output:
         from rich.table import Table
         from rich.text import Text
 
-        headers = [terminal_text(header) for header in headers]
+        headers = [printable(header) for header in headers]
         table = Table(
             title=Text(title, style="bold"), title_justify="left", box=None, pad_edge=False
         )
         for i, header in enumerate(headers):
             table.add_column(
-                header,
+                Text(header),  # [kg] is a unit, not a style
                 justify="left" if i in words else "right",
                 header_style="dim",
                 overflow="fold",
             )
         for row in rows:
-            table.add_row(*(Text(terminal_text(cell)) for cell in row))
+            table.add_row(*(Text(printable(cell)) for cell in row))
         unbounded = Console(width=_WIDEST_TABLE)
         wanted = Measurement.get(unbounded, unbounded.options, table)
         if sys.stdout.isatty():
@@ -184,11 +185,9 @@ class Output:
         """Prints the numbers of a payload, with their 95 % intervals if it has any."""
         self.headline(payload)
         say()
-        quantities = list(payload.quantities)
-        inertia = [*quantities[INERTIA], *payload.inertia_com_quantities]
-        if not any(x.is_known for x in inertia):
-            inertia = []  # nothing is known about it, as the headline says
-        quantities[INERTIA] = inertia
+        quantities = list(payload.table_quantities)
+        if not any(x.is_known for x in quantities[INERTIA]):
+            quantities[INERTIA] = []  # nothing is known about it, as the headline says
         if payload.gives_intervals:
             cells = [x.cells for x in quantities]
             self.table(f"{title} (95 % intervals)", ("", "weighed", INTERVAL, "unit"), cells)
@@ -204,7 +203,7 @@ class Output:
         from steelyard.payload._headline import limiting_cause, variance_bars
 
         style = _STYLES[payload.verdict.fitness(Aspect.MASS)]
-        headline = Text(terminal_text(payload.headline), style=style)
+        headline = Text(printable(payload.headline), style=style)
         Console(soft_wrap=True, highlight=False).print(headline)
         bars = variance_bars(payload.shares)
         if bars:
@@ -232,7 +231,7 @@ class Output:
         else:
             more = ""
         words = f"error: {line[:_LONGEST_LINE]}{more}"
-        print(terminal_text(words, sys.stderr), file=sys.stderr)
+        print(printable(words, sys.stderr), file=sys.stderr)
 
     @contextmanager
     def progress(self, what: str) -> Iterator[_Done]:
@@ -312,10 +311,12 @@ def _plain_lines(what: str) -> _Done:
 def _settings(ctx: typer.Context, files: Iterable[Path | str | None]) -> dict[str, str]:
     """Every setting of a run, versions of packages, and digests of the files that were read."""
     settings = {"command": shlex.join(["steelyard", *sys.argv[1:]])}
-    for name, value in ctx.params.items():
+    for parameter in ctx.command.params:
+        name = str(parameter.name)
+        value = ctx.params.get(name)
         given = value is not None and value not in ([], (), "")
         if given and name not in _OF_THE_SCREEN:
-            settings[f"--{name.replace('_', '-')}"] = _words(value)
+            settings[_setting_name(parameter)] = _words(value)
     settings |= _versions()
     for file in dict.fromkeys(str(file) for file in files if file is not None):
         if Path(file).is_file():
@@ -323,6 +324,14 @@ def _settings(ctx: typer.Context, files: Iterable[Path | str | None]) -> dict[st
                 settings[f"sha256 of {file}"] = hashlib.file_digest(content, "sha256").hexdigest()
     settings["written"] = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
     return settings
+
+
+def _setting_name(parameter: Any) -> str:
+    """The name of a setting: MODEL for an argument, --column for an option."""
+    name = str(parameter.name)
+    if parameter.param_type_name == "argument":
+        return name.upper()
+    return f"--{name.replace('_', '-')}"
 
 
 def _words(value: object) -> str:

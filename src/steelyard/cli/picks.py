@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from steelyard import _saved
+from steelyard._units import printable
 from steelyard.cli import options
 from steelyard.cli.output import Output, json_line
-from steelyard.cli.terminal import say, terminal_text
+from steelyard.cli.terminal import say
 from steelyard.errors import InvalidRobot, UnknownName
 
 if TYPE_CHECKING:
@@ -43,8 +44,8 @@ ModelOption = Annotated[
     Path,
     typer.Option(
         "--model",
-        help="The arm with its empty gripper (.json, from identify); with --dry the name or URDF of"
-        " a robot is enough.",
+        help="The arm with its empty gripper (.json, from identify). With --dry a bundled name or"
+        " a URDF is enough.",
     ),
 ]
 IdentifiedModelOption = Annotated[
@@ -106,17 +107,21 @@ OutputOption = Annotated[
     ),
 ]
 ToolOption = Annotated[
-    str | None, typer.Option(help="Name of the gripper, by which fleet picks compares shifts.")
+    str | None,
+    typer.Option(
+        help="Name of the gripper. steelyard fleet picks compares shifts with the same gripper."
+    ),
 ]
 FollowFlag = Annotated[
-    bool, typer.Option("--follow", help="Print one JSON object per pick and line.")
+    bool,
+    typer.Option("--follow", help="Print one JSON object for each pick, on a line of its own."),
 ]
 AlarmOption = Annotated[
     str | None,
     typer.Option(
         metavar="COMMAND",
-        help="A program to run at each alarm, with the pick as JSON on its input. It runs"
-        " without a shell: for redirections write 'sh -c \"cat >> alarms.log\"'.",
+        help="A program to run at each alarm; it reads the pick as JSON from its standard input."
+        " No shell is used: for redirections write 'sh -c \"cat >> alarms.log\"'.",
     ),
 ]
 
@@ -452,7 +457,7 @@ def finish(
     if not with_summary:
         for note in shift.notes:
             words = f"Note: {options.with_options(note)}."
-            typer.echo(terminal_text(words, sys.stderr), err=True)
+            typer.echo(printable(words, sys.stderr), err=True)
     with _saved.together():
         if files.output is not None:
             write_shift(shift, files.output)

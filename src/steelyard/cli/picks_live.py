@@ -58,30 +58,30 @@ StreamThresholdOption = Annotated[
     float | None,
     typer.Option(
         "--threshold",
-        help="The value of the gripper between open and closed. Default: 0.5, if it sends zeros and"
-        " ones.",
+        help="The value of the gripper between open and closed. Default: 0.5, for a gripper that"
+        " sends zeros and ones.",
     ),
 ]
 EarlyFlag = Annotated[
     bool,
     typer.Option(
-        "--early", help="Print an early answer about each pick, too, 0.3 s into its lift."
+        "--early",
+        help="Also print an early answer about each pick, 0.3 s after the lift has begun.",
     ),
 ]
 PageOption = Annotated[
     str | None,
     typer.Option(
         metavar="[HOST:]PORT",
-        help="Show the picks on a page in the browser, too: at this port or the next free one, 0"
-        " for any.",
+        help="Show the picks on a page in the browser, at this port or the next free one (0: any).",
     ),
 ]
 PublishOption = Annotated[
     str | None,
     typer.Option(
         metavar="ros2://HOST[:PORT]",
-        help="Publish each pick in ROS 2, too, as JSON on /picks and its status on /diagnostics:"
-        " through a bridge, or ros2-node: for a node of this process.",
+        help="Publish each pick in ROS 2, as JSON on /picks with its status on /diagnostics:"
+        " through a bridge at this address, or as a node of this process with ros2-node:.",
     ),
 ]
 
@@ -103,7 +103,7 @@ def command(
     follow: FollowFlag = False,
     early: EarlyFlag = False,
     seconds: Annotated[
-        float | None, typer.Option(min=0.0, help="How long [s]; until Ctrl-C by default.")
+        float | None, typer.Option(min=0.0, help="When to end [s]. Default: at Ctrl-C.")
     ] = None,
     record: Annotated[
         Path | None, options.file_to_write("A file for every row (.parquet).", "--record")

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from steelyard._units import NORMAL_95, with_interval
-from steelyard.cli.terminal import say, terminal_text
+from steelyard._units import NORMAL_95, printable, with_interval
+from steelyard.cli.terminal import say
 from steelyard.verdict import DoubtKind
 
 if TYPE_CHECKING:
@@ -179,7 +179,7 @@ def print_above(live: Live, words: str) -> None:
         live: of the table
         words: the line
     """
-    live.console.print(terminal_text(words), markup=False, highlight=False)
+    live.console.print(printable(words), markup=False, highlight=False)
 
 
 def status_table(title: str, status: Status) -> Group:
@@ -206,7 +206,7 @@ def status_table(title: str, status: Status) -> Group:
         words.append(f"Next: {status.next_step}")
     if status.rows:
         words.append(status.rows)
-    return Group(table, Text(terminal_text("\n".join(words))))
+    return Group(table, Text(printable("\n".join(words))))
 
 
 def _mass(progress: Progress) -> str:

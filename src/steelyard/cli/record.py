@@ -19,7 +19,8 @@ def command(
     output: Annotated[
         Path,
         file_to_write(
-            "Where the rows go: .parquet, or .arrows to keep the stream that is written meanwhile.",
+            "The file to write: .parquet, or .arrows, which other programs can read while it"
+            " grows.",
             "--output",
             "-o",
         ),

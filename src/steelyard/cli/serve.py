@@ -30,7 +30,7 @@ FaultOption = Annotated[
     list[str] | None,
     typer.Option(
         metavar="S=NAME",
-        help="A fault at a time, as 12=skip:5 or 30=protective-stop. May be repeated.",
+        help="A fault at a time [s], as 12=skip:5 or 30=protective-stop. May be repeated.",
     ),
 ]
 SerialOption = Annotated[
@@ -42,9 +42,7 @@ ModelOption = Annotated[
 ]
 SecondsOption = Annotated[
     float,
-    typer.Option(
-        min=0.0, help="How long to serve [s]; until Ctrl-C by default.", show_default=False
-    ),
+    typer.Option(min=0.0, help="When to end [s]. Default: at Ctrl-C.", show_default=False),
 ]
 
 
@@ -52,7 +50,8 @@ SecondsOption = Annotated[
 def command(
     robot: options.RobotArgument,
     rtde: Annotated[
-        str, typer.Option(metavar="[HOST:]PORT", help="Address of RTDE; port 0 for any free port.")
+        str,
+        typer.Option(metavar="[HOST:]PORT", help="Address of RTDE. Port 0 takes any free port."),
     ] = "127.0.0.1:30004",
     trajectory: simulated.TrajectoryOption = None,
     mass: simulated.MassOption = 0.0,
@@ -62,7 +61,8 @@ def command(
         list[str] | None,
         typer.Option(
             metavar="S=KGkg:X,Y,Z",
-            help="A payload from a time on, as 10=2.5kg:0,0,0.05 or 20=0kg. May be repeated.",
+            help="A payload that the arm carries from a time on [s], as 10=2.5kg:0,0,0.05 or"
+            " 20=0kg. May be repeated.",
         ),
     ] = None,
     ideal: simulated.IdealFlag = False,
@@ -105,7 +105,8 @@ def recording_command(
     robot: options.RobotArgument,
     recording: Annotated[Path, typer.Argument(help="A recording with motor currents.")],
     rtde: Annotated[
-        str, typer.Option(metavar="[HOST:]PORT", help="Address of RTDE; port 0 for any free port.")
+        str,
+        typer.Option(metavar="[HOST:]PORT", help="Address of RTDE. Port 0 takes any free port."),
     ] = "127.0.0.1:30004",
     fault: FaultOption = None,
     serial: SerialOption = _SERIAL_NUMBER,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import shlex
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -18,7 +18,7 @@ import typer
 
 from steelyard import _saved
 from steelyard.cli import options
-from steelyard.errors import InvalidRecording, UnknownName
+from steelyard.errors import InvalidRecording, SteelyardError, UnknownName
 
 if TYPE_CHECKING:
     from steelyard.robot import RobotModel
@@ -29,6 +29,9 @@ _MOUNTINGS = {"floor": "", "ceiling": "0,0,9.81", "wall": None}
 _LISTED_ARMS = 8
 _MODEL_ENDING = ".json"
 _UNKNOWN = "unknown"
+_POSE_RULE = f"the pose is X,Y,Z,ROLL,PITCH,YAW [m, degrees], say 0,0,0.04,0,0,45, or {_UNKNOWN}"
+_RATE_RULE = "the rate is a number [Hz], say 125"
+_DIRECTION_RULE = "the direction of fall is X,Y,Z [m/s^2], say 0,9.81,0"
 _NOT_TRUSTWORTHY = 1  # exit code of a command that was accepted, and whose answer has a doubt
 
 
@@ -113,13 +116,37 @@ def command(
     session.run()
 
 
-def _require_empty_arm(path: Path) -> None:
+def _require_empty_arm(path: str | Path) -> None:
     """Refuses a file of the empty arm that is not there, before anything is written."""
-    if not path.exists():
+    if not Path(path).exists():
         raise InvalidRecording(
             f"there is no file {path}; a payload is weighed against the empty arm: record it on a"
             " similar motion, and name the file with --empty"
         )
+
+
+def _require_arm(name: str) -> None:
+    """Refuses an arm that is neither bundled nor a file."""
+    from steelyard.robot import robot_names
+
+    if name not in robot_names() and not Path(name).is_file():
+        raise UnknownName(
+            f"there is no file {name}, and no bundled arm has this name: steelyard robots lists"
+            " them"
+        )
+
+
+def _require_direction(text: str) -> None:
+    options.numbers(text, _DIRECTION_RULE, count=3)
+
+
+def _require_rate(text: str) -> None:
+    options.numbers(text, _RATE_RULE, count=1)
+
+
+def _require_pose(text: str) -> None:
+    if text != _UNKNOWN:
+        options.numbers(text, _POSE_RULE, count=6)
 
 
 @dataclass
@@ -130,7 +157,7 @@ class _Questions:
     asked: int = 0
 
     def choose(self, question: str, answers: Sequence[str], *, refusal: str) -> str:
-        """One of the answers; the first is the default.
+        """One of the answers; the first is the default. Another reply is asked for again.
 
         Args:
             question: to ask
@@ -140,19 +167,33 @@ class _Questions:
         self._require(refusal)
         for number, answer in enumerate(answers, 1):
             print(f"  {number}  {answer}")
-        reply = typer.prompt(question, default="1")
         self.asked += 1
-        if reply in answers:
-            return str(reply)
-        if reply.isdigit() and 1 <= int(reply) <= len(answers):
-            return answers[int(reply) - 1]
-        raise UnknownName(f"'{reply}' is none of the answers: {', '.join(answers)}")
+        while True:
+            reply = str(typer.prompt(question, default="1")).strip()
+            if reply in answers:
+                return reply
+            if reply.isdigit() and 1 <= int(reply) <= len(answers):
+                return answers[int(reply) - 1]
+            print(f"'{reply}' is none of the answers: type a number from 1 to {len(answers)}.")
 
-    def text(self, question: str, *, refusal: str) -> str:
-        """Any text."""
+    def text(self, question: str, check: Callable[[str], object], *, refusal: str) -> str:
+        """A text that can be used. Another one is asked for again, with the reason.
+
+        Args:
+            question: to ask
+            check: raises an error about a text that cannot be used
+            refusal: the message where nothing can be asked
+        """
         self._require(refusal)
         self.asked += 1
-        return str(typer.prompt(question)).strip()
+        while True:
+            reply = str(typer.prompt(question)).strip()
+            try:
+                check(reply)
+            except SteelyardError as error:
+                print(f"{error}.")
+            else:
+                return reply
 
     @property
     def may_ask(self) -> bool:
@@ -325,10 +366,10 @@ class _Session:
         if carries == "a payload":
             answer = self.questions.text(
                 "A recording of the empty arm, or its model (.json)",
+                _require_empty_arm,
                 refusal="give --empty FILE, a recording of the empty arm or its model",
             )
             self.empty = Path(answer)
-            _require_empty_arm(self.empty)
         return carries
 
     def _arm(self) -> RobotModel:
@@ -349,7 +390,9 @@ class _Session:
                 )
             if self.arm_name == "another one":
                 self.arm_name = self.questions.text(
-                    "Its .urdf or .toml file, or bundled name", refusal="name the arm after the log"
+                    "Its .urdf or .toml file, or bundled name",
+                    _require_arm,
+                    refusal="name the arm after the log",
                 )
         robot = self.known_arm
         if robot is None:
@@ -379,10 +422,11 @@ class _Session:
 
     def _ask_rate(self) -> None:
         text = self.questions.text(
-            "Rows per second [Hz]", refusal="the log has no time column: give its --rate"
+            "Rows per second [Hz]",
+            _require_rate,
+            refusal="the log has no time column: give its --rate",
         )
-        rule = "the rate is a number [Hz], say 125"
-        self.look = self.look.with_rate(options.numbers(text, rule, count=1)[0])
+        self.look = self.look.with_rate(options.numbers(text, _RATE_RULE, count=1)[0])
 
     def _mounting(self) -> None:
         """Asks how the arm is mounted, or says that it stands upright."""
@@ -394,9 +438,11 @@ class _Session:
         answer = self.questions.choose("How is the arm mounted?", tuple(_MOUNTINGS), refusal="")
         found = _MOUNTINGS[answer]
         if found is None:
-            raise UnknownName(
-                "for an arm on a wall give the direction of fall in its base frame, as in"
-                " --gravity 0,9.81,0, and start again"
+            found = self.questions.text(
+                "Where things fall in the base frame: X,Y,Z [m/s^2], as 0,9.81,0",
+                _require_direction,
+                refusal="for an arm on a wall give the direction of fall in its base frame, as in"
+                " --gravity 0,9.81,0, and start again",
             )
         self.gravity = found or None
 
@@ -448,6 +494,7 @@ class _Session:
             answer = self.questions.text(
                 "Pose of the sensor in the flange frame: X,Y,Z,ROLL,PITCH,YAW [m, degrees],"
                 f" or {_UNKNOWN}",
+                _require_pose,
                 refusal="the log does not say how the sensor is mounted: give its pose in the"
                 " flange frame, --sensor-pose X,Y,Z,ROLL,PITCH,YAW [m, degrees], or --sensor-pose"
                 f" {_UNKNOWN}",
@@ -457,8 +504,7 @@ class _Session:
                 "# translation = [X, Y, Z]  # the sensor in the flange frame [m]: not known yet",
                 "# rotation_rpy_degrees = [ROLL, PITCH, YAW]",
             ]
-        rule = f"the pose is X,Y,Z,ROLL,PITCH,YAW [m, degrees], say 0,0,0.04,0,0,45, or {_UNKNOWN}"
-        x, y, z, roll, pitch, yaw = options.numbers(answer, rule, count=6)
+        x, y, z, roll, pitch, yaw = options.numbers(answer, _POSE_RULE, count=6)
         return [
             f"translation = [{x}, {y}, {z}]  # the sensor in the flange frame [m]",
             f"rotation_rpy_degrees = [{roll}, {pitch}, {yaw}]",

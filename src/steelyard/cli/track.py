@@ -52,12 +52,12 @@ SaveStateOption = Annotated[
 ]
 ResumeOption = Annotated[Path | None, typer.Option(help="A saved state to continue from.")]
 OutputOption = Annotated[
-    Path | None, options.file_to_write("File for the payload (.json).", "--output", "-o")
+    Path | None, options.file_to_write("The payload to write (.json).", "--output", "-o")
 ]
 RecordOption = Annotated[
     Path | None,
     options.file_to_write(
-        "File for every row (.parquet or .arrows); a recording is replayed for it.", "--record"
+        "A file for every row (.parquet or .arrows). A recording is replayed for it.", "--record"
     ),
 ]
 
@@ -66,8 +66,8 @@ PublishOption = Annotated[
     typer.Option(
         "--publish",
         metavar="TOPIC",
-        help="Publish it, too, on a ROS 2 stream: the payload on this topic"
-        " (geometry_msgs/InertiaStamped), its status on /diagnostics.",
+        help="Publish the payload on this topic of the ROS 2 stream"
+        " (geometry_msgs/InertiaStamped), and its status on /diagnostics.",
     ),
 ]
 
@@ -80,7 +80,8 @@ def command(
     cutoff: Annotated[
         float | None,
         typer.Option(
-            min=options.LOWEST_HZ, help="Of the low-pass filter [Hz]; as the model's by default."
+            min=options.LOWEST_HZ,
+            help="Cut-off of the low-pass filter [Hz]. Default: that of the model.",
         ),
     ] = None,
     kinematics: Annotated[

@@ -31,9 +31,10 @@ def command(
     method: Annotated[
         str,
         typer.Option(
-            help="Method: auto (torque-change where --empty has the same motion and is better, else"
-            " direct), direct, difference, weighted-difference, torque-change, manufacturer,"
-            " static, combined or pooled; all to compare them."
+            help="Method: auto, direct, difference, weighted-difference, torque-change,"
+            " manufacturer, static, combined, pooled, or all to compare them. auto takes"
+            " torque-change where --empty has the same motion and predicts better, else"
+            " direct."
         ),
     ] = "auto",
     fix: Annotated[
@@ -43,8 +44,8 @@ def command(
     empty: Annotated[
         list[Path] | None,
         typer.Option(
-            help="A recording of the empty arm, for the methods auto and torque-change (the same"
-            " motion) and pooled. May be repeated."
+            help="A recording of the empty arm: on the same motion for the methods auto and"
+            " torque-change, on any for pooled. May be repeated."
         ),
     ] = None,
     tool: Annotated[

@@ -55,20 +55,23 @@ def command(
     model: LiveModelOption,
     motion: Annotated[
         Path | None,
-        typer.Option(help="A design to move by; a short one from where it stands by default."),
+        typer.Option(
+            help="The motion (.json, from steelyard design). Default: a short one around the"
+            " present posture."
+        ),
     ] = None,
     reach: Annotated[
         float | None,
         typer.Option(
-            help="How far a joint may go from where it stands [rad]; 0.6 without --motion, where"
-            " the motion goes with it.",
+            help="How far a joint may move away from the present posture [rad]. Default: 0.6, or"
+            " as far as --motion goes.",
             show_default=False,
         ),
     ] = None,
     period: Annotated[
         float | None,
         typer.Option(
-            help="Length of the motion [s]; 6 without --motion, that of the motion with it.",
+            help="Length of the motion [s]. Default: 6, or that of --motion.",
             show_default=False,
         ),
     ] = None,
@@ -80,12 +83,14 @@ def command(
     tracker: TrackerOption = "direct",
     record: Annotated[
         Path | None,
-        file_to_write("Where every row goes besides (.parquet or .arrows).", "--record"),
+        file_to_write("A file for every row (.parquet or .arrows).", "--record"),
     ] = None,
     output: Annotated[
-        Path | None, file_to_write("Where the payload goes (.json).", "--output", "-o")
+        Path | None, file_to_write("The payload to write (.json).", "--output", "-o")
     ] = None,
-    set_it: Annotated[bool, typer.Option("--set", help="Set the payload without asking.")] = False,
+    set_it: Annotated[
+        bool, typer.Option("--set", help="Set the payload on the controller without asking.")
+    ] = False,
     transition: TransitionOption = 0.5,
     rating: RatingOption = None,
     yes: YesFlag = False,

@@ -20,6 +20,7 @@ from steelyard._units import NORMAL_95
 from steelyard.drawing._plot import INK, MUTED, SOFT, Band, Curve, Panel
 
 _DIGITS = 5  # of numbers, relative to their span
+_MARGIN = 0.05  # around the curves of panels with equal scales, of their span
 _MAX_DOTS = 250  # of a cloud; each is a separate element of the page and slow to draw
 
 
@@ -34,12 +35,14 @@ def panel_figure(panel: Panel, colours: dict[str, str], most: int) -> dict[str, 
     tracer = _Tracer(panel, colours, most)
     traces = [trace for part in panel.curves for trace in part.drawn_by(tracer)]
     layout: dict[str, Any] = {"xaxis": {"title": {"text": _words(panel.x)}}}
-    layout["yaxis"] = {"title": {"text": _words(panel.y)}}
+    layout["yaxis"] = {"title": {"text": _words(panel.y_label)}}
     if panel.log_y:
         step = 1 if panel.log_ticks == (1,) else "D2"
         layout["yaxis"] |= {"type": "log", "dtick": step, "tickformat": "~g"}
     if panel.equal:
         layout["yaxis"]["scaleanchor"] = "x"
+        for axis, span in zip(("xaxis", "yaxis"), _spans(panel), strict=True):
+            layout[axis]["range"] = span
     if panel.x_range is not None:
         layout["xaxis"]["range"] = list(panel.x_range)
     if panel.y_range is not None:
@@ -57,6 +60,22 @@ def panel_figure(panel: Panel, colours: dict[str, str], most: int) -> dict[str, 
     layout["shapes"] = [_mark_line(x) for x, _ in panel.marks]
     layout["annotations"] = [_mark_words(x, words) for x, words in panel.marks if words]
     return {"data": traces, "layout": layout}
+
+
+def _spans(panel: Panel) -> tuple[list[float], list[float]]:
+    """The ranges of x and y that leave a margin around all curves."""
+    ranges = []
+    for axis in ("x", "y"):
+        columns = [np.asarray(getattr(curve, axis), dtype=float) for curve in panel.lines]
+        every = np.concatenate([np.zeros(0), *columns])
+        finite = every[np.isfinite(every)]
+        low = float(finite.min(initial=np.inf))
+        high = float(finite.max(initial=-np.inf))
+        if not high >= low:
+            low, high = 0.0, 1.0
+        margin = _MARGIN * (high - low) or 1.0
+        ranges.append([low - margin, high + margin])
+    return ranges[0], ranges[1]
 
 
 class _Tracer(NamedTuple):

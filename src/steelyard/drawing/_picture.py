@@ -9,8 +9,9 @@ from __future__ import annotations
 import base64
 import importlib.util
 import io
+import re
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -86,7 +87,7 @@ class Picture:
             for ax, panel in zip(given, self.panels, strict=False):
                 _draw_panel(ax, panel, colours)
                 ax.set_xlabel(panel.x)
-                ax.set_ylabel(panel.y)
+                ax.set_ylabel(panel.y_label)
 
     def save(self, path: str | Path) -> None:
         """Writes them as a .png, .svg, .pdf or .jpg file."""
@@ -140,9 +141,15 @@ def notebook_html(
         "words": words,
         "headers": headers,
         "rows": rows,
+        "numeric": [k for k in range(len(headers)) if _is_numeric(row[k] for row in rows)],
         "image": image,
     }
     return render(_TEMPLATES, "notebook.html", values)
+
+
+def _is_numeric(cells: Iterable[str]) -> bool:
+    """Whether a column holds numbers, and perhaps empty or unknown ones."""
+    return all(re.fullmatch(r"[-+]?[\d.]+(e[-+]?\d+)?|unknown|", cell) for cell in cells)
 
 
 def _has_templates() -> bool:
@@ -248,7 +255,7 @@ def _draw_plot(figure: Any, plot: Plot, top: float) -> None:
     top += _head_height(plot, width)
     wide = (width - _EDGE) / columns
     shared_x, shared_y = (
-        len({getattr(panel, axis) for panel in plot.panels}) == 1 for axis in "xy"
+        len({getattr(panel, axis) for panel in plot.panels}) == 1 for axis in ("x", "y_label")
     )
     for k, panel in enumerate(plot.panels):
         upper = top + (k // columns) * tall
@@ -263,7 +270,7 @@ def _draw_plot(figure: Any, plot: Plot, top: float) -> None:
         if not shared_x or k + columns >= len(plot.panels):
             ax.set_xlabel(panel.x, fontsize=8.5, color=SOFT)
         if not shared_y or k % columns == 0:
-            ax.set_ylabel(panel.y, fontsize=8.5, color=SOFT)
+            ax.set_ylabel(panel.y_label, fontsize=8.5, color=SOFT)
 
 
 def _draw_legend(

@@ -101,7 +101,7 @@ class Panel:
     Attributes:
         title: above the axes
         x: label of the x axis, with its unit
-        y: label of the y axis, with its unit
+        y: label of the y axis, with its unit where `unit` is empty
         curves: curves and bands to draw
         marks: x of vertical lines, each with a word
         log_y: whether y is logarithmic
@@ -109,6 +109,7 @@ class Panel:
         categories: order of the words on x, for bars
         x_range: of the axis, may be reversed; None to show all data
         y_range: of the axis, may be reversed; None to show all data
+        unit: of the y axis
     """
 
     title: str
@@ -121,6 +122,14 @@ class Panel:
     categories: Sequence[str] = ()
     x_range: tuple[float, float] | None = None
     y_range: tuple[float, float] | None = None
+    unit: str = ""
+
+    @property
+    def y_label(self) -> str:
+        """The label of the y axis, with its unit."""
+        if self.unit:
+            return f"{self.y} [{self.unit}]"
+        return self.y
 
     @property
     def legend(self) -> tuple[tuple[str, str], ...]:

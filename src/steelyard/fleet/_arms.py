@@ -281,24 +281,37 @@ def trend(robot: str, content: Mapping[str, Any], rows: Sequence[LogRow]) -> Arm
         value=series.value,
         std=series.std,
         changes=series.changes,
-        level=_payload_level(model, logs, series.value[-1]),
+        level=_payload_level(model, logs, series.value[-1], series.changes[-1]),
         left_out={timed[k].file: float(contradiction[k]) for k in np.flatnonzero(odd)},
         loaded=np.array([bool(row.load) for row in logs], dtype=bool),
         undated=len(rows) - len(timed),
     )
 
 
-def _payload_level(model: DynamicModel, rows: Sequence[LogRow], error: Array) -> ChangePoint | None:
+def _payload_level(
+    model: DynamicModel, rows: Sequence[LogRow], error: Array, change: ChangePoint | None
+) -> ChangePoint | None:
     """Whether loaded logs carry the configured load; None without loaded logs.
+
+    Where a step of the payload is certain, the logs from the step on count: a mean of both sides is
+    the error of neither.
 
     Args:
         error: payload less configured load of each log, (N,) [kg]
+        change: the likeliest of the payload; None for too few logs
     """
     loaded = np.flatnonzero([bool(row.load) for row in rows])
     if not len(loaded):
         return None
-    payload = _payload(model, rows[loaded[0]])
-    return level(error[loaded], float(payload.std[0]))
+    begin = 0
+    if change is not None and not change.ramp and change.p < _MAX_P_DIVIDING:
+        begin = change.at
+    later = loaded[loaded >= begin]
+    if not len(later):  # the step was found in the empty logs after the last loaded one
+        begin = 0
+        later = loaded
+    payload = _payload(model, rows[later[0]])
+    return replace(level(error[later], float(payload.std[0])), at=begin)
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
@@ -41,17 +42,46 @@ def fleet_html(trends: Trends, failed: Mapping[str, int]) -> str:
     order = dict.fromkeys([*(change.robot for change in changes), *by_name])
     arms = [by_name[robot] for robot in order if robot in by_name]
     kinds = {
-        kind: {"words": f"{_sentence(words)} [{UNITS[kind] or '1'}]", "unit": UNITS[kind]}
+        kind: {"words": _kind_heading(words, UNITS[kind]), "unit": UNITS[kind]}
         for kind, words in WORDS.items()
     }
     facts = [_facts(arm, flagged.get(arm.robot, []), failed.get(arm.robot, 0)) for arm in arms]
     values = {
         "title": "The fleet",
+        "about": _about(arms),
         "answer": _answer(trends, flagged, len(changes), sum(failed.values())),
         "groups": _groups(arms, flagged),
         "data": {"arms": facts, "kinds": kinds},
     }
     return render(["steelyard.fleet", "steelyard.report"], "fleet.html", values)
+
+
+def _kind_heading(words: str, unit: str) -> str:
+    """The heading of the curves of one kind."""
+    if unit:
+        return f"{_sentence(words)} [{unit}]"
+    return f"{_sentence(words)}, relative"
+
+
+def _about(arms: Sequence[ArmTrend]) -> dict[str, str]:
+    """What the page is about, by name."""
+    facts = {"arms": str(len(arms))}
+    if arms:
+        facts["logs"] = _dates(np.concatenate([arm.time for arm in arms]))
+    return facts | {"written": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")}
+
+
+def _dates(time: Array) -> str:
+    """The days of the first and the last log.
+
+    Args:
+        time: of the logs, (N,) [s since 1970]
+    """
+    first, last = (
+        datetime.fromtimestamp(float(at), UTC).strftime("%Y-%m-%d")
+        for at in (time.min(), time.max())
+    )
+    return f"{first} to {last}"
 
 
 @dataclass(frozen=True)
@@ -99,6 +129,8 @@ def _arm_view(arm: ArmTrend, flagged: Sequence[SeriesChange]) -> _ArmView:
     sentences = [_sentence(change.words) for change in flagged[:_MAX_CHANGES_SHOWN]]
     if not flagged:
         sentences.append(_sentence(arm.not_compared or "no change beyond noise"))
+        if arm.few_loaded:
+            sentences.append(_sentence(arm.few_loaded))
     if len(flagged) > _MAX_CHANGES_SHOWN:
         sentences.append(f"and {len(flagged) - _MAX_CHANGES_SHOWN} more")
     numbers = {name: k for k, (name, _) in enumerate(_curves(arm))}
@@ -191,7 +223,7 @@ def _title(arm: ArmTrend, joint: int, logs: str) -> str:
 
 def _log_counts(arm: ArmTrend, failed: int) -> str:
     unusable = f"; {failed} more are unusable" if failed else ""
-    words = f"{len(arm.time)} logs{unusable}."
+    words = f"{len(arm.time)} logs, {_dates(arm.time)}{unusable}."
     if arm.left_out:
         files = ", ".join(f"{file} ({times:.0f} times)" for file, times in arm.left_out.items())
         words += f" Left out because they contradict the model of the arm beyond noise: {files}."
@@ -236,7 +268,10 @@ def _words(arm: ArmTrend, flagged: Sequence[SeriesChange]) -> list[str]:
     """The flagged changes of an arm, or why there are none; empty if nothing has changed."""
     if not flagged and arm.not_compared:
         return [_sentence(f"{arm.not_compared}.")]
-    return [_sentence(change.words) for change in flagged]
+    words = [_sentence(change.words) for change in flagged]
+    if not flagged and arm.few_loaded:
+        words = ["No change beyond noise.", _sentence(f"{arm.few_loaded}.")]
+    return words
 
 
 def _sentence(words: str) -> str:

@@ -222,7 +222,8 @@ class SeriesChange:
         robot: name of the arm
         joint: number of the joint, from 1; 0 for the whole arm
         kind: of the series, as 'Fc' or 'payload'
-        test: 'change', or 'level' for a payload unlike the configured one from the first log on
+        test: 'change', or 'level' for a payload unlike the configured one, from the first log or
+            a certain step on
         since: when it began
         ramp: whether it is a ramp; else a step
         size: of the step, or of the ramp up to the last log

@@ -16,7 +16,8 @@ freedom). The largest is used, with Bonferroni's p-value
 where t is divided by the root of (1 + r) / (1 - r) for neighbouring residuals with a correlation
 r > 0. For the payload, loaded and empty logs are also tested apart, and p counts three tests: a
 wrong part changes the loaded logs only. A further test checks whether loaded logs carry the
-configured load: t is the mean error over its standard deviation, which includes that of the model.
+configured load, from a certain step of the payload on: t is the mean error over its standard
+deviation, which includes that of the model.
 
 The rate of false discoveries over all series of all arms is controlled by the procedure of
 Benjamini and Yekutieli (2001): the k-th smallest of M p-values is flagged, with all smaller ones,
@@ -150,6 +151,17 @@ class ArmTrend:
         if self.undated:
             words += f"; {self.undated} logs are undated, give their `time` in a catalogue"
         return words
+
+    @property
+    def few_loaded(self) -> str:
+        """Why a change of its payload cannot be found, without a full stop; empty if it can."""
+        count = int(np.count_nonzero(self.loaded))
+        if self.not_compared or count == len(self.time) or not 0 < count < _MIN_LOGS:
+            return ""
+        return (
+            f"{count} loaded logs are too few to find a change of the payload, which needs"
+            f" {_MIN_LOGS}; weighing judges each log"
+        )
 
     def logs_of(self, name: str) -> Mask:
         """The logs with a name as in `ChangePoint.logs`, (N,); all for an empty name."""
@@ -405,9 +417,10 @@ def _sentence(
             side = "more"
         else:
             side = "less"
+        since = f" since {began:%Y-%m-%d}" if change.at else ""
         return (
             f"carries {with_interval(abs(change.size), NORMAL_95 * change.std)} kg {side} than"
-            " configured"
+            f" configured{since}"
         )
     if kind in _PERCENT_KINDS:
         scale = 100.0

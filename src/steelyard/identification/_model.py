@@ -17,7 +17,7 @@ from steelyard._arrays import Array
 from steelyard._codec import FileValue
 from steelyard._kinds import INFINITE, NOT_NEGATIVE, POSITIVE, Range, Shape, Size
 from steelyard._reported import Reported
-from steelyard._units import NORMAL_95, with_interval
+from steelyard._units import NORMAL_95, rounded, with_interval
 from steelyard.errors import InvalidSamples, UnreadableFile
 from steelyard.identification._estimate import Estimate
 from steelyard.identification._factor import RegressionFactor
@@ -152,7 +152,8 @@ class DynamicModel(Reported, FileValue, error=InvalidSamples, kind="model", vers
                     f"Torques lag behind the motion by {with_interval(lag[0], half[0])} ms at every"
                     " joint."
                 )
-            return f"Torques and motion are synchronised to within {half[0]:.2g} ms."
+            within = float(f"{half[0]:.2g}")
+            return f"Torques and motion are synchronised to within {within:g} ms."
         if not np.isfinite(half).any():
             return "The time offset between torques and motion could not be estimated."
         pairs = zip(self.robot.joint_names, lag, half, strict=True)
@@ -263,11 +264,14 @@ class DynamicModel(Reported, FileValue, error=InvalidSamples, kind="model", vers
     def _repr_html_(self) -> str | None:
         from steelyard.drawing import notebook_html
 
-        found = zip(self.estimate.names, self.estimate.value, self.estimate.std, strict=True)
-        rows = [(name, f"{value:.4g}", f"{std:.2g}") for name, value, std in found]
-        return notebook_html(
-            ("", "value [SI]", "std"), rows, words=str(self), plot=self.plot().plots[0]
-        )
+        estimate = self.estimate
+        found = zip(estimate.parameters, estimate.names, estimate.value, estimate.std, strict=True)
+        rows = [
+            (self._joint_of(parameter), name, *rounded(value, NORMAL_95 * std), parameter.unit)
+            for parameter, name, value, std in found
+        ]
+        headers = ("joint", "parameter", "value", "\u00b1 (95 %)", "unit")
+        return notebook_html(headers, rows, words=str(self), plot=self.plot().plots[0])
 
     def to_dataframe(self, library: Library = "pandas") -> Any:
         """A table with the columns name, joint, value, std, half_width (95 %) and unit.

@@ -171,6 +171,5 @@ def title_html(panel: Panel, colours: Mapping[str, str], age: str = "") -> str:
         age: how old the newest row is, which makes all charts of the page grey; empty where it is
             new
     """
-    unit = panel.y.rpartition("[")[2].rstrip("]")
     keys = [{"name": name, "style": style, "colour": colours[name]} for name, style in panel.legend]
-    return page_part("chart", {"title": panel.title, "unit": unit, "keys": keys, "age": age})
+    return page_part("chart", {"title": panel.title, "unit": panel.unit, "keys": keys, "age": age})

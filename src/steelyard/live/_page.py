@@ -348,8 +348,8 @@ class SnapshotPage:
             rows = np.array([row[:, j] for _, row in self._traced]).T
             curves = [Curve(name, t, y) for name, y in zip(traces.curves, rows, strict=True)]
             title = traces.titles[j]
-            unit = traces.units[j]
-            plot = Plot("", [Panel(title, "time [s]", f"{title.split()[0]} [{unit}]", curves)])
+            panel = Panel(title, "time [s]", title.split()[0], curves, unit=traces.units[j])
+            plot = Plot("", [panel])
             self._trace_chart.draw(plot.panels[0], plot.colours, age)
 
     def _named_values(self, snapshot: Snapshot) -> dict[str, float]:

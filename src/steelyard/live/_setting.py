@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from steelyard._kinds import Range, require_number
+from steelyard._units import INERTIA as INERTIA_UNIT
 from steelyard.errors import InvalidInertia, InvalidRobot, SourceFailed
 from steelyard.export import ErrorLimits, Export
 from steelyard.live._controller import (
@@ -36,12 +37,12 @@ _QUANTITIES = (
     ("centre of gravity x", "mm"),
     ("centre of gravity y", "mm"),
     ("centre of gravity z", "mm"),
-    ("Ixx", "kg m^2"),
-    ("Iyy", "kg m^2"),
-    ("Izz", "kg m^2"),
-    ("Ixy", "kg m^2"),
-    ("Ixz", "kg m^2"),
-    ("Iyz", "kg m^2"),
+    ("Ixx", INERTIA_UNIT),
+    ("Iyy", INERTIA_UNIT),
+    ("Izz", INERTIA_UNIT),
+    ("Ixy", INERTIA_UNIT),
+    ("Ixz", INERTIA_UNIT),
+    ("Iyz", INERTIA_UNIT),
 )
 
 

@@ -211,7 +211,7 @@ def numbers_html(
         value, half = number.rounded
         line = {
             "name": number.name.split(" about ")[0],
-            "unit": _with_powers(number.unit),
+            "unit": number.unit,
             "value": value,
             "half": half,
         }
@@ -248,8 +248,7 @@ def events_html(snapshot: Snapshot, events: Iterable[tuple[str, str, str]]) -> s
 
 def question_html(proposal: Proposal) -> str:
     """The payload that is set on the controller now, beside the new one."""
-    cells = [(name, old, new, _with_powers(unit)) for name, old, new, unit in proposal.cells]
-    return page_part("question", {"cells": cells, "note": proposal.note})
+    return page_part("question", {"cells": proposal.cells, "note": proposal.note})
 
 
 def message_html(words: str) -> str:
@@ -265,10 +264,6 @@ def page_part(name: str, values: Mapping[str, Any]) -> str:
         values: what the template mentions, by name
     """
     return render(["steelyard.live"], f"{name}.html", values)
-
-
-def _with_powers(unit: str) -> str:
-    return unit.replace("^2", "²")
 
 
 def _state(snapshot: Snapshot, accuracy: float) -> tuple[str, str]:

@@ -15,7 +15,8 @@ from steelyard._arrays import Array
 from steelyard._codec import FileValue
 from steelyard._kinds import COVARIANCE, INFINITE, NOT_NEGATIVE, Inlined, Range, Shape
 from steelyard._reported import Reported
-from steelyard._units import NORMAL_95, interval_decimals
+from steelyard._units import INERTIA as INERTIA_UNIT
+from steelyard._units import NORMAL_95, printable, rounded
 from steelyard.errors import InvalidSamples
 from steelyard.inertia import INERTIA, PARAMETER_NAMES, InertialParameters
 from steelyard.payload._plausibility import MAX_MASS, MAX_SIZE
@@ -80,7 +81,7 @@ class Quantity(NamedTuple):
         for name, x, x_std in zip(
             PARAMETER_NAMES[INERTIA], body.vector[INERTIA], shown_inertia_std, strict=True
         ):
-            rows.append(cls(f"{name} about {origin}", float(x), float(x_std), "kg m^2"))
+            rows.append(cls(f"{name} about {origin}", float(x), float(x_std), INERTIA_UNIT))
         return tuple(rows)
 
     @property
@@ -104,14 +105,9 @@ class Quantity(NamedTuple):
 
         The half-width is empty where there is none; the value of an unknown number is "unknown".
         """
-        if not self.is_known:
-            return "unknown", ""
-        half = self.half_width
-        if np.isnan(half):
+        if np.isnan(self.std):
             return f"{self.value:.{_DIGITS_WITHOUT_INTERVAL}g}", ""
-        digits = interval_decimals(half)
-        value = round(self.value, digits) + 0.0  # no negative zero
-        return f"{value:.{digits}f}", f"{half:.{digits}f}"
+        return rounded(self.value, self.half_width)
 
     @property
     def with_interval(self) -> str:
@@ -296,9 +292,20 @@ class Payload(
         else:
             std = _as_shown(std, _MAX_INERTIA_HALF_WIDTH)
         return self._shown(
-            Quantity(f"{name} about the centre of mass", float(value[i]), float(std[i]), "kg m^2")
+            Quantity(
+                f"{name} about the centre of mass", float(value[i]), float(std[i]), INERTIA_UNIT
+            )
             for name, i in _INERTIA_INDICES.items()
         )
+
+    @property
+    def table_quantities(self) -> tuple[Quantity, ...]:
+        """The quantities of tables, with the inertia about the centre of mass where it is known."""
+        own = self.quantities
+        about_com = self.inertia_com_quantities
+        if not any(x.is_known for x in about_com):
+            about_com = ()
+        return (*own[:_COUNT], *about_com, *own[_COUNT:])
 
     @property
     def excited(self) -> tuple[str, ...]:
@@ -391,7 +398,7 @@ class Payload(
             centre = ", ".join(x.with_interval for x in com)
             words += f", centre of mass {centre} mm in frame '{self.body.frame}'"
         level = "95 %" if self.gives_intervals else "no intervals"
-        return f"{words} ({level}). {self.verdict}"
+        return printable(f"{words} ({level}). {self.verdict}")
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {self}>"
@@ -401,17 +408,14 @@ class Payload(
         from steelyard.payload._views import body_plot
 
         headers = ("", "weighed", "\u00b1 (95 %)", "unit")
-        quantities = list(self.quantities)
-        quantities[_COUNT:_COUNT] = self.inertia_com_quantities
-        cells = [(*x.cells[:3], x.unit.replace("^2", "\u00b2")) for x in quantities]
+        cells = [x.cells for x in self.table_quantities]
         drawn = self.body.mass > 0
         if drawn:
             plot = body_plot(self.body, self.covariance, origin=self.body.frame)
         else:
             plot = None
-        badge = self.verdict.fitness(Aspect.MASS), self.headline.replace("+-", "\u00b1")
-        words = str(self.verdict).replace("+-", "\u00b1")
-        return notebook_html(headers, cells, badge=badge, words=words, plot=plot)
+        badge = self.verdict.fitness(Aspect.MASS), self.headline
+        return notebook_html(headers, cells, badge=badge, words=str(self.verdict), plot=plot)
 
     def plot(self, ax: Any = None) -> Picture:
         """The payload on its frame, and its centre of mass enlarged; a notebook shows it.
@@ -440,7 +444,7 @@ class Payload(
         Args:
             library: whose table: 'pandas', 'polars' or 'pyarrow'
         """
-        rows = self.quantities
+        rows = self.table_quantities
         names = ("name", "value", "std", "half_width", "unit")
         return data_frame({name: [getattr(row, name) for row in rows] for name in names}, library)
 

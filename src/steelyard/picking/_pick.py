@@ -9,7 +9,7 @@ from typing import Annotated, NamedTuple
 
 from steelyard._codec import Value
 from steelyard._kinds import INFINITE, NOT_NEGATIVE, Range
-from steelyard._units import NORMAL_95
+from steelyard._units import NORMAL_95, printable
 from steelyard.errors import InvalidSamples
 
 _MASSES = Range(-1e6, 1e6)  # that a motion can seem to show [kg]
@@ -51,8 +51,13 @@ class Measured(Value, error=InvalidSamples, derived={"half_width": attrgetter("h
         """Half the width of the 95 % interval [kg]."""
         return NORMAL_95 * self.std
 
-    def __str__(self) -> str:
+    @property
+    def words(self) -> str:
+        """The mass with its half-width, as '0.512 +- 0.004 kg'."""
         return f"{self.value:.3f} +- {self.half_width:.3f} kg"
+
+    def __str__(self) -> str:
+        return printable(self.words)
 
 
 class EarlyRow(NamedTuple):

@@ -30,6 +30,7 @@ import numpy as np
 from steelyard._arrays import Array
 from steelyard._codec import FileValue
 from steelyard._kinds import NOT_NEGATIVE, ONE_LINE, Range, Shape
+from steelyard._units import printable
 from steelyard.errors import InvalidSamples, UnknownName
 from steelyard.payload import Part
 from steelyard.picking._carry import Mass
@@ -541,10 +542,10 @@ class Shift(FileValue, error=InvalidSamples, kind="shift", version=1):
         return self.to_dataframe("pyarrow").__arrow_c_stream__(requested_schema)
 
     def __str__(self) -> str:
-        return self.summary
+        return printable(self.summary)
 
     def __repr__(self) -> str:
-        return f"<Shift: {self.summary}>"
+        return f"<Shift: {self}>"
 
 
 def _scatter(deviations: Array, weights: Array) -> float:

@@ -157,6 +157,13 @@ class QualityReport:
         """The warnings, one sentence each."""
         return tuple(finding.sentence for finding in self.findings if finding.severity == "warning")
 
+    def __str__(self) -> str:
+        return "\n".join([str(self.verdict), *(f"- {each.sentence}" for each in self.findings)])
+
+    def __repr__(self) -> str:
+        counts = ", ".join(counted(count, severity) for severity, count in self.counts.items())
+        return f"<QualityReport: {self.verdict.summary}; {counts}>"
+
     def require_ok(self) -> None:
         """Raises an error if the recording has an error."""
         if not self.ok:

@@ -90,7 +90,8 @@ def guiding_page(comparison: GuidingComparison, *, title: str, words: str) -> Pa
         title: of the page
         words: description of the payload and of the controller
     """
-    head = ("axis", "mean without [N]", "with", "less", "variance without [N²]", "with", "less")
+    means = ("mean without [N]", "mean with [N]", "less")
+    head = ("axis", *means, "variance without [N²]", "variance with [N²]", "less")
     rows: list[tuple[str | float | None, ...]] = [
         (axis, m0, m1, f"{100 * dm:.0f} %", v0, v1, f"{100 * dv:.0f} %")
         for axis, m0, m1, dm, v0, v1, dv in comparison.rows

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from steelyard.report._page import Cell, Page, Section, Table
 
 
+_NUMBER = re.compile(r"[-+]?\d+(\.\d+)?(e[-+]?\d+)?( %)?")
 _VALUE_WITH_SPREAD = re.compile(r"[-+.e\d]+ (±|\+-) [-+.e\d]+")
 _MIN_COLUMNS_WIDE = 8  # tables with more columns have a smaller font on paper
 _MAX_DECIMALS = 7  # numbers that need more are easier to read with a power of ten
@@ -191,7 +192,7 @@ def _plot_view(plot: Plot, drawings: _Drawings) -> _PlotView:
             _PanelView(
                 number=drawings.add_panel(panel, colours),
                 title=panel.title,
-                label=f"{panel.title}: {panel.y} against {panel.x}",
+                label=f"{panel.title}: {panel.y_label} against {panel.x}",
                 square=panel.equal,
                 legend=_legend(own, colours),
             )
@@ -213,7 +214,7 @@ def _table_view(table: Table) -> _TableView:
     head = []
     for i, name in enumerate(table.head):
         column = [row[i] for row in table.rows if i < len(row)]
-        head.append(_HeadView(name, numeric=not any(isinstance(cell, str) for cell in column)))
+        head.append(_HeadView(name, numeric=_is_numeric(column, first=i == 0)))
     met = table.met or [None] * len(table.rows)
     links = table.links or [""] * len(table.rows)
     rows = [
@@ -222,6 +223,16 @@ def _table_view(table: Table) -> _TableView:
     ]
     wide = len(table.head) > _MIN_COLUMNS_WIDE
     return _TableView(table.caption, table.note, wide, head, rows)
+
+
+def _is_numeric(column: Sequence[Cell], *, first: bool) -> bool:
+    """Whether a column holds numbers, and no words."""
+    return all(not isinstance(cell, str) or _has_digits_only(cell, first) for cell in column)
+
+
+def _has_digits_only(cell: str, first: bool) -> bool:
+    """Whether a text is a number; in the first column it is a name."""
+    return not first and _NUMBER.fullmatch(cell) is not None
 
 
 def _anchor(caption: str) -> str:
@@ -245,7 +256,8 @@ def _row_cells(head: Sequence[str], row: Sequence[Cell]) -> list[_CellView]:
         if i in rounded:
             cells.append(_CellView(rounded[i], "n"))
         elif isinstance(cell, str):
-            cells.append(_CellView(cell, _style_of(cell)))
+            style = "n" if _has_digits_only(cell, i == 0) else _style_of(cell)
+            cells.append(_CellView(cell, style))
         else:
             cells.append(_CellView(number_text(cell), "n"))
     return cells

@@ -204,4 +204,10 @@ def _panel_facts(panel: Panel, colours: dict[str, str], most: int) -> dict[str, 
         for trace in panel_figure(panel, colours, most)["data"]
     ]
     marks = [[float(x), words] for x, words in panel.marks]
-    return {"title": panel.title, "x": panel.x, "y": panel.y, "curves": curves, "marks": marks}
+    return {
+        "title": panel.title,
+        "x": panel.x,
+        "y": panel.y_label,
+        "curves": curves,
+        "marks": marks,
+    }

@@ -96,7 +96,7 @@ def motions_section(
     rows: list[list[str | float | None]] = []
     for k, quantities in enumerate(zip(*(one.quantities for one in found.values()), strict=True)):
         cells = [cell for x in quantities for cell in (x.value, x.half_width)]
-        rows.append([quantities[0].name, *cells, known[k], quantities[0].unit.replace("^2", "²")])
+        rows.append([quantities[0].name, *cells, known[k], quantities[0].unit])
     head = ["", *(cell for name in found for cell in (name, "± (95 %)")), "truth", "unit"]
     name, last = list(found.items())[-1]
     plot = body_plot(last.body, last.covariance, truth)
@@ -176,10 +176,9 @@ def _quantity_rows(quantities: Sequence[Quantity]) -> list[list[str | float | No
     """Name, value, half-width and unit of each number; no digits of those that are unknown."""
     rows: list[list[str | float | None]] = []
     for x in quantities:
-        unit = x.unit.replace("^2", "²")
         value: float | str = x.value if x.is_known else "unknown"
         half = x.half_width if np.isfinite(x.half_width) else None
-        rows.append([x.name, value, half, unit])
+        rows.append([x.name, value, half, x.unit])
     return rows
 
 
@@ -315,7 +314,11 @@ def _zero_section(payload: WristPayload) -> Section:
     table = Table(
         caption, ("", "value", "± (95 %)", "unit"), _quantity_rows(payload.quantities[10:])
     )
-    noise = Table("Root mean square of the residual [N, Nm].", WRENCH_AXES, [list(payload.noise)])
+    noise = Table(
+        "Root mean square of the residual [N, Nm].",
+        ("", *WRENCH_AXES),
+        [["residual", *payload.noise]],
+    )
     return Section("Zero drift and tilt", (), [table, noise])
 
 

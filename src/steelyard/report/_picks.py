@@ -110,7 +110,8 @@ def _batch_tables(shift: Shift) -> list[Table]:
         met.append(None if part is None else not batch.is_alarm)
     if not rows:
         return []
-    head = ("part", "good picks", "mean [kg]", "± (95 %)", "scatter [kg]", "should be", "tolerance")
+    found = ("good picks", "mean [kg]", "± (95 %)", "scatter [kg]")
+    head = ("part", *found, "should be [kg]", "tolerance [kg]")
     caption = "The lot of each part: mean of the absolute masses."
     return [Table(caption, head, rows, met=met)]
 

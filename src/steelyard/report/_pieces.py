@@ -23,11 +23,13 @@ _MIN_DRAWN = 1e-12  # relative standard deviation that is drawn
 
 def judged(verdict: Verdict) -> tuple[list[str], list[str]]:
     """Sentences of a verdict for the answer, and its doubts, each once."""
-    words = str(replace(verdict, doubts=verdict.blocking))
-    aside = [str(doubt) for doubt in verdict.doubts if doubt not in verdict.blocking]
+    blocking = verdict.blocking
+    aside = [str(doubt) for doubt in verdict.doubts if doubt not in blocking]
     if verdict.ok:
-        return ([words], aside)
-    return ([], [words, *aside])
+        return ([str(replace(verdict, doubts=blocking))], aside)
+    against = [str(doubt) for doubt in blocking]
+    summary = [str(Verdict(verdict.summary))] if verdict.summary else []
+    return ([], ["Do not use this:", *against, *summary, *aside])
 
 
 def torque_plots(

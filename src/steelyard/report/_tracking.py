@@ -57,7 +57,7 @@ def _mass_panel(spans: Sequence[_Span], whole: tuple[float, float], marks: _Mark
         Band("95 % interval", t, mass - half, mass + half),
         Curve("mass", t, mass),
     ]
-    return Panel("mass", "time [s]", "mass [kg]", parts, marks, x_range=whole, y_range=window)
+    return Panel("mass", "time [s]", "mass", parts, marks, x_range=whole, y_range=window, unit="kg")
 
 
 def _share_panel(spans: Sequence[_Span], whole: tuple[float, float], accuracy: float) -> Panel:
@@ -79,7 +79,9 @@ def _share_panel(spans: Sequence[_Span], whole: tuple[float, float], accuracy: f
     ]
     window = (0.9 * float(low), min(float(high), _MAX_PERCENT))
     title = "half-width of the 95 % interval of the mass"
-    return Panel(title, "time [s]", "share [%]", parts, log_y=True, x_range=whole, y_range=window)
+    return Panel(
+        title, "time [s]", "share", parts, log_y=True, x_range=whole, y_range=window, unit="%"
+    )
 
 
 def _com_panel(spans: Sequence[_Span], whole: tuple[float, float]) -> Panel:
@@ -99,7 +101,7 @@ def _com_panel(spans: Sequence[_Span], whole: tuple[float, float]) -> Panel:
         _MIN_COM_SPAN,
     )
     title = "centre of mass in the flange frame"
-    return Panel(title, "time [s]", "position [mm]", parts, x_range=whole, y_range=window)
+    return Panel(title, "time [s]", "position", parts, x_range=whole, y_range=window, unit="mm")
 
 
 def _column(spans: Sequence[_Span], value: Callable[[Progress], float]) -> Array:

@@ -370,7 +370,7 @@ class Picking:
             stretch.samples.t[counting],
             curves,
             self.model.robot.joint_names,
-            units="Nm",
+            units="torque [Nm]",
         )
 
     def _weighed_stretches(self) -> Iterator[_StretchResult]:
@@ -568,11 +568,11 @@ class Picking:
         if len(self.parts) > 1 and not self.options.expect:
             yield "any part of the table counts as good; name the expected ones to notice others"
         for pick in picks:
-            if self._is_contradicted(pick):
+            if pick.mass is not None and self._is_contradicted(pick):
                 known = self.options.known[pick.number]
                 yield (
-                    f"pick {pick.number} weighs {pick.mass}, but {known:g} kg is given: it is not"
-                    " used as a reference"
+                    f"pick {pick.number} weighs {pick.mass.words}, but {known:g} kg is given:"
+                    " it is not used as a reference"
                 )
         yield from unused_known(self.options.known, picks)
 

@@ -24,7 +24,7 @@ from steelyard.payload._tracking import (
     convergence_times,
 )
 from steelyard.recording import DEFAULT_CUTOFF_HZ, Preparation, Sample
-from steelyard.verdict import Doubt
+from steelyard.verdict import Aspect, Doubt
 
 if TYPE_CHECKING:
     from steelyard.report import Page, Section
@@ -165,10 +165,12 @@ class Tracking:
         from steelyard.report._tracking import tracking_plot
 
         headers = ("", "weighed", "\u00b1 (95 %)", "unit")
-        cells = [x.cells for x in self.payload.quantities]
-        words = f"{self.payload.verdict} {self.when}"
+        payload = self.payload
+        cells = [x.cells for x in payload.table_quantities]
+        badge = payload.verdict.fitness(Aspect.MASS), payload.headline
+        words = f"{payload.verdict} {self.when}"
         plot = tracking_plot(self.points, accuracy=self.accuracy)
-        return notebook_html(headers, cells, words=words, plot=plot)
+        return notebook_html(headers, cells, badge=badge, words=words, plot=plot)
 
     def to_dict(self) -> dict[str, Any]:
         """The payload at the end, those before it, the curve and a contact, for JSON."""

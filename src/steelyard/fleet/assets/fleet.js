@@ -20,10 +20,12 @@ function values(series) {
 
 function date(t) { return new Date(t * 1000).toISOString().slice(0, 10); }
 
-function short(x) {
-  if (x === 0) return "0";
-  const size = Math.abs(x);
-  return size >= 1000 || size < 0.001 ? x.toExponential(1) : String(Number(x.toPrecision(3)));
+// The ends of a scale, with two digits of their difference.
+function ends(low, high) {
+  const decimals = Math.max(1 - Math.floor(Math.log10(high - low)), 0);
+  const size = Math.max(Math.abs(low), Math.abs(high));
+  if (decimals > 5 || size >= 1e5) return [low, high].map((x) => x.toExponential(1));
+  return [low, high].map((x) => x.toFixed(decimals));
 }
 
 // A value to two digits of its half-width, as 3.52 ± 0.11.
@@ -47,6 +49,7 @@ function draw(arm, series, width, height, labels) {
   for (const [y, half] of found) { low = Math.min(low, y - half); high = Math.max(high, y + half); }
   if (series.zero && !labels) { low = Math.min(low, 0); high = Math.max(high, 0); }
   if (!(high > low)) { high = low + 1; }
+  const [lowest, highest] = ends(low, high);
   const x = (k) => box.l + (width - box.l - box.r) * (t[k] - t[0]) / Math.max(t[t.length - 1] - t[0], 1);
   const y = (v) => height - box.b - (height - box.t - box.b) * (v - low) / (high - low);
   const at = (k, v) => `${x(k).toFixed(1)} ${y(v).toFixed(1)}`;
@@ -61,13 +64,13 @@ function draw(arm, series, width, height, labels) {
     node("line", { class: "mark", x1: where, x2: where, y1: box.t, y2: height - box.b }, group);
   }
   if (!labels) {
-    node("text", { class: "scale", x: box.l - 3, y: box.t + 7, "text-anchor": "end" }, svg, short(high));
-    node("text", { class: "scale", x: box.l - 3, y: height - box.b, "text-anchor": "end" }, svg, short(low));
+    node("text", { class: "scale", x: box.l - 3, y: box.t + 7, "text-anchor": "end" }, svg, highest);
+    node("text", { class: "scale", x: box.l - 3, y: height - box.b, "text-anchor": "end" }, svg, lowest);
     node("title", {}, svg, `${series.title}, last ${valueAt(arm, series, found.length - 1)}`);
   }
   if (labels) {
-    node("text", { class: "axis", x: box.l - 4, y: box.t + 8, "text-anchor": "end" }, svg, short(high));
-    node("text", { class: "axis", x: box.l - 4, y: height - box.b, "text-anchor": "end" }, svg, short(low));
+    node("text", { class: "axis", x: box.l - 4, y: box.t + 8, "text-anchor": "end" }, svg, highest);
+    node("text", { class: "axis", x: box.l - 4, y: height - box.b, "text-anchor": "end" }, svg, lowest);
     node("text", { class: "axis", x: box.l, y: height - 4 }, svg, date(t[0]));
     node("text", { class: "axis", x: width - box.r, y: height - 4, "text-anchor": "end" }, svg, date(t[t.length - 1]));
     if (found.length <= 60) found.forEach(([v], k) => node("circle", { class: "dot", cx: x(k), cy: y(v), r: 1.7 }, group));
