@@ -15,6 +15,7 @@ import ast
 import contextlib
 import json
 import os
+import re
 import resource
 import select
 import signal
@@ -23,7 +24,7 @@ import sys
 import time
 import traceback
 from collections import defaultdict
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -127,12 +128,8 @@ class Records:
     def _modules(self) -> list[str]:
         """The modules of tests to record."""
         name = f"steelyard.{self.package}"
-        paths = [path.relative_to(ROOT) for path in sorted((ROOT / "tests").rglob("test_*.py"))]
         return [
-            str(path)
-            for path in paths
-            if path.parts[1] not in NOT_RECORDED
-            and (not self.package or name in (ROOT / path).read_text())
+            path for path in _modules() if not self.package or name in (ROOT / path).read_text()
         ]
 
     @cached_property
@@ -160,6 +157,44 @@ class Records:
             if found:
                 return sorted(found, key=lambda test: (not test.startswith(own), seconds[test]))
         return []
+
+
+class ByName:
+    """The tests of a module by their names, without records: quick to begin with, less sharp.
+
+    Thorough tests are left out, and a mutant that only tests of other packages notice survives
+    unless they mention the function or class that it is in.
+    """
+
+    def tests_of(self, path: Path, node: ast.AST, tree: ast.Module) -> list[str]:
+        """Modules of tests: that of the module first, then the others of its package.
+
+        In between, and at the end for other packages, those that mention the function or class of
+        the node.
+        """
+        inside = path.relative_to(SOURCE)
+        own = f"test_{inside.stem.removeprefix('_')}.py"
+        folder = f"tests/{inside.parts[0]}/" if len(inside.parts) > 1 else "tests/test_"
+        names = {outer.name for outer in _around(node, tree) if hasattr(outer, "name")}
+        mention = re.compile("|".join(rf"\b{re.escape(name.lstrip('_'))}\b" for name in names))
+        ranks = {}
+        for test in _modules():
+            text = (ROOT / test).read_text()
+            rank = (
+                not test.startswith(folder),
+                Path(test).name != own,
+                not (names and mention.search(text)),
+            )
+            if not rank[0] or not rank[2]:
+                ranks[test] = rank
+        return sorted(ranks, key=lambda test: ranks[test])
+
+
+@cache
+def _modules() -> list[str]:
+    """The modules of tests that run the library, relative to the repository."""
+    paths = [path.relative_to(ROOT) for path in sorted((ROOT / "tests").rglob("test_*.py"))]
+    return [str(path) for path in paths if path.parts[1] not in NOT_RECORDED]
 
 
 # --- places
@@ -281,7 +316,10 @@ def _run(tests: list[str]) -> str:
     """The first test that fails."""
     order = InOrder(tests)
     try:
-        pytest.main(["-x", "-q", "-p", "no:cacheprovider", *tests], plugins=[order])
+        words = ["-x", "-q", "-p", "no:cacheprovider"]
+        if not any("::" in test for test in tests):  # whole modules
+            words += ["-m", "not thorough"]
+        pytest.main([*words, *tests], plugins=[order])
     except BaseException:  # a mutant may break whatever pytest calls: noticed as well
         traceback.print_exc()
         return NO_TEST

@@ -1,6 +1,6 @@
 """Mutation testing: small faults in lines that decide, and whether the tests that run them fail.
 
-python benchmarks/mutants.py [COUNT] [--seed SEED] [--package NAME] [--record] [--known]
+python benchmarks/mutants.py [COUNT] [--seed SEED] [--package NAME] [--record | --by-name] [--known]
 
 Each mutant changes one place of the library in a copy of the repository: a comparison, a threshold,
 a sign, a logical operator, an index of first or last, or a call that only has an effect (`fsync`).
@@ -9,7 +9,8 @@ work of a search are left alone.
 Then tests of this place run, those of its package first, until the first failure or for 60 s of
 processor time. Which tests run it is recorded once, those of `make thorough` too (half an hour;
 `--record` does it again, after tests or the library have changed; with `--package` only tests that
-import the package, a few minutes).
+import the package, a few minutes). With `--by-name` nothing is recorded: the tests of its module
+run, those of its package, and those that mention the function or class; more survive.
 Survivors are printed with the changed line; those that matter deserve a test that fails on them.
 A mutant is undecided where a test waits for ten minutes: look at it, or use a quieter machine.
 The exit code is 1 if more than a tenth survive. `--known` puts faults of the past back instead
@@ -34,7 +35,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from known_faults import KNOWN_FAULTS, KnownFault
-from mutant_tests import NO_END, NO_TEST, ROOT, SOURCE, Records, Server
+from mutant_tests import NO_END, NO_TEST, ROOT, SOURCE, ByName, Records, Server
 
 COPIED = ("src", "tests", "papers", "benchmarks", "docs", "examples")
 MAX_SURVIVORS = 0.1
@@ -181,10 +182,10 @@ class Bench:
 
     Args:
         folder: for the copy
-        records: of the tests
+        records: which tests run a line
     """
 
-    def __init__(self, folder: Path, records: Records) -> None:
+    def __init__(self, folder: Path, records: Records | ByName) -> None:
         self.records = records
         self.copy = copied(folder)
         self.server = Server(self.copy)
@@ -288,13 +289,17 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--package", default="", help="only mutants of this package")
     parser.add_argument("--record", action="store_true", help="note again which test runs what")
+    parser.add_argument("--by-name", action="store_true", help="choose tests without a record")
     parser.add_argument("--known", action="store_true", help="faults of the past, no drawn ones")
     given = parser.parse_args()
     if given.known:
         return int(put_back() > 0)
-    records = Records(given.package)
-    if given.record or not records.exist:
-        record(given.package)
+    if given.by_name:
+        records: Records | ByName = ByName()
+    else:
+        records = Records(given.package)
+        if given.record or not records.exist:
+            record(given.package)
     mutants = every_mutant(given.package)
     drawn = random.Random(given.seed).sample(mutants, min(given.count, len(mutants)))
     print(f"{len(drawn)} of {len(mutants)} mutants, seed {given.seed}")

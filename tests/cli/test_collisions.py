@@ -121,7 +121,7 @@ def test_python_finds_the_same_contacts(folder):
     np.testing.assert_array_equal(found.to_dict()["typical_threshold"], facts["typical_threshold"])
     assert "link or beyond hand" in str(found)
     assert str(found).endswith(str(found.verdict))
-    assert "<td>hand</td>" in found._repr_html_()
+    assert ">hand</td>" in found._repr_html_()
     assert repr(found).startswith("<Detections: 1 contact in 8.0 s")
     with pytest.raises(
         InvalidSamples, match="contacts are detected in a single recording as measured, got 2"

@@ -198,9 +198,9 @@ def test_progress_is_plain_lines_without_a_terminal_and_ctrl_c_answers(folder, m
     assert done.returncode == 130, done.stderr
     lines = done.stderr.splitlines()
     assert lines[-1] == "error: interrupted; this is the best result so far"
-    assert lines[0] == "identifying planar2r: law 1 of 10: linear"
+    assert lines[0] == "identifying planar2r: law 1 of 11: linear"
     assert re.match(
-        r"identifying planar2r: law 3 of 10: smooth, best so far \w+ \d+\.\d %", lines[2]
+        r"identifying planar2r: law 3 of 11: smooth, best so far \w+ \d+\.\d %", lines[2]
     )
     assert "Note: stopped by hand: " in done.stdout
     assert DynamicModel.load(folder / "stopped.json").law.name in ("linear", "band")

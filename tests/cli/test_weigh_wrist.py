@@ -237,7 +237,7 @@ def test_a_tilted_base_asks_for_its_mount_once_and_gravity_answers(folder):
     assert done.exit_code == 1
     assert done.output.count("the base appears to be tilted by 25 degrees: state --gravity ") == 1
     text = page.read_text()
-    assert text.count("the base appears to be tilted by 25 degrees") == 1
+    assert text.count("The base appears to be tilted by 25 degrees: state ") == 1
     quality = text[text.rindex("Quality of the recordings") : text.rindex("Settings")]
     assert "tilted.parquet" in quality
     gravity = re.search(r"--gravity (\S+)", done.output)[1]

@@ -28,8 +28,10 @@ COEFFICIENTS = {
     ParameterKind.VISCOUS: [3.0, 1.5],
     ParameterKind.OFFSET: [0.3, -0.2],
     ParameterKind.STRIBECK: [1.5, 0.8],
+    ParameterKind.ASYMMETRY: [0.7, -0.4],
     ParameterKind.LOAD_SHARE: [0.08, 0.12],
 }
+LAWS = (*sorted(FRICTION_MODELS), "linear-asymmetric", "presliding-load-asymmetric")
 SHAPES = {"exponent": [0.6, 0.8], "stribeck_speed": [0.15, 0.25]}
 WIDTHS = {
     "smooth": [0.05, 0.03],
@@ -88,7 +90,7 @@ def test_residuals_are_those_of_the_stated_parameters_where_shapes_do_not_conver
     assert DynamicModel.load(tmp_path / "model.json").law.name == name
 
 
-@pytest.mark.parametrize("name", sorted(FRICTION_MODELS))
+@pytest.mark.parametrize("name", LAWS)
 def test_every_law_is_recovered_from_its_own_torques(name):
     parts = [made(name, seed) for seed in (1, 2)]
     model = identify(ROBOT, [part for part, _, _ in parts], friction=name)
@@ -112,7 +114,7 @@ def test_the_direction_of_presliding_is_a_memory_of_the_way_travelled():
 
 
 @pytest.mark.parametrize("coupled", [False, True])
-@pytest.mark.parametrize("name", sorted(FRICTION_MODELS))
+@pytest.mark.parametrize("name", LAWS)
 def test_stepping_with_memory_gives_the_columns_of_the_batch(name, coupled, rng):
     """Rows one at a time, in blocks, or all at once, of drives that turn one joint or several."""
     law, samples = true_law(name), motion(3)
@@ -156,6 +158,19 @@ def test_a_law_breaks_loose_with_all_of_its_stribeck_excess():
     np.testing.assert_allclose(true_law("presliding-load").breakaway(0.1, load)[-1], [20.0, 30.0])
 
 
+def test_friction_that_differs_by_direction_is_found_and_not_invented():
+    """The law that is chosen without it is compared with itself with it."""
+    plain = [made("linear", seed, noise=0.02)[0] for seed in (1, 2, 3)]
+    choice = choose_friction(ROBOT, plain)
+    assert choice.law == "linear"
+    assert list(choice.scores)[-1] == "linear-asymmetric"
+    differing = [made("linear-asymmetric", seed, noise=0.02)[0] for seed in (1, 2, 3)]
+    choice = choose_friction(ROBOT, differing)
+    assert choice.law == "linear-asymmetric"
+    assert choice.scores["linear-asymmetric"] < 0.3 * choice.scores["linear"]
+    assert choose_friction(ROBOT, differing, laws=["linear", "band"]).law == "linear"
+
+
 @pytest.mark.thorough
 def test_the_law_that_made_the_data_predicts_best():
     for name in ("presliding-load", "smooth-power"):
@@ -170,7 +185,7 @@ def left_out(residuals, friction=1.0):
     """Predictions of eight stretches of two joints with torques of unit RMS."""
     residuals = np.array(residuals, dtype=float)
     folds = np.broadcast_to(np.resize(friction, (1, 2, 2)), (4, 2, 2))
-    return _LeftOut(residuals, np.ones_like(residuals), folds)
+    return _LeftOut(residuals, np.ones_like(residuals), folds, FrictionLaw.named("linear", 2))
 
 
 def test_a_law_with_one_wild_stretch_is_not_as_good_as_the_best():
@@ -210,7 +225,7 @@ def test_friction_with_impossible_signs_counts_against_a_law():
     assert _simplest({"a": negative, "b": left_out(same)}) == "b"
     assert _simplest({"a": negative, "b": left_out(2 * same)}) == "a"
     uncertain = np.array([1.0, 1.0, 1.0, -5.0]) + np.array([[-9.0], [9.0], [-9.0], [9.0]])
-    unsure = _LeftOut(same, np.ones_like(same), uncertain.reshape(4, 2, 2))
+    unsure = replace(left_out(same), friction=uncertain.reshape(4, 2, 2))
     assert _simplest({"a": unsure, "b": left_out(same)}) == "a"
 
 
@@ -298,7 +313,8 @@ def test_too_slow_sampling_is_refused():
 
 
 def test_unknown_laws_and_shapes_are_refused():
-    with pytest.raises(UnknownName, match="no friction law 'sticky'; there are linear, band"):
+    known = "no friction law 'sticky'; there are linear, band.*each also with '-asymmetric'"
+    with pytest.raises(UnknownName, match=known):
         identify(ROBOT, motion(0), friction="sticky")
     with pytest.raises(InvalidRobot, match="must be 2 positive numbers"):
         FrictionLaw.named("power", 2, exponent=np.array([1.0, -1.0]))
@@ -308,7 +324,7 @@ def test_stopping_the_comparison_of_laws_answers_with_the_best_so_far():
     part = made("smooth-power", 4, noise=0.02)[0]
 
     def interrupt(share, words):
-        if words.startswith("law 6 of 10: stribeck, best so far smooth-power"):
+        if words.startswith("law 6 of 11: stribeck, best so far smooth-power"):
             raise KeyboardInterrupt
 
     model = identify(ROBOT, part, friction="auto", progress=interrupt)
@@ -330,6 +346,16 @@ def test_stopping_the_comparison_of_laws_answers_with_the_best_so_far():
         identify(ROBOT, part, friction="auto", progress=at_once)
 
 
+def test_stopping_at_the_last_law_says_that_it_was_not_compared():
+    def interrupt(share, words):
+        if words.startswith("law 11 of 11: smooth-asymmetric"):
+            raise KeyboardInterrupt
+
+    choice = choose_friction(ROBOT, [made("smooth", 4, noise=0.02)[0]], progress=interrupt)
+    assert choice.law == "smooth"
+    assert choice.not_compared == ("smooth-asymmetric",)
+
+
 def test_progress_says_which_law_is_tried_and_goes_up():
     seen = []
     part = made("smooth", 4)[0]
@@ -338,8 +364,8 @@ def test_progress_says_which_law_is_tried_and_goes_up():
     )
     shares = [share for share, _ in seen]
     assert shares == sorted(shares)
-    assert seen[0] == (0.0, "law 1 of 10: linear")
-    assert "law 6 of 10: stribeck, best so far smooth 0.5 %" in [words for _, words in seen]
+    assert seen[0] == (0.0, "law 1 of 11: linear")
+    assert "law 6 of 11: stribeck, best so far smooth 0.5 %" in [words for _, words in seen]
     assert seen[-1][1].startswith("fitting smooth")
 
 

@@ -147,6 +147,18 @@ def test_extra_friction_stands_beside(model):
     assert "Left out: friction at reversals ('smooth')" in text
 
 
+def test_friction_that_differs_by_direction_stands_beside():
+    robot = linear(load_robot("ur10"), asymmetry=np.linspace(-2.0, 3.0, 6))
+    arm = arm_for_export(identify(robot, samples(robot, 0.05), friction="linear-asymmetric"))
+    joints = arm.drives["joints"].values()
+    assert [joint["asymmetry"] for joint in joints] == pytest.approx(
+        robot.drive.asymmetry, abs=0.05
+    )
+    damping = [joint["damping_in_file"] for joint in joints]
+    assert damping == pytest.approx(robot.drive.viscous, abs=0.05)
+    assert "Left out: friction that differs by direction" in arm.text("urdf")
+
+
 def test_the_arm_may_carry_a_payload(model, arm, rng):
     q, v, a = motion(model.robot, rng)
     loaded = arm_for_export(model, payload=BODY)
@@ -209,6 +221,7 @@ def test_what_mjcf_cannot_hold_stands_in_comments():
         load_robot("ur10").drive,
         load_coulomb=np.full(6, 0.03),
         stribeck=np.full(6, 1.5),
+        asymmetry=np.full(6, -0.7),
         sign_width=0.01,
     )
     text = mjcf_text(load_robot("ur10").with_drive(drive))
@@ -217,6 +230,7 @@ def test_what_mjcf_cannot_hold_stands_in_comments():
         "offsets B [Nm] -0.3426",
         "load-dependent friction [Nm/Nm] 0.03",
         "Stribeck friction Fs [Nm] 1.5",
+        "differences of friction by direction Fa [Nm s/rad] -0.7",
         "exponents alpha of viscous friction 0.5758",
         "joints whose exponent is not 1 have no damping here",
         "Coulomb friction is Fc tanh(v / 0.01 rad/s)",

@@ -172,6 +172,7 @@ def test_friction_laws_of_every_kind_agree_with_the_model():
     # beside the bulk.
     robot = arm("ur10e")
     every = {"load_coulomb": 0.08, "stribeck": 4.0, "stribeck_speed": 0.05, "exponent": 0.7}
+    every["asymmetry"] = 2.0
     drive = replace(robot.drive, sign_width=0.01, **{k: np.full(6, x) for k, x in every.items()})
     robot = robot.with_drive(drive)
     truth = simulate(robot, Sines(robot), sensors=IDEAL).truth
@@ -184,6 +185,17 @@ def test_friction_laws_of_every_kind_agree_with_the_model():
         truth.q, truth.v, truth.a
     )
     assert np.median(np.abs(plain - truth.tau)[fast]) > 0.1
+
+
+def test_light_drives_feel_more_friction_in_one_direction():
+    """They are so light that speed and friction of a step are solved together."""
+    viscous = np.full(6, 20.0)
+    drive = DriveModel(np.full(6, 0.01), viscous=viscous, asymmetry=0.5 * viscous)
+    robot = arm("ur10e").with_drive(drive)
+    truth = simulate(robot, Sines(robot, speed=0.3), sensors=IDEAL).truth
+    error = np.abs(robot.torque(truth.q, truth.v, truth.a) - truth.tau)
+    speed = np.abs(truth.v)
+    assert (error.mean(axis=0) < 0.02 * (viscous * speed).mean(axis=0)).all()
 
 
 def test_coupled_drives_agree_with_the_model():

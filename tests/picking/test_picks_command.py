@@ -357,6 +357,19 @@ def test_a_preview_says_what_a_motion_shows():
     assert "this motion gives" in hidden.sentence
 
 
+def test_a_preview_knows_friction_from_open_stretches_alone():
+    """In the shift, the carries have parts and say nothing about friction."""
+    nothing = tuple(PlannedFault(k + 1, "missing") for k in range(6))
+    dry, picks = shift(arm(), plan(cycles=6, carry=CARRY, faults=nothing), 5)
+    options = PickingOptions(closed="high")
+    often = Picking(model(), dry, (HOUSING,), options).visible[0]
+    still_closed = np.where(dry.t > picks[1].close_s, 1.0, dry.gripper[:, 0])
+    once = replace(dry, gripper=still_closed[:, None])
+    assert Picking(model(), once, (HOUSING,), options).visible[0].given > 1.3 * often.given
+    unlabelled = Picking(model(), replace(dry, gripper=None), (HOUSING,), options).visible[0]
+    assert unlabelled.given == pytest.approx(often.given, rel=0.05)
+
+
 def _derived(log):
     samples = sy.prepare(replace(log, gripper=None), sy.Preparation(cutoff_hz=20.0))
     return samples.q, samples.v, samples.a

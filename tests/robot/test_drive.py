@@ -62,10 +62,11 @@ def test_friction_by_hand():
         load_coulomb=[0.1, 0.2],
         stribeck=[1.5, 2.5],
         stribeck_speed=[0.2, 0.4],
+        asymmetry=[0.9, -1.1],
     )
     expected = [
-        3.0 + 0.1 * 20.0 + 1.5 * np.exp(-((0.25 / 0.2) ** 2)) + 5.0 * 0.25**0.5 + 0.7,
-        -(4.0 + 0.2 * 30.0 + 2.5 * np.exp(-((0.5 / 0.4) ** 2))) - 6.0 * 0.5**2 - 0.8,
+        3.0 + 0.1 * 20.0 + 1.5 * np.exp(-((0.25 / 0.2) ** 2)) + 5.0 * 0.25**0.5 + 0.9 * 0.25 + 0.7,
+        -(4.0 + 0.2 * 30.0 + 2.5 * np.exp(-((0.5 / 0.4) ** 2))) - 6.0 * 0.5**2 - 1.1 * 0.5 - 0.8,
     ]
     np.testing.assert_allclose(drive.friction([0.25, -0.5], load=[-20.0, 30.0]), expected)
     np.testing.assert_allclose(drive.torque([0.25, -0.5], [3.0, 4.0], load=[-20.0, 30.0]), expected)

@@ -47,7 +47,8 @@ def command(
         str,
         typer.Option(
             help="Friction law: auto (chosen by prediction), linear, band, power, smooth,"
-            " smooth-power, stribeck, load, presliding, presliding-power or presliding-load."
+            " smooth-power, stribeck, load, presliding, presliding-power or presliding-load; each"
+            " also with -asymmetric, for friction that differs by direction (load-asymmetric)."
         ),
     ] = "auto",
     gains: Annotated[

@@ -5,19 +5,19 @@ wear. The friction of run r is drawn from a population,
 
     theta_r = theta + E u_r,      u_r ~ N(0, S),      S = diag(s_k c_i)^2,
 
-E the columns of Fc, Fv, B, Fs and Fl. The spread s_k of each kind k is relative and common to all
-joints; c_i is the size that parameter i is compared with: |Fc| for Coulomb friction and offsets,
-the parameter itself for the others, and at least the residual of the joint where it has the same
-unit. With A_r and b_r the inner products of the rows of run r, divided by their noise (widened by
-its correlation in time), theta and u_r follow from
+E the columns of Fc, Fv, B, Fs, Fa and Fl. The spread s_k of each kind k is relative and common to
+all joints; c_i is the size that parameter i is compared with: |Fc| for Coulomb friction and
+offsets, the parameter itself for the others, and at least the residual of the joint where it has
+the same unit. With A_r and b_r the inner products of the rows of run r, divided by their noise
+(widened by its correlation in time), theta and u_r follow from
 
     M_r = (E'A_r E + S^-1)^-1,   P_r = 1 - A_r E M_r E',
     theta = (sum_r P_r A_r)^-1 sum_r P_r b_r,   u_r = M_r E'(b_r - A_r theta),
 
 and s_k from the mean of u_r^2 and of its variance (EM for the restricted likelihood, Laird and Ware
 1982), with a wide prior: log s_k is normal around the logarithm of the value of experience. With
-one run that value stands, one standard deviation: 10 % for Fc, B (of Fc) and Fl, 20 % for Fv and
-Fs. (Between runs of weeks, Fc of a UR10e varies by 1 %, Fv and Fl by 5 %.)
+one run that value stands, one standard deviation: 10 % for Fc, B (of Fc) and Fl, 20 % for
+Fv, Fs and Fa. (Between runs of weeks, Fc of a UR10e varies by 1 %, Fv and Fl by 5 %.)
 
 A run that is not among the R that were fitted is one more draw: its friction differs from their
 mean by S (1 + 1 / R) besides the error of that mean.
@@ -38,6 +38,7 @@ _TYPICAL_CHANGES = {
     ParameterKind.COULOMB: 0.1,
     ParameterKind.VISCOUS: 0.2,
     ParameterKind.STRIBECK: 0.2,
+    ParameterKind.ASYMMETRY: 0.2,
     ParameterKind.LOAD_SHARE: 0.1,
     ParameterKind.OFFSET: 0.1,
 }

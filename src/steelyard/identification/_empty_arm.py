@@ -163,7 +163,9 @@ def _require_fast_sampling(samples: Samples) -> None:
 
 def _law_of(robot: RobotModel) -> FrictionLaw:
     """The law with fixed shapes that the robot's own drive model has."""
-    return replace(robot.drive.law, stribeck=False, load=False, smooth_speed=False)
+    return replace(
+        robot.drive.law, stribeck=False, load=False, smooth_speed=False, asymmetric=False
+    )
 
 
 def _model(

@@ -250,11 +250,10 @@ class _Task:
         usable = np.concatenate([part.mask for part in clear])
         drives = self.maker.robot.drive.transmission
         speed = np.abs(np.concatenate([drives.to_drives(part.v) for part in clear]))
-        slow = [
-            float(np.quantile(speed[rows, j], _SLOW_SHARE)) if rows.any() else 0.0
-            for j, rows in enumerate(usable.T)
-        ]
-        return np.maximum(slow, _MIN_SLOW_SPEED)
+        slow = np.full(speed.shape[1], _MIN_SLOW_SPEED)
+        for j in np.flatnonzero(usable.any(axis=0)):
+            slow[j] = max(slow[j], np.quantile(speed[usable[:, j], j], _SLOW_SHARE))
+        return slow
 
     def _solve(
         self, law: FrictionLaw, previous: Solution | None, *, moving: bool = True

@@ -1,7 +1,7 @@
 """The regression of samples: rows of torque, linear in the unknowns, for a friction law.
 
     tau = Y theta + D d
-    theta = [base parameters of links, rotors, Fc, Fv, B;  terms of plug-ins;  Fs, Fl of the law]
+    theta = [base parameters of links, rotors, Fc, Fv, B;  terms of plug-ins;  Fs, Fa, Fl]
 
 with d a step of the logarithms of the law's shapes and D the derivative of the torque by them.
 Columns of links, rotors and offsets do not depend on the law. They and their inner products are

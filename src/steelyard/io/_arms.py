@@ -183,7 +183,7 @@ def _with_linear_friction(drive: DriveModel, speeds: Array) -> DriveModel:
     coulomb = drive.coulomb.copy()
     viscous = drive.viscous.copy()
     v = np.linspace(0.0, speeds, _FRICTION_POINTS + 1)[1:]
-    curves = drive.friction(v) - drive.offset
+    curves = 0.5 * (drive.friction(v) - drive.friction(-v))
     for j in np.flatnonzero((drive.exponent != 1) | (drive.stribeck != 0)):
         coulomb[j], viscous[j] = nnls(
             np.column_stack([np.ones(_FRICTION_POINTS), v[:, j]]), curves[:, j]
@@ -192,7 +192,7 @@ def _with_linear_friction(drive: DriveModel, speeds: Array) -> DriveModel:
     none = np.zeros(len(drive))
     return replace(
         drive, coulomb=coulomb, viscous=viscous, exponent=one, stribeck=none, stribeck_speed=one,
-        load_coulomb=none,
+        load_coulomb=none, asymmetry=none,
     )  # fmt: skip
 
 
@@ -200,7 +200,7 @@ def _drives(
     model: DynamicModel, found: FeasibleArm, drive: DriveModel, linear: DriveModel, speeds: Array
 ) -> dict[str, Any]:
     law = model.law
-    names = ("rotor_inertia", *_CURVES, "offset")
+    names = ("rotor_inertia", *_CURVES, "asymmetry", "offset")
     columns = {name: getattr(drive, name) for name in names} | {
         "direction_width": law.width,
         "damping_in_file": linear.viscous,
@@ -213,7 +213,7 @@ def _drives(
         " (s/rad)^exponent",
         "torque": "rotor_inertia a + (coulomb + load_coulomb |load| + stribeck"
         " exp(-(v/stribeck_speed)^2)) s"
-        " + viscous |v|^exponent sign(v) + offset",
+        " + viscous |v|^exponent sign(v) + asymmetry |v| + offset",
         "law": law.name,
         "direction": law.direction,
         "joints": {
@@ -248,6 +248,10 @@ def _remarks(
     if drive.load_coulomb.any():
         remarks.append(
             "Left out: friction that grows with the carried torque; see the JSON beside this file."
+        )
+    if drive.asymmetry.any():
+        remarks.append(
+            "Left out: friction that differs by direction; see the JSON beside this file."
         )
     if law.direction not in ("exact", "band"):
         remarks.append(

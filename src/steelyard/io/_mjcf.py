@@ -243,6 +243,7 @@ def _facts(robot: RobotModel) -> list[str]:
         "load-dependent friction [Nm/Nm]": drive.load_coulomb,
         "Stribeck friction Fs [Nm]": drive.stribeck,
         "Stribeck speeds vs [rad/s]": drive.stribeck_speed if drive.stribeck.any() else None,
+        "differences of friction by direction Fa [Nm s/rad]": drive.asymmetry,
         "exponents alpha of viscous friction": drive.exponent
         if (drive.exponent != 1).any()
         else None,

@@ -359,6 +359,7 @@ def _append_dynamics(joint: ET.Element, robot: RobotModel, j: int) -> None:
         "load-dependent friction [Nm/Nm]": drive.load_coulomb[j],
         "Stribeck friction Fs [Nm]": drive.stribeck[j],
         "Stribeck speed vs [rad/s]": drive.stribeck_speed[j] if drive.stribeck[j] else 0.0,
+        "difference of friction by direction Fa [Nm s/rad]": drive.asymmetry[j],
         "viscous friction Fv [Nm (s/rad)^alpha]": 0.0 if linear else drive.viscous[j],
         "exponent alpha": 0.0 if linear else drive.exponent[j],
     }

@@ -7,7 +7,7 @@ A fault that changes the mass by D is noticed in 95 % of the cases where
 with the tolerance T of the part, the limit z of the stated rate of false alarms and the standard
 deviation s of the mass on this motion. s follows from the motion and the model alone: the posterior
 covariance does not depend on torques. The arm is known as after the unloaded stretches of a dry
-cycle.
+cycle, without what its carries would tell of friction: in a shift they have parts.
 
 Where s is too large, other motions are tried: the same path, slower; and the same path with one of
 the last three joints turned by 60 degrees on the way.

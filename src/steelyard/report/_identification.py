@@ -18,6 +18,7 @@ _FRICTION_KINDS = (
     ParameterKind.COULOMB,
     ParameterKind.VISCOUS,
     ParameterKind.STRIBECK,
+    ParameterKind.ASYMMETRY,
     ParameterKind.LOAD_SHARE,
     ParameterKind.OFFSET,
 )
@@ -148,7 +149,8 @@ def _friction_table(model: DynamicModel) -> Table:
         "Friction of each joint with 95 % intervals; N and m for Nm and rad where a joint slides.",
         head,
         rows,
-        "Fc Coulomb, Fv viscous, Fs Stribeck, Fl share of the carried torque, B offset.",
+        "Fc Coulomb, Fv viscous, Fs Stribeck, Fa difference by direction, Fl share of the carried"
+        " torque, B offset.",
     )
 
 

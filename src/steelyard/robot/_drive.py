@@ -2,7 +2,7 @@
 
 For the speed v of a drive that carries the torque `load`, the drive itself consumes
 
-    Ia a + (Fc + mu |load| + Fs exp(-(v / vs)^2)) s(v) + Fv |v|^alpha s(v) + B
+    Ia a + (Fc + mu |load| + Fs exp(-(v / vs)^2)) s(v) + Fv |v|^alpha s(v) + Fa |v| + B
 
 with s(v) = sign(v), or tanh(v / width) where a smoothing width is given: a law of `friction` whose
 Fl is mu. Motors may drive several joints (see `transmission`).
@@ -41,7 +41,7 @@ GAIN_DRIFT_PER_KELVIN = 0.001
 
 PerJoint = Annotated[Array, Shape("n")]
 _FRICTION = ("coulomb", "viscous", "exponent", "load_coulomb", "stribeck", "stribeck_speed")
-_PER_JOINT = ("rotor_inertia", *_FRICTION, "offset")
+_PER_JOINT = ("rotor_inertia", *_FRICTION, "asymmetry", "offset")
 
 
 def _zero() -> Array:
@@ -68,6 +68,7 @@ class DriveModel(Value, error=InvalidRobot):
         load_coulomb: mu, friction for each Nm carried, (n,)
         stribeck: Fs, friction at rest beyond Fc, (n,) [Nm]
         stribeck_speed: vs, (n,) [rad/s]
+        asymmetry: Fa, by how much friction differs by direction, (n,) [Nm s/rad]
         sign_width: width of the smoothed sign, [rad/s]; 0 is the exact sign
         gain: torque of the drive per ampere, gear included, (n,) [Nm/A]; None when unknown
         gain_std: standard deviation of each gain for itself, (n,) [Nm/A]; zero where it is exact,
@@ -88,6 +89,7 @@ class DriveModel(Value, error=InvalidRobot):
     load_coulomb: PerJoint = field(default_factory=_zero)
     stribeck: PerJoint = field(default_factory=_zero)
     stribeck_speed: Annotated[PerJoint, POSITIVE] = field(default_factory=_one)
+    asymmetry: PerJoint = field(default_factory=_zero)
     sign_width: Annotated[float, NOT_NEGATIVE] = 0.0
     gain: PerJoint | None = None
     gain_std: Annotated[PerJoint | None, NOT_NEGATIVE] = None
@@ -199,6 +201,7 @@ class DriveModel(Value, error=InvalidRobot):
             stribeck=found.get(ParameterKind.STRIBECK, _zero()),
             stribeck_speed=law.stribeck_speed if law.stribeck else _one(),
             load_coulomb=found.get(ParameterKind.LOAD_SHARE, _zero()),
+            asymmetry=found.get(ParameterKind.ASYMMETRY, _zero()),
             sign_width=0.0,
         )
 
@@ -282,11 +285,13 @@ class DriveModel(Value, error=InvalidRobot):
             self.stribeck_speed,
             fixed=True,
             smooth_speed=smooth,
+            asymmetric=bool(self.asymmetry.any()),
         )
         value = {
             ParameterKind.COULOMB: self.coulomb,
             ParameterKind.VISCOUS: self.viscous,
             ParameterKind.STRIBECK: self.stribeck,
+            ParameterKind.ASYMMETRY: self.asymmetry,
             ParameterKind.LOAD_SHARE: self.load_coulomb,
         }
         coefficients = np.array([value[kind] for kind in law.terms])

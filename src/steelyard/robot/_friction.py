@@ -3,7 +3,7 @@
 For a drive that moves at speed v, at position u, and carries the torque L, friction is linear in
 coefficients,
 
-    f = Fc s + Fv |v|^alpha sign(v) + B + Fs exp(-(v / vs)^2) s + Fl |L| s
+    f = Fc s + Fv |v|^alpha sign(v) + B + Fs exp(-(v / vs)^2) s + Fa |v| + Fl |L| s
 
 with shapes that are not: the exponent alpha (xu2024 eq. (2); 1 is linear), the Stribeck speed vs,
 and what the direction s is where a joint turns round or rests:
@@ -15,6 +15,10 @@ and what the direction s is where a joint turns round or rests:
                 travelled, as asperities and teeth bend before they slip (Dahl 1968). It has a
                 memory, so at rest it keeps the torque of the last motion, which no function of
                 speed can.
+
+Fa is by how much friction differs by direction. The difference of the Coulomb friction of both
+directions belongs to B, and Fa |v| is the next term of the difference as a function of the speed,
+whatever that function is: friction is Fv + Fa forwards and Fv - Fa backwards where alpha is 1.
 
 Fl is the share of the carried torque that a gear turns into friction (harmonic drives do). Where
 only the torque tau of a drive is known, L follows from it,
@@ -56,6 +60,9 @@ FRICTION_MODELS: dict[str, tuple[Direction, bool, bool, bool]] = {
 }
 """The laws by name: direction, curved, stribeck, load."""
 
+ASYMMETRIC = "-asymmetric"
+"""Ending of the name of a law with friction that differs by direction; any law may have it."""
+
 _BOUNDS = {
     "exponent": (0.05, 2.0),
     "smooth": (1e-3, 0.3),
@@ -79,7 +86,9 @@ def _features(name: str) -> tuple[Direction, bool, bool, bool]:
     others = {entry.name: entry for entry in entry_points(group=LAW_GROUP)}
     if name not in others:
         known = ", ".join([*FRICTION_MODELS, *sorted(others)])
-        raise UnknownName(f"no friction law '{name}'; there are {known}")
+        raise UnknownName(
+            f"no friction law '{name}'; there are {known}, each also with '{ASYMMETRIC}'"
+        )
     direction, *features = others[name].load()
     if direction not in get_args(Direction) or len(features) != 3:
         raise InvalidRobot(
@@ -112,6 +121,7 @@ class FrictionLaw(Value, error=InvalidRobot):
             `|v|^alpha sign(v)`
         carrying: 1 for drives whose friction grows with the carried torque, 0 for others, (n,); all
             when None
+        asymmetric: whether friction differs by direction
     """
 
     name: str
@@ -125,6 +135,7 @@ class FrictionLaw(Value, error=InvalidRobot):
     fixed: bool = False
     smooth_speed: bool = False
     carrying: Annotated[Array | None, Shape("n")] = None
+    asymmetric: bool = False
 
     @classmethod
     def named(
@@ -133,10 +144,11 @@ class FrictionLaw(Value, error=InvalidRobot):
         """A law by name, one of `FRICTION_MODELS` or of an installed package, for n drives.
 
         Args:
+            name: of the law; with `ASYMMETRIC` at its end friction differs by direction
             exponent: to start from, (n,); 0.7 by default where the law is curved
             width: to start from, (n,) [rad/s, or rad for presliding]
         """
-        direction, curved, stribeck, load = _features(name)
+        direction, curved, stribeck, load = _features(name.removesuffix(ASYMMETRIC))
         if exponent is None:
             first = np.full(n, 0.7 if curved else 1.0)
         else:
@@ -152,21 +164,38 @@ class FrictionLaw(Value, error=InvalidRobot):
             or not (widths > 0).all()
         ):
             raise InvalidRobot(f"exponent and width of a friction law must be {n} positive numbers")
-        return cls(name, direction, curved, stribeck, load, first, widths, np.full(n, 0.1))
+        return cls(
+            name,
+            direction,
+            curved,
+            stribeck,
+            load,
+            first,
+            widths,
+            np.full(n, 0.1),
+            asymmetric=name.endswith(ASYMMETRIC),
+        )
+
+    @property
+    def by_direction(self) -> FrictionLaw:
+        """The same law with friction that differs by direction."""
+        return replace(self, name=f"{self.name}{ASYMMETRIC}", asymmetric=True)
 
     @property
     def terms(self) -> tuple[ParameterKind, ...]:
-        """The kinds of its coefficients in the order of `columns`: Fc, Fv, then Fs and Fl."""
+        """The kinds of its coefficients in the order of `columns`: Fc, Fv, then Fs, Fa, Fl."""
         terms = [ParameterKind.COULOMB, ParameterKind.VISCOUS]
         if self.stribeck:
             terms.append(ParameterKind.STRIBECK)
+        if self.asymmetric:
+            terms.append(ParameterKind.ASYMMETRY)
         if self.load:
             terms.append(ParameterKind.LOAD_SHARE)
         return tuple(terms)
 
     @property
     def extra_parameters(self) -> tuple[Parameter, ...]:
-        """The coefficients beyond Fc, Fv and B: Fs of all drives, then Fl of all drives."""
+        """The coefficients beyond Fc, Fv and B: Fs of all drives, then Fa, then Fl."""
         drives = range(len(self.exponent))
         return tuple(Parameter(kind, j) for kind in self.terms[2:] for j in drives)
 
@@ -295,7 +324,7 @@ class FrictionLaw(Value, error=InvalidRobot):
             s = self._turned(v)
         if xp is not np:
             return xp.stack(list(self._terms(v, load, s, xp)))
-        out = np.empty((2 + self.stribeck + self.load, *v.shape))
+        out = np.empty((2 + self.stribeck + self.asymmetric + self.load, *v.shape))
         for k, column in enumerate(self._terms(v, load, s, np)):
             out[k] = column
         return out
@@ -309,6 +338,8 @@ class FrictionLaw(Value, error=InvalidRobot):
             yield xp.abs(v) * s if self.smooth_speed else v
         if self.stribeck:
             yield xp.exp(-((v / self.stribeck_speed) ** 2)) * s
+        if self.asymmetric:
+            yield xp.abs(v)
         if self.load:
             share = 1.0 if self.carrying is None else self.carrying
             yield xp.zeros_like(s) if load is None else xp.abs(load) * s * share

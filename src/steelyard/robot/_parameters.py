@@ -40,6 +40,7 @@ class ParameterKind(Enum):
     VISCOUS = "Fv"
     OFFSET = "B"
     STRIBECK = "Fs"
+    ASYMMETRY = "Fa"
     LOAD_SHARE = "Fl"
     TERM = "X"  # coefficient of a column that a plug-in gives; counted by columns, not joints
 
@@ -69,6 +70,7 @@ _FRICTION_KINDS = (
     ParameterKind.COULOMB,
     ParameterKind.VISCOUS,
     ParameterKind.STRIBECK,
+    ParameterKind.ASYMMETRY,
     ParameterKind.LOAD_SHARE,
 )
 FRICTION_AND_OFFSET_KINDS = (*_FRICTION_KINDS, ParameterKind.OFFSET)
@@ -78,6 +80,7 @@ _DAILY_KINDS = (
     ParameterKind.COULOMB,
     ParameterKind.VISCOUS,
     ParameterKind.STRIBECK,
+    ParameterKind.ASYMMETRY,
     ParameterKind.OFFSET,
 )
 _UNIT = {
@@ -96,6 +99,7 @@ _UNIT = {
     ParameterKind.VISCOUS: _units.POWER_LAW_FRICTION,
     ParameterKind.OFFSET: _units.NEWTON_METRE,
     ParameterKind.STRIBECK: _units.NEWTON_METRE,
+    ParameterKind.ASYMMETRY: _units.VISCOUS_FRICTION,
     ParameterKind.LOAD_SHARE: _units.TORQUE_RATIO,
     ParameterKind.TERM: _units.NEWTON_METRE,
 }

@@ -15,7 +15,7 @@ step late; an identification would see this as a rotor inertia of -Fv h/2. Load-
 uses the load extrapolated from the last two steps.
 
 Friction is exact while a drive turns, and it holds a drive at rest. For the speeds u of the drives
-it is an odd, set-valued law: f(u) = DriveModel.friction(u) - B for u != 0, and any value in
+it is a set-valued law: f(u) = DriveModel.friction(u) - B for u != 0, and any value in
 [-f(0+), f(0+)] at rest. A drive is fast when friction takes less than half of its speed in one
 step of h seconds; then f(u) at the present speed is applied, and the torque law holds exactly.
 Slower drives are stiff. For them, the speed after the step and the friction are solved together,
@@ -23,9 +23,9 @@ Slower drives are stiff. For them, the speed after the step and the friction are
     u' + h A F = u_free,   F in f(u'),   A = U M^-1 U'                              (implicit Euler)
 
 where u_free is the speed after a step without their friction. A single drive gives a monotone
-scalar equation, u' + c f(u') = b. With f tabulated over the speed, interpolation solves it;
-b < c f(0+) gives u' = 0 and F = b / c: the drive sticks. Several slow drives are solved one after
-the other (Gauss-Seidel), starting from the friction of the last step.
+scalar equation, u' + c f(u') = b. With f tabulated over the speed, in the direction of b,
+interpolation solves it; b < c f(0+) gives u' = 0 and F = b / c: the drive sticks. Several slow
+drives are solved one after the other (Gauss-Seidel), starting from the friction of the last step.
 """
 
 from __future__ import annotations
@@ -168,9 +168,10 @@ class _Friction:
         self._mobility = mobility
         speeds = np.tile(_SPEEDS[:, None], (1, n))
         plain = drive.friction(speeds) - drive.offset
-        self._law = np.maximum(plain, 0.0).T
+        back = drive.offset - drive.friction(-speeds)
+        self._laws = np.maximum([plain, back], 0.0).transpose(0, 2, 1)
         self._law_for_load = (drive.friction(speeds, np.ones_like(speeds)) - drive.offset - plain).T
-        self.absent = not self._law.any() and not self._law_for_load.any()
+        self.absent = not self._laws.any() and not self._law_for_load.any()
 
     def with_drive(self, drive: DriveModel) -> _Friction:
         """The friction of other drives over the same steps."""
@@ -204,23 +205,25 @@ class _Friction:
             last: friction without offset to start from, (n,) [Nm]
         """
         drives = list(stiff)
-        law = self._law[drives] + self._law_for_load[drives] * np.abs(load[drives])[:, None]
+        by_load = self._law_for_load[drives] * np.abs(load[drives])[:, None]
+        laws = self._laws[:, drives] + by_load
         A = (self._h * mobility[np.ix_(drives, drives)]).tolist()
         F = np.zeros(len(u_free))
-        F[drives] = _gauss_seidel(A, u_free[drives].tolist(), last[drives].tolist(), law)
+        F[drives] = _gauss_seidel(A, u_free[drives].tolist(), last[drives].tolist(), laws)
         return F
 
 
 def _gauss_seidel(
-    A: list[list[float]], free: list[float], F: list[float], law: Array
+    A: list[list[float]], free: list[float], F: list[float], laws: Array
 ) -> list[float]:
     """Friction of slow drives, iterated from F.
 
-    `law` is f of each drive at the tabulated speeds; u + c f(u) is tabulated for drives that do not
-    stick. The lists are short, and plain numbers are faster than arrays here.
+    `laws` is the size of f of each drive at the tabulated speeds, forwards and backwards;
+    u + c f(u) is tabulated for drives that do not stick. The lists are short, and plain numbers are
+    faster than arrays here.
     """
-    hold: list[float] = law[:, 0].tolist()
-    tables: list[list[float]] = [[]] * len(A)
+    hold: list[float] = laws[0, :, 0].tolist()
+    tables: dict[tuple[int, int], list[float]] = {}
     for _ in range(_MAX_SWEEPS):
         change = 0.0
         for i, row in enumerate(A):
@@ -228,9 +231,11 @@ def _gauss_seidel(
             b = free[i] - sum(map(mul, row, F)) + c * F[i]
             value = b / c
             if abs(value) > hold[i]:
-                if not tables[i]:
-                    tables[i] = np.maximum.accumulate(_SPEEDS - _REST_SPEED + c * law[i]).tolist()
-                value = (b - copysign(_speed_at(abs(b), tables[i]), b)) / c
+                side = (int(b < 0), i)
+                if side not in tables:
+                    rising = _SPEEDS - _REST_SPEED + c * laws[side]
+                    tables[side] = np.maximum.accumulate(rising).tolist()
+                value = (b - copysign(_speed_at(abs(b), tables[side]), b)) / c
             change = max(change, abs(value - F[i]) * c)
             F[i] = value
         if change < _SPEED_TOLERANCE:

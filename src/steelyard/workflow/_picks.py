@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -292,21 +292,40 @@ class Picking:
     def visible(self) -> tuple[Visibility, ...]:
         """Which faults would be noticed on this motion, taken as a dry cycle without parts.
 
-        Without the signal of a gripper, parts may be carried on every motion.
+        As in the shift, what is known of friction comes from the stretches with an open gripper
+        alone. Without the signal of a gripper, parts may be carried on the first of two motions or
+        on the second; the less certain one counts.
         """
-        state = self.weigher.init()
-        carries = []
-        for log in self.logs:
-            for stretch in self._dry_stretches(log):
-                if stretch.counting_s < self.options.min_carry_s:
-                    continue
-                state = self.weigher.with_empty(state, replace(stretch, closed=False))
-                if stretch.closed or log.states is None:
-                    carries.append(stretch)
-        if not carries:
+        stretches = [
+            stretch
+            for log in self.logs
+            for stretch in self._dry_stretches(log)
+            if stretch.counting_s >= self.options.min_carry_s
+        ]
+        if all(log.states is None for log in self.logs):
+            ways = [_alternating(stretches, first) for first in (0, 1)[: len(stretches)]]
+        else:
+            ways = [stretches]
+        if not any(stretch.closed for way in ways for stretch in way):
             raise InvalidSamples(
                 f"no motion of {self.options.min_carry_s:g} s and more was found in the dry cycle"
             )
+        found = [self._visible_on(way) for way in ways]
+        return tuple(max(same, key=attrgetter("given")) for same in zip(*found, strict=True))
+
+    def _visible_on(self, stretches: Sequence[Stretch]) -> tuple[Visibility, ...]:
+        """Which faults would be noticed where some stretches of a dry cycle carry parts.
+
+        Args:
+            stretches: in the order of time; closed where they carry parts
+        """
+        state = self.weigher.init()
+        for stretch in stretches:
+            if stretch.closed:
+                state, _ = self.weigher.weighed(state, stretch)
+            else:
+                state = self.weigher.with_empty(state, stretch)
+        carries = [stretch for stretch in stretches if stretch.closed]
         return visible_faults(self.weigher, state, carries, self.options.limits)
 
     def _dry_stretches(self, log: _Log) -> Iterator[Stretch]:
@@ -579,6 +598,11 @@ def _with_whole_carries(stretches: Iterable[Stretch]) -> Iterator[Stretch]:
             before = stretch
     if before is not None:
         yield before
+
+
+def _alternating(stretches: Sequence[Stretch], first: int) -> list[Stretch]:
+    """The stretches, of which every other one carries a part, from the first or second one on."""
+    return [replace(stretch, closed=k % 2 == first) for k, stretch in enumerate(stretches)]
 
 
 def _require_empty_stretches(state: WeigherState, lightest: float) -> None:
