@@ -74,16 +74,29 @@ def made(name, seed, noise=0.05):
     )
 
 
+def strange(samples, size=1.0):
+    """The same samples with friction that no law has, in which shapes do not converge."""
+    slow = np.maximum(np.abs(samples.v), 0.02)
+    falling = np.array([6.0, 4.0]) * np.sign(samples.v) / np.sqrt(slow)
+    return replace(samples, tau=samples.tau + size * falling)
+
+
+def test_friction_of_each_run_counts_where_shapes_do_not_converge():
+    runs = [strange(made("smooth-power", seed)[0], size) for seed, size in ((3, 0.8), (4, 1.2))]
+    models = [identify(ROBOT, run, friction="smooth-power") for run in (*runs, runs)]
+    assert DoubtKind.NOT_CONVERGED in {doubt.kind for doubt in models[-1].verdict.doubts}
+    first, second, both = (model.estimate.noise for model in models)
+    assert (both < 1.1 * np.maximum(first, second)).all()
+
+
 @pytest.mark.parametrize("name", ["smooth-power", "load"])
 def test_residuals_are_those_of_the_stated_parameters_where_shapes_do_not_converge(name, tmp_path):
     samples = made(name, 3)[0]
-    slow = np.maximum(np.abs(samples.v), 0.02)
-    falling = np.array([6.0, 4.0]) * np.sign(samples.v) / np.sqrt(slow)  # no law has it
-    strange = replace(samples, tau=samples.tau + falling)
-    model = identify(ROBOT, strange, friction=name)
+    odd = strange(samples)
+    model = identify(ROBOT, odd, friction=name)
     assert DoubtKind.NOT_CONVERGED in {doubt.kind for doubt in model.verdict.doubts}
-    residuals = strange.tau - model.rows(strange).Y @ model.estimate.value
-    used = strange.away_from_reversals().mask
+    residuals = odd.tau - model.rows(odd).Y @ model.estimate.value
+    used = odd.away_from_reversals().mask
     rms = np.sqrt(np.mean(residuals**2, axis=0, where=used))
     assert model.estimate.noise == pytest.approx(rms, rel=0.02)
     model.save(tmp_path / "model.json")

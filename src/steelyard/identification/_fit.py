@@ -168,17 +168,25 @@ class _Task:
             unknown[removed] = False
             spread[removed] = 0.0
             spread[:, removed] = 0.0
-        noise = solution.noise.reshape(len(self.parts), -1)
+        if not end.converged:
+            # The data ask for a step of the shapes that is not made; with it, the solution would
+            # not be that of the stated law.
+            held = _prior(factor.p, p, std=_HELD_STEP_STD)
+            stated = solve_weighted(factor, held, equal_weights=self.method == "ordinary")
+        else:
+            held = prior
+            stated = solution
+        theta = stated.value[:p]
+        noise = stated.noise.reshape(len(self.parts), -1)
         if len(rows) > 1 and self.method == "weighted" and not unknown.any():
-            fitted = _with_run_effects(
-                self.maker.parameters(law), rows, prior, solution, inflation, factor
-            )
-            theta = fitted.value[:p]
+            parameters = self.maker.parameters(law)
+            fitted = _with_run_effects(parameters, rows, prior, solution, inflation, factor)
             spread = fitted.covariance
+            if not end.converged:
+                fitted = _with_run_effects(parameters, rows, held, stated, inflation, factor)
+            theta = fitted.value[:p]
             noise = fitted.noise
             inflation = fitted.inflation
-        if not end.converged:
-            theta, noise = self._with_given_shapes(factor, p)
         if law.carrying is not None:
             spread[removed] = 0.0
             spread[:, removed] = 0.0
@@ -193,16 +201,6 @@ class _Task:
             factor if factor.p == p else factor.columns(np.arange(p)),
             end.converged,
         )
-
-    def _with_given_shapes(self, factor: RegressionFactor, p: int) -> tuple[Array, Array]:
-        """The linear unknowns of shapes that do not move, (p,), and the noise, (parts, n) [Nm].
-
-        Where the shapes did not converge, the data ask for a step of them that is not made, and the
-        solution with the step would not be that of the stated law.
-        """
-        held = _prior(factor.p, p, std=_HELD_STEP_STD)
-        solution = solve_weighted(factor, held, equal_weights=self.method == "ordinary")
-        return solution.value[:p], solution.noise.reshape(len(self.parts), -1)
 
     @cached_property
     def _counts(self) -> NDArray[np.int64]:
