@@ -174,3 +174,26 @@ def test_every_error_can_be_pickled_and_made_again_with_another_text():
         assert type(again) is cls
         assert str(again) == "what is wrong"
         assert str(type(error)(f"run 1: {error}")) == "run 1: what is wrong"
+
+
+def test_the_covariance_of_the_inertia_about_the_centre_of_mass_is_that_of_small_changes(rng):
+    body = InertialParameters.from_com(2.0, [0.1, -0.2, 0.3], np.diag([0.02, 0.03, 0.04]), "tool")
+
+    def six(vector):
+        return InertialParameters.from_vector(vector).inertia_com[
+            [0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]
+        ]
+
+    step = 1e-6
+    ups_and_downs = [step * sign * unit for unit in np.eye(10) for sign in (1, -1)]
+    found = [six(body.vector + change) for change in ups_and_downs]
+    slope = np.array(
+        [(up - down) / (2 * step) for up, down in zip(found[::2], found[1::2], strict=True)]
+    ).T
+    root = rng.normal(size=(10, 10))
+    np.testing.assert_allclose(
+        body.inertia_com_covariance(root @ root.T),
+        slope @ root @ root.T @ slope.T,
+        rtol=1e-6,
+        atol=1e-8,
+    )

@@ -59,15 +59,15 @@ def _environment(packages: tuple[str, ...]) -> jinja2.Environment:
 
 
 def _typeset(value: Any) -> Any:
-    """A value of a template; ± for +- and m² for m^2 in plain text, scripts as they are."""
+    """A value of a template: plain text with ± for +-, m² for m^2 and no break before %."""
     if type(value) is str:
-        return value.replace(" +- ", " ± ").replace(" m^2", " m²").replace("/s^2", "/s²")
+        signs = value.replace(" +- ", " ± ").replace(" m^2", " m²").replace("/s^2", "/s²")
+        return re.sub(r"(?<=\d) (?=%)", "\u00a0", signs)
     return value
 
 
 def _breakable(words: str) -> Markup:
-    """Escaped words that may be broken after the underscores and slashes of names, not before %."""
+    """Escaped words that may be broken into lines after the underscores and slashes of a name."""
     from markupsafe import Markup, escape
 
-    unbroken = re.sub(r"(?<=\d) (?=%)", "\u00a0", str(escape(_typeset(words))))
-    return Markup(re.sub(r"([_/])(?=\w)", r"\1<wbr>", unbroken))
+    return Markup(re.sub(r"([_/])(?=\w)", r"\1<wbr>", str(escape(_typeset(words)))))

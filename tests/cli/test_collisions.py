@@ -82,7 +82,9 @@ def test_it_lists_the_contact_and_draws_it(folder):
     assert (
         "1 contact in 8.0 s. Thresholds learned from 8 s of motion without contact" in done.output
     )
-    (contact,) = (line.split() for line in done.output.splitlines() if line.startswith(" 3.0"))
+    (contact,) = (
+        line.split() for line in done.output.splitlines() if line.lstrip().startswith("3.0")
+    )
     assert contact[2:4] + contact[-1:] == ["elbow", "against", "hand"]
     assert (folder / "a.png").read_bytes()[:4] == b"\x89PNG"
 

@@ -1,10 +1,16 @@
 """Arguments in messages of the library become options of the running command."""
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
+import typer
+from typer.main import get_command
 
 from conftest import steelyard
-from steelyard.cli import options
+from steelyard.cli import _app, options
+from steelyard.errors import UnreadableFile
 from steelyard.io import write
 from steelyard.recording import Recording
 
@@ -64,3 +70,26 @@ def test_an_argument_without_an_option_is_said_to_be_one_of_python(tmp_path):
     end = steelyard("record", "replay:store", "-o", "out.parquet", cwd=tmp_path)
     assert end.returncode == 2
     assert "name a file for each signal: columns={'q': 'ang.txt'} in Python" in end.stderr
+
+
+def every_command(command):
+    """A command, or those of a group and of its groups."""
+    if not hasattr(command, "commands"):
+        return [command]
+    return [inner for group in command.commands.values() for inner in every_command(group)]
+
+
+def test_a_file_to_write_has_an_ending_that_the_help_names():
+    found = 0
+    for command in every_command(get_command(_app(""))):
+        for param in command.params:
+            endings = re.findall(r"(?<!\w)\.[a-z]+\b", getattr(param, "help", None) or "")
+            if param.callback is None or not endings:
+                continue
+            context = typer.Context(command)
+            for ending in endings:
+                param.callback(context, param, Path(f"new{ending}"))
+            with pytest.raises(UnreadableFile, match=r"new\.xyz: .*must end in"):
+                param.callback(context, param, Path("new.xyz"))
+            found += 1
+    assert found > 40

@@ -337,8 +337,8 @@ REFUSED = {
     "robot,model,file,start_s,end_s\na,ur10,x.npz,5,1\n": "row 1: the work cycle of x.npz ends at 1"
     " s, and begins at 5 s",
     "robot,model,file,temperature\na,ur10,x.npz,1e9\n": "row 1: 'temperature' must be a finite",
-    "robot,model,file,time\na,ur10,x.npz,yesterday\n": "row 1: Invalid isoformat string:"
-    " 'yesterday'",
+    "robot,model,file,time\na,ur10,x.npz,yesterday\n": "row 1: time is"
+    " 'yesterday'; write it as 2026-01-31 or",
     "robot,model,file\na\x00,ur10,x.npz\n": "row 1: 'robot' must be a text without control",
     f"robot,model,file\n{'a' * 300},ur10,x.npz\n": "row 1: 'robot' is too long for the name of",
     "robot,model,file,load\na,ur10,x.npz,heavy\n": "row 1: could not convert string to float:"

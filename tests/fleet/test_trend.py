@@ -10,7 +10,8 @@ import pytest
 from conftest import steelyard
 from fleet_logs import FRICTION, tiny_fleet, write_catalogue
 from steelyard.errors import InvalidSamples
-from steelyard.fleet import Fleet
+from steelyard.fleet import Fleet, LogRow
+from steelyard.fleet._arms import _likeliest_changes
 from steelyard.fleet._trend import (
     _weights,
     false_discovery_rates,
@@ -100,6 +101,23 @@ def test_a_wrong_part_shows_in_the_loaded_logs_alone():
     assert likeliest_change(DAYS, y, std, load).size < 0.3  # empty and loaded logs mixed
     y = y + 0.4 * (~loaded & (DAYS[20] <= DAYS))  # another tool: all logs
     assert likeliest_payload_change(DAYS, y, std, load, loaded).logs == ""
+
+
+def test_changes_are_looked_for_beside_the_configured_load_and_not_where_nothing_is_known(rng):
+    """Friction that follows the load in every log, and a gain without an interval."""
+    load = 4.0 * (np.arange(40) >= 20)
+    rows = [
+        LogRow("arm0", "k", "a.npz", "r", time=datetime.fromtimestamp(day, UTC), load=kg)
+        for day, kg in zip(DAYS, load, strict=True)
+    ]
+    noise = 0.1 * rng.normal(size=(3, 40))
+    value = noise + np.array([0.5 * load, 0.5 * (np.arange(40) >= 25), np.zeros(40)])
+    std = np.array([np.full(40, 0.1), np.full(40, 0.1), np.full(40, np.inf)])
+    names = [("Fc", 1), ("Fv", 1), ("gain", 1)]
+    follows, steps, unknown = _likeliest_changes(rows, names, value, std)
+    assert follows.p > 0.01
+    assert steps.p < 1e-6
+    assert unknown is None
 
 
 @pytest.fixture(scope="module")

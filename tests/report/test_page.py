@@ -42,7 +42,13 @@ class Elements(HTMLParser):
 
     def handle_data(self, data):
         if not self._inside and data.strip():
-            self.words.append(data.strip())
+            self.words.append(data.strip().replace("\u00a0", " "))
+
+
+def test_a_percentage_is_never_broken_into_two_lines():
+    page = Page("Small", ["known to 95 %"], [Section("s", (), [Table("", ("± (95 %)",), [])])])
+    assert "known to 95\u00a0%" in page.html()
+    assert "± (95\u00a0%)" in page.html()
 
 
 @pytest.mark.parametrize("name", PAGES)

@@ -46,7 +46,10 @@ def command(
     output: Annotated[
         Path | None,
         options.file_to_write(
-            "The converted recording to write (.parquet, .npz).", "--output", "-o"
+            "The converted recording to write (.parquet, .npz).",
+            "--output",
+            "-o",
+            endings=(".parquet", ".npz"),
         ),
     ] = None,
     as_json: options.JsonFlag = False,

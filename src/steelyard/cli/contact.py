@@ -23,6 +23,7 @@ _TABLE = options.file_to_write(
     "The table of contact forces to write (.parquet), with a picture beside it.",
     "--output",
     "-o",
+    endings=(".parquet",),
     beside=lambda output: output.with_suffix(".png"),
 )
 

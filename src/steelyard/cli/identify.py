@@ -36,7 +36,10 @@ def command(
     ctx: typer.Context,
     robot: options.RobotArgument,
     recordings: Annotated[list[Path], typer.Argument(help="Recordings of the empty arm.")],
-    output: Annotated[Path, options.file_to_write("The model to write (.json).", "--output", "-o")],
+    output: Annotated[
+        Path,
+        options.file_to_write("The model to write (.json).", "--output", "-o", endings=(".json",)),
+    ],
     validate: Annotated[
         list[Path] | None,
         typer.Option(

@@ -39,7 +39,13 @@ def command(
         Path, typer.Argument(help="A design (.json, from steelyard design), or a trajectory.")
     ],
     output: Annotated[
-        Path | None, file_to_write("A file for every row (.parquet or .arrows).", "--output", "-o")
+        Path | None,
+        file_to_write(
+            "A file for every row (.parquet or .arrows).",
+            "--output",
+            "-o",
+            endings=(".parquet", ".arrows"),
+        ),
     ] = None,
     robot: Annotated[
         str | None,

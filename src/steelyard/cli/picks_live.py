@@ -106,7 +106,10 @@ def command(
         float | None, typer.Option(min=0.0, help="When to end [s]. Default: at Ctrl-C.")
     ] = None,
     record: Annotated[
-        Path | None, options.file_to_write("A file for every row (.parquet).", "--record")
+        Path | None,
+        options.file_to_write(
+            "A file for every row (.parquet).", "--record", endings=(".parquet",)
+        ),
     ] = None,
     on_alarm: AlarmOption = None,
     page: PageOption = None,

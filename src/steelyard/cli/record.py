@@ -23,6 +23,7 @@ def command(
             " grows.",
             "--output",
             "-o",
+            endings=(".parquet", ".arrows"),
         ),
     ],
     seconds: SecondsOption = float("inf"),

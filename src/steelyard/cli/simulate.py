@@ -42,7 +42,13 @@ IdealFlag = Annotated[bool, typer.Option("--ideal", help="Simulate sensors witho
 def command(
     robot: options.RobotArgument,
     output: Annotated[
-        Path, options.file_to_write("The recording to write (.parquet, .npz).", "--output", "-o")
+        Path,
+        options.file_to_write(
+            "The recording to write (.parquet, .npz).",
+            "--output",
+            "-o",
+            endings=(".parquet", ".npz"),
+        ),
     ],
     trajectory: TrajectoryOption = None,
     mass: MassOption = 0.0,

@@ -48,16 +48,22 @@ SourceArgument = Annotated[
     ),
 ]
 SaveStateOption = Annotated[
-    Path | None, options.file_to_write("File for the state, to resume (.json).", "--save-state")
+    Path | None,
+    options.file_to_write(
+        "File for the state, to resume (.json).", "--save-state", endings=(".json",)
+    ),
 ]
 ResumeOption = Annotated[Path | None, typer.Option(help="A saved state to continue from.")]
 OutputOption = Annotated[
-    Path | None, options.file_to_write("The payload to write (.json).", "--output", "-o")
+    Path | None,
+    options.file_to_write("The payload to write (.json).", "--output", "-o", endings=(".json",)),
 ]
 RecordOption = Annotated[
     Path | None,
     options.file_to_write(
-        "A file for every row (.parquet or .arrows). A recording is replayed for it.", "--record"
+        "A file for every row (.parquet or .arrows). A recording is replayed for it.",
+        "--record",
+        endings=(".parquet", ".arrows"),
     ),
 ]
 

@@ -26,7 +26,10 @@ def command(
     model: options.ModelArgument,
     recordings: Annotated[list[Path], typer.Argument(help="Recordings of the loaded arm.")],
     output: Annotated[
-        Path | None, options.file_to_write("The payload to write (.json).", "--output", "-o")
+        Path | None,
+        options.file_to_write(
+            "The payload to write (.json).", "--output", "-o", endings=(".json",)
+        ),
     ] = None,
     method: Annotated[
         str,

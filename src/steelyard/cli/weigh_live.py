@@ -83,10 +83,15 @@ def command(
     tracker: TrackerOption = "direct",
     record: Annotated[
         Path | None,
-        file_to_write("A file for every row (.parquet or .arrows).", "--record"),
+        file_to_write(
+            "A file for every row (.parquet or .arrows).",
+            "--record",
+            endings=(".parquet", ".arrows"),
+        ),
     ] = None,
     output: Annotated[
-        Path | None, file_to_write("The payload to write (.json).", "--output", "-o")
+        Path | None,
+        file_to_write("The payload to write (.json).", "--output", "-o", endings=(".json",)),
     ] = None,
     set_it: Annotated[
         bool, typer.Option("--set", help="Set the payload on the controller without asking.")

@@ -43,7 +43,8 @@ BothMethodOption = Annotated[
 ]
 LevelFlag = Annotated[bool, typer.Option("--level", help="The base is known to be level.")]
 OutputOption = Annotated[
-    Path | None, options.file_to_write("The payload to write (.json).", "--output", "-o")
+    Path | None,
+    options.file_to_write("The payload to write (.json).", "--output", "-o", endings=(".json",)),
 ]
 
 

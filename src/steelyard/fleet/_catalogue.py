@@ -198,7 +198,12 @@ def _time(value: Any) -> datetime | None:
     if isinstance(value, datetime):
         when = value
     else:
-        when = datetime.fromisoformat(str(value))
+        try:
+            when = datetime.fromisoformat(str(value))
+        except ValueError:
+            raise ValueError(
+                f"time is '{value}'; write it as 2026-01-31 or 2026-01-31T14:05:00+01:00"
+            ) from None
     if when.tzinfo is None:
         return when.replace(tzinfo=UTC)
     return when.astimezone(UTC)

@@ -144,8 +144,9 @@ def _answer(
 ) -> list[str]:
     count = sum(len(rows) for rows in flagged.values())
     logs = sum(len(arm.time) for arm in trends.arms)
+    verb = "has" if len(flagged) == 1 else "have"
     changed = (
-        f"{len(flagged)} of {len(trends.arms)} arms have changed, in {count} of {tests} series."
+        f"{len(flagged)} of {len(trends.arms)} arms {verb} changed, in {count} of {tests} series."
     )
     skipped = [arm for arm in trends.arms if arm.not_compared]
     if len(skipped) == len(trends.arms):
