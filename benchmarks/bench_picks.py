@@ -7,8 +7,8 @@ A shift has twenty picks of one part with five faults, in one of four worlds of 
     memory      Stribeck friction whose speed is delayed by 40 ms, so that it forms a loop
     ripple      Coulomb friction varies by 10 % over the position
 
-The law of the models, `load-asymmetric`, has the friction of the first two, but for the curved speed
-law of the ur10.
+The law of the models, `load-asymmetric`, has the friction of the first two, but for the curved
+speed law of the ur10.
 
 Torques come from the equations of motion, with noise that remembers 30 ms; `--mujoco` makes shifts
 of the first world in MuJoCo instead. Which value of the gripper means closed is stated: noise can
