@@ -8,6 +8,7 @@ import pytest
 from conftest import lively_motion
 from steelyard.identification import identify
 from steelyard.quality import check
+from steelyard.quality._jolts import _NEAR_STEPS, _near
 from steelyard.recording import Recording
 from steelyard.robot import load_robot
 from steelyard.signals import prepare
@@ -86,3 +87,12 @@ def test_the_rows_of_a_joint_without_torque_are_left_out(value):
 def test_a_file_without_any_torque_is_still_refused():
     recording = replace(run(1), tau=np.zeros_like(run(1).tau))
     assert not check(recording).ok
+
+
+def test_what_comes_before_a_step_counts_as_what_comes_after_it(rng):
+    z = rng.uniform(size=(40, 3))
+    np.testing.assert_array_equal(_near(z[::-1])[::-1], _near(z))
+    one = np.zeros((40, 1))
+    one[20] = 5.0
+    around = np.arange(40)[:, None]
+    np.testing.assert_array_equal(_near(one), 5.0 * (abs(around - 20) <= _NEAR_STEPS))
