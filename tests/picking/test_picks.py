@@ -13,6 +13,7 @@ from steelyard.errors import InvalidRecording, InvalidRobot, InvalidSamples, Unk
 from steelyard.payload import Part
 from steelyard.picking import Decision, Measured, Pick, PickingOptions, Shift
 from steelyard.picking._carry import CarryEvent, Mass
+from steelyard.picking._segments import _without_chatter
 from steelyard.picking._shift import PickJudge, judged_picks
 from steelyard.picking._weigher import Weighed
 from steelyard.report._picks import _part_plots
@@ -440,3 +441,13 @@ def test_the_mean_of_a_lot_counts_each_pick_by_its_accuracy():
     assert batch.mass.value == pytest.approx(weights @ [1.90, 2.01, 1.99])
     assert batch.mass.std == pytest.approx(np.sqrt(1 / 20100))
     assert batch.scatter == pytest.approx(0.0173, abs=5e-4)
+
+
+def test_chatter_of_a_gripper_joins_what_is_on_both_sides_of_it():
+    spans = [
+        *((False, 0.0, 5.0), (True, 5.0, 8.0), (False, 8.0, 8.05), (True, 8.05, 10.0)),
+        *((False, 10.0, 15.0), (True, 15.0, 15.02), (False, 15.02, 20.0)),
+    ]
+    joined = [(False, 0.0, 5.0), (True, 5.0, 10.0), (False, 10.0, 20.0)]
+    assert _without_chatter(spans, 0.1) == joined
+    assert _without_chatter(spans, 0.01) == spans
