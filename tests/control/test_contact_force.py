@@ -232,7 +232,7 @@ def test_a_payload_goes_through_a_file_with_every_field(payload, tmp_path):
 
 
 def test_a_payload_of_a_sensor_is_a_payload(payload):
-    assert str(payload).startswith("4.000 +- ")
+    assert str(payload).startswith("4.000 \u00b1 ")
     assert "in frame 'sensor'" in str(payload)
     np.testing.assert_array_equal(payload.covariance, payload.full_covariance[:10, :10])
     assert not payload.covariance.flags.writeable

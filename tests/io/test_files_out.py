@@ -37,28 +37,32 @@ def refused(folder, words):
 
 
 def test_what_is_read_is_never_overwritten(folder):
-    os.link(folder / "loaded.npz", folder / "same.npz")
-    os.link(folder / "model.json", folder / "model.html")
+    links = {
+        **{"loaded.json": "loaded.npz", "loaded.arrows": "loaded.npz"},
+        **{"empty.json": "empty.npz", "model.html": "model.json"},
+    }
+    for link, name in links.items():
+        os.link(folder / name, folder / link)
     for words in (
-        "weigh model.json loaded.npz -o loaded.npz",
-        "weigh model.json loaded.npz -o same.npz",
+        "weigh model.json loaded.npz -o model.json",
+        "weigh model.json loaded.npz -o loaded.json",
         "weigh model.json loaded.npz --report model.html",
-        "identify planar2r empty.npz -o empty.npz",
-        "identify planar2r empty.npz --validate loaded.npz -o loaded.npz",
-        "identify planar2r empty.npz --gains mass=0.5:loaded.npz -o loaded.npz",
+        "identify planar2r empty.npz -o empty.json",
+        "identify planar2r empty.npz --validate loaded.npz -o loaded.json",
+        "identify planar2r empty.npz --gains mass=0.5:loaded.npz -o loaded.json",
         "check loaded.npz -o loaded.npz",
         "export-arm urdf model.json -o model.json",
-        "record replay:loaded.npz -o loaded.npz",
+        "record replay:loaded.npz -o loaded.arrows",
     ):
         assert "would be overwritten" in refused(folder, words), words
-    (folder / "same.npz").unlink()
-    (folder / "model.html").unlink()
+    for link in links:
+        (folder / link).unlink()
 
 
 def test_two_files_need_two_names(folder):
     os.symlink("x.json", folder / "link.html")
     for words in (
-        "weigh model.json loaded.npz -o x.html --report ./x.html",
+        "track loaded.npz --model model.json -o x.json --save-state ./x.json",
         "weigh model.json loaded.npz -o x.json --report link.html",
     ):
         assert "written twice" in refused(folder, words), words

@@ -6,7 +6,8 @@ exception, Ctrl-C included, ends the motion: the robot receives the command to b
 are watched until it stands.
 
 The program confirms the beats in its rows (`Confirmation`). Beats that it does not confirm while it
-says that it moves mean that another program took its place; beats that it confirms late mean that
+says that it moves mean that another program took its place, or that beats do not arrive at a robot
+that is too busy to notice it; beats that it confirms late mean that
 rows come late, even though they come regularly. The link sends the first beat only after the
 program has confirmed a probe in time.
 
@@ -52,7 +53,7 @@ the longest time between two calls in `weigh-live` was 0.18 s: estimates have th
 
 _MAX_OTHER_ANSWER_S = 1.2  # of a program that brakes
 _LATE_S = 0.06  # rows that confirm too late for so long count
-_REPLACED = "another program took its place"
+_REPLACED = "its program no longer answers, probably because another program took its place"
 _BEAT_STEP_S = 0.008  # shortest time between two beats
 _MIN_SPEED = 0.02  # of a joint that moves, [rad/s]
 _REST_MARGIN_S = 0.5  # beyond the braking time, for the arm to be seen at rest
