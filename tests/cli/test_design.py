@@ -74,6 +74,7 @@ def test_design_as_json_writes_file_and_picture(app, folder):
     assert data["seconds"] > 0
     assert Design.load(output).value == data["value"]
     assert picture.read_bytes()[:4] == b"\x89PNG"
+    assert not (folder / "motion_axes.png").exists()  # the limits have no workspace
 
 
 def test_design_in_words_tells_the_certificate_and_the_payload(app, folder):

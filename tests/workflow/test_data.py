@@ -8,7 +8,7 @@ import pytest
 import steelyard as sy
 from conftest import lively_motion, steelyard
 from steelyard.errors import InvalidRecording, InvalidRobot, InvalidSamples
-from steelyard.identification._witnesses import arms_with_equal_fit
+from steelyard.identification._witnesses import _is_capable_of, arms_with_equal_fit
 from steelyard.inertia import InertialParameters
 from steelyard.recording import ArmIdentity, Preparation
 from steelyard.robot import DriveModel
@@ -263,6 +263,8 @@ def test_arms_that_torques_do_not_tell_apart_are_named(model):
     assert "ur10" in alike
     assert np.abs(run.ready.tau).max() > sy.load_robot("ur3e").limits.tau_max.max()
     assert "ur3e" not in alike
+    faster = replace(run.ready, v=10 * run.ready.v)
+    assert not _is_capable_of(sy.load_robot("ur10e"), faster)
     (told,) = runs_of(replace(recording, arm=ArmIdentity("ur10")), ROBOT, how=Preparation())
     assert Identification(model, (told,), (), "measured").alike_sentence == ""
 
