@@ -7,7 +7,7 @@ DEMO := $(if $(wildcard $(READY)),$(READY),.venv/.demo)
 LIVE_DEMO := $(if $(wildcard $(READY)),$(READY),.venv/.live-demo)
 # Bytecode is kept, also where the environment says otherwise: it saves seconds in every process.
 TESTS := OPENBLAS_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest
-PARALLEL := -n 3 --dist loadscope --no-loadscope-reorder
+PARALLEL := -n 4 --dist loadscope --no-loadscope-reorder
 
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable
 

@@ -13,6 +13,7 @@ from steelyard.recording import Samples
 from steelyard.robot import DriveModel, RobotModel, load_robot
 from steelyard.trajectory import FourierTrajectory
 from steelyard.verdict import Verdict
+from tiers import thorough_but
 
 LAWS = ("power", "smooth", "stribeck", "presliding-power", "load", "presliding-load")
 
@@ -60,7 +61,9 @@ def models():
     }
 
 
-@pytest.mark.parametrize("name", [*LAWS, "coupled"])
+@pytest.mark.parametrize(
+    "name", thorough_but(("stribeck", "presliding-power", "coupled"), [*LAWS, "coupled"])
+)
 def test_sample_by_sample_is_batch(models, name):
     model = models[name]
     q, v, a = motion(model.robot, 5, 1.0)

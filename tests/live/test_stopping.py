@@ -10,6 +10,7 @@ import sys
 import threading
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
@@ -37,6 +38,7 @@ from steelyard.robot import load_robot
 from steelyard.twin._backend import NOMINAL_GAINS, SimulatedArm
 from steelyard.twin._controller import SERIAL_NUMBER, SimulatedController
 from steelyard.twin._server import ControllerServer
+from tiers import thorough_but
 from waiting import wait_until
 
 ACCELERATION_LIMIT = 8.0  # [rad/s^2], of an arm whose description has none
@@ -238,7 +240,7 @@ def test_a_program_that_replaces_ours_is_noticed_and_stopped(arm, moving, starts
     assert said - replaced < 1.5  # `at_rest` takes a part of it
 
 
-@pytest.mark.parametrize("fault", ["late:0.5", "late:0.3"])
+@pytest.mark.parametrize("fault", thorough_but(["late:0.3"], ["late:0.5", "late:0.3"]))
 def test_an_arm_whose_rows_come_late_by_now_does_not_start(arm, moving, monkeypatch, fault):
     """The program awaits its first beat, and gets probes until one is confirmed in time."""
     found, source, probe = moving
@@ -873,8 +875,13 @@ def test_controllers_that_are_not_ready_get_no_motion(arm, moving, fault, words)
     found.controller.fault("normal")
 
 
-@pytest.mark.parametrize("fault", ["late:0.4", "later:0.2"])
-@pytest.mark.parametrize("when", ["before the question", "before the answer"])
+@pytest.mark.parametrize(
+    ("when", "fault"),
+    thorough_but(
+        [("before the question", "late:0.4"), ("before the answer", "later:0.2")],
+        product(("before the question", "before the answer"), ("late:0.4", "later:0.2")),
+    ),
+)
 def test_rows_that_come_late_are_noticed_before_anything_is_sent(arm, moving, when, fault):
     """They come regularly, so that no beat would be missing while the arm moves."""
     found, _, probe = moving

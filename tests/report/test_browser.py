@@ -10,6 +10,7 @@ from report_pages import PAGES, small_page
 from steelyard.drawing import Scene
 from steelyard.drawing._mesh import Mesh
 from steelyard.report import Page, Section, Table
+from tiers import thorough_but
 from waiting import wait_until
 
 pytestmark = pytest.mark.skipif(chromium() is None, reason="no Chromium on this machine")
@@ -32,13 +33,7 @@ def folder(tmp_path_factory):
     return path
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        *QUICK,
-        *(pytest.param(name, marks=pytest.mark.thorough) for name in PAGES if name not in QUICK),
-    ],
-)
+@pytest.mark.parametrize("name", thorough_but(QUICK, PAGES))
 def test_every_plot_is_drawn_without_error_or_network(browser, folder, name):
     path = folder / f"{name}.html"
     PAGES[name]().write(path)

@@ -11,6 +11,7 @@ import sympy as sp
 from steelyard.errors import InvalidRobot, MissingExtra
 from steelyard.robot import DHTable, DriveModel, ParameterBasis, RobotModel, load_robot
 from steelyard.robot._symbolic import SymbolicBasis
+from tiers import thorough_but
 
 QUARTER = np.pi / 2
 WALL, TILTED, NONE = (0.0, -9.81, 0.0), (1.5, 2.0, -9.4), (0.0, 0.0, 0.0)
@@ -71,12 +72,7 @@ QUICK = ("planar2r", "ur10", "scara", "slide within, classic", "skew", "coupled 
 """Every kind of joint, convention and drive once; the others belong to the thorough tests."""
 
 
-@pytest.fixture(
-    params=[
-        *QUICK,
-        *(pytest.param(name, marks=pytest.mark.thorough) for name in ARMS if name not in QUICK),
-    ]
-)
+@pytest.fixture(params=thorough_but(QUICK, ARMS))
 def both(request):
     return ARMS[request.param], basis_of(request.param)
 

@@ -11,6 +11,7 @@ from steelyard.robot import load_robot
 from steelyard.verdict import DoubtKind
 from steelyard.wrist import Postures, WristRecording, weigh_static
 from steelyard.wrist._checks import coarse_reading_doubt, reading_steps
+from tiers import thorough_but
 from wrist_streams import DRIFT, LOADS, rows
 
 LONGEST_SENTENCE = 25  # words
@@ -109,7 +110,9 @@ def test_a_load_that_loses_a_part_is_doubted_in_a_batch():
     )
 
 
-@pytest.mark.parametrize("forces", [[1.04, 1, 1], [1, 0.97, 1], [1, 1, 1.03]])
+@pytest.mark.parametrize(
+    "forces", thorough_but([[1, 0.97, 1]], [[1.04, 1, 1], [1, 0.97, 1], [1, 1, 1.03]])
+)
 def test_the_interval_spans_forces_of_different_scales(forces):
     """The data do not tell which axis is right, so each may be: the mass is that of one of them."""
     faulty = recording(rows(seed=4), corrupt=scaled(forces))
