@@ -379,7 +379,7 @@ def test_numbers_on_the_page_are_those_of_the_estimator_in_both_themes(weigher, 
         assert browser.ask(text("configured mass")) == "1.250"
         assert browser.ask(text("configured centre of mass z")) == "20.0"
         assert browser.ask(text("configured Izz")) == f"{0.01 + 1.25 * 0.01**2:.4f}"
-        assert browser.ask(text("state")) == "5 % reached"
+        assert browser.ask(text("state")) == "5\N{NO-BREAK SPACE}% reached"
         assert browser.ask(text("next")).lower() == f"{last.next_step}.".lower()
         [picked] = [event for snapshot in weigher.snapshots for event in snapshot.events]
         assert picked.words.replace("+-", "±") in browser.ask(text("events"))
