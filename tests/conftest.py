@@ -91,7 +91,10 @@ def pytest_collection_finish():
 
 @pytest.hookimpl(optionalhook=True)  # without pytest-xdist there is no such hook
 def pytest_xdist_make_scheduler(config, log):
-    """Gives each group of modules to one process."""
+    """Gives each group of modules to one process.
+
+    The groups of pytest-xdist itself (`--dist loadgroup`) have no effect with pytest 9.2.
+    """
     from xdist.scheduler import LoadScopeScheduling
 
     class GroupScheduling(LoadScopeScheduling):

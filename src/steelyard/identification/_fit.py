@@ -168,14 +168,11 @@ class _Task:
             unknown[removed] = False
             spread[removed] = 0.0
             spread[:, removed] = 0.0
+        stated_prior = prior
+        stated = solution
         if not end.converged:
-            # The data ask for a step of the shapes that is not made; with it, the solution would
-            # not be that of the stated law.
-            held = _prior(factor.p, p, std=_HELD_STEP_STD)
-            stated = solve_weighted(factor, held, equal_weights=self.method == "ordinary")
-        else:
-            held = prior
-            stated = solution
+            stated_prior = _prior(factor.p, p, std=_HELD_STEP_STD)
+            stated = self._with_held_shapes(factor, stated_prior)
         theta = stated.value[:p]
         noise = stated.noise.reshape(len(self.parts), -1)
         if len(rows) > 1 and self.method == "weighted" and not unknown.any():
@@ -183,7 +180,9 @@ class _Task:
             fitted = _with_run_effects(parameters, rows, prior, solution, inflation, factor)
             spread = fitted.covariance
             if not end.converged:
-                fitted = _with_run_effects(parameters, rows, held, stated, inflation, factor)
+                fitted = _with_run_effects(
+                    parameters, rows, stated_prior, stated, inflation, factor
+                )
             theta = fitted.value[:p]
             noise = fitted.noise
             inflation = fitted.inflation
@@ -201,6 +200,14 @@ class _Task:
             factor if factor.p == p else factor.columns(np.arange(p)),
             end.converged,
         )
+
+    def _with_held_shapes(self, factor: RegressionFactor, prior: Array) -> Solution:
+        """The solution without a step of the shapes.
+
+        Where the shapes did not converge, the data ask for a step that is not made. With it, the
+        solution would not be that of the stated law. The covariance is still that of free shapes.
+        """
+        return solve_weighted(factor, prior, equal_weights=self.method == "ordinary")
 
     @cached_property
     def _counts(self) -> NDArray[np.int64]:

@@ -5,11 +5,10 @@ rows stop coming. Heartbeats also stop if the program has taken no rows for `_MA
 exception, Ctrl-C included, ends the motion: the robot receives the command to brake, and its rows
 are watched until it stands.
 
-The program confirms the beats in its rows (`Confirmation`). Beats that it does not confirm while it
-says that it moves mean that another program took its place, or that beats do not arrive at a robot
-that is too busy to notice it; beats that it confirms late mean that
-rows come late, even though they come regularly. The link sends the first beat only after the
-program has confirmed a probe in time.
+The program confirms the beats in its rows (`Confirmation`). If the rows say that it moves and
+confirm no beat, another program probably took its place: a program that receives no beats would
+soon say that it brakes. Beats that it confirms late mean that rows come late, even though they come
+regularly. The link sends the first beat only after the program has confirmed a probe in time.
 
 `MotionProgress` follows the rows of the controller from the moment the program was sent:
 
