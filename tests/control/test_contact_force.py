@@ -18,6 +18,7 @@ from steelyard.io._wrist import (
 )
 from steelyard.payload import Payload
 from steelyard.recording._columns import Requested
+from steelyard.report import Table
 from steelyard.report._control import contact_page
 from steelyard.report._payload import wrench_page
 from steelyard.verdict import Doubt, DoubtKind, Verdict
@@ -259,6 +260,20 @@ def test_payload_files_that_are_none(tmp_path):
     path.write_text('{"steelyard": "wrist payload", "version": 5}')
     with pytest.raises(UnreadableFile, match="is not a whole wrist payload file"):
         WristPayload.load(path)
+
+
+def test_a_page_shows_the_drift_of_the_zero_where_something_is_known_of_it(payload):
+    contact = contact_force(payload, moving(payload, noise=0.1), rezero="rest")
+    unknown = np.full(6, np.inf)
+    nothing = replace(contact, trend_std=unknown, temperature_trend_std=unknown)
+    drifting = replace(nothing, trend_std=np.where(np.arange(6) == 2, 1e-4, np.inf))
+    tables = [
+        [part.caption for part in contact_page(each).sections[1].parts if isinstance(part, Table)]
+        for each in (nothing, drifting)
+    ]
+    assert tables[0] == []
+    assert len(tables[1]) == 1
+    assert tables[1][0].startswith("Drift of the zero")
 
 
 def test_a_contact_is_written_and_drawn(payload, tmp_path):

@@ -55,7 +55,7 @@ def contact_page(contact: ContactForce, *, title: str = "External force and torq
     )
     sections = [
         Section("External force and torque", (), [_size_plot(contact), left]),
-        Section("Measured, load and zero drift", (), [made_of, _drift_table(contact)]),
+        Section("Measured, load and zero drift", (), [made_of, *_drift_tables(contact)]),
     ]
     return Page(title, answer, sections, picture=[made_of, left])
 
@@ -121,16 +121,20 @@ def _size_plot(contact: ContactForce) -> Plot:
     return Plot("Size of the external force and torque.", panels)
 
 
-def _drift_table(contact: ContactForce) -> Table:
+def _drift_tables(contact: ContactForce) -> list[Table]:
+    """A table of how fast the zero drifts; none where the recording determines nothing of it."""
+    if not (
+        np.isfinite(contact.trend_std).any() or np.isfinite(contact.temperature_trend_std).any()
+    ):
+        return []
     rows: list[Sequence[str | float | None]] = []
     for i, name in enumerate(WRENCH_AXES):
         hourly = 3600 * contact.trend[i], 3600 * NORMAL_95 * contact.trend_std[i]
         warm = contact.temperature_trend[i], NORMAL_95 * contact.temperature_trend_std[i]
         rows.append([name, *hourly, *warm])
     head = ("", "per hour", "± (95 %)", "per kelvin", "± (95 %)")
-    return Table(
-        "Drift of the zero [N, Nm]; – where the recording does not determine it.", head, rows
-    )
+    title = "Drift of the zero [N, Nm]; – where the recording does not determine it."
+    return [Table(title, head, rows)]
 
 
 def _residual_plot(detections: Detections) -> Plot:
